@@ -1,0 +1,369 @@
+package activity
+
+import (
+	"encoding/json"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
+)
+
+type (
+	// ContentBlock is a piece of a person's input (spec 2.2). Type says which
+	// of the other fields count: text, image (Data, MimeType), resource_link
+	// (URI, Name), resource (Resource), diagnostics (URI, Items).
+	ContentBlock struct {
+		Type     string            `json:"type"`
+		Text     string            `json:"text,omitempty"`
+		Data     string            `json:"data,omitempty"` // base64
+		MimeType string            `json:"mimeType,omitempty"`
+		URI      string            `json:"uri,omitempty"`
+		Name     string            `json:"name,omitempty"`
+		Range    *definition.Range `json:"range,omitempty"`
+		Resource *Resource         `json:"resource,omitempty"`
+		Items    json.RawMessage   `json:"items,omitempty"` // LSP diagnostics
+	}
+
+	// Resource is a file or a part of one, with its content.
+	Resource struct {
+		URI      string            `json:"uri"`
+		Range    *definition.Range `json:"range,omitempty"`
+		MimeType string            `json:"mimeType,omitempty"`
+		Text     string            `json:"text,omitempty"`
+		Blob     string            `json:"blob,omitempty"`
+	}
+
+	// Cost is money. It is absent where a price is unknown.
+	Cost struct {
+		Amount    float64 `json:"amount"`
+		Currency  string  `json:"currency"`
+		Enforced  bool    `json:"enforced"` // run.max_cost is kept
+		Estimated bool    `json:"estimated,omitempty"`
+	}
+
+	// Link is one run of a chain of handoffs.
+	Link struct {
+		Run        string      `json:"run"`
+		Agent      string      `json:"agent"`
+		From       string      `json:"from,omitempty"`
+		Reason     string      `json:"reason,omitempty"`
+		DurationMs int64       `json:"durationMs"`
+		Usage      model.Usage `json:"usage"`
+	}
+
+	// Change is what an agent did to one file.
+	Change struct {
+		URI    string `json:"uri"`
+		Kind   string `json:"kind"` // create, edit, delete, move
+		OldURI string `json:"oldUri,omitempty"`
+		Patch  string `json:"patch"` // unified
+		Hunks  []Hunk `json:"hunks"`
+	}
+
+	// Hunk is a part of a change that a person can keep or undo by itself.
+	Hunk struct {
+		ID     string           `json:"id"`
+		Range  definition.Range `json:"range"`  // in the new text
+		Status string           `json:"status"` // pending, kept, undone
+	}
+
+	// Failure is why a run ended as an error.
+	Failure struct {
+		Kind    string `json:"kind"` // a reason of spec 2.5, or truncated, blocked, script
+		Message string `json:"message"`
+	}
+
+	// Guard is the outcome of one guardrail (spec 6.1).
+	Guard struct {
+		Name    string `json:"name"`
+		Policy  string `json:"policy"`
+		Outcome string `json:"outcome"`
+	}
+
+	// ToolResult is what came of a tool call that succeeded.
+	ToolResult struct {
+		Content string `json:"content"` // as the model got it
+		Display string `json:"display,omitempty"`
+		Blob    string `json:"blob,omitempty"` // SHA-256 of the whole, where Content is cut
+		Bytes   int    `json:"bytes"`          // of the whole
+	}
+
+	// ToolError is what came of a tool call that failed; the model got Message.
+	ToolError struct {
+		Code    string `json:"code"` // stable, as tool.stale
+		Message string `json:"message"`
+	}
+)
+
+// CallState is where a tool call stands (spec 3.4).
+type CallState string
+
+// The states of a tool call.
+const (
+	Validating       CallState = "validating"
+	Scheduled        CallState = "scheduled"
+	AwaitingApproval CallState = "awaiting_approval"
+	Executing        CallState = "executing"
+	Success          CallState = "success"
+	Failed           CallState = "error"
+	Cancelled        CallState = "cancelled"
+)
+
+// Terminal reports whether a call in s will never move again.
+func (s CallState) Terminal() bool { return s == Success || s == Failed || s == Cancelled }
+
+// Reason says how a run ended (spec 3.5).
+type Reason string
+
+// The reasons.
+const (
+	Goal           Reason = "GOAL"
+	Timeout        Reason = "TIMEOUT"
+	MaxTurns       Reason = "MAX_TURNS"
+	Errored        Reason = "ERROR"
+	Aborted        Reason = "ABORTED"
+	NoCompleteTask Reason = "ERROR_NO_COMPLETE_TASK_CALL"
+	Loop           Reason = "LOOP"
+	Budget         Reason = "BUDGET"
+	HandedOff      Reason = "HANDOFF"
+	Guardrail      Reason = "GUARDRAIL"
+)
+
+// State is where a run stands (spec 3.5).
+type State string
+
+// The states of a run.
+const (
+	Running     State = "running"
+	Waiting     State = "waiting"
+	Paused      State = "paused"
+	Interrupted State = "interrupted"
+	Finished    State = "finished"
+)
+
+// The bodies, as spec 2.11 lists them.
+type (
+	// RunStarted is the first event of a run.
+	RunStarted struct {
+		Input      []ContentBlock `json:"input"`
+		Mode       string         `json:"mode"`
+		Approval   string         `json:"approval"`
+		Model      string         `json:"model"`
+		Tools      []string       `json:"tools"`
+		Chain      []string       `json:"chain"`
+		Definition string         `json:"definition"` // hex SHA-256 of the agent's file
+	}
+
+	// RunState says that a run moved.
+	RunState struct {
+		From    State  `json:"from"`
+		To      State  `json:"to"`
+		Why     string `json:"why,omitempty"`
+		Resumes string `json:"resumes,omitempty"` // what makes it go on
+	}
+
+	// RunFinished is the last event of a run: its result but for session, run
+	// and agent, which the event has.
+	RunFinished struct {
+		Reason     Reason               `json:"reason"`
+		Recovered  Reason               `json:"recovered,omitempty"`
+		Text       string               `json:"text"`
+		Output     json.RawMessage      `json:"output,omitempty"`
+		Usage      model.Usage          `json:"usage"`
+		Cost       *Cost                `json:"cost,omitempty"`
+		Turns      int                  `json:"turns"`
+		ToolCalls  int                  `json:"toolCalls"`
+		Chain      []Link               `json:"chain"`
+		Guardrails []Guard              `json:"guardrails"`
+		Changes    []Change             `json:"changes"`
+		Problems   []definition.Problem `json:"problems"`
+		Error      *Failure             `json:"error,omitempty"`
+	}
+
+	// TurnStarted begins a turn.
+	TurnStarted struct {
+		Turn int `json:"turn"`
+	}
+
+	// TurnFinished ends a turn.
+	TurnFinished struct {
+		Turn      int         `json:"turn"`
+		Usage     model.Usage `json:"usage"`
+		ToolCalls int         `json:"toolCalls"`
+	}
+
+	// Input is a person's message, also one that arrives while a run goes on.
+	Input struct {
+		Input    []ContentBlock `json:"input"`
+		Position int            `json:"position,omitempty"` // in the queue; 0 = taken at once
+	}
+
+	// ModelStarted says that a model is asked.
+	ModelStarted struct {
+		Model   string `json:"model"`
+		Attempt int    `json:"attempt"` // from 1
+		Tokens  int    `json:"tokens"`  // estimated
+	}
+
+	// ModelFinished says that a model has answered.
+	ModelFinished struct {
+		Model        string       `json:"model"`
+		Finish       model.Finish `json:"finish"`
+		Usage        model.Usage  `json:"usage"`
+		FirstTokenMs int64        `json:"firstTokenMs"`
+	}
+
+	// ModelContent is an answer as received: what the model is sent again.
+	ModelContent struct {
+		Content []model.Part    `json:"content"`
+		Raw     json.RawMessage `json:"raw"`
+		Invalid bool            `json:"invalid,omitempty"` // kept, and left out of what is sent again
+	}
+
+	// ContentDelta is text for the user. Concatenate.
+	ContentDelta struct {
+		Text string `json:"text"`
+	}
+
+	// ThoughtDelta is a summary of what the model thinks. Concatenate.
+	ThoughtDelta struct {
+		Subject string `json:"subject,omitempty"`
+		Text    string `json:"text"`
+	}
+
+	// ToolState says that a call moved. Args are in every one.
+	ToolState struct {
+		Call     string          `json:"call"`
+		Name     string          `json:"name"`
+		Args     json.RawMessage `json:"args"`
+		State    CallState       `json:"state"`
+		Risk     string          `json:"risk"`
+		Progress string          `json:"progress,omitempty"`
+		Result   *ToolResult     `json:"result,omitempty"`
+		Error    *ToolError      `json:"error,omitempty"`
+		Path     string          `json:"path,omitempty"` // the file that it is about, as a URI
+	}
+
+	// ToolDelta is output of a long tool as it comes.
+	ToolDelta struct {
+		Call string `json:"call"`
+		Text string `json:"text"`
+	}
+
+	// ConfirmationAsked says that a person is asked about a call.
+	ConfirmationAsked struct {
+		ID        string `json:"id"`
+		Call      string `json:"call"`
+		Tool      string `json:"tool"`
+		Risk      string `json:"risk"`
+		Why       string `json:"why"`
+		Digest    string `json:"digest"`
+		ExpiresAt string `json:"expiresAt,omitempty"` // RFC 3339
+	}
+
+	// ConfirmationAnswered is what became of a question.
+	ConfirmationAnswered struct {
+		ID       string `json:"id"`
+		Outcome  string `json:"outcome"` // once, run, session, always, modify, reject, cancel
+		By       string `json:"by"`      // user, policy, timeout, client
+		Feedback string `json:"feedback,omitempty"`
+	}
+
+	// ApprovalChanged is the session's new mode.
+	ApprovalChanged struct {
+		From string `json:"from"`
+		To   string `json:"to"`
+	}
+
+	// Checkpoint is the boundary of a turn, with the files kept before it.
+	Checkpoint struct {
+		Files []string `json:"files"`
+	}
+
+	// FileChanged is what a call did to a file.
+	FileChanged Change
+
+	// Retry says that something is tried again.
+	Retry struct {
+		Of      string `json:"of"`
+		Attempt int    `json:"attempt"`
+		WaitMs  int64  `json:"waitMs"`
+		Cause   string `json:"cause"`
+		Discard bool   `json:"discard,omitempty"` // what the failed try showed is withdrawn
+	}
+
+	// LoopDetected says that a run repeats itself.
+	LoopDetected struct {
+		Kind   string `json:"kind"`
+		Count  int    `json:"count"`
+		Action string `json:"action"` // told, ended, asked
+	}
+
+	// ErrorSeen is an error that a person should know of.
+	ErrorSeen struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Where   string `json:"where"`
+	}
+
+	// Note is what a person should see that is none of the others.
+	Note struct {
+		Level   string `json:"level"` // info, warning
+		Message string `json:"message"`
+	}
+)
+
+// Type implements [Body].
+func (RunStarted) Type() string           { return "run.started" }
+func (RunState) Type() string             { return "run.state" }             // Type implements [Body].
+func (RunFinished) Type() string          { return "run.finished" }          // Type implements [Body].
+func (TurnStarted) Type() string          { return "turn.started" }          // Type implements [Body].
+func (TurnFinished) Type() string         { return "turn.finished" }         // Type implements [Body].
+func (Input) Type() string                { return "input" }                 // Type implements [Body].
+func (ModelStarted) Type() string         { return "model.started" }         // Type implements [Body].
+func (ModelFinished) Type() string        { return "model.finished" }        // Type implements [Body].
+func (ModelContent) Type() string         { return "model.content" }         // Type implements [Body].
+func (ContentDelta) Type() string         { return "content.delta" }         // Type implements [Body].
+func (ThoughtDelta) Type() string         { return "thought.delta" }         // Type implements [Body].
+func (ToolState) Type() string            { return "tool.state" }            // Type implements [Body].
+func (ToolDelta) Type() string            { return "tool.delta" }            // Type implements [Body].
+func (ConfirmationAsked) Type() string    { return "confirmation.asked" }    // Type implements [Body].
+func (ConfirmationAnswered) Type() string { return "confirmation.answered" } // Type implements [Body].
+func (ApprovalChanged) Type() string      { return "approval.changed" }      // Type implements [Body].
+func (Checkpoint) Type() string           { return "checkpoint" }            // Type implements [Body].
+func (FileChanged) Type() string          { return "file.changed" }          // Type implements [Body].
+func (Retry) Type() string                { return "retry" }                 // Type implements [Body].
+func (LoopDetected) Type() string         { return "loop.detected" }         // Type implements [Body].
+func (ErrorSeen) Type() string            { return "error" }                 // Type implements [Body].
+func (Note) Type() string                 { return "note" }                  // Type implements [Body].
+
+// bodies has a row for every body, so that a log can be read back.
+var bodies = map[string]func([]byte) (Body, error){
+	RunStarted{}.Type():           read[RunStarted],
+	RunState{}.Type():             read[RunState],
+	RunFinished{}.Type():          read[RunFinished],
+	TurnStarted{}.Type():          read[TurnStarted],
+	TurnFinished{}.Type():         read[TurnFinished],
+	Input{}.Type():                read[Input],
+	ModelStarted{}.Type():         read[ModelStarted],
+	ModelFinished{}.Type():        read[ModelFinished],
+	ModelContent{}.Type():         read[ModelContent],
+	ContentDelta{}.Type():         read[ContentDelta],
+	ThoughtDelta{}.Type():         read[ThoughtDelta],
+	ToolState{}.Type():            read[ToolState],
+	ToolDelta{}.Type():            read[ToolDelta],
+	ConfirmationAsked{}.Type():    read[ConfirmationAsked],
+	ConfirmationAnswered{}.Type(): read[ConfirmationAnswered],
+	ApprovalChanged{}.Type():      read[ApprovalChanged],
+	Checkpoint{}.Type():           read[Checkpoint],
+	FileChanged{}.Type():          read[FileChanged],
+	Retry{}.Type():                read[Retry],
+	LoopDetected{}.Type():         read[LoopDetected],
+	ErrorSeen{}.Type():            read[ErrorSeen],
+	Note{}.Type():                 read[Note],
+}
+
+func read[B Body](data []byte) (Body, error) {
+	var b B
+	err := json.Unmarshal(data, &b)
+	return b, err
+}

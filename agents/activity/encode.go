@@ -1,0 +1,222 @@
+package activity
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/crc32"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// The ends of a line (spec 3.1). The checksum covers the bytes before crcKey.
+const (
+	crcKey  = `,"crc":"`
+	crcEnd  = `"}`
+	crcSize = len(crcKey) + 8 + len(crcEnd)
+)
+
+// timeLayout is RFC 3339 with milliseconds, in UTC.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+const hexDigits = "0123456789abcdef"
+
+// castagnoli is the table of CRC-32C; it is never written to.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// encoder writes the lines of one log. It remembers the parts that consecutive
+// events share, since a stream of deltas repeats all of them.
+type encoder struct {
+	time   []byte // the last time, as written
+	milli  int64  // of time
+	origin []byte // the last origin, as written
+	about  Origin // of origin
+}
+
+// line appends the whole line of an event, with checksum and line feed. data is
+// the encoded body; nil for a delta, which is encoded here.
+func (e *encoder) line(dst []byte, seq uint64, at time.Time, o Origin, b Body, data []byte, ms int64) []byte {
+	start := len(dst)
+	dst = append(dst, `{"seq":`...)
+	dst = strconv.AppendUint(dst, seq, 10)
+	dst = e.tail(dst, at, o, b, data, ms)
+	return seal(dst, start)
+}
+
+// hole appends the line that stands for the events from..to, which cannot be
+// read any more.
+func (e *encoder) hole(dst []byte, from, to uint64, at time.Time, note Note) []byte {
+	start := len(dst)
+	dst = append(dst, `{"seq":`...)
+	dst = strconv.AppendUint(dst, to, 10)
+	if from < to {
+		dst = append(dst, `,"fromSeq":`...)
+		dst = strconv.AppendUint(dst, from, 10)
+	}
+	data, _ := encodeBody(note)
+	dst = e.tail(dst, at, Origin{}, note, data, 0)
+	return seal(dst, start)
+}
+
+// tail appends what follows the numbers of a line.
+func (e *encoder) tail(dst []byte, at time.Time, o Origin, b Body, data []byte, ms int64) []byte {
+	if milli := at.UnixMilli(); milli != e.milli || e.time == nil {
+		e.milli = milli
+		e.time = append(e.time[:0], `,"time":"`...)
+		e.time = at.UTC().AppendFormat(e.time, timeLayout)
+		e.time = append(e.time, '"')
+	}
+	dst = append(dst, e.time...)
+	if o != e.about {
+		e.about = o
+		e.origin = appendOrigin(e.origin[:0], o)
+	}
+	dst = append(dst, e.origin...)
+	dst = append(dst, `,"type":`...)
+	dst = appendString(dst, b.Type())
+	dst = append(dst, `,"data":`...)
+	if data != nil {
+		dst = append(dst, data...)
+	} else {
+		dst, _ = appendDelta(dst, b)
+	}
+	if ms != 0 {
+		dst = append(dst, `,"durationMs":`...)
+		dst = strconv.AppendInt(dst, ms, 10)
+	}
+	return dst
+}
+
+// seal ends the line that begins at start.
+func seal(dst []byte, start int) []byte {
+	sum := crc32.Checksum(dst[start:], castagnoli)
+	dst = append(dst, crcKey...)
+	for shift := 28; shift >= 0; shift -= 4 {
+		dst = append(dst, hexDigits[sum>>shift&0xf])
+	}
+	return append(dst, crcEnd+"\n"...)
+}
+
+func appendOrigin(dst []byte, o Origin) []byte {
+	member := func(name, value string) {
+		if value != "" {
+			dst = append(dst, name...)
+			dst = appendString(dst, value)
+		}
+	}
+	member(`,"run":`, o.Run)
+	member(`,"parentRun":`, o.ParentRun)
+	if o.Turn != 0 {
+		dst = append(dst, `,"turn":`...)
+		dst = strconv.AppendInt(dst, int64(o.Turn), 10)
+	}
+	member(`,"agent":`, o.Agent)
+	member(`,"correlationId":`, o.CorrelationID)
+	return dst
+}
+
+// isDelta reports whether b is one of the three bodies that make up a stream.
+func isDelta(b Body) bool {
+	switch b.(type) {
+	case ContentDelta, ThoughtDelta, ToolDelta:
+		return true
+	}
+	return false
+}
+
+// appendDelta appends the data of a delta, its text last, as encoding/json
+// writes it; false for any other body.
+func appendDelta(dst []byte, b Body) ([]byte, bool) {
+	var text string
+	switch b := b.(type) {
+	case ContentDelta:
+		dst, text = append(dst, '{'), b.Text
+	case ThoughtDelta:
+		dst, text = append(dst, '{'), b.Text
+		if b.Subject != "" {
+			dst = append(dst, `"subject":`...)
+			dst = appendString(dst, b.Subject)
+			dst = append(dst, ',')
+		}
+	case ToolDelta:
+		dst, text = append(dst, `{"call":`...), b.Text
+		dst = appendString(dst, b.Call)
+		dst = append(dst, ',')
+	default:
+		return dst, false
+	}
+	dst = append(dst, `"text":`...)
+	dst = appendString(dst, text)
+	return append(dst, '}'), true
+}
+
+// encodeBody returns the data of a body, compact and valid UTF-8, without
+// escaping for HTML.
+func encodeBody(b Body) ([]byte, error) {
+	if data, ok := appendDelta(nil, b); ok {
+		return data, nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(b); err != nil {
+		return nil, err
+	}
+	data := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	// encoding/json passes the strings of raw messages as they are.
+	if !utf8.Valid(data) {
+		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
+	}
+	return data, nil
+}
+
+// appendString appends s as a JSON string, byte for byte as encoding/json does
+// without HTML escaping: what is not UTF-8 becomes U+FFFD.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			switch {
+			case r == utf8.RuneError && size == 1:
+				dst = append(append(dst, s[start:i]...), `\ufffd`...)
+			case r == '\u2028' || r == '\u2029':
+				dst = append(append(dst, s[start:i]...), `\u202`...)
+				dst = append(dst, hexDigits[r&0xf])
+			default:
+				i += size
+				continue
+			}
+			i += size
+			start = i
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\b':
+			dst = append(dst, `\b`...)
+		case '\f':
+			dst = append(dst, `\f`...)
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		default:
+			dst = append(dst, `\u00`...)
+			dst = append(dst, hexDigits[c>>4], hexDigits[c&0xf])
+		}
+		i++
+		start = i
+	}
+	return append(append(dst, s[start:]...), '"')
+}

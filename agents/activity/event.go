@@ -1,0 +1,78 @@
+package activity
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Event is one entry of a session's timeline (spec 3.2).
+type Event struct {
+	Seq        uint64 // from 1, without gaps, in the order of happening
+	Time       time.Time
+	Session    string // not part of the log's lines
+	Origin            // who it is about
+	Body       Body   // what happened
+	DurationMs int64  // of what ended; 0 where nothing did
+}
+
+// Origin says which run an event is about. The zero Origin is the session's
+// own.
+type Origin struct {
+	Run           string `json:"run,omitempty"`
+	ParentRun     string `json:"parentRun,omitempty"`
+	Turn          int    `json:"turn,omitempty"` // from 1; 0 = outside of turns
+	Agent         string `json:"agent,omitempty"`
+	CorrelationID string `json:"correlationId,omitempty"` // the same along a chain of handoffs
+}
+
+// Body says what happened. The bodies of body.go are all there are, and
+// [Unknown] for those of a newer version.
+type Body interface {
+	// Type is the body's name in the log and on the wire: never reused.
+	Type() string
+}
+
+// Unknown is a body that this version has no type for. It is kept as it is.
+type Unknown struct {
+	Name string
+	Data json.RawMessage
+}
+
+// Type returns the name that the line had.
+func (u Unknown) Type() string { return u.Name }
+
+// MarshalJSON returns the data as it was read; {} where there is none.
+func (u Unknown) MarshalJSON() ([]byte, error) {
+	if len(u.Data) == 0 {
+		return []byte("{}"), nil
+	}
+	return u.Data, nil
+}
+
+// Decode returns the body of the given type. A type that this version does not
+// know gives an [Unknown]; data that does not fit its type gives an error.
+func Decode(name string, data []byte) (Body, error) {
+	read, ok := bodies[name]
+	if !ok {
+		return Unknown{Name: name, Data: append(json.RawMessage(nil), data...)}, nil
+	}
+	b, err := read(data)
+	if err != nil {
+		return nil, fmt.Errorf("the data of a %s event: %w", name, err)
+	}
+	return b, nil
+}
+
+// Synced reports whether an event must be on stable storage before anybody is
+// told of it (spec 3.1): what a person or a side effect depends on. Deltas and
+// what read-only tools do are not.
+func Synced(b Body) bool {
+	switch b := b.(type) {
+	case RunStarted, RunState, RunFinished, ConfirmationAnswered, Input:
+		return true
+	case ToolState:
+		return b.Risk != "safe" && (b.State == Executing || b.State.Terminal())
+	}
+	return false
+}

@@ -1,0 +1,400 @@
+package activity
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc/panics"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Format is the version of the log's format that this program writes. A log of
+// a newer one is refused and left as it is.
+const Format = 1
+
+// Times of a log's housekeeping.
+const (
+	// restAfter bounds how long an event that nobody waits for is unsynced
+	// (spec 12.2: a second of streamed text), and after as much again without
+	// an append the tail is let go.
+	restAfter = time.Second
+	// retryAfter is how long a log that cannot be written waits before it tries
+	// again.
+	retryAfter = time.Second
+)
+
+// Config says where a log is kept and who hears of it.
+type Config struct {
+	// Path is the file of the first segment, "<session>.jsonl" in a folder that
+	// exists. "" keeps the log in memory only: at least the newest 16 MiB.
+	Path string
+	// Session is the session's id. Required.
+	Session string
+	// Workspace and Version are written in the header.
+	Workspace, Version string
+	// Now gives the time of each event. Required.
+	Now func() time.Time
+	// Log hears of damage and failures. Nil hears nothing.
+	Log *slog.Logger
+	// Fold is told every event but deltas, in order: by Open, those that the
+	// log has, and then each one by the Append that makes it, before Append
+	// returns. It runs under the log's lock: it must be quick and must not call
+	// the log. May be nil.
+	Fold func(Event)
+	// Health is told when the log can no longer be written, with the fault that
+	// [Log.Err] returns, and with nil when it can again: once each. It runs on
+	// the log's goroutine and must not wait for the log. May be nil.
+	Health func(error)
+	// Files is the file system; nil is the machine's.
+	Files Files
+
+	// start runs the writer; nil starts a goroutine. Tests and the benchmark
+	// that compares the two run it in place.
+	start func(func())
+}
+
+// Log is one session's timeline: append-only, with one writer, any number of
+// readers, and a file (spec 3.1). Its methods may be called from any goroutine.
+//
+// # Order
+//
+// Append numbers events from 1 without gaps. An event is announced, that is
+// shown to readers, when it is written; one that is [Synced] when it is on
+// stable storage; and never before the event before it. So whoever has seen an
+// event can rely on it, and on all before it.
+//
+// # Goroutines
+//
+// A log at rest has none. Append starts the writer where none runs; it writes
+// and syncs until nothing is left, and what was appended meanwhile goes in one
+// write and one sync (group commit). A timer syncs a second after a write that
+// nobody waits for. Close waits for all of them.
+//
+// # Failures
+//
+// After a failed write or sync, the log goes on in a new segment, which begins
+// with all that is not known to be on disk. The failed file is not synced or
+// written again. While no segment can be written, nothing is announced, Err and
+// Commit return the fault, what is appended is kept in memory, and the log
+// tries again every second.
+type Log struct {
+	cfg     Config
+	files   Files     // nil in memory
+	created time.Time // set by Open
+
+	syncing sync.Mutex // held during a sync and while segments change; taken before mu
+	wg      sync.WaitGroup
+
+	mu        sync.Mutex
+	enc       encoder
+	scratch   []byte
+	tail      tail
+	last      uint64   // appended
+	written   uint64   // handed to the file
+	synced    uint64   // on stable storage
+	announced uint64   // shown to readers
+	owed      []uint64 // the Synced events after synced, in order
+	unsafe    int      // bytes written since the last sync
+	seg       *segment // the one that is written; nil in memory
+	index     []point  // where lines lie in the segments, in order
+	grown     chan struct{}
+	timer     *time.Timer
+	restLast  uint64 // last when the timer ran
+	resting   bool   // a sync in the background is under way
+	drainer   bool   // the writer runs
+	broken    error  // why seg must not be used any more; nil = it may
+	err       error  // why nothing can be written; the fault of Err
+	unsaved   bool   // a person agreed to go on without the disk
+	closing   bool
+	done      bool
+}
+
+// Append records that b happened to o, now, and returns its number. d is the
+// duration of what ended, zero where nothing did. It never waits for the disk.
+// After Close nothing is recorded and the number is 0.
+//
+// A body that cannot be encoded, which is a bug of its maker, is recorded as an
+// [ErrorSeen] that says so.
+func (l *Log) Append(o Origin, b Body, d time.Duration) uint64 {
+	var data []byte
+	delta := isDelta(b)
+	if !delta {
+		var err error
+		if data, err = encodeBody(b); err != nil {
+			err = fault.New(fault.Internal, "activity.append", "A %s event could not be encoded: %w.", b.Type(), err)
+			l.logger().Error("event lost", "session", l.cfg.Session, "err", err)
+			b = ErrorSeen{Code: string(fault.Bug), Message: fault.Message(err), Where: "activity.append"}
+			data, _ = encodeBody(b) // strings only: cannot fail
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
+		return 0
+	}
+	// As the line has it, so that the live event is the one that is read again.
+	seq, now, ms := l.last+1, l.cfg.Now().UTC().Truncate(time.Millisecond), d.Milliseconds()
+	l.scratch = l.enc.line(l.scratch[:0], seq, now, o, b, data, ms)
+	l.tail.add(seq, l.scratch)
+	if cap(l.scratch) > blockMax {
+		l.scratch = nil
+	}
+	l.last = seq
+	if !delta && l.cfg.Fold != nil {
+		l.cfg.Fold(Event{Seq: seq, Time: now, Session: l.cfg.Session, Origin: o, Body: b, DurationMs: ms})
+	}
+	if l.files == nil {
+		l.written, l.synced = seq, seq
+		l.announce()
+		l.tail.drop(memoryMax, seq)
+		return seq
+	}
+	if Synced(b) {
+		l.owed = append(l.owed, seq)
+	}
+	if l.unsaved {
+		l.announce()
+	}
+	l.wake()
+	return seq
+}
+
+// Commit waits until everything up to seq is announced: written, and synced
+// where it must be. The error is the context's cause, the fault of [Log.Err] as
+// soon as the log cannot be written, or fault.Unavailable when it was closed
+// before.
+func (l *Log) Commit(ctx context.Context, seq uint64) error {
+	for {
+		l.mu.Lock()
+		switch {
+		case l.announced >= seq:
+			l.mu.Unlock()
+			return nil
+		case l.err != nil:
+			defer l.mu.Unlock()
+			return l.err
+		case l.done || seq > l.last:
+			l.mu.Unlock()
+			return fault.New(fault.Unavailable, "activity.commit", "Event %d of the session %s was not recorded: its log is closed.", seq, l.cfg.Session)
+		}
+		grown := l.wait()
+		l.mu.Unlock()
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Last returns the number of the newest event; 0 when there is none.
+func (l *Log) Last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// Created returns when the log was begun, as its header says; zero where the
+// header was lost.
+func (l *Log) Created() time.Time { return l.created }
+
+// Announced returns the number of the newest event that readers may see.
+func (l *Log) Announced() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.announced
+}
+
+// Err returns why the log cannot be written, fault.Unavailable; nil while it
+// can.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Recovered waits until the log can be written. The error is the context's
+// cause, or the fault when the log was closed before.
+func (l *Log) Recovered(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		err, done, grown := l.err, l.done, l.wait()
+		l.mu.Unlock()
+		if err == nil || done {
+			return err
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// GoUnsaved makes a log that cannot be written announce events from memory
+// until it can: what a person agreed to (REL-96). It changes nothing while the
+// log can be written.
+func (l *Log) GoUnsaved() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		l.unsaved = true
+		l.announce()
+		l.broadcast()
+	}
+}
+
+// Close writes and syncs all, waits for the log's goroutines, and ends its
+// readers once they have had what was announced. The error is the fault when
+// something could not be saved. Closing twice does nothing.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if l.closing {
+		l.mu.Unlock()
+		l.wg.Wait()
+		return nil
+	}
+	l.closing = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	if l.files != nil {
+		if l.broken != nil || l.written < l.last {
+			l.wake()
+		}
+	}
+	l.mu.Unlock()
+	l.wg.Wait()
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.files != nil {
+		if l.broken == nil && l.synced < l.written {
+			l.sync()
+		}
+		if l.broken != nil && l.err == nil {
+			l.drain() // one more segment
+		}
+		if l.seg.file != nil {
+			if err := l.seg.file.Close(); err != nil && l.synced < l.last {
+				l.logger().Warn("log not closed", "session", l.cfg.Session, "err", err)
+			}
+		}
+	}
+	l.done = true
+	l.broadcast()
+	return l.err
+}
+
+// announce moves announced as far as the rule of order allows. l.mu is held.
+func (l *Log) announce() {
+	to := l.written
+	if len(l.owed) > 0 {
+		to = min(to, l.owed[0]-1)
+	}
+	if l.unsaved {
+		to = l.last
+	}
+	if to > l.announced {
+		l.announced = to
+		l.broadcast()
+	}
+}
+
+// wait returns a channel that is closed when something changes. l.mu is held.
+func (l *Log) wait() chan struct{} {
+	if l.grown == nil {
+		l.grown = make(chan struct{})
+	}
+	return l.grown
+}
+
+// broadcast wakes all who wait. l.mu is held.
+func (l *Log) broadcast() {
+	if l.grown != nil {
+		close(l.grown)
+		l.grown = nil
+	}
+}
+
+// wake starts the writer where none runs. While the log cannot be written, only
+// its timer and Close do. l.mu is held.
+func (l *Log) wake() {
+	if l.drainer || l.err != nil && !l.closing {
+		return
+	}
+	l.drainer = true
+	if l.cfg.start != nil {
+		l.unlocked(func() { l.cfg.start(l.write) })
+		return
+	}
+	l.spawn(l.write)
+}
+
+// spawn runs f on a goroutine that Close waits for. A panic makes the log one
+// that cannot be written. l.mu is held, and l.closing false or Close the
+// caller.
+func (l *Log) spawn(f func()) {
+	l.wg.Go(func() {
+		var c panics.Catcher
+		c.Try(f)
+		if r := c.Recovered(); r != nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.logger().Error("log writer", "session", l.cfg.Session, "panic", r.String())
+			l.broken = r.AsError()
+			l.drainer, l.resting = false, false
+			l.fail(r.AsError())
+		}
+	})
+}
+
+func (l *Log) logger() *slog.Logger {
+	if l.cfg.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l.cfg.Log
+}
+
+// header is the first line of a segment.
+type header struct {
+	Format    int    `json:"format"`
+	Session   string `json:"session"`
+	Workspace string `json:"workspace"`
+	Created   string `json:"created"` // RFC 3339 with ms
+	Agentls   string `json:"agentls"` // the version that wrote it
+}
+
+// created returns when the log was begun; zero where that cannot be read.
+func (h header) created() time.Time {
+	t, _ := time.Parse(time.RFC3339, h.Created) // not a time: unknown
+	return t
+}
+
+// headerLine returns the first line of a segment, with its line feed.
+func (l *Log) headerLine() []byte {
+	line, err := json.Marshal(header{Format: Format, Session: l.cfg.Session, Workspace: l.cfg.Workspace,
+		Created: l.cfg.Now().UTC().Format(timeLayout), Agentls: l.cfg.Version})
+	if err != nil {
+		panic(err) // strings and a number
+	}
+	return append(line, '\n')
+}
+
+// parseHeader reads a segment's first line.
+func parseHeader(line []byte) (header, error) {
+	var h header
+	if err := json.Unmarshal(line, &h); err != nil {
+		return h, fmt.Errorf("the header: %w", err)
+	}
+	if h.Format < 1 || h.Session == "" {
+		return h, errors.New("the header names no format or no session")
+	}
+	return h, nil
+}

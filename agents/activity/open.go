@@ -1,0 +1,434 @@
+package activity
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Recovery tells what Open found damaged. The zero Recovery is a log that was
+// whole.
+type Recovery struct {
+	Cut  int64  // bytes after the last whole line, which were cut: an event that nobody had been told of
+	Bad  int    // lines that were moved to File
+	Lost []Span // the events that cannot be read any more
+	File string // "<session>.bad"; "" where nothing was moved
+}
+
+// Span is the events From..To.
+type Span struct{ From, To uint64 }
+
+// Damaged reports whether something that had been recorded is lost.
+func (r Recovery) Damaged() bool { return r.Bad > 0 || len(r.Lost) > 0 }
+
+// Open opens the log at cfg.Path, or begins it where there is none. The caller
+// makes sure that nobody else writes it.
+//
+// What it mends (spec 3.1), it reports: a line that was not wholly written is
+// cut; a line that does not match its checksum, or is out of order, is moved to
+// "<session>.bad", and a note takes the place of the events that are missing,
+// so that numbers stay without a gap; what follows is read. Types and members
+// that this version does not know are kept.
+//
+// A log of a newer format is left as it is: fault.Unavailable with the reason
+// config. A file that cannot be read or written gives fault.Unavailable.
+func Open(cfg Config) (*Log, Recovery, error) {
+	if cfg.Now == nil || cfg.Session == "" {
+		return nil, Recovery{}, fault.New(fault.Internal, "activity.open", "a log needs a session and a clock")
+	}
+	l := &Log{cfg: cfg}
+	if cfg.Path == "" {
+		l.created = cfg.Now().UTC().Truncate(time.Millisecond)
+		return l, Recovery{}, nil
+	}
+	if l.files = cfg.Files; l.files == nil {
+		l.files = disk{}
+	}
+	o := opener{log: l}
+	if err := o.open(); err != nil {
+		for _, s := range o.segs {
+			if s.file != nil {
+				_ = s.file.Close() // nothing was written
+			}
+		}
+		if _, ok := errors.AsType[*fault.Error](err); ok {
+			return nil, Recovery{}, err
+		}
+		return nil, Recovery{}, fault.New(fault.Unavailable, "activity.open",
+			"The session %s cannot be opened: %w. Mend the file or use another session.", cfg.Session, err)
+	}
+	if r := o.found; r.Cut > 0 || r.Damaged() {
+		l.logger().Warn("log mended", "session", cfg.Session, "cutBytes", r.Cut, "badLines", r.Bad, "lost", r.Lost, "file", r.File)
+	}
+	return l, o.found, nil
+}
+
+// opener is what Open knows while it reads.
+type opener struct {
+	log   *Log
+	segs  []*segment
+	found Recovery
+}
+
+// edit is a change of a segment's bytes: from off to end goes, note comes.
+type edit struct {
+	off, end int64
+	note     []byte
+	bad      bool // what goes is kept in the file of bad lines
+	events   int  // how many events a bad line seems to have been
+}
+
+func (o *opener) open() error {
+	l := o.log
+	for n := 1; ; n++ {
+		s := &segment{path: segmentPath(l.cfg.Path, n), number: n}
+		f, err := l.files.Open(s.path, os.O_RDWR|os.O_APPEND, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		s.file = f
+		o.segs = append(o.segs, s)
+	}
+	if len(o.segs) == 0 {
+		return o.create()
+	}
+	// A segment is read up to where the next one begins: that one repeats what
+	// was not known to be on disk.
+	begins := make([]uint64, len(o.segs))
+	for i, s := range o.segs {
+		var err error
+		if begins[i], err = o.begin(s); err != nil {
+			return err
+		}
+	}
+	for i, s := range o.segs {
+		limit := uint64(math.MaxUint64)
+		for _, b := range begins[i+1:] {
+			if b != 0 {
+				limit = min(limit, b)
+			}
+		}
+		if err := o.read(s, limit); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(s.path), err)
+		}
+	}
+	for _, s := range o.segs[:len(o.segs)-1] {
+		_ = s.file.Close() // only read, or synced by mend
+		s.file = nil
+	}
+	l.seg = o.segs[len(o.segs)-1]
+	if l.last > 0 {
+		// What an earlier process wrote is not known to be on disk.
+		if err := l.seg.file.Sync(); err != nil {
+			return err
+		}
+	}
+	l.seg.dirty = true
+	l.written, l.synced, l.announced, l.restLast = l.last, l.last, l.last, l.last
+	return nil
+}
+
+// create begins a log that has no file. Its name is synced with the first event
+// that must be.
+func (o *opener) create() error {
+	l := o.log
+	s := &segment{path: l.cfg.Path, number: 1, dirty: true}
+	f, err := l.files.Open(s.path, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	s.file = f
+	o.segs = []*segment{s}
+	head := l.headerLine()
+	if _, err := f.Write(head); err != nil {
+		return err
+	}
+	s.size = int64(len(head))
+	l.seg = s
+	h, err := parseHeader(head)
+	l.created = h.created()
+	return err
+}
+
+// begin returns the first event of a segment that can be read, 0 where there is
+// none, and refuses a newer format.
+func (o *opener) begin(s *segment) (uint64, error) {
+	size, err := s.file.Size()
+	if err != nil {
+		return 0, err
+	}
+	for in, first := newLines(s.file, 0, size), true; ; first = false {
+		line, _, _, err := in.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return 0, nil
+		case errors.Is(err, errLong):
+			continue
+		case err != nil:
+			return 0, err
+		}
+		if first {
+			if h, err := parseHeader(line); err == nil && h.Format > Format {
+				return 0, fault.New(fault.Unavailable, "activity.open",
+					"The session %s was written by agentls %s in a newer form (%d); update agentls, or use another session.",
+					o.log.cfg.Session, h.Agentls, h.Format).Because(fault.Config)
+			}
+		}
+		if e, ok := verify(line); ok {
+			return e.FromSeq, nil
+		}
+	}
+}
+
+// read takes a segment's events before limit into the log, and mends the
+// segment where it is damaged.
+func (o *opener) read(s *segment, limit uint64) error {
+	l := o.log
+	size, err := s.file.Size()
+	if err != nil {
+		return err
+	}
+	var (
+		edits   []edit
+		pending []edit // bad lines that nothing readable has followed yet
+		shift   int64  // how much longer the mended segment is, so far
+		end     = size // where what is read ends
+		covered bool   // a line at or after limit was met
+	)
+	commit := func() {
+		for _, e := range pending {
+			shift -= e.end - e.off
+		}
+		edits, pending = append(edits, pending...), nil
+	}
+	hole := func(at int64, to uint64) {
+		from := l.last + 1
+		note := o.hole(from, to)
+		edits = append(edits, edit{off: at, end: at, note: note})
+		s.size = at + shift
+		l.mark(s, from)
+		shift += int64(len(note))
+	}
+	in := newLines(s.file, 0, size)
+	for first := true; !covered; first = false {
+		line, off, whole, err := in.next()
+		if errors.Is(err, io.EOF) {
+			if first {
+				head := l.headerLine()
+				edits = append(edits, edit{note: head})
+				shift += int64(len(head))
+			}
+			break
+		}
+		if err != nil && !errors.Is(err, errLong) {
+			return err
+		}
+		if first {
+			if h, err := parseHeader(line); err == nil && whole {
+				if s.number == 1 {
+					l.created = h.created()
+				}
+				continue
+			}
+			head := l.headerLine()
+			edits = append(edits, edit{note: head})
+			shift += int64(len(head))
+		}
+		e, ok := verify(line)
+		switch {
+		case !ok && !whole:
+			end = off
+		case ok && e.FromSeq >= limit:
+			covered, end = true, off
+		case !ok || e.FromSeq <= l.last:
+			// A line feed that is damaged makes one line of two.
+			events := max(1, bytes.Count(line, []byte(`{"seq":`)))
+			pending = append(pending, edit{off: off, end: in.off, bad: true, events: events})
+		default:
+			commit()
+			if e.FromSeq > l.last+1 {
+				hole(off, e.FromSeq-1)
+			}
+			if !whole {
+				edits = append(edits, edit{off: size, end: size, note: []byte("\n")})
+			}
+			s.size = off + shift
+			l.mark(s, e.FromSeq)
+			l.last = e.Seq
+			o.fold(e)
+		}
+	}
+	// Events that are missing at the end are known from where the next segment
+	// begins, or else counted.
+	switch missing := limit - l.last - 1; {
+	case limit == math.MaxUint64 && len(pending) > 0:
+		lost := 0
+		for _, e := range pending {
+			lost += e.events
+		}
+		commit()
+		hole(end, l.last+uint64(lost))
+	case limit != math.MaxUint64 && missing > 0:
+		commit()
+		hole(end, limit-1)
+	}
+	if limit != math.MaxUint64 {
+		// The next segment has what follows; what is left here is no loss.
+		end = size
+	}
+	s.size = size
+	switch {
+	case len(edits) > 0:
+		return o.mend(s, edits, end)
+	case end < size:
+		o.found.Cut += size - end
+		if err := s.file.Truncate(end); err != nil {
+			return err
+		}
+		s.size = end
+		return s.file.Sync()
+	}
+	return nil
+}
+
+// verify reads a line that must match its checksum.
+func verify(line []byte) (Entry, bool) {
+	body, ok := unseal(line)
+	if !ok {
+		return Entry{}, false
+	}
+	return parse(body, true)
+}
+
+// fold tells the owner of an event that the log has. Data that does not fit its
+// type, as a newer version may write it, is kept and told as [Unknown].
+func (o *opener) fold(e Entry) {
+	if o.log.cfg.Fold == nil || strings.HasSuffix(e.Type, ".delta") {
+		return
+	}
+	event, err := e.Event(o.log.cfg.Session)
+	if err != nil {
+		o.log.logger().Warn("log data not understood", "session", o.log.cfg.Session, "err", err)
+		event = Event{Seq: e.Seq, Session: o.log.cfg.Session,
+			Body: Unknown{Name: e.Type, Data: bytes.Clone(e.rest[e.data:e.dataEnd])}}
+	}
+	o.log.cfg.Fold(event)
+}
+
+// hole records that the events from..to are lost, and returns the line that
+// stands for them.
+func (o *opener) hole(from, to uint64) []byte {
+	l := o.log
+	note := Note{Level: "warning", Message: fmt.Sprintf("Event %d of this session could not be read and was set aside in %s.", from, filepath.Base(o.badPath()))}
+	if from < to {
+		note.Message = fmt.Sprintf("Events %d to %d of this session could not be read and were set aside in %s.", from, to, filepath.Base(o.badPath()))
+	}
+	o.found.Lost = append(o.found.Lost, Span{from, to})
+	l.last = to
+	now := l.cfg.Now()
+	if l.cfg.Fold != nil {
+		l.cfg.Fold(Event{Seq: to, Time: now, Session: l.cfg.Session, Body: note})
+	}
+	return l.enc.hole(nil, from, to, now, note)
+}
+
+func (o *opener) badPath() string { return strings.TrimSuffix(o.log.cfg.Path, suffix) + ".bad" }
+
+// mend rewrites a segment: the bad lines go to the file of bad lines, notes
+// come in, and what follows end is cut. The segment is replaced in one step, so
+// a crash meanwhile leaves it as it was.
+func (o *opener) mend(s *segment, edits []edit, end int64) error {
+	l := o.log
+	o.found.Cut += s.size - end
+	for _, e := range edits {
+		if e.bad {
+			if err := o.setAside(s, edits); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	temp := s.path + ".tmp"
+	f, err := l.files.Open(temp, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = o.rewrite(f, s, edits, end)
+	if err == nil {
+		err = l.files.Rename(temp, s.path)
+	}
+	if err == nil {
+		err = l.files.SyncDir(filepath.Dir(s.path))
+	}
+	if err != nil {
+		_ = f.Close()
+		_ = l.files.Remove(temp) // a rest does no harm
+		return err
+	}
+	_ = s.file.Close() // only read
+	s.file = f
+	s.size, err = f.Size()
+	return err
+}
+
+// rewrite writes what a mended segment holds.
+func (o *opener) rewrite(f File, s *segment, edits []edit, end int64) error {
+	at := int64(0)
+	for _, e := range edits {
+		if err := copyRange(f, s.file, at, min(e.off, end)); err != nil {
+			return err
+		}
+		if _, err := f.Write(e.note); err != nil {
+			return err
+		}
+		at = e.end
+	}
+	if err := copyRange(f, s.file, at, end); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// setAside appends a segment's bad lines to the file of bad lines.
+func (o *opener) setAside(s *segment, edits []edit) error {
+	l := o.log
+	f, err := l.files.Open(o.badPath(), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, e := range edits {
+		if !e.bad {
+			continue
+		}
+		if err := copyRange(f, s.file, e.off, e.end); err != nil {
+			return err
+		}
+		o.found.Bad++
+	}
+	o.found.File = o.badPath()
+	return f.Sync()
+}
+
+func copyRange(to io.Writer, from io.ReaderAt, off, end int64) error {
+	if off >= end {
+		return nil
+	}
+	_, err := io.Copy(onlyWriter{to}, io.NewSectionReader(from, off, end-off))
+	return err
+}
+
+// onlyWriter hides the methods by which io.Copy would go around Write.
+type onlyWriter struct{ io.Writer }

@@ -1,0 +1,166 @@
+// Package definition says what an agent is: one Markdown file with YAML
+// front-matter, read into a [Definition].
+//
+// # The one idea
+//
+// [Parse] never fails. Whatever is wrong with a file is a [Problem] with the
+// exact range of the YAML node concerned, and the rest of the file is still
+// read; [Definition.Usable] says whether what was read may run. So a list can
+// show a broken agent, an editor can point at the place, and no agent hides
+// another by being broken.
+//
+// # Power
+//
+// Reading never adds power. Other tools' files (spec 1.7) are read through one
+// table of tool names; what cannot be translated is left out with a hint, a list
+// that translates to nothing is no tools, and what restricts and cannot be
+// expressed is in [Definition.Authority], which stops a run.
+//
+// # Cost
+//
+// Front-matter of the usual simple form is read by a line scanner (fast.go) that
+// gives exactly what the YAML parser gives, which a fuzz target holds it to;
+// everything else goes through github.com/goccy/go-yaml once, as a syntax tree.
+// The caps of spec 1.5 are checked before either sees a byte.
+//
+// It imports internal/fault only. A Definition is immutable and may be shared.
+package definition
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Scope is where an agent's file lies (spec 1.1).
+type Scope string
+
+// The scopes, in order of precedence.
+const (
+	Project   Scope = "project"
+	Global    Scope = "global"
+	Extension Scope = "extension"
+	System    Scope = "system"
+)
+
+// Dialect is whose format a file is in (spec 1.7).
+type Dialect string
+
+// The dialects that load.
+const (
+	Agentls   Dialect = "agentls"
+	GeminiCLI Dialect = "gemini-cli"
+	Claude    Dialect = "claude"
+	Copilot   Dialect = "copilot"
+	OpenCode  Dialect = "opencode"
+)
+
+// Mode says how a run of an agent ends (spec 3.3).
+type Mode string
+
+// The modes.
+const (
+	Chat Mode = "chat"
+	Task Mode = "task"
+)
+
+// Definition is one agent as its file says it. It is immutable once parsed; a
+// run keeps the one that it started with.
+//
+// A definition with an error of the list that ends spec 1.5 is not usable: see
+// [Definition.Usable]. Its other fields hold what could be read.
+type Definition struct {
+	Path             string    // absolute; "" for a system agent
+	Folder           string    // the workspace folder of a project agent, absolute; else ""
+	Scope            Scope     // from the place
+	Dialect          Dialect   // by place, else by keys
+	Digest           string    // hex SHA-256 of the file's bytes
+	Created, Updated time.Time // of the file; Created is Updated where the file system does not tell
+
+	Name        string // usable as spec 1.2 has it; a slug where Dialect's own name is not (agent/dialect)
+	Guessed     bool   // Name comes from the file's stem, since the file's own could not be read
+	NameRange   Range  // of the name's value; of the opening line where there is none
+	Title       string // never ""
+	Description string
+	Prompt      string // the body, else systemPrompt
+	Model       string // "inherit" when not given
+	Color       string // "#RRGGBB" or ""
+	Version     string
+
+	Tools        Tools
+	Confirmation Confirmation
+	MCPServers   []string // "*" = all
+	Subagents    []string // "*" = all
+	Handoffs     []Handoff
+
+	Inputs          json.RawMessage // JSON Schema of the inputs (spec 1.4), nil without
+	Output          *Output         // nil without
+	Query           string          // "" = the default of spec 1.2
+	InitialMessages []Exchange
+
+	Temperature    *float64
+	TopP           *float64
+	ThinkingBudget *int   // -1 = unlimited
+	ThinkingLevel  string // "" = the model's
+
+	Mode           Mode
+	MaxTurns       int           // 0 = the mode's default
+	MaxTime        time.Duration // 0 = the mode's default
+	MaxTokens      int           // 0 = none
+	MaxCost        float64       // USD; 0 = none
+	FallbackModels []string
+
+	UserInvocable bool // default true
+	Routable      bool // default true
+	Delegable     bool // default true; false: only a person may start it (Copilot's disable-model-invocation)
+	MemoryFiles   bool // default true
+
+	// Authority names what restricts power in the file and cannot be honoured
+	// here (agent/authority): a run is refused with these reasons.
+	Authority []string
+
+	// FrontMatter is what was read, with the file's own keys: string, bool,
+	// float64, nil, []any and map[string]any, as encoding/json has them.
+	FrontMatter map[string]any
+	Problems    []Problem // in the order of the file
+}
+
+// Tools says which tools an agent may use (spec 1.2, 4.2). Names are canonical,
+// or globs.
+type Tools struct {
+	Allow []string // counts only if Given
+	Deny  []string // beats Allow
+	Given bool     // false = all; true with an empty Allow = none
+}
+
+// Confirmation is what an agent adds to what the person is asked (spec 1.3).
+type Confirmation struct {
+	Require []string      // tools (globs) that always ask
+	Prompt  string        // template, shown below the facts
+	Timeout time.Duration // counts only if Given; 0 = none
+	Given   bool          // Timeout was given
+}
+
+// Handoff is one agent that control may pass to.
+type Handoff struct {
+	To          string
+	When        string // manual, auto, conditional
+	Condition   string
+	Description string
+
+	IncludeContext bool            // default true
+	Payload        json.RawMessage // JSON Schema of the payload; nil without
+}
+
+// Output is the structured result that an agent must end with (spec 1.4).
+type Output struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // JSON Schema 2020-12
+	Text        string          // template for people; "" = JSON
+}
+
+// Exchange is one of an agent's initial messages.
+type Exchange struct {
+	Role string `json:"role"` // user or model
+	Text string `json:"text"`
+}

@@ -1,0 +1,306 @@
+package definition
+
+// The quick reader: front-matter of the simple form that nearly every file has.
+// What it is not sure of it refuses, and the YAML parser reads it instead; what
+// it accepts it reads exactly as the YAML parser does (FuzzFastIsExact).
+
+import "strings"
+
+// quickDepth is how deep the quick reader goes; deeper is the parser's.
+const quickDepth = 8
+
+// quick is a cursor over lines. Its line is the one at hand: ind spaces, then
+// the text from start up to end, offsets of src. A line that is left over after
+// "- " counts as a line of its own with the column as its indentation.
+type quick struct {
+	src        string
+	next       int // where the line after the one at hand starts
+	ind        int
+	start, end int
+	done       bool
+}
+
+// readQuick reads src[from:to] as a block mapping.
+func readQuick(src string, from, to int) (root node, ok bool) {
+	for i := from; i < to; i++ {
+		switch c := src[i]; {
+		case c >= 0x80:
+			// NEL, LS, PS and BOM are line breaks or nothing to some parsers.
+			rest := src[i:to]
+			if strings.HasPrefix(rest, "\u0085") || strings.HasPrefix(rest, "\u2028") || strings.HasPrefix(rest, "\u2029") || strings.HasPrefix(rest, "\ufeff") {
+				return node{}, false
+			}
+		case c >= ' ' && c != 0x7f || c == '\n':
+		case c == '\r' && i+1 < to && src[i+1] == '\n':
+		default:
+			return node{}, false
+		}
+	}
+	q := quick{src: src[:to], next: from}
+	q.advance()
+	if q.done || q.ind != 0 || q.src[q.start] == '-' {
+		return node{}, false
+	}
+	root, ok = q.mapping(0, 1)
+	if !ok || !q.done {
+		return node{}, false
+	}
+	// The parser's guard counts what stands in plain text too; what it would
+	// refuse must not be read here, or one odd line elsewhere in a file would
+	// change what the rest means.
+	if text := src[from:to]; suspect(text) {
+		if _, deep := (&source{text: text}).tooDeep(); deep {
+			return node{}, false
+		}
+	}
+	return root, true
+}
+
+// suspect reports whether the text holds enough of what [source.tooDeep] counts
+// to be worth counting line by line.
+func suspect(text string) bool {
+	return strings.Count(text, "{")+strings.Count(text, "[") > maxOpen ||
+		strings.Count(text, ": ")+strings.Count(text, "- ")+strings.Count(text, "? ") > maxOpen
+}
+
+// advance goes to the next line that holds more than spaces and a comment.
+func (q *quick) advance() {
+	for q.next < len(q.src) {
+		begin := q.next
+		end := strings.IndexByte(q.src[begin:], '\n')
+		if end < 0 {
+			end = len(q.src)
+			q.next = end
+		} else {
+			end += begin
+			q.next = end + 1
+		}
+		start := begin
+		for start < end && q.src[start] == ' ' {
+			start++
+		}
+		for end > start && (q.src[end-1] == ' ' || q.src[end-1] == '\r') {
+			end--
+		}
+		if start < end && q.src[start] != '#' {
+			q.ind, q.start, q.end = start-begin, start, end
+			return
+		}
+	}
+	q.done = true
+}
+
+// keyEnd returns where a simple key that starts at start ends, if a colon and a
+// space or the line's end follow; else -1.
+func (q *quick) keyEnd(start int) int {
+	i := start
+	for i < q.end {
+		c := q.src[i]
+		if c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || i > start && (c == '-' || c >= '0' && c <= '9') {
+			i++
+			continue
+		}
+		break
+	}
+	if i == start || i >= q.end || q.src[i] != ':' || i+1 < q.end && q.src[i+1] != ' ' {
+		return -1
+	}
+	return i
+}
+
+// mapping reads the block mapping whose first line is at hand.
+func (q *quick) mapping(ind, depth int) (n node, ok bool) {
+	n = node{kind: mapping, start: q.start}
+	for !q.done && q.ind >= ind {
+		if q.ind > ind || depth > quickDepth {
+			return n, false
+		}
+		end := q.keyEnd(q.start)
+		if end < 0 {
+			return n, false
+		}
+		k := key{name: q.src[q.start:end], start: q.start, end: end}
+		for i := range n.keys {
+			if n.keys[i].name == k.name {
+				return n, false
+			}
+		}
+		if len(n.keys) > 200 {
+			// The look for duplicates above is quadratic.
+			return n, false
+		}
+		v, ok := q.entry(end+1, ind, depth)
+		if !ok {
+			return n, false
+		}
+		if v.kind == null && v.start == 0 {
+			v.start, v.end = end+1, end+1
+		}
+		n.keys, n.items = append(n.keys, k), append(n.items, v)
+		n.end = max(v.end, end+1)
+	}
+	return n, len(n.keys) > 0
+}
+
+// entry reads a mapping's value, whose text on the line at hand starts at from.
+// An empty one has the offset 0.
+func (q *quick) entry(from, ind, depth int) (n node, ok bool) {
+	for from < q.end && q.src[from] == ' ' {
+		from++
+	}
+	if from < q.end && !(q.src[from] == '#') {
+		return q.scalar(from, ind)
+	}
+	q.advance()
+	switch {
+	case q.done || q.ind < ind:
+		return node{}, true
+	case q.src[q.start] == '-' && (q.start+1 == q.end || q.src[q.start+1] == ' '):
+		return q.sequence(q.ind, depth+1)
+	case q.ind == ind:
+		return node{}, true
+	}
+	return q.mapping(q.ind, depth+1)
+}
+
+// sequence reads the block sequence whose first line is at hand.
+func (q *quick) sequence(ind, depth int) (n node, ok bool) {
+	n = node{kind: list, start: q.start}
+	for !q.done && q.ind == ind && q.src[q.start] == '-' && q.start+1 < q.end && q.src[q.start+1] == ' ' {
+		if depth > quickDepth {
+			return n, false
+		}
+		from := q.start + 1
+		for from < q.end && q.src[from] == ' ' {
+			from++
+		}
+		var v node
+		if q.keyEnd(from) >= 0 {
+			q.ind, q.start = ind+from-q.start, from
+			v, ok = q.mapping(q.ind, depth+1)
+		} else {
+			v, ok = q.scalar(from, ind)
+		}
+		if !ok {
+			return n, false
+		}
+		n.items = append(n.items, v)
+		n.end = v.end
+	}
+	if !q.done && q.ind > ind || !q.done && q.ind == ind && q.src[q.start] == '-' {
+		return n, false
+	}
+	return n, len(n.items) > 0
+}
+
+// scalar reads a scalar or a list in brackets that ends on the line at hand, and
+// goes to the next line, which must not go on with it.
+func (q *quick) scalar(from, ind int) (n node, ok bool) {
+	var end int
+	if q.src[from] == '[' {
+		n, end, ok = q.brackets(from)
+	} else {
+		n, end, ok = q.single(from, q.end, false)
+	}
+	if !ok {
+		return n, false
+	}
+	if end < q.end {
+		// Only a comment may follow.
+		rest := strings.TrimLeft(q.src[end:q.end], " ")
+		if rest[0] != '#' || len(rest) == q.end-end {
+			return n, false
+		}
+	}
+	q.advance()
+	return n, q.done || q.ind <= ind
+}
+
+// single reads one scalar of src[from:to] and returns where it ends. In
+// brackets a comma or bracket ends a plain one.
+func (q *quick) single(from, to int, flow bool) (n node, end int, ok bool) {
+	s := q.src[from:to]
+	switch c := s[0]; c {
+	case '"', '\'':
+		i := strings.IndexByte(s[1:], c)
+		if i < 0 || c == '"' && strings.IndexByte(s[1:1+i], '\\') >= 0 || c == '\'' && i+2 < len(s) && s[i+2] == '\'' {
+			return n, 0, false
+		}
+		end = from + i + 2
+		return node{kind: str, text: s[1 : 1+i], start: from, end: end}, end, true
+	case '-', '?', ':', ',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '%', '@', '`', '=', '<':
+		return n, 0, false
+	}
+	last := len(s)
+scan:
+	for i := range len(s) {
+		switch s[i] {
+		case ':':
+			if i+1 == len(s) || s[i+1] == ' ' || flow {
+				return n, 0, false
+			}
+		case '#':
+			if s[i-1] == ' ' {
+				if flow {
+					return n, 0, false
+				}
+				last = i
+				break scan
+			}
+		case '{', '}', '[':
+			if flow {
+				return n, 0, false
+			}
+		case ',', ']':
+			if flow {
+				last = i
+				break scan
+			}
+		}
+	}
+	value := strings.TrimRight(s[:last], " ")
+	n = node{text: value, start: from, end: from + len(value)}
+	return n, n.end, resolve(&n)
+}
+
+// brackets reads a list in brackets of one line.
+func (q *quick) brackets(from int) (n node, end int, ok bool) {
+	n = node{kind: list, start: from}
+	i := from + 1
+	for {
+		for i < q.end && q.src[i] == ' ' {
+			i++
+		}
+		if i >= q.end {
+			return n, 0, false
+		}
+		if q.src[i] == ']' {
+			if len(n.items) > 0 {
+				// A comma before the bracket.
+				return n, 0, false
+			}
+			break
+		}
+		v, after, ok := q.single(i, q.end, true)
+		if !ok {
+			return n, 0, false
+		}
+		n.items = append(n.items, v)
+		for after < q.end && q.src[after] == ' ' {
+			after++
+		}
+		if after >= q.end {
+			return n, 0, false
+		}
+		i = after
+		if q.src[i] == ']' {
+			break
+		}
+		if q.src[i] != ',' {
+			return n, 0, false
+		}
+		i++
+	}
+	n.end = i + 1
+	return n, n.end, true
+}

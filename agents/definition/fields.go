@@ -1,0 +1,403 @@
+package definition
+
+// The fields of the front-matter: one switch over every key that is read.
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// knownFields are the keys of ours that a misspelt key may have meant.
+var knownFields = []string{
+	"kind", "name", "title", "description", "systemPrompt", "system_prompt", "model", "fallback_models", "color", "scope",
+	"version", "tools", "tool_confirmation", "mcp", "triggers", "handoffs", "guardrails", "memory", "memory_files", "graph",
+	"tracing", "inputs", "output", "query", "initial_messages", "temperature", "top_p", "thinking_budget", "thinking_level",
+	"run", "subagents", "user_invocable", "routable", "maxTokens", "maxCost", "max_time_minutes", "displayName",
+	"max_turns", "max_time", "max_tokens", "max_cost", "disallowedTools", "permissionMode", "mcpServers",
+}
+
+// maxGuesses is for how many unknown fields a file gets a "did you mean".
+const maxGuesses = 50
+
+// fields reads the front-matter's keys.
+func (r *reader) fields(root *node) {
+	if n := root.get("name"); n != nil && n.kind == str {
+		// Handoffs, which may stand before it, must not lead to the agent itself.
+		r.nameNode = n
+	}
+	for i := range root.keys {
+		k, v := &root.keys[i], &root.items[i]
+		r.smart(v)
+		if !r.field(k, v) && !r.foreignField(k, v) {
+			r.unknown(k, "", knownFields)
+		}
+	}
+	for _, f := range r.late {
+		f()
+	}
+}
+
+// field reads a key of ours, or of another tool's that means the same.
+func (r *reader) field(k *key, v *node) bool {
+	switch k.name {
+	case "kind":
+		r.kinded = true
+		r.kindField(v)
+	case "name":
+		r.nameKey = true
+		if r.loose(v) && v.kind == str {
+			r.nameNode = v
+		} else if v.kind != null {
+			r.mistyped(v, "name", "a string")
+			r.nameNode = &node{start: v.start, end: v.end}
+		}
+	case "title", "displayName", "display_name":
+		r.titled = true
+		if !r.again("title", k) {
+			r.stringField(v, k.name, &r.Title)
+		}
+	case "description":
+		r.stringField(v, k.name, &r.Description)
+	case "systemPrompt", "system_prompt", "prompt":
+		if k.name == "prompt" && r.Dialect != OpenCode {
+			return false
+		}
+		var prompt string
+		if !r.again("systemPrompt", k) && r.stringField(v, k.name, &prompt) {
+			r.prompt = v
+		}
+	case "model":
+		r.modelField(v)
+	case "fallback_models", "fallbackModels":
+		for _, m := range r.strings(v, k.name) {
+			if id, ok := r.resolveModel(m.name, m.start, m.end); ok {
+				r.FallbackModels = append(r.FallbackModels, id)
+			}
+		}
+	case "color":
+		r.colorField(k, v)
+	case "scope":
+		r.scopeField(v)
+	case "version":
+		var version string
+		if r.stringField(v, k.name, &version) {
+			if r.Dialect == Agentls && !semver(version) {
+				r.at(v, "agent/type", Error, "version must be a semantic version such as 1.0.0, in quotes where YAML would read a number.")
+			}
+			r.Version = version
+		}
+	case "tools":
+		r.toolsField(v)
+	case "tool_confirmation":
+		r.confirmation(v)
+	case "mcp":
+		r.mcpField(v)
+	case "triggers":
+		if r.Dialect != Agentls && v.kind != mapping && v.kind != list {
+			return false
+		}
+		r.triggersField(v)
+	case "handoffs":
+		return r.handoffsField(v)
+	case "guardrails":
+		r.shape(v, k.name, mapping, list)
+	case "memory":
+		if r.Dialect != Agentls && v.kind != mapping {
+			return false
+		}
+		r.shape(v, k.name, mapping)
+	case "memory_files":
+		r.boolField(v, k.name, &r.MemoryFiles)
+	case "graph", "tracing":
+		r.shape(v, k.name, mapping)
+	case "inputs":
+		r.inputsField(v)
+	case "output":
+		r.outputField(v)
+	case "query":
+		if r.stringField(v, k.name, &r.Query) {
+			r.queries = append(r.queries, v)
+		}
+	case "initial_messages":
+		r.messagesField(v)
+	case "temperature", "temp":
+		if !r.again("temperature", k) {
+			r.Temperature = r.floatField(v, k.name, 0, 2)
+		}
+	case "top_p", "topP":
+		if !r.again("top_p", k) {
+			r.TopP = r.floatField(v, k.name, 0, 1)
+		}
+	case "thinking_budget", "thinkingBudget":
+		if n, ok := r.intField(v, k.name, -1, math.MaxInt32); ok && !r.again("thinking_budget", k) {
+			r.ThinkingBudget = &n
+		}
+	case "thinking_level", "thinkingLevel":
+		var level string
+		if !r.again("thinking_level", k) && r.stringField(v, k.name, &level) {
+			switch level {
+			case "minimal", "low", "medium", "high":
+				r.ThinkingLevel = level
+			default:
+				r.at(v, "agent/type", Error, "thinking_level must be minimal, low, medium or high.")
+			}
+		}
+	case "run":
+		r.runField(v)
+	case "max_turns", "maxTurns", "steps", "maxSteps":
+		r.limit("max_turns", k, v)
+	case "max_time", "max_time_minutes", "timeout_mins":
+		r.limit(k.name, k, v)
+	case "max_tokens", "maxTokens":
+		r.limit("max_tokens", k, v)
+	case "max_cost", "maxCost":
+		r.limit("max_cost", k, v)
+	case "subagents":
+		r.subagentsField(v, k.name)
+	case "user_invocable", "user-invocable", "userInvocable", "user-invokable":
+		r.boolField(v, k.name, &r.UserInvocable)
+	case "routable":
+		r.boolField(v, k.name, &r.Routable)
+	default:
+		return false
+	}
+	return true
+}
+
+// again reports whether a field was given before under another key; the first
+// counts then, and a hint says so.
+func (r *reader) again(field string, k *key) bool {
+	for _, s := range r.seen {
+		if s.field == field && s.key != k.name {
+			r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("%s says the same as %s, which counts; remove one.", k.name, s.key))
+			return true
+		}
+	}
+	r.seen = append(r.seen, seenLike{field, k.name})
+	return false
+}
+
+// unknown reports a key that nothing reads.
+func (r *reader) unknown(k *key, parent string, known []string) {
+	r.unknowns++
+	if r.unknowns > maxGuesses {
+		known = nil
+	}
+	if meant := nearest(k.name, known); meant != "" && meant != k.name {
+		r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s%s is not known and has no effect; did you mean %s%s?", parent, k.name, parent, meant))
+		return
+	}
+	r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s%s is not known and has no effect.", parent, k.name))
+}
+
+func (r *reader) kindField(v *node) {
+	switch {
+	case v.kind == str && (v.text == "agent" || v.text == "local" && r.Dialect == GeminiCLI):
+		if v.text == "local" {
+			r.at(v, "agent/dialect", Hint, "This is read as gemini-cli's own format; write kind: agent and our fields to use everything.")
+		}
+	case v.kind == null:
+		r.kinded = false
+	case r.Dialect == Agentls || v.text == "remote":
+		r.at(v, "agent/type", Error, "kind must be agent; another kind of agent file is not read.")
+	}
+}
+
+func (r *reader) scopeField(v *node) {
+	var scope string
+	if !r.stringField(v, "scope", &scope) {
+		return
+	}
+	switch Scope(scope) {
+	case Global, Project, System:
+	default:
+		if r.Dialect == Agentls {
+			r.at(v, "agent/type", Error, "scope must be global, project or system.")
+		}
+		return
+	}
+	// A file that replaces the router says scope: system (spec 8.2).
+	if Scope(scope) != r.Scope && Scope(scope) != System {
+		r.at(v, "agent/type", Warning, "The file lies in the %s folder, so its scope is %s, not %s; move the file or correct the field.", r.Scope, r.Scope, scope)
+	}
+}
+
+func (r *reader) colorField(k *key, v *node) {
+	if v.kind == null && !strings.HasPrefix(r.text.src[k.end:], ": ~") {
+		// An unquoted #RRGGBB is a comment to YAML.
+		line := r.text.src[k.end:lineEnd(r.text.src, k.end)]
+		if i := strings.IndexByte(line, '#'); i >= 0 && len(line) >= i+7 && hexColor(line[i:i+7]) {
+			r.Color = line[i : i+7]
+			r.report("agent/yaml-repaired", Warning, k.end+i, k.end+i+7, "YAML takes an unquoted # for a comment; write the colour in quotes.")
+			return
+		}
+	}
+	var name string
+	if !r.stringField(v, "color", &name) {
+		return
+	}
+	c, ok := colorOf(name)
+	switch {
+	case ok && c == name:
+	case ok:
+		r.at(v, "agent/dialect", Hint, "The colour %s is read as %s.", name, c)
+	case r.Dialect == Agentls:
+		r.at(v, "agent/type", Error, "color must be #RRGGBB in quotes.")
+	default:
+		r.at(v, "agent/dialect", Hint, "The colour %s is not known and is left out; write it as #RRGGBB.", name)
+	}
+	r.Color = c
+}
+
+// modelField reads the model, or Copilot's list of them.
+func (r *reader) modelField(v *node) {
+	if v.kind == list && r.Dialect != Agentls {
+		for i := range v.items {
+			r.smart(&v.items[i])
+			if v.items[i].kind != str {
+				continue
+			}
+			if id, ok := r.resolveModel(v.items[i].text, v.items[i].start, v.items[i].end); ok {
+				if r.Model == "inherit" {
+					r.Model = id
+				} else {
+					r.FallbackModels = append(r.FallbackModels, id)
+				}
+			}
+		}
+		return
+	}
+	var name string
+	if r.stringField(v, "model", &name) && name != "" {
+		if id, ok := r.resolveModel(name, v.start, v.end); ok {
+			r.Model = id
+		}
+	}
+}
+
+// resolveModel gives a model's name its id. What another dialect's file names
+// and we cannot run is left out with a hint (spec 1.7).
+func (r *reader) resolveModel(name string, start, end int) (string, bool) {
+	if name == "inherit" || name == "auto" {
+		return name, true
+	}
+	id := name
+	if r.Dialect != Agentls {
+		// A display name: "Gemini 3 Pro (copilot)".
+		id, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(name)), " (")
+		id = strings.ReplaceAll(id, " ", "-")
+		id = strings.TrimPrefix(id, "google/")
+	}
+	if r.source.Model != nil {
+		if known, ok := r.source.Model(id); ok {
+			return known, true
+		}
+	} else if r.Dialect == Agentls || strings.HasPrefix(id, "gemini-") || id == "flash" || id == "flash-lite" || id == "pro" {
+		return id, true
+	}
+	if r.Dialect == Agentls {
+		r.report("agent/model-unknown", Warning, start, end, fmt.Sprintf("The model %s is not known and no configured provider has it; correct it, or configure its provider.", name))
+		return name, true
+	}
+	r.report("agent/dialect", Hint, start, end, fmt.Sprintf("No provider is configured for the model %s, so the model is inherited.", name))
+	return "", false
+}
+
+// runField reads run, the limits of spec 1.2.
+func (r *reader) runField(v *node) {
+	if !r.shape(v, "run", mapping) {
+		return
+	}
+	for i := range v.keys {
+		k, n := &v.keys[i], &v.items[i]
+		r.smart(n)
+		switch k.name {
+		case "max_turns", "max_time", "max_tokens", "max_cost":
+			r.limit(k.name, k, n)
+		case "maxTurns":
+			r.limit("max_turns", k, n)
+		case "maxTokens":
+			r.limit("max_tokens", k, n)
+		case "maxCost":
+			r.limit("max_cost", k, n)
+		case "max_time_minutes":
+			r.limit(k.name, k, n)
+		case "mode":
+			var mode string
+			if r.stringField(n, "run.mode", &mode) {
+				if mode != string(Chat) && mode != string(Task) {
+					r.at(n, "agent/type", Error, "run.mode must be chat or task.")
+					continue
+				}
+				r.Mode = Mode(mode)
+			}
+		default:
+			r.unknown(k, "run.", []string{"max_turns", "max_time", "max_tokens", "max_cost", "mode"})
+		}
+	}
+}
+
+// limit reads one limit. Of two spellings the smaller number counts, so that no
+// limit is lost.
+func (r *reader) limit(field string, k *key, v *node) {
+	switch field {
+	case "max_turns":
+		if n, ok := r.intField(v, k.name, 1, math.MaxInt32); ok {
+			r.MaxTurns = least(r.MaxTurns, n)
+		}
+	case "max_tokens":
+		if n, ok := r.intField(v, k.name, 1, 1<<52); ok {
+			r.MaxTokens = least(r.MaxTokens, n)
+		}
+	case "max_cost":
+		if n := r.floatField(v, k.name, 0, math.MaxFloat64); n != nil {
+			if *n == 0 {
+				r.at(v, "agent/type", Error, "%s must be over 0.", k.name)
+				return
+			}
+			r.MaxCost = least(r.MaxCost, *n)
+		}
+	case "max_time_minutes", "timeout_mins":
+		if n := r.floatField(v, k.name, 0, 1e6); n != nil {
+			r.maxTime(time.Duration(*n*float64(time.Minute)), k, v)
+		}
+	case "max_time":
+		if d, ok := r.durationField(v, k.name); ok {
+			r.maxTime(d, k, v)
+		}
+	}
+}
+
+func (r *reader) maxTime(d time.Duration, k *key, v *node) {
+	if d <= 0 {
+		r.at(v, "agent/type", Error, "%s must be over 0.", k.name)
+		return
+	}
+	r.MaxTime = least(r.MaxTime, d)
+}
+
+// least returns the smaller of two limits, where 0 is none.
+func least[T int | float64 | time.Duration](a, b T) T {
+	if a == 0 || b < a {
+		return b
+	}
+	return a
+}
+
+// semver reports whether v is a semantic version, x.y.z with what may follow.
+func semver(v string) bool {
+	core, _, _ := strings.Cut(v, "+")
+	core, pre, hasPre := strings.Cut(core, "-")
+	parts := strings.Split(core, ".")
+	if len(parts) != 3 || hasPre && pre == "" {
+		return false
+	}
+	for _, p := range parts {
+		if p == "" || len(p) > 1 && p[0] == '0' || strings.Trim(p, "0123456789") != "" {
+			return false
+		}
+	}
+	return strings.Trim(pre, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-.") == ""
+}

@@ -1,0 +1,305 @@
+package definition
+
+// Parse: from a file's bytes to a definition.
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// The caps of spec 1.5, in bytes.
+const (
+	MaxFile        = 256 << 10
+	MaxFrontMatter = 64 << 10
+)
+
+// maxRepeats is how many findings of one code about a file's text (hidden text,
+// secrets, placeholders) are told.
+const maxRepeats = 20
+
+// Source is one agent file as its reader found it.
+type Source struct {
+	Path    string // absolute; "" for a system agent
+	Folder  string // the workspace folder of a project agent, absolute; else ""
+	Scope   Scope
+	URI     string // that problems carry; "" = FileURI(Path)
+	Data    []byte // the whole file, or its first MaxFile+1 bytes or more; not kept
+	Updated time.Time
+	Created time.Time // zero = Updated
+
+	// Model resolves a model's name, in any dialect's spelling, to one that this
+	// installation can run, and reports false for one that it cannot. It is called
+	// on the goroutine of Parse. nil: the entries auto, flash, flash-lite and pro
+	// and the ids gemini-… resolve to themselves, and nothing is said of another
+	// name in a file of ours.
+	Model func(name string) (string, bool)
+}
+
+// reader is one run of Parse.
+type reader struct {
+	*Definition
+	source Source
+	text   text
+	uri    string
+
+	open     [2]int // the opening line
+	shut     [2]int // the closing line
+	body     int    // where the body starts
+	nameNode *node
+	nameKey  bool // a key name is there, with a value or without
+	titled   bool
+	kinded   bool
+	prompt   *node // systemPrompt
+	inputs   map[string]bool
+	readOnly bool       // only safe tools (permissionMode)
+	spawn    bool       // an allowed tool of another dialect starts subagents
+	limited  bool       // the file lists its subagents
+	servers  []string   // MCP servers named by allowed tools of another dialect
+	declared []string   // MCP servers that the file itself describes
+	allowed  []listed   // for agent/tool-conflict
+	denied   []listed   // the same
+	queries  []*node    // query and initial_messages, for placeholders
+	late     []func()   // what must wait for other keys
+	seen     []seenLike // canonical fields given so far
+	unknowns int        // unknown fields told so far
+}
+
+// listed is a tool's name with its place.
+type listed struct {
+	name       string
+	start, end int
+}
+
+// seenLike is a field that was given, and by which key.
+type seenLike struct{ field, key string }
+
+// Parse reads an agent file. It never fails and never panics: what is wrong is
+// in the definition's Problems, each with the range of the YAML node concerned;
+// for something missing, of the opening line, the name or the closing line. It
+// reads nothing but src, keeps none of src.Data, and may be called from several
+// goroutines. Spec 1.1–1.5 and 1.7.
+func Parse(src Source) *Definition {
+	sum := sha256.Sum256(src.Data)
+	r := begin(src)
+	r.Digest = hex.EncodeToString(sum[:])
+	if len(src.Data) > MaxFile {
+		r.report("agent/too-large", Error, 0, 0, fmt.Sprintf("The file is larger than %d KiB; make it shorter, or move parts of it to files that the agent reads.", MaxFile>>10))
+		return r.guess()
+	}
+	r.text.src = string(src.Data)
+	if !r.checkBytes() {
+		return r.guess()
+	}
+	from, to, ok := r.split()
+	if !ok {
+		return r.guess()
+	}
+	if to-from > MaxFrontMatter {
+		r.report("agent/too-large", Error, r.open[0], r.open[1], fmt.Sprintf("The front-matter is larger than %d KiB; move text to the body.", MaxFrontMatter>>10))
+		return r.guess()
+	}
+	root, ok := r.readYAML(from, to)
+	if !ok {
+		return r.guess()
+	}
+	r.FrontMatter = root.object()
+	r.Dialect = dialectOf(src.Path, &root)
+	r.fields(&root)
+	r.finish()
+	r.sort()
+	return r.Definition
+}
+
+// Unreadable returns the definition of a file that could not be read: it has
+// the file's stem as its name, one problem with the message (a sentence) on its
+// first line, and is not usable. src.Data is not looked at.
+func Unreadable(src Source, message string) *Definition {
+	src.Data = nil
+	r := begin(src)
+	r.report("agent/yaml", Error, 0, 0, message)
+	return r.guess()
+}
+
+// begin returns a reader with the defaults of spec 1.2.
+func begin(src Source) *reader {
+	r := &reader{source: src, uri: src.URI, Definition: &Definition{
+		Path: src.Path, Folder: src.Folder, Scope: src.Scope, Dialect: Agentls,
+		Updated: src.Updated, Created: src.Created,
+		Model: "inherit", Mode: Chat,
+		UserInvocable: true, Routable: true, Delegable: true, MemoryFiles: true,
+	}}
+	if r.uri == "" {
+		r.uri = FileURI(src.Path)
+	}
+	if r.Created.IsZero() {
+		r.Created = r.Updated
+	}
+	return r
+}
+
+// guess names a definition whose own name could not be read after its file.
+func (r *reader) guess() *Definition {
+	r.Guessed = true
+	r.Name = slug(stem(r.Path))
+	if r.Name == "" {
+		r.Name = stem(r.Path)
+	}
+	if r.Title == "" {
+		r.Title = titleOf(r.Name)
+	}
+	r.NameRange = r.text.span(r.open[0], r.open[1])
+	r.sort()
+	return r.Definition
+}
+
+// sort puts the problems in the order of the file.
+func (r *reader) sort() {
+	slices.SortStableFunc(r.Problems, func(a, b Problem) int {
+		if a.Range.Start.Line != b.Range.Start.Line {
+			return int(a.Range.Start.Line) - int(b.Range.Start.Line)
+		}
+		return int(a.Range.Start.Character) - int(b.Range.Start.Character)
+	})
+}
+
+// report adds a problem; start and end are offsets of the file.
+func (r *reader) report(code string, severity Severity, start, end int, message string) {
+	r.Problems = append(r.Problems, Problem{URI: r.uri, Range: r.text.span(start, end), Code: code, Severity: severity, Message: message})
+}
+
+// at reports a problem at a node.
+func (r *reader) at(n *node, code string, severity Severity, format string, args ...any) {
+	r.report(code, severity, n.start, n.end, fmt.Sprintf(format, args...))
+}
+
+// checkBytes reports what is no text: NUL and invalid UTF-8 (SEC-120).
+func (r *reader) checkBytes() bool {
+	s := r.text.src
+	if i := strings.IndexByte(s, 0); i >= 0 {
+		r.report("agent/yaml", Error, i, i+1, "The file holds a NUL byte, so it is no text (UTF-16 is not read); save it as UTF-8.")
+		return false
+	}
+	if utf8.ValidString(s) {
+		return true
+	}
+	for i := 0; i < len(s); {
+		c, size := utf8.DecodeRuneInString(s[i:])
+		if c == utf8.RuneError && size == 1 {
+			r.report("agent/yaml", Error, i, i+1, "The file is not valid UTF-8 here; save it as UTF-8.")
+			break
+		}
+		i += size
+	}
+	return false
+}
+
+// split finds the front-matter, src[from:to] between the two lines.
+func (r *reader) split() (from, to int, ok bool) {
+	s := r.text.src
+	start := 0
+	if strings.HasPrefix(s, "\ufeff") {
+		start = len("\ufeff")
+		r.report("agent/yaml-repaired", Warning, 0, start, "The file begins with a byte order mark, which YAML tools stumble over; save it as UTF-8 without one.")
+	}
+	first := start
+	for first < len(s) && strings.TrimSpace(s[first:lineEnd(s, first)]) == "" {
+		first = nextLine(s, lineEnd(s, first))
+	}
+	end := lineEnd(s, min(first, len(s)))
+	if first >= len(s) || strings.TrimRight(s[first:end], " \t") != "---" {
+		r.report("agent/yaml", Error, start, lineEnd(s, start), "The front-matter is missing; begin the file with a line ---, then name: and description:, then a line ---.")
+		return 0, 0, false
+	}
+	if first > start {
+		r.report("agent/yaml-repaired", Warning, start, first, "There are empty lines before the front-matter; remove them.")
+	}
+	r.open = [2]int{first, end}
+	from = nextLine(s, end)
+	for at := from; at < len(s); {
+		stop := lineEnd(s, at)
+		if strings.HasPrefix(s[at:stop], "---") && strings.TrimRight(s[at:stop], " \t") == "---" {
+			r.shut = [2]int{at, stop}
+			r.body = nextLine(s, stop)
+			return from, at, true
+		}
+		at = nextLine(s, stop)
+	}
+	r.report("agent/yaml", Error, first, end, "The front-matter is not closed; write a line --- after it.")
+	return 0, 0, false
+}
+
+// readYAML gives the tree of the front-matter, read as it is, or repaired where
+// its meaning is plain.
+func (r *reader) readYAML(from, to int) (node, bool) {
+	if root, ok := readQuick(r.text.src, from, to); ok {
+		return root, true
+	}
+	plain := plainSource(r.text.src, from, to)
+	root, findings := plain.read()
+	if len(findings) > 0 && findings[0].code == "agent/yaml" {
+		if fixed, changes := repair(r.text.src, from, to); fixed != nil {
+			again, others := fixed.read()
+			if len(others) == 0 || others[0].code != "agent/yaml" {
+				root, findings = again, append(others, changes...)
+			}
+		}
+	}
+	for _, f := range findings {
+		severity := Error
+		if f.code == "agent/yaml-repaired" {
+			severity = Warning
+		}
+		r.report(f.code, severity, f.start, f.end, f.message)
+		if f.code == "agent/yaml" {
+			return node{}, false
+		}
+	}
+	switch root.kind {
+	case mapping:
+		return root, true
+	case null:
+		if len(findings) > 0 {
+			return node{}, false
+		}
+		return node{kind: mapping, start: from, end: from}, true
+	}
+	r.report("agent/yaml", Error, root.start, root.end, fmt.Sprintf("The front-matter is %s, not an object; write key: value lines.", kindNames[root.kind]))
+	return node{}, false
+}
+
+// stem returns a file's name without .md, and without the .agent before it.
+func stem(path string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".md"), ".agent")
+}
+
+// Usable reports whether a run may use the definition, and if not, the first
+// error of the list that ends spec 1.5. [Definition.Authority] is looked at when
+// a run starts, not here.
+func (d *Definition) Usable() (bool, Problem) {
+	for _, p := range d.Problems {
+		if p.Fatal() {
+			return false, p
+		}
+	}
+	return true, Problem{}
+}
+
+// Fatal reports whether the problem makes its agent unusable, by the list that
+// ends spec 1.5.
+func (p Problem) Fatal() bool {
+	if p.Severity != Error {
+		return false
+	}
+	switch p.Code {
+	case "agent/yaml", "agent/yaml-feature", "agent/missing-field", "agent/name", "agent/type", "agent/duplicate-name",
+		"agent/prompt-empty", "agent/placeholder", "agent/schema", "agent/graph", "agent/too-large":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,399 @@
+package definition
+
+// Fields with a structure of their own: handoffs, triggers, inputs, output,
+// initial messages.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp/syntax"
+	"slices"
+	"strings"
+)
+
+// maxPattern is the longest pattern of a trigger, in bytes (SEC-123).
+const maxPattern = 1 << 10
+
+// handoffsField reads handoffs (spec 5.2). Those of another tool are buttons for
+// a person, which a model must not press; it reports false for them.
+func (r *reader) handoffsField(v *node) bool {
+	if r.Dialect != Agentls && (v.kind != list || len(v.items) > 0 && v.items[0].get("to") == nil) {
+		return false
+	}
+	if v.kind == null {
+		return true
+	}
+	if !r.shape(v, "handoffs", list) {
+		return true
+	}
+	for i := range v.items {
+		if r.shape(&v.items[i], "An entry of handoffs", mapping) {
+			r.handoff(&v.items[i])
+		} else if v.items[i].kind == null {
+			r.mistyped(&v.items[i], "An entry of handoffs", "an object")
+		}
+	}
+	return true
+}
+
+func (r *reader) handoff(v *node) {
+	h := Handoff{When: "manual", IncludeContext: true}
+	var to, when, condition *node
+	fine := true
+	for i := range v.keys {
+		k, n := &v.keys[i], &v.items[i]
+		r.smart(n)
+		switch k.name {
+		case "to":
+			if r.stringField(n, "handoffs.to", &h.To) {
+				to = n
+			}
+		case "when":
+			if r.stringField(n, "handoffs.when", &h.When) {
+				when = n
+			}
+		case "condition":
+			if r.stringField(n, "handoffs.condition", &h.Condition) {
+				condition = n
+			}
+		case "description":
+			r.stringField(n, "handoffs.description", &h.Description)
+		case "include_context", "includeContext":
+			r.boolField(n, "handoffs.include_context", &h.IncludeContext)
+		case "payload":
+			h.Payload, fine = r.payload(n)
+		default:
+			r.unknown(k, "handoffs.", []string{"to", "when", "condition", "description", "include_context", "payload"})
+		}
+	}
+	if to == nil || h.To == "" {
+		r.at(v, "agent/type", Error, "A handoff needs to: the agent that it passes to.")
+		return
+	}
+	switch h.When {
+	case "manual", "auto":
+	case "conditional":
+		if condition == nil || h.Condition == "" {
+			r.at(when, "agent/type", Error, "A conditional handoff needs a condition.")
+			return
+		}
+	case "":
+		h.When = "manual"
+	default:
+		if condition == nil {
+			h.Condition = h.When
+		} else {
+			r.at(when, "agent/type", Error, "when must be manual, auto or conditional where a condition is given.")
+			return
+		}
+		h.When = "conditional"
+	}
+	if r.nameNode != nil && h.To == r.nameNode.text {
+		r.at(to, "agent/handoff-target", Error, "An agent cannot hand over to itself; this handoff is left out.")
+		return
+	}
+	if h.To != "user" && !validName(h.To) {
+		r.at(to, "agent/handoff-target", Error, "%q is no agent's name; this handoff is left out.", h.To)
+		return
+	}
+	if fine {
+		r.Handoffs = append(r.Handoffs, h)
+	}
+}
+
+// payload reads handoffs[].payload: {schema}.
+func (r *reader) payload(v *node) (json.RawMessage, bool) {
+	if v.kind == null {
+		return nil, true
+	}
+	if !r.shape(v, "handoffs.payload", mapping) {
+		return nil, false
+	}
+	schema := v.get("schema")
+	if schema == nil {
+		r.at(v, "agent/schema", Error, "A payload needs schema: a JSON Schema of an object.")
+		return nil, false
+	}
+	raw, ok := r.schema(schema, "handoffs.payload.schema")
+	if !ok {
+		return nil, false
+	}
+	if properties := schema.get("properties"); properties != nil {
+		for i := range properties.keys {
+			switch k := &properties.keys[i]; k.name {
+			case "reason", "context", "summary":
+				r.at(k.node(), "agent/schema", Error, "A payload must not have a property %s, which every handoff has; rename it.", k.name)
+				return nil, false
+			}
+		}
+	}
+	return raw, true
+}
+
+// triggersField checks triggers: their shape, and that each pattern compiles
+// (spec 5.1, SEC-123).
+func (r *reader) triggersField(v *node) {
+	if !r.shape(v, "triggers", mapping, list) {
+		return
+	}
+	if v.kind == mapping {
+		for i := range v.keys {
+			k, n := &v.keys[i], &v.items[i]
+			switch k.name {
+			case "keywords", "examples":
+				r.strings(n, "triggers."+k.name)
+			case "patterns":
+				r.patterns(n, "triggers.patterns")
+			case "priority":
+				r.floatField(n, "triggers.priority", 0, 100)
+			default:
+				r.unknown(k, "triggers.", []string{"keywords", "patterns", "examples", "priority"})
+			}
+		}
+		return
+	}
+	for i := range v.items {
+		entry := &v.items[i]
+		if entry.kind != mapping {
+			r.mistyped(entry, "An entry of triggers", "an object")
+			continue
+		}
+		for j := range entry.keys {
+			k, n := &entry.keys[j], &entry.items[j]
+			switch k.name {
+			case "intent":
+				var intent string
+				r.stringField(n, "triggers.intent", &intent)
+			case "keywords":
+				r.strings(n, "triggers.keywords")
+			case "regex":
+				r.patterns(n, "triggers.regex")
+			case "priority":
+				r.floatField(n, "triggers.priority", 0, 10)
+			default:
+				r.unknown(k, "triggers.", []string{"intent", "keywords", "regex", "priority"})
+			}
+		}
+	}
+}
+
+// patterns checks one pattern or a list of them.
+func (r *reader) patterns(v *node, field string) {
+	switch v.kind {
+	case null:
+	case str:
+		r.pattern(v)
+	case list:
+		for i := range v.items {
+			if v.items[i].kind != str {
+				r.mistyped(&v.items[i], "An entry of "+field, "a string")
+				continue
+			}
+			r.pattern(&v.items[i])
+		}
+	default:
+		r.mistyped(v, field, "a list of strings")
+	}
+}
+
+func (r *reader) pattern(v *node) {
+	if len(v.text) > maxPattern {
+		r.at(v, "agent/regex", Error, "The pattern is longer than %d bytes and is left out; make it shorter.", maxPattern)
+		return
+	}
+	if _, err := syntax.Parse(v.text, syntax.Perl|syntax.FoldCase); err != nil {
+		reason := err.Error()
+		if bad, ok := errors.AsType[*syntax.Error](err); ok {
+			reason = fmt.Sprintf("%s: %s", bad.Code, bad.Expr)
+		}
+		r.at(v, "agent/regex", Error, "The pattern does not compile (%s) and is left out; patterns have RE2's syntax.", reason)
+	}
+}
+
+// inputTypes are the types of inputs, as JSON Schema (spec 1.4).
+var inputTypes = map[string]string{
+	"string": `"type":"string"`, "number": `"type":"number"`, "integer": `"type":"integer"`, "boolean": `"type":"boolean"`,
+	"string[]": `"type":"array","items":{"type":"string"}`, "number[]": `"type":"array","items":{"type":"number"}`,
+}
+
+// inputsField makes a JSON Schema of inputs, its properties in the file's order.
+func (r *reader) inputsField(v *node) {
+	if v.kind == null {
+		return
+	}
+	if !r.shape(v, "inputs", mapping) {
+		return
+	}
+	r.inputs = make(map[string]bool, len(v.keys))
+	var properties strings.Builder
+	required := []string{}
+	for i := range v.keys {
+		k, n := &v.keys[i], &v.items[i]
+		if k.name == "" || placeholderEnd(k.name, 0) != len(k.name) {
+			r.at(k.node(), "agent/type", Error, "The name of an input must be letters, digits and _.")
+			continue
+		}
+		r.inputs[k.name] = true
+		property, needed := r.input(k, n)
+		if properties.Len() > 0 {
+			properties.WriteByte(',')
+		}
+		properties.WriteString(quote(k.name) + ":" + property)
+		if needed {
+			required = append(required, k.name)
+		}
+	}
+	names, _ := json.Marshal(required)
+	r.Inputs = json.RawMessage(`{"type":"object","properties":{` + properties.String() + `},"required":` + string(names) + `,"additionalProperties":false}`)
+}
+
+// input makes the schema of one input.
+func (r *reader) input(k *key, v *node) (property string, needed bool) {
+	kindOf := "string"
+	var description string
+	var fallback, enum *node
+	if v.kind != null && r.shape(v, "inputs."+k.name, mapping) {
+		for i := range v.keys {
+			f, n := &v.keys[i], &v.items[i]
+			switch f.name {
+			case "type":
+				if !r.stringField(n, "type of input "+k.name, &kindOf) {
+					continue
+				}
+				if inputTypes[kindOf] == "" {
+					r.at(n, "agent/type", Error, "The type of an input must be string, number, integer, boolean, string[] or number[].")
+					kindOf = "string"
+				}
+			case "description":
+				r.stringField(n, "description of input "+k.name, &description)
+			case "required":
+				r.boolField(n, "required of input "+k.name, &needed)
+			case "default":
+				fallback = n
+			case "enum":
+				if r.shape(n, "enum of input "+k.name, list) {
+					enum = n
+				}
+			default:
+				r.unknown(f, "inputs."+k.name+".", []string{"type", "description", "required", "default", "enum"})
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("{" + inputTypes[kindOf])
+	if description != "" {
+		b.WriteString(`,"description":` + quote(description))
+	}
+	if fallback != nil && fallback.kind != null {
+		if !fits(fallback, kindOf) {
+			r.at(fallback, "agent/type", Error, "The default of input %s must be of type %s.", k.name, kindOf)
+		}
+		b.WriteString(`,"default":` + encode(fallback))
+	}
+	if enum != nil {
+		element := strings.TrimSuffix(kindOf, "[]")
+		for i := range enum.items {
+			if !fits(&enum.items[i], element) {
+				r.at(&enum.items[i], "agent/type", Error, "A value of input %s must be of type %s.", k.name, element)
+			}
+		}
+		if element != kindOf {
+			// The values are those of the elements.
+			s := b.String()
+			b.Reset()
+			b.WriteString(strings.Replace(s, `"items":{`, `"items":{"enum":`+encode(enum)+`,`, 1))
+		} else {
+			b.WriteString(`,"enum":` + encode(enum))
+		}
+	}
+	b.WriteByte('}')
+	return b.String(), needed
+}
+
+// fits reports whether a value is of an input's type.
+func fits(v *node, kindOf string) bool {
+	switch kindOf {
+	case "string":
+		return v.kind == str
+	case "number":
+		return v.kind == number
+	case "integer":
+		return v.integral()
+	case "boolean":
+		return v.kind == boolean
+	}
+	element := strings.TrimSuffix(kindOf, "[]")
+	return v.kind == list && !slices.ContainsFunc(v.items, func(n node) bool { return !fits(&n, element) })
+}
+
+// outputField reads output (spec 1.4).
+func (r *reader) outputField(v *node) {
+	if !r.shape(v, "output", mapping) {
+		return
+	}
+	out := &Output{Name: "result", Schema: json.RawMessage("true")}
+	for i := range v.keys {
+		k, n := &v.keys[i], &v.items[i]
+		r.smart(n)
+		switch k.name {
+		case "name":
+			if r.stringField(n, "output.name", &out.Name) && (out.Name == "" || placeholderEnd(out.Name, 0) != len(out.Name)) {
+				r.at(n, "agent/type", Error, "output.name must be letters, digits and _.")
+			}
+		case "description":
+			r.stringField(n, "output.description", &out.Description)
+		case "text":
+			r.stringField(n, "output.text", &out.Text)
+		case "schema":
+			if raw, ok := r.schema(n, "output.schema"); ok {
+				out.Schema = raw
+			}
+		default:
+			r.unknown(k, "output.", []string{"name", "description", "schema", "text"})
+		}
+	}
+	r.Output = out
+}
+
+// messagesField reads initial_messages.
+func (r *reader) messagesField(v *node) {
+	if !r.shape(v, "initial_messages", list) {
+		return
+	}
+	for i := range v.items {
+		entry := &v.items[i]
+		if entry.kind != mapping {
+			r.mistyped(entry, "An entry of initial_messages", "an object with role and text")
+			continue
+		}
+		var e Exchange
+		for j := range entry.keys {
+			k, n := &entry.keys[j], &entry.items[j]
+			r.smart(n)
+			switch k.name {
+			case "role":
+				if r.stringField(n, "initial_messages.role", &e.Role) && e.Role != "user" && e.Role != "model" {
+					r.at(n, "agent/type", Error, "The role of an initial message must be user or model.")
+				}
+			case "text":
+				if r.stringField(n, "initial_messages.text", &e.Text) {
+					r.queries = append(r.queries, n)
+				}
+			default:
+				r.unknown(k, "initial_messages.", []string{"role", "text"})
+			}
+		}
+		if e.Role == "" || e.Text == "" {
+			r.at(entry, "agent/type", Error, "An initial message needs role and text.")
+			continue
+		}
+		r.InitialMessages = append(r.InitialMessages, e)
+	}
+}
+
+// quote returns s as JSON.
+func quote(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}

@@ -1,0 +1,335 @@
+package definition
+
+// The fields that say what an agent may use: tools, MCP servers, subagents.
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// toolsField reads tools: ours is an object, other tools' a list, a text with
+// commas, or an object of switches.
+func (r *reader) toolsField(v *node) {
+	switch {
+	case v.kind == null:
+		if r.Dialect != Agentls {
+			r.Tools.Given = true
+			r.at(v, "agent/dialect", Hint, "An empty list of tools is read as no tools; remove the field to allow all.")
+		}
+	case v.kind == mapping && (r.Dialect == OpenCode || r.Dialect != Agentls && switches(v)):
+		r.late = append(r.late, func() { r.switchTools(v) })
+	case v.kind == mapping:
+		r.ourTools(v)
+	case v.kind == list || v.kind == str:
+		if r.Dialect == Agentls {
+			r.at(v, "agent/dialect", Hint, "A plain list of tools is read as tools.allow; write tools: with allow: under it.")
+		}
+		// Servers that the file describes may stand after its tools.
+		r.late = append(r.late, func() { r.allowForeign(v) })
+	default:
+		r.mistyped(v, "tools", "an object with allow and deny")
+	}
+}
+
+func (r *reader) ourTools(v *node) {
+	for i := range v.keys {
+		k, n := &v.keys[i], &v.items[i]
+		switch k.name {
+		case "allow":
+			if n.kind == null {
+				r.at(k.node(), "agent/type", Error, "tools.allow is empty: write [] for no tools, or remove it for all.")
+			}
+			r.Tools.Given = true
+			for _, name := range r.strings(n, "tools.allow") {
+				if canonical, ok := r.ourTool(name); ok {
+					r.Tools.Allow = add(r.Tools.Allow, canonical)
+					r.allowed = append(r.allowed, listed{canonical, name.start, name.end})
+				}
+			}
+		case "deny":
+			for _, name := range r.strings(n, "tools.deny") {
+				// An unknown name stays: should a tool of that name turn up, it is denied.
+				canonical, _ := r.ourTool(name)
+				r.Tools.Deny = add(r.Tools.Deny, canonical)
+				r.denied = append(r.denied, listed{canonical, name.start, name.end})
+			}
+		case "confirmation":
+			r.confirmation(n)
+		default:
+			r.unknown(k, "tools.", []string{"allow", "deny", "confirmation"})
+		}
+	}
+}
+
+// node returns a node in the place of a key, for problems.
+func (k *key) node() *node { return &node{start: k.start, end: k.end} }
+
+// add appends a name that is not there yet.
+func add(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+// ourTool returns the canonical form of a name in a file of ours.
+func (r *reader) ourTool(name listed) (string, bool) {
+	canonical, ok := CanonicalTool(name.name)
+	if ok {
+		return canonical, true
+	}
+	message := fmt.Sprintf("The tool %s is not known and is left out", name.name)
+	if meant := nearestTool(name.name); meant != "" {
+		message += "; did you mean " + meant + "?"
+	} else {
+		message += "; correct it, or name an MCP server's tool as mcp.<server>.<tool>."
+	}
+	r.report("agent/tool-unknown", Error, name.start, name.end, message)
+	return canonical, false
+}
+
+// allowForeign reads another tool's list of allowed tools. A list that maps to
+// nothing is no tools.
+func (r *reader) allowForeign(v *node) {
+	r.Tools.Given = true
+	for _, name := range r.words(v, "tools") {
+		t := translate(name.name, r.Dialect, r.declared)
+		switch {
+		case t.partial != "":
+			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("%s cannot be limited to %s here, so it is left out.", firstWord(name.name), strings.TrimPrefix(name.name, firstWord(name.name))))
+		case !t.known:
+			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("The tool %s is not known here and is left out.", name.name))
+		case len(t.allow) == 0:
+			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("The tool %s has no counterpart here and is left out.", name.name))
+		}
+		for _, canonical := range t.allow {
+			r.Tools.Allow = add(r.Tools.Allow, canonical)
+			r.allowed = append(r.allowed, listed{canonical, name.start, name.end})
+			if canonical == "delegate_to_agent" {
+				r.spawn = true
+			}
+		}
+		if t.server != "" {
+			r.servers = add(r.servers, t.server)
+		}
+		if t.only {
+			r.limited = true
+			for _, a := range t.agents {
+				r.Subagents = add(r.Subagents, a)
+			}
+		}
+	}
+	if len(r.Tools.Allow) == 0 {
+		r.at(v, "agent/dialect", Hint, "None of these tools has a counterpart here, so the agent has no tools.")
+	}
+}
+
+// firstWord returns a name without its parentheses.
+func firstWord(name string) string {
+	word, _, _ := strings.Cut(name, "(")
+	return word
+}
+
+// denyForeign reads another tool's list of denied tools. What is not known is
+// denied by its own name.
+func (r *reader) denyForeign(v *node, field string) {
+	for _, name := range r.words(v, field) {
+		r.deny(name)
+	}
+}
+
+func (r *reader) deny(name listed) {
+	t := translate(name.name, r.Dialect, r.declared)
+	switch {
+	case t.partial != "":
+		r.report("agent/dialect", Hint, name.start, name.end, fmt.Sprintf("%s cannot be limited by its arguments here, so it is denied altogether.", firstWord(name.name)))
+	case !t.known:
+		r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("The tool %s is not known here; it is denied by that name.", name.name))
+	}
+	if t.only {
+		// Only some subagents are denied, which a list of the others cannot say.
+		r.report("agent/dialect", Hint, name.start, name.end, "Some subagents cannot be denied here, so delegation is denied altogether.")
+	}
+	for _, canonical := range t.foreign.deny {
+		r.Tools.Deny = add(r.Tools.Deny, canonical)
+		r.denied = append(r.denied, listed{canonical, name.start, name.end})
+	}
+}
+
+// switchTools reads opencode's object of switches. Its own * is the default of
+// the others.
+func (r *reader) switchTools(v *node) {
+	all := true
+	if star := v.get("*"); star != nil && star.kind == boolean {
+		all = star.truth
+	}
+	r.Tools.Given = r.Tools.Given || !all
+	for i := range v.keys {
+		k, n := &v.keys[i], &v.items[i]
+		name := listed{k.name, k.start, k.end}
+		switch {
+		case k.name == "*":
+		case n.kind != boolean:
+			r.mistyped(n, "tools."+k.name, "true or false")
+		case !n.truth:
+			r.deny(name)
+		case !all:
+			t := translate(k.name, r.Dialect, r.declared)
+			if len(t.allow) == 0 {
+				r.report("agent/tool-unknown", Hint, k.start, k.end, fmt.Sprintf("The tool %s has no counterpart here and is left out.", k.name))
+			}
+			for _, canonical := range t.allow {
+				r.Tools.Allow = add(r.Tools.Allow, canonical)
+				r.spawn = r.spawn || canonical == "delegate_to_agent"
+			}
+			if t.server != "" {
+				r.servers = add(r.servers, t.server)
+			}
+		}
+	}
+}
+
+// confirmation reads tools.confirmation, or tool_confirmation, which adds to it.
+func (r *reader) confirmation(v *node) {
+	if !r.shape(v, "tools.confirmation", mapping) {
+		return
+	}
+	for i := range v.keys {
+		k, n := &v.keys[i], &v.items[i]
+		r.smart(n)
+		switch k.name {
+		case "require_confirmation":
+			for _, name := range r.strings(n, k.name) {
+				// An unknown name stays, so that no question is lost.
+				canonical, _ := r.ourTool(name)
+				r.Confirmation.Require = add(r.Confirmation.Require, canonical)
+			}
+		case "prompt_template":
+			r.stringField(n, k.name, &r.Confirmation.Prompt)
+		case "timeout":
+			if d, ok := r.durationField(n, k.name); ok {
+				r.Confirmation.Timeout, r.Confirmation.Given = d, true
+			}
+		default:
+			r.unknown(k, "confirmation.", []string{"require_confirmation", "prompt_template", "timeout"})
+		}
+	}
+}
+
+func (r *reader) mcpField(v *node) {
+	if !r.shape(v, "mcp", mapping) {
+		return
+	}
+	for i := range v.keys {
+		k, n := &v.keys[i], &v.items[i]
+		if k.name != "servers" {
+			r.unknown(k, "mcp.", []string{"servers"})
+			continue
+		}
+		r.MCPServers = r.namesOrAll(n, "mcp.servers")
+	}
+}
+
+func (r *reader) subagentsField(v *node, field string) {
+	r.limited = true
+	for _, name := range r.namesOrAll(v, field) {
+		if name != "*" && r.Dialect != Agentls && !validName(name) {
+			name = slug(name)
+		}
+		if name != "" {
+			r.Subagents = add(r.Subagents, name)
+		}
+	}
+}
+
+// namesOrAll reads a list of names, or * for all.
+func (r *reader) namesOrAll(v *node, field string) []string {
+	if v.kind == str && v.text == "*" {
+		return []string{"*"}
+	}
+	var names []string
+	if r.Dialect == Agentls && v.kind == str {
+		r.mistyped(v, field, "a list of strings or *")
+		return nil
+	}
+	for _, name := range r.words(v, field) {
+		names = add(names, name.name)
+	}
+	return names
+}
+
+// foreignServers reads MCP servers as other tools have them: names, or whole
+// descriptions, which only settings may hold.
+func (r *reader) foreignServers(k *key, v *node) {
+	hint := func(k *key, name string) {
+		r.declared = add(r.declared, name)
+		r.report("agent/dialect", Hint, k.start, k.end, fmt.Sprintf("An agent file cannot start the MCP server %s; describe it in the settings under mcpServers.", name))
+	}
+	switch v.kind {
+	case mapping:
+		for i := range v.keys {
+			hint(&v.keys[i], v.keys[i].name)
+		}
+	case list:
+		for i := range v.items {
+			item := &v.items[i]
+			r.smart(item)
+			switch item.kind {
+			case str:
+				r.MCPServers = add(r.MCPServers, item.text)
+				r.declared = add(r.declared, item.text)
+			case mapping:
+				for j := range item.keys {
+					hint(&item.keys[j], item.keys[j].name)
+				}
+			}
+		}
+	case null:
+	default:
+		r.mistyped(v, k.name, "a list or an object")
+	}
+}
+
+// subagentsAndServers gives a file of another tool the subagents and servers
+// that its list of tools names.
+func (r *reader) subagentsAndServers() {
+	for _, s := range r.servers {
+		if !slices.Contains(r.MCPServers, "*") {
+			r.MCPServers = add(r.MCPServers, s)
+		}
+	}
+	if r.spawn && !r.limited {
+		r.Subagents = []string{"*"}
+	}
+}
+
+// onlySafe leaves only tools that read (permissionMode: plan).
+func (r *reader) onlySafe() {
+	if !r.readOnly {
+		return
+	}
+	safe := safeTools()
+	if r.Tools.Given {
+		safe = slices.DeleteFunc(safe, func(name string) bool {
+			return !slices.ContainsFunc(r.Tools.Allow, func(pattern string) bool { return MatchTool(pattern, name) })
+		})
+	}
+	r.Tools.Allow, r.Tools.Given = safe, true
+}
+
+// conflicts reports tools that are allowed and denied.
+func (r *reader) conflicts() {
+	if len(r.allowed) == 0 || len(r.denied) == 0 || len(r.allowed)*len(r.denied) > math.MaxUint16 {
+		return
+	}
+	for _, a := range r.allowed {
+		for _, d := range r.denied {
+			if a.name == d.name || !strings.ContainsAny(a.name, "*?") && MatchTool(d.name, a.name) {
+				r.report("agent/tool-conflict", Warning, a.start, a.end, fmt.Sprintf("The tool %s is also denied, which counts; remove it from one list.", a.name))
+				break
+			}
+		}
+	}
+}

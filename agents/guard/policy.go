@@ -1,0 +1,69 @@
+package guard
+
+import "github.com/agentls/agentls/agents/tool"
+
+// Verdict is what is to happen with a call. The zero Verdict refuses.
+type Verdict uint8
+
+// The verdicts, strictest first.
+const (
+	Refuse Verdict = iota
+	Ask
+	Auto
+)
+
+// Approval is a session's mode (spec 4.2): how much runs without asking.
+type Approval string
+
+// The modes, strictest first. ByDefault is what a session has when nobody chose.
+const (
+	Plan  Approval = "plan"
+	Asks  Approval = "ask"
+	Edits Approval = "edits"
+	Free  Approval = "auto"
+
+	ByDefault = Asks
+)
+
+// Valid reports whether a is one of the modes.
+func (a Approval) Valid() bool { _, ok := policy[a]; return ok }
+
+// policy is the table of spec 4.2 for a trusted folder. A risk that has no
+// entry, Unclassified first of all, is refused.
+var policy = map[Approval][tool.Risks]Verdict{
+	Plan:  {tool.Safe: Auto},
+	Asks:  {tool.Safe: Auto, tool.Low: Ask, tool.Medium: Ask, tool.High: Ask, tool.Protected: Ask},
+	Edits: {tool.Safe: Auto, tool.Low: Auto, tool.Medium: Ask, tool.High: Ask, tool.Protected: Ask},
+	Free:  {tool.Safe: Auto, tool.Low: Auto, tool.Medium: Auto, tool.High: Ask, tool.Protected: Ask},
+}
+
+// untrusted is the last row of the table: any mode, in a folder that is not
+// trusted. Safe calls that start a process are refused as well.
+var untrusted = [tool.Risks]Verdict{tool.Safe: Auto}
+
+// Outcome is a person's answer to a question (spec 4.3).
+type Outcome string
+
+// The outcomes. Anything else is Reject.
+const (
+	Once    Outcome = "once"
+	Run     Outcome = "run"
+	Session Outcome = "session"
+	Modify  Outcome = "modify"
+	Reject  Outcome = "reject"
+	Cancel  Outcome = "cancel" // ends the run
+)
+
+// Yes reports whether o lets the call run as it was shown.
+func (o Outcome) Yes() bool { return o == Once || o == Run || o == Session }
+
+// offered returns the outcomes that a person may choose for a call: answers
+// that hold longer than once only for low and medium ones whose shape can be
+// remembered.
+func offered(p *tool.Plan, risk tool.Risk, remember bool) []Outcome {
+	list := []Outcome{Once}
+	if remember && p.Shape != "" && (risk == tool.Low || risk == tool.Medium) {
+		list = append(list, Run, Session)
+	}
+	return append(list, Modify, Reject, Cancel)
+}

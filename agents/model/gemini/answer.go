@@ -1,0 +1,297 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"github.com/agentls/agentls/agents/model"
+)
+
+// answer is an answer as it grows.
+type answer struct {
+	parts    []model.Part
+	text     *strings.Builder // of the last part, if it is text; nil otherwise
+	thought  *strings.Builder // of the last part, if it is a thought
+	thoughts thoughts
+	raw      rawParts
+
+	finish   genai.FinishReason
+	message  string
+	category string // of a safety rule that blocked
+	refused  string // the reason why the prompt was, if it was
+	usage    model.Usage
+	counted  bool
+	badUsage bool
+	version  string
+	id       string
+}
+
+// whole reports whether the answer has ended as one.
+func (a *answer) whole() bool { return a.finish != "" || a.refused != "" }
+
+// wireEvent is what is read of a chunk beside what genai reads: what must stay
+// as it was written.
+type wireEvent struct {
+	Candidates []struct {
+		Content struct {
+			Parts []json.RawMessage `json:"parts"`
+		} `json:"content"`
+		FinishMessage string `json:"finishMessage"` // genai drops it
+	} `json:"candidates"`
+	UsageMetadata json.RawMessage `json:"usageMetadata"`
+}
+
+// add takes a chunk: as genai read it and as it was.
+func (a *answer) add(resp *genai.GenerateContentResponse, data []byte, emit func(model.Chunk) error) error {
+	var event wireEvent
+	if err := json.Unmarshal(data, &event); err != nil {
+		return fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	a.count(event.UsageMetadata)
+	if resp.ModelVersion != "" {
+		a.version = resp.ModelVersion
+	}
+	if resp.ResponseID != "" {
+		a.id = resp.ResponseID
+	}
+	if f := resp.PromptFeedback; f != nil && f.BlockReason != "" {
+		a.refused, a.message = string(f.BlockReason), f.BlockReasonMessage
+		a.rate(f.SafetyRatings)
+	}
+	if len(resp.Candidates) == 0 || resp.Candidates[0] == nil {
+		return nil
+	}
+	c := resp.Candidates[0]
+	if c.Content != nil && len(event.Candidates) > 0 {
+		raw := event.Candidates[0].Content.Parts
+		for i, p := range c.Content.Parts {
+			if p == nil || i >= len(raw) {
+				continue
+			}
+			a.raw.add(raw[i])
+			if err := a.part(p, raw[i], emit); err != nil {
+				return err
+			}
+		}
+	}
+	if c.FinishReason != "" {
+		a.finish = c.FinishReason
+		if len(event.Candidates) > 0 && event.Candidates[0].FinishMessage != "" {
+			a.message = event.Candidates[0].FinishMessage
+		}
+		a.rate(c.SafetyRatings)
+	}
+	return nil
+}
+
+func (a *answer) part(p *genai.Part, raw json.RawMessage, emit func(model.Chunk) error) error {
+	if p.Thought {
+		return a.thoughts.add(p.Text, func(subject, text string) error { return a.think(subject, text, emit) })
+	}
+	if p.Text == "" && p.FunctionCall == nil && p.InlineData == nil {
+		return nil
+	}
+	if err := a.flush(emit); err != nil {
+		return err
+	}
+	switch {
+	case p.FunctionCall != nil:
+		call, err := callOf(raw)
+		if err != nil {
+			return err
+		}
+		a.put(model.Part{Call: call})
+	case p.InlineData != nil:
+		a.put(model.Part{Media: &model.Media{MimeType: p.InlineData.MIMEType, Data: p.InlineData.Data}})
+	default:
+		if a.text == nil {
+			a.put(model.Part{})
+			a.text = new(strings.Builder)
+		}
+		a.text.WriteString(p.Text)
+		return emit(model.Chunk{Text: p.Text})
+	}
+	return nil
+}
+
+// callOf reads a call, its arguments as they were written.
+func callOf(raw json.RawMessage) (*model.Call, error) {
+	var part struct {
+		FunctionCall wireCall `json:"functionCall"`
+	}
+	if err := json.Unmarshal(raw, &part); err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	c := part.FunctionCall
+	args := bytes.TrimSpace(c.Args)
+	if len(args) == 0 || string(args) == "null" {
+		args = []byte("{}")
+	}
+	return &model.Call{ID: c.ID, Name: c.Name, Args: wellFormed(args)}, nil
+}
+
+// think takes a piece of thoughts; a subject begins a part.
+func (a *answer) think(subject, text string, emit func(model.Chunk) error) error {
+	if subject != "" || a.thought == nil {
+		a.put(model.Part{Subject: subject})
+		a.thought = new(strings.Builder)
+	}
+	a.thought.WriteString(text)
+	return emit(model.Chunk{Thought: text, Subject: subject})
+}
+
+// flush lets out what the thoughts hold back; then they are over.
+func (a *answer) flush(emit func(model.Chunk) error) error {
+	return a.thoughts.end(func(subject, text string) error { return a.think(subject, text, emit) })
+}
+
+// put ends the last part and begins one.
+func (a *answer) put(p model.Part) {
+	a.seal()
+	a.parts = append(a.parts, p)
+}
+
+func (a *answer) seal() {
+	if len(a.parts) == 0 {
+		return
+	}
+	last := &a.parts[len(a.parts)-1]
+	if a.text != nil {
+		last.Text, a.text = a.text.String(), nil
+	}
+	if a.thought != nil {
+		last.Thought, a.thought = a.thought.String(), nil
+		if last.Thought == "" {
+			// Of a part one thing is set: a heading alone is the thought.
+			last.Thought = last.Subject
+		}
+	}
+}
+
+func (a *answer) rate(ratings []*genai.SafetyRating) {
+	for _, r := range ratings {
+		if r != nil && r.Blocked {
+			a.category = string(r.Category)
+		}
+	}
+}
+
+// done returns the answer.
+func (a *answer) done() (*model.Answer, error) {
+	a.seal()
+	raw, err := a.raw.content()
+	if err != nil {
+		return nil, &model.Error{Class: model.Cut, Message: "the answer cannot be kept: " + err.Error(), Err: err}
+	}
+	out := &model.Answer{
+		Message:  model.Message{Role: model.Reply, Parts: a.parts, Raw: raw},
+		Detail:   a.message,
+		Version:  a.version,
+		Provider: a.id,
+	}
+	if a.counted && !a.badUsage {
+		out.Usage, out.Counted = a.usage, true
+	}
+	a.classify(out)
+	return out, nil
+}
+
+// classify sorts how the answer ended (spec 3.3).
+func (a *answer) classify(out *model.Answer) {
+	reason := string(a.finish)
+	blocked := func(why string) {
+		out.Finish, out.Blocked = model.Blocked, why
+		if a.category != "" {
+			out.Blocked = a.category
+		}
+		if out.Detail == "" {
+			out.Detail = why
+		}
+	}
+	if a.refused != "" {
+		blocked(a.refused)
+		return
+	}
+	switch a.finish {
+	case genai.FinishReasonStop:
+		out.Finish = model.Stop
+		if !a.says() {
+			out.Finish = model.Empty
+		}
+		return
+	case genai.FinishReasonMaxTokens:
+		out.Finish = model.Length
+	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonBlocklist,
+		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII:
+		blocked(reason)
+	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall:
+		out.Finish = model.Malformed
+	default:
+		out.Finish = model.Other
+		if strings.HasPrefix(reason, "IMAGE_") {
+			blocked(reason)
+		}
+	}
+	if out.Detail == "" {
+		out.Detail = reason
+	}
+}
+
+// says reports whether there is a text, a call or data.
+func (a *answer) says() bool {
+	for _, p := range a.parts {
+		if p.Call != nil || p.Media != nil || strings.TrimSpace(p.Text) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// count takes the counts of a chunk. They grow along a stream, and the last
+// chunk may lack some that an earlier one had.
+func (a *answer) count(data json.RawMessage) {
+	if data == nil {
+		return
+	}
+	u, ok := countsOf(data)
+	if !ok {
+		a.badUsage = true
+		return
+	}
+	a.counted = true
+	a.usage.InputTokens = max(a.usage.InputTokens, u.InputTokens)
+	a.usage.OutputTokens = max(a.usage.OutputTokens, u.OutputTokens)
+	a.usage.CachedTokens = max(a.usage.CachedTokens, u.CachedTokens)
+	a.usage.ThoughtTokens = max(a.usage.ThoughtTokens, u.ThoughtTokens)
+	a.usage.TotalTokens = max(a.usage.TotalTokens, u.TotalTokens,
+		a.usage.InputTokens+a.usage.OutputTokens+a.usage.ThoughtTokens)
+}
+
+// maxCount is more tokens than any answer has.
+const maxCount = 1 << 30
+
+// countsOf reads usageMetadata, and reports whether its counts can be ones: not
+// negative, not absurd, and the prompt is counted (REL-69).
+func countsOf(data json.RawMessage) (model.Usage, bool) {
+	var w struct {
+		Prompt   *float64 `json:"promptTokenCount"`
+		Output   float64  `json:"candidatesTokenCount"`
+		Cached   float64  `json:"cachedContentTokenCount"`
+		Thoughts float64  `json:"thoughtsTokenCount"`
+		Total    float64  `json:"totalTokenCount"`
+	}
+	if json.Unmarshal(data, &w) != nil || w.Prompt == nil {
+		return model.Usage{}, false
+	}
+	for _, n := range []float64{*w.Prompt, w.Output, w.Cached, w.Thoughts, w.Total} {
+		if n < 0 || n > maxCount || n != float64(int(n)) {
+			return model.Usage{}, false
+		}
+	}
+	return model.Usage{InputTokens: int(*w.Prompt), OutputTokens: int(w.Output), CachedTokens: int(w.Cached),
+		ThoughtTokens: int(w.Thoughts), TotalTokens: int(w.Total)}, true
+}

@@ -1,0 +1,289 @@
+package gemini
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/genai"
+
+	"github.com/agentls/agentls/agents/model"
+)
+
+// maxMessage is the longest message that is passed on, in bytes.
+const maxMessage = 2000
+
+// secrets replaces the key, and what a base URL may hold of the sort, in texts.
+func secrets(key string, base *url.URL) *strings.Replacer {
+	pairs := []string{key, "[key]"}
+	if q := url.QueryEscape(key); q != key {
+		pairs = append(pairs, q, "[key]")
+	}
+	if base.User != nil {
+		if p, ok := base.User.Password(); ok && p != "" {
+			pairs = append(pairs, p, "[password]", url.QueryEscape(p), "[password]")
+		}
+	}
+	for _, values := range base.Query() {
+		for _, v := range values {
+			if v != "" {
+				pairs = append(pairs, v, "[value]", url.QueryEscape(v), "[value]")
+			}
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// clean returns a text without secrets, cut to what a person reads.
+func (c *Client) clean(text string) string {
+	text = strings.TrimSpace(c.secret.Replace(text))
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + " …"
+	}
+	return text
+}
+
+// below returns an error to unwrap to, or a copy of its text where that has
+// secrets in it.
+func (c *Client) below(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := err.Error(); c.secret.Replace(text) != text {
+		return errors.New(c.secret.Replace(text))
+	}
+	return err
+}
+
+// failure sorts what ended a call without an answer. Err is what the reader or
+// genai says, nil at an orderly end; cause, why the call's context ended.
+func (c *Client) failure(k *call, err, cause error) *model.Error {
+	switch {
+	case errors.Is(cause, errNoHeaders):
+		return &model.Error{Class: model.Busy, Message: fmt.Sprintf("the model did not begin to answer within %s", c.config.HeaderTimeout), Err: cause}
+	case errors.Is(cause, errIdle):
+		return &model.Error{Class: model.Cut, Status: k.failedStatus(), Message: fmt.Sprintf("the answer stopped: nothing came for %s", c.config.IdleTimeout), Err: cause}
+	case errors.Is(cause, errTooLong):
+		class := model.Cut
+		if k.status == 0 {
+			class = model.Busy
+		}
+		return &model.Error{Class: class, Message: fmt.Sprintf("the answer took longer than %s", c.config.MaxCall), Err: cause}
+	}
+	// It is an APIError as a value; genai never returns a pointer.
+	if api, ok := errors.AsType[genai.APIError](err); ok {
+		return c.refusal(k, api)
+	}
+	switch {
+	case k.bodyErr != nil:
+		return &model.Error{Class: model.Fatal, Message: c.clean(k.bodyErr.Error()), Err: c.below(k.bodyErr)}
+	case k.transport != nil:
+		return c.unreached(k.transport)
+	case k.status == 0 && err != nil:
+		return &model.Error{Class: model.Fatal, Message: "the request cannot be made: " + c.clean(err.Error()), Err: c.below(err)}
+	case err != nil:
+		return &model.Error{Class: model.Cut, Message: "the answer was cut: " + c.clean(err.Error()), Err: c.below(err)}
+	case k.incomplete:
+		return &model.Error{Class: model.Cut, Message: "the answer was cut in the middle of a chunk"}
+	case !k.began && k.stray != "":
+		return &model.Error{Class: model.Cut, Message: "the answer is not one of the Gemini API; it begins: " + c.clean(k.stray)}
+	default:
+		return &model.Error{Class: model.Cut, Message: "the answer was cut: it ended without saying why"}
+	}
+}
+
+// failedStatus returns the status of an answer that is an error.
+func (k *call) failedStatus() int {
+	if k.status >= 200 && k.status <= 299 {
+		return 0
+	}
+	return k.status
+}
+
+// unreached sorts why there was no answer at all.
+func (c *Client) unreached(err error) *model.Error {
+	e := &model.Error{Class: model.Busy, Err: c.below(err)}
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		err = ue.Err
+	}
+	e.Message = "the model cannot be reached: " + c.clean(err.Error())
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, name := errors.AsType[x509.HostnameError](err)
+	_, certificate := errors.AsType[x509.CertificateInvalidError](err)
+	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
+	if authority || name || certificate || verification {
+		// It will not be another certificate in a second.
+		e.Class = model.Fatal
+	}
+	return e
+}
+
+// detail is one of the details of an error of the API.
+type detail struct {
+	Type       string            `json:"@type"`
+	Reason     string            `json:"reason"`
+	Metadata   map[string]string `json:"metadata"`
+	RetryDelay string            `json:"retryDelay"`
+	Violations []struct {
+		QuotaID     string `json:"quotaId"`
+		QuotaMetric string `json:"quotaMetric"`
+		QuotaValue  any    `json:"quotaValue"`
+		Description string `json:"description"`
+	} `json:"violations"`
+}
+
+// refusal sorts an error that the API tells.
+func (c *Client) refusal(k *call, api genai.APIError) *model.Error {
+	api = listed(api, k.errorBody)
+	status := k.failedStatus()
+	if status == 0 {
+		status = api.Code
+	}
+	details := detailsOf(api.Details)
+	e := &model.Error{Status: status, Code: c.clean(api.Status), Message: c.clean(api.Message)}
+	if e.Message == "" || strings.HasPrefix(e.Message, "<") {
+		// A page of a proxy says less than the status.
+		e.Message = "the model's server answered " + strings.TrimSpace(strconv.Itoa(status)+" "+http.StatusText(status))
+	}
+	if strings.HasPrefix(e.Code, strconv.Itoa(status)) {
+		e.Code = "" // genai puts HTTP's own line where the API has no name
+	}
+	e.RetryAfter = c.retryAfter(k.header, details, api.Message)
+	e.Class = classOf(status, api.Message, details)
+	if e.Class == model.Busy && k.passed > 0 {
+		e.Class = model.Cut
+	}
+	return e
+}
+
+// listed reads an error that came in an array, as it does without events.
+func listed(api genai.APIError, body []byte) genai.APIError {
+	var list []struct {
+		Error *genai.APIError `json:"error"`
+	}
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 && list[0].Error != nil {
+		return *list[0].Error
+	}
+	return api
+}
+
+func detailsOf(raw []map[string]any) []detail {
+	var all []detail
+	for _, r := range raw {
+		data, err := json.Marshal(r)
+		var d detail
+		if err == nil && json.Unmarshal(data, &d) == nil {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+var (
+	limitZero = regexp.MustCompile(`(?i)\blimit: 0\b`)
+	retryIn   = regexp.MustCompile(`(?i)retry in ([0-9.]+ ?m?s)\b`)
+	keyWords  = regexp.MustCompile(`(?i)api[ _-]?key|unregistered callers|credential|authentication`)
+)
+
+// classOf sorts an error by its status, words and details (spec 3.3).
+func classOf(status int, message string, details []detail) model.Class {
+	reason := func(parts ...string) bool {
+		for _, d := range details {
+			for _, p := range parts {
+				if strings.Contains(d.Reason, p) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	switch {
+	case status == http.StatusUnauthorized:
+		return model.Unauthorized
+	case status == http.StatusBadRequest && (reason("API_KEY_INVALID", "API_KEY_EXPIRED") || keyRefused(message)):
+		return model.Unauthorized
+	case status == http.StatusForbidden && (reason("API_KEY_", "CONSUMER_INVALID", "ACCESS_TOKEN") || len(details) == 0 && keyWords.MatchString(message) || keyRefused(message)):
+		return model.Unauthorized
+	case status == http.StatusTooManyRequests:
+		if usedUp(message, details) {
+			return model.Fatal
+		}
+		return model.Busy
+	case status == http.StatusRequestTimeout || status >= 500:
+		return model.Busy
+	default:
+		return model.Fatal
+	}
+}
+
+func keyRefused(message string) bool {
+	m := strings.ToLower(message)
+	return strings.Contains(m, "api key") &&
+		(strings.Contains(m, "not valid") || strings.Contains(m, "invalid") || strings.Contains(m, "expired") ||
+			strings.Contains(m, "leaked") || strings.Contains(m, "not found"))
+}
+
+// usedUp reports whether a 429 is of a quota that a wait of minutes does not
+// bring back: that of a day, one of 0, or money. The provider's usual message
+// speaks of billing for a quota of a minute too, so it counts only where no
+// detail says better.
+func usedUp(message string, details []detail) bool {
+	if limitZero.MatchString(message) {
+		return true
+	}
+	told := false
+	for _, d := range details {
+		if strings.Contains(d.Reason, "BILLING") || strings.Contains(d.Reason, "CREDITS") || d.Metadata["quota_limit_value"] == "0" {
+			return true
+		}
+		if strings.HasSuffix(d.Type, "google.rpc.RetryInfo") && d.RetryDelay != "" {
+			told = true
+		}
+		for _, v := range d.Violations {
+			id := v.QuotaID + " " + d.Metadata["quota_limit"]
+			if strings.Contains(id, "PerDay") || fmt.Sprint(v.QuotaValue) == "0" || limitZero.MatchString(v.Description) {
+				return true
+			}
+			if strings.Contains(id, "PerMinute") {
+				told = true
+			}
+		}
+		if strings.Contains(d.Metadata["quota_limit"], "PerDay") {
+			return true
+		}
+	}
+	m := strings.ToLower(message)
+	return !told && !retryIn.MatchString(message) &&
+		(strings.Contains(m, "billing") || strings.Contains(m, "credits") || strings.Contains(m, "per day") || strings.Contains(m, "daily"))
+}
+
+// retryAfter returns the longest wait that the answer asks for.
+func (c *Client) retryAfter(header http.Header, details []detail, message string) time.Duration {
+	var wait time.Duration
+	for _, d := range details {
+		if n, err := time.ParseDuration(d.RetryDelay); err == nil {
+			wait = max(wait, n)
+		}
+	}
+	if v := strings.TrimSpace(header.Get("Retry-After")); v != "" {
+		if n, err := strconv.ParseFloat(v, 64); err == nil && n > 0 && n < 1e6 {
+			wait = max(wait, time.Duration(n*float64(time.Second)))
+		} else if at, err := http.ParseTime(v); err == nil {
+			wait = max(wait, at.Sub(c.config.Now()))
+		}
+	}
+	if m := retryIn.FindStringSubmatch(message); wait == 0 && m != nil {
+		if n, err := time.ParseDuration(strings.ReplaceAll(m[1], " ", "")); err == nil {
+			wait = n
+		}
+	}
+	return max(wait, 0)
+}

@@ -1,0 +1,320 @@
+// Package gemini is a model over the Gemini API of Google's AI Studio (the
+// Developer API), by google.golang.org/genai.
+//
+// # What of it is ours
+//
+// genai knows the API: its URLs, its requests and what is in an answer. This
+// package stands around it where it is not enough (measured with v1.77.0):
+//
+//   - A round tripper reads the event stream before genai does. It keeps what
+//     genai drops (Retry-After, the exact bytes of an answer), drops what genai
+//     takes for errors (comments, event: lines, [DONE], a byte order mark),
+//     bounds a line, and joins chunks of text that are already there.
+//   - The conversation is written to the wire by this package, not by genai,
+//     since signatures and arguments go back byte for byte (spec 3.6).
+//   - A watchdog ends a call whose stream stalls.
+//   - An answer is one only if it says why it ended.
+//
+// Nothing is taken from the environment, nothing is retried, and the API key is
+// in no error's text.
+//
+// # Raw form
+//
+// [model.Message.Raw] is a Content of the API: {"role":"model","parts":[…]}
+// with all parts of all chunks in order, each as it was received, except that
+// text with no signature or other field which came in several chunks is one
+// part, and is left out if it is empty.
+package gemini
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/genai"
+
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// The limits of spec 12.2, for what a Config leaves 0.
+const (
+	IdleTimeout   = 120 * time.Second
+	HeaderTimeout = 60 * time.Second
+	DialTimeout   = 10 * time.Second
+	MaxCall       = 30 * time.Minute
+)
+
+// afterFinish is how long the end of a stream may take once the answer is
+// whole: some servers keep the connection.
+const afterFinish = 5 * time.Second
+
+const defaultURL = "https://generativelanguage.googleapis.com/"
+
+// Config is what a [Client] is made of.
+type Config struct {
+	// APIKey is required.
+	APIKey string
+	// BaseURL is where the API is; "" = Google's.
+	BaseURL string
+	// Table tells what a model takes. Required.
+	Table *model.Table
+	// Now is the clock against which a Retry-After date is read. Required.
+	Now func() time.Time
+	// Transport carries the requests; nil = a pool of connections of the
+	// client's own, that Close closes.
+	Transport http.RoundTripper
+	// Proxy says which proxy a request takes, for the client's own transport;
+	// nil = none.
+	Proxy func(*http.Request) (*url.URL, error)
+	// IdleTimeout is how long a stream may bring nothing of an answer (comments
+	// do not count), HeaderTimeout how long a request may wait for the answer's
+	// headers, DialTimeout for a connection, MaxCall for all of the answer.
+	// 0 = the constants of these names.
+	IdleTimeout, HeaderTimeout, DialTimeout, MaxCall time.Duration
+}
+
+// A Client is a [model.Model] over the Gemini API. It is safe for concurrent
+// use.
+type Client struct {
+	config Config
+	http   *http.Client
+	own    *http.Transport // nil if Config.Transport is given
+	secret *strings.Replacer
+
+	once   sync.Once
+	models *genai.Models
+	err    error
+}
+
+var (
+	_ model.Model = (*Client)(nil)
+
+	keyChars   = regexp.MustCompile(`^[!-~]+$`)
+	modelChars = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@:/-]*$`)
+)
+
+// New returns a client. It connects to nothing. The error is a fault of kind
+// Invalid, and has no key in its text.
+func New(config Config) (*Client, error) {
+	if config.Table == nil || config.Now == nil {
+		return nil, fault.New(fault.Internal, "gemini.new", "a client needs a table of models and a clock")
+	}
+	config.APIKey = strings.TrimSpace(config.APIKey)
+	if config.APIKey == "" {
+		return nil, fault.New(fault.Invalid, "gemini.new", "there is no API key; set GEMINI_API_KEY").
+			Because(fault.AuthRequired)
+	}
+	if !keyChars.MatchString(config.APIKey) {
+		return nil, fault.New(fault.Invalid, "gemini.new", "the API key has characters that no key has; copy it again").
+			Because(fault.AuthRequired)
+	}
+	if config.BaseURL == "" {
+		config.BaseURL = defaultURL
+	}
+	u, err := url.Parse(config.BaseURL)
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
+		return nil, fault.New(fault.Invalid, "gemini.new", "the base URL of the Gemini API is not an http URL; mend GOOGLE_GEMINI_BASE_URL").
+			Because(fault.Config)
+	}
+	def := func(d *time.Duration, value time.Duration) {
+		if *d <= 0 {
+			*d = value
+		}
+	}
+	def(&config.IdleTimeout, IdleTimeout)
+	def(&config.HeaderTimeout, HeaderTimeout)
+	def(&config.DialTimeout, DialTimeout)
+	def(&config.MaxCall, MaxCall)
+	c := &Client{config: config, secret: secrets(config.APIKey, u)}
+	base := config.Transport
+	if base == nil {
+		c.own = &http.Transport{
+			Proxy:                 config.Proxy,
+			DialContext:           (&net.Dialer{Timeout: config.DialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+			TLSHandshakeTimeout:   config.DialTimeout,
+			ForceAttemptHTTP2:     true,
+			MaxIdleConnsPerHost:   16,
+			IdleConnTimeout:       90 * time.Second,
+			ExpectContinueTimeout: time.Second,
+			// A compressed stream comes later than a plain one.
+			DisableCompression: true,
+		}
+		base = c.own
+	}
+	c.http = &http.Client{
+		Transport: &transport{base: base, headerTimeout: config.HeaderTimeout},
+		// A redirect would take the key to another host.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+// Close closes the connections that the client keeps for later calls. Calls
+// that go on are not touched.
+func (c *Client) Close() error {
+	if c.own != nil {
+		c.own.CloseIdleConnections()
+	}
+	return nil
+}
+
+// api returns genai's half. It is made by the first call, since making it costs
+// time and a context that no constructor has.
+func (c *Client) api(ctx context.Context) (*genai.Models, error) {
+	c.once.Do(func() {
+		client, err := genai.NewClient(context.WithoutCancel(ctx), &genai.ClientConfig{
+			Backend:     genai.BackendGeminiAPI,
+			APIKey:      c.config.APIKey,
+			HTTPClient:  c.http,
+			HTTPOptions: genai.HTTPOptions{BaseURL: c.config.BaseURL, APIVersion: "v1beta"},
+		})
+		if err != nil {
+			// genai prints its whole config, the key included.
+			c.err = &model.Error{Class: model.Fatal, Message: "the client of the Gemini API cannot be made: " + c.clean(err.Error())}
+			return
+		}
+		c.models = client.Models
+	})
+	return c.models, c.err
+}
+
+// Generate implements [model.Model].
+func (c *Client) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(model.Chunk{}, err)
+			return
+		}
+		g := &generation{client: c, yield: yield}
+		answer, err := g.run(ctx, req)
+		switch {
+		case g.stopped:
+		case err != nil:
+			yield(model.Chunk{}, err)
+		default:
+			yield(model.Chunk{Answer: answer}, nil)
+		}
+	}
+}
+
+// generation is one call of Generate.
+type generation struct {
+	client   *Client
+	yield    func(model.Chunk, error) bool
+	yielding bool // the loop's body runs
+	stopped  bool // the loop ended: nothing may be yielded any more
+	call     *call
+	answer   answer
+}
+
+func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer, error) {
+	c := g.client
+	if !modelChars.MatchString(req.Model) || strings.Contains(req.Model, "..") {
+		return nil, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("%q is not the id of a model", req.Model)}
+	}
+	entry := c.config.Table.Describe(req.Model)
+	contents, err := encode(req.Messages, entry)
+	if err != nil {
+		return nil, &model.Error{Class: model.Fatal, Message: c.clean(err.Error()), Err: err}
+	}
+	config, err := configure(req, entry)
+	if err != nil {
+		return nil, &model.Error{Class: model.Fatal, Message: c.clean(err.Error()), Err: err}
+	}
+	models, err := c.api(ctx)
+	if err != nil {
+		return nil, err
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	g.call = &call{watch: newWatchdog(cancel, c.config.IdleTimeout)}
+	defer g.call.watch.stop()
+	limit := time.AfterFunc(c.config.MaxCall, func() { cancel(errTooLong) })
+	defer limit.Stop()
+	// genai encodes the rest of the request; the conversation is put before it
+	// as it is, and the round tripper sends both.
+	config.HTTPOptions = &genai.HTTPOptions{ExtrasRequestProvider: func(body map[string]any) map[string]any {
+		g.call.body, g.call.bodyErr = splice(contents, body)
+		return nil
+	}}
+	err = g.stream(withCall(within, g.call), models, req.Model, config)
+	g.call.watch.stop()
+	if g.stopped {
+		return nil, nil
+	}
+	// The answer counts if it is whole, however the stream went on.
+	if g.answer.whole() {
+		if g.answer.flush(g.emit) != nil {
+			return nil, nil
+		}
+		return g.answer.done()
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, c.failure(g.call, err, context.Cause(within))
+}
+
+// stream reads the answer. What it returns is genai's error, or what the
+// answer's form is guilty of.
+func (g *generation) stream(ctx context.Context, models *genai.Models, id string, config *genai.GenerateContentConfig) (err error) {
+	defer func() {
+		// genai asserts types of what a server sends. A panic of the loop's body
+		// is not looked at: it goes on.
+		if g.yielding {
+			return
+		}
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: %v", errUnreadable, v)
+		}
+	}()
+	for resp, err := range models.GenerateContentStream(ctx, id, nil, config) {
+		if err != nil {
+			return err
+		}
+		if err := g.answer.add(resp, g.call.nextEvent(), g.emit); err != nil {
+			return err
+		}
+		if g.stopped {
+			return nil
+		}
+		if g.answer.whole() {
+			g.call.watch.hurry(afterFinish)
+		}
+	}
+	return g.call.readErr()
+}
+
+// emit yields a chunk. The time that the loop's body takes is not the stream's.
+func (g *generation) emit(chunk model.Chunk) error {
+	if g.stopped {
+		return errStopped
+	}
+	g.call.watch.pause()
+	g.yielding = true
+	goesOn := g.yield(chunk, nil)
+	g.yielding = false
+	g.call.watch.resume()
+	if !goesOn {
+		g.stopped = true
+		return errStopped
+	}
+	return nil
+}
+
+var (
+	errStopped    = errors.New("the loop stopped")
+	errUnreadable = errors.New("the answer cannot be read")
+	errTooLong    = errors.New("the call took longer than a model call may")
+	errIdle       = errors.New("the stream brought nothing")
+	errNoHeaders  = errors.New("no answer began")
+)

@@ -1,0 +1,147 @@
+package gemini
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"time"
+)
+
+// maxError is how much of the body of an error is read, in bytes.
+const maxError = 1 << 20
+
+// call is what the round tripper and the reader of the answer share. The round
+// trip is over before the first event is read, and both are on the goroutine
+// that runs the loop, but for what net/http sends on one of its own: that only
+// touches the watchdog.
+type call struct {
+	watch   *watchdog
+	body    []byte // of the request
+	bodyErr error  // it could not be encoded
+
+	status     int // 0: there was no answer
+	header     http.Header
+	errorBody  []byte // of an answer that is an error
+	transport  error  // there was no answer because of this
+	began      bool   // something came that may be of an answer
+	passed     int    // how many chunks genai has yielded
+	stray      string // the first line that no event stream has
+	stream     *stream
+	events     [][]byte // what genai was given and has not yielded yet
+	badUsage   bool     // a count of tokens was not one
+	incomplete bool     // the stream ended within an event
+}
+
+type callKey struct{}
+
+// nextEvent returns the bytes of the chunk that genai has just yielded.
+func (c *call) nextEvent() []byte {
+	if len(c.events) == 0 {
+		return nil
+	}
+	e := c.events[0]
+	c.events = c.events[1:]
+	c.passed++
+	return e
+}
+
+// readErr returns why the stream ended, if not by its end.
+func (c *call) readErr() error {
+	if c.stream == nil {
+		return nil
+	}
+	return c.stream.failed
+}
+
+// transport is the round tripper under genai.
+type transport struct {
+	base          http.RoundTripper
+	headerTimeout time.Duration
+}
+
+func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
+	c, ok := q.Context().Value(callKey{}).(*call)
+	if !ok {
+		return t.base.RoundTrip(q)
+	}
+	if q.Body != nil {
+		// genai's own body is empty; the request is c.body.
+		_ = q.Body.Close()
+	}
+	if c.bodyErr != nil {
+		return nil, c.bodyErr
+	}
+	// As long as the request goes out, the headers are not late.
+	late := func() { c.watch.arm(t.headerTimeout, errNoHeaders) }
+	r := q.Clone(httptrace.WithClientTrace(q.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { c.watch.touch() },
+	}))
+	open := func() (io.ReadCloser, error) {
+		return io.NopCloser(&progress{bytes.NewReader(c.body), c.watch}), nil
+	}
+	r.Body, _ = open()
+	r.GetBody, r.ContentLength = open, int64(len(c.body))
+	r.Header.Set("Accept", "text/event-stream")
+	late()
+	resp, err := t.base.RoundTrip(r)
+	if err != nil {
+		c.transport = err
+		return nil, err
+	}
+	c.watch.arm(c.watch.idle, errIdle)
+	c.status, c.header = resp.StatusCode, resp.Header
+	body := resp.Body
+	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") && !resp.Uncompressed {
+		body = &unzipped{from: body}
+		resp.Header.Del("Content-Encoding")
+		resp.ContentLength = -1
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		c.errorBody, _ = io.ReadAll(io.LimitReader(body, maxError))
+		_ = body.Close()
+		resp.Body = io.NopCloser(bytes.NewReader(c.errorBody))
+		return resp, nil
+	}
+	c.stream = newStream(body, c)
+	resp.Body = c.stream
+	return resp, nil
+}
+
+// progress tells the watchdog that a request goes out.
+type progress struct {
+	io.Reader
+	watch *watchdog
+}
+
+func (p *progress) Read(b []byte) (int, error) {
+	p.watch.touch()
+	return p.Reader.Read(b)
+}
+
+// unzipped reads a compressed body as it comes.
+type unzipped struct {
+	from io.ReadCloser
+	zip  *gzip.Reader
+}
+
+func (u *unzipped) Read(b []byte) (int, error) {
+	if u.zip == nil {
+		zip, err := gzip.NewReader(u.from)
+		if err != nil {
+			return 0, err
+		}
+		u.zip = zip
+	}
+	return u.zip.Read(b)
+}
+
+func (u *unzipped) Close() error { return u.from.Close() }
+
+// withCall gives the round tripper of a request its call.
+func withCall(ctx context.Context, c *call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}

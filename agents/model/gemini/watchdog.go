@@ -1,0 +1,93 @@
+package gemini
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// watchdog ends a call when nothing comes for too long. Its timer runs a
+// function of one line on a goroutine of the runtime's, and none after stop.
+type watchdog struct {
+	cancel context.CancelCauseFunc
+	idle   time.Duration
+
+	mu     sync.Mutex // the round tripper may run on another goroutine
+	timer  *time.Timer
+	limit  time.Duration
+	cause  error
+	paused bool
+	ended  bool
+}
+
+func newWatchdog(cancel context.CancelCauseFunc, idle time.Duration) *watchdog {
+	return &watchdog{cancel: cancel, idle: idle, limit: idle, cause: errIdle}
+}
+
+// arm starts to wait for something that must come within d.
+func (w *watchdog) arm(d time.Duration, cause error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
+	w.limit, w.cause = d, cause
+	if w.timer == nil {
+		w.timer = time.AfterFunc(d, w.bite)
+		return
+	}
+	w.timer.Reset(d)
+}
+
+// touch says that something came.
+func (w *watchdog) touch() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended && !w.paused && w.timer != nil {
+		w.timer.Reset(w.limit)
+	}
+}
+
+// hurry shortens the wait from now on.
+func (w *watchdog) hurry(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit = min(w.limit, d)
+	if !w.ended && !w.paused && w.timer != nil {
+		w.timer.Reset(w.limit)
+	}
+}
+
+func (w *watchdog) pause() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.paused = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+func (w *watchdog) resume() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.paused = false
+	if !w.ended && w.timer != nil {
+		w.timer.Reset(w.limit)
+	}
+}
+
+func (w *watchdog) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+func (w *watchdog) bite() {
+	w.mu.Lock()
+	cause := w.cause
+	w.mu.Unlock()
+	w.cancel(cause)
+}

@@ -1,0 +1,266 @@
+package model
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed models.json
+var builtin string
+
+// Entry is what the table knows of a model. Ids are data: no code names one.
+type Entry struct {
+	// ID is the provider's name of the model. In a row for all models that the
+	// table does not name it ends in "*".
+	ID      string   `json:"id"`
+	Aliases []string `json:"aliases,omitempty"`
+	// Window is how many tokens a request may have; MaxOutput, an answer.
+	Window    int `json:"window"`
+	MaxOutput int `json:"maxOutput"`
+	// Prices by size of the request, smallest first; none = not known.
+	Prices []Price `json:"prices,omitempty"`
+	// Thinking is how the model is told to think; Levels, MinBudget and
+	// MaxBudget are what it takes. MinBudget applies to a budget that is asked
+	// for: it is 0 for a model that can be told not to think.
+	Thinking  Thinking `json:"thinking,omitempty"`
+	Levels    []string `json:"levels,omitempty"`
+	MinBudget int      `json:"minBudget,omitempty"`
+	MaxBudget int      `json:"maxBudget,omitempty"`
+	// Sampling is whether the model takes a temperature and a top-p.
+	Sampling bool `json:"sampling"`
+	// Retired is the day (2006-01-02) from which the model does not answer any
+	// more and Successor, an id or an alias, runs in its place.
+	Retired   string `json:"retired,omitempty"`
+	Successor string `json:"successor,omitempty"`
+	// Checked is the day on which the row was compared with the provider's
+	// pages; Note, what a reader of the row should know.
+	Checked string `json:"checked,omitempty"`
+	Note    string `json:"note,omitempty"`
+}
+
+// Price is what tokens cost, in USD for a million of them.
+type Price struct {
+	UpTo   int     `json:"upTo,omitempty"` // for requests of at most so many input tokens; 0 = any
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`           // thoughts too
+	Cached float64 `json:"cached,omitempty"` // 0 = as Input
+}
+
+// Thinking is how a model is told how much to think.
+type Thinking string
+
+// The ways to tell. The empty one: the model does not think.
+const (
+	Budget Thinking = "budget" // a number of tokens
+	Level  Thinking = "level"  // minimal, low, medium or high
+)
+
+// A Table says what is known of models. It is safe for concurrent use, costs
+// nothing until it is first asked, and does not change.
+type Table struct {
+	now   func() time.Time
+	extra []Entry
+
+	once sync.Once
+	rows []Entry // those that came later first
+	err  error   // of the rows in the binary: a bug that a test finds
+}
+
+// NewTable returns the table in the binary. Now says which models are retired;
+// nil counts none as retired. Entries of extra (the setting model.table) come
+// before those in the binary: one with the id of another replaces it, and an
+// alias leads to the first that has it.
+func NewTable(now func() time.Time, extra ...Entry) *Table {
+	return &Table{now: now, extra: slices.Clone(extra)}
+}
+
+// Check reports what is wrong with an entry of a person's settings: no id, a
+// negative number, an unknown way to think, a date that is none. It returns
+// nil if nothing is.
+func (e Entry) Check() error {
+	switch {
+	case e.ID == "":
+		return fmt.Errorf("a model of the table has no id")
+	case e.Window < 0 || e.MaxOutput < 0 || e.MinBudget < 0 || e.MaxBudget < 0:
+		return fmt.Errorf("the model %s has a negative number of tokens", e.ID)
+	case e.Thinking != "" && e.Thinking != Budget && e.Thinking != Level:
+		return fmt.Errorf("the model %s thinks by %q; it is budget or level", e.ID, e.Thinking)
+	}
+	for _, l := range e.Levels {
+		if !slices.Contains(levels(), l) {
+			return fmt.Errorf("the model %s has the level %q; levels are %s", e.ID, l, strings.Join(levels(), ", "))
+		}
+	}
+	for _, p := range e.Prices {
+		if p.Input < 0 || p.Output < 0 || p.Cached < 0 || p.UpTo < 0 {
+			return fmt.Errorf("the model %s has a negative price", e.ID)
+		}
+	}
+	if e.Retired != "" {
+		if _, err := time.Parse(time.DateOnly, e.Retired); err != nil {
+			return fmt.Errorf("the model %s is retired on %q; write 2006-01-02", e.ID, e.Retired)
+		}
+	}
+	return nil
+}
+
+func (t *Table) load() []Entry {
+	t.once.Do(func() {
+		t.err = json.Unmarshal([]byte(builtin), &t.rows)
+		t.rows = append(slices.Clone(t.extra), t.rows...)
+	})
+	return t.rows
+}
+
+// Lookup returns the row of a model that the table names. A prefix "models/",
+// "gemini/" or "google/" is not part of an id.
+func (t *Table) Lookup(idOrAlias string) (Entry, bool) {
+	name := bare(idOrAlias)
+	if name == "" || strings.HasSuffix(name, "*") {
+		return Entry{}, false
+	}
+	rows := t.load()
+	for _, e := range rows {
+		if e.ID == name {
+			return e, true
+		}
+	}
+	for _, e := range rows {
+		if slices.Contains(e.Aliases, name) {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// Describe returns what is known of a model: its row or, for an id that the
+// table does not name, that of the longest pattern that fits, with the id in
+// its place. The window is 0 if no row fits.
+func (t *Table) Describe(id string) Entry {
+	if e, ok := t.Lookup(id); ok {
+		return e
+	}
+	name := bare(id)
+	var best Entry
+	for _, e := range t.load() {
+		stem, pattern := strings.CutSuffix(e.ID, "*")
+		if pattern && strings.HasPrefix(name, stem) && (best.ID == "" || len(stem) > len(best.ID)-1) {
+			best = e
+		}
+	}
+	best.ID, best.Aliases = name, nil
+	return best
+}
+
+// Resolve turns what an agent or a person wrote into an id to ask for. Name ""
+// and "inherit" stand for fallback, which may be an alias too. A retired model
+// becomes its successor: [Table.Retired] tells. Known is whether the table
+// names the model; an unknown id is returned as it is, with what its pattern
+// says (any gemini-* has one).
+func (t *Table) Resolve(name, fallback string) (id string, e Entry, known bool) {
+	if name == "" || name == "inherit" {
+		name = fallback
+	}
+	e, known = t.Lookup(name)
+	if !known {
+		e = t.Describe(name)
+		return e.ID, e, false
+	}
+	// A chain of successors is as long as the table at most.
+	for range t.load() {
+		next, ok := t.Lookup(e.Successor)
+		if !t.retired(e) || !ok {
+			break
+		}
+		e = next
+	}
+	return e.ID, e, true
+}
+
+// Retired reports whether a model is retired, and as what it runs then: the
+// zero Entry if nothing is known to follow it.
+func (t *Table) Retired(idOrAlias string) (successor Entry, retired bool) {
+	e, ok := t.Lookup(idOrAlias)
+	if !ok || !t.retired(e) {
+		return Entry{}, false
+	}
+	id, next, _ := t.Resolve(e.ID, "")
+	if id == e.ID {
+		return Entry{}, true
+	}
+	return next, true
+}
+
+func (t *Table) retired(e Entry) bool {
+	if e.Retired == "" || t.now == nil {
+		return false
+	}
+	day, err := time.Parse(time.DateOnly, e.Retired)
+	return err == nil && !t.now().Before(day)
+}
+
+// Entries returns all rows that name a model, those of settings first.
+func (t *Table) Entries() []Entry {
+	var all []Entry
+	seen := make(map[string]bool)
+	for _, e := range t.load() {
+		if !strings.HasSuffix(e.ID, "*") && !seen[e.ID] {
+			seen[e.ID] = true
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func bare(id string) string {
+	for _, prefix := range []string{"models/", "gemini/", "google/"} {
+		if rest, ok := strings.CutPrefix(id, prefix); ok {
+			return rest
+		}
+	}
+	return id
+}
+
+// Cost returns the price in USD of one answer of a model (not of a sum of
+// answers: the price of a token may depend on the size of its request). It is
+// not known if the table has no prices for the model or u is not a count.
+func Cost(e Entry, u Usage) (usd float64, known bool) {
+	if len(e.Prices) == 0 || u.InputTokens < 0 || u.OutputTokens < 0 || u.ThoughtTokens < 0 || u.CachedTokens < 0 {
+		return 0, false
+	}
+	p := e.Prices[len(e.Prices)-1]
+	for _, q := range e.Prices {
+		if q.UpTo == 0 || u.InputTokens <= q.UpTo {
+			p = q
+			break
+		}
+	}
+	cachedPrice := p.Cached
+	if cachedPrice == 0 {
+		cachedPrice = p.Input
+	}
+	cached := min(u.CachedTokens, u.InputTokens)
+	sum := float64(u.InputTokens-cached)*p.Input + float64(cached)*cachedPrice +
+		float64(u.OutputTokens+u.ThoughtTokens)*p.Output
+	return sum / 1e6, true
+}
+
+// EstimateTokens returns about how many tokens a text has, rounded up: a
+// quarter of its characters, and one for each character of the scripts that
+// are written without spaces, which models cut finer.
+func EstimateTokens(text string) int {
+	narrow, wide := 0, 0
+	for _, r := range text {
+		if r >= 0x2E80 {
+			wide++
+		} else {
+			narrow++
+		}
+	}
+	return (narrow+3)/4 + wide
+}

@@ -1,0 +1,96 @@
+package model
+
+import "slices"
+
+// levels are the levels of thinking, least first.
+func levels() []string { return []string{"minimal", "low", "medium", "high"} }
+
+// LevelOf returns the level of thinking that a budget stands for: 0 minimal,
+// at most 1,024 low, at most 8,192 medium, more high; "" for a negative one,
+// which leaves it to the model.
+func LevelOf(budget int) string {
+	switch {
+	case budget < 0:
+		return ""
+	case budget == 0:
+		return "minimal"
+	case budget <= 1024:
+		return "low"
+	case budget <= 8192:
+		return "medium"
+	default:
+		return "high"
+	}
+}
+
+// Think returns what is sent to a model so that it thinks as o says: a budget
+// or a level, never both, and neither where o says nothing or the model does
+// not think. What o says in one way is told in the way that the model takes,
+// and what the model refuses becomes the nearest that it takes: a level that
+// it lacks, the next higher one. A budget of -1 is sent to models that take
+// budgets, as -1, and to no other.
+func (e Entry) Think(o Options) (budget *int, level string) {
+	switch e.Thinking {
+	case Budget:
+		n, ok := 0, false
+		switch {
+		case o.ThinkingBudget != nil:
+			n, ok = *o.ThinkingBudget, true
+		case o.ThinkingLevel != "":
+			n, ok = e.budgetOf(o.ThinkingLevel)
+		}
+		if !ok {
+			return nil, ""
+		}
+		if n < 0 {
+			n = -1
+		} else {
+			n = max(n, e.MinBudget)
+			if e.MaxBudget > 0 {
+				n = min(n, e.MaxBudget)
+			}
+		}
+		return &n, ""
+	case Level:
+		want := o.ThinkingLevel
+		if want == "" && o.ThinkingBudget != nil {
+			want = LevelOf(*o.ThinkingBudget)
+		}
+		return nil, e.nearest(want)
+	default:
+		return nil, ""
+	}
+}
+
+// budgetOf returns the largest budget of a level.
+func (e Entry) budgetOf(level string) (int, bool) {
+	switch level {
+	case "minimal":
+		return 0, true
+	case "low":
+		return 1024, true
+	case "medium":
+		return 8192, true
+	case "high":
+		if e.MaxBudget > 0 {
+			return e.MaxBudget, true
+		}
+		return -1, true
+	default:
+		return 0, false
+	}
+}
+
+func (e Entry) nearest(want string) string {
+	all := levels()
+	i := slices.Index(all, want)
+	if i < 0 || len(e.Levels) == 0 {
+		return want
+	}
+	for _, l := range all[i:] {
+		if slices.Contains(e.Levels, l) {
+			return l
+		}
+	}
+	return e.Levels[len(e.Levels)-1]
+}

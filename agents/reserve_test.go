@@ -1,0 +1,38 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/agentls/agentls/agents/run"
+)
+
+// TestReserve: a run that a client named can be cancelled from when its request
+// was read, and begins cancelled then (spec 2.2).
+func TestReserve(t *testing.T) {
+	s := NewService(t.Context(), Config{})
+	release := s.Reserve("mine")
+	if s.Cancel("other", "") || s.Cancel("mine", "mine#1-0") || !s.Cancel("mine", "") || !s.Cancel("mine", "") {
+		t.Error("what is reserved cannot be cancelled, or what is not can")
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	live := &Live{ID: "mine", Session: "s", Agent: "a", cancel: cancel, begun: make(chan func()), done: make(chan struct{})}
+	if err := s.enlist(live); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(context.Cause(ctx), run.ErrCancelled) {
+		t.Errorf("the run that was cancelled before it began goes on: %v", context.Cause(ctx))
+	}
+	close(live.begun)
+	release()
+	release()
+	s.mu.Lock()
+	delete(s.runs, "mine")
+	left := len(s.reserved)
+	s.mu.Unlock()
+	if left != 0 || s.Cancel("mine", "") {
+		t.Error("a reservation outlives its request")
+	}
+	s.work.Wait()
+}

@@ -1,0 +1,395 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+	"github.com/sourcegraph/conc/panics"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+const (
+	maxAtOnce = 8                      // calls of one batch that execute at once (spec 3.4)
+	grace     = 500 * time.Millisecond // for a tool to end by itself after a cancellation
+)
+
+// task is one call of a batch on its way through the machine of spec 3.4.
+type task struct {
+	call  model.Call
+	name  string // canonical, or as the model wrote it when it is no tool of the agent's
+	tool  tool.Tool
+	plan  *tool.Plan
+	bad   error // why there is no plan
+	state activity.CallState
+	began time.Time
+
+	asked    chan struct{} // closed when the call will not ask any more
+	done     chan struct{} // closed when it has ended
+	modified bool          // the person changed its arguments
+	late     bool          // it could not be planned, and earlier calls of the batch may change that
+	behind   []*task       // it waits for these, and is planned again
+}
+
+// batch is the calls of one answer.
+type batch struct {
+	*runner
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	tasks  []*task
+	slots  chan struct{}
+}
+
+// act does the calls of one answer and writes what became of each to the log.
+// It returns when each has its result.
+func (r *runner) act(parent context.Context, calls []model.Call) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	b := &batch{runner: r, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxAtOnce)}
+	for _, c := range calls {
+		t := b.validate(c)
+		for _, earlier := range b.tasks {
+			if conflict(earlier, t) {
+				t.behind = append(t.behind, earlier)
+			}
+		}
+		b.tasks = append(b.tasks, t)
+	}
+	var work conc.WaitGroup
+	for i, t := range b.tasks {
+		work.Go(func() {
+			defer close(t.done)
+			var caught panics.Catcher
+			caught.Try(func() { b.conduct(i) })
+			if p := caught.Recovered(); p != nil {
+				b.say(b.defect(p, t.name))
+				if !t.state.Terminal() {
+					b.fail(t, fmt.Errorf("panic: %v", p.Value))
+				}
+			}
+		})
+	}
+	work.Wait()
+}
+
+// validate finds the tool and plans the call. What fails here may still be
+// planned again when earlier calls of the batch have written.
+func (b *batch) validate(c model.Call) *task {
+	t := &task{call: c, name: c.Name, began: b.Now(), asked: make(chan struct{}), done: make(chan struct{})}
+	t.tool, t.bad = b.Tools.Find(c.Name)
+	if t.bad == nil {
+		t.name = t.tool.Spec().Name
+	}
+	b.enter(t, activity.Validating, nil, nil)
+	if t.bad == nil {
+		b.makePlan(t)
+		// A call that only reads is not worth an approval's wait (spec 3.4).
+		t.late = t.bad != nil && t.tool.Spec().Risk != tool.Safe
+	}
+	return t
+}
+
+func (b *batch) makePlan(t *task) {
+	env := b.env(t)
+	var caught panics.Catcher
+	caught.Try(func() { t.plan, t.bad = t.tool.Plan(b.ctx, env, t.call.Args) })
+	if p := caught.Recovered(); p != nil {
+		t.plan, t.bad = nil, fmt.Errorf("panic: %v", p.Value)
+		b.say(b.defect(p, t.name))
+	}
+	if t.plan == nil && t.bad == nil {
+		t.bad = errors.New("it made no plan")
+	}
+}
+
+// conduct takes one call to its end.
+func (b *batch) conduct(i int) {
+	t := b.tasks[i]
+	settled := false
+	settle := func() {
+		if !settled {
+			settled = true
+			close(t.asked)
+		}
+	}
+	defer settle() // whatever happens, those behind get their turn to ask
+	if !b.awaitWriters(t) {
+		b.drop(t, "")
+		return
+	}
+	if t.bad != nil {
+		b.fail(t, t.bad)
+		return
+	}
+	b.enter(t, activity.Scheduled, nil, nil)
+	token, err := b.permit(t, i)
+	settle()
+	if err != nil {
+		if b.ctx.Err() != nil {
+			b.drop(t, "")
+		} else {
+			b.fail(t, err)
+		}
+		return
+	}
+	select {
+	case b.slots <- struct{}{}:
+		defer func() { <-b.slots }()
+	case <-b.ctx.Done():
+		b.drop(t, "")
+		return
+	}
+	b.execute(t, token)
+}
+
+// awaitWriters waits for the calls that t is behind, and plans it again. It
+// returns false if the batch ended meanwhile.
+func (b *batch) awaitWriters(t *task) bool {
+	for _, earlier := range t.behind {
+		select {
+		case <-earlier.done:
+		case <-b.ctx.Done():
+			return false
+		}
+	}
+	if len(t.behind) > 0 && b.ctx.Err() == nil {
+		b.makePlan(t)
+	}
+	return b.ctx.Err() == nil
+}
+
+// conflict reports whether t has to wait for earlier: they write the same file,
+// or earlier may bring about what t lacks. It goes by the plans of the
+// validation; a call without one may write anything, unless its tool only
+// reads.
+func conflict(earlier, t *task) bool {
+	switch {
+	case earlier.tool == nil || t.tool == nil:
+		return false
+	case t.late:
+		return true
+	case t.plan == nil:
+		return false
+	case earlier.late:
+		return t.plan.Risk != tool.Safe
+	case earlier.plan == nil:
+		return false
+	}
+	return slices.ContainsFunc(earlier.plan.Writes, func(p string) bool { return slices.Contains(t.plan.Writes, p) })
+}
+
+// execute runs a permitted call and writes its result.
+func (b *batch) execute(t *task, token *tool.Token) {
+	ctx, cancel := context.WithCancelCause(b.ctx)
+	defer cancel(nil)
+	b.track(t.call.ID, cancel)
+	defer b.track(t.call.ID, nil)
+	env := b.env(t)
+	var mu sync.Mutex
+	ended := false // guarded by mu: a tool that goes on after its call's end tells nothing
+	tell := func(body activity.Body) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			b.say(body)
+		}
+	}
+	env.Progress = func(text string) { tell(activity.ToolDelta{Call: t.call.ID, Text: text}) }
+	seq := b.enter(t, activity.Executing, nil, nil)
+	if t.plan.Risk != tool.Safe {
+		// What cannot be written down does not happen (spec 3.1).
+		err := errors.New("it is closed")
+		if seq != 0 {
+			err = b.Session.Commit(ctx, seq)
+		}
+		if err != nil && ctx.Err() == nil {
+			b.fail(t, fmt.Errorf("the session's log cannot be written, so nothing was done: %w", err))
+			return
+		}
+	}
+	if ctx.Err() != nil {
+		b.drop(t, "")
+		return
+	}
+	type outcome struct {
+		result *tool.Result
+		err    error
+	}
+	done := make(chan outcome, 1)
+	work := func() {
+		var o outcome
+		var caught panics.Catcher
+		caught.Try(func() { o.result, o.err = t.plan.Run(ctx, env, token) })
+		if p := caught.Recovered(); p != nil {
+			o.result, o.err = nil, fmt.Errorf("panic: %v", p.Value)
+			tell(b.defect(p, t.name))
+		}
+		if o.result == nil && o.err == nil {
+			o.err = errors.New("it gave no result")
+		}
+		done <- o
+	}
+	b.Leftovers.Go(work)
+	var o outcome
+	select {
+	case o = <-done:
+	case <-ctx.Done():
+		select {
+		case o = <-done:
+		case <-time.After(grace):
+			o.err = ctx.Err()
+		}
+	}
+	mu.Lock()
+	ended = true
+	mu.Unlock()
+	switch {
+	case o.err != nil && ctx.Err() != nil:
+		b.drop(t, "")
+	case o.err != nil:
+		b.fail(t, o.err)
+	case ctx.Err() != nil && o.result.Failed && o.result.Code == tool.CodeCancelled:
+		content, _, _ := b.cut(o.result)
+		b.drop(t, content) // the tool tells how far it came
+	default:
+		b.succeed(t, o.result)
+	}
+}
+
+// env returns what a call may reach.
+func (b *batch) env(t *task) *tool.Env {
+	env := b.Env
+	env.Session, env.Run, env.Call, env.Agent = b.Env.Session, b.ID, t.call.ID, b.Definition.Name
+	env.Progress = func(string) {}
+	if ask := b.Env.Ask; ask != nil {
+		env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+			defer b.asking(t.name + " asks a question")()
+			return ask(ctx, q)
+		}
+	}
+	return &env
+}
+
+// succeed writes the result of a call that ran; one that says that it failed is
+// an error for the model, with the same text.
+func (b *batch) succeed(t *task, result *tool.Result) {
+	for _, c := range result.Changes {
+		b.say(activity.FileChanged(c))
+		b.mu.Lock()
+		b.changes = append(b.changes, c)
+		b.mu.Unlock()
+	}
+	content, blob, size := b.cut(result)
+	if t.modified {
+		content = "The person changed this call; it ran with " + string(t.call.Args) + "\n" + content
+	}
+	if result.Failed {
+		code := result.Code
+		if code == "" {
+			code = tool.CodeFailed
+		}
+		b.enter(t, activity.Failed, nil, &activity.ToolError{Code: code, Message: content})
+		return
+	}
+	display := result.Display
+	if display == "" {
+		display = t.plan.Title
+	}
+	b.enter(t, activity.Success, &activity.ToolResult{Content: content, Display: display, Blob: blob, Bytes: size}, nil)
+}
+
+// cut returns what the model gets of a result, and where the whole lies when
+// that is not all.
+func (b *batch) cut(result *tool.Result) (content, blob string, size int) {
+	whole := result.Whole
+	if whole == nil {
+		whole = []byte(result.Content)
+	}
+	content, isCut := tool.Cut(result.Content)
+	if !isCut && len(whole) == len(result.Content) {
+		return content, "", len(whole)
+	}
+	name, err := b.Session.PutBlob(whole)
+	if err != nil {
+		return content + "\nThe whole could not be kept: " + err.Error(), "", len(whole)
+	}
+	if b.Env.Blobs == "" {
+		return content, name, len(whole)
+	}
+	return content + fmt.Sprintf("\nThe whole (%d bytes) can be read with read_file at %s/%s", len(whole), b.Env.Blobs, name), name, len(whole)
+}
+
+// fail ends a call with what the model is told about it.
+func (b *batch) fail(t *task, err error) {
+	code, message := tool.CodeInternal, "The tool failed: "+fault.Message(err)
+	if e, ok := errors.AsType[*tool.Error](err); ok {
+		code, message = e.Code, e.Message
+	} else if fault.KindOf(err) == fault.Denied {
+		code, message = tool.CodeDenied, fault.Message(err)
+	}
+	if t.modified {
+		message = "The person changed this call to " + string(t.call.Args) + "\n" + message
+	}
+	b.enter(t, activity.Failed, nil, &activity.ToolError{Code: code, Message: message})
+}
+
+// drop ends a call that was cancelled, alone or with its run. said is what the
+// tool had to tell when it was.
+func (b *batch) drop(t *task, said string) {
+	why := ErrCancelled.Error()
+	switch cause := context.Cause(b.ctx); {
+	case errors.Is(cause, ErrInterrupted):
+		why = ErrInterrupted.Error()
+	case errors.Is(cause, errTimeout):
+		why = "cancelled: the run's time is used up"
+	}
+	if said != "" {
+		why += "\n" + said
+	}
+	b.enter(t, activity.Cancelled, nil, &activity.ToolError{Code: tool.CodeCancelled, Message: why})
+}
+
+// enter moves a call and tells it.
+func (b *batch) enter(t *task, to activity.CallState, result *activity.ToolResult, failure *activity.ToolError) uint64 {
+	next, err := step(calls, t.state, to)
+	if err != nil {
+		return b.say(activity.ErrorSeen{Code: "internal", Message: fault.Message(err), Where: t.name})
+	}
+	t.state = next
+	risk, path := tool.Unclassified, ""
+	switch {
+	case t.plan != nil:
+		risk = t.plan.Risk
+		if t.plan.Path != "" {
+			path = tool.URI(t.plan.Path)
+		}
+	case t.tool != nil:
+		risk = t.tool.Spec().Risk
+	default:
+		risk = tool.Medium // what is unknown (spec 4.2)
+	}
+	took := time.Duration(0)
+	if next.Terminal() {
+		took = b.Now().Sub(t.began)
+	}
+	return b.sayFor(activity.ToolState{
+		Call: t.call.ID, Name: t.name, Args: t.call.Args, State: next, Risk: risk.String(),
+		Result: result, Error: failure, Path: path,
+	}, took)
+}
+
+// template fills in an agent's own words for a confirmation (spec 1.3).
+func template(text string, t *task, agent string) string {
+	return strings.NewReplacer(
+		"{tool_name}", t.name, "{tool_args}", string(t.call.Args), "{risk}", t.plan.Risk.String(), "{agent}", agent,
+	).Replace(text)
+}

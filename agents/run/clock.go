@@ -1,0 +1,48 @@
+package run
+
+import (
+	"sync"
+	"time"
+)
+
+// stopwatch calls over when a run has used its time. It stands still while a
+// person is waited for (the two clocks of spec 3.3).
+type stopwatch struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	since time.Time     // of the timer's start
+	left  time.Duration // at since
+}
+
+// startStopwatch returns a running stopwatch; limit 0 means that it never rings.
+func startStopwatch(limit time.Duration, over func()) *stopwatch {
+	if limit <= 0 {
+		return &stopwatch{}
+	}
+	return &stopwatch{timer: time.AfterFunc(limit, over), since: time.Now(), left: limit}
+}
+
+func (s *stopwatch) pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil && s.timer.Stop() {
+		s.left -= time.Since(s.since)
+	}
+}
+
+func (s *stopwatch) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.since = time.Now()
+		s.timer.Reset(max(s.left, 0))
+	}
+}
+
+func (s *stopwatch) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}

@@ -1,0 +1,177 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// permit gets the token of a call: from the gate, or by asking the person.
+// Questions of one batch are asked one at a time in call order. The error is
+// for the model.
+func (b *batch) permit(t *task, i int) (*tool.Token, error) {
+	myTurn := false
+	for {
+		req := b.gateRequest(t)
+		d := b.Gate.Authorize(req)
+		if d.Verdict == guard.Refuse {
+			return nil, tool.Errorf(tool.CodeDenied, "%s was not run: %s", t.name, d.Why)
+		}
+		if d.Verdict == guard.Auto {
+			return b.Gate.Permit(b.ctx, req, d, guard.Reject)
+		}
+		if !myTurn {
+			if i > 0 {
+				for _, earlier := range b.tasks[:i] {
+					select {
+					case <-earlier.asked:
+					case <-b.ctx.Done():
+						return nil, b.ctx.Err()
+					}
+				}
+			}
+			myTurn = true
+			continue // what was answered meanwhile may stand for this question
+		}
+		a := b.question(t, d)
+		if err := b.ctx.Err(); err != nil {
+			return nil, err
+		}
+		switch {
+		case a.Outcome.Yes():
+			return b.Gate.Permit(b.ctx, req, d, a.Outcome)
+		case a.Outcome == guard.Modify:
+			token, again, err := b.modify(t, a)
+			if !again {
+				return token, err
+			}
+		case a.Outcome == guard.Cancel:
+			b.mu.Lock()
+			b.stop = true
+			b.mu.Unlock()
+			b.cancel(ErrCancelled)
+			return nil, ErrCancelled
+		default:
+			return nil, b.refused(t, a)
+		}
+	}
+}
+
+func (b *batch) gateRequest(t *task) guard.Request {
+	return guard.Request{
+		ID:   tool.Identity{Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name},
+		Plan: t.plan, Approval: b.Approval(), Trusted: b.Env.Trusted, CanAsk: b.Person.CanConfirm(),
+		Require: b.Definition.Confirmation.Require, Critical: b.Critical,
+	}
+}
+
+// question puts a call before the person and writes what was answered.
+func (b *batch) question(t *task, d guard.Decision) Answer {
+	if t.state != activity.AwaitingApproval {
+		b.enter(t, activity.AwaitingApproval, nil, nil)
+	}
+	answered := b.asking(fmt.Sprintf("%s asks for permission", t.name))
+	defer answered()
+	q := Question{
+		ID: newQuestionID(), Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name,
+		AgentPath: b.Chain, Plan: t.plan, Risk: d.Risk, Why: d.Why, Covers: d.Covers, Outcomes: d.Outcomes, Timeout: b.Timeout,
+	}
+	if text := b.Definition.Confirmation.Prompt; text != "" {
+		q.Prompt = template(text, t, b.Definition.Name)
+	}
+	if b.Definition.Confirmation.Given {
+		q.Timeout = b.Definition.Confirmation.Timeout
+	}
+	q.Asked = func(expires time.Time) {
+		asked := activity.ConfirmationAsked{ID: q.ID, Call: t.call.ID, Tool: t.name, Risk: d.Risk.String(), Why: d.Why, Digest: d.Digest}
+		if !expires.IsZero() {
+			asked.ExpiresAt = expires.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		}
+		b.say(asked)
+	}
+	a := b.Person.Confirm(b.ctx, q)
+	switch {
+	case b.ctx.Err() == nil:
+		b.say(activity.ConfirmationAnswered{ID: q.ID, Outcome: string(a.Outcome), By: a.By, Feedback: a.Feedback})
+	case !errors.Is(context.Cause(b.ctx), ErrInterrupted):
+		// The question dies with its run; one that was interrupted is asked anew.
+		b.say(activity.ConfirmationAnswered{ID: q.ID, Outcome: string(guard.Cancel), By: "policy"})
+	}
+	return a
+}
+
+// refused is what the model is told after a no.
+func (b *batch) refused(t *task, a Answer) error {
+	message := "Tool execution denied by user: " + t.name
+	switch a.By {
+	case "timeout":
+		message = fmt.Sprintf("Tool execution denied: %s (nobody answered in time)", t.name)
+	case "client":
+		message = fmt.Sprintf("Tool execution denied: %s (the question could not be shown; the approval mode says what runs without asking)", t.name)
+	default:
+		b.say(activity.Note{Level: "info", Message: "Operation cancelled by user."})
+	}
+	if a.Feedback != "" {
+		message += "\nThe person says: " + a.Feedback
+	}
+	return tool.Errorf(tool.CodeDenied, "%s", message)
+}
+
+// modify plans a call again as the person changed it, and applies the whole
+// policy to it. The person wrote what now runs, so they are asked again only
+// when it is riskier than what they saw.
+func (b *batch) modify(t *task, a Answer) (token *tool.Token, again bool, err error) {
+	args, err := modified(t.plan, a)
+	if err != nil {
+		return nil, false, err
+	}
+	seen := t.plan.Risk
+	t.call.Args, t.modified = args, true
+	if b.makePlan(t); t.bad != nil {
+		return nil, false, t.bad
+	}
+	req := b.gateRequest(t)
+	d := b.Gate.Authorize(req)
+	if d.Verdict == guard.Ask && t.plan.Risk.Max(seen) == seen {
+		token, err = b.Gate.Permit(b.ctx, req, d, guard.Once)
+		return token, false, err
+	}
+	return nil, true, nil
+}
+
+// modified returns the arguments of a call as the person changed them. Another
+// text for a file becomes the argument that holds the text.
+func modified(p *tool.Plan, a Answer) (json.RawMessage, error) {
+	if a.NewText == nil {
+		if len(a.Args) == 0 {
+			return nil, tool.Errorf(tool.CodeDenied, "Tool execution denied: %s (the person's change was empty)", p.Tool)
+		}
+		if !json.Valid(a.Args) {
+			return nil, tool.Errorf(tool.CodeDenied, "Tool execution denied: %s (the person's change cannot be read)", p.Tool)
+		}
+		return a.Args, nil
+	}
+	args := map[string]any{}
+	if err := json.Unmarshal(p.Args, &args); err != nil {
+		return nil, fault.New(fault.Internal, "run.modified", "the arguments of %s: %w", p.Tool, err)
+	}
+	_, whole := args["content"]
+	_, part := args["new_string"]
+	switch {
+	case whole:
+		args["content"] = *a.NewText
+	case part && p.Preview.Kind == "diff" && p.Preview.OldText != "":
+		args["old_string"], args["new_string"] = p.Preview.OldText, *a.NewText
+		delete(args, "expected_replacements")
+	default:
+		return nil, errors.Join(tool.Errorf(tool.CodeDenied, "Tool execution denied: %s (it writes no text that can be changed)", p.Tool))
+	}
+	return json.Marshal(args)
+}

@@ -1,0 +1,417 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sourcegraph/conc"
+	"github.com/sourcegraph/conc/panics"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// The causes with which the context of a run is cancelled.
+var (
+	// ErrCancelled: a person ended the run. It finishes as ABORTED.
+	ErrCancelled = errors.New("cancelled by user")
+	// ErrInterrupted: the daemon ends, or the client that the run belongs to
+	// has gone. The run is left interrupted and does not finish.
+	ErrInterrupted = errors.New("interrupted: the daemon ended before this call finished")
+
+	errTimeout = errors.New("the run's time is used up")
+)
+
+// Session is what a run needs of the session that it is part of.
+type Session interface {
+	// Append adds an event to the log without waiting for the disk and returns
+	// its number, 0 when it is not recorded since the log is closed.
+	Append(o activity.Origin, b activity.Body, d time.Duration) uint64
+	// Commit waits until the log is on stable storage up to seq.
+	Commit(ctx context.Context, seq uint64) error
+	// Err returns why the log cannot be written, nil while it can.
+	Err() error
+	// Context returns what the agent has seen and said, as a model is sent it.
+	Context(agent string) []model.Message
+	// PutBlob keeps data and returns its name, the hex SHA-256.
+	PutBlob(data []byte) (string, error)
+}
+
+// Tools is what an agent may call.
+type Tools interface {
+	// Offered returns the tools that the model is told of, always the same.
+	Offered() []tool.Tool
+	// Find returns the tool that a model calls name. The error is a
+	// *tool.Error for the model.
+	Find(name string) (tool.Tool, error)
+}
+
+// Choice is a model that may answer.
+type Choice struct {
+	ID     string // as the provider knows it
+	Model  model.Model
+	Window int // tokens
+}
+
+// Config is what a run needs. Everything without a remark is required.
+type Config struct {
+	ID            string
+	Parent        string // "" for a run that a person started
+	CorrelationID string
+	Chain         []string // the agents that led here, this one last
+
+	Definition *definition.Definition
+	System     string   // the system prompt, whole
+	Models     []Choice // the first answers; the others are tried in order when it fails
+	Approval   func() guard.Approval
+	Session    Session
+	Tools      Tools
+	Gate       *guard.Gate
+	Critical   bool // the user's settings say security.critical: ask
+	Person     Person
+	Env        tool.Env // for each call; Call and Progress are set by the run
+	MaxTurns   int
+	MaxTime    time.Duration // without the time that a person takes; 0 = none
+	MaxTokens  int           // of the whole run, in and out; 0 = none
+	Timeout    time.Duration // for a person's answer to a confirmation; 0 = none
+
+	Problems  []definition.Problem // of parts of the agent that the run leaves out
+	Leftovers *conc.WaitGroup      // takes tools that outlive the run
+	Now       func() time.Time
+	Waits     func()       // told when the run begins to wait for a person, and when it goes on; may be nil
+	Log       *slog.Logger // hears of defects, with their stacks; nil hears nothing
+}
+
+// Run is one run: make it with [New], begin it, then let it go on to its end.
+type Run struct{ r *runner }
+
+// New returns a run that has not begun.
+func New(c Config) *Run {
+	return &Run{&runner{Config: c, cancels: make(map[string]context.CancelCauseFunc)}}
+}
+
+// Begin writes the first event of the run and returns its number in the log.
+// It is called once, before Do.
+func (run *Run) Begin(input []activity.ContentBlock) uint64 {
+	r := run.r
+	r.began = r.Now()
+	var names []string
+	for _, t := range r.Tools.Offered() {
+		names = append(names, t.Spec().Name)
+	}
+	return r.say(activity.RunStarted{
+		Input: input, Mode: string(definition.Chat), Approval: string(r.Approval()), Model: r.Models[0].ID,
+		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest,
+	})
+}
+
+// CancelCall ends one call that executes and reports whether there was one. The
+// run goes on.
+func (run *Run) CancelCall(id string) bool {
+	r := run.r
+	r.mu.Lock()
+	cancel := r.cancels[id]
+	r.mu.Unlock()
+	if cancel != nil {
+		cancel(ErrCancelled)
+	}
+	return cancel != nil
+}
+
+// Waiting reports whether the run waits for a person.
+func (run *Run) Waiting() bool {
+	run.r.mu.Lock()
+	defer run.r.mu.Unlock()
+	return run.r.state == activity.Waiting
+}
+
+// Do takes the run to its end and returns how it ended. The log has it all,
+// run.finished last; an interrupted run's log ends with its state.
+func (run *Run) Do(ctx context.Context) activity.RunFinished {
+	r := run.r
+	// What outlives a call ends with the run, however the run ends.
+	lasting, over := context.WithCancel(context.WithoutCancel(ctx))
+	defer over()
+	r.Env.Background = func(task func(context.Context)) {
+		r.Leftovers.Go(func() {
+			var caught panics.Catcher
+			caught.Try(func() { task(lasting) })
+			if p := caught.Recovered(); p != nil && r.Log != nil {
+				r.Log.Error("panic in the background of a run", "run", r.ID, "stack", p.String())
+			}
+		})
+	}
+	r.move(activity.Running, "", "")
+	var end ending
+	var caught panics.Catcher
+	caught.Try(func() { end = r.loop(ctx) })
+	if p := caught.Recovered(); p != nil {
+		end = failed(string(fault.Bug), fmt.Sprintf("a defect of agentls ended the run: %v", p.Value))
+		end.told = true
+		r.say(r.defect(p, "run"))
+	}
+	return r.finish(end)
+}
+
+// ending is how a loop ended.
+type ending struct {
+	reason      activity.Reason
+	text        string
+	failure     *activity.Failure
+	told        bool // a person has heard of the failure
+	interrupted bool
+}
+
+func failed(kind, message string) ending {
+	return ending{reason: activity.Errored, failure: &activity.Failure{Kind: kind, Message: message}}
+}
+
+type runner struct {
+	Config
+	began     time.Time
+	turn      atomic.Int32 // from 1; written by the loop, read by whoever tells something
+	clock     *stopwatch
+	usage     model.Usage
+	toolCalls int
+
+	mu      sync.Mutex
+	cancels map[string]context.CancelCauseFunc // of calls that execute; guarded by mu
+	state   activity.State                     // guarded by mu
+	open    int                                // questions that wait for a person; guarded by mu
+	changes []activity.Change                  // guarded by mu
+	stop    bool                               // a person answered cancel; guarded by mu
+}
+
+// loop takes turns until the run ends.
+func (r *runner) loop(parent context.Context) ending {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	r.clock = startStopwatch(r.MaxTime, func() { cancel(errTimeout) })
+	defer r.clock.stop()
+	before := "" // text of an answer that was cut and goes on
+	continued := false
+	for {
+		if end, over := r.over(ctx); over {
+			return end
+		}
+		if int(r.turn.Load()) == r.MaxTurns {
+			return ending{reason: activity.MaxTurns, text: fmt.Sprintf("The run ended after %d turns.", r.MaxTurns)}
+		}
+		turn := int(r.turn.Add(1))
+		began := r.Now()
+		r.say(activity.TurnStarted{Turn: turn})
+		answer, shown, err := r.think(ctx)
+		if err != nil {
+			if end, over := r.over(ctx); over {
+				return end
+			}
+			return unanswered(err)
+		}
+		calls := callsOf(answer)
+		// What cannot go on begins anew: the model is not sent this answer.
+		anew := answer.Finish == model.Length && (len(calls) > 0 || textOf(answer) == "")
+		if answer.Finish == model.Length || answer.Finish == model.Blocked {
+			calls = nil // a call of an answer that was cut or blocked is not complete
+		}
+		if len(calls) > 0 {
+			r.toolCalls += len(calls)
+			r.act(ctx, calls)
+		}
+		if anew && !continued {
+			r.say(activity.Retry{Of: "model", Attempt: 2, Cause: "the answer was cut off before it could be used", Discard: shown})
+		}
+		r.sayFor(activity.TurnFinished{Turn: turn, Usage: answer.Usage, ToolCalls: len(calls)}, r.Now().Sub(began))
+		switch {
+		case len(calls) > 0:
+			continued, before = false, "" // each answer may go on once
+			continue
+		case answer.Finish == model.Blocked:
+			return failed("blocked", fmt.Sprintf("The model's provider blocked the answer (%s).", answer.Blocked))
+		case answer.Finish == model.Length && !continued:
+			if continued = true; !anew {
+				before = textOf(answer)
+			}
+			continue
+		case answer.Finish == model.Length:
+			end := failed("truncated", "The answer is longer than the model can write, also when it went on once.")
+			end.text = before + textOf(answer)
+			return end
+		}
+		return ending{reason: activity.Goal, text: before + textOf(answer)}
+	}
+}
+
+// over reports whether the run is to end before anything else is done.
+func (r *runner) over(ctx context.Context) (ending, bool) {
+	r.mu.Lock()
+	stop := r.stop
+	r.mu.Unlock()
+	if stop {
+		return ending{reason: activity.Aborted}, true
+	}
+	if ctx.Err() == nil {
+		if err := r.Session.Err(); err != nil {
+			// What cannot be written down does not happen (spec 3.1).
+			return failed(string(fault.Config), "The run ended, since its session cannot be written: "+fault.Message(err)), true
+		}
+		if used := r.usage.InputTokens + r.usage.OutputTokens + r.usage.ThoughtTokens; r.MaxTokens > 0 && used >= r.MaxTokens {
+			return ending{reason: activity.Budget, text: fmt.Sprintf("The run ended after %d tokens; run.max_tokens is %d.", used, r.MaxTokens)}, true
+		}
+		return ending{}, false
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeout):
+		return ending{reason: activity.Timeout, text: fmt.Sprintf("The run ended after %v.", r.MaxTime)}, true
+	case errors.Is(cause, ErrInterrupted):
+		return ending{reason: activity.Aborted, interrupted: true}, true
+	}
+	return ending{reason: activity.Aborted}, true
+}
+
+// unanswered is how a run ends whose model gave no answer.
+func unanswered(err error) ending {
+	var e *model.Error
+	if errors.As(err, &e) {
+		kind := fault.Provider
+		if e.Class == model.Unauthorized {
+			kind = fault.AuthRequired
+		}
+		return failed(string(kind), e.Error())
+	}
+	return failed(string(fault.Bug), err.Error())
+}
+
+// finish writes the last events of the run.
+func (r *runner) finish(end ending) activity.RunFinished {
+	took := r.Now().Sub(r.began)
+	result := activity.RunFinished{
+		Reason: end.reason, Text: end.text, Usage: r.usage, Turns: int(r.turn.Load()), ToolCalls: r.toolCalls,
+		Chain:      []activity.Link{{Run: r.ID, Agent: r.Definition.Name, DurationMs: took.Milliseconds(), Usage: r.usage}},
+		Guardrails: []activity.Guard{}, Changes: list(r.changes), Problems: list(r.Problems), Error: end.failure,
+	}
+	if end.interrupted {
+		r.move(activity.Interrupted, "the daemon ended", "agents/resume")
+		return result
+	}
+	if end.failure != nil && !end.told {
+		r.say(activity.ErrorSeen{Code: end.failure.Kind, Message: end.failure.Message, Where: "model"})
+	}
+	r.move(activity.Finished, string(end.reason), "")
+	r.sayFor(result, took)
+	r.Gate.Forget(r.ID)
+	return result
+}
+
+// defect is what a session is told of a panic; the stack is for the log only.
+func (r *runner) defect(p *panics.Recovered, where string) activity.ErrorSeen {
+	if r.Log != nil {
+		r.Log.Error("panic in a run", "run", r.ID, "where", where, "stack", p.String())
+	}
+	return activity.ErrorSeen{Code: "internal", Message: fmt.Sprintf("a defect of agentls: %v", p.Value), Where: where}
+}
+
+func (r *runner) say(b activity.Body) uint64 { return r.sayFor(b, 0) }
+
+func (r *runner) sayFor(b activity.Body, took time.Duration) uint64 {
+	return r.Session.Append(activity.Origin{
+		Run: r.ID, ParentRun: r.Parent, Turn: int(r.turn.Load()), Agent: r.Definition.Name, CorrelationID: r.CorrelationID,
+	}, b, took)
+}
+
+// move says that the run's state changed. A move that the machine does not have
+// is a bug: it is told, and the run goes on.
+func (r *runner) move(to activity.State, why, resumes string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moveLocked(to, why, resumes)
+}
+
+func (r *runner) moveLocked(to activity.State, why, resumes string) {
+	next, err := step(moves, r.state, to)
+	if err != nil {
+		r.say(activity.ErrorSeen{Code: "internal", Message: fault.Message(err), Where: "run"})
+		return
+	}
+	r.say(activity.RunState{From: r.state, To: next, Why: why, Resumes: resumes})
+	r.state = next
+}
+
+// asking marks that a person is waited for, until the function that it returns
+// is called. Meanwhile the run's clock stands still. A tool that outlives the
+// run marks nothing.
+func (r *runner) asking(why string) (answered func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open++; r.open == 1 && !r.ended() {
+		r.clock.pause()
+		r.moveLocked(activity.Waiting, why, "the answer")
+		r.tellWaits()
+	}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.open--; r.open == 0 && !r.ended() {
+			r.moveLocked(activity.Running, "", "")
+			r.clock.resume()
+			r.tellWaits()
+		}
+	}
+}
+
+func (r *runner) tellWaits() {
+	if r.Waits != nil {
+		r.Waits()
+	}
+}
+
+// ended reports whether the last event of the run is written; mu is held.
+func (r *runner) ended() bool {
+	return r.state == activity.Finished || r.state == activity.Interrupted
+}
+
+// track registers how a call that executes is cancelled; nil forgets it.
+func (r *runner) track(call string, cancel context.CancelCauseFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel == nil {
+		delete(r.cancels, call)
+	} else {
+		r.cancels[call] = cancel
+	}
+}
+
+func callsOf(a *model.Answer) (calls []model.Call) {
+	for _, p := range a.Message.Parts {
+		if p.Call != nil {
+			calls = append(calls, *p.Call)
+		}
+	}
+	return calls
+}
+
+func textOf(a *model.Answer) string {
+	var b strings.Builder
+	for _, p := range a.Message.Parts {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// list returns s, and an empty list instead of none: absent means unknown on
+// the wire.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

@@ -1,0 +1,254 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/session"
+)
+
+// The limits of trying again (spec 3.3, 12.2).
+const (
+	maxBusy   = 5                // attempts before the first byte of an answer
+	maxBusyIn = 3 * time.Minute  // for them all
+	maxCut    = 2                // further attempts after a cut, malformed or empty answer
+	firstWait = time.Second      // before the second attempt; doubles
+	longWait  = 30 * time.Second // at most, unless the provider asks for more
+	slowAfter = 20 * time.Second // without a byte: a person is told (REL-56)
+)
+
+// think asks the models in order for the next answer and writes it to the log.
+// Text and thoughts are told as they come; what a failed try has shown is
+// withdrawn when it is tried again, also with another model. shown reports
+// whether a part of the answer was told.
+func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, err error) {
+	for i, choice := range r.Models {
+		if i > 0 {
+			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: fmt.Sprintf("%v; trying %s", err, choice.ID), Discard: shown})
+		}
+		answer, shown, err = r.ask(ctx, choice)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		// A refusal is told as it is (REL-53): it would not mend with another model.
+		var e *model.Error
+		if errors.As(err, &e) && (e.Class == model.Fatal || e.Class == model.Unauthorized) {
+			break
+		}
+	}
+	return answer, shown, err
+}
+
+// ask asks one model until it answers or trying again does not help. shown is
+// about the last attempt.
+func (r *runner) ask(ctx context.Context, choice Choice) (answer *model.Answer, shown bool, err error) {
+	began, busy, cut := r.Now(), 0, 0
+	for attempt := 1; ; attempt++ {
+		answer, shown, err = r.attempt(ctx, choice, attempt)
+		if err == nil || ctx.Err() != nil {
+			return answer, shown, err
+		}
+		var e *model.Error
+		if !errors.As(err, &e) {
+			return nil, shown, err
+		}
+		wait := time.Duration(0)
+		switch e.Class {
+		case model.Busy:
+			if busy++; busy == maxBusy {
+				return nil, shown, err
+			}
+			wait = max(e.RetryAfter, rand.N(min(firstWait<<(busy-1), longWait))+1)
+			if r.Now().Sub(began)+wait > maxBusyIn {
+				return nil, shown, err
+			}
+		case model.Cut:
+			if cut++; cut > maxCut {
+				return nil, shown, err
+			}
+		default:
+			return nil, shown, err
+		}
+		r.say(activity.Retry{Of: "model", Attempt: attempt + 1, WaitMs: wait.Milliseconds(), Cause: e.Error(), Discard: shown})
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, shown, ctx.Err()
+		}
+	}
+}
+
+// attempt asks once. shown reports whether a part of the answer was told. An
+// answer that is empty or malformed is written to the log, and is an error of
+// class Cut.
+func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answer *model.Answer, shown bool, err error) {
+	req := r.request(choice)
+	if err := session.Check(req.Messages); err != nil {
+		// Better no request than one that a provider refuses for ever (REL-61).
+		return nil, false, fmt.Errorf("the conversation cannot be sent: %w", err)
+	}
+	r.say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: estimate(req)})
+	began := r.Now()
+	var first time.Duration
+	slow := r.watchSilence(choice.ID)
+	defer slow.stop()
+	for chunk, err := range choice.Model.Generate(ctx, req) {
+		if err != nil {
+			return nil, shown, err
+		}
+		slow.heard()
+		if first == 0 {
+			first = max(r.Now().Sub(began), 1)
+		}
+		if chunk.Thought != "" {
+			shown = true
+			r.say(activity.ThoughtDelta{Subject: chunk.Subject, Text: chunk.Thought})
+		}
+		if chunk.Text != "" {
+			shown = true
+			r.say(activity.ContentDelta{Text: chunk.Text})
+		}
+		if chunk.Answer != nil {
+			answer = chunk.Answer
+		}
+	}
+	if answer == nil {
+		return nil, shown, &model.Error{Class: model.Cut, Message: "the answer ended before it was complete"}
+	}
+	n := 0
+	for i, p := range answer.Message.Parts {
+		if p.Call != nil {
+			call := *p.Call
+			call.ID = fmt.Sprintf("%s#%d-%d", r.ID, r.turn.Load(), n)
+			answer.Message.Parts[i].Call = &call
+			n++
+		}
+	}
+	r.usage = r.usage.Add(answer.Usage)
+	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
+	unknown := answer.Finish == model.Other && n == 0 && textOf(answer) == ""
+	invalid := answer.Finish == model.Malformed || answer.Finish == model.Empty || answer.Finish == model.Blocked ||
+		answer.Finish == model.Length && (n > 0 || textOf(answer) == "") || unknown
+	r.say(activity.ModelContent{Content: list(answer.Message.Parts), Raw: answer.Message.Raw, Invalid: invalid})
+	switch answer.Finish {
+	case model.Malformed:
+		return nil, shown, &model.Error{Class: model.Cut, Message: "the model wrote a tool call that cannot be read" + detail(answer)}
+	case model.Empty:
+		return nil, shown, &model.Error{Class: model.Cut, Message: "the model's answer is empty" + detail(answer)}
+	case model.Other:
+		if unknown {
+			return nil, shown, &model.Error{Class: model.Cut, Message: "the model stopped for an unknown reason" + detail(answer)}
+		}
+	}
+	return answer, shown, nil
+}
+
+// silence tells a person when a model sends nothing for a while (REL-56).
+type silence struct {
+	mu    sync.Mutex
+	over  bool // guarded by mu: nothing is told after stop
+	timer *time.Timer
+}
+
+func (r *runner) watchSilence(model string) *silence {
+	s := new(silence)
+	s.timer = time.AfterFunc(slowAfter, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.over {
+			r.say(activity.Note{Level: "info", Message: fmt.Sprintf("%s has sent nothing for %v; still waiting", model, slowAfter)})
+		}
+	})
+	return s
+}
+
+func (s *silence) heard() { s.timer.Reset(slowAfter) }
+
+func (s *silence) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	s.timer.Stop()
+}
+
+func detail(a *model.Answer) string {
+	if a.Detail == "" {
+		return ""
+	}
+	return " (" + a.Detail + ")"
+}
+
+// request is what the model is sent: the agent's first examples, then the
+// context as the log has it.
+func (r *runner) request(choice Choice) *model.Request {
+	d := r.Definition
+	req := &model.Request{Model: choice.ID, System: r.System, Options: model.Options{
+		Temperature: d.Temperature, TopP: d.TopP, ThinkingBudget: d.ThinkingBudget, ThinkingLevel: d.ThinkingLevel,
+	}}
+	for _, t := range r.Tools.Offered() {
+		s := t.Spec()
+		req.Tools = append(req.Tools, model.Declaration{Name: s.Name, Description: s.Description, Parameters: s.Parameters})
+	}
+	for _, m := range d.InitialMessages {
+		role := model.User
+		if m.Role == string(model.Reply) {
+			role = model.Reply
+		}
+		n := len(req.Messages)
+		if n == 0 && role == model.Reply {
+			req.Messages, n = append(req.Messages, opening), 1
+		}
+		part := model.Part{Text: m.Text}
+		if n > 0 && req.Messages[n-1].Role == role {
+			req.Messages[n-1].Parts = append(req.Messages[n-1].Parts, part)
+			continue
+		}
+		req.Messages = append(req.Messages, model.Message{Role: role, Parts: []model.Part{part}})
+	}
+	for _, m := range r.Session.Context(d.Name) {
+		n := len(req.Messages)
+		switch {
+		case n == 0 || req.Messages[n-1].Role != m.Role:
+		case m.Role == model.Reply:
+			req.Messages = append(req.Messages, goOn)
+		default: // the last example is the user's
+			req.Messages[n-1].Parts = slices.Concat(req.Messages[n-1].Parts, m.Parts)
+			continue
+		}
+		req.Messages = append(req.Messages, m)
+	}
+	if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == model.Reply {
+		req.Messages = append(req.Messages, goOn)
+	}
+	return req
+}
+
+// goOn asks for the rest of an answer that was cut off.
+var goOn = model.Message{Role: model.User, Parts: []model.Part{{Text: session.GoOn}}}
+
+// opening comes before an agent's first example where that is a reply.
+var opening = model.Message{Role: model.User, Parts: []model.Part{{Text: "[The conversation begins.]"}}}
+
+// estimate counts the tokens of a request roughly, at four characters each.
+func estimate(req *model.Request) int {
+	n := len(req.System)
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			n += len(p.Text)
+			if p.Call != nil {
+				n += len(p.Call.Args)
+			}
+			if p.Result != nil {
+				n += len(p.Result.Content)
+			}
+		}
+	}
+	return n / 4
+}

@@ -1,0 +1,368 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// The parts of runs that a client's side has to know.
+type (
+	// Question asks a person about a call.
+	Question = run.Question
+	// Answer is what a person said.
+	Answer = run.Answer
+	// Outcome is a person's answer in one word.
+	Outcome = guard.Outcome
+	// Approval is a session's mode.
+	Approval = guard.Approval
+)
+
+// Desk is the person's side of a run: whom it asks, and through whose editor it
+// reads and writes.
+type Desk interface {
+	run.Person
+	tool.Files
+	// Edits returns the way in which a run changes files.
+	Edits(run string) tool.Edits
+	// Ask returns the way in which an agent asks the person, nil when nobody
+	// can be asked.
+	Ask(session, run, agent string) tool.Ask
+}
+
+// Settings is what the person's settings say about runs (spec README).
+type Settings struct {
+	Model               string        // of agents that inherit; "" = the table's default
+	FallbackModels      []string      // tried in order when a model fails
+	ConfirmationTimeout time.Duration // 0 = none
+	Critical            bool          // security.critical: ask
+	AdditionalFolders   []string      // canonical
+	Exclude             []string      // tools.exclude
+	MemoryOnly          bool          // agents.contextPersistence is false
+}
+
+// Config is what a Service needs. All of it is required.
+type Config struct {
+	Agents   func() *registry.Snapshot
+	Sessions *session.Store
+	Table    *model.Table
+	// Provider returns who answers for a model id. The error is for the person
+	// (authRequired without a key).
+	Provider func(id string) (model.Model, error)
+	Tools    []tool.Tool
+	Folders  func() []string          // workspace folders, canonical, the first one first
+	Trusted  func(folder string) bool // spec 4.4
+	Settings func(folder string) Settings
+	Approval Approval // the mode of sessions that have none of their own
+	Environ  []string // of child processes
+	Home     string   // the person's home folder
+	State    string   // the daemon's own folder, which no tool writes
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Service keeps the runs and sessions of one daemon. It is safe for concurrent
+// use.
+type Service struct {
+	Config
+	ctx   context.Context // ends when the service closes; every run is under it
+	end   context.CancelCauseFunc
+	slots chan struct{} // for child processes, of all runs together
+
+	mu       sync.Mutex
+	sessions map[string]*conversation
+	standard string           // the session that is meant when none is named; "" until one was
+	runs     map[string]*Live // that have not ended, by id
+	reserved map[string]*reservation
+	closed   bool
+	work     conc.WaitGroup // runs
+	tools    conc.WaitGroup // tools that outlive their run
+	observer func()         // told when a run begins, waits or ends; may be nil
+}
+
+// reservation is an id under which runs are being started: a person can cancel
+// what has not begun yet.
+type reservation struct {
+	starts    int // how many
+	cancelled bool
+}
+
+// conversation is a session with what its runs share.
+type conversation struct {
+	*session.Session
+	gate *guard.Gate
+
+	mu       sync.Mutex
+	seen     map[string]*tool.Seen // by agent
+	approval Approval
+}
+
+// Live is a run that was started.
+type Live struct {
+	Session string
+	ID      string
+	Agent   string
+	First   uint64 // the number of its first event
+	Note    string // for the person: the session is another than was asked for
+
+	MaxTurns int // after which it ends
+
+	log    *activity.Log
+	run    *run.Run
+	cancel context.CancelCauseFunc // ends it, with the reason why
+	begun  chan func()             // what the run's goroutine does; closed when it is not to run
+	done   chan struct{}
+	result activity.RunFinished // set before done is closed
+
+	unwritten bool // its last events are not on disk, so nobody is told of them; set before done is closed
+}
+
+// Done is closed when the run has ended and its last event is written.
+func (l *Live) Done() <-chan struct{} { return l.done }
+
+// Last is the number of the newest event of the run's session.
+func (l *Live) Last() uint64 { return l.log.Last() }
+
+// Written reports whether the run's last event is in the log, and so will be
+// told; it is valid once Done is closed.
+func (l *Live) Written() bool { return !l.unwritten }
+
+// Result is how the run ended; it is valid once Done is closed.
+func (l *Live) Result() activity.RunFinished { return l.result }
+
+// NewService returns a service with no runs. ctx is the daemon's: when it ends,
+// runs are interrupted. Close the service.
+func NewService(ctx context.Context, c Config) *Service {
+	// Not derived from ctx: its end would be a cause of its own, and a run must
+	// know that nobody cancelled it.
+	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { end(run.ErrInterrupted) })
+	return &Service{
+		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()),
+		sessions: make(map[string]*conversation), runs: make(map[string]*Live), reserved: make(map[string]*reservation),
+	}
+}
+
+// Observe has told called whenever the number of runs, or of those that wait,
+// may have changed. It is called once, before the first run.
+func (s *Service) Observe(told func()) { s.observer = told }
+
+// Close interrupts every run, waits until the last one has written its last
+// event and until no tool is left, and closes the sessions.
+func (s *Service) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end(run.ErrInterrupted)
+	s.work.Wait()
+	s.tools.Wait()
+	return s.Sessions.Close()
+}
+
+// settle ends a run's being known, after its last event is on stable storage.
+func (s *Service) settle(live *Live) {
+	// The run's own context may have ended; its last event is written all the same.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), settleIn)
+	defer cancel()
+	if err := live.log.Commit(ctx, live.log.Last()); err != nil {
+		live.unwritten = true
+		s.Log.Error("the end of a run could not be written", "run", live.ID, "err", err)
+	}
+	s.mu.Lock()
+	delete(s.runs, live.ID)
+	s.mu.Unlock()
+	close(live.done)
+	s.observe()
+}
+
+// settleIn bounds how long a run's end waits for the disk.
+const settleIn = time.Second
+
+func (s *Service) observe() {
+	if s.observer != nil {
+		s.observer()
+	}
+}
+
+// Reserve says that a run will be started under an id of the client's: from now
+// on it can be cancelled. Who reserves starts the run or calls release.
+func (s *Service) Reserve(id string) (release func()) {
+	if id == "" {
+		return func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.reserved[id]
+	if r == nil {
+		r = &reservation{}
+		s.reserved[id] = r
+	}
+	r.starts++
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if r.starts--; r.starts == 0 {
+			delete(s.reserved, id)
+		}
+	})
+}
+
+// Cancel ends a run, or one call of it, and reports whether there was one that
+// goes on or is about to. It does not wait.
+func (s *Service) Cancel(id, call string) bool {
+	s.mu.Lock()
+	live, r := s.runs[id], s.reserved[id]
+	if live == nil && r != nil && call == "" {
+		r.cancelled = true
+		s.mu.Unlock()
+		return true
+	}
+	s.mu.Unlock()
+	switch {
+	case live == nil:
+		return false
+	case call != "":
+		return live.run.CancelCall(call)
+	}
+	live.cancel(run.ErrCancelled)
+	return true
+}
+
+// CancelSession ends all runs of a session and reports whether there were any.
+func (s *Service) CancelSession(id string) bool {
+	any := false
+	s.mu.Lock()
+	if id == session.Default && s.standard != "" {
+		id = s.standard
+	}
+	s.mu.Unlock()
+	for _, live := range s.Live() {
+		if live.Session == id {
+			any = s.Cancel(live.ID, "") || any
+		}
+	}
+	return any
+}
+
+// Interrupt leaves every run interrupted; it does not wait.
+func (s *Service) Interrupt() {
+	for _, live := range s.Live() {
+		live.cancel(run.ErrInterrupted)
+	}
+}
+
+// Live returns the runs that go on, in no particular order.
+func (s *Service) Live() []*Live {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*Live, 0, len(s.runs))
+	for _, live := range s.runs {
+		list = append(list, live)
+	}
+	return list
+}
+
+// Waiting returns how many runs wait for a person.
+func (s *Service) Waiting() int {
+	n := 0
+	for _, live := range s.Live() {
+		if live.run.Waiting() {
+			n++
+		}
+	}
+	return n
+}
+
+// Timeline returns the log of a session, open or kept; "" is the default one.
+// The error has reason unknownSession.
+func (s *Service) Timeline(id string) (*activity.Log, error) {
+	s.mu.Lock()
+	conv := s.sessions[id]
+	s.mu.Unlock()
+	if conv != nil {
+		return conv.Log, nil
+	}
+	if id != "" {
+		if _, err := s.Sessions.Get(id); err != nil {
+			return nil, err
+		}
+	}
+	conv, _, err := s.open(id)
+	if err != nil {
+		return nil, err
+	}
+	return conv.Log, nil
+}
+
+// open returns a session, from disk when it is not in use yet. "" is the
+// default one. note is for the person: it is not the session that they asked
+// for.
+func (s *Service) open(id string) (conv *conversation, note string, err error) {
+	opened, err := s.Sessions.Open(id)
+	if err != nil {
+		return nil, "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, "", fault.New(fault.Unavailable, "agents.open", "the daemon is ending")
+	}
+	if id == "" {
+		s.standard = opened.ID
+	}
+	if conv := s.sessions[opened.ID]; conv != nil {
+		return conv, "", nil
+	}
+	conv = &conversation{Session: opened, gate: guard.New(), seen: make(map[string]*tool.Seen)}
+	s.sessions[opened.ID] = conv
+	return conv, opened.Note, nil
+}
+
+func (s *Service) approval(c *conversation, own Approval) Approval {
+	if own != "" {
+		return own
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.approval != "" {
+		return c.approval
+	}
+	return s.Approval
+}
+
+func (c *conversation) seenBy(agent string) *tool.Seen {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen[agent] == nil {
+		c.seen[agent] = tool.NewSeen()
+	}
+	return c.seen[agent]
+}
+
+// Append implements run.Session.
+func (c *conversation) Append(o activity.Origin, b activity.Body, d time.Duration) uint64 {
+	return c.Log.Append(o, b, d)
+}
+
+// Err implements run.Session.
+func (c *conversation) Err() error { return c.Log.Err() }
+
+// Commit implements run.Session.
+func (c *conversation) Commit(ctx context.Context, seq uint64) error { return c.Log.Commit(ctx, seq) }
+
+// String names the run for logs.
+func (l *Live) String() string { return fmt.Sprintf("%s/%s", l.Session, l.ID) }

@@ -1,0 +1,103 @@
+package session
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// blobs keeps data by its content.
+type blobs struct {
+	dir string // "" = in memory
+
+	mu     sync.Mutex
+	memory map[string][]byte
+}
+
+// put keeps data. Two of the same at once are no harm: both write the same file.
+func (b *blobs) put(data []byte) (string, error) {
+	sum := sha256.Sum256(data)
+	sha := hex.EncodeToString(sum[:])
+	if b.dir == "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if _, ok := b.memory[sha]; !ok {
+			if b.memory == nil {
+				b.memory = make(map[string][]byte)
+			}
+			b.memory[sha] = bytes.Clone(data)
+		}
+		return sha, nil
+	}
+	path := filepath.Join(b.dir, sha)
+	// Files come by rename when they are whole and synced, so one that is there
+	// is the data.
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == int64(len(data)) {
+		return sha, nil
+	}
+	if err := b.write(path, data); err != nil {
+		return "", fault.New(fault.Unavailable, "session.blob", "Data of %d bytes could not be kept: %w. Make room or mend the disk.", len(data), err)
+	}
+	return sha, nil
+}
+
+func (b *blobs) write(path string, data []byte) (err error) {
+	if err := makeDir(b.dir); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(b.dir, ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name()) // the first error counts
+		}
+	}()
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil {
+		err = activity.SyncDir(b.dir)
+	}
+	return err
+}
+
+func (b *blobs) get(sha string) ([]byte, error) {
+	if raw, err := hex.DecodeString(sha); err != nil || len(raw) != sha256.Size || hex.EncodeToString(raw) != sha {
+		return nil, fault.New(fault.Invalid, "session.blob", "%q is not the name of kept data", sha)
+	}
+	if b.dir == "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if data, ok := b.memory[sha]; ok {
+			return bytes.Clone(data), nil
+		}
+		return nil, fault.New(fault.NotFound, "session.blob", "The data %s is not kept.", sha)
+	}
+	data, err := os.ReadFile(filepath.Join(b.dir, sha))
+	switch sum := sha256.Sum256(data); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fault.New(fault.NotFound, "session.blob", "The data %s is not kept.", sha)
+	case err != nil:
+		return nil, fault.New(fault.Unavailable, "session.blob", "The data %s cannot be read: %w.", sha, err)
+	case hex.EncodeToString(sum[:]) != sha:
+		return nil, fault.New(fault.Unavailable, "session.blob", "The data %s is damaged.", sha)
+	}
+	return data, nil
+}

@@ -1,0 +1,74 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// lock is a session's lock, held. The system lets go of it when the process
+// ends, however it ends; the file stays, and its content only informs.
+type lock struct{ flock *flock.Flock }
+
+// holder is the content of a lock's file.
+type holder struct {
+	Owner string `json:"owner"` // as Config.Owner
+	Since string `json:"since"` // RFC 3339
+}
+
+// acquire takes the lock at path. When somebody else has it: fault.Unavailable
+// with the reason busy, and who.
+func acquire(path, session, owner string, now time.Time) (*lock, error) {
+	f := flock.New(path)
+	ok, err := f.TryLock()
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "session.lock", "The session %s cannot be locked: %w. Use another session.", session, err)
+	}
+	if !ok {
+		who := readHolder(path)
+		return nil, fault.New(fault.Unavailable, "session.lock", "The session %s is in use by %s; use another session, or end that one first.", session, who).
+			Because(fault.Busy, "session", session, "holder", who)
+	}
+	if content, err := json.Marshal(holder{Owner: owner, Since: now.UTC().Format(time.RFC3339)}); err == nil {
+		// The lock holds without it; who asks is told less.
+		_ = os.WriteFile(path, append(content, '\n'), 0o600)
+	}
+	return &lock{f}, nil
+}
+
+// readHolder says who a lock's file says has it.
+func readHolder(path string) string {
+	var h holder
+	data, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(data, &h) != nil || h.Owner == "" {
+		return "another agentls"
+	}
+	if len(h.Owner) > 200 {
+		h.Owner = h.Owner[:200]
+	}
+	who := strings.ToValidUTF8(h.Owner, "")
+	if h.Since != "" && len(h.Since) <= 40 {
+		who += " since " + strings.ToValidUTF8(h.Since, "")
+	}
+	return who
+}
+
+// release lets others have the lock.
+func (l *lock) release() error {
+	if l == nil {
+		return nil
+	}
+	return l.flock.Unlock()
+}
+
+// busy reports whether err says that another daemon has the session.
+func busy(err error) bool {
+	e, ok := errors.AsType[*fault.Error](err)
+	return ok && e.Reason == fault.Busy
+}

@@ -1,0 +1,386 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Default is the session of requests that name none (spec 3.1).
+const Default = "main"
+
+// maxDefaults bounds how many daemons share one workspace without naming
+// sessions.
+const maxDefaults = 100
+
+// Config says where a workspace's sessions lie.
+type Config struct {
+	// Dir is the folder of the sessions' files: Root joined with [Key]. It is
+	// made, for its owner only, when the first session is opened. "" keeps
+	// sessions in memory only.
+	Dir string
+	// Folder is the workspace's first folder, as [Info] tells it.
+	Folder string
+	// Owner says who holds a session, to whom else asks for it: "agentls 1.2,
+	// process 4711 on host".
+	Owner string
+	// Version is the program's, for the logs' headers.
+	Version string
+	// Now gives the time of events. Required.
+	Now func() time.Time
+	// NewID makes ids of sessions; nil makes UUIDs of version 7.
+	NewID func() string
+	// Log hears of damage and failures; nil hears nothing.
+	Log *slog.Logger
+	// Health is told when a session's log can no longer be written, and with
+	// nil when it can again; see [activity.Config]. May be nil.
+	Health func(session string, err error)
+}
+
+// Store holds the sessions of one workspace. Its methods may be called from any
+// goroutine.
+type Store struct {
+	cfg   Config
+	blobs *blobs
+
+	mu       sync.Mutex
+	slots    map[string]*slot
+	standard string // what stands for Default while it is open; "" = not decided
+}
+
+// slot is a session that is being opened, open, or being closed.
+type slot struct {
+	session *Session
+	err     error
+	ready   chan struct{} // closed when session or err is set
+	closing bool
+	gone    chan struct{} // closed when the session is closed
+}
+
+// New returns a store. It touches no file.
+func New(cfg Config) *Store {
+	if cfg.NewID == nil {
+		cfg.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	s := &Store{cfg: cfg, blobs: &blobs{}, slots: make(map[string]*slot)}
+	if cfg.Dir != "" {
+		s.blobs.dir = filepath.Join(cfg.Dir, "blobs")
+	}
+	return s
+}
+
+// Key returns the name of a workspace's folder of sessions: the first 16 hex
+// digits of the SHA-256 of the canonical path of its first folder.
+func Key(folder string) string {
+	sum := sha256.Sum256([]byte(folder))
+	return hex.EncodeToString(sum[:8])
+}
+
+// NewID returns an id that no session has.
+func (s *Store) NewID() string { return s.cfg.NewID() }
+
+var (
+	idForm  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	segment = regexp.MustCompile(`\.[0-9]+$`)
+)
+
+// CheckID reports whether an id can name a session: 1 to 64 letters, digits,
+// dots, dashes and underscores, not beginning with a dot, and not ending in a
+// dot and a number, as the files of a log's later segments do. The error is
+// fault.Invalid.
+func CheckID(id string) error {
+	if !idForm.MatchString(id) || id[0] == '.' || segment.MatchString(id) {
+		return fault.New(fault.Invalid, "session.id",
+			"%q cannot name a session; use 1 to 64 letters, digits, dots, dashes and underscores, no dot at the start and no .NUMBER at the end.", id)
+	}
+	return nil
+}
+
+// Open returns the session with the given id, which it loads or begins; an open
+// one is returned as it is. "" is the default session: main or, when another
+// daemon has it, main-2, main-3 and so on, which Note and a note in the log say.
+//
+// Loading mends the log ([activity.Open]), and runs that went on when the last
+// daemon ended become interrupted.
+//
+// A bad id gives fault.Invalid; a session that another daemon has,
+// fault.Unavailable with the reason busy and who has it; files that cannot be
+// read or written, fault.Unavailable.
+func (s *Store) Open(id string) (*Session, error) {
+	if id != "" {
+		return s.open(id, true)
+	}
+	s.mu.Lock()
+	first := s.standard
+	s.mu.Unlock()
+	if first != "" {
+		return s.open(first, true)
+	}
+	var held error
+	for n := 1; n <= maxDefaults; n++ {
+		name := Default
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", Default, n)
+		}
+		session, err := s.open(name, true)
+		if err != nil && busy(err) {
+			if held == nil {
+				held = err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.adopt(session, held)
+		return session, nil
+	}
+	return nil, held
+}
+
+// adopt makes a session the default one. held is why it is not main.
+func (s *Store) adopt(session *Session, held error) {
+	s.mu.Lock()
+	first := s.standard == ""
+	if first {
+		s.standard = session.ID
+	}
+	if first && held != nil {
+		session.Note = fmt.Sprintf("This is the session %s: %s", session.ID, fault.Message(held))
+	}
+	note := session.Note
+	s.mu.Unlock()
+	if first && held != nil {
+		session.Log.Append(activity.Origin{}, activity.Note{Level: "info", Message: note}, 0)
+	}
+}
+
+// Get returns a session that is open or was kept. One that is neither gives
+// fault.NotFound with the reason unknownSession; the other errors are those of
+// Open.
+func (s *Store) Get(id string) (*Session, error) { return s.open(id, false) }
+
+// open returns a session; begin lets it make one.
+func (s *Store) open(id string, begin bool) (*Session, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	for {
+		s.mu.Lock()
+		t := s.slots[id]
+		if t == nil {
+			t = &slot{ready: make(chan struct{}), gone: make(chan struct{})}
+			s.slots[id] = t
+			s.mu.Unlock()
+			return s.fill(t, id, begin)
+		}
+		closing := t.closing
+		s.mu.Unlock()
+		if closing {
+			<-t.gone
+			continue
+		}
+		<-t.ready
+		if t.err != nil && begin && fault.KindOf(t.err) == fault.NotFound {
+			continue // somebody looked for it only
+		}
+		return t.session, t.err
+	}
+}
+
+// fill loads the session of a slot.
+func (s *Store) fill(t *slot, id string, begin bool) (*Session, error) {
+	t.err = fault.New(fault.Internal, "session.open", "the session %s could not be opened", id) // if load panics
+	defer func() {
+		if t.err != nil {
+			s.mu.Lock()
+			delete(s.slots, id)
+			s.mu.Unlock()
+		}
+		close(t.ready)
+	}()
+	t.session, t.err = s.load(id, begin)
+	return t.session, t.err
+}
+
+// load opens a session's log under its lock.
+func (s *Store) load(id string, begin bool) (*Session, error) {
+	session := &Session{ID: id, store: s, views: make(map[string]*view)}
+	cfg := activity.Config{
+		Session: id, Workspace: filepath.Base(s.cfg.Dir), Version: s.cfg.Version,
+		Now: s.cfg.Now, Log: s.cfg.Log, Fold: session.fold,
+	}
+	if s.cfg.Health != nil {
+		cfg.Health = func(err error) { s.cfg.Health(id, err) }
+	}
+	if s.cfg.Dir == "" {
+		cfg.Workspace = ""
+		if !begin {
+			return nil, unknown(id)
+		}
+	} else {
+		cfg.Path = filepath.Join(s.cfg.Dir, id+".jsonl")
+		if _, err := os.Lstat(cfg.Path); !begin && errors.Is(err, fs.ErrNotExist) {
+			return nil, unknown(id)
+		}
+		if err := makeDir(s.cfg.Dir); err != nil {
+			return nil, fault.New(fault.Unavailable, "session.open", "The folder of the sessions cannot be made: %w. Mend it, or turn agents.contextPersistence off.", err)
+		}
+		var err error
+		if session.lock, err = acquire(filepath.Join(s.cfg.Dir, id+".lock"), id, s.cfg.Owner, s.cfg.Now()); err != nil {
+			return nil, err
+		}
+	}
+	log, found, err := activity.Open(cfg)
+	if err != nil {
+		_ = session.lock.release() // the first error counts
+		return nil, err
+	}
+	session.Log = log
+	session.begun(log.Created())
+	if found.Cut > 0 {
+		log.Append(activity.Origin{}, activity.Note{Level: "warning", Message: fmt.Sprintf(
+			"The last %d bytes of this session had not been wholly written and were cut.", found.Cut)}, 0)
+	}
+	session.interrupt()
+	return session, nil
+}
+
+func unknown(id string) error {
+	return fault.New(fault.NotFound, "session.get", "There is no session %s; agents/session/list names those there are.", id).
+		Because(fault.UnknownSession, "session", id)
+}
+
+// close closes a session and forgets it.
+func (s *Store) close(session *Session) error {
+	s.mu.Lock()
+	t := s.slots[session.ID]
+	if t == nil || t.session != session {
+		s.mu.Unlock()
+		return nil
+	}
+	if t.closing {
+		s.mu.Unlock()
+		<-t.gone
+		return nil
+	}
+	t.closing = true
+	s.mu.Unlock()
+	err := session.Log.Close()
+	// The lock goes last: nobody else may write while we do.
+	if released := session.lock.release(); err == nil && released != nil {
+		err = fault.New(fault.Unavailable, "session.close", "The session %s is still locked: %w.", session.ID, released)
+	}
+	s.mu.Lock()
+	delete(s.slots, session.ID)
+	if s.standard == session.ID {
+		s.standard = ""
+	}
+	s.mu.Unlock()
+	close(t.gone)
+	return err
+}
+
+// Live returns the open sessions, by id.
+func (s *Store) Live() []*Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*Session
+	for _, t := range s.slots {
+		select {
+		case <-t.ready:
+			if t.session != nil && !t.closing {
+				out = append(out, t.session)
+			}
+		default:
+		}
+	}
+	slices.SortFunc(out, func(a, b *Session) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// Close closes all sessions. The error joins theirs.
+func (s *Store) Close() error {
+	var errs []error
+	for _, session := range s.Live() {
+		errs = append(errs, session.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// List returns the open sessions and those that were kept, newest first. Of one
+// that is not open it reads the ends of its log only; one that cannot be read
+// has a Problem. The error is fault.Unavailable, when the folder cannot be read.
+func (s *Store) List() ([]Info, error) {
+	out := []Info{}
+	seen := map[string]bool{}
+	for _, session := range s.Live() {
+		seen[session.ID] = true
+		out = append(out, session.Info())
+	}
+	if s.cfg.Dir != "" {
+		entries, err := os.ReadDir(s.cfg.Dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fault.New(fault.Unavailable, "session.list", "The sessions cannot be listed: %w.", err)
+		}
+		for _, e := range entries {
+			id, ok := strings.CutSuffix(e.Name(), ".jsonl")
+			if !ok || seen[id] || !e.Type().IsRegular() || CheckID(id) != nil {
+				continue
+			}
+			info := Info{Session: id, Folder: s.cfg.Folder, Agents: []string{}, AgentChain: []string{}, State: Idle}
+			sum, err := activity.Inspect(nil, filepath.Join(s.cfg.Dir, e.Name()))
+			info.CreatedAt, info.UpdatedAt = sum.Created, sum.Updated
+			switch {
+			case err != nil:
+				info.Problem = fault.Message(err)
+			case sum.Session == "":
+				info.Problem = "the header of its log cannot be read"
+			}
+			out = append(out, info)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Info) int {
+		if c := b.UpdatedAt.Compare(a.UpdatedAt); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Session, b.Session)
+	})
+	return out, nil
+}
+
+// makeDir makes a folder for its owner only, with the folders above it, and puts
+// their names on stable storage.
+func makeDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil {
+		if !info.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: fs.ErrExist}
+		}
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return activity.SyncDir(parent)
+}

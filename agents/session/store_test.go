@@ -1,0 +1,481 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// childDir makes a process of this test a daemon that holds a session there.
+const childDir = "AGENTLS_TEST_SESSIONS"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		hold(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// hold opens main and records events until it is killed, printing the number of
+// each one that was acknowledged.
+func hold(dir string) {
+	store := New(Config{Dir: dir, Owner: "the child", Now: time.Now})
+	s, err := store.Open("main")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	o := activity.Origin{Run: "r" + strconv.Itoa(os.Getpid()), Agent: "a"}
+	s.Log.Append(o, activity.RunStarted{Input: text("go")}, 0)
+	for i := 0; ; i++ {
+		s.Log.Append(o, activity.ContentDelta{Text: "x"}, 0)
+		seq := s.Log.Append(o, activity.ConfirmationAnswered{ID: strconv.Itoa(i)}, 0)
+		if err := s.Log.Commit(context.Background(), seq); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(seq)
+	}
+}
+
+// child starts a daemon that holds main, and returns once it does.
+func child(t *testing.T, dir string) (cmd *exec.Cmd, out *bufio.Reader) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out = bufio.NewReader(pipe)
+	if line, err := out.ReadString('\n'); err != nil || strings.Trim(line, "0123456789\n") != "" {
+		t.Fatalf("the child says %q, %v", line, err)
+	}
+	return cmd, out
+}
+
+func open(t *testing.T, store *Store, id string) *Session {
+	t.Helper()
+	s, err := store.Open(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// read returns what follows an event, once it is announced.
+func read(t *testing.T, s *Session, after uint64) ([]activity.Entry, error) {
+	t.Helper()
+	if err := s.Log.Commit(t.Context(), s.Log.Last()); err != nil {
+		t.Fatal(err)
+	}
+	return s.Log.Read(after, 100)
+}
+
+// REL-100, REL-30: while a daemon lives its session is refused with who has it;
+// when it is killed the lock is free at once, all that it had acknowledged is
+// there, and its run is interrupted.
+func TestREL100LockGoesWithItsHolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "w")
+	rounds := 10
+	if testing.Short() {
+		rounds = 2
+	}
+	for round := range rounds {
+		cmd, out := child(t, dir)
+		store := New(Config{Dir: dir, Now: time.Now})
+		if _, err := store.Open("main"); !busy(err) || !strings.Contains(fault.Message(err), "the child") {
+			t.Errorf("got %v", err)
+		}
+		acked := uint64(0)
+		for range 1 + rand.IntN(40) {
+			line, err := out.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			acked, _ = strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		rest, _ := io.ReadAll(out)
+		if lines := bytes.Split(rest, []byte("\n")); len(lines) > 1 {
+			acked, _ = strconv.ParseUint(string(lines[len(lines)-2]), 10, 64)
+		}
+		_ = cmd.Wait() // killed
+		s := open(t, store, "main")
+		if s.Log.Last() < acked || acked == 0 {
+			t.Errorf("%d of %d acknowledged events are there", s.Log.Last(), acked)
+		}
+		runs := s.Runs()
+		if len(runs) != round+1 || runs[round].State != activity.Interrupted || s.Info().State != Interrupted {
+			t.Errorf("runs %+v, state %s", runs, s.Info().State)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// REL-100: the lock is the system's; what its file says only informs.
+func TestREL100LockContentOnlyInforms(t *testing.T) {
+	dir := t.TempDir()
+	for _, content := range []string{`{"owner":"process 1 on another host","since":"2020-01-01T00:00:00Z"}`, "\x00garbage", ""} {
+		if err := os.WriteFile(filepath.Join(dir, "main.lock"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		store := New(Config{Dir: dir, Now: clock, Owner: "me"})
+		if s := open(t, store, ""); s.ID != "main" || s.Note != "" {
+			t.Errorf("got %s, %q", s.ID, s.Note)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.lock"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		other := New(Config{Dir: dir, Now: clock})
+		if _, err := other.Open("main"); !busy(err) {
+			t.Errorf("with %q: %v", content, err)
+		}
+		store.Close()
+	}
+}
+
+// REL-99: two daemons on one workspace both run: a named session is refused to
+// the second, the default one is another, which a note says.
+func TestREL99TwoDaemons(t *testing.T) {
+	dir := t.TempDir()
+	one := New(Config{Dir: dir, Now: clock, Owner: "agentls 1, process 11 on here"})
+	two := New(Config{Dir: dir, Now: clock, Owner: "agentls 1, process 12 on here"})
+	three := New(Config{Dir: dir, Now: clock})
+	if s := open(t, one, ""); s.ID != "main" || s.Note != "" {
+		t.Errorf("the first got %s, %q", s.ID, s.Note)
+	}
+	s := open(t, two, "")
+	if s.ID != "main-2" || !strings.Contains(s.Note, "process 11 on here") {
+		t.Errorf("the second got %s, %q", s.ID, s.Note)
+	}
+	entries, err := read(t, s, 0)
+	if err != nil || len(entries) != 1 || entries[0].Type != "note" || !strings.Contains(string(entries[0].Wire("x", nil)), "main-2") {
+		t.Errorf("its log has %v, %v", entries, err)
+	}
+	if again := open(t, two, ""); again != s {
+		t.Error("the default changed while it was open")
+	}
+	if s := open(t, three, ""); s.ID != "main-3" {
+		t.Errorf("the third got %s", s.ID)
+	}
+	for _, id := range []string{"main", "main-2"} {
+		_, err := three.Open(id)
+		if reason, data := fault.ReasonOf(err); reason != fault.Busy || fault.KindOf(err) != fault.Unavailable || data["holder"] == "" {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	one.Close()
+	if s := open(t, three, "main"); s.ID != "main" {
+		t.Errorf("got %s", s.ID)
+	}
+	two.Close()
+	three.Close()
+}
+
+// REL-104: opened by many at once, a session is opened once.
+func TestREL104OpenedAtOnce(t *testing.T) {
+	store := New(Config{Dir: t.TempDir(), Now: clock})
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			s, err := store.Open([]string{"a", "b", ""}[i%3])
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if i%5 == 0 {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			s.Log.Append(activity.Origin{}, activity.Note{Message: "x"}, 0)
+			store.Live()
+			if _, err := store.List(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(store.Live()) != 0 {
+		t.Error("sessions are left")
+	}
+}
+
+// REL-103: a session that ended in open calls and an open question goes on: the
+// run is interrupted, nothing waits, and mending ends what was open.
+func TestREL103OpenCallsAreMended(t *testing.T) {
+	dir := t.TempDir()
+	store := New(Config{Dir: dir, Now: clock})
+	s := open(t, store, "x")
+	o := activity.Origin{Run: "r", Agent: "a", Turn: 3}
+	s.Log.Append(o, activity.RunStarted{Input: text("hi")}, 0)
+	s.Log.Append(o, calls("r#3-0", "r#3-1"), 0)
+	s.Log.Append(o, ended("r#3-1", "b"), 0)
+	s.Log.Append(o, activity.ToolState{Call: "r#3-0", Name: "ls", State: activity.AwaitingApproval, Risk: "high"}, 0)
+	s.Log.Append(o, activity.ConfirmationAsked{ID: "q", Call: "r#3-0"}, 0)
+	s.Log.Append(o, activity.RunState{From: activity.Running, To: activity.Waiting}, 0)
+	s.Log.Append(activity.Origin{Run: "p", Agent: "b"}, activity.RunStarted{}, 0)
+	s.Log.Append(activity.Origin{Run: "p", Agent: "b"}, activity.RunState{From: activity.Running, To: activity.Paused}, 0)
+	if s.Info().State != Waiting || s.Mend("a") != 0 {
+		t.Error("a call of a live run was ended")
+	}
+	store.Close()
+
+	store = New(Config{Dir: dir, Now: clock})
+	s = open(t, store, "x")
+	if runs := s.Runs(); runs[0].State != activity.Interrupted || runs[1].State != activity.Paused {
+		t.Errorf("runs %+v", runs)
+	}
+	last := s.Mend("a")
+	entries, err := read(t, s, last-1)
+	if err != nil || len(entries) != 1 {
+		t.Fatal(err)
+	}
+	e, err := entries[0].Event("x")
+	got, ok := e.Body.(activity.ToolState)
+	if err != nil || !ok || got.State != activity.Cancelled || got.Call != "r#3-0" || got.Risk != "high" || e.Origin != o || got.Error.Message != interrupted {
+		t.Errorf("mended by %+v, %v", e, err)
+	}
+	if err := Check(s.Context("a")); err != nil {
+		t.Error(err)
+	}
+	store.Close()
+}
+
+// Ids cannot leave the folder or stand for another session's files.
+func TestIDs(t *testing.T) {
+	dir := t.TempDir()
+	store := New(Config{Dir: filepath.Join(dir, "w"), Now: clock})
+	defer store.Close()
+	for _, id := range []string{"..", ".", "a/b", "../x", `a\b`, "a b", ".hidden", "main.2", "a\x00", strings.Repeat("x", 65), "é", "a\n"} {
+		if _, err := store.Open(id); fault.KindOf(err) != fault.Invalid {
+			t.Errorf("%q: %v", id, err)
+		}
+		if _, err := store.Get(id); fault.KindOf(err) != fault.Invalid {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for _, id := range []string{"main", "v1.2-rc_3", store.NewID(), strings.Repeat("x", 64)} {
+		open(t, store, id)
+	}
+	if a, b := store.NewID(), store.NewID(); a == b || len(a) != 36 || a[14] != '7' {
+		t.Errorf("ids %s %s", a, b)
+	}
+	if Key("/w") != "f9c7aa2a0a0bbf1a" && len(Key("/w")) != 16 {
+		t.Errorf("key %s", Key("/w"))
+	}
+	_, err := store.Get("never")
+	if reason, _ := fault.ReasonOf(err); fault.KindOf(err) != fault.NotFound || reason != fault.UnknownSession {
+		t.Errorf("got %v", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("files outside: %v", entries)
+	}
+	filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if want := map[bool]os.FileMode{true: 0o700, false: 0o600}[info.IsDir()]; path != dir && info.Mode().Perm() != want {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+		return err
+	})
+}
+
+// Blobs are kept once, under their content's name, and damage is noticed.
+func TestBlobs(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		store := New(Config{Dir: dir, Now: clock})
+		s := open(t, store, "x")
+		data := bytes.Repeat([]byte("data"), 10_000)
+		sha, err := s.PutBlob(data)
+		if again, err2 := s.PutBlob(data); err != nil || err2 != nil || again != sha || len(sha) != 64 {
+			t.Errorf("%s, %s, %v, %v", sha, again, err, err2)
+		}
+		if got, err := s.GetBlob(sha); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		if _, err := s.GetBlob(strings.Repeat("0", 64)); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("got %v", err)
+		}
+		for _, sha := range []string{"", "../main.lock", strings.ToUpper(sha), sha + "0"} {
+			if _, err := s.GetBlob(sha); fault.KindOf(err) != fault.Invalid {
+				t.Errorf("%q: %v", sha, err)
+			}
+		}
+		if dir != "" {
+			path := filepath.Join(dir, "blobs", sha)
+			if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+				t.Errorf("files %v", entries)
+			}
+			if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
+				t.Errorf("mode %v", info.Mode())
+			}
+			os.WriteFile(path, data[1:], 0o600)
+			if _, err := s.GetBlob(sha); fault.KindOf(err) != fault.Unavailable {
+				t.Errorf("damaged: %v", err)
+			}
+			if _, err := s.PutBlob(data); err != nil {
+				t.Error(err)
+			}
+			if got, err := s.GetBlob(sha); err != nil || !bytes.Equal(got, data) {
+				t.Errorf("not mended: %v", err)
+			}
+		}
+		store.Close()
+	}
+}
+
+// What was kept is listed, newest first, from the logs' ends; what cannot be
+// read says so; later segments and other files are none.
+func TestList(t *testing.T) {
+	dir := t.TempDir()
+	now := clock()
+	store := New(Config{Dir: dir, Folder: "/w", Now: func() time.Time { now = now.Add(time.Minute); return now }})
+	for _, id := range []string{"old", "mid", "new"} {
+		s := open(t, store, id)
+		s.Log.Append(activity.Origin{Run: "r" + id, Agent: "a"}, activity.RunStarted{Input: text("  first\nsecond")}, 0)
+		s.Log.Append(activity.Origin{Run: "r" + id, Agent: "a"}, activity.RunFinished{Reason: activity.Goal}, 0)
+	}
+	live := open(t, store, "new")
+	open(t, store, "old").Close()
+	open(t, store, "mid").Close()
+	os.WriteFile(filepath.Join(dir, "mid.2.jsonl"), []byte("x"), 0o600)
+	os.WriteFile(filepath.Join(dir, "bad.jsonl"), []byte("\x00\x01"), 0o600)
+	os.Mkdir(filepath.Join(dir, "dir.jsonl"), 0o700)
+	got, err := store.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, info := range got {
+		ids = append(ids, info.Session)
+		if (info.Problem != "") != (info.Session == "bad") {
+			t.Errorf("%s: problem %q", info.Session, info.Problem)
+		}
+		if info.Session != "bad" && !info.UpdatedAt.After(info.CreatedAt) {
+			t.Errorf("%s: %v to %v", info.Session, info.CreatedAt, info.UpdatedAt)
+		}
+	}
+	if strings.Join(ids, " ") != "new mid old bad" {
+		t.Errorf("listed %v", ids)
+	}
+	if info := live.Info(); info.Title != "first" || info.Runs != 1 || info.State != Idle || info.Folder != "/w" || len(info.Agents) != 1 {
+		t.Errorf("info %+v", info)
+	}
+	store.Close()
+}
+
+// REL-98: where nothing can be written, Open says so, and a store in memory
+// works: nothing is kept.
+func TestREL98MemoryOnly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	os.WriteFile(file, nil, 0o600)
+	if _, err := New(Config{Dir: filepath.Join(file, "w"), Now: clock}).Open("main"); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("got %v", err)
+	}
+	store := New(Config{Now: clock})
+	s := open(t, store, "")
+	s.Log.Append(activity.Origin{Run: "r", Agent: "a"}, activity.RunStarted{Input: text("hi")}, 0)
+	if err := s.Log.Commit(t.Context(), 1); err != nil || open(t, store, "main") != s || len(s.Context("a")) != 1 {
+		t.Errorf("%v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := store.Get("main"); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("got %v", err)
+	}
+	store.Close()
+}
+
+// A session whose log is damaged opens, and says what is lost.
+func TestREL95DamagedSessionSaysWhatIsLost(t *testing.T) {
+	dir := t.TempDir()
+	store := New(Config{Dir: dir, Now: clock})
+	s := open(t, store, "x")
+	o := activity.Origin{Run: "r", Agent: "a"}
+	s.Log.Append(o, activity.RunStarted{Input: text("hi")}, 0)
+	s.Log.Append(o, calls("1"), 0)
+	s.Log.Append(o, ended("1", "a"), 0)
+	s.Log.Append(o, activity.RunFinished{}, 0)
+	store.Close()
+	path := filepath.Join(dir, "x.jsonl")
+	data, _ := os.ReadFile(path)
+	at := bytes.Index(data, []byte(`"run.started"`))
+	data[at+3] ^= 1
+	os.WriteFile(path, append(data, `{"seq":5,"ti`...), 0o600)
+	s = open(t, store, "x")
+	var notes []string
+	entries, _ := read(t, s, 0)
+	for _, e := range entries {
+		if e.Type == "note" {
+			notes = append(notes, string(e.Wire("x", nil)))
+		}
+	}
+	if len(notes) != 2 || !strings.Contains(notes[0], "Event 1 of this session") || !strings.Contains(notes[1], "12 bytes") {
+		t.Errorf("notes %s", notes)
+	}
+	if got := says(s.Context("a")); len(got) != 3 || got[0] != "user: "+lostStart {
+		t.Errorf("context %q", got)
+	}
+	store.Close()
+}
+
+// BenchmarkNewSession is a session from nothing to its first event committed
+// (spec 13: at most a millisecond, of which the sync is the disk's).
+func BenchmarkNewSession(b *testing.B) {
+	store := New(Config{Dir: b.TempDir(), Now: time.Now})
+	for b.Loop() {
+		if _, err := store.Open(store.NewID()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	store.Close()
+}
+
+// BenchmarkContext is the view of a long conversation.
+func BenchmarkContext(b *testing.B) {
+	store := New(Config{Now: time.Now})
+	s, err := store.Open("x")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 500 {
+		o := activity.Origin{Run: strconv.Itoa(i), Agent: "a"}
+		s.Log.Append(o, activity.RunStarted{Input: text("hi")}, 0)
+		s.Log.Append(o, calls(fmt.Sprint(i, "#1")), 0)
+		s.Log.Append(o, ended(fmt.Sprint(i, "#1"), "a"), 0)
+		s.Log.Append(o, activity.RunFinished{}, 0)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Context("a")
+	}
+	store.Close()
+}

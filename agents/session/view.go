@@ -1,0 +1,248 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+)
+
+// What stands in a context for what is missing.
+const (
+	// interrupted is the result of a call that the daemon's end cut off.
+	interrupted = "interrupted: the daemon ended before this call finished"
+	// lostStart comes before a reply whose request is lost.
+	lostStart = "[the beginning of this conversation is lost]"
+	// GoOn stands between two replies: where an answer was cut off by the limit of
+	// tokens, and goes on. It is a rule of the view, not an event: nobody said it.
+	GoOn = "Your answer was cut off. Go on exactly where it ended."
+)
+
+// view is the context of one agent: what a model is sent (spec 3.6). It is
+// folded from events only.
+type view struct {
+	messages []model.Message
+	batch    []openCall   // of the last reply, until all have results
+	queued   []model.Part // input that the run's next turn takes
+	apart    bool         // some result's content lies in a blob
+	started  time.Time    // of the first event
+	active   time.Time    // of the newest one
+}
+
+// openCall is a call of the last reply.
+type openCall struct {
+	about  activity.Origin // of the reply
+	call   model.Call
+	risk   string // as the last tool.state said
+	result *model.Result
+}
+
+// apply folds one event of the view's agent.
+func (v *view) apply(e activity.Event) {
+	if v.started.IsZero() {
+		v.started = e.Time
+	}
+	v.active = e.Time
+	switch b := e.Body.(type) {
+	case activity.RunStarted:
+		v.take()
+		v.user(Render(b.Input))
+	case activity.Input:
+		v.queued = append(v.queued, Render(b.Input)...)
+	case activity.TurnStarted:
+		v.take()
+	case activity.ModelContent:
+		if !b.Invalid {
+			v.reply(e.Origin, b)
+		}
+	case activity.ToolState:
+		v.move(b)
+	case activity.RunFinished:
+		v.take()
+	}
+}
+
+// take closes what is open and lets in the input that waited.
+func (v *view) take() {
+	v.close()
+	if len(v.queued) > 0 {
+		v.user(v.queued)
+		v.queued = nil
+	}
+}
+
+// user adds what the user says. Two messages of the user in a row are one.
+func (v *view) user(parts []model.Part) {
+	if len(parts) == 0 {
+		return
+	}
+	if n := len(v.messages); n > 0 && v.messages[n-1].Role == model.User {
+		// Who holds the message sees its old length only.
+		last := &v.messages[n-1]
+		last.Parts = append(last.Parts, parts...)
+		return
+	}
+	v.messages = append(v.messages, model.Message{Role: model.User, Parts: parts})
+}
+
+// reply adds what the model said.
+func (v *view) reply(about activity.Origin, b activity.ModelContent) {
+	m := model.Message{Role: model.Reply, Raw: compact(b.Raw)}
+	for _, p := range b.Content {
+		m.Parts = append(m.Parts, normal(p))
+	}
+	if len(m.Parts) == 0 && m.Raw == nil {
+		return
+	}
+	v.close()
+	switch n := len(v.messages); {
+	case n == 0:
+		v.user([]model.Part{{Text: lostStart}})
+	case v.messages[n-1].Role == model.Reply:
+		v.user([]model.Part{{Text: GoOn}})
+	}
+	v.messages = append(v.messages, m)
+	for _, p := range m.Parts {
+		if p.Call != nil {
+			v.batch = append(v.batch, openCall{about: about, call: *p.Call, risk: "safe"})
+		}
+	}
+}
+
+// move takes the state of a call. The first end of a call counts; one of a call
+// that is not open is none.
+func (v *view) move(b activity.ToolState) {
+	id := valid(b.Call)
+	i := slices.IndexFunc(v.batch, func(c openCall) bool { return c.result == nil && c.call.ID == id })
+	if i < 0 {
+		return
+	}
+	c := &v.batch[i]
+	c.risk = b.Risk
+	if !b.State.Terminal() {
+		return
+	}
+	c.result = &model.Result{ID: id, Name: c.call.Name}
+	switch {
+	case b.Error != nil:
+		c.result.Content, c.result.Error = valid(b.Error.Message), true
+	case b.Result != nil:
+		c.result.Content, c.result.Blob = valid(b.Result.Content), valid(b.Result.Blob)
+		v.apart = v.apart || b.Result.Content == "" && b.Result.Blob != ""
+	default:
+		c.result.Content, c.result.Error = string(b.State), b.State != activity.Success
+	}
+	if len(v.open()) == 0 {
+		v.close()
+	}
+}
+
+// close adds the results of the batch, in call order; calls without one were
+// interrupted.
+func (v *view) close() {
+	if len(v.batch) == 0 {
+		return
+	}
+	parts := make([]model.Part, len(v.batch))
+	for i, c := range v.batch {
+		if c.result == nil {
+			c.result = &model.Result{ID: c.call.ID, Name: c.call.Name, Content: interrupted, Error: true}
+		}
+		parts[i].Result = c.result
+	}
+	v.batch = nil
+	v.user(parts)
+}
+
+// open returns the calls that have no result yet.
+func (v *view) open() []openCall {
+	var out []openCall
+	for _, c := range v.batch {
+		if c.result == nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// normal returns a part as the log gives it back.
+func normal(p model.Part) model.Part {
+	p.Text, p.Thought, p.Subject = valid(p.Text), valid(p.Thought), valid(p.Subject)
+	if p.Call != nil {
+		p.Call = &model.Call{ID: valid(p.Call.ID), Name: valid(p.Call.Name), Args: compact(p.Call.Args)}
+	}
+	if p.Result != nil {
+		r := *p.Result
+		r.ID, r.Name, r.Content, r.Blob = valid(r.ID), valid(r.Name), valid(r.Content), valid(r.Blob)
+		p.Result = &r
+	}
+	if p.Media != nil {
+		// Data at hand is not in the log; the blob is.
+		p.Media = &model.Media{MimeType: valid(p.Media.MimeType), Blob: valid(p.Media.Blob)}
+	}
+	return p
+}
+
+// valid returns s as it is after JSON: each byte that is not UTF-8 replaced.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}
+
+// compact returns raw as the log gives it back; nil for null.
+func compact(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, raw); err != nil || buf.String() == "null" {
+		return nil
+	}
+	return bytes.ToValidUTF8(buf.Bytes(), []byte("\uFFFD"))
+}
+
+// Check reports what is wrong with a conversation that is about to be sent
+// (REL-61): it must begin and end with the user, alternate, and have exactly
+// one result for every call, in the message that follows it, in call order.
+func Check(messages []model.Message) error {
+	var calls []string
+	for i, m := range messages {
+		want := model.User
+		if i%2 == 1 {
+			want = model.Reply
+		}
+		if m.Role != want {
+			return fmt.Errorf("message %d is by %s and must be by %s", i, m.Role, want)
+		}
+		n := 0
+		var next []string
+		for _, p := range m.Parts {
+			switch {
+			case p.Call != nil && m.Role == model.Reply:
+				next = append(next, p.Call.ID)
+			case p.Call != nil:
+				return fmt.Errorf("message %d has a call by the user", i)
+			case p.Result != nil:
+				if n >= len(calls) || p.Result.ID != calls[n] {
+					return fmt.Errorf("message %d has a result of %q, which is not the call that waits", i, p.Result.ID)
+				}
+				n++
+			}
+		}
+		if n < len(calls) {
+			return fmt.Errorf("message %d has no result of the call %q", i, calls[n])
+		}
+		calls = next
+	}
+	if len(messages) == 0 || messages[len(messages)-1].Role != model.User {
+		return fmt.Errorf("the last message is not by the user")
+	}
+	return nil
+}

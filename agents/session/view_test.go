@@ -1,0 +1,328 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+)
+
+func clock() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+
+func text(s string) []activity.ContentBlock {
+	return []activity.ContentBlock{{Type: "text", Text: s}}
+}
+
+// calls returns an answer that calls a tool once for each id.
+func calls(ids ...string) activity.ModelContent {
+	b := activity.ModelContent{Raw: json.RawMessage(`{"p": [1]}`)}
+	for _, id := range ids {
+		b.Content = append(b.Content, model.Part{Call: &model.Call{ID: id, Name: "ls", Args: json.RawMessage(`{ "a": 1 }`)}})
+	}
+	return b
+}
+
+func ended(id, content string) activity.ToolState {
+	return activity.ToolState{Call: id, Name: "ls", State: activity.Success, Risk: "safe", Result: &activity.ToolResult{Content: content}}
+}
+
+// says renders a conversation in one line for each message.
+func says(messages []model.Message) []string {
+	out := []string{}
+	for _, m := range messages {
+		s := string(m.Role) + ":"
+		for _, p := range m.Parts {
+			switch {
+			case p.Call != nil:
+				s += " call " + p.Call.ID
+			case p.Result != nil:
+				s += " " + p.Result.ID + "=" + p.Result.Content
+			default:
+				s += " " + p.Text
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Spec 3.6 and REL-61, case by case.
+func TestContextIsTheViewOfTheLog(t *testing.T) {
+	reply := func(s string) activity.ModelContent {
+		return activity.ModelContent{Content: []model.Part{{Text: s}}, Raw: json.RawMessage(`{}`)}
+	}
+	for _, c := range []struct {
+		name   string
+		events []activity.Body
+		want   []string
+		sent   bool // a model could be sent it as it is
+	}{
+		{"a question and its answer", []activity.Body{activity.RunStarted{Input: text("hi")}, activity.TurnStarted{Turn: 1}, reply("ho"), activity.RunFinished{}},
+			[]string{"user: hi", "model: ho"}, false},
+		{"results in call order", []activity.Body{activity.RunStarted{Input: text("hi")}, calls("1", "2", "3"), ended("3", "c"), ended("1", "a"), ended("2", "b")},
+			[]string{"user: hi", "model: call 1 call 2 call 3", "user: 1=a 2=b 3=c"}, true},
+		{"results are not sent before all are there", []activity.Body{activity.RunStarted{Input: text("hi")}, calls("1", "2"), ended("2", "b")},
+			[]string{"user: hi", "model: call 1 call 2"}, false},
+		{"the first end of a call counts", []activity.Body{activity.RunStarted{Input: text("hi")}, calls("1", "2"), ended("1", "a"), ended("1", "again"), ended("9", "none"), ended("2", "b"), ended("2", "late")},
+			[]string{"user: hi", "model: call 1 call 2", "user: 1=a 2=b"}, true},
+		{"a move is no end", []activity.Body{activity.RunStarted{Input: text("hi")}, calls("1"), activity.ToolState{Call: "1", State: activity.Executing}},
+			[]string{"user: hi", "model: call 1"}, false},
+		{"an invalid answer is left out", []activity.Body{activity.RunStarted{Input: text("hi")}, activity.ModelContent{Content: []model.Part{{Text: "x"}}, Invalid: true}, reply("ho")},
+			[]string{"user: hi", "model: ho"}, false},
+		{"input that comes during an answer follows it", []activity.Body{activity.RunStarted{Input: text("hi")}, activity.TurnStarted{Turn: 1}, activity.Input{Input: text("also")}, calls("1"), ended("1", "a"), activity.TurnStarted{Turn: 2}},
+			[]string{"user: hi", "model: call 1", "user: 1=a also"}, true},
+		{"input at the end is kept", []activity.Body{activity.RunStarted{Input: text("hi")}, activity.TurnStarted{Turn: 1}, activity.Input{Input: text("also")}, reply("ho"), activity.RunFinished{}},
+			[]string{"user: hi", "model: ho", "user: also"}, true},
+		{"a run that failed leaves its question", []activity.Body{activity.RunStarted{Input: text("hi")}, activity.RunFinished{Reason: activity.Errored}, activity.RunStarted{Input: text("again")}},
+			[]string{"user: hi again"}, true},
+		{"a run that ended closes its calls", []activity.Body{activity.RunStarted{Input: text("hi")}, calls("1", "2"), ended("2", "b"), activity.RunFinished{Reason: activity.Aborted}},
+			[]string{"user: hi", "model: call 1 call 2", "user: 1=" + interrupted + " 2=b"}, true},
+		{"an answer that was continued", []activity.Body{activity.RunStarted{Input: text("hi")}, reply("one"), reply("two")},
+			[]string{"user: hi", "model: one", "user: " + GoOn, "model: two"}, false},
+		{"an answer without its question", []activity.Body{reply("one")},
+			[]string{"user: " + lostStart, "model: one"}, false},
+		{"an empty answer", []activity.Body{activity.RunStarted{Input: text("hi")}, activity.ModelContent{Raw: json.RawMessage("null")}},
+			[]string{"user: hi"}, true},
+		{"a tool that failed", []activity.Body{activity.RunStarted{Input: text("hi")}, calls("1"), activity.ToolState{Call: "1", State: activity.Failed, Error: &activity.ToolError{Message: "no"}}},
+			[]string{"user: hi", "model: call 1", "user: 1=no"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store := New(Config{Now: clock})
+			s, err := store.Open("x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			for _, b := range c.events {
+				s.Log.Append(activity.Origin{Run: "r", Agent: "a"}, b, 0)
+			}
+			got := s.Context("a")
+			if diff := cmp.Diff(c.want, says(got)); diff != "" {
+				t.Error(diff)
+			}
+			if err := Check(got); (err == nil) != c.sent {
+				t.Errorf("check says %v", err)
+			}
+			if len(s.Context("b")) != 0 {
+				t.Error("another agent saw it")
+			}
+		})
+	}
+}
+
+// Raw is what the model sent, compact, and results keep what they refer to.
+func TestReplyKeepsItsRawForm(t *testing.T) {
+	store := New(Config{Now: clock})
+	s, _ := store.Open("x")
+	defer store.Close()
+	o := activity.Origin{Run: "r", Agent: "a"}
+	sha, err := s.PutBlob([]byte("the whole"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Log.Append(o, activity.RunStarted{Input: text("hi")}, 0)
+	s.Log.Append(o, calls("1", "2", "3"), 0)
+	s.Log.Append(o, activity.ToolState{Call: "1", State: activity.Success, Result: &activity.ToolResult{Blob: sha, Bytes: 9}}, 0)
+	s.Log.Append(o, activity.ToolState{Call: "2", State: activity.Success, Result: &activity.ToolResult{Content: "cut", Blob: sha, Bytes: 9}}, 0)
+	s.Log.Append(o, activity.ToolState{Call: "3", State: activity.Success, Result: &activity.ToolResult{Blob: "gone", Bytes: 9}}, 0)
+	got := s.Context("a")
+	want := []model.Message{
+		{Role: model.User, Parts: []model.Part{{Text: "hi"}}},
+		{Role: model.Reply, Raw: json.RawMessage(`{"p":[1]}`)},
+		{Role: model.User, Parts: []model.Part{
+			{Result: &model.Result{ID: "1", Name: "ls", Content: "the whole", Blob: sha}},
+			{Result: &model.Result{ID: "2", Name: "ls", Content: "cut", Blob: sha}},
+			{Result: &model.Result{ID: "3", Name: "ls", Content: "[this result was lost: gone]", Blob: "gone", Error: true}},
+		}},
+	}
+	for _, id := range []string{"1", "2", "3"} {
+		want[1].Parts = append(want[1].Parts, model.Part{Call: &model.Call{ID: id, Name: "ls", Args: json.RawMessage(`{"a":1}`)}})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A loaded session is the session that was live, whatever happened in it, and
+// every call has exactly one result before the model speaks again (REL-61).
+func TestREL61LiveEqualsReloaded(t *testing.T) {
+	dir := t.TempDir()
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		cfg := Config{Dir: fmt.Sprintf("%s/%d", dir, n), Folder: "/w", Now: clock}
+		store := New(cfg)
+		live, err := store.Open("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		play(t, live)
+		agents := []string{"a", "b"}
+		contexts := map[string][]model.Message{}
+		for _, agent := range agents {
+			contexts[agent] = live.Context(agent)
+			checkPrefix(t, contexts[agent])
+		}
+		info, runs := live.Info(), live.Runs()
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		store = New(cfg)
+		loaded, err := store.Get("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, agent := range agents {
+			if diff := cmp.Diff(contexts[agent], loaded.Context(agent), cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("the context of %s is not what it was:\n%s", agent, diff)
+			}
+		}
+		for i := range runs {
+			if runs[i].State == activity.Running || runs[i].State == activity.Waiting {
+				runs[i].State = activity.Interrupted
+			}
+		}
+		if diff := cmp.Diff(runs, loaded.Runs(), cmpopts.IgnoreUnexported(Run{})); diff != "" {
+			t.Fatal(diff)
+		}
+		if diff := cmp.Diff(info, loaded.Info(), cmpopts.IgnoreFields(Info{}, "State")); diff != "" {
+			t.Fatal(diff)
+		}
+		// The next run of each agent finds a context that can be sent.
+		for _, agent := range agents {
+			loaded.Mend(agent)
+			if loaded.Mend(agent) != 0 {
+				t.Fatal("mended twice")
+			}
+			loaded.Log.Append(activity.Origin{Run: "next-" + agent, Agent: agent}, activity.RunStarted{Input: text("on")}, 0)
+			if err := Check(loaded.Context(agent)); err != nil {
+				t.Fatalf("%v in\n%s", err, says(loaded.Context(agent)))
+			}
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(cfg.Dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// checkPrefix checks a context at any time: it could be sent, or would be if its
+// last reply were answered.
+func checkPrefix(t *rapid.T, messages []model.Message) {
+	if n := len(messages); n > 0 && messages[n-1].Role == model.Reply {
+		messages = messages[:n-1]
+	}
+	if len(messages) > 0 {
+		if err := Check(messages); err != nil {
+			t.Fatalf("%v in\n%s", err, says(messages))
+		}
+	}
+}
+
+// play makes a random history, orderly or not.
+func play(t *rapid.T, s *Session) {
+	words := rapid.OneOf(rapid.SampledFrom([]string{"", "a", "<b>&", "\xff\xfe\u2028", "é\n"}), rapid.String())
+	raw := rapid.SampledFrom([]string{"", "null", "{ \"a\" : [1,\n2] }", `{"s":"\u00e9\/"}`, "\"\xff\""})
+	var open []string
+	next := 0
+	for range rapid.IntRange(0, 60).Draw(t, "events") {
+		run := rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "run")
+		o := activity.Origin{Run: run, Agent: map[string]string{"1": "a", "2": "b", "3": "a"}[run], Turn: 1}
+		if run == "3" {
+			o.ParentRun = "2"
+		}
+		var b activity.Body
+		switch rapid.IntRange(0, 12).Draw(t, "event") {
+		case 0:
+			b = activity.RunStarted{Input: text(words.Draw(t, "text")), Chain: []string{"user", o.Agent}}
+		case 1:
+			b = activity.Input{Input: text(words.Draw(t, "text"))}
+		case 2:
+			b = activity.TurnStarted{Turn: 1}
+		case 3, 4, 5:
+			c := activity.ModelContent{Invalid: rapid.IntRange(0, 5).Draw(t, "invalid") == 0}
+			if r := raw.Draw(t, "raw"); r != "" {
+				c.Raw = json.RawMessage(r)
+			}
+			if rapid.Bool().Draw(t, "talks") {
+				c.Content = append(c.Content, model.Part{Text: words.Draw(t, "text")}, model.Part{Thought: words.Draw(t, "thought"), Subject: "s"})
+			}
+			for range rapid.IntRange(0, 3).Draw(t, "calls") {
+				next++
+				id := fmt.Sprintf("%s#%d", run, next)
+				open = append(open, id)
+				call := &model.Call{ID: id, Name: words.Draw(t, "name")}
+				if r := rapid.SampledFrom([]string{"", "{ }", `{"a": "\u003c"}`}).Draw(t, "args"); r != "" {
+					call.Args = json.RawMessage(r)
+				}
+				c.Content = append(c.Content, model.Part{Call: call})
+			}
+			b = c
+		case 6, 7, 8, 9:
+			if len(open) == 0 {
+				continue
+			}
+			state := activity.ToolState{Call: rapid.SampledFrom(open).Draw(t, "call"), Name: "ls", Risk: rapid.SampledFrom([]string{"safe", "high"}).Draw(t, "risk"),
+				State: rapid.SampledFrom([]activity.CallState{activity.Executing, activity.Success, activity.Failed, activity.Cancelled}).Draw(t, "state")}
+			if rapid.Bool().Draw(t, "result") {
+				state.Result = &activity.ToolResult{Content: words.Draw(t, "content")}
+			} else if rapid.Bool().Draw(t, "failed") {
+				state.Error = &activity.ToolError{Code: "c", Message: words.Draw(t, "message")}
+			}
+			b = state
+		case 10:
+			b = activity.RunFinished{Reason: rapid.SampledFrom([]activity.Reason{activity.Goal, activity.HandedOff}).Draw(t, "reason"),
+				Cost: rapid.SampledFrom([]*activity.Cost{nil, {Amount: 0.5, Currency: "USD"}}).Draw(t, "cost")}
+		case 11:
+			b = activity.RunState{From: activity.Running, To: rapid.SampledFrom([]activity.State{activity.Waiting, activity.Paused, activity.Running}).Draw(t, "to")}
+		default:
+			b = rapid.SampledFrom([]activity.Body{activity.ContentDelta{Text: "x"}, activity.Note{Message: "n"},
+				activity.ModelFinished{Usage: model.Usage{InputTokens: 2, TotalTokens: 3}}, activity.Unknown{Name: "later", Data: json.RawMessage(`{"a":1}`)}}).Draw(t, "other")
+		}
+		s.Log.Append(o, b, 0)
+		checkPrefix(t, s.Context(o.Agent))
+	}
+}
+
+// What a model reads of what a person gave.
+func TestRender(t *testing.T) {
+	for _, c := range []struct{ block, want string }{
+		{`{"type":"text","text":"as it is\n"}`, "as it is\n"},
+		{`{"type":"resource","resource":{"uri":"file:///w/a%20b.go","range":{"start":{"line":4,"character":2},"end":{"line":7,"character":0}},"text":"x := 1\n"}}`, "/w/a b.go, lines 5-7:\n```go\nx := 1\n```"},
+		{`{"type":"resource","resource":{"uri":"file:///w/r.md","range":{"start":{"line":4,"character":2},"end":{"line":4,"character":5}},"text":"` + "a\\n```\\nb" + `"}}`, "/w/r.md, line 5:\n````md\na\n```\nb\n````"},
+		{`{"type":"resource","resource":{"uri":"file:///w/x.bin","mimeType":"application/zip","blob":"AAAA"}}`, "[the binary file /w/x.bin, application/zip]"},
+		{`{"type":"resource_link","uri":"file:///w/a.go","name":"the file"}`, "the file (file:///w/a.go)"},
+		{`{"type":"resource_link","uri":"https://example.com/a.go","range":{"start":{"line":0,"character":0},"end":{"line":2,"character":1}}}`, "a.go (https://example.com/a.go, lines 1-3)"},
+		{`{"type":"diagnostics","uri":"file:///w/a.go","items":[{"range":{"start":{"line":1,"character":2},"end":{"line":1,"character":3}},"severity":2,"code":"S1","source":"lint","message":"unused"},{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":0}},"message":"bad"}]}`,
+			"Diagnostics of /w/a.go:\n- line 2, column 3: warning: unused (lint S1)\n- line 1, column 1: error: bad"},
+		{`{"type":"diagnostics","uri":"file:///w/a.go","items":[]}`, "Diagnostics of /w/a.go: none"},
+		{`{"type":"image","mimeType":"image/png","data":"%%"}`, "[an image that could not be read]"},
+		{`{"type":"later"}`, "[content of the kind later, which cannot be shown]"},
+	} {
+		var b activity.ContentBlock
+		if err := json.Unmarshal([]byte(c.block), &b); err != nil {
+			t.Fatal(err)
+		}
+		got := Render([]activity.ContentBlock{b})
+		if len(got) != 1 || got[0].Text != c.want {
+			t.Errorf("%s gives %+v, want %q", c.block, got, c.want)
+		}
+	}
+	got := Render([]activity.ContentBlock{{Type: "image", MimeType: "image/png", Data: "aGk="}})
+	if len(got) != 1 || got[0].Media == nil || string(got[0].Media.Data) != "hi" || got[0].Media.MimeType != "image/png" {
+		t.Errorf("got %+v", got)
+	}
+	if got := Render(nil); len(got) != 0 {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,255 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// The limits of a call's arguments and of a tool's schema (SEC-104, SEC-124,
+// SEC-125). More is refused before anything looks at it.
+const (
+	MaxArgs   = 1 << 20 // bytes of a call's arguments
+	maxSchema = 256 << 10
+	maxDepth  = 64     // of nesting
+	maxNodes  = 20_000 // values in all
+)
+
+// Schema checks the arguments of one tool's calls. It is compiled at the first
+// check and safe for concurrent use; make one with [NewSchema].
+type Schema struct {
+	parameters json.RawMessage
+	aliases    map[string]string
+	compile    func() (*jsonschema.Schema, error)
+}
+
+// NewSchema returns the check of arguments by the JSON Schema parameters.
+// aliases holds other spellings of its properties: other name → name. Both are
+// kept and must not be changed. A schema that does not compile, or that refers
+// to anything outside of itself, makes each Check fail.
+func NewSchema(parameters json.RawMessage, aliases map[string]string) *Schema {
+	s := &Schema{parameters: parameters, aliases: aliases}
+	s.compile = sync.OnceValues(s.build)
+	return s
+}
+
+// nowhere refuses to load: a schema has no business outside of itself.
+type nowhere struct{}
+
+// Load returns an error.
+func (nowhere) Load(url string) (any, error) {
+	return nil, fmt.Errorf("the schema refers to %s, and nothing outside of it is loaded", url)
+}
+
+func (s *Schema) build() (*jsonschema.Schema, error) {
+	doc, err := parse(s.parameters, maxSchema)
+	if err != nil {
+		return nil, fmt.Errorf("the schema of the tool's arguments: %w", err)
+	}
+	const self = "https://agentls.invalid/arguments.json" // never fetched; relative references need a base
+	c := jsonschema.NewCompiler()
+	c.UseLoader(nowhere{})
+	if err := c.AddResource(self, doc); err != nil {
+		return nil, fmt.Errorf("the schema of the tool's arguments: %w", err)
+	}
+	compiled, err := c.Compile(self)
+	if err != nil {
+		return nil, fmt.Errorf("the schema of the tool's arguments: %w", err)
+	}
+	return compiled, nil
+}
+
+// Check returns args in canonical form: other spellings of properties replaced,
+// keys sorted, whole numbers as integers. Arguments that are no JSON object,
+// that have a key twice, are too large or too deep, or do not fit the schema
+// are an *Error CodeArgs that names each place as a JSON pointer; nothing is
+// converted to make them fit. Empty args and null are an empty object.
+func (s *Schema) Check(args json.RawMessage) (json.RawMessage, error) {
+	if trimmed := bytes.TrimSpace(args); len(trimmed) == 0 || string(trimmed) == "null" {
+		args = json.RawMessage("{}")
+	}
+	value, err := parse(args, MaxArgs)
+	if err != nil {
+		return nil, Errorf(CodeArgs, "The arguments cannot be read: %v.", err)
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, Errorf(CodeArgs, "The arguments must be a JSON object.")
+	}
+	if err := s.rename(object); err != nil {
+		return nil, err
+	}
+	schema, err := s.compile()
+	if err != nil {
+		return nil, err
+	}
+	if err := schema.Validate(object); err != nil {
+		var invalid *jsonschema.ValidationError
+		if !errors.As(err, &invalid) {
+			return nil, fmt.Errorf("checking the arguments: %w", err)
+		}
+		return nil, Errorf(CodeArgs, "The arguments do not fit the tool:\n%s", strings.Join(complaints(invalid), "\n"))
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(object); err != nil {
+		return nil, fmt.Errorf("writing the arguments: %w", err)
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+// rename replaces other spellings of properties. A property that is given in
+// two spellings is refused: either could be the one that is meant.
+func (s *Schema) rename(object map[string]any) error {
+	for other, name := range s.aliases {
+		value, given := object[other]
+		if !given {
+			continue
+		}
+		if _, twice := object[name]; twice {
+			return Errorf(CodeArgs, "The arguments do not fit the tool:\n/%s: given twice, as %s too", name, Name(other))
+		}
+		object[name] = value
+		delete(object, other)
+	}
+	return nil
+}
+
+// complaints returns one line for each place where the arguments do not fit, in
+// order, at most 20.
+func complaints(e *jsonschema.ValidationError) []string {
+	var lines []string
+	var collect func(u *jsonschema.OutputUnit)
+	collect = func(u *jsonschema.OutputUnit) {
+		if u.Error != nil && len(u.Errors) == 0 {
+			at := u.InstanceLocation
+			if at == "" {
+				at = "/"
+			}
+			why, _ := CutTo(Escape(u.Error.String()), 300)
+			lines = append(lines, Escape(at)+": "+why)
+		}
+		for i := range u.Errors {
+			collect(&u.Errors[i])
+		}
+	}
+	collect(e.DetailedOutput())
+	slices.Sort(lines)
+	lines = slices.Compact(lines)
+	if len(lines) > 20 {
+		lines = append(lines[:20], fmt.Sprintf("… and %d more", len(lines)-20))
+	}
+	return lines
+}
+
+// parse reads one JSON value of at most limit bytes. It refuses what
+// encoding/json would forgive: keys given twice, deep nesting, what follows the
+// value, and bytes that are no UTF-8.
+func parse(data []byte, limit int) (any, error) {
+	if len(data) > limit {
+		return nil, fmt.Errorf("they have %d bytes, more than the %d that are taken", len(data), limit)
+	}
+	if !utf8.Valid(data) {
+		return nil, errors.New("they are not UTF-8")
+	}
+	p := parser{dec: json.NewDecoder(bytes.NewReader(data))}
+	p.dec.UseNumber()
+	value, err := p.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the JSON value")
+	}
+	return value, nil
+}
+
+type parser struct {
+	dec   *json.Decoder
+	nodes int
+}
+
+func (p *parser) value(depth int) (any, error) {
+	if p.nodes++; p.nodes > maxNodes {
+		return nil, fmt.Errorf("they hold more than %d values", maxNodes)
+	}
+	token, err := p.dec.Token()
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("no JSON: %w", err)
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		if depth >= maxDepth {
+			return nil, fmt.Errorf("they are nested deeper than %d", maxDepth)
+		}
+		if token == '{' {
+			return p.object(depth)
+		}
+		return p.array(depth)
+	case json.Number:
+		return number(token), nil
+	}
+	return token, nil
+}
+
+func (p *parser) object(depth int) (any, error) {
+	object := make(map[string]any)
+	for p.dec.More() {
+		token, err := p.dec.Token()
+		if err != nil {
+			return nil, fmt.Errorf("no JSON: %w", err)
+		}
+		key, ok := token.(string)
+		if !ok {
+			return nil, errors.New("no JSON: a key is not a string")
+		}
+		if _, twice := object[key]; twice {
+			return nil, fmt.Errorf("the key %q is given twice", key)
+		}
+		if object[key], err = p.value(depth + 1); err != nil {
+			return nil, err
+		}
+	}
+	_, err := p.dec.Token()
+	return object, err
+}
+
+func (p *parser) array(depth int) (any, error) {
+	array := []any{}
+	for p.dec.More() {
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		array = append(array, v)
+	}
+	_, err := p.dec.Token()
+	return array, err
+}
+
+// number returns whole numbers without fraction and exponent: a model's 10.0 is
+// an integer to JSON Schema, and has to be one to Go.
+func number(n json.Number) json.Number {
+	if !strings.ContainsAny(string(n), ".eE") {
+		return n
+	}
+	f, err := n.Float64()
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return n
+	}
+	return json.Number(strconv.FormatInt(int64(f), 10))
+}

@@ -1,0 +1,101 @@
+package builtin_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/tool/builtin"
+	"github.com/agentls/agentls/agents/tool/tooltest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// named returns one of the tools.
+func named(t testing.TB, name string) tool.Tool {
+	t.Helper()
+	for _, b := range builtin.Tools() {
+		if b.Spec().Name == name {
+			return b
+		}
+	}
+	t.Fatalf("no tool %s", name)
+	return nil
+}
+
+// args returns arguments as JSON.
+func args(t testing.TB, pairs ...any) string {
+	t.Helper()
+	m := make(map[string]any)
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// call plans and runs a call, which must work.
+func call(t testing.TB, env *tool.Env, name string, pairs ...any) *tool.Result {
+	t.Helper()
+	r, err := tooltest.Run(t.Context(), named(t, name), env, args(t, pairs...))
+	if err != nil {
+		t.Fatalf("%s %v: %v", name, pairs, err)
+	}
+	return r
+}
+
+// refused plans and runs a call, which must be refused with the code.
+func refused(t testing.TB, env *tool.Env, code, name string, pairs ...any) error {
+	t.Helper()
+	r, err := tooltest.Run(t.Context(), named(t, name), env, args(t, pairs...))
+	if tooltest.Code(err) != code {
+		t.Errorf("%s %v: %v, %v; want %s", name, pairs, r, err, code)
+	}
+	return err
+}
+
+func TestToolsAreInTheOrderOfTheirDocumentation(t *testing.T) {
+	var names []string
+	for _, b := range builtin.Tools() {
+		names = append(names, b.Spec().Name)
+	}
+	if got, want := strings.Join(names, " "), "read_file ls glob grep write_file edit_file bash ask_user"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	w := tooltest.New(t, map[string]string{"a.txt": "one\ntwo\n", "src/b.go": "package b\n", ".git/HEAD": "x\n"})
+	env := func() *tool.Env {
+		e := w.Env()
+		for _, name := range []string{"a.txt"} {
+			f, err := w.Read(t.Context(), w.Path(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Seen.Note(w.Path(name), f.Digest)
+		}
+		e.Ask = func(context.Context, tool.Question) (tool.Answer, error) { return tool.Answer{Action: "accept"}, nil }
+		return e
+	}
+	calls := map[string][]string{
+		"read_file":  {`{"file_path":"a.txt"}`, `{"path":"a.txt","offset":1.0}`, `{"file_path":"gone"}`},
+		"ls":         {`{}`, `{"path":"src"}`},
+		"glob":       {`{"pattern":"**/*.go"}`},
+		"grep":       {`{"pattern":"one"}`, `{"pattern":"one","dir_path":"a.txt"}`},
+		"write_file": {`{"file_path":"new.txt","content":"x"}`, `{"absolute_path":"a.txt","content":"x"}`, `{"file_path":".git/config","content":"x"}`},
+		"edit_file":  {`{"file_path":"a.txt","old_string":"one","new_string":"1"}`},
+		"bash":       {`{"command":"ls"}`, `{"command":"touch x"}`, `{"command":"rm -rf /"}`, `{"cmd":"ls","background":true}`},
+		"ask_user":   {`{"question":"why?"}`},
+	}
+	for _, b := range builtin.Tools() {
+		tooltest.Conform(t, b, w, env, calls[b.Spec().Name]...)
+	}
+}

@@ -1,0 +1,132 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// maxGlobShown is how many paths glob shows.
+const maxGlobShown = 1_000
+
+type globArgs struct {
+	Pattern string `json:"pattern"`
+	DirPath string `json:"dir_path"`
+}
+
+func glob() tool.Tool {
+	return define("glob", tool.Safe, `{
+	"type": "object",
+	"properties": {
+		"pattern": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "The glob, relative to dir_path: **/*.go, src/**/*.{ts,tsx}."},
+		"dir_path": {"type": "string", "description": "The folder to search in. Default: the workspace folder."}
+	},
+	"required": ["pattern"],
+	"additionalProperties": false
+}`, folderAliases, planGlob)
+}
+
+func planGlob(_ context.Context, env *tool.Env, args globArgs) (*tool.Plan, error) {
+	pattern, dirPath := args.Pattern, args.DirPath
+	if filepath.IsAbs(pattern) {
+		// An absolute pattern is one below the folder before its first wildcard.
+		base, rest := doublestar.SplitPattern(filepath.ToSlash(pattern))
+		pattern, dirPath = rest, base
+	}
+	pattern = strings.TrimPrefix(pattern, "./")
+	if !doublestar.ValidatePattern(pattern) {
+		return nil, tool.Errorf(tool.CodeArgs, "/pattern: %q is no glob.", args.Pattern)
+	}
+	if slices.Contains(strings.Split(pattern, "/"), "..") {
+		return nil, tool.Errorf(tool.CodeOutside, "A pattern cannot lead upwards with ..; give the folder as dir_path.")
+	}
+	p, err := resolveFolder(env, dirPath)
+	if err != nil {
+		return nil, err
+	}
+	if !p.IsDir() {
+		return nil, tool.Errorf(tool.CodeArgs, "/dir_path: %s is no folder.", tool.Name(p.Rel))
+	}
+	return &tool.Plan{
+		Risk: tool.Safe, Why: "lists files", Title: "glob " + tool.Name(args.Pattern), Path: p.Real, Reads: []string{p.Real},
+		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) {
+			return doGlob(ctx, env, pattern, dirPath)
+		},
+	}, nil
+}
+
+func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.Result, error) {
+	p, err := resolveFolder(env, dirPath)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.close()
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	start := slashRel(dir, p)
+	type found struct {
+		rel string
+		at  time.Time
+	}
+	var all []found
+	w := &walker{ctx: ctx, dir: dir, hidden: newIgnores(dir, start)}
+	w.visit = func(rel string) bool {
+		inside := rel
+		if start != "." {
+			inside = strings.TrimPrefix(rel, start+"/")
+		}
+		if ok, err := doublestar.Match(pattern, inside); err == nil && ok {
+			if len(all) == maxHits {
+				w.partial = true
+				return false
+			}
+			all = append(all, found{rel, dir.modified(rel)})
+		}
+		return true
+	}
+	w.walk(start)
+	if err := context.Cause(ctx); err != nil && ctx.Err() == context.Canceled {
+		return nil, err
+	}
+	day := env.Now().Add(-24 * time.Hour)
+	slices.SortFunc(all, func(a, b found) int {
+		recentA, recentB := a.at.After(day), b.at.After(day)
+		switch {
+		case recentA && recentB && !a.at.Equal(b.at):
+			return b.at.Compare(a.at)
+		case recentA != recentB:
+			if recentA {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.rel, b.rel)
+	})
+	if len(all) == 0 && !w.partial {
+		return &tool.Result{Content: fmt.Sprintf("No file matches %s in %s.", tool.Name(pattern), tool.Name(path.Clean(p.Rel)))}, nil
+	}
+	var b strings.Builder
+	for _, f := range all[:min(len(all), maxGlobShown)] {
+		b.WriteString(tool.Name(shownPath(env, dir, f.rel)))
+		b.WriteByte('\n')
+	}
+	if more := len(all) - maxGlobShown; more > 0 {
+		fmt.Fprintf(&b, "[%d more are left out: narrow the pattern]\n", more)
+	}
+	if w.partial {
+		b.WriteString("[partial: the search was stopped after 5 seconds or 10,000 results]\n")
+	}
+	return &tool.Result{Content: b.String(), Display: fmt.Sprintf("Found %d files for %s", len(all), tool.Name(pattern))}, nil
+}

@@ -1,0 +1,288 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+const (
+	defaultHits  = 200
+	maxHitsShown = 2_000
+	maxContext   = 20
+)
+
+type grepArgs struct {
+	Pattern string `json:"pattern"`
+	DirPath string `json:"dir_path"`
+	Include string `json:"include"`
+	Context int    `json:"context"`
+	Limit   int    `json:"limit"`
+}
+
+func grep() tool.Tool {
+	return define("grep", tool.Safe, `{
+	"type": "object",
+	"properties": {
+		"pattern": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "The regular expression (RE2)."},
+		"dir_path": {"type": "string", "description": "The folder or file to search. Default: the workspace folder."},
+		"include": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "Glob of the files to search."},
+		"context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines shown before and after each match. Default 0."},
+		"limit": {"type": "integer", "minimum": 1, "maximum": 2000, "description": "Matches shown at most. Default 200."}
+	},
+	"required": ["pattern"],
+	"additionalProperties": false
+}`, folderAliases, planGrep)
+}
+
+// line is a line that matched, or one of its neighbours.
+type line struct {
+	number int // from 1
+	text   string
+	hit    bool
+}
+
+// hits are the lines of one file, by number.
+type hits struct {
+	rel   string // relative to the folder of the search's handle, with slashes
+	lines []line
+}
+
+// query is a search made exact.
+type query struct {
+	env     *tool.Env
+	dir     *opened
+	start   string // a folder or a file, relative to dir
+	isFile  bool
+	re      *regexp.Regexp
+	whole   *regexp.Regexp // re where a whole file may be asked first, else nil
+	needs   literal        // what each match holds
+	include string
+	context int
+	hidden  *ignores
+}
+
+// compile returns the expression as both engines take it.
+func compile(pattern string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, tool.Errorf(tool.CodeArgs, "/pattern: it is no regular expression (RE2): %v.", err)
+	}
+	return re, nil
+}
+
+func planGrep(_ context.Context, env *tool.Env, args grepArgs) (*tool.Plan, error) {
+	if _, err := compile(args.Pattern); err != nil {
+		return nil, err
+	}
+	if args.Include != "" && !doublestar.ValidatePattern(args.Include) {
+		return nil, tool.Errorf(tool.CodeArgs, "/include: %q is no glob.", args.Include)
+	}
+	p, err := resolveFolder(env, args.DirPath)
+	if err != nil {
+		return nil, err
+	}
+	if p.Credential && !p.Revealed {
+		return nil, tool.Errorf(tool.CodeDenied, "%s holds credentials and is not searched.", tool.Name(p.Rel))
+	}
+	return &tool.Plan{
+		Risk: tool.Safe, Why: "searches files", Title: "grep " + tool.Name(args.Pattern), Path: p.Real, Reads: []string{p.Real},
+		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return doGrep(ctx, env, args) },
+	}, nil
+}
+
+func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, error) {
+	p, err := resolveFolder(env, args.DirPath)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.close()
+	q, err := newQuery(env, dir, p, args)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	var found []hits
+	partial, searched := false, false
+	if program := lookup(env, "rg"); program != "" && env.Trusted {
+		found, partial, err = q.ripgrep(limited, program)
+		searched = err == nil
+		if err != nil && !errors.Is(err, errEngine) {
+			return nil, err
+		}
+	}
+	if !searched {
+		found, partial = q.search(limited)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	found = q.overlay(found)
+	return q.report(found, args, partial), nil
+}
+
+func newQuery(env *tool.Env, dir *opened, p tool.Place, args grepArgs) (*query, error) {
+	re, err := compile(args.Pattern)
+	if err != nil {
+		return nil, err
+	}
+	q := &query{
+		env: env, dir: dir, start: slashRel(dir, p), isFile: !p.IsDir(), re: re, include: args.Include,
+		context: min(args.Context, maxContext), needs: required(args.Pattern),
+	}
+	q.hidden = newIgnores(dir, q.start)
+	if !strings.Contains(args.Pattern, `\A`) && !strings.Contains(args.Pattern, `\z`) {
+		q.whole, _ = regexp.Compile("(?m:" + args.Pattern + ")") // nil on error: then each line is asked
+	}
+	return q, nil
+}
+
+// wanted reports whether a file may be searched: by the filter, and because it
+// holds no credentials.
+func (q *query) wanted(rel string) bool {
+	if tool.IsCredential(rel) && !slices.Contains(q.env.Reveal, filepath.Join(q.dir.folder, filepath.FromSlash(rel))) {
+		return false
+	}
+	if q.include == "" || q.isFile {
+		return true
+	}
+	inside := rel
+	if q.start != "." {
+		inside = strings.TrimPrefix(rel, q.start+"/")
+	}
+	if !strings.Contains(q.include, "/") {
+		inside = path.Base(rel)
+	}
+	ok, err := doublestar.Match(strings.TrimPrefix(q.include, "./"), inside)
+	return err == nil && ok
+}
+
+// overlay replaces what the disk says about documents that are not saved by
+// what the person sees.
+func (q *query) overlay(found []hits) []hits {
+	if q.env.Files == nil {
+		return found
+	}
+	for _, f := range q.env.Files.Open() {
+		if !f.Dirty || !tool.Within(q.dir.folder, f.Path) {
+			continue
+		}
+		rel := filepath.ToSlash(q.dir.rel(f.Path))
+		below := rel == q.start || q.start == "." || strings.HasPrefix(rel, q.start+"/")
+		if !below || !q.isFile && q.hidden.hides(rel, false) || !q.wanted(rel) {
+			continue
+		}
+		found = slices.DeleteFunc(found, func(h hits) bool { return h.rel == rel })
+		if f.Binary {
+			continue
+		}
+		if lines := q.match(f.Text); len(lines) > 0 {
+			found = append(found, hits{rel, lines})
+		}
+	}
+	return found
+}
+
+// report writes the result. Both engines' hits look the same.
+func (q *query) report(found []hits, args grepArgs, partial bool) *tool.Result {
+	slices.SortFunc(found, func(a, b hits) int { return cmp.Compare(a.rel, b.rel) })
+	limit := args.Limit
+	if limit == 0 {
+		limit = defaultHits
+	}
+	total, shown := 0, 0
+	var b strings.Builder
+	for _, h := range found {
+		total += h.count()
+		if shown >= limit {
+			continue
+		}
+		fmt.Fprintf(&b, "---\nFile: %s\n", tool.Name(shownPath(q.env, q.dir, h.rel)))
+		shown += h.write(&b, limit-shown)
+	}
+	where := tool.Name(path.Clean(shownPath(q.env, q.dir, q.start)))
+	if total == 0 {
+		text := fmt.Sprintf("No match for %s in %s.", tool.Name(args.Pattern), where)
+		if partial {
+			text = fmt.Sprintf("No match for %s in the part of %s that was searched in %v.", tool.Name(args.Pattern), where, searchTime/time.Second*time.Second)
+		}
+		return &tool.Result{Content: text}
+	}
+	files := "files"
+	if len(found) == 1 {
+		files = "file"
+	}
+	head := fmt.Sprintf("%d matches for %s in %d %s of %s:\n", total, tool.Name(args.Pattern), len(found), files, where)
+	b.WriteString("---\n")
+	if shown < total {
+		fmt.Fprintf(&b, "[%d more matches are left out: narrow the search or raise limit]\n", total-shown)
+	}
+	if partial {
+		b.WriteString("[partial: the search was stopped after 5 seconds or 10,000 matches]\n")
+	}
+	return &tool.Result{Content: head + b.String(), Display: fmt.Sprintf("Found %d matches for %s", total, tool.Name(args.Pattern))}
+}
+
+// count returns how many lines matched.
+func (h hits) count() int {
+	n := 0
+	for _, l := range h.lines {
+		if l.hit {
+			n++
+		}
+	}
+	return n
+}
+
+// write writes at most limit matches with their context, and returns how many.
+func (h hits) write(b *strings.Builder, limit int) int {
+	shown, last := 0, 0
+	for _, l := range h.lines {
+		if l.hit && shown == limit {
+			break
+		}
+		if last > 0 && l.number > last+1 && slices.ContainsFunc(h.lines, func(l line) bool { return !l.hit }) {
+			b.WriteString("--\n")
+		}
+		mark := byte('-')
+		if l.hit {
+			mark = ':'
+			shown++
+		}
+		fmt.Fprintf(b, "L%d%c %s\n", l.number, mark, shorten(l.text))
+		last = l.number
+	}
+	return shown
+}
+
+// shorten returns a line as it is shown: without its end, cut where it is long,
+// control characters escaped so that it stays one line.
+func shorten(text string) string {
+	text = strings.TrimSuffix(text, "\r")
+	cut, all := tool.CutLine(text, longestMatch)
+	if !all {
+		return plain(cut) + "…"
+	}
+	return plain(cut)
+}
+
+// plain escapes what would make more than one line, or none, of a line.
+func plain(text string) string {
+	return strings.ReplaceAll(tool.Escape(strings.ReplaceAll(text, "\t", "\uf8ff")), "\uf8ff", "\t")
+}

@@ -1,0 +1,115 @@
+package builtin
+
+import (
+	"regexp/syntax"
+	"strings"
+	"unicode"
+)
+
+// literal is a text that each match of an expression holds. Go's engine takes
+// a hundred times as long for a file as a search for a text does, so a file
+// without it is passed over.
+type literal struct {
+	text string // "" = none is known; in lower case if fold
+	fold bool
+}
+
+// required returns the longest text that each match of pattern holds.
+func required(pattern string) literal {
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return literal{}
+	}
+	return longest(tree.Simplify())
+}
+
+func longest(re *syntax.Regexp) literal {
+	switch re.Op {
+	case syntax.OpLiteral:
+		if re.Flags&syntax.FoldCase == 0 {
+			return literal{text: string(re.Rune)}
+		}
+		return folded(re.Rune)
+	case syntax.OpCapture, syntax.OpPlus:
+		return longest(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return longest(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		var best literal
+		for _, sub := range re.Sub {
+			if l := longest(sub); len(l.text) > len(best.text) {
+				best = l
+			}
+		}
+		return best
+	}
+	return literal{}
+}
+
+// folded returns the longest run of ASCII letters that only ASCII letters are
+// folded to: k and s have foreign forms.
+func folded(runes []rune) literal {
+	best, from := "", 0
+	text := strings.ToLower(string(runes))
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && text[i] <= unicode.MaxASCII && text[i] != 'k' && text[i] != 's' {
+			continue
+		}
+		if i-from > len(best) {
+			best = text[from:i]
+		}
+		from = i + 1
+	}
+	return literal{text: best, fold: true}
+}
+
+// in reports whether text may match.
+func (l literal) in(text string) bool {
+	if l.text == "" {
+		return true
+	}
+	if !l.fold {
+		return strings.Contains(text, l.text)
+	}
+	// The first letter in both cases is looked for, and what follows compared.
+	lower, upper := l.text[0], l.text[0]
+	if lower >= 'a' && lower <= 'z' {
+		upper -= 'a' - 'A'
+	}
+	for {
+		i := strings.IndexByte(text, lower)
+		if upper != lower {
+			end := len(text)
+			if i >= 0 {
+				end = i
+			}
+			if k := strings.IndexByte(text[:end], upper); k >= 0 {
+				i = k
+			}
+		}
+		if i < 0 || len(text)-i < len(l.text) {
+			return false
+		}
+		if equalASCII(text[i:i+len(l.text)], l.text) {
+			return true
+		}
+		text = text[i+1:]
+	}
+}
+
+// equalASCII reports whether s is lower, which is in lower case, but for the
+// case of ASCII letters.
+func equalASCII(s, lower string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,170 @@
+package builtin
+
+// The built-in engine of grep.
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/sourcegraph/conc"
+)
+
+// search walks and searches with all processors, and returns the files that
+// matched in no particular order.
+func (q *query) search(ctx context.Context) (found []hits, partial bool) {
+	if q.isFile {
+		lines, err := q.file(q.start)
+		if err == nil && len(lines) > 0 && q.wanted(q.start) {
+			found = append(found, hits{q.start, lines})
+		}
+		return found, false
+	}
+	var mu sync.Mutex
+	var count atomic.Int64
+	paths := make(chan string, 256)
+	var workers conc.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for rel := range paths {
+				if ctx.Err() != nil || count.Load() >= maxHits {
+					continue // the walk ends too; what is in the channel is drained
+				}
+				lines, err := q.file(rel)
+				if err != nil || len(lines) == 0 {
+					continue
+				}
+				h := hits{rel, lines}
+				count.Add(int64(h.count()))
+				mu.Lock()
+				found = append(found, h)
+				mu.Unlock()
+			}
+		})
+	}
+	w := &walker{ctx: ctx, dir: q.dir, hidden: q.hidden}
+	w.visit = func(rel string) bool {
+		if q.wanted(rel) {
+			paths <- rel
+		}
+		return count.Load() < maxHits
+	}
+	w.walk(q.start)
+	close(paths)
+	workers.Wait()
+	return found, w.partial || ctx.Err() != nil || count.Load() >= maxHits
+}
+
+// file searches one file.
+func (q *query) file(rel string) ([]line, error) {
+	data, err := q.dir.file(filepath.Join(q.dir.folder, filepath.FromSlash(rel)), maxSearched)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := decode(data)
+	if !ok {
+		return nil, nil
+	}
+	return q.match(text), nil
+}
+
+// decode returns the text of a file as ripgrep sees it: UTF-16 by its mark,
+// without a mark, and not at all if it holds a NUL.
+func decode(data []byte) (string, bool) {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	default:
+		if bytes.IndexByte(data, 0) >= 0 {
+			return "", false
+		}
+		return string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), true
+	}
+	units := make([]uint16, 0, len(data)/2)
+	for i := 2; i+1 < len(data); i += 2 {
+		units = append(units, order.Uint16(data[i:]))
+	}
+	text := string(utf16.Decode(units))
+	return text, !strings.ContainsRune(text, 0)
+}
+
+// match returns the lines of a text that match, with their neighbours.
+func (q *query) match(text string) []line {
+	if !q.needs.in(text) {
+		return nil
+	}
+	var out []line
+	next := 0    // offset of what is not looked at yet
+	number := 1  // of the line at next
+	written := 0 // the last line in out
+	after := 0   // lines of context still to come
+	emit := func(n int, s string, hit bool) { out, written = append(out, line{n, s, hit}), n }
+	for next < len(text) {
+		if q.whole != nil && after == 0 {
+			// Lines without a match are passed over as a whole.
+			at := q.whole.FindStringIndex(text[next:])
+			if at == nil {
+				return out
+			}
+			if jump := strings.LastIndexByte(text[next:next+at[0]], '\n') + 1; jump > 0 {
+				number += strings.Count(text[next:next+jump], "\n")
+				next += jump
+			}
+			if next >= len(text) {
+				return out // a match of nothing behind the last line
+			}
+		}
+		end := strings.IndexByte(text[next:], '\n')
+		rest := len(text)
+		if end >= 0 {
+			end, rest = next+end, next+end+1
+		} else {
+			end = len(text)
+		}
+		s := text[next:end]
+		switch {
+		case q.re.MatchString(s):
+			for _, b := range before(text, next, number, q.context) {
+				if b.number > written {
+					emit(b.number, b.text, false)
+				}
+			}
+			emit(number, s, true)
+			after = q.context
+		case after > 0:
+			emit(number, s, false)
+			after--
+		}
+		if len(out) > 3*maxHits {
+			return out
+		}
+		next, number = rest, number+1
+	}
+	return out
+}
+
+// before returns up to n lines that stand before the one at offset.
+func before(text string, offset, number, n int) []line {
+	var out []line
+	for ; n > 0 && offset > 0; n-- {
+		end := offset - 1
+		start := strings.LastIndexByte(text[:end], '\n') + 1
+		number--
+		out = append([]line{{number, text[start:end], false}}, out...)
+		offset = start
+	}
+	return out
+}
+
+// valid returns s with what is no UTF-8 replaced.
+func valid(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }

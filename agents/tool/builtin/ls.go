@@ -1,0 +1,121 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// maxEntries is how many entries ls shows.
+const maxEntries = 2_000
+
+type lsArgs struct {
+	DirPath string   `json:"dir_path"`
+	Ignore  []string `json:"ignore"`
+}
+
+func list() tool.Tool {
+	return define("ls", tool.Safe, `{
+	"type": "object",
+	"properties": {
+		"dir_path": {"type": "string", "description": "The folder, relative to the workspace folder or absolute inside it. Default: the workspace folder."},
+		"ignore": {"type": "array", "maxItems": 100, "items": {"type": "string", "minLength": 1}, "description": "Globs over names to leave out."}
+	},
+	"additionalProperties": false
+}`, folderAliases, planList)
+}
+
+// resolveFolder resolves the folder of a search; "" is the workspace folder.
+func resolveFolder(env *tool.Env, path string) (tool.Place, error) {
+	if path == "" {
+		path = "."
+	}
+	p, err := tool.Resolve(env, path)
+	if err != nil {
+		return p, err
+	}
+	if !p.Exists() {
+		return p, tool.Errorf(tool.CodeNotFound, "%s does not exist.", tool.Name(path))
+	}
+	return p, nil
+}
+
+func planList(_ context.Context, env *tool.Env, args lsArgs) (*tool.Plan, error) {
+	p, err := resolveFolder(env, args.DirPath)
+	if err != nil {
+		return nil, err
+	}
+	if !p.IsDir() {
+		return nil, tool.Errorf(tool.CodeFailed, "%s is no folder; read it with read_file.", tool.Name(p.Rel))
+	}
+	for _, g := range args.Ignore {
+		if !doublestar.ValidatePattern(g) {
+			return nil, tool.Errorf(tool.CodeArgs, "/ignore: %q is no glob.", g)
+		}
+	}
+	return &tool.Plan{
+		Risk: tool.Safe, Why: "lists a folder", Title: "ls " + tool.Name(p.Rel), Path: p.Real, Reads: []string{p.Real},
+		Do: func(context.Context, *tool.Env) (*tool.Result, error) { return doList(env, args) },
+	}, nil
+}
+
+func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
+	p, err := resolveFolder(env, args.DirPath)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.close()
+	entries, err := dir.list(p.Real)
+	if err != nil {
+		return nil, tool.Errorf(tool.CodeFailed, "%s cannot be listed: %v.", tool.Name(p.Rel), err)
+	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return slices.ContainsFunc(args.Ignore, func(g string) bool {
+			ok, err := doublestar.Match(g, e.Name())
+			return ok && err == nil
+		})
+	})
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
+		if a.IsDir() != b.IsDir() {
+			if a.IsDir() {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Name(), b.Name())
+	})
+	if len(entries) == 0 {
+		return &tool.Result{Content: fmt.Sprintf("%s is empty.", tool.Name(p.Rel))}, nil
+	}
+	var b strings.Builder
+	for _, e := range entries[:min(len(entries), maxEntries)] {
+		b.WriteString(tool.Name(e.Name()))
+		switch {
+		case e.IsDir():
+			b.WriteByte('/')
+		case e.Type()&fs.ModeSymlink != 0:
+			if target, err := dir.root.Readlink(dir.rel(filepath.Join(p.Real, e.Name()))); err == nil {
+				b.WriteString(" -> " + tool.Name(target))
+			}
+		case !e.Type().IsRegular():
+			b.WriteString(" (not a regular file)")
+		}
+		b.WriteByte('\n')
+	}
+	if more := len(entries) - maxEntries; more > 0 {
+		fmt.Fprintf(&b, "[%d more are left out: narrow it with ignore, or search with glob]\n", more)
+	}
+	return &tool.Result{Content: b.String(), Display: fmt.Sprintf("Listed %d entries of %s", len(entries), tool.Name(p.Rel))}, nil
+}

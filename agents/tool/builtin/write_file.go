@@ -1,0 +1,282 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+type writeArgs struct {
+	FilePath string `json:"file_path"`
+	Content  string `json:"content"`
+}
+
+func writeFile() tool.Tool {
+	return define("write_file", tool.Low, `{
+	"type": "object",
+	"properties": {
+		"file_path": {"type": "string", "minLength": 1, "description": "The file, relative to the workspace folder or absolute inside it."},
+		"content": {"type": "string", "description": "The whole new content."}
+	},
+	"required": ["file_path", "content"],
+	"additionalProperties": false
+}`, join(fileAliases, map[string]string{"contents": "content", "text": "content"}), planWrite)
+}
+
+func planWrite(ctx context.Context, env *tool.Env, args writeArgs) (*tool.Plan, error) {
+	c, err := newChange(ctx, env, "write_file", args.FilePath)
+	if err != nil {
+		return nil, err
+	}
+	text := args.Content
+	if c.old != nil {
+		text = likeOld(c.old.Text, text)
+	}
+	return c.plan(text), nil
+}
+
+// likeOld gives a whole new text the line ends and the final newline of the old
+// one.
+func likeOld(old, text string) string {
+	text = withEnds(text, endOf(old))
+	if strings.HasSuffix(old, "\n") && text != "" && !strings.HasSuffix(text, "\n") {
+		text += endOf(old)
+	}
+	return text
+}
+
+// endOf returns the line end that most lines of a text have: "\n" where there
+// are none.
+func endOf(text string) string {
+	if crlf := strings.Count(text, "\r\n"); crlf > 0 && 2*crlf >= strings.Count(text, "\n") {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// withEnds returns text with the line end. A text that has the other one only
+// in part says what it wants, and stays.
+func withEnds(text, end string) string {
+	crlf, all := strings.Count(text, "\r\n"), strings.Count(text, "\n")
+	switch {
+	case end == "\r\n" && crlf == 0:
+		return strings.ReplaceAll(text, "\n", "\r\n")
+	case end == "\n" && crlf == all && all > 0:
+		return strings.ReplaceAll(text, "\r\n", "\n")
+	}
+	return text
+}
+
+// change is one file about to be changed by a call.
+type change struct {
+	env  *tool.Env
+	tool string
+	path string // as the model named it
+	at   tool.Place
+	old  *tool.File // nil for a new file
+}
+
+// newChange finds the file and what forbids to change it.
+func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, error) {
+	p, err := tool.Resolve(env, path)
+	if err != nil {
+		return nil, err
+	}
+	if p.Sealed != "" {
+		return nil, tool.Errorf(tool.CodeDenied, "%s is never written by an agent: %s.", tool.Name(p.Rel), p.Sealed)
+	}
+	if p.Rel == "." || strings.HasSuffix(path, "/") {
+		return nil, tool.Errorf(tool.CodeArgs, "/file_path: %s is a folder.", tool.Name(path))
+	}
+	c := &change{env: env, tool: name, path: path, at: p}
+	f, err := read(ctx, env, p)
+	if e, ok := err.(*tool.Error); ok && e.Code == tool.CodeNotFound {
+		return c, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.Binary {
+		return nil, refuseBinary(p, f)
+	}
+	c.old = f
+	switch seen := env.Seen.Digest(p.Real); {
+	case seen == "":
+		return nil, tool.Errorf(tool.CodeStale, "%s exists, and you have not read it. Read it with read_file first.", tool.Name(p.Rel))
+	case seen != f.Digest:
+		return nil, tool.Errorf(tool.CodeStale, "%s changed since you read it (it is now %s). Read it again with read_file.", tool.Name(p.Rel), short(f.Digest))
+	}
+	return c, nil
+}
+
+// short returns the beginning of a digest, enough to tell two apart.
+func short(digest string) string { return digest[:min(len(digest), 12)] }
+
+// text returns what the file holds now, "" for a new one.
+func (c *change) text() string {
+	if c.old == nil {
+		return ""
+	}
+	return c.old.Text
+}
+
+// plan returns the plan to make the file's text new.
+func (c *change) plan(text string) *tool.Plan {
+	rel := filepath.ToSlash(c.at.Rel)
+	patch, _ := unified(rel, c.old == nil, c.text(), text)
+	p := &tool.Plan{
+		Risk: tool.Low, Why: "changes a file", Title: c.tool + " " + tool.Name(rel), Path: c.at.Real,
+		Reads: []string{c.at.Real}, Writes: []string{c.at.Real},
+		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text, Patch: patch},
+		Do:      func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return c.do(ctx, env, text) },
+	}
+	if c.old == nil {
+		p.Why = "makes a file"
+	}
+	switch {
+	case c.at.Protected:
+		p.Risk, p.Why = tool.Protected, "changes a protected place: "+c.at.ProtectedBy
+	case scriptsChange(c.at.Real, c.text(), text):
+		p.Risk, p.Why = tool.High, "changes what package managers run"
+	default:
+		p.Shape, p.Covers = "files in "+c.at.Folder, "changes of ordinary files in "+tool.Name(c.at.Folder)
+	}
+	if tool.Suspicious(c.path) || tool.Suspicious(rel) || deceives(c.text(), text) {
+		p.Risk = p.Risk.Raise()
+		p.Why += "; it holds characters that are not seen"
+		p.Shape, p.Covers = "", ""
+	}
+	return p
+}
+
+// deceives reports whether a text brings invisible characters that the old one
+// does not have, those of emoji aside.
+func deceives(old, text string) bool {
+	emoji := strings.NewReplacer("\ufe0e", "", "\ufe0f", "", "\u200d", "", "\r\n", "\n", "\f", "")
+	text = strings.TrimPrefix(text, "\ufeff")
+	return tool.Suspicious(emoji.Replace(text)) && !tool.Suspicious(emoji.Replace(strings.TrimPrefix(old, "\ufeff")))
+}
+
+// scriptsChange reports whether a package.json runs something else after a
+// change (SEC-17). One that cannot be read may run anything.
+func scriptsChange(path, old, text string) bool {
+	if !strings.EqualFold(filepath.Base(path), "package.json") {
+		return false
+	}
+	runs := func(text string) (map[string]any, bool) {
+		var all map[string]any
+		if strings.TrimSpace(text) == "" {
+			return map[string]any{}, true
+		}
+		if json.Unmarshal([]byte(text), &all) != nil {
+			return nil, false
+		}
+		out := make(map[string]any)
+		for _, key := range []string{"scripts", "bin", "husky", "lint-staged", "simple-git-hooks", "pre-commit", "packageManager", "config", "gitHooks"} {
+			if v, ok := all[key]; ok {
+				out[key] = v
+			}
+		}
+		return out, true
+	}
+	before, okBefore := runs(old)
+	after, okAfter := runs(text)
+	return !okBefore || !okAfter || !reflect.DeepEqual(before, after)
+}
+
+// do writes the file.
+func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Result, error) {
+	// Links are followed again: the write goes where the person was told.
+	now, err := tool.Resolve(env, c.path)
+	if err != nil {
+		return nil, err
+	}
+	if now.Real != c.at.Real || now.Sealed != "" || now.Protected != c.at.Protected {
+		return nil, tool.Errorf(tool.CodeStale, "%s leads elsewhere than when the call was decided about. Repeat the call.", tool.Name(c.path))
+	}
+	rel := filepath.ToSlash(c.at.Rel)
+	if c.old != nil && c.old.Text == text {
+		return &tool.Result{Content: fmt.Sprintf("%s has this content already; nothing was changed.", tool.Name(rel))}, nil
+	}
+	base := ""
+	if c.old != nil {
+		base = c.old.Digest
+	}
+	if err := env.Edits.Write(ctx, c.at.Real, base, text, c.tool+" "+tool.Escape(rel)); err != nil {
+		return nil, c.refused(ctx, env, err)
+	}
+	if after, err := env.Files.Read(ctx, c.at.Real); err == nil && after.Text == text {
+		env.Seen.Note(c.at.Real, after.Digest) // what it wrote it has seen
+	}
+	patch, hunks := unified(rel, c.old == nil, c.text(), text)
+	for i := range hunks {
+		hunks[i].ID = fmt.Sprintf("%s/%d", env.Call, i+1)
+	}
+	kind, done := "edit", "Changed"
+	if c.old == nil {
+		kind, done = "create", "Made"
+	}
+	return &tool.Result{
+		Content: fmt.Sprintf("%s %s.\n%s", done, tool.Name(rel), patch),
+		Display: fmt.Sprintf("%s %s", done, tool.Name(rel)),
+		Changes: []activity.Change{{URI: tool.URI(c.at.Real), Kind: kind, Patch: patch, Hunks: hunks}},
+	}, nil
+}
+
+// refused explains a write that was not made.
+func (c *change) refused(ctx context.Context, env *tool.Env, err error) error {
+	if fault.KindOf(err) != fault.Stale {
+		return explain(err, c.at)
+	}
+	now := "it is gone"
+	if f, err := env.Files.Read(ctx, c.at.Real); err == nil {
+		now = "it is now " + short(f.Digest)
+	}
+	return tool.Errorf(tool.CodeStale, "%s changed while the call was decided about (%s). Read it again with read_file and repeat the call.", tool.Name(c.at.Rel), now)
+}
+
+// unified returns the difference between two texts as a patch with relative
+// paths, and its hunks, with the lines that changed in the new text.
+func unified(rel string, fresh bool, old, text string) (string, []activity.Hunk) {
+	from := "a/" + rel
+	if fresh {
+		from = "/dev/null"
+	}
+	u, err := udiff.ToUnifiedDiff(from, "b/"+rel, old, udiff.Lines(old, text), udiff.DefaultContextLines)
+	hunks := []activity.Hunk{}
+	if err != nil {
+		return "", hunks
+	}
+	for _, h := range u.Hunks {
+		at := uint32(max(0, h.ToLine-1))
+		first, last, any := at, at, false
+		for _, l := range h.Lines {
+			if l.Kind != udiff.Equal && !any {
+				first, last, any = at, at, true
+			}
+			if l.Kind == udiff.Insert {
+				last = at + 1
+			} else if l.Kind == udiff.Delete {
+				last = max(last, at)
+			}
+			if l.Kind != udiff.Delete {
+				at++
+			}
+		}
+		hunks = append(hunks, activity.Hunk{
+			Range:  definition.Range{Start: definition.Position{Line: first}, End: definition.Position{Line: last}},
+			Status: "pending",
+		})
+	}
+	return u.String(), hunks
+}

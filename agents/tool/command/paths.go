@@ -1,0 +1,159 @@
+package command
+
+import (
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// purpose is what a command does with a path.
+type purpose uint8
+
+const (
+	forReading purpose = iota
+	forRunning
+	forAnything // it is not known what
+	forWriting
+)
+
+// path judges one path of a command by the policy that file tools have
+// (SEC-38): outside asks, credentials are refused, protected places ask each
+// time unless they are only read.
+func (j *judge) path(w word, why purpose) {
+	key := string(rune('0'+why)) + w.text
+	if w.text == "" || w.text == "/dev/null" || j.judged[key] {
+		return
+	}
+	j.judged[key] = true
+	if tool.IsCredential(w.text) && !j.revealed(w) {
+		j.raise(tool.Catastrophic, "%s holds credentials", tool.Escape(w.source))
+		return
+	}
+	if why == forWriting && device(w.text) {
+		j.raise(tool.Catastrophic, "writes to the device %s", tool.Name(w.text))
+		return
+	}
+	if w.computed {
+		return // it asks already; where it leads nobody knows
+	}
+	abs := j.abs(w.text)
+	if why == forWriting {
+		if sealed := tool.SealedBy(j.Env, abs); sealed != "" {
+			j.raise(tool.Catastrophic, "writes %s (%s)", tool.Name(w.text), sealed)
+			return
+		}
+	}
+	if by := tool.ProtectedBy(w.text); by != "" && why != forReading {
+		j.raise(tool.Protected, "%s is protected: %s", tool.Escape(w.source), by)
+	}
+	place, err := tool.Resolve(j.Env, abs)
+	if err != nil {
+		j.raise(tool.High, "%s lies outside the workspace", tool.Escape(w.source))
+		return
+	}
+	switch {
+	case place.Credential && !place.Revealed:
+		j.raise(tool.Catastrophic, "%s holds credentials", tool.Escape(w.source))
+	case place.Sealed != "" && why == forWriting:
+		j.raise(tool.Catastrophic, "writes %s (%s)", tool.Name(w.text), place.Sealed)
+	case place.Sealed != "" && why != forReading:
+		j.raise(tool.Protected, "%s is %s", tool.Escape(w.source), place.Sealed)
+	case place.Protected && why != forReading:
+		j.raise(tool.Protected, "%s is protected: %s", tool.Escape(w.source), place.ProtectedBy)
+	}
+}
+
+// revealed reports whether the user's own rule names the file.
+func (j *judge) revealed(w word) bool {
+	if w.computed || w.glob {
+		return false
+	}
+	place, err := tool.Resolve(j.Env, j.abs(w.text))
+	return err == nil && place.Revealed
+}
+
+// paths judges the arguments of a command whose flags are not known: whatever
+// can be a path in them.
+func (j *judge) paths(words []word) {
+	for _, w := range words {
+		if strings.Contains(w.text, "://") {
+			j.raise(tool.High, "%s names another machine", tool.Escape(w.source))
+			continue
+		}
+		for _, piece := range pieces(w.text) {
+			j.path(word{text: piece, source: w.source, computed: w.computed, glob: w.glob}, forAnything)
+		}
+	}
+}
+
+// pieces returns what may be a path in an argument: the whole, the value of an
+// option or a setting, what is attached to a short option, the parts of a list.
+func pieces(arg string) []string {
+	var out []string
+	if strings.HasPrefix(arg, "-") {
+		if _, value, ok := strings.Cut(arg, "="); ok {
+			out = append(out, value)
+		} else if i := strings.IndexAny(arg, "/~."); i > 0 {
+			out = append(out, arg[i:])
+		}
+	} else {
+		out = append(out, arg)
+		if _, value, ok := strings.Cut(arg, "="); ok {
+			out = append(out, value)
+		}
+	}
+	for _, piece := range out {
+		if strings.Contains(piece, ":") {
+			for part := range strings.SplitSeq(piece, ":") {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}
+
+// maxScanned is how many entries a search for credentials looks at.
+const maxScanned = 20_000
+
+// scan returns why the content of a folder must not be read as a whole, "" if
+// it may: because a file in it holds credentials, or because there are too many
+// to know. hidden says whether names with a dot are read too.
+func (j *judge) scan(dir string, hidden bool) string {
+	key := dir
+	if hidden {
+		key += "\x00"
+	}
+	if why, known := j.scanned[key]; known {
+		return why
+	}
+	seen, why := 0, ""
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be listed cannot be read
+		}
+		name := d.Name()
+		if path != dir && !hidden && strings.HasPrefix(name, ".") {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if seen++; seen > maxScanned {
+			why = "reads a folder of more files than can be checked for credentials"
+			return filepath.SkipAll
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err == nil && tool.IsCredential(rel) {
+			why = "would read " + tool.Name(name) + ", which holds credentials"
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	if err != nil {
+		why = "reads a folder that cannot be checked for credentials"
+	}
+	j.scanned[key] = why
+	return why
+}

@@ -1,0 +1,221 @@
+package command
+
+import (
+	"path/filepath"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// word is what is known of one word of a command before it runs.
+type word struct {
+	text     string // with quotes removed and what is known expanded
+	source   string // as it stands
+	computed bool   // a part is known only when it runs; unknown stands for it in text
+	expanded bool   // not literal, though text is what it becomes ($HOME, ~, braces)
+	glob     bool   // holds *, ? or [ that a shell expands
+	quoted   bool   // not one bare literal
+}
+
+// unknown stands in a word's text for what is known only when it runs.
+const unknown = "\ufffc"
+
+// literal reports whether the word is exactly its text to any shell.
+func (w word) literal() bool { return !w.computed && !w.expanded && !w.glob }
+
+// maxBraces is how many words a brace expansion may make.
+const maxBraces = 64
+
+// eval returns the words that w becomes.
+func (j *judge) eval(w *syntax.Word) []word {
+	source := print(w)
+	if strings.Count(source, "{") > maxBraces/4 {
+		return []word{{text: unknown, source: source, computed: true, expanded: true, quoted: true}}
+	}
+	split := &syntax.Word{Parts: append([]syntax.WordPart(nil), w.Parts...)}
+	if !syntax.SplitBraces(split) {
+		return []word{j.evalParts(w.Parts, source)}
+	}
+	var out []word
+	for one, err := range expand.BracesSeq(nil, split) {
+		if err != nil || len(out) == maxBraces {
+			return append(out, word{text: unknown, source: source, computed: true, expanded: true})
+		}
+		e := j.evalParts(one.Parts, source)
+		e.expanded, e.quoted = true, true
+		out = append(out, e)
+	}
+	return out
+}
+
+func (j *judge) evalParts(parts []syntax.WordPart, source string) word {
+	w := word{source: source, quoted: len(parts) != 1}
+	var b strings.Builder
+	for i, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			j.lit(&w, &b, part.Value, i == 0)
+		case *syntax.SglQuoted:
+			w.quoted = true
+			if part.Dollar {
+				w.computed = true // escapes that this package does not decode
+				b.WriteString(unknown)
+				continue
+			}
+			b.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			w.quoted = true
+			w.expanded = w.expanded || part.Dollar
+			j.dblQuoted(&w, &b, part.Parts)
+		case *syntax.ParamExp:
+			j.param(&w, &b, part)
+		case *syntax.ExtGlob:
+			w.glob, w.computed, w.quoted = true, true, true
+			b.WriteString(unknown)
+		default:
+			w.computed, w.quoted = true, true
+			b.WriteString(unknown)
+		}
+	}
+	w.text = b.String()
+	return w
+}
+
+// lit adds an unquoted literal.
+func (j *judge) lit(w *word, b *strings.Builder, value string, first bool) {
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		switch c {
+		case '\\':
+			w.quoted = true
+			if i+1 < len(value) {
+				i++
+				b.WriteByte(value[i])
+			}
+			continue
+		case '*', '?', '[':
+			w.glob = w.glob || value != "[" // which is the name of a command
+		case '{', '}':
+			if value != "{}" {
+				w.expanded = true // no expansion that we know of, but not worth a proof
+			}
+		case '~':
+			prefix := b.String()
+			if prefix == "" && first {
+				w.expanded = true
+				rest := value[i+1:]
+				if (rest == "" || rest[0] == '/') && j.Env.HomeFolder() != "" {
+					b.WriteString(j.Env.HomeFolder())
+				} else {
+					w.computed = true
+					b.WriteString(unknown)
+				}
+				continue
+			}
+			if strings.HasSuffix(prefix, "=") || strings.HasSuffix(prefix, ":") {
+				w.expanded = true
+			}
+		}
+		b.WriteByte(c)
+	}
+}
+
+// dblQuoted adds what stands between double quotes.
+func (j *judge) dblQuoted(w *word, b *strings.Builder, parts []syntax.WordPart) {
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			v := part.Value
+			for i := 0; i < len(v); i++ {
+				if v[i] == '\\' && i+1 < len(v) && strings.IndexByte("$`\"\\\n", v[i+1]) >= 0 {
+					i++
+					if v[i] == '\n' {
+						continue
+					}
+				}
+				b.WriteByte(v[i])
+			}
+		case *syntax.ParamExp:
+			j.param(w, b, part)
+		default:
+			w.computed = true
+			b.WriteString(unknown)
+		}
+	}
+}
+
+// param adds a parameter expansion: the two that are known, or unknown.
+func (j *judge) param(w *word, b *strings.Builder, p *syntax.ParamExp) {
+	w.expanded, w.quoted = true, true
+	plain := p.Param != nil && !p.Excl && !p.Length && !p.Width && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
+	if plain && p.Param.Value == "HOME" && j.Env.HomeFolder() != "" {
+		b.WriteString(j.Env.HomeFolder())
+		return
+	}
+	if plain && p.Param.Value == "PWD" {
+		b.WriteString(j.Dir)
+		return
+	}
+	w.computed = true
+	b.WriteString(unknown)
+}
+
+// tilde returns a raw token as a word, with what ~ and $HOME at its start
+// become.
+func (j *judge) tilde(token string) word {
+	w := word{text: token, source: token, quoted: true, glob: strings.ContainsAny(token, "*?[")}
+	for _, prefix := range []string{"~", "HOME"} {
+		if rest, ok := strings.CutPrefix(token, prefix); ok && (rest == "" || rest[0] == '/') && j.Env.HomeFolder() != "" {
+			w.text, w.expanded = filepath.Join(j.Env.HomeFolder(), rest), true
+		}
+	}
+	return w
+}
+
+// texts returns the texts of words.
+func texts(words []word) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = w.text
+	}
+	return out
+}
+
+// print returns a node as the shell would be given it, on one line where that
+// is possible.
+func print(n syntax.Node) string {
+	var b strings.Builder
+	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
+		return ""
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// show returns a simple command as a person is shown it: each known word
+// quoted, so that its bounds are seen.
+func show(words []word, redirects []*syntax.Redirect) string {
+	parts := make([]string, 0, len(words)+len(redirects))
+	for _, w := range words {
+		quoted, err := syntax.Quote(w.text, syntax.LangBash)
+		if !w.literal() || err != nil {
+			quoted = w.source
+		}
+		parts = append(parts, quoted)
+	}
+	for _, r := range redirects {
+		parts = append(parts, printRedirect(r))
+	}
+	return strings.Join(parts, " ")
+}
+
+func printRedirect(r *syntax.Redirect) string {
+	text := r.Op.String()
+	if r.N != nil {
+		text = r.N.Value + text
+	}
+	if r.Word != nil {
+		text += print(r.Word)
+	}
+	return text
+}

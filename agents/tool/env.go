@@ -1,0 +1,130 @@
+package tool
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Env is what a tool can reach for one call. The run makes it.
+type Env struct {
+	Session, Run, Call, Agent string
+
+	Folder  string   // the run's workspace folder, absolute and canonical; relative paths start here
+	Folders []string // all workspace folders and the user's additional ones, canonical
+	Trusted bool     // the folder is; an untrusted one starts no process
+	Blobs   string   // folder of the session's blobs, which read_file may read; "" for none
+	Home    string   // the person's home folder, canonical; "" = HOME of Environ
+	State   string   // the daemon's own folder, never written by a tool; "" = .gemini in Home
+	Reveal  []string // credential files that the user's own rules let agents read, absolute and canonical (SEC-20)
+
+	Files Files
+	Edits Edits
+	Ask   Ask // nil when there is nobody to ask
+	Seen  *Seen
+	Now   func() time.Time
+
+	Environ  []string          // what child processes get, as KEY=value
+	Slots    chan struct{}     // one for each process that may run at once (REL-77); buffered
+	Progress func(text string) // output as it comes; never nil; may be called from any goroutine
+
+	// Background runs a task that outlives the call: the run (or whoever made
+	// the Env) waits for it, and ends its context when the run ends. nil where
+	// nothing may outlive a call.
+	Background func(task func(ctx context.Context))
+}
+
+// HomeFolder returns the person's home folder: Home, else HOME of Environ; "" if
+// neither is known, and then no path counts as in it.
+func (e *Env) HomeFolder() string {
+	if e.Home != "" {
+		return e.Home
+	}
+	for _, entry := range e.Environ {
+		if home, ok := strings.CutPrefix(entry, "HOME="); ok && filepath.IsAbs(home) {
+			return filepath.Clean(home)
+		}
+	}
+	return ""
+}
+
+// File is a file as the person sees it: the editor's buffer where it is open,
+// else the disk.
+type File struct {
+	Path    string // absolute
+	Text    string // decoded, line ends as they are; "" if Binary
+	Data    []byte // the bytes on disk; nil for an open document
+	Binary  bool   // not text in an encoding that we write
+	Type    string // MIME type, as far as the first bytes tell
+	Open    bool   // in the editor
+	Dirty   bool   // open, and not saved since it changed
+	Version int32  // of an open document
+	Digest  string // of what Text is: equal digests, equal content
+}
+
+// Files is how tools see files. Paths are absolute and already resolved (see
+// [Resolve]).
+type Files interface {
+	// Read returns the file at path. The error is fault.NotFound if there is
+	// none, fault.Denied if it is no regular file or leaves the workspace, and
+	// fault.Invalid if it is too large.
+	Read(ctx context.Context, path string) (*File, error)
+	// Open returns the documents that are open in the editor, whatever folder
+	// they are in, in the order of their paths.
+	Open() []*File
+}
+
+// Edits is how tools change files: through the editor where a file is open
+// there, else on disk.
+type Edits interface {
+	// Write makes the file's text new. base is the Digest of the File that the
+	// change was made for, "" for a file that must not exist yet. It returns
+	// fault.Stale, and changes nothing, if the file is not that any more.
+	Write(ctx context.Context, path, base, text, label string) error
+	// Save asks the editor to save its documents before a process reads them,
+	// and returns the paths of those that stay unsaved.
+	Save(ctx context.Context, reason string) (unsaved []string)
+}
+
+// Question is what ask_user asks.
+type Question struct {
+	Title   string
+	Message string
+	Choices []string // empty = free text
+}
+
+// Answer is what a person answered.
+type Answer struct {
+	Action string // accept, decline, cancel
+	Text   string
+}
+
+// Ask puts a question before a person and waits for the answer or ctx.
+type Ask func(ctx context.Context, q Question) (Answer, error)
+
+// Seen is what a context has read: the digest of each file as it was shown to
+// the model (tool.stale, spec 4.1). It is safe for concurrent use; make one
+// with [NewSeen].
+type Seen struct {
+	mu    sync.Mutex
+	files map[string]string
+}
+
+// NewSeen returns a Seen that has seen nothing.
+func NewSeen() *Seen { return &Seen{files: make(map[string]string)} }
+
+// Note records that the file at path was shown as digest.
+func (s *Seen) Note(path, digest string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files[path] = digest
+}
+
+// Digest returns what path was last shown as, "" if it was not.
+func (s *Seen) Digest(path string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.files[path]
+}

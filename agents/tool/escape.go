@@ -1,0 +1,121 @@
+package tool
+
+// What a person is shown of text that a model, a file name or a program wrote
+// (spec 11.2: SEC-61, SEC-73, SEC-74).
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// span is the runes from lo to hi, both included.
+type span struct{ lo, hi rune }
+
+// hidden are the runes that are not seen, or change what is seen around them.
+// unicode.IsPrint passes seven of them, so the table is explicit. Sorted.
+var hidden = []span{
+	{0x00ad, 0x00ad},   // soft hyphen
+	{0x034f, 0x034f},   // combining grapheme joiner
+	{0x061c, 0x061c},   // arabic letter mark
+	{0x115f, 0x1160},   // hangul fillers
+	{0x17b4, 0x17b5},   // khmer inherent vowels
+	{0x180b, 0x180f},   // mongolian variation selectors and vowel separator
+	{0x200b, 0x200f},   // zero width, direction marks
+	{0x2028, 0x202e},   // line and paragraph separators, bidirectional embeddings and overrides
+	{0x2060, 0x206f},   // word joiner, invisible operators, bidirectional isolates, deprecated formats
+	{0x2800, 0x2800},   // braille blank
+	{0x3164, 0x3164},   // hangul filler
+	{0xfe00, 0xfe0f},   // variation selectors
+	{0xfeff, 0xfeff},   // zero width no-break space
+	{0xffa0, 0xffa0},   // halfwidth hangul filler
+	{0xfff0, 0xfffb},   // unassigned and interlinear annotations
+	{0x1bca0, 0x1bca3}, // shorthand format controls
+	{0x1d173, 0x1d17a}, // musical format controls
+	{0xe0000, 0xe0fff}, // tags and variation selectors supplement
+}
+
+// isHidden reports whether r is in the table.
+func isHidden(r rune) bool {
+	if r < hidden[0].lo {
+		return false
+	}
+	for _, s := range hidden {
+		if r <= s.hi {
+			return r >= s.lo
+		}
+	}
+	return false
+}
+
+// isControl reports whether r is a C0 or C1 control character or DEL.
+func isControl(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }
+
+// Escape returns s as a person may be shown it: on one line, with control
+// characters as \n, \t, \r or \x1b, bytes that are no UTF-8 as \xff, and what
+// is invisible or reorders text as U+202E. Backslashes that were there stay
+// single. The result is the same for a result of Escape.
+func Escape(s string) string {
+	if !unclean(s, false) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case isControl(r):
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case isHidden(r):
+			fmt.Fprintf(&b, "U+%04X", r)
+		default:
+			b.WriteRune(r)
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// Suspicious reports whether s holds what [Escape] has to show as something
+// else, but for newlines and tabs. A call with such a path, name or command is
+// raised by one tier (SEC-74).
+func Suspicious(s string) bool { return unclean(s, true) }
+
+// unclean reports whether s has something to escape; text allows what ordinary
+// text has.
+func unclean(s string, text bool) bool {
+	for i := 0; i < len(s); {
+		if c := s[i]; c >= 0x20 && c < 0x7f {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && size == 1 {
+			return true
+		}
+		if isControl(r) && !(text && (r == '\n' || r == '\t')) || isHidden(r) {
+			return true
+		}
+		i += size
+	}
+	return false
+}
+
+// Name returns a file's name or path as lists show it: as it is, or, where it
+// could be taken for something else (controls, invisible characters, quotes,
+// blanks at its ends), escaped and in double quotes.
+func Name(s string) string {
+	e := Escape(s)
+	if e != s || s == "" || s != strings.TrimSpace(s) || strings.ContainsAny(s, `"`) {
+		return `"` + strings.ReplaceAll(e, `"`, `\"`) + `"`
+	}
+	return s
+}

@@ -1,0 +1,73 @@
+package tool
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxResult is how many characters of a result a model gets (spec 3.4).
+const MaxResult = 40_000
+
+// Cut returns s as a model gets it, and whether that is not all of it: what is
+// longer than [MaxResult] characters is cut in the middle, on the boundaries of
+// characters, and says how much is missing.
+func Cut(s string) (string, bool) { return CutTo(s, MaxResult) }
+
+// CutTo is [Cut] with another limit, in characters.
+func CutTo(s string, limit int) (string, bool) {
+	if len(s) <= limit {
+		return s, false // a character has at least one byte
+	}
+	total := utf8.RuneCountInString(s)
+	if total <= limit {
+		return s, false
+	}
+	note := func(missing int) string {
+		return fmt.Sprintf("\n[… %d of %d characters are left out here …]\n", missing, total)
+	}
+	keep := max(0, limit-utf8.RuneCountInString(note(total)))
+	head := keep / 2
+	tail := keep - head
+	return s[:offset(s, head)] + note(total-keep) + s[len(s)-offsetEnd(s, tail):], true
+}
+
+// offset returns how many bytes the first n characters of s have.
+func offset(s string, n int) int {
+	i := 0
+	for ; n > 0 && i < len(s); n-- {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		i += size
+	}
+	return i
+}
+
+// offsetEnd returns how many bytes the last n characters of s have.
+func offsetEnd(s string, n int) int {
+	i := len(s)
+	for ; n > 0 && i > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:i])
+		i -= size
+	}
+	return len(s) - i
+}
+
+// URI returns the file URI of an absolute path.
+func URI(path string) string {
+	p := filepath.ToSlash(path)
+	if !strings.HasPrefix(p, "/") {
+		p = "/" + p // a volume's letter
+	}
+	return (&url.URL{Scheme: "file", Path: p}).String()
+}
+
+// CutLine returns the first limit characters of s, and whether that is all.
+func CutLine(s string, limit int) (string, bool) {
+	if len(s) <= limit {
+		return s, true
+	}
+	n := offset(s, limit)
+	return s[:n], n == len(s)
+}

@@ -1,0 +1,109 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+)
+
+// A Tool is something that a model can ask for. It is safe for concurrent use.
+type Tool interface {
+	// Spec says how the tool is offered. It is always the same.
+	Spec() Spec
+
+	// Plan makes a call exact without changing anything. args is a JSON object
+	// as the model wrote it. An *Error says what the model did wrong.
+	Plan(ctx context.Context, env *Env, args json.RawMessage) (*Plan, error)
+}
+
+// Spec is how a tool is offered.
+type Spec struct {
+	Name        string          // canonical (spec 4.1)
+	Risk        Risk            // the least that a call of it has
+	Description string          // for the model
+	Parameters  json.RawMessage // JSON Schema of the arguments: an object without unknown properties
+}
+
+// Error is a failure that the model can mend: it becomes the call's result.
+type Error struct {
+	Code    string // stable, as tool.stale or tool.args
+	Message string // for the model: what was wrong, and what to do
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// Errorf returns an *Error.
+func Errorf(code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// The codes of errors that more than one tool gives.
+const (
+	CodeArgs       = "tool.args"       // the arguments do not fit the schema
+	CodeNotAllowed = "tool.notAllowed" // not a tool of this agent
+	CodeNotFound   = "tool.notFound"   // no such file or folder
+	CodeStale      = "tool.stale"      // not read, or changed since it was read
+	CodeOutside    = "tool.outside"    // a path that leaves the workspace
+	CodeBinary     = "tool.binary"     // not text
+	CodeDenied     = "tool.denied"     // a policy or a person refused
+	CodeCancelled  = "tool.cancelled"  // by the person, or because the run ended
+	CodeTimeout    = "tool.timeout"
+	CodeFailed     = "tool.failed"   // it ran and did not succeed
+	CodeTooLarge   = "tool.tooLarge" // more than the tool takes
+	CodeNoPerson   = "tool.noPerson" // there is nobody to ask
+	CodeInternal   = "tool.internal"
+)
+
+// Plan is a call made exact: what would happen if it ran. Its fields are set by
+// the tool and not changed after; the digest of a [Token] covers them.
+type Plan struct {
+	Tool  string          // canonical name
+	Args  json.RawMessage // canonical: known names, keys sorted
+	Risk  Risk            // of this call, at least the tool's
+	Why   string          // why that risk, for people: "writes a file"
+	Title string          // one line for people: "edit_file app.ts"
+
+	Path   string   // the file that it is about, absolute; "" for none
+	Reads  []string // files and folders, absolute, links resolved
+	Writes []string // the same; calls that share one run in call order
+
+	Preview Preview
+	Spawns  bool // starts a process of the system's: never in an untrusted folder
+	Leaves  bool // sends something off this machine
+
+	// Shape is what an answer that holds longer than once is remembered for,
+	// besides agent and tool (spec 4.3); "" = each call is asked anew.
+	Shape  string
+	Covers string // Shape in words, as a person is shown before it is kept
+
+	// Do makes it happen. It is called by Run only, at most once.
+	Do func(ctx context.Context, env *Env) (*Result, error)
+}
+
+// Preview is what a person is shown to decide on.
+type Preview struct {
+	Kind string // diff, command, or "" where title and arguments say all
+
+	OldText string // diff: the whole file before; "" for a new one
+	NewText string // diff: and after
+	Patch   string // diff: unified, with paths relative to the folder
+
+	Command string   // command: the exact text that runs
+	Parsed  []string // command: each simple command in it, quoted
+	Cwd     string   // command: the folder that it runs in, absolute
+}
+
+// Result is what came of a call that ran.
+type Result struct {
+	Content string            // to the model; the run cuts what is longer than [MaxResult]
+	Whole   []byte            // what Content is an extract of, at most 64 MiB; nil where Content is all
+	Display string            // to people, Markdown; "" = one line is made of the title
+	Media   []model.Media     // images and documents for the model, with Data
+	Changes []activity.Change // what it did to files
+	Failed  bool              // it ran, and Content tells how it failed (an exit code, say)
+	Code    string            // of the failure; "" = CodeFailed
+}

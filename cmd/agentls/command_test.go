@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// command runs the command line in a folder, with a home of its own, and
+// returns what it printed.
+func command(t *testing.T, dir string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	t.Chdir(dir)
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var stdout, stderr bytes.Buffer
+	code = execute(args, streams{in, &stdout, &stderr})
+	return code, stdout.String(), stderr.String()
+}
+
+// TestListPublicAgents: in a folder with a collection of real agent files, list
+// exits 0 and every file is a line of the list or an explanation with file,
+// line, column and reason.
+func TestListPublicAgents(t *testing.T) {
+	collections, err := filepath.Glob("../../../shared/data/agents/*")
+	if err != nil || len(collections) == 0 {
+		t.Skip("the collections of agent files are not beside this checkout")
+	}
+	explanation := regexp.MustCompile(`(?m)^ +(\S+\.md):\d+:\d+: \S`)
+	for _, collection := range collections {
+		collection, err := filepath.Abs(collection)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.Base(collection), func(t *testing.T) {
+			t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+			dir := t.TempDir()
+			if err := os.CopyFS(filepath.Join(dir, ".gemini", "agents"), os.DirFS(collection)); err != nil {
+				t.Fatal(err)
+			}
+			if code, out, errs := command(t, dir, "trust"); code != 0 {
+				t.Fatalf("trust: exit %d\n%s%s", code, out, errs)
+			}
+			code, out, errs := command(t, dir, "list")
+			if code != 0 {
+				t.Fatalf("list: exit %d\n%s%s", code, out, errs)
+			}
+			code, raw, errs := command(t, dir, "list", "--format", "json")
+			if code != 0 {
+				t.Fatalf("list --format json: exit %d\n%s", code, errs)
+			}
+			var list struct {
+				Agents []struct{ Name, URI, State string }
+			}
+			if err := json.Unmarshal([]byte(raw), &list); err != nil {
+				t.Fatal(err)
+			}
+			explained := map[string]bool{}
+			for _, m := range explanation.FindAllStringSubmatch(out, -1) {
+				explained[filepath.Base(m[1])] = true
+			}
+			named := map[string]string{}
+			for _, a := range list.Agents {
+				named[filepath.Base(a.URI)] = a.Name
+			}
+			files, err := os.ReadDir(collection)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				name := named[f.Name()]
+				line := name != "" && regexp.MustCompile(`(?m)^  `+regexp.QuoteMeta(name)+` `).MatchString(out)
+				if !line && !explained[f.Name()] {
+					t.Errorf("%s is neither a line of the list nor explained", f.Name())
+				}
+			}
+			t.Logf("%d files, %d explained", len(files), len(explained))
+		})
+	}
+}
+
+// TestDemo is the first thing that a newcomer sees.
+func TestDemo(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("the demo runs a Go test")
+	}
+	for _, c := range []struct {
+		flags []string
+		want  []string
+		not   []string
+	}{
+		{nil, []string{
+			"--- FAIL: TestAverage", "✓ grep Average", "✓ read_file average.go", "edit_file", "-	for i := 1; i < len(readings); i++ {",
+			"+	for i := 0; i < len(readings); i++ {", "the demo says yes itself", "✓ bash go test ./...  ok    example.com/thermometer  ", "Fixed:",
+			"average.go is changed, and the test passes.", "Tokens: ", "Folder: ", "Session: ", "removed",
+		}, []string{"still fails"}},
+		{[]string{"--deny"}, []string{"no (--deny)", "You refused the edit", "average.go is unchanged, and the test still fails."}, []string{"Fixed:"}},
+	} {
+		t.Run(strings.Join(append([]string{"demo"}, c.flags...), " "), func(t *testing.T) {
+			code, out, errs := command(t, t.TempDir(), append([]string{"demo"}, c.flags...)...)
+			if code != 0 {
+				t.Fatalf("exit %d\n%s\n%s", code, out, errs)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("the demo does not show %q", want)
+				}
+			}
+			for _, not := range c.not {
+				if strings.Contains(out, not) {
+					t.Errorf("the demo shows %q", not)
+				}
+			}
+			if folder := regexp.MustCompile(`(?m)^Folder: (.*)$`).FindStringSubmatch(out); folder != nil {
+				if _, err := os.Stat(folder[1]); err == nil {
+					t.Errorf("%s was not removed", folder[1])
+				}
+			}
+			if t.Failed() {
+				t.Logf("%s\n%s", out, errs)
+			}
+		})
+	}
+}
+
+// TestDemoKeep: the folder is left, git diff in it is the edit, its test passes,
+// and the session's log counts 1…n.
+func TestDemoKeep(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	code, out, errs := command(t, t.TempDir(), "demo", "--keep")
+	if code != 0 {
+		t.Fatalf("exit %d\n%s\n%s", code, out, errs)
+	}
+	folder := regexp.MustCompile(`(?m)^Folder: (.*)$`).FindAllStringSubmatch(out, -1)
+	log := regexp.MustCompile(`(?m)^Session: (.*)$`).FindStringSubmatch(out)
+	if folder == nil || log == nil {
+		t.Fatalf("no folder or session:\n%s", out)
+	}
+	dir := folder[len(folder)-1][1]
+	test := exec.Command("go", "test", "./...")
+	test.Dir = dir
+	if out, err := test.CombinedOutput(); err != nil {
+		t.Errorf("the kept program's test: %v\n%s", err, out)
+	}
+	if _, err := exec.LookPath("git"); err == nil {
+		diff, err := exec.Command("git", "-C", dir, "diff", "--stat").CombinedOutput()
+		if err != nil || !strings.Contains(string(diff), "average.go | 2 +-") || strings.Count(string(diff), "|") != 1 {
+			t.Errorf("git diff: %v\n%s", err, diff)
+		}
+	}
+	data, err := os.ReadFile(log[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range bytes.Split(bytes.TrimSpace(data), []byte("\n")) {
+		var e struct{ Seq int }
+		if err := json.Unmarshal(line, &e); err != nil || e.Seq != i {
+			t.Fatalf("line %d of the log: seq %d, %v", i+1, e.Seq, err)
+		}
+	}
+}
+
+// TestUsage: what is wrong on the command line is said on standard error, and
+// exits 2.
+func TestUsage(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	for _, args := range [][]string{
+		{"nonsense"}, {"list", "--format", "xml"}, {"list", "--nonsense"}, {"run"}, {"run", "x", "--approve", "yolo"}, {"serve", "--approve", "yolo"}, {"trust", "a", "b"},
+	} {
+		code, out, errs := command(t, t.TempDir(), args...)
+		if code != 2 || out != "" || !strings.HasPrefix(errs, "agentls: ") {
+			t.Errorf("agentls %s: exit %d, stdout %q, stderr %q", strings.Join(args, " "), code, out, errs)
+		}
+	}
+	if code, out, _ := command(t, t.TempDir(), "version"); code != 0 || !strings.HasPrefix(out, "agentls ") {
+		t.Errorf("version: exit %d, %q", code, out)
+	}
+}
+
+// TestRunWithoutAKey says what to set, and names the demo.
+func TestRunWithoutAKey(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	t.Setenv("GEMINI_API_KEY", "")
+	t.Setenv("GOOGLE_API_KEY", "")
+	code, _, errs := command(t, t.TempDir(), "run", "say hello")
+	if code != 1 || !strings.Contains(errs, "GEMINI_API_KEY") || !strings.Contains(errs, "agentls demo") {
+		t.Errorf("exit %d, %q", code, errs)
+	}
+}

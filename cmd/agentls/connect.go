@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"path/filepath"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/internal/client"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// connection is a daemon in this process and a client of it: the command line
+// speaks the same protocol as an editor.
+type connection struct {
+	*client.Client
+	done chan error // the daemon's end
+}
+
+// connect starts a daemon for a folder and shakes hands with it. Close it.
+func connect(ctx context.Context, config daemon.Config, folder string, handler client.Config) (*connection, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, err
+	}
+	near, far := net.Pipe()
+	c := &connection{done: make(chan error, 1)}
+	go func() { // ends with Close
+		_, err := daemon.Serve(context.WithoutCancel(ctx), far, config)
+		c.done <- err
+	}()
+	c.Client = client.New(context.WithoutCancel(ctx), near, handler)
+	ours, err := json.Marshal(map[string]any{"agents": wire.ClientCapabilities{
+		Version: wire.Version, Activity: &wire.ActivityCapability{}, Confirm: &wire.ConfirmCapability{Feedback: true}, Ask: true,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	root := uri.File(folder)
+	p := &protocol.InitializeParams{RootURI: &root}
+	p.Capabilities.Experimental = ours
+	if _, err := c.Initialize(ctx, p); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Close ends the daemon and waits until its log is written.
+func (c *connection) Close() error {
+	err := c.Shutdown(context.Background())
+	closed := c.Client.Close()
+	return errors.Join(err, <-c.done, closed)
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool/builtin"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/modelserver"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// demoFiles are the program of the demo, its agent and what its model says. Go
+// files end in .txt there, so that they are not part of this module.
+//
+//go:embed demo
+var demoFiles embed.FS
+
+// demoOptions are the flags of demo.
+type demoOptions struct{ keep, deny, live bool }
+
+func demoCommand(std streams) *cobra.Command {
+	var o demoOptions
+	c := &cobra.Command{
+		Use: "demo", Short: "Watch an agent mend a failing test; needs no key", Args: arguments(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error { return demo(c.Context(), std, o) },
+	}
+	c.Flags().BoolVar(&o.keep, "keep", false, "leave the folder")
+	c.Flags().BoolVar(&o.deny, "deny", false, "refuse the edit")
+	c.Flags().BoolVar(&o.live, "live", false, "use the real model, with GEMINI_API_KEY")
+	return c
+}
+
+// demo makes a program with a failing test in a folder of its own, has an agent
+// mend it, and says how that went.
+func demo(ctx context.Context, std streams, o demoOptions) (err error) {
+	root, err := os.MkdirTemp("", "agentls-demo-")
+	if err != nil {
+		return fault.New(fault.Unavailable, "demo", "no folder for the demo: %w", err)
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return err
+	}
+	project, home := filepath.Join(root, "project"), filepath.Join(root, "home")
+	defer func() {
+		if !o.keep {
+			err = errors.Join(err, os.RemoveAll(root))
+		}
+	}()
+	config, err := base(std)
+	if err != nil {
+		return err
+	}
+	// The demo leaves nothing in the person's own folder, and its agent may act
+	// in the demo's.
+	config.Home, config.Trust, config.Environ = home, true, demoEnviron(config.Environ)
+	if err := unpack(project); err != nil {
+		return err
+	}
+	if err := repository(ctx, config.Environ, project); err != nil {
+		return err
+	}
+	var script *modelserver.Server
+	if !o.live {
+		if script, config, err = scripted(config); err != nil {
+			return err
+		}
+	}
+
+	say := func(format string, args ...any) { fmt.Fprintf(std.out, format+"\n", args...) }
+	say("An agent finds out why a test fails and mends the code.")
+	if o.live {
+		say("The model is the real one.")
+	} else {
+		say("The model is a script inside this program; everything else is real.")
+	}
+	say("Folder: %s\n", project)
+	passed, output, err := goTest(ctx, config.Environ, project)
+	if err != nil {
+		return err
+	}
+	say("$ go test ./...\n%s\n", indent(output))
+	if passed {
+		return fault.New(fault.Internal, "demo", "the demo's test passes before it is mended")
+	}
+
+	result, err := runAgent(ctx, config, project, &wire.RunParams{
+		Agent: "fixer", Input: wire.InputBlocks{{Type: "text", Text: "A test of this program fails. Find out why and mend it."}},
+	}, newTimeline(streams{std.in, std.out, std.out}, demoTerminal(std, o)))
+	if err != nil {
+		return err
+	}
+	if script != nil {
+		if failures := script.Failures(); len(failures) > 0 {
+			return fault.New(fault.Internal, "demo", "the demo did not go as its script says: %s", failures[0])
+		}
+	}
+
+	changed, err := differs(project, "average.go")
+	if err != nil {
+		return err
+	}
+	passed, output, err = goTest(ctx, config.Environ, project)
+	if err != nil {
+		return err
+	}
+	say("\n$ go test ./...\n%s", indent(output))
+	switch {
+	case changed && passed:
+		say("average.go is changed, and the test passes.")
+	case !changed && !passed:
+		say("The edit was refused: average.go is unchanged, and the test still fails.")
+	default:
+		say("average.go changed: %v; the test passes: %v.", changed, passed)
+	}
+	say("Tokens: %d in, %d out.", result.Usage.InputTokens, result.Usage.OutputTokens+result.Usage.ThoughtTokens)
+	log := filepath.Join(home, "agentls", "sessions", session.Key(project), result.Session+".jsonl")
+	if o.keep {
+		say("Folder: %s\nSession: %s", project, log)
+	} else {
+		say("Folder: %s\nSession: %s\nBoth are removed now; `agentls demo --keep` leaves them.", project, log)
+	}
+	if result.Reason != activity.Goal {
+		return exit{exitFailed}
+	}
+	return nil
+}
+
+// scripted makes the model of a daemon the demo's script, without a port.
+func scripted(config daemon.Config) (*modelserver.Server, daemon.Config, error) {
+	text, err := demoFiles.ReadFile("demo/script.txt")
+	if err != nil {
+		return nil, config, err
+	}
+	script, err := modelserver.Parse(string(text))
+	if err != nil {
+		return nil, config, err
+	}
+	server := modelserver.New(modelserver.Config{Script: script, Now: time.Now})
+	config.Transport = modelserver.Transport(server)
+	config.Environ = append([]string{"GEMINI_API_KEY=demo", "GOOGLE_GEMINI_BASE_URL=http://demo.invalid"}, config.Environ...)
+	return server, config, nil
+}
+
+// demoTerminal answers for a person who is not there, and says so.
+func demoTerminal(std streams, o demoOptions) *terminal {
+	t := newTerminal(streams{std.in, std.out, std.out})
+	t.answer = func(p *wire.ConfirmParams) (outcome, why string) {
+		switch {
+		case o.deny && p.Tool == "edit_file":
+			return "reject", "no (--deny)"
+		case !t.there:
+			return "once", "yes (there is no terminal to ask on, so the demo says yes itself)"
+		}
+		return "", ""
+	}
+	return t
+}
+
+// demoEnviron returns the person's environment without what would make git or
+// go work on something else than the demo's folder.
+func demoEnviron(own []string) []string {
+	out := slices.DeleteFunc(slices.Clone(own), func(entry string) bool {
+		name, _, _ := strings.Cut(strings.ToUpper(entry), "=")
+		return strings.HasPrefix(name, "GIT_") || name == "GOFLAGS" || name == "GOWORK"
+	})
+	// An empty GOFLAGS would be filled from the file that `go env -w` writes. This
+	// one is what go does by itself.
+	return append(out, "GOFLAGS=-mod=readonly", "GOWORK=off")
+}
+
+// unpack writes the demo's program to a folder.
+func unpack(folder string) error {
+	for name, path := range map[string]string{
+		"go.mod.txt": "go.mod", "average.go.txt": "average.go", "average_test.go.txt": "average_test.go",
+		"fixer.md": ".gemini/agents/fixer.md",
+	} {
+		data, err := demoFiles.ReadFile("demo/" + name)
+		if err != nil {
+			return err
+		}
+		path = filepath.Join(folder, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repository makes a git repository of a folder, so that --keep leaves one in
+// which git diff shows the edit. Where git is not there or fails the folder is
+// as good without one.
+func repository(ctx context.Context, environ []string, folder string) error {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil
+	}
+	for _, args := range [][]string{
+		{"init", "-q", "--template="}, {"add", "-A"},
+		{"-c", "user.name=agentls demo", "-c", "user.email=demo@example.com", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "A thermometer with a failing test"},
+	} {
+		c := exec.CommandContext(ctx, git, append([]string{"-C", folder}, args...)...)
+		c.Env = append(slices.Clone(environ), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+		if c.Run() != nil {
+			return errors.Join(ctx.Err(), os.RemoveAll(filepath.Join(folder, ".git")))
+		}
+	}
+	return nil
+}
+
+// goTest runs the tests of a folder in the environment that the agent's own
+// commands have; passed says whether they do.
+func goTest(ctx context.Context, environ []string, folder string) (passed bool, output string, err error) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		return false, "", fault.New(fault.Unavailable, "demo", "the demo needs the go command to run its test; install Go from https://go.dev/dl")
+	}
+	c := exec.CommandContext(ctx, tool, "test", "./...")
+	c.Dir, c.Env = folder, append(builtin.Environ(environ), "GOWORK=off")
+	out, err := c.CombinedOutput()
+	if _, ran := errors.AsType[*exec.ExitError](err); err != nil && !ran {
+		return false, "", err
+	}
+	return err == nil, string(out), nil
+}
+
+// differs reports whether a file of the demo is another than it was.
+func differs(folder, name string) (bool, error) {
+	want, err := demoFiles.ReadFile("demo/" + name + ".txt")
+	if err != nil {
+		return false, err
+	}
+	have, err := os.ReadFile(filepath.Join(folder, name))
+	return !bytes.Equal(want, have), err
+}
+
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
+}

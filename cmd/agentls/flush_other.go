@@ -1,0 +1,6 @@
+//go:build !linux && !darwin && !dragonfly && !freebsd && !netbsd && !openbsd
+
+package main
+
+// flushInput does nothing: this system has no call for it that we know.
+func flushInput(int) {}

@@ -1,0 +1,130 @@
+// Command agentls is the agent language server: a daemon that makes AI agents a
+// service of the editor, and a command line on the same core.
+//
+// Flags, the environment, exit codes and signals live here and nowhere else.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// version is set by the linker in releases.
+var version = "0.1.0-dev"
+
+// The exit codes of spec 10.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	// A client that closes our output must not kill the process before the log
+	// is synced (REL-27): a write then fails, which ends the connection.
+	signal.Ignore(syscall.SIGPIPE)
+	os.Exit(execute(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// streams are the standard ones.
+type streams struct {
+	in       *os.File
+	out, err io.Writer
+}
+
+// exit ends a command with a code of its own; the message, if any, was printed.
+type exit struct{ code int }
+
+func (e exit) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+// usage is an error of the command line itself.
+type usage struct{ error }
+
+// execute runs one command and returns the process's exit code.
+func execute(args []string, std streams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	root := &cobra.Command{
+		Use:           "agentls",
+		Short:         "The agent language server: AI agents as a service of the editor",
+		Long:          "agentls serves AI agents, which are Markdown files under .gemini/agents, to editors.\nTry `agentls demo`: it needs no key.",
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.SetArgs(args)
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
+	root.AddCommand(
+		serveCommand(std), runCommand(std), listCommand(std), demoCommand(std), trustCommand(std), versionCommand(std),
+	)
+	err := root.ExecuteContext(ctx)
+	var code exit
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return code.code
+	}
+	fmt.Fprintln(std.err, "agentls:", fault.Message(err))
+	var u usage
+	if errors.As(err, &u) || strings.HasPrefix(err.Error(), "unknown command") {
+		fmt.Fprintln(std.err, "Run `agentls --help` for what there is.")
+		return exitUsage
+	}
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
+	return exitFailed
+}
+
+// arguments returns a check of how many arguments a command takes.
+func arguments(least, most int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return usage{fmt.Errorf("takes %d to %d arguments, got %d", least, most, len(args))}
+		}
+		return nil
+	}
+}
+
+// base returns what every daemon of this process is made of.
+func base(std streams) (daemon.Config, error) {
+	home, err := daemon.HomeOf(os.Getenv)
+	if err != nil {
+		return daemon.Config{}, err
+	}
+	level := slog.LevelWarn
+	if os.Getenv("AGENTLS_DEBUG") != "" {
+		level = slog.LevelDebug
+	}
+	return daemon.Config{
+		Home: home, Environ: os.Environ(), Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now,
+		Log: slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: level})),
+	}, nil
+}
+
+func versionCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(std.out, "agentls", version)
+			return err
+		},
+	}
+}

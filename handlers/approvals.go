@@ -1,0 +1,339 @@
+package handlers
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+)
+
+// desk is where runs put their questions to this client's person, one at a time
+// in the order in which they came (spec 4.3). It implements the asking half of
+// [agents.Desk]; files.go has the other.
+//
+// Whatever is not a clear yes is no: a refusal by the client, a null (which is
+// the person's, who dismissed the question), an answer that was not offered, a
+// time-out.
+type desk struct {
+	h    *Handlers
+	turn chan struct{} // holds one value while a question is open
+
+	mu      sync.Mutex
+	mute    bool             // the client has no way to ask: it said so
+	queued  int              // questions that wait for their turn
+	pending map[string]*late // open questions by id, for agents/respond
+	written map[string]bool  // paths of the files in which something was shown
+}
+
+// late is an open question that agents/respond may answer.
+type late struct {
+	nonce string
+	// take hands a valid answer over, once; the error is what is wrong with
+	// another, and leaves the question open. It runs under the desk's lock.
+	take func(answer json.RawMessage) error
+}
+
+func newDesk(h *Handlers) *desk {
+	return &desk{h: h, turn: make(chan struct{}, 1), pending: make(map[string]*late), written: make(map[string]bool)}
+}
+
+// CanConfirm reports whether this client can be asked at all. What it cannot is
+// learnt from its answer to the first question: LSP has no capability for
+// window/showMessageRequest.
+func (d *desk) CanConfirm() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.mute && d.h.ctx.Err() == nil
+}
+
+// Confirm implements the asking of a run about a call.
+func (d *desk) Confirm(ctx context.Context, q agents.Question) agents.Answer {
+	no := agents.Answer{Outcome: guard.Reject, By: "client"}
+	leave, err := d.enter(ctx)
+	if err != nil {
+		return no
+	}
+	defer leave()
+	var expires time.Time
+	if q.Timeout > 0 {
+		expires = d.h.Now().Add(q.Timeout)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, q.Timeout, errExpired)
+		defer cancel()
+	}
+	q.Asked(expires)
+	var answer agents.Answer
+	if d.h.caps.Confirm != nil {
+		answer, err = d.confirm(ctx, q, expires)
+	} else {
+		err = errUnserved
+	}
+	if errors.Is(err, errUnserved) {
+		answer, err = d.confirmPlain(ctx, q)
+	}
+	if errors.Is(err, errUnserved) {
+		d.mu.Lock()
+		d.mute = true
+		d.mu.Unlock()
+	}
+	why := "answered"
+	switch {
+	case errors.Is(context.Cause(ctx), errExpired):
+		why, answer = "expired", agents.Answer{Outcome: guard.Reject, By: "timeout"}
+	case ctx.Err() != nil:
+		why, answer = "cancelled", no
+	case err != nil:
+		level := slog.LevelWarn
+		if errors.Is(err, errUnserved) {
+			level = slog.LevelDebug // what the client is, and no fault
+		}
+		d.h.Log.Log(ctx, level, "a question was not answered", "call", q.Call, "err", err)
+		answer = no
+	}
+	if d.h.caps.Confirm != nil {
+		d.h.notify(wire.MethodConfirmResolved, &wire.ConfirmResolvedParams{ID: q.ID, Reason: why})
+	}
+	if answer.Outcome != guard.Modify && !slices.Contains(q.Outcomes, answer.Outcome) {
+		return agents.Answer{Outcome: guard.Reject, By: answer.By, Feedback: answer.Feedback}
+	}
+	return answer
+}
+
+var (
+	errExpired  = errors.New("nobody answered in time")
+	errUnserved = errors.New("the client does not serve this request")
+)
+
+// enter waits until no other question is open.
+func (d *desk) enter(ctx context.Context) (leave func(), err error) {
+	d.mu.Lock()
+	d.queued++
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		d.queued--
+		d.mu.Unlock()
+	}()
+	select {
+	case d.turn <- struct{}{}:
+		return func() { <-d.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// confirm asks a client that has a dialog of its own.
+func (d *desk) confirm(ctx context.Context, q agents.Question, expires time.Time) (agents.Answer, error) {
+	p := d.h.confirmParams(q, newNonce())
+	p.ExpiresAt = stamp(expires)
+	d.mu.Lock()
+	p.QueueLength = d.queued
+	d.mu.Unlock()
+	result, err := put(ctx, d, inquiry[wire.ConfirmResult]{
+		id: p.ID, nonce: p.Nonce, method: wire.MethodConfirm, params: p,
+		later: func(r *wire.ConfirmResult) bool { return r.Outcome == "later" },
+		check: func(r *wire.ConfirmResult) error {
+			if !slices.ContainsFunc(p.Options, func(o wire.Option) bool { return o.Kind == r.Outcome }) {
+				return server.BadParams(wire.MethodRespond, "answer.outcome", "was not offered: %q", r.Outcome)
+			}
+			if agents.Outcome(r.Outcome) == guard.Modify && r.Modified == nil {
+				return server.BadParams(wire.MethodRespond, "answer.modified", "is required with outcome %q", r.Outcome)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	if result == nil { // dismissed, which is the person's no
+		return agents.Answer{Outcome: guard.Reject, By: "user"}, nil
+	}
+	a := agents.Answer{Outcome: agents.Outcome(result.Outcome), By: "user", Feedback: result.Feedback}
+	if result.Modified != nil {
+		a.Args, a.NewText = result.Modified.Args, result.Modified.NewText
+	}
+	return a, nil
+}
+
+// inquiry is a question as a request to the client, with a result of type R.
+type inquiry[R any] struct {
+	id, nonce, method string
+	params            any
+	later             func(*R) bool  // the result is no answer yet
+	check             func(*R) error // what is wrong with an answer by agents/respond, as an error of the server's
+}
+
+// put asks, and returns the first valid answer: the result of the request or
+// what agents/respond brings meanwhile, which withdraws the request. nil is a
+// question that was dismissed.
+func put[R any](ctx context.Context, d *desk, q inquiry[R]) (*R, error) {
+	type reply struct {
+		result *R
+		err    error
+	}
+	answered, replied := make(chan *R, 1), make(chan reply, 1)
+	forget := d.expect(q.id, q.nonce, func(raw json.RawMessage) error {
+		var answer *R
+		if err := (wire.Codec{}).Unmarshal(raw, &answer); err != nil {
+			return server.BadParams(wire.MethodRespond, "answer", "cannot be read as the result of %s: %v", q.method, err)
+		}
+		if answer != nil {
+			if err := q.check(answer); err != nil {
+				return err
+			}
+		}
+		answered <- answer
+		return nil
+	})
+	defer forget()
+	calling, withdraw := context.WithCancel(ctx)
+	var call conc.WaitGroup
+	defer call.Wait()
+	defer withdraw()
+	call.Go(func() {
+		var r reply
+		r.err = d.h.Peer.Call(calling, q.method, q.params, &r.result)
+		replied <- r
+	})
+	select {
+	case answer := <-answered:
+		return answer, nil
+	case r := <-replied:
+		if r.err == nil && r.result != nil && d.h.caps.Confirm != nil && d.h.caps.Confirm.Respond && q.later(r.result) {
+			break
+		}
+		forget()
+		select {
+		case first := <-answered:
+			return first, nil
+		default:
+			return r.result, served(r.err)
+		}
+	}
+	select {
+	case answer := <-answered:
+		return answer, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// expect registers an open question for agents/respond until forget is called,
+// which may be more than once.
+func (d *desk) expect(id, nonce string, take func(json.RawMessage) error) (forget func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending[id] = &late{nonce: nonce, take: take}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.pending, id)
+	}
+}
+
+// respond serves agents/respond: the first valid answer counts, and once. One
+// that is not valid leaves the question open.
+func (h *Handlers) respond(_ context.Context, _ struct{}, p *wire.RespondParams) (any, error) {
+	h.desk.mu.Lock()
+	defer h.desk.mu.Unlock()
+	open := h.desk.pending[p.ID]
+	if open == nil || open.nonce != p.Nonce {
+		return nil, fault.New(fault.Stale, "handlers.respond", "question %s is not open any more: it was answered, withdrawn or has expired", p.ID).
+			Because(fault.OutOfDate)
+	}
+	if err := open.take(p.Answer); err != nil {
+		return nil, err
+	}
+	delete(h.desk.pending, p.ID)
+	return struct{}{}, nil
+}
+
+// Ask returns how an agent of a run asks the person (ask_user).
+func (d *desk) Ask(session, run, agent string) tool.Ask {
+	if !d.CanConfirm() {
+		return nil
+	}
+	return func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+		leave, err := d.enter(ctx)
+		if err != nil {
+			return tool.Answer{}, err
+		}
+		defer leave()
+		if d.h.caps.Ask {
+			answer, err := d.ask(ctx, wire.AskParams{
+				ID: newNonce(), Nonce: newNonce(), Session: session, Run: run, Agent: agent,
+				Title: tool.Escape(q.Title), Message: tool.Escape(q.Message), Choices: escapeAll(q.Choices),
+			})
+			if !errors.Is(err, errUnserved) {
+				return answer, err
+			}
+		}
+		return d.askPlain(ctx, agent, q)
+	}
+}
+
+func (d *desk) ask(ctx context.Context, p wire.AskParams) (tool.Answer, error) {
+	result, err := put(ctx, d, inquiry[wire.AskResult]{
+		id: p.ID, nonce: p.Nonce, method: wire.MethodAsk, params: &p,
+		later: func(r *wire.AskResult) bool { return r.Action == "later" },
+		check: func(r *wire.AskResult) error {
+			if !slices.Contains([]string{"accept", "decline", "cancel"}, r.Action) {
+				return server.BadParams(wire.MethodRespond, "answer.action", "is none of accept, decline and cancel: %q", r.Action)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return tool.Answer{}, err
+	}
+	if result == nil || result.Action != "accept" {
+		action := "cancel"
+		if result != nil && result.Action == "decline" {
+			action = "decline"
+		}
+		return tool.Answer{Action: action}, nil
+	}
+	text := string(result.Content)
+	var s string
+	if json.Unmarshal(result.Content, &s) == nil {
+		text = s
+	}
+	return tool.Answer{Action: "accept", Text: text}, nil
+}
+
+// served tells "the client does not have this method" from other failures.
+func served(err error) error {
+	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok && e.Code == jsonrpc2.MethodNotFound {
+		return errUnserved
+	}
+	return err
+}
+
+func newNonce() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+func escapeAll(list []string) []string {
+	escaped := make([]string, len(list))
+	for i, s := range list {
+		escaped[i] = tool.Escape(s)
+	}
+	return escaped
+}

@@ -1,0 +1,219 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+// list serves agents/list.
+func (h *Handlers) list(ctx context.Context, _ struct{}, p *wire.ListParams) (*wire.ListResult, error) {
+	catalog, err := h.house.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result := &wire.ListResult{Revision: int(catalog.Revision), Agents: []wire.AgentInfo{}, Problems: []definition.Problem{}}
+	trusted := h.trusted()
+	for _, e := range catalog.Entries() {
+		if p.Scope == "" || string(e.Definition.Scope) == p.Scope {
+			info := h.info(e, trusted)
+			result.Agents = append(result.Agents, info)
+			result.Problems = append(result.Problems, info.Problems...)
+		}
+	}
+	whole := slices.Clone(catalog.Problems()) // the catalog's own stay as they are
+	h.encode(whole)
+	result.Problems = append(result.Problems, whole...)
+	return result, nil
+}
+
+// get serves agents/get.
+func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wire.GetResult, error) {
+	catalog, err := h.house.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := find(catalog, p.Name)
+	if err != nil {
+		return nil, h.encoded(err)
+	}
+	d := e.Definition
+	result := &wire.GetResult{AgentInfo: h.info(e, h.trusted()), FrontMatter: d.FrontMatter, SystemPrompt: d.Prompt, ResolvedTools: []wire.ResolvedTool{}}
+	if result.FrontMatter == nil {
+		result.FrontMatter = map[string]any{}
+	}
+	for _, t := range h.house.Agents.ToolsOf(d) {
+		s := t.Spec()
+		result.ResolvedTools = append(result.ResolvedTools, wire.ResolvedTool{Name: s.Name, Risk: s.Risk.String(), Description: s.Description})
+	}
+	return result, nil
+}
+
+// find returns the agent of a name, also one that cannot run: a person who asks
+// for it wants to know why.
+func find(catalog *registry.Snapshot, name string) (*registry.Entry, error) {
+	e, err := catalog.Lookup("", name)
+	if err == nil {
+		return e, nil
+	}
+	for _, e := range catalog.Entries() {
+		if e.Definition.Name == name {
+			return e, nil
+		}
+	}
+	return nil, err
+}
+
+// trusted returns who says whether a folder is, and asks once for each.
+func (h *Handlers) trusted() func(folder string) bool {
+	known := map[string]bool{}
+	return func(folder string) bool {
+		is, ok := known[folder]
+		if !ok {
+			is = h.house.Trusted(folder)
+			known[folder] = is
+		}
+		return is
+	}
+}
+
+// info returns an agent as lists show it.
+func (h *Handlers) info(e *registry.Entry, trusted func(folder string) bool) wire.AgentInfo {
+	d := e.Definition
+	info := wire.AgentInfo{
+		Name: d.Name, Title: d.Title, Description: d.Description, Scope: string(d.Scope), Dialect: string(d.Dialect),
+		Model: d.Model, ResolvedModel: h.house.Agents.Resolve(d), Color: d.Color, Version: d.Version, Mode: string(d.Mode),
+		Tools: []string{}, MCPServers: list(d.MCPServers), Subagents: list(d.Subagents), Handoffs: []string{}, Inputs: d.Inputs,
+		State: string(e.State), Problems: append([]definition.Problem{}, e.Problems...),
+		CreatedAt: stamp(d.Created), UpdatedAt: stamp(d.Updated),
+	}
+	if d.Path != "" {
+		info.URI = tool.URI(d.Path)
+	}
+	if e.ShadowedBy != "" {
+		info.ShadowedBy = tool.URI(e.ShadowedBy)
+	}
+	if d.Folder != "" {
+		info.Folder = tool.URI(d.Folder)
+		if e.State == registry.OK && !trusted(d.Folder) {
+			info.State = "untrusted"
+		}
+	}
+	for _, t := range h.house.Agents.ToolsOf(d) {
+		info.Tools = append(info.Tools, t.Spec().Name)
+	}
+	for _, to := range d.Handoffs {
+		info.Handoffs = append(info.Handoffs, to.To)
+	}
+	h.encode(info.Problems)
+	return info
+}
+
+// list returns s, and an empty list instead of none.
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// encode turns the columns of findings, which count UTF-16 units, into those of
+// the encoding that the client asked for.
+func (h *Handlers) encode(problems []definition.Problem) {
+	encoding := h.Workspace.Snapshot().Encoding()
+	if encoding == workspace.UTF16 {
+		return
+	}
+	texts := map[string]string{}
+	for i := range problems {
+		p := &problems[i]
+		text, ok := texts[p.URI]
+		if !ok {
+			text = h.agentText(p.URI)
+			texts[p.URI] = text
+		}
+		for _, at := range []*definition.Position{&p.Range.Start, &p.Range.End} {
+			offset, err := workspace.Offset(text, workspace.Position{Line: at.Line, Character: at.Character}, workspace.UTF16)
+			if err != nil {
+				continue // the file is another one by now; its next findings come soon
+			}
+			if to, err := workspace.PositionAt(text, offset, encoding); err == nil {
+				at.Line, at.Character = to.Line, to.Character
+			}
+		}
+	}
+}
+
+// encoded returns err with the findings of an agent that cannot be used in the
+// encoding that the client asked for; other errors as they are.
+func (h *Handlers) encoded(err error) error {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	problems, ok := e.Data["problems"].([]definition.Problem)
+	if !ok {
+		return err
+	}
+	problems = slices.Clone(problems) // they may be the definition's own
+	h.encode(problems)
+	next := *e
+	next.Data = maps.Clone(e.Data)
+	next.Data["problems"] = problems
+	return &next
+}
+
+// agentText returns the text of an agent file, "" if it cannot be read.
+func (h *Handlers) agentText(name string) string {
+	u, err := uri.Parse(name)
+	if err != nil || !u.IsFile() {
+		return ""
+	}
+	data, err := os.ReadFile(u.FsPath())
+	if err != nil || len(data) > 256<<10 {
+		return ""
+	}
+	return string(data)
+}
+
+// catalogChanged tells a client that lists agents which ones are other than
+// before.
+func (h *Handlers) catalogChanged(before, after *registry.Snapshot) {
+	changed, removed := after.Changed(before)
+	h.tellChanged(after, changed, removed)
+}
+
+// trustChanged tells a client that lists agents that those of a folder run now,
+// or do not any more.
+func (h *Handlers) trustChanged(catalog *registry.Snapshot, folder string) {
+	var changed []string
+	for _, e := range catalog.Entries() {
+		if below(folder, e.Definition.Folder) {
+			changed = append(changed, e.Definition.Name)
+		}
+	}
+	h.tellChanged(catalog, changed, nil)
+}
+
+func (h *Handlers) tellChanged(catalog *registry.Snapshot, changed, removed []string) {
+	if !h.plain && len(changed)+len(removed) > 0 {
+		h.notify(wire.MethodDidChange, &wire.DidChangeParams{Revision: int(catalog.Revision), Changed: list(changed), Removed: list(removed)})
+	}
+}
+
+// below reports whether a workspace folder is another folder, or lies in it.
+func below(folder, workspaceFolder string) bool {
+	_, ok := workspace.Below(folder, workspaceFolder)
+	return ok
+}

@@ -1,0 +1,258 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+	"github.com/agentls/agentls/workspace"
+)
+
+// commands are what a client that knows only LSP starts things with.
+func commands(c *protocol.ServerCapabilities) {
+	c.ExecuteCommandProvider = protocol.ExecuteCommandOptions{
+		Commands: []string{wire.CommandRun, wire.CommandList, wire.CommandCancel, wire.CommandShowTranscript},
+	}
+}
+
+// executeCommand serves the commands of spec 2.6. Each answers with what the
+// method of the same purpose answers; a client that knows only LSP is shown it
+// as well.
+func (h *Handlers) executeCommand(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+	switch p.Command {
+	case wire.CommandRun:
+		return h.commandRun(ctx, s, p)
+	case wire.CommandList:
+		return h.commandList(ctx)
+	case wire.CommandCancel:
+		return h.commandCancel(p)
+	case wire.CommandShowTranscript:
+		return h.commandTranscript(ctx, p)
+	}
+	return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "command", "is unknown: there is no %q; there are %s, %s, %s and %s",
+		p.Command, wire.CommandRun, wire.CommandList, wire.CommandCancel, wire.CommandShowTranscript)
+}
+
+// commandRun takes [agent?, prompt?], or one object like the params of
+// agents/run. Without an agent it asks which one.
+func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+	run := &wire.RunParams{}
+	var err error
+	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {
+		err = (wire.Codec{}).Unmarshal(p.Arguments[0], run)
+	} else {
+		run.Agent, err = textArgument(p, 0)
+		var prompt string
+		if err == nil {
+			prompt, err = textArgument(p, 1)
+		}
+		if prompt != "" {
+			run.Input = wire.InputBlocks{{Type: "text", Text: prompt}}
+		}
+	}
+	if err != nil {
+		return nil, invalidArguments(err)
+	}
+	catalog, err := h.house.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if run.Agent == "" {
+		if run.Agent, err = h.chooseAgent(ctx, catalog); err != nil || run.Agent == "" {
+			return nil, err
+		}
+	}
+	if len(run.Input) == 0 {
+		run.Input = wire.InputBlocks{{Type: "text", Text: firstMessage(catalog, folderOf(s, run), run.Agent)}}
+	}
+	if at, err := run.Check(); err != nil {
+		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments[0]."+at, "%v", err)
+	}
+	live, err := h.start(ctx, s, run)
+	if err != nil {
+		if h.plain {
+			h.tell(errorMessage, fault.Message(err))
+		}
+		return nil, err
+	}
+	var token []byte
+	if p.WorkDoneToken != nil {
+		token, _ = protocol.Marshal(p.WorkDoneToken) // a token came as JSON
+	}
+	result, err := h.await(ctx, live, token)
+	if err == nil && h.plain {
+		h.showResult(ctx, result)
+	}
+	return result, err
+}
+
+// firstMessage is what an agent is told when the person says nothing (spec 1.2).
+func firstMessage(catalog *registry.Snapshot, folder, name string) string {
+	if entry, err := catalog.Lookup(folder, name); err == nil && entry.Definition.Query != "" {
+		return entry.Definition.Query
+	}
+	return "Get Started!"
+}
+
+// maxOffered is how many agents a plain dialog offers.
+const maxOffered = 12
+
+// chooseAgent asks which agent; "" means that the person chose none.
+func (h *Handlers) chooseAgent(ctx context.Context, catalog *registry.Snapshot) (string, error) {
+	q := tool.Question{Message: "Which agent?"}
+	for _, e := range catalog.Entries() {
+		if e.State == registry.OK && e.Definition.UserInvocable && len(q.Choices) < maxOffered {
+			q.Choices = append(q.Choices, e.Definition.Name)
+		}
+	}
+	unnamed := server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
+		"have to name an agent: this editor cannot be asked which one. There are: %s", examples(q.Choices))
+	ask := h.desk.Ask(session.Default, "", "agentls")
+	if ask == nil {
+		return "", unnamed
+	}
+	answer, err := ask(ctx, q)
+	if errors.Is(err, errUnserved) {
+		return "", unnamed
+	}
+	if err != nil || answer.Action != "accept" {
+		return "", err
+	}
+	return answer.Text, nil
+}
+
+// examples names a few of a list.
+func examples(names []string) string {
+	const few = 5
+	switch {
+	case len(names) == 0:
+		return "none"
+	case len(names) > few:
+		return strings.Join(names[:few], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// showResult shows how a run ended: one line, and the whole as a document where
+// there is more.
+func (h *Handlers) showResult(ctx context.Context, r *wire.RunResult) {
+	level := infoMessage
+	if r.Error != nil {
+		level = errorMessage
+	}
+	text := strings.TrimSpace(r.Text)
+	first, _, more := strings.Cut(text, "\n")
+	more = more || len([]rune(first)) > summaryWidth
+	if text == "" {
+		first = ending(r.RunFinished)
+	} else if r.Reason != activity.Goal {
+		first = ending(r.RunFinished) + ": " + first
+	}
+	h.tell(level, fmt.Sprintf("%s: %s", r.Agent, clip(tool.Escape(first), summaryWidth)))
+	if more && !h.showText(ctx, r.Agent+"-"+short(r.Run)+".md", text+"\n") {
+		_ = h.Peer.LogMessage(h.ctx, &protocol.LogMessageParams{Type: infoMessage, Message: text}) // nowhere else to show it
+	}
+}
+
+// short returns the end of an id, which differs most.
+func short(id string) string {
+	if len(id) > 8 {
+		return id[len(id)-8:]
+	}
+	return id
+}
+
+func (h *Handlers) commandList(ctx context.Context) (any, error) {
+	result, err := h.list(ctx, struct{}{}, &wire.ListParams{})
+	if err != nil || !h.plain {
+		return result, err
+	}
+	var b strings.Builder
+	for _, a := range result.Agents {
+		fmt.Fprintf(&b, "%s · %s · %s", a.Name, tool.Escape(a.Title), a.ResolvedModel)
+		if a.State != "ok" {
+			fmt.Fprintf(&b, " (%s)", a.State)
+		}
+		b.WriteString("\n")
+	}
+	for _, p := range result.Problems {
+		if p.Severity == "error" {
+			fmt.Fprintf(&b, "%s:%d:%d: %s\n", tool.Escape(p.URI), p.Range.Start.Line+1, p.Range.Start.Character+1, tool.Escape(p.Message))
+		}
+	}
+	if !h.showText(ctx, "agents.txt", b.String()) {
+		h.tell(infoMessage, strings.TrimSpace(b.String()))
+	}
+	return result, nil
+}
+
+// commandCancel takes [run?]; without one it cancels all that goes on.
+func (h *Handlers) commandCancel(p *protocol.ExecuteCommandParams) (any, error) {
+	run, err := textArgument(p, 0)
+	if err != nil {
+		return nil, invalidArguments(err)
+	}
+	result := &wire.CancelResult{}
+	for _, live := range h.house.Agents.Live() {
+		if run == "" || live.ID == run {
+			result.Cancelled = h.house.Agents.Cancel(live.ID, "") || result.Cancelled
+		}
+	}
+	return result, nil
+}
+
+// commandTranscript takes [session?], the default one if none is named, and shows it as Markdown; it answers with
+// the file's URI.
+func (h *Handlers) commandTranscript(ctx context.Context, p *protocol.ExecuteCommandParams) (any, error) {
+	id, err := textArgument(p, 0)
+	if err != nil {
+		return nil, invalidArguments(err)
+	}
+	log, err := h.house.Agents.Timeline(id)
+	if err != nil {
+		return nil, err
+	}
+	text, err := transcript(log, id)
+	if err != nil {
+		return nil, err
+	}
+	name := "session-" + cmp.Or(id, session.Default) + ".md"
+	path := filepath.Join(h.house.Shown, name)
+	if !h.showText(ctx, name, text) {
+		if path, err = h.keepShown(name, text); err != nil {
+			return nil, fault.New(fault.Unavailable, "handlers.transcript", "the transcript could not be written: %w", err)
+		}
+		h.tell(infoMessage, "The transcript is in "+path)
+	}
+	return map[string]string{"uri": tool.URI(path)}, nil
+}
+
+func textArgument(p *protocol.ExecuteCommandParams, i int) (string, error) {
+	if i >= len(p.Arguments) || string(p.Arguments[i]) == "null" {
+		return "", nil
+	}
+	var s string
+	if err := (wire.Codec{}).Unmarshal(p.Arguments[i], &s); err != nil {
+		return "", fmt.Errorf("arguments[%d] is no string", i)
+	}
+	return strings.Clone(s), nil
+}
+
+func invalidArguments(err error) error {
+	return server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "cannot be read: %v", err)
+}
+
+var _ agents.Desk = person{}

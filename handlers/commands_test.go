@@ -1,0 +1,71 @@
+package handlers
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/session"
+)
+
+// TestTranscriptOfTheDefaultSession: when another daemon has main, what is
+// shown without a name is the session that stands for it.
+func TestTranscriptOfTheDefaultSession(t *testing.T) {
+	dir := t.TempDir()
+	open := func(owner, said string) *session.Store {
+		store := session.New(session.Config{Dir: dir, Folder: "/w", Owner: owner, Now: time.Now})
+		s, err := store.Open("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seq := s.Log.Append(activity.Origin{}, activity.ErrorSeen{Message: said}, 0)
+		if err := s.Log.Commit(t.Context(), seq); err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	first := open("another daemon", "of the other")
+	second := open("this daemon", "of this one")
+	c := connect(t, nil)
+	c.h.house.Agents = agents.NewService(t.Context(), agents.Config{Sessions: second, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	result, err := c.h.commandTranscript(t.Context(), &protocol.ExecuteCommandParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range c.h.desk.written {
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), "of this one") || strings.Contains(string(text), "of the other") {
+			t.Errorf("%s: %v\n%s", path, err, text)
+		}
+		if uri := result.(map[string]string)["uri"]; !strings.HasSuffix(uri, path) {
+			t.Errorf("answered %s for %s", uri, path)
+		}
+	}
+	if len(c.h.desk.written) != 1 {
+		t.Errorf("written: %v", c.h.desk.written)
+	}
+	if err := c.h.house.Agents.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExamples: a message names a few agents, however many there are.
+func TestExamples(t *testing.T) {
+	var names []string
+	for n, want := range []string{"none", "a0", "a0, a1", "a0, a1, a2", "a0, a1, a2, a3", "a0, a1, a2, a3, a4", "a0, a1, a2, a3, a4, …"} {
+		if got := examples(names); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+		names = append(names, fmt.Sprintf("a%d", n))
+	}
+}

@@ -1,0 +1,316 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// labels are how an outcome is offered.
+var labels = map[agents.Outcome]string{
+	guard.Once:    "Allow once",
+	guard.Run:     "Allow for this run",
+	guard.Session: "Allow for this session",
+	guard.Modify:  "Change it",
+	guard.Reject:  "Reject",
+	guard.Cancel:  "Reject and end the run",
+}
+
+// confirmParams is a question as agents/confirm asks it. Texts for people are
+// escaped; args and preview are whole and exact.
+func (h *Handlers) confirmParams(q agents.Question, nonce string) *wire.ConfirmParams {
+	p := &wire.ConfirmParams{
+		ID: q.ID, Nonce: nonce, Session: q.Session, Run: q.Run, Call: q.Call, Agent: q.Agent, AgentPath: q.AgentPath,
+		Tool: q.Plan.Tool, Risk: q.Risk.String(), Why: tool.Escape(q.Why), Title: question(q), Message: facts(q),
+		Args: q.Plan.Args, Remembers: q.Covers,
+	}
+	switch v := q.Plan.Preview; v.Kind {
+	case "diff":
+		p.Preview = &wire.Preview{Kind: v.Kind, URI: tool.URI(q.Plan.Path), OldText: v.OldText, NewText: v.NewText, Patch: v.Patch}
+	case "command":
+		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd}
+	}
+	for _, o := range q.Outcomes {
+		if o == guard.Modify && !h.caps.Confirm.Modify {
+			continue
+		}
+		p.Options = append(p.Options, wire.Option{ID: string(o), Kind: string(o), Label: labels[o]})
+	}
+	return p
+}
+
+// question is what is asked, in one line.
+func question(q agents.Question) string {
+	return tool.Escape(fmt.Sprintf("%s wants to run %s", q.Agent, q.Plan.Title))
+}
+
+// facts is what a person decides on, as plain text. The agent's own words stand
+// below and are marked as such.
+func facts(q agents.Question) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nRisk: %s (%s)\n", question(q), q.Risk, tool.Escape(q.Why))
+	if len(q.AgentPath) > 1 {
+		fmt.Fprintf(&b, "Asked by: %s\n", tool.Escape(strings.Join(q.AgentPath, " → ")))
+	}
+	switch v := q.Plan.Preview; v.Kind {
+	case "command":
+		fmt.Fprintf(&b, "Folder: %s\nCommand:\n%s\n", tool.Escape(v.Cwd), escapeLines(v.Command))
+		if len(v.Parsed) > 1 {
+			fmt.Fprintf(&b, "Which runs:\n%s\n", escapeLines(strings.Join(v.Parsed, "\n")))
+		}
+	case "diff":
+		fmt.Fprintf(&b, "Change:\n%s\n", escapeDiff(v.Patch))
+	default:
+		fmt.Fprintf(&b, "Arguments: %s\n", tool.Escape(string(q.Plan.Args)))
+	}
+	if q.Covers != "" {
+		fmt.Fprintf(&b, "An answer for longer covers: %s\n", tool.Escape(q.Covers))
+	}
+	if q.Prompt != "" {
+		fmt.Fprintf(&b, "The agent says: %s\n", escapeLines(q.Prompt))
+	}
+	return b.String()
+}
+
+// escapeLines escapes each line and keeps the line ends.
+func escapeLines(text string) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = tool.Escape(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// escapeDiff escapes each line but for its tabs, which indent code.
+func escapeDiff(patch string) string {
+	cells := strings.Split(strings.TrimSuffix(patch, "\n"), "\t")
+	for i, cell := range cells {
+		cells[i] = escapeLines(cell + "\n")
+	}
+	return strings.Join(cells, "\t")
+}
+
+// The size of a plain dialog (spec 2.6).
+const (
+	summaryLines = 6
+	summaryWidth = 160 // characters of a line; the first and the last may have twice as many
+)
+
+// summary is a question in six lines. cut reports whether it leaves something
+// out that a person has to see before they can agree; it then shows how what is
+// run begins and how it ends, and how long it is (SEC-71). One that is whole
+// says what an answer for the session covers.
+func summary(q agents.Question) (text string, cut bool) {
+	head := []string{fmt.Sprintf("%s (%s: %s)", question(q), q.Risk, tool.Escape(q.Why))}
+	var body, foot []string
+	what, whole := "arguments", string(q.Plan.Args)
+	switch v := q.Plan.Preview; v.Kind {
+	case "command":
+		what, whole = "command", v.Command
+		body = strings.Split(escapeLines(v.Command), "\n")
+		head = append(head, "in "+tool.Escape(v.Cwd))
+	case "diff":
+		what, whole = "diff", v.Patch
+		body = changed(v.Patch)
+	default:
+		body = []string{tool.Escape(whole)}
+	}
+	if rememberable(q) {
+		foot = []string{labels[guard.Session] + " covers: " + tool.Escape(q.Covers)}
+	}
+	wide := func(line string) bool { return utf8.RuneCountInString(line) > summaryWidth }
+	wider := func(line string) bool { return utf8.RuneCountInString(line) > 2*summaryWidth }
+	if len(head)+len(body)+len(foot) <= summaryLines && !wider(head[0]) && !slices.ContainsFunc(head[1:], wide) &&
+		!slices.ContainsFunc(body, wide) && !slices.ContainsFunc(foot, wider) {
+		return strings.Join(slices.Concat(head, body, foot), "\n"), false
+	}
+	marker := fmt.Sprintf("… the %s is %d characters long: Show has all of it", what, utf8.RuneCountInString(whole))
+	room := summaryLines - len(head) - 1 // without the marker
+	lines := []string{middle(head[0], 2*summaryWidth)}
+	for _, line := range head[1:] {
+		lines = append(lines, middle(line, summaryWidth))
+	}
+	for i, line := range body {
+		switch {
+		case len(body) <= room || i < room-1 || i == len(body)-1:
+			lines = append(lines, middle(line, summaryWidth))
+		case i == room-1:
+			lines = append(lines, marker)
+		}
+	}
+	if len(body) <= room {
+		lines = append(lines, marker)
+	}
+	return strings.Join(lines, "\n"), true
+}
+
+// changed returns the lines that a patch of one file takes out and puts in.
+// Context is not what changes, and the title names the file.
+func changed(patch string) []string {
+	var lines []string
+	hunks := false
+	for _, line := range strings.Split(escapeDiff(patch), "\n") {
+		// Only before the first hunk are --- and +++ headers: in one, they are
+		// lines of the file that begin with -- or ++.
+		hunks = hunks || strings.HasPrefix(line, "@@")
+		if hunks && line != "" && (line[0] == '+' || line[0] == '-') {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// rememberable reports whether a plain dialog may offer an answer for the
+// session: a person has to be shown what it covers (spec 4.3).
+func rememberable(q agents.Question) bool {
+	return q.Covers != "" && slices.Contains(q.Outcomes, guard.Session)
+}
+
+// middle leaves out the middle of what is longer than n characters.
+func middle(s string, n int) string {
+	const end = 40
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1-end]) + "…" + string(r[len(r)-end:])
+	}
+	return s
+}
+
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+const showTitle = "Show"
+
+// confirmPlain asks by the dialog that every LSP client may have. The refusing
+// action comes first; what was cut can be allowed only after it was shown, and
+// only once (SEC-71).
+func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answer, error) {
+	message, cut := summary(q)
+	for shown := false; ; {
+		actions := []protocol.MessageActionItem{{Title: labels[guard.Reject]}}
+		offers := map[string]agents.Outcome{}
+		offer := func(o agents.Outcome) {
+			actions = append(actions, protocol.MessageActionItem{Title: labels[o]})
+			offers[labels[o]] = o
+		}
+		if !shown {
+			actions = append(actions, protocol.MessageActionItem{Title: showTitle})
+		}
+		if (!cut || shown) && slices.Contains(q.Outcomes, guard.Once) {
+			offer(guard.Once)
+		}
+		if !cut && rememberable(q) {
+			offer(guard.Session)
+		}
+		chosen, err := d.h.Peer.ShowMessageRequest(ctx, &protocol.ShowMessageRequestParams{
+			Type: protocol.MessageTypeWarning, Message: message, Actions: actions,
+		})
+		if err != nil {
+			return agents.Answer{}, served(err)
+		}
+		switch {
+		case chosen == nil: // dismissed, which is the person's no
+			return agents.Answer{Outcome: guard.Reject, By: "user"}, nil
+		case chosen.Title == showTitle && !shown:
+			shown = true
+			if !d.h.showText(ctx, q.ID+".txt", facts(q)) {
+				message = facts(q) // nowhere else to show it: the dialog itself holds it all
+			}
+		case offers[chosen.Title] != "":
+			return agents.Answer{Outcome: offers[chosen.Title], By: "user"}, nil
+		default:
+			return agents.Answer{Outcome: guard.Reject, By: "user"}, nil
+		}
+	}
+}
+
+// askPlain asks a question with choices by the dialog that every LSP client may
+// have. There is none for free text: such a question is declined.
+func (d *desk) askPlain(ctx context.Context, agent string, q tool.Question) (tool.Answer, error) {
+	if len(q.Choices) == 0 {
+		return tool.Answer{Action: "decline"}, nil
+	}
+	actions := []protocol.MessageActionItem{{Title: "Decline"}}
+	titles := map[string]string{}
+	for _, c := range q.Choices {
+		title := tool.Escape(c)
+		if title == "Decline" || titles[title] != "" {
+			continue // titles must be unique: the answer is one of them
+		}
+		titles[title] = c
+		actions = append(actions, protocol.MessageActionItem{Title: title})
+	}
+	chosen, err := d.h.Peer.ShowMessageRequest(ctx, &protocol.ShowMessageRequestParams{
+		Type: protocol.MessageTypeInfo, Message: tool.Escape(agent+" asks: ") + escapeLines(q.Message), Actions: actions,
+	})
+	if err != nil {
+		return tool.Answer{}, served(err)
+	}
+	if chosen == nil || titles[chosen.Title] == "" {
+		return tool.Answer{Action: "decline"}, nil
+	}
+	return tool.Answer{Action: "accept", Text: titles[chosen.Title]}, nil
+}
+
+// showText opens a text in the editor as a file of the daemon's own, and
+// reports whether the client says that it did.
+func (h *Handlers) showText(ctx context.Context, name, text string) bool {
+	if !h.shows {
+		return false
+	}
+	path, err := h.keepShown(name, text)
+	if err != nil {
+		h.Log.Warn("a text could not be written to be shown", "err", err)
+		return false
+	}
+	focus := true
+	result, err := h.Peer.ShowDocument(ctx, &protocol.ShowDocumentParams{URI: uri.File(path), TakeFocus: &focus})
+	return err == nil && result != nil && result.Success
+}
+
+// keepShown writes a text into a file of the daemon's own, for as long as the
+// connection lasts, and returns its path.
+func (h *Handlers) keepShown(name, text string) (path string, err error) {
+	path = filepath.Join(h.house.Shown, filepath.Base(name))
+	h.desk.mu.Lock()
+	h.desk.written[path] = true
+	h.desk.mu.Unlock()
+	return path, writePrivate(path, text)
+}
+
+// forgetShown removes the files in which this connection showed something: they
+// hold whole arguments and results. Nothing may be shown any more.
+func (h *Handlers) forgetShown() {
+	h.desk.mu.Lock()
+	defer h.desk.mu.Unlock()
+	for path := range h.desk.written {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			h.Log.Warn("a text that was shown could not be removed", "path", path, "err", err)
+		}
+	}
+	clear(h.desk.written)
+}
+
+// tell shows a person one line.
+func (h *Handlers) tell(level protocol.MessageType, text string) {
+	if err := h.Peer.ShowMessage(h.ctx, &protocol.ShowMessageParams{Type: level, Message: text}); err != nil {
+		h.Log.Debug("a message was not sent", "err", err)
+	}
+}

@@ -1,0 +1,244 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aymanbagabas/go-udiff"
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+// editing is how a client takes what the daemon does to its documents.
+type editing struct {
+	applies  bool // workspace/applyEdit
+	versions bool // with versions of documents
+	progress bool // window/workDoneProgress/create
+}
+
+const (
+	maxRead = 16 << 20        // bytes of a file that a tool sees
+	syncIn  = 2 * time.Second // for an applied edit to come back as didChange
+)
+
+// person is this client as a run sees it: it asks through the desk, and reads
+// and writes the documents of the editor and the files below them.
+type person struct {
+	*desk
+	h *Handlers
+}
+
+func (h *Handlers) person(*workspace.Snapshot) agents.Desk { return person{h.desk, h} }
+
+// Read implements [tool.Files]: the buffer where the file is open, else the
+// disk.
+func (p person) Read(ctx context.Context, path string) (*tool.File, error) {
+	if d, ok := p.h.Workspace.Snapshot().DocumentAt(path); ok {
+		return document(path, d), nil
+	}
+	disk, err := p.h.disk(path)
+	if err != nil {
+		return nil, err
+	}
+	defer disk.Close()
+	f, err := disk.Read(ctx, path, maxRead)
+	if err != nil {
+		return nil, err
+	}
+	file := &tool.File{Path: path, Data: f.Bytes, Digest: string(f.Digest), Type: http.DetectContentType(f.Bytes)}
+	if text, err := f.Text(); err == nil {
+		file.Text = text.Text
+	} else {
+		file.Binary = true
+	}
+	return file, nil
+}
+
+// Open implements [tool.Files].
+func (p person) Open() []*tool.File {
+	var list []*tool.File
+	for d := range p.h.Workspace.Snapshot().Documents() {
+		if u, err := uri.Parse(string(d.URI)); err == nil && u.IsFile() {
+			path, err := workspace.Canonical(u.FsPath())
+			if err != nil {
+				path = u.FsPath()
+			}
+			list = append(list, document(path, d))
+		}
+	}
+	slices.SortFunc(list, func(a, b *tool.File) int { return strings.Compare(a.Path, b.Path) })
+	return list
+}
+
+func document(path string, d *workspace.Document) *tool.File {
+	return &tool.File{
+		Path: path, Text: d.Text, Type: "text/plain; charset=utf-8", Open: true, Dirty: d.Dirty(),
+		Version: d.Version, Digest: string(d.Digest()),
+	}
+}
+
+// disk opens the folder that an absolute path lies in. The caller closes it.
+func (h *Handlers) disk(path string) (*workspace.Disk, error) {
+	best := ""
+	for _, folder := range h.house.Reach() {
+		if _, ok := workspace.Below(folder, path); ok && len(folder) > len(best) {
+			best = folder
+		}
+	}
+	if best == "" {
+		return nil, fault.New(fault.Denied, "handlers.disk", "%s is outside of the workspace", path)
+	}
+	return workspace.OpenDisk(best)
+}
+
+// Edits implements [agents.Desk].
+func (p person) Edits(run string) tool.Edits { return edits{p.h, run} }
+
+// edits changes files for one run.
+type edits struct {
+	h   *Handlers
+	run string
+}
+
+// Write implements [tool.Edits]: through the editor where the file is open
+// there, so that the person can undo it, else on disk.
+func (e edits) Write(ctx context.Context, path, base, text, label string) error {
+	if d, ok := e.h.Workspace.Snapshot().DocumentAt(path); ok {
+		if string(d.Digest()) != base {
+			return fault.New(fault.Stale, "handlers.write", "%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
+		}
+		if e.h.edits.applies {
+			return e.h.applyEdit(ctx, d, text, label)
+		}
+		if d.Dirty() {
+			return fault.New(fault.Denied, "handlers.write",
+				"%s has unsaved changes in an editor that takes no edits; ask the person to save it", path)
+		}
+	}
+	disk, err := e.h.disk(path)
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	if _, err := disk.Write(ctx, workspace.Write{Name: path, Text: text, Seen: workspace.Digest(base)}); err != nil {
+		return err
+	}
+	if e.h.caps.FilesWritten {
+		e.h.notify(wire.MethodFilesWritten, &wire.FilesWrittenParams{Run: e.run, URIs: []string{tool.URI(path)}})
+	}
+	return nil
+}
+
+// applyEdit has the editor change an open document, and believes it only when
+// its own synced text says so.
+func (h *Handlers) applyEdit(ctx context.Context, d *workspace.Document, text, label string) error {
+	edit := protocol.WorkspaceEdit{}
+	changes := textEdits(d, text, h.Workspace.Snapshot().Encoding())
+	if h.edits.versions {
+		version := d.Version
+		elements := make([]protocol.TextDocumentEditElement, len(changes))
+		for i := range changes {
+			elements[i] = &changes[i]
+		}
+		edit.DocumentChanges = []protocol.DocumentChange{&protocol.TextDocumentEdit{
+			TextDocument: protocol.OptionalVersionedTextDocumentIdentifier{
+				TextDocumentIdentifier: protocol.TextDocumentIdentifier{URI: d.URI}, Version: &version,
+			},
+			Edits: elements,
+		}}
+	} else {
+		edit.Changes = map[uri.URI][]protocol.TextEdit{d.URI: changes}
+	}
+	arrived := h.awaitText(d.URI, text)
+	defer arrived.stop()
+	result, err := h.Peer.ApplyEdit(ctx, &protocol.ApplyWorkspaceEditParams{Label: &label, Edit: edit})
+	if err != nil {
+		return fault.New(fault.Unavailable, "handlers.applyEdit", "the editor did not take the edit: %w", err)
+	}
+	if result == nil || !result.Applied {
+		why := "it gives no reason"
+		if result != nil && result.FailureReason != nil {
+			why = *result.FailureReason
+		}
+		return fault.New(fault.Stale, "handlers.applyEdit", "the editor refused the edit (%s); read the file again", why).Because(fault.OutOfDate)
+	}
+	select {
+	case <-arrived.seen:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(syncIn):
+		return fault.New(fault.Stale, "handlers.applyEdit", "the editor's text is not what the edit makes; read the file again").Because(fault.OutOfDate)
+	}
+}
+
+// arrival waits for a document to have a text.
+type arrival struct {
+	seen chan struct{} // closed when it has
+	stop func()
+}
+
+func (h *Handlers) awaitText(doc uri.URI, text string) arrival {
+	a := arrival{seen: make(chan struct{})}
+	done := false // watchers are called one at a time
+	check := func(s *workspace.Snapshot, _ workspace.Change) {
+		if d, ok := s.Document(doc); ok && !done && d.Text == text {
+			done = true
+			close(a.seen)
+		}
+	}
+	a.stop = h.Workspace.Watch(check)
+	return a
+}
+
+// textEdits returns the changes that make a document's text new, as small as
+// its lines allow, so that the person's cursor and marks stay where they are.
+func textEdits(d *workspace.Document, text string, e workspace.Encoding) []protocol.TextEdit {
+	edits := udiff.Lines(d.Text, text)
+	list := make([]protocol.TextEdit, 0, len(edits))
+	lines := d.Lines()
+	for _, edit := range edits {
+		start, err1 := lines.Position(edit.Start, e)
+		end, err2 := lines.Position(edit.End, e)
+		if err1 != nil || err2 != nil { // offsets of the text itself: cannot be
+			return []protocol.TextEdit{{Range: protocol.Range{End: protocol.Position{Line: uint32(lines.Count())}}, NewText: text}}
+		}
+		list = append(list, protocol.TextEdit{Range: protocol.Range{Start: positionOut(start), End: positionOut(end)}, NewText: edit.New})
+	}
+	return list
+}
+
+// Save implements [tool.Edits].
+func (e edits) Save(ctx context.Context, reason string) []string {
+	dirty := e.h.Workspace.Snapshot().Dirty()
+	if len(dirty) == 0 {
+		return nil
+	}
+	p := &wire.SaveDocumentsParams{Reason: reason}
+	for _, d := range dirty {
+		p.URIs = append(p.URIs, string(d.URI))
+	}
+	failed := p.URIs
+	if e.h.caps.SaveDocuments {
+		var result wire.SaveDocumentsResult
+		if err := e.h.Peer.Call(ctx, wire.MethodSaveDocuments, p, &result); err == nil {
+			failed = slices.DeleteFunc(slices.Clone(p.URIs), func(u string) bool { return slices.Contains(result.Saved, u) })
+		}
+	}
+	var paths []string
+	for _, name := range failed {
+		if u, err := uri.Parse(name); err == nil && u.IsFile() {
+			paths = append(paths, u.FsPath())
+		}
+	}
+	return paths
+}

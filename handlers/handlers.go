@@ -1,0 +1,154 @@
+package handlers
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+	"go.lsp.dev/protocol"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+	"github.com/agentls/agentls/workspace"
+)
+
+// Config is what a connection needs from who puts the daemon together.
+type Config struct {
+	// Build makes the parts of the daemon for a workspace. It is called once, by
+	// initialize, and must not wait for the catalog of agents.
+	Build   func(ctx context.Context, site Site) (*House, error)
+	Version string // of the daemon
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// Site is the workspace that a client opened.
+type Site struct {
+	Folders   []workspace.Folder // the first one first; may be empty
+	Workspace *workspace.Workspace
+	// Changed is told, from any goroutine, that the catalog of agents is another.
+	Changed func(before, after *registry.Snapshot)
+	// Trusted is told, from any goroutine, that the records of trust changed.
+	Trusted func(*registry.Snapshot)
+	// Health is told when a session can no longer be written, and with nil when
+	// it can again. It does not wait.
+	Health func(session string, err error)
+}
+
+// House is a daemon's parts, made for one workspace. Close ends them.
+type House struct {
+	Agents *agents.Service
+	// Catalog returns the agents once they have been read, or ctx's error.
+	Catalog func(ctx context.Context) (*registry.Snapshot, error)
+	// Trusted says whether a folder is (spec 4.4); SetTrust records it.
+	Trusted  func(folder string) bool
+	SetTrust func(folder string, trusted bool) error
+	// Reach returns the folders in which runs may read and write files,
+	// canonical: the workspace's and the user's additional ones.
+	Reach func() []string
+	// Shown is a folder for texts that a person is shown as files.
+	Shown string
+	// Notes are told to the person once: what is wrong with settings or trust.
+	Notes []string
+	Close func() error
+}
+
+// Handlers serves one connection. Make it with [New].
+type Handlers struct {
+	Config
+	Peer      server.Peer
+	Workspace *workspace.Workspace
+
+	ctx   context.Context // ends with the connection
+	desk  *desk
+	house *House                  // set by initialize
+	caps  wire.ClientCapabilities // of the client; set by initialize
+	plain bool                    // it knows only LSP; set by initialize
+	shows bool                    // it can show a document; set by initialize
+	edits editing                 // how it takes edits; set by initialize
+
+	work conc.WaitGroup // followers, reporters
+
+	mu        sync.Mutex
+	followers map[string]*follower // by session
+	progress  map[string]string    // the run of a work-done token, by the token's JSON
+	unhealthy string               // why a session cannot be written; "" while all can
+	status    chan struct{}        // capacity 1: something to report
+}
+
+// New returns the handlers of one connection. ctx ends with the connection.
+func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
+	h := &Handlers{
+		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
+		followers: make(map[string]*follower), progress: make(map[string]string), status: make(chan struct{}, 1),
+	}
+	h.desk = newDesk(h)
+	return h
+}
+
+// Close ends the daemon's parts and waits for what the connection started. It
+// is called when the connection has ended.
+func (h *Handlers) Close() error {
+	var err error
+	if h.house != nil {
+		err = h.house.Close()
+	}
+	h.work.Wait()
+	h.forgetShown()
+	return err
+}
+
+// Routes is the whole surface of the daemon: what has no row here does not
+// exist, and what has one is documented and tested because of it.
+func (h *Handlers) Routes() []server.Route {
+	return []server.Route{
+		// lifecycle.go
+		server.Now(protocol.MethodInitialize, h.initialize),
+		server.Notify(protocol.MethodInitialized, h.initialized),
+		server.Now(protocol.MethodShutdown, h.shutdown).InStream(),
+
+		// documents.go
+		server.Notify(protocol.MethodTextDocumentDidOpen, h.didOpen).Granting(syncs),
+		server.Notify(protocol.MethodTextDocumentDidChange, h.didChange),
+		server.Notify(protocol.MethodTextDocumentDidSave, h.didSave),
+		server.Notify(protocol.MethodTextDocumentDidClose, h.didClose),
+
+		// catalog.go
+		server.Query(wire.MethodList, nothing[wire.ListParams], h.list),
+		server.Query(wire.MethodGet, nothing[wire.GetParams], h.get),
+		server.Query(wire.MethodTrust, nothing[wire.TrustParams], h.trust),
+
+		// runs.go
+		server.Query(wire.MethodRun, h.reserve, h.run).InStream(),
+		server.Query(wire.MethodCancel, nothing[wire.CancelParams], h.cancel),
+
+		// approvals.go
+		server.Query(wire.MethodRespond, nothing[wire.RespondParams], h.respond),
+
+		// commands.go
+		server.Query(protocol.MethodWorkspaceExecuteCommand, seen[protocol.ExecuteCommandParams](h), h.executeCommand).InStream().Granting(commands),
+
+		// progress.go
+		server.Notify(protocol.MethodWindowWorkDoneProgressCancel, h.cancelProgress),
+	}
+}
+
+// seen captures the workspace as the client knew it when it sent its request.
+func seen[P any](h *Handlers) func(*P) *workspace.Snapshot {
+	return func(*P) *workspace.Snapshot { return h.Workspace.Snapshot() }
+}
+
+// nothing is the capture of a request that does not look at the workspace.
+func nothing[P any](*P) struct{} { return struct{}{} }
+
+// notify sends a notification of the daemon's own. A client that has gone is no
+// error of the sender's.
+func (h *Handlers) notify(method string, params any) {
+	if err := h.Peer.Notify(h.ctx, method, params); err != nil {
+		h.Log.Debug("a notification was not sent", "method", method, "err", err)
+	}
+}

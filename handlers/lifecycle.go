@@ -1,0 +1,213 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+	"github.com/agentls/agentls/workspace"
+)
+
+// initialize shakes hands. It does not wait for the catalog of agents, which is
+// read meanwhile.
+func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (*protocol.InitializeResult, error) {
+	if err := h.takeCapabilities(p); err != nil {
+		return nil, err
+	}
+	folders, err := foldersOf(p)
+	if err != nil {
+		return nil, err
+	}
+	var offered []string
+	if g := p.Capabilities.General; g != nil {
+		for _, e := range g.PositionEncodings {
+			offered = append(offered, string(e))
+		}
+	}
+	encoding := workspace.Negotiate(offered)
+	for _, change := range []workspace.Change{workspace.Negotiated{Encoding: encoding}, workspace.FoldersSet{Folders: folders}} {
+		if _, err := h.Workspace.Apply(change); err != nil {
+			return nil, err
+		}
+	}
+	h.house, err = h.Build(h.ctx, Site{
+		Folders: folders, Workspace: h.Workspace, Changed: h.catalogChanged, Trusted: h.trustRead, Health: h.sessionHealth,
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.house.Agents.Observe(h.observe)
+	if h.caps.Status {
+		h.work.Go(h.reportStatus)
+	}
+	if p.ProcessID != nil {
+		h.Peer.WatchParent(int(*p.ProcessID))
+	}
+	result := &protocol.InitializeResult{ServerInfo: protocol.ServerInfo{Name: "agentls", Version: protocol.NewOptional(h.Version)}}
+	result.Capabilities.PositionEncoding = protocol.PositionEncodingKind(encoding.String())
+	for _, r := range h.Routes() {
+		if r.Grant != nil {
+			r.Grant(&result.Capabilities)
+		}
+	}
+	ours, err := json.Marshal(map[string]any{"agents": wire.ServerCapabilities{
+		Version: wire.Version, Modes: []string{string(guard.Plan), string(guard.Asks), string(guard.Edits), string(guard.Free)},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	result.Capabilities.Experimental = ours
+	return result, nil
+}
+
+// takeCapabilities reads what the client can do. Ours may come in
+// capabilities.experimental.agents or in initializationOptions.agents.
+func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
+	h.plain = true
+	for _, place := range []struct {
+		path string
+		raw  protocol.LSPAny
+	}{{"capabilities.experimental", p.Capabilities.Experimental}, {"initializationOptions", p.InitializationOptions}} {
+		var holder struct {
+			Agents *wire.ClientCapabilities `json:"agents"`
+		}
+		if len(place.raw) == 0 || place.raw[0] != '{' {
+			continue
+		}
+		if err := (wire.Codec{}).Unmarshal(place.raw, &holder); err != nil {
+			return server.BadParams(protocol.MethodInitialize, place.path+".agents", "cannot be read: %v", err)
+		}
+		if holder.Agents != nil {
+			h.caps, h.plain = *holder.Agents, false
+			break
+		}
+	}
+	if w := p.Capabilities.Window; w != nil {
+		h.shows = w.ShowDocument != nil && w.ShowDocument.Support
+		h.edits.progress = w.WorkDoneProgress != nil && *w.WorkDoneProgress
+	}
+	if w := p.Capabilities.Workspace; w != nil {
+		h.edits.applies = w.ApplyEdit != nil && *w.ApplyEdit
+		h.edits.versions = w.WorkspaceEdit != nil && w.WorkspaceEdit.DocumentChanges != nil && *w.WorkspaceEdit.DocumentChanges
+	}
+	return nil
+}
+
+// foldersOf returns the workspace folders of a client, or the root that older
+// ones send.
+func foldersOf(p *protocol.InitializeParams) ([]workspace.Folder, error) {
+	type named struct {
+		uri  uri.URI
+		name string
+	}
+	var list []named
+	if given, ok := p.WorkspaceFolders.Get(); ok {
+		for _, f := range given {
+			list = append(list, named{f.URI, f.Name})
+		}
+	}
+	//lint:ignore SA1019 older clients send nothing newer
+	if len(list) == 0 && p.RootURI != nil && *p.RootURI != "" {
+		//lint:ignore SA1019 as above
+		list = append(list, named{uri: *p.RootURI})
+	}
+	//lint:ignore SA1019 as above
+	if path, ok := p.RootPath.Get(); ok && len(list) == 0 && path != "" {
+		list = append(list, named{uri: uri.File(path)})
+	}
+	var folders []workspace.Folder
+	for _, f := range list[:min(1, len(list))] { // one workspace folder: each has its own trust
+		folder, err := workspace.NewFolder(f.uri, f.name)
+		if err != nil {
+			return nil, err
+		}
+		folders = append(folders, folder)
+	}
+	return folders, nil
+}
+
+// initialized tells what the person should know from the start.
+func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) error {
+	for _, note := range h.house.Notes {
+		h.tell(protocol.MessageTypeWarning, note)
+	}
+	h.observe()
+	return nil
+}
+
+// shutdown leaves what runs interrupted: a window that reloads must not abort
+// it (REL-25). What is written stays.
+func (h *Handlers) shutdown(context.Context, *struct{}) (any, error) {
+	h.house.Agents.Interrupt()
+	return nil, nil
+}
+
+// observe has the status reported soon; it never waits.
+func (h *Handlers) observe() {
+	select {
+	case h.status <- struct{}{}:
+	default: // a report is due already
+	}
+}
+
+// sessionHealth is told that a session's log cannot be written any more, and
+// with nil that it can again. The person hears of the first.
+func (h *Handlers) sessionHealth(session string, err error) {
+	h.mu.Lock()
+	before := h.unhealthy
+	h.unhealthy = ""
+	if err != nil {
+		h.unhealthy = fmt.Sprintf("Session %s cannot be written: %s", session, fault.Message(err))
+	}
+	now := h.unhealthy
+	h.mu.Unlock()
+	if before == "" && now != "" {
+		h.tell(errorMessage, now)
+	}
+	h.observe()
+}
+
+// trustRead is told that the records of trust may be others than before.
+func (h *Handlers) trustRead(catalog *registry.Snapshot) {
+	var changed []string
+	for _, e := range catalog.Entries() {
+		if e.Definition.Folder != "" {
+			changed = append(changed, e.Definition.Name)
+		}
+	}
+	h.tellChanged(catalog, changed, nil)
+}
+
+// reportStatus sends agents/status whenever it is another than before, until
+// the connection ends.
+func (h *Handlers) reportStatus() {
+	last := wire.StatusParams{ActiveRuns: -1}
+	for {
+		select {
+		case <-h.status:
+		case <-h.ctx.Done():
+			return
+		}
+		now := wire.StatusParams{Health: "ok", ActiveRuns: len(h.house.Agents.Live()), Waiting: h.house.Agents.Waiting()}
+		if len(h.house.Notes) > 0 {
+			now.Health, now.Message = "warning", h.house.Notes[0]
+		}
+		h.mu.Lock()
+		if h.unhealthy != "" {
+			now.Health, now.Message = "error", h.unhealthy
+		}
+		h.mu.Unlock()
+		if now != last {
+			h.notify(wire.MethodStatus, &now)
+			last = now
+		}
+	}
+}

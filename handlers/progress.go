@@ -1,0 +1,193 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/server"
+)
+
+const (
+	infoMessage  = protocol.MessageTypeInfo
+	errorMessage = protocol.MessageTypeError
+)
+
+// progress is how a run is shown in LSP's own words: under the token that the
+// request brought, else under one of ours where the client knows only LSP, else
+// in its log. One that shows nothing takes everything as well.
+type progress struct {
+	h    *Handlers
+	line progressLine
+	on   *server.Progress // nil without a token
+	key  string           // of the token
+	logs bool             // lines go to the client's log
+
+	mu   sync.Mutex
+	over bool // guarded by mu: nothing is shown any more
+}
+
+// beginProgress begins to show a run.
+func (h *Handlers) beginProgress(ctx context.Context, live *agents.Live, raw []byte) *progress {
+	p := &progress{h: h, line: progressLine{agent: live.Agent, turns: live.MaxTurns}}
+	token := tokenOf(raw)
+	if token == nil && (!h.plain || !h.edits.progress) {
+		p.logs = h.plain
+		return p
+	}
+	on, err := h.Peer.BeginProgress(ctx, server.ProgressStart{Token: token, Title: live.Agent, Cancellable: true})
+	if err != nil {
+		h.Log.Warn("the progress of a run is not shown", "run", live.ID, "err", err)
+		return p
+	}
+	p.on, p.key = on, tokenKey(on.Token())
+	h.mu.Lock()
+	h.progress[p.key] = live.ID
+	h.mu.Unlock()
+	return p
+}
+
+// watch returns who is told the run's events; nil where nothing is shown, since
+// to be told costs a decoding of each.
+func (p *progress) watch() func(activity.Event) {
+	if p.on == nil && !p.logs {
+		return nil
+	}
+	return p.take
+}
+
+// take shows what an event makes of the line.
+func (p *progress) take(e activity.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over || !p.line.take(e) {
+		return
+	}
+	if p.on != nil {
+		p.on.Report(p.line.String(), -1)
+		return
+	}
+	// A client that is gone reads no log.
+	_ = p.h.Peer.LogMessage(p.h.ctx, &protocol.LogMessageParams{Type: infoMessage, Message: p.line.String()})
+}
+
+// end shows how the run ended.
+func (p *progress) end(r activity.RunFinished) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	p.over = true
+	if p.on != nil {
+		p.on.End(ending(r))
+		p.h.mu.Lock()
+		delete(p.h.progress, p.key)
+		p.h.mu.Unlock()
+	}
+}
+
+// cancelProgress serves window/workDoneProgress/cancel.
+func (h *Handlers) cancelProgress(_ context.Context, p *protocol.WorkDoneProgressCancelParams) error {
+	h.mu.Lock()
+	run := h.progress[tokenKey(p.Token)]
+	h.mu.Unlock()
+	if run != "" {
+		h.house.Agents.Cancel(run, "")
+	}
+	return nil
+}
+
+func tokenOf(raw []byte) protocol.ProgressToken {
+	var s string
+	var n int32
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+	case protocol.Unmarshal(raw, &s) == nil:
+		return protocol.String(s)
+	case protocol.Unmarshal(raw, &n) == nil:
+		return protocol.Integer(n)
+	}
+	return nil
+}
+
+// tokenKey tells 1 from "1".
+func tokenKey(t protocol.ProgressToken) string { return fmt.Sprintf("%T %v", t, t) }
+
+// progressLine is what a run does, in one line:
+// "debugger · read_file app.ts · 3/30 turns · 12k tok".
+type progressLine struct {
+	agent  string
+	turns  int // at most; 0 = no limit
+	turn   int
+	tokens int
+	doing  string
+}
+
+// take takes an event in and reports whether the line is another now.
+func (l *progressLine) take(e activity.Event) bool {
+	switch b := e.Body.(type) {
+	case activity.TurnStarted:
+		l.turn, l.doing = b.Turn, "thinking"
+	case activity.ModelFinished:
+		l.tokens += b.Usage.TotalTokens
+	case activity.ToolState:
+		switch b.State {
+		case activity.Executing:
+			l.doing = callTitle(b)
+		case activity.AwaitingApproval:
+			l.doing = callTitle(b) + " waits for you"
+		default:
+			return false
+		}
+	case activity.Retry:
+		l.doing = "trying again: " + tool.Escape(b.Cause)
+	default:
+		return false
+	}
+	return true
+}
+
+// String returns the line.
+func (l *progressLine) String() string {
+	parts := []string{l.agent, l.doing}
+	if l.turns > 0 {
+		parts = append(parts, fmt.Sprintf("%d/%d turns", l.turn, l.turns))
+	}
+	if l.tokens > 0 {
+		parts = append(parts, tokens(l.tokens)+" tok")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// callTitle names a call with the file that it is about.
+func callTitle(b activity.ToolState) string {
+	if b.Path == "" {
+		return b.Name
+	}
+	return b.Name + " " + tool.Escape(b.Path[strings.LastIndexByte(b.Path, '/')+1:])
+}
+
+func tokens(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%dk", (n+500)/1000)
+}
+
+// ending is how a run ended, in one line.
+func ending(r activity.RunFinished) string {
+	switch {
+	case r.Error != nil:
+		return fmt.Sprintf("%s: %s", r.Reason, tool.Escape(r.Error.Message))
+	case r.Reason == activity.Goal:
+		return fmt.Sprintf("done in %d turns, %s tok", r.Turns, tokens(r.Usage.TotalTokens))
+	}
+	return string(r.Reason)
+}

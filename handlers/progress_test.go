@@ -1,0 +1,33 @@
+package handlers
+
+import (
+	"testing"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+)
+
+// TestProgressLine is the line of spec 2.6.
+func TestProgressLine(t *testing.T) {
+	l := &progressLine{agent: "debugger", turns: 30}
+	for _, c := range []struct {
+		body activity.Body
+		want string // "" = no new line
+	}{
+		{activity.TurnStarted{Turn: 1}, "debugger · thinking · 1/30 turns"},
+		{activity.ContentDelta{Text: "x"}, ""},
+		{activity.ModelFinished{Usage: model.Usage{TotalTokens: 11_600}}, "debugger · thinking · 1/30 turns · 12k tok"},
+		{activity.ToolState{Name: "read_file", State: activity.Validating, Path: "file:///w/app.ts"}, ""},
+		{activity.ToolState{Name: "read_file", State: activity.Executing, Path: "file:///w/app.ts"}, "debugger · read_file app.ts · 1/30 turns · 12k tok"},
+		{activity.ToolState{Name: "bash", State: activity.AwaitingApproval}, "debugger · bash waits for you · 1/30 turns · 12k tok"},
+		{activity.TurnStarted{Turn: 2}, "debugger · thinking · 2/30 turns · 12k tok"},
+		{activity.Retry{Cause: "cut\x1b[2J"}, `debugger · trying again: cut\x1b[2J · 2/30 turns · 12k tok`},
+	} {
+		if got := l.take(activity.Event{Body: c.body}); got != (c.want != "") {
+			t.Errorf("%+v: a new line: %v", c.body, got)
+		}
+		if c.want != "" && l.String() != c.want {
+			t.Errorf("%+v: %q, want %q", c.body, l, c.want)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package handlers
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+// request is what is captured of agents/run when it is read: the workspace, and
+// the run's id, so that whatever cancels it later finds it.
+type request struct {
+	snapshot *workspace.Snapshot
+	release  func()
+}
+
+func (h *Handlers) reserve(p *wire.RunParams) request {
+	return request{h.Workspace.Snapshot(), h.house.Agents.Reserve(strings.Clone(p.Run))}
+}
+
+// run serves agents/run. A run that is cancelled answers with its result; a
+// request that is cancelled cancels its run.
+func (h *Handlers) run(ctx context.Context, r request, p *wire.RunParams) (any, error) {
+	live, err := h.start(ctx, r.snapshot, p)
+	r.release()
+	if err != nil {
+		return nil, err
+	}
+	if p.Wait == "accept" {
+		_, shown, err := h.attend(ctx, live, p.WorkDoneToken)
+		if err != nil {
+			return nil, err
+		}
+		h.work.Go(func() {
+			select {
+			case <-live.Done():
+				shown.end(live.Result())
+			case <-h.ctx.Done():
+			}
+		})
+		return &wire.RunAccepted{Session: live.Session, Run: live.ID}, nil
+	}
+	return h.await(ctx, live, p.WorkDoneToken)
+}
+
+// start sets a run going.
+func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.RunParams) (*agents.Live, error) {
+	catalog, err := h.house.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st := agents.Start{
+		Agent: strings.Clone(p.Agent), Input: p.Input, Session: strings.Clone(p.Session), Run: strings.Clone(p.Run),
+		Approval: agents.Approval(p.Approval), Model: p.Model, Desk: h.person(s), Client: h.ctx,
+	}
+	st.Folder = folderOf(s, p)
+	for _, ref := range p.References {
+		st.Input = append(st.Input, h.reference(ctx, st.Desk, ref))
+	}
+	if p.UseBuffers {
+		name := st.Agent
+		if entry, err := catalog.Lookup(st.Folder, name); err == nil && entry.Definition.Path != "" {
+			saved := entry.Definition
+			if d, ok := s.DocumentAt(saved.Path); ok {
+				st.Definition = definition.Parse(definition.Source{
+					Path: saved.Path, Folder: saved.Folder, Scope: saved.Scope, Data: []byte(d.Text), Updated: h.Now(),
+				})
+			}
+		}
+	}
+	live, err := h.house.Agents.Start(ctx, st)
+	return live, h.encoded(err)
+}
+
+// attend has a run's events sent, and its progress shown where that is how this
+// client follows it.
+func (h *Handlers) attend(ctx context.Context, live *agents.Live, token []byte) (*follower, *progress, error) {
+	shown := h.beginProgress(ctx, live, token)
+	f, err := h.follow(live, shown.watch())
+	if err != nil {
+		h.house.Agents.Cancel(live.ID, "")
+		return nil, nil, err
+	}
+	if live.Note != "" {
+		h.tell(infoMessage, live.Note)
+	}
+	return f, shown, nil
+}
+
+// await waits for a run's end, and until all its events are on their way.
+func (h *Handlers) await(ctx context.Context, live *agents.Live, token []byte) (*wire.RunResult, error) {
+	f, shown, err := h.attend(ctx, live, token)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-live.Done():
+	case <-ctx.Done():
+		if h.ctx.Err() == nil { // a client that has gone leaves the run interrupted
+			h.house.Agents.Cancel(live.ID, "")
+		}
+		select {
+		case <-live.Done():
+		case <-h.ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	shown.end(live.Result())
+	if live.Written() { // else the events are not told, and the result says why
+		f.reach(h.ctx, live.Last())
+	}
+	h.relief() // the result has the whole text once more
+	result := live.Result()
+	result.Problems = slices.Clone(result.Problems) // the log has the same
+	h.encode(result.Problems)
+	return &wire.RunResult{Session: live.Session, Run: live.ID, Agent: live.Agent, RunFinished: result}, nil
+}
+
+// folderOf returns the workspace folder of the first document that the input
+// names, "" for none.
+func folderOf(s *workspace.Snapshot, p *wire.RunParams) string {
+	for _, b := range p.Input {
+		name := b.URI
+		if b.Resource != nil {
+			name = b.Resource.URI
+		}
+		if u, err := uri.Parse(name); err == nil && u.IsFile() {
+			if f, _, ok := workspace.Within(s.Folders(), u.FsPath()); ok {
+				return f.Canonical
+			}
+		}
+	}
+	return ""
+}
+
+// maxReference bounds the text of a file that rides along; a longer one is named
+// only, and the agent reads what it needs.
+const maxReference = 64 << 10
+
+// reference returns a file that rides along with a run's input.
+func (h *Handlers) reference(ctx context.Context, desk agents.Desk, ref string) activity.ContentBlock {
+	link := activity.ContentBlock{Type: "resource_link", URI: ref, Name: ref[strings.LastIndexByte(ref, '/')+1:]}
+	u, err := uri.Parse(ref)
+	if err != nil || !u.IsFile() {
+		return link
+	}
+	path := u.FsPath()
+	if _, open := h.Workspace.Snapshot().DocumentAt(path); !open { // an open one has the name that the client gave it
+		if path, err = workspace.Canonical(path); err != nil {
+			return link
+		}
+	}
+	file, err := desk.Read(ctx, path)
+	if err != nil || file.Binary || len(file.Text) > maxReference {
+		return link
+	}
+	return activity.ContentBlock{Type: "resource", Resource: &activity.Resource{URI: ref, MimeType: file.Type, Text: file.Text}}
+}
+
+// cancel serves agents/cancel.
+func (h *Handlers) cancel(_ context.Context, _ struct{}, p *wire.CancelParams) (*wire.CancelResult, error) {
+	if p.Run != "" {
+		return &wire.CancelResult{Cancelled: h.house.Agents.Cancel(p.Run, p.Call)}, nil
+	}
+	return &wire.CancelResult{Cancelled: h.house.Agents.CancelSession(p.Session)}, nil
+}

@@ -1,0 +1,105 @@
+package handlers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// transcript is a session for people: what was said, called and answered, as
+// Markdown. It is a view of the log. session is its name, "" for the default one.
+func transcript(log *activity.Log, session string) (string, error) {
+	var b strings.Builder
+	if session == "" {
+		b.WriteString("# The default session\n")
+	} else {
+		fmt.Fprintf(&b, "# Session %s\n", session)
+	}
+	for after := uint64(0); ; {
+		page, err := log.Read(after, 500)
+		if err != nil {
+			return "", err
+		}
+		if len(page) == 0 {
+			return b.String(), nil
+		}
+		for _, e := range page {
+			after = e.Seq
+			if strings.HasSuffix(e.Type, ".delta") {
+				continue // model.content and the results have the whole
+			}
+			if event, err := e.Event(session); err == nil {
+				describe(&b, event)
+			}
+		}
+	}
+}
+
+func describe(b *strings.Builder, e activity.Event) {
+	switch body := e.Body.(type) {
+	case activity.RunStarted:
+		fmt.Fprintf(b, "\n## %s, %s\n\n%s\n", e.Agent, e.Time.Local().Format("2006-01-02 15:04:05"), quote(inputText(body.Input)))
+	case activity.Input:
+		fmt.Fprintf(b, "\n%s\n", quote(inputText(body.Input)))
+	case activity.ModelContent:
+		if body.Invalid {
+			return
+		}
+		for _, p := range body.Content {
+			if p.Text != "" {
+				fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(p.Text))
+			}
+		}
+	case activity.ToolState:
+		switch body.State {
+		case activity.Success:
+			fmt.Fprintf(b, "\n- `%s` %s\n", body.Name, tool.Escape(firstLine(body.Result.Display)))
+		case activity.Failed, activity.Cancelled:
+			fmt.Fprintf(b, "\n- `%s` did not succeed: %s\n", body.Name, tool.Escape(firstLine(body.Error.Message)))
+		}
+	case activity.ConfirmationAnswered:
+		fmt.Fprintf(b, "\n- answered: %s, by %s\n", body.Outcome, body.By)
+	case activity.FileChanged:
+		fmt.Fprintf(b, "\n```diff\n%s\n```\n", strings.TrimSuffix(body.Patch, "\n"))
+	case activity.ErrorSeen:
+		fmt.Fprintf(b, "\n**Error**: %s\n", tool.Escape(body.Message))
+	case activity.RunFinished:
+		fmt.Fprintf(b, "\n*%s*\n", ending(body))
+	}
+}
+
+func inputText(blocks []activity.ContentBlock) string {
+	var parts []string
+	for _, block := range blocks {
+		switch {
+		case block.Text != "":
+			parts = append(parts, block.Text)
+		case block.Resource != nil:
+			parts = append(parts, "("+block.Resource.URI+")")
+		case block.URI != "":
+			parts = append(parts, "("+block.URI+")")
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func quote(text string) string {
+	return "> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ")
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// writePrivate writes a file that only the person can read (SEC-116).
+func writePrivate(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}

@@ -1,0 +1,15 @@
+-- Neovim as it is, 0.7 to 0.12: no plugin of ours, only its own language client.
+vim.o.swapfile = false
+vim.o.more = false
+local config = { name = 'agentls', cmd = { os.getenv('AGENTLS'), 'serve', '--trust' }, root_dir = vim.fn.getcwd() }
+local id = vim.lsp.start_client(config)
+vim.cmd('edit note.txt')
+vim.lsp.buf_attach_client(0, id)
+vim.api.nvim_create_user_command('Agent', function(o)
+  vim.g.done = ''
+  local params = { command = 'agentls.run', arguments = { 'fixer', o.args } }
+  vim.lsp.get_client_by_id(id).request('workspace/executeCommand', params, function(err, result)
+    vim.g.done = err and ('failed: ' .. err.message) or ('ended: ' .. result.reason)
+    print(vim.g.done)
+  end, 0)
+end, { nargs = '+' })

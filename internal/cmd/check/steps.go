@@ -1,0 +1,348 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/format"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// checks are the steps with what they share.
+type checks struct {
+	*machine
+	fuzztime time.Duration
+	closing  []string // the closing lines of the tests
+}
+
+// clients is the folder of the tests that need clients which others wrote.
+const clients = "internal/clienttest"
+
+// steps returns what is to be done, in order: what is quick and often wrong
+// first.
+func (c *checks) steps(short bool) []step {
+	list := []step{
+		{"gofmt", c.gofmt},
+		{"go vet", func() outcome { return passed(c.run("go", "vet", "./...")) }},
+		{"go mod tidy -diff", c.tidy},
+		{"staticcheck", c.staticcheck},
+		{"go test", c.test},
+		{"go test -tags jsonrpc2poison", c.poison},
+		{"generated documents", c.documents},
+		{"scenarios unchanged by UPDATE=1", c.scenarios},
+		{"binary", c.binary},
+	}
+	if short {
+		return append(list, step{"fuzzing", func() outcome { return skip("fuzzing and real clients", "-short", "run without it") }})
+	}
+	return append(list, step{"real clients", c.clients}, step{"fuzzing", c.fuzz})
+}
+
+// gofmt compares in this process, so that a Go without the gofmt binary will do.
+func (c *checks) gofmt() outcome {
+	var wrong []string
+	err := fs.WalkDir(os.DirFS(c.root), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if base := d.Name(); name != "." && (base[0] == '.' || base == "node_modules") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(filepath.Join(c.root, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		formatted, err := format.Source(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if !bytes.Equal(text, formatted) {
+			wrong = append(wrong, name)
+		}
+		return nil
+	})
+	if err == nil && wrong != nil {
+		err = errors.New("run gofmt -w on these files")
+	}
+	return passed(strings.Join(wrong, "\n"), err)
+}
+
+// unreachable is how the go command says that there is no network.
+var unreachable = regexp.MustCompile(`dial tcp|no such host|connection refused|i/o timeout|TLS handshake timeout|network is unreachable|module lookup disabled`)
+
+func (c *checks) tidy() outcome {
+	cmd := c.command(nil, "go", "mod", "tidy", "-diff")
+	var diff, messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &diff, &messages
+	err := cmd.Run()
+	if err != nil && diff.Len() == 0 && unreachable.Match(messages.Bytes()) {
+		return skip("go mod tidy -diff", "modules that only the tests of others need cannot be downloaded", "run it with a network once")
+	}
+	return passed(messages.String()+diff.String(), err)
+}
+
+// staticcheckTool is the path of staticcheck in a tool line of go.mod.
+const staticcheckTool = "honnef.co/go/tools/cmd/staticcheck"
+
+func (c *checks) staticcheck() outcome {
+	out, err := c.run("go", "mod", "edit", "-json")
+	if err != nil {
+		return passed(out, err)
+	}
+	var mod struct{ Tool []struct{ Path string } }
+	if err := json.Unmarshal([]byte(out), &mod); err != nil {
+		return passed(out, err)
+	}
+	if slices.ContainsFunc(mod.Tool, func(t struct{ Path string }) bool { return t.Path == staticcheckTool }) {
+		out, err := c.run("go", "tool", "staticcheck", "./...")
+		if err != nil && unreachable.MatchString(out) {
+			return skip("staticcheck", "its modules cannot be downloaded", "run it with a network once")
+		}
+		return passed(out, err)
+	}
+	if _, err := exec.LookPath("staticcheck"); err != nil {
+		return skip("staticcheck", "it is not installed", "go install "+staticcheckTool+"@latest")
+	}
+	return passed(c.run("staticcheck", "./..."))
+}
+
+// racer reports whether tests can run under the race detector here, which needs
+// a C compiler that can link; why says what is missing.
+func (c *checks) racer() (ok bool, why string) {
+	out, err := c.run("go", "env", "CC")
+	if err != nil {
+		return false, strings.TrimSpace(out)
+	}
+	compiler, _, _ := strings.Cut(strings.TrimSpace(out), " ")
+	if _, err := exec.LookPath(compiler); err != nil {
+		return false, "there is no C compiler"
+	}
+	// A package of Go itself: that our own do not compile is another step's news.
+	if _, err := c.runWith([]string{"CGO_ENABLED=1"}, "go", "test", "-race", "-vet=off", "-run=^$", "errors"); err != nil {
+		return false, "the C compiler cannot link a program with the race detector"
+	}
+	return true, ""
+}
+
+// test runs the tests of all packages but the clients', which have a step of
+// their own.
+func (c *checks) test() outcome {
+	packages := []string{"./..."}
+	if c.has(clients) {
+		out, err := c.run("go", "list", "./...")
+		if err != nil {
+			return passed(out, err)
+		}
+		packages = slices.DeleteFunc(strings.Fields(out), func(p string) bool {
+			return strings.HasSuffix(p, "/"+clients) || strings.Contains(p, "/"+clients+"/")
+		})
+	}
+	var o outcome
+	args := []string{"test", "-shuffle=on", "-count=1"}
+	var env []string
+	if ok, why := c.racer(); ok {
+		o.note, args, env = "-race", append(args, "-race"), []string{"CGO_ENABLED=1"}
+	} else {
+		o.left = []leftOut{{"the race detector", why, "install gcc and the C library's headers (Debian: gcc libc6-dev)"}}
+	}
+	o.output, o.err = c.runWith(env, "go", append(args, packages...)...)
+	c.closing = closingLines(o.output)
+	o.output = withoutPassed(o.output)
+	return o
+}
+
+// noNews are lines of go test on packages in which nothing failed, and the
+// names that -list finds.
+var noNews = regexp.MustCompile(`(?m)^((ok  |\?   )\t.*|Fuzz\w+)\n`)
+
+// withoutPassed returns what go test said of what failed.
+func withoutPassed(output string) string { return noNews.ReplaceAllString(output, "") }
+
+// closing is what go test says last of a package, or of all.
+var closing = regexp.MustCompile(`(?m)^(ok|FAIL|--- FAIL:|panic:)([ \t].*)?$`)
+
+// closingLines returns the closing lines of what go test said.
+func closingLines(output string) []string { return closing.FindAllString(output, -1) }
+
+// poison runs the tests of what handles requests with the transport's recycled
+// requests scribbled over, so that one that is kept too long is found.
+func (c *checks) poison() outcome {
+	args := []string{"test", "-tags", "jsonrpc2poison", "-count=1"}
+	for _, folder := range []string{"server", "handlers", "internal/client", "internal/scenario"} {
+		if c.has(folder) {
+			args = append(args, "./"+folder+"/...")
+		}
+	}
+	out, err := c.run("go", args...)
+	return passed(withoutPassed(out), err)
+}
+
+// documents runs every generator of documents: each folder internal/cmd/…doc,
+// which takes -check.
+func (c *checks) documents() outcome {
+	folders, err := filepath.Glob(filepath.Join(c.root, "internal", "cmd", "*doc"))
+	if err != nil {
+		return passed("", err)
+	}
+	var o outcome
+	for _, folder := range folders {
+		out, err := c.run("go", "run", "./internal/cmd/"+filepath.Base(folder), "-check")
+		if err != nil {
+			o.output += out
+			o.err = err
+		}
+	}
+	return o
+}
+
+// scenarios has the expected timelines rewritten and puts them back: what is
+// written must be what was there.
+func (c *checks) scenarios() outcome {
+	dir := filepath.Join(c.root, "internal", "scenario", "testdata")
+	before, err := readAll(dir)
+	if err != nil {
+		return passed("", err)
+	}
+	out, testErr := c.runWith([]string{"UPDATE=1"}, "go", "test", "-count=1", "./internal/scenario/...")
+	after, err := readAll(dir)
+	if err != nil {
+		return passed(out, err)
+	}
+	changed, err := restore(dir, before, after)
+	switch {
+	case err != nil:
+		return passed(out, err)
+	case testErr != nil:
+		return passed(out, testErr)
+	case len(changed) > 0:
+		return failed(strings.Join(changed, "\n"), "these files would change: run UPDATE=1 go test ./internal/scenario and look at the difference")
+	}
+	return outcome{note: fmt.Sprintf("%d files", len(before))}
+}
+
+// readAll returns the files below dir by their path; none where dir is not
+// there.
+func readAll(dir string) (map[string][]byte, error) {
+	all := make(map[string][]byte)
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		all[name], err = os.ReadFile(name)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return all, err
+}
+
+// restore puts the files below dir back and returns which of them had changed.
+func restore(dir string, before, after map[string][]byte) (changed []string, err error) {
+	short := func(name string) string {
+		if rel, err := filepath.Rel(dir, name); err == nil {
+			return filepath.ToSlash(rel)
+		}
+		return name
+	}
+	for name, text := range before {
+		if now, ok := after[name]; !ok || !bytes.Equal(now, text) {
+			changed = append(changed, short(name))
+			err = errors.Join(err, os.WriteFile(name, text, 0o644))
+		}
+	}
+	for name := range after {
+		if _, ok := before[name]; !ok {
+			changed = append(changed, short(name))
+			err = errors.Join(err, os.Remove(name))
+		}
+	}
+	slices.Sort(changed)
+	return changed, err
+}
+
+// maxBinary is how large the binary may be, in bytes.
+const maxBinary = 50_000_000
+
+// binary builds what is shipped and weighs it.
+func (c *checks) binary() outcome {
+	dir, err := os.MkdirTemp("", "check")
+	if err != nil {
+		return passed("", err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "agentls")
+	if out, err := c.run("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", name, "./cmd/agentls"); err != nil {
+		return passed(out, err)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return passed("", err)
+	}
+	size := fmt.Sprintf("%.1f MB", float64(info.Size())/1e6)
+	if info.Size() > maxBinary {
+		return failed("", "the stripped binary has %s, more than %d MB: look at what was imported last", size, maxBinary/1_000_000)
+	}
+	return outcome{note: size}
+}
+
+// needed are the programs that the client tests look for, with what to install.
+var needed = []struct{ program, clients, how string }{
+	{"node", "the client from npm", "install Node 20 or newer"},
+	{"nvim", "Neovim", "install Neovim (Debian: neovim)"},
+	{"tmux", "Neovim on a screen", "install tmux (Debian: tmux)"},
+}
+
+// skipped finds why a test was left out, and its name on the line below.
+var skipped = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: (.*)\n\s*--- SKIP: (\S+)`)
+
+// clients runs the tests against clients that others wrote. They leave
+// themselves out where what they need is missing.
+func (c *checks) clients() outcome {
+	if !c.has(clients) {
+		return skip("real clients", "this checkout has no "+clients, "")
+	}
+	var missing []leftOut
+	for _, n := range needed {
+		if _, err := exec.LookPath(n.program); err != nil {
+			missing = append(missing, leftOut{n.clients, "there is no " + n.program, n.how})
+		}
+	}
+	out, err := c.run("go", "test", "-count=1", "-v", "./"+clients+"/...")
+	o := clientsOutcome(out, err, missing)
+	c.closing = append(c.closing, closingLines(out)...)
+	return o
+}
+
+// clientsOutcome reads what go test -v said. Missing programs are said once; of
+// a test that was left out for another reason its own words are.
+func clientsOutcome(out string, err error, missing []leftOut) outcome {
+	o := outcome{output: out, err: err, left: missing}
+	for _, m := range skipped.FindAllStringSubmatch(out, -1) {
+		known := slices.ContainsFunc(missing, func(l leftOut) bool {
+			return slices.Contains(strings.Fields(m[1]), strings.TrimPrefix(l.why, "there is no "))
+		})
+		if !known {
+			o.left = append(o.left, leftOut{m[2], m[1], ""})
+		}
+	}
+	ran := strings.Count("\n"+out, "\n--- PASS: ")
+	o.none = err == nil && ran == 0
+	o.note = fmt.Sprintf("%d tests", ran)
+	return o
+}

@@ -1,0 +1,131 @@
+package main
+
+// row says of one method what its Go types do not: which types are its own, the
+// capability that turns it on, and what a client that lacks it gets instead.
+type row struct {
+	constant string   // in internal/wire: MethodList
+	params   string   // the type of its parameters, "" for none
+	results  []string // the types of its result, one of them at a time; none of a notification
+	when     []string // when each of several results comes
+	needs    string   // the member of ClientCapabilities, as Markdown; "" for none
+	without  string   // what a client that lacks it gets instead
+}
+
+// anyClient is said of what needs no capability.
+const anyClient = "nothing; every client may send it"
+
+// rows are the methods, in the order of the document. A test holds that each
+// constant of internal/wire has one.
+var rows = []row{
+	{
+		constant: "MethodList", params: "ListParams", results: []string{"ListResult"},
+		without: "The command `agentls.list` answers the same, and shows it to the person where the client knows only LSP.",
+	},
+	{
+		constant: "MethodGet", params: "GetParams", results: []string{"GetResult"},
+		without: "The agent's file can be opened like any other; `agentls.list` says what is wrong with it.",
+	},
+	{
+		constant: "MethodRun", params: "RunParams", results: []string{"RunResult", "RunAccepted"},
+		when:    []string{"with `wait: \"end\"`, after every event of the run has been sent", "with `wait: \"accept\"`, at once"},
+		without: "The command `agentls.run` starts a run. A client that knows only LSP is shown the result: one line by `window/showMessage`, and the whole by `window/showDocument` where there is more.",
+	},
+	{
+		constant: "MethodCancel", params: "CancelParams", results: []string{"CancelResult"},
+		without: "`$/cancelRequest` on the request that started the run, `window/workDoneProgress/cancel` on its progress, or the command `agentls.cancel`.",
+	},
+	{
+		constant: "MethodRespond", params: "RespondParams", results: nil, needs: "`confirm.respond`, for answers to `agents/confirm`",
+		without: "A question is answered by the answer to the request itself.",
+	},
+	{
+		constant: "MethodTrust", params: "TrustParams", results: nil,
+		without: "`agentls trust` on the command line records the same.",
+	},
+
+	{
+		constant: "MethodConfirm", params: "ConfirmParams", results: []string{"ConfirmResult"}, needs: "`confirm`",
+		without: "`window/showMessageRequest`, one question at a time: *Reject* first, *Show* for the whole, *Allow once*, *Allow for this session*. When the summary was cut, the call can be allowed only after *Show*. An error -32601 falls back to this too. Null, a time-out and anything else that is not a clear yes is no.",
+	},
+	{
+		constant: "MethodAsk", params: "AskParams", results: []string{"AskResult"}, needs: "`ask`",
+		without: "A question with choices comes by `window/showMessageRequest`, *Decline* first; one that wants free text is declined. An error -32601 falls back to this too.",
+	},
+	{
+		constant: "MethodSaveDocuments", params: "SaveDocumentsParams", results: []string{"SaveDocumentsResult"}, needs: "`saveDocuments`",
+		without: "Nothing is saved; the tool is told which documents have unsaved changes.",
+	},
+
+	{
+		constant: "MethodActivity", params: "ActivityParams", needs: "`activity`",
+		without: "A run whose request carries a `workDoneToken` reports `$/progress` under it. A client that knows only LSP gets `$/progress` under a token that the daemon creates, or lines by `window/logMessage` where it does not serve `window/workDoneProgress/create`.",
+	},
+	{
+		constant: "MethodConfirmResolved", params: "ConfirmResolvedParams", needs: "`confirm`",
+		without: "A question that is withdrawn is cancelled by `$/cancelRequest`.",
+	},
+	{
+		constant: "MethodDidChange", params: "DidChangeParams", needs: "any negotiation",
+		without: "Nothing: the next `agentls.list` or `agents/list` has the change.",
+	},
+	{
+		constant: "MethodStatus", params: "StatusParams", needs: "`status`",
+		without: "What a person must know is said once by `window/showMessage`.",
+	},
+	{
+		constant: "MethodFilesWritten", params: "FilesWrittenParams", needs: "`filesWritten`",
+		without: "Nothing: the editor's own watching of files finds the change. Documents that are open are changed by `workspace/applyEdit`.",
+	},
+}
+
+// command says of a command what its constant does not.
+type command struct {
+	constant string // in internal/wire: CommandRun
+	result   string
+}
+
+// commands are the commands of workspace/executeCommand.
+var commands = []command{
+	{"CommandRun", "[RunResult](#runresult), as `agents/run` with `wait: \"end\"`; null when the person chose no agent"},
+	{"CommandList", "[ListResult](#listresult), as `agents/list`"},
+	{"CommandCancel", "[CancelResult](#cancelresult), as `agents/cancel`"},
+	{"CommandShowTranscript", "`{\"uri\": string}`: where the text is"},
+}
+
+// example is what a client says that can do everything.
+const example = `{"capabilities": {"experimental": {"agents": {
+  "version": 1,
+  "activity": {"optOut": ["thought.delta"]},
+  "confirm": {"feedback": true, "modify": true},
+  "ask": true,
+  "status": true,
+  "saveDocuments": true,
+  "filesWritten": true
+}}}}`
+
+// offered are the roots of the negotiation, by which side says them.
+var offered = []struct{ title, name string }{
+	{"The client says", "ClientCapabilities"},
+	{"The daemon answers", "ServerCapabilities"},
+}
+
+// standard are the methods of LSP that the daemon serves, by the name of their
+// constant in go.lsp.dev/protocol, with what they are for here.
+var standard = map[string]struct{ method, kind, purpose string }{
+	"MethodInitialize":              {"initialize", "request", "negotiates the position encoding and the capabilities below; it does not wait for the catalog of agents"},
+	"MethodInitialized":             {"initialized", "notification", "from here on the daemon may ask and tell"},
+	"MethodShutdown":                {"shutdown", "request", "runs that go on are left interrupted, and what is written stays"},
+	"MethodExit":                    {"exit", "notification", "ends the daemon: code 0 after `shutdown`, else 1"},
+	"MethodCancelRequest":           {"$/cancelRequest", "notification", "works on every request; answered -32800, but by its result where the request is a run"},
+	"MethodTextDocumentDidOpen":     {"textDocument/didOpen", "notification", "agents see the editor's text instead of the file's"},
+	"MethodTextDocumentDidChange":   {"textDocument/didChange", "notification", "incremental; all changes of one message are one change, or none"},
+	"MethodTextDocumentDidSave":     {"textDocument/didSave", "notification", "the document has no unsaved changes"},
+	"MethodTextDocumentDidClose":    {"textDocument/didClose", "notification", "the file counts again"},
+	"MethodWorkspaceExecuteCommand": {"workspace/executeCommand", "request", "[commands](#commands) for a client that knows only LSP"},
+
+	"MethodWindowWorkDoneProgressCancel": {"window/workDoneProgress/cancel", "notification", "cancels the run whose progress it is"},
+}
+
+// transport are the methods that the connection serves itself, without a row in
+// handlers.
+var transport = []string{"MethodExit", "MethodCancelRequest"}

@@ -1,0 +1,335 @@
+// Package editortest provides a fake editor: the client half of a session, in
+// memory, for tests that say what a person does and what they then see.
+//
+// The editor keeps to the Language Server Protocol: it opens before it changes,
+// counts versions up, checks the version of an edit that it applies, sends what
+// changed before it says that it applied it, and answers a request once. It
+// holds the daemon to it as well: what the daemon does wrong is kept as a
+// violation, which [Editor.Close] returns.
+package editortest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.lsp.dev/jsonrpc2"
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/internal/client"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// Config says what an editor is like.
+type Config struct {
+	Dir string // its workspace folder, and where its files are
+
+	// Agents is what it says of agents; nil is an editor that knows only LSP.
+	Agents *wire.ClientCapabilities
+
+	NoApplyEdit    bool // it cannot apply edits
+	NoShowDocument bool // it cannot show documents
+	NoDialog       bool // it refuses window/showMessageRequest, as some do
+	NoVersions     bool // it takes no versions in edits
+	NoProgress     bool // it has no work-done progress
+}
+
+// Native returns what an editor with all of agentls' own capabilities says.
+func Native() *wire.ClientCapabilities {
+	return &wire.ClientCapabilities{
+		Version: wire.Version, Activity: &wire.ActivityCapability{}, Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true},
+		Ask: true, Status: true, SaveDocuments: true, FilesWritten: true,
+	}
+}
+
+// Reply is what the person does with one question.
+type Reply struct {
+	Choice   string                // an outcome of agents/confirm, the title of a dialog's action, an answer to agents/ask; "" = dismissed
+	Feedback string                // with a refusal
+	Modified *wire.Modified        // with outcome modify
+	Before   func(context.Context) // runs before the reply, while the question is open; may be nil
+	Fail     *jsonrpc2.Error       // answered with an error instead
+}
+
+// Editor is a fake editor. Its methods may be called from any goroutine.
+type Editor struct {
+	config Config
+	conn   *client.Client
+	Caps   protocol.ServerCapabilities // of the daemon
+
+	mu         sync.Mutex
+	changed    chan struct{} // closed and replaced whenever something below changes
+	buffers    map[string]*buffer
+	replies    []Reply
+	ready      bool // initialize was answered
+	events     []wire.ActivityParams
+	questions  []wire.ConfirmParams
+	dialogs    []string // messages of showMessageRequest, with their actions
+	messages   []string // of showMessage
+	shown      []string // paths of showDocument
+	resolved   []wire.ConfirmResolvedParams
+	written    []string
+	progress   []string // "begin fixer", "report …", "end …"
+	catalog    int      // agents/didChange
+	seen       map[string]uint64
+	tokens     map[string]string // of progress: created, begun, ended
+	violations []string
+}
+
+// buffer is an open document.
+type buffer struct {
+	uri     uri.URI
+	version int32
+	text    string
+	undo    []string
+}
+
+// Connect starts an editor over rwc and shakes hands with the daemon.
+func Connect(ctx context.Context, rwc io.ReadWriteCloser, config Config) (*Editor, error) {
+	e := &Editor{
+		config: config, changed: make(chan struct{}), buffers: make(map[string]*buffer),
+		seen: make(map[string]uint64), tokens: make(map[string]string),
+	}
+	e.conn = client.New(ctx, rwc, client.Config{Notified: e.notified, Asked: e.asked})
+	yes := true
+	root := uri.File(config.Dir)
+	p := &protocol.InitializeParams{RootURI: &root}
+	p.Capabilities.Window = &protocol.WindowClientCapabilities{}
+	p.Capabilities.Workspace = &protocol.WorkspaceClientCapabilities{WorkspaceEdit: &protocol.WorkspaceEditClientCapabilities{}}
+	if !config.NoProgress {
+		p.Capabilities.Window.WorkDoneProgress = &yes
+	}
+	if !config.NoShowDocument {
+		p.Capabilities.Window.ShowDocument = &protocol.ShowDocumentClientCapabilities{Support: true}
+	}
+	if !config.NoApplyEdit {
+		p.Capabilities.Workspace.ApplyEdit = &yes
+	}
+	if !config.NoVersions {
+		p.Capabilities.Workspace.WorkspaceEdit.DocumentChanges = &yes
+	}
+	if config.Agents != nil {
+		ours, err := json.Marshal(map[string]any{"agents": config.Agents})
+		if err != nil {
+			return nil, err
+		}
+		p.Capabilities.Experimental = ours
+	}
+	result := new(protocol.InitializeResult)
+	if err := e.conn.Call(ctx, protocol.MethodInitialize, p, result); err != nil {
+		return nil, errors.Join(err, e.conn.Close())
+	}
+	e.Caps = result.Capabilities
+	e.update(func() { e.ready = true })
+	return e, e.conn.Notify(ctx, protocol.MethodInitialized, &protocol.InitializedParams{})
+}
+
+// Call sends a request of any method.
+func (e *Editor) Call(ctx context.Context, method string, params, result any) error {
+	return e.conn.Call(ctx, method, params, result)
+}
+
+// Notify sends a notification of any method.
+func (e *Editor) Notify(ctx context.Context, method string, params any) error {
+	return e.conn.Notify(ctx, method, params)
+}
+
+// Run runs an agent and waits for its end.
+func (e *Editor) Run(ctx context.Context, p *wire.RunParams) (*wire.RunResult, error) {
+	result := new(wire.RunResult)
+	if err := e.conn.Call(ctx, wire.MethodRun, p, result); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.config.Agents != nil && e.config.Agents.Activity != nil &&
+		!slices.ContainsFunc(e.events, func(a wire.ActivityParams) bool { return a.Run == result.Run && a.Type == "run.finished" }) {
+		e.violate("the answer to run %s came before its last event", result.Run)
+	}
+	return result, nil
+}
+
+// Answer queues what the person does with the next question.
+func (e *Editor) Answer(r Reply) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.replies = append(e.replies, r)
+}
+
+// Await waits until done says so; it is asked again whenever the editor has
+// seen something. done runs under the editor's lock: it may look at what Seen
+// passes it and nothing else.
+func (e *Editor) Await(ctx context.Context, done func(Seen) bool) error {
+	for {
+		e.mu.Lock()
+		over, changed := done(e.view()), e.changed
+		e.mu.Unlock()
+		if over {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("waited in vain: %w", ctx.Err())
+		}
+	}
+}
+
+// Seen is what an editor has seen so far. The slices are the editor's own.
+type Seen struct {
+	Events    []wire.ActivityParams
+	Questions []wire.ConfirmParams
+	Dialogs   []string
+	Messages  []string
+	Shown     []string
+	Resolved  []wire.ConfirmResolvedParams
+	Written   []string
+	Progress  []string
+	Catalog   int // how often agents/didChange came
+}
+
+// Seen returns what the editor has seen so far.
+func (e *Editor) Seen() Seen {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.view()
+	s.Events, s.Questions, s.Dialogs = slices.Clone(s.Events), slices.Clone(s.Questions), slices.Clone(s.Dialogs)
+	s.Messages, s.Shown, s.Resolved = slices.Clone(s.Messages), slices.Clone(s.Shown), slices.Clone(s.Resolved)
+	s.Written, s.Progress = slices.Clone(s.Written), slices.Clone(s.Progress)
+	return s
+}
+
+func (e *Editor) view() Seen {
+	return Seen{e.events, e.questions, e.dialogs, e.messages, e.shown, e.resolved, e.written, e.progress, e.catalog}
+}
+
+// Shutdown ends the session as an editor does that is closed.
+func (e *Editor) Shutdown(ctx context.Context) error { return e.conn.Shutdown(ctx) }
+
+// Close hangs up, and returns what the daemon did against the protocol.
+func (e *Editor) Close() error {
+	_ = e.conn.Close() // the daemon may have hung up first
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.violations) > 0 {
+		return fmt.Errorf("the daemon broke the protocol: %s", strings.Join(e.violations, "; "))
+	}
+	return nil
+}
+
+// update changes something and wakes who awaits it.
+func (e *Editor) update(change func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change()
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+// violate is called under the lock.
+func (e *Editor) violate(format string, args ...any) {
+	e.violations = append(e.violations, fmt.Sprintf(format, args...))
+}
+
+func (e *Editor) path(name string) string {
+	return filepath.Join(e.config.Dir, filepath.FromSlash(name))
+}
+
+// Open opens a file in a buffer.
+func (e *Editor) Open(ctx context.Context, name string) error {
+	text, err := os.ReadFile(e.path(name))
+	if err != nil {
+		return err
+	}
+	b := &buffer{uri: uri.File(e.path(name)), version: 1, text: string(text)}
+	e.update(func() { e.buffers[name] = b })
+	p := &protocol.DidOpenTextDocumentParams{}
+	p.TextDocument.URI, p.TextDocument.Version, p.TextDocument.Text = b.uri, b.version, b.text
+	return e.conn.Notify(ctx, protocol.MethodTextDocumentDidOpen, p)
+}
+
+// Type replaces a buffer's text.
+func (e *Editor) Type(ctx context.Context, name, text string) error {
+	e.mu.Lock()
+	b := e.buffers[name]
+	e.mu.Unlock()
+	if b == nil {
+		return fmt.Errorf("%s is not open", name)
+	}
+	return e.set(ctx, b, text)
+}
+
+// set gives a buffer a new text and tells the daemon.
+func (e *Editor) set(ctx context.Context, b *buffer, text string) error {
+	var p protocol.DidChangeTextDocumentParams
+	e.update(func() {
+		b.undo = append(b.undo, b.text)
+		b.version++
+		b.text = text
+		p.TextDocument.URI, p.TextDocument.Version = b.uri, b.version
+		p.ContentChanges = []protocol.TextDocumentContentChangeEvent{&protocol.TextDocumentContentChangeWholeDocument{Text: text}}
+	})
+	return e.conn.Notify(ctx, protocol.MethodTextDocumentDidChange, &p)
+}
+
+// Undo takes a buffer's last change back.
+func (e *Editor) Undo(ctx context.Context, name string) error {
+	e.mu.Lock()
+	b := e.buffers[name]
+	if b == nil || len(b.undo) == 0 {
+		e.mu.Unlock()
+		return fmt.Errorf("%s has nothing to undo", name)
+	}
+	before := b.undo[len(b.undo)-1]
+	b.undo = b.undo[:len(b.undo)-1]
+	e.mu.Unlock()
+	return e.set(ctx, b, before)
+}
+
+// Save writes a buffer to disk.
+func (e *Editor) Save(ctx context.Context, name string) error {
+	e.mu.Lock()
+	b := e.buffers[name]
+	e.mu.Unlock()
+	if b == nil {
+		return fmt.Errorf("%s is not open", name)
+	}
+	if err := os.WriteFile(e.path(name), []byte(b.text), 0o644); err != nil {
+		return err
+	}
+	p := &protocol.DidSaveTextDocumentParams{}
+	p.TextDocument.URI = b.uri
+	return e.conn.Notify(ctx, protocol.MethodTextDocumentDidSave, p)
+}
+
+// CloseFile closes a buffer without saving it.
+func (e *Editor) CloseFile(ctx context.Context, name string) error {
+	e.mu.Lock()
+	b := e.buffers[name]
+	delete(e.buffers, name)
+	e.mu.Unlock()
+	if b == nil {
+		return fmt.Errorf("%s is not open", name)
+	}
+	p := &protocol.DidCloseTextDocumentParams{}
+	p.TextDocument.URI = b.uri
+	return e.conn.Notify(ctx, protocol.MethodTextDocumentDidClose, p)
+}
+
+// Buffer returns the text of an open file.
+func (e *Editor) Buffer(name string) (string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b := e.buffers[name]; b != nil {
+		return b.text, nil
+	}
+	return "", fmt.Errorf("%s is not open", name)
+}

@@ -1,0 +1,345 @@
+package editortest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/jsonrpc2"
+	"go.lsp.dev/protocol"
+
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+// early are the notifications that LSP lets a server send before it has
+// answered initialize.
+var early = []string{protocol.MethodWindowShowMessage, protocol.MethodWindowLogMessage, protocol.MethodTelemetryEvent}
+
+// notified takes what the daemon tells.
+func (e *Editor) notified(method string, params []byte) {
+	decode := func(into any) bool {
+		err := (wire.Codec{}).Unmarshal(params, into)
+		if err != nil {
+			e.violate("%s: %v", method, err)
+		}
+		return err == nil
+	}
+	e.update(func() {
+		if !e.ready && !slices.Contains(early, method) {
+			e.violate("%s came before the answer to initialize", method)
+		}
+		switch method {
+		case wire.MethodActivity:
+			var p wire.ActivityParams
+			if decode(&p) {
+				e.take(p)
+			}
+		case wire.MethodConfirmResolved:
+			var p wire.ConfirmResolvedParams
+			if decode(&p) {
+				e.resolved = append(e.resolved, p)
+			}
+		case wire.MethodFilesWritten:
+			var p wire.FilesWrittenParams
+			if decode(&p) {
+				e.written = append(e.written, p.URIs...)
+			}
+		case wire.MethodDidChange:
+			e.catalog++
+		case protocol.MethodWindowShowMessage:
+			var p protocol.ShowMessageParams
+			if decode(&p) {
+				e.messages = append(e.messages, p.Message)
+			}
+		case protocol.MethodProgress:
+			var p protocol.ProgressParams
+			if decode(&p) {
+				e.takeProgress(p)
+			}
+		}
+	})
+}
+
+// take keeps an event, and checks that the ranges of a session join without a
+// gap. It is called under the lock.
+func (e *Editor) take(p wire.ActivityParams) {
+	from := p.FromSeq
+	if from == 0 {
+		from = p.Seq
+	}
+	if last, ok := e.seen[p.Session]; ok && from != last+1 || from > p.Seq {
+		e.violate("event %d–%d of session %s came after %d", from, p.Seq, p.Session, last)
+	}
+	e.seen[p.Session] = p.Seq
+	p.Data = slices.Clone(p.Data)
+	e.events = append(e.events, p)
+}
+
+// takeProgress keeps a line of progress, and checks that it was begun and not
+// ended. It is called under the lock.
+func (e *Editor) takeProgress(p protocol.ProgressParams) {
+	var v struct {
+		Kind    string `json:"kind"`
+		Title   string `json:"title"`
+		Message string `json:"message"`
+	}
+	if err := (wire.Codec{}).Unmarshal(p.Value, &v); err != nil {
+		e.violate("$/progress: %v", err)
+		return
+	}
+	token := fmt.Sprint(p.Token)
+	switch state := e.tokens[token]; {
+	case v.Kind == "begin" && (state == "begin" || state == "end"),
+		v.Kind != "begin" && state != "begin":
+		e.violate("progress %s: %s after %q", token, v.Kind, state)
+	}
+	if v.Kind != "report" {
+		e.tokens[token] = v.Kind
+	}
+	e.progress = append(e.progress, strings.TrimSpace(strings.Join([]string{v.Kind, v.Title, v.Message}, " ")))
+}
+
+// asked answers what the daemon asks.
+func (e *Editor) asked(ctx context.Context, method string, params []byte) (any, error) {
+	decode := func(into any) error {
+		if err := (wire.Codec{}).Unmarshal(params, into); err != nil {
+			return jsonrpc2.Errorf(jsonrpc2.InvalidParams, "%v", err)
+		}
+		return nil
+	}
+	switch method {
+	case wire.MethodConfirm:
+		if e.config.Agents == nil || e.config.Agents.Confirm == nil {
+			return nil, e.unasked(method)
+		}
+		var p wire.ConfirmParams
+		if err := decode(&p); err != nil {
+			return nil, err
+		}
+		e.update(func() { e.questions = append(e.questions, p) })
+		r, err := e.reply(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if r.Choice == "" {
+			return nil, nil
+		}
+		return &wire.ConfirmResult{Outcome: r.Choice, Feedback: r.Feedback, Modified: r.Modified}, nil
+	case wire.MethodAsk:
+		if e.config.Agents == nil || !e.config.Agents.Ask {
+			return nil, e.unasked(method)
+		}
+		r, err := e.reply(ctx)
+		if err != nil || r.Choice == "" {
+			return &wire.AskResult{Action: "decline"}, err
+		}
+		content, err := wire.Codec{}.Marshal(r.Choice)
+		return &wire.AskResult{Action: "accept", Content: content}, err
+	case wire.MethodSaveDocuments:
+		var p wire.SaveDocumentsParams
+		if err := decode(&p); err != nil {
+			return nil, err
+		}
+		return e.saveDocuments(ctx, p), nil
+	case protocol.MethodWindowShowMessageRequest:
+		var p protocol.ShowMessageRequestParams
+		if err := decode(&p); err != nil {
+			return nil, err
+		}
+		return e.dialog(ctx, p)
+	case protocol.MethodWindowShowDocument:
+		var p protocol.ShowDocumentParams
+		if err := decode(&p); err != nil {
+			return nil, err
+		}
+		if e.config.NoShowDocument {
+			return nil, e.unasked(method)
+		}
+		e.update(func() { e.shown = append(e.shown, p.URI.FsPath()) })
+		return &protocol.ShowDocumentResult{Success: true}, nil
+	case protocol.MethodWorkspaceApplyEdit:
+		if e.config.NoApplyEdit {
+			return nil, e.unasked(method)
+		}
+		var p protocol.ApplyWorkspaceEditParams
+		if err := decode(&p); err != nil {
+			return nil, err
+		}
+		return e.apply(ctx, p)
+	case protocol.MethodWindowWorkDoneProgressCreate:
+		if e.config.NoProgress {
+			return nil, e.unasked(method)
+		}
+		var p protocol.WorkDoneProgressCreateParams
+		if err := decode(&p); err != nil {
+			return nil, err
+		}
+		e.update(func() { e.tokens[fmt.Sprint(p.Token)] = "create" })
+		return nil, nil
+	}
+	return nil, jsonrpc2.ErrMethodNotFound
+}
+
+// unasked is for what the editor said that it cannot do.
+func (e *Editor) unasked(method string) error {
+	e.update(func() { e.violate("%s was sent to an editor that did not advertise it", method) })
+	return jsonrpc2.ErrMethodNotFound
+}
+
+// reply returns what the person does with a question; without a queued reply
+// they leave it open until it is withdrawn.
+func (e *Editor) reply(ctx context.Context) (Reply, error) {
+	var r Reply
+	for {
+		e.mu.Lock()
+		changed, queued := e.changed, len(e.replies) > 0
+		if queued {
+			r, e.replies = e.replies[0], e.replies[1:]
+		}
+		e.mu.Unlock()
+		if queued {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return r, jsonrpc2.Errorf(-32800, "withdrawn")
+		}
+	}
+	if r.Before != nil {
+		r.Before(ctx)
+	}
+	if r.Fail != nil {
+		return r, r.Fail
+	}
+	return r, nil
+}
+
+// dialog shows a message with actions.
+func (e *Editor) dialog(ctx context.Context, p protocol.ShowMessageRequestParams) (any, error) {
+	if e.config.NoDialog {
+		return nil, jsonrpc2.ErrMethodNotFound
+	}
+	var titles []string
+	for _, a := range p.Actions {
+		titles = append(titles, a.Title)
+	}
+	e.update(func() {
+		e.dialogs = append(e.dialogs, p.Message+"\n["+strings.Join(titles, "] [")+"]")
+		if len(slices.Compact(slices.Sorted(slices.Values(titles)))) != len(titles) {
+			e.violate("a dialog has two actions of one title")
+		}
+	})
+	r, err := e.reply(ctx)
+	if err != nil || r.Choice == "" {
+		return nil, err
+	}
+	if !slices.Contains(titles, r.Choice) {
+		return nil, jsonrpc2.Errorf(jsonrpc2.InvalidRequest, "the dialog has no action %q", r.Choice)
+	}
+	return &protocol.MessageActionItem{Title: r.Choice}, nil
+}
+
+// saveDocuments saves what is asked for.
+func (e *Editor) saveDocuments(ctx context.Context, p wire.SaveDocumentsParams) *wire.SaveDocumentsResult {
+	result := &wire.SaveDocumentsResult{Saved: []string{}, Failed: []string{}}
+	e.mu.Lock()
+	names := map[string]string{}
+	for name, b := range e.buffers {
+		names[string(b.uri)] = name
+	}
+	e.mu.Unlock()
+	for _, u := range p.URIs {
+		if name, ok := names[u]; ok && e.Save(ctx, name) == nil {
+			result.Saved = append(result.Saved, u)
+		} else {
+			result.Failed = append(result.Failed, u)
+		}
+	}
+	return result
+}
+
+// apply makes an edit of open buffers, all of it or nothing.
+func (e *Editor) apply(ctx context.Context, p protocol.ApplyWorkspaceEditParams) (any, error) {
+	type change struct {
+		b     *buffer
+		edits []protocol.TextEdit
+	}
+	var changes []change
+	refuse := func(format string, args ...any) (any, error) {
+		why := fmt.Sprintf(format, args...)
+		return &protocol.ApplyWorkspaceEditResult{FailureReason: &why}, nil
+	}
+	find := func(u string) *buffer {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, b := range e.buffers {
+			if string(b.uri) == u {
+				return b
+			}
+		}
+		return nil
+	}
+	for u, edits := range p.Edit.Changes {
+		changes = append(changes, change{find(string(u)), edits})
+	}
+	for _, c := range p.Edit.DocumentChanges {
+		d, ok := c.(*protocol.TextDocumentEdit)
+		if !ok {
+			return refuse("%T is not supported", c)
+		}
+		b := find(string(d.TextDocument.URI))
+		if b != nil && d.TextDocument.Version != nil && *d.TextDocument.Version != b.version {
+			return refuse("the buffer has version %d, the edit is for %d", b.version, *d.TextDocument.Version)
+		}
+		var edits []protocol.TextEdit
+		for _, el := range d.Edits {
+			if t, ok := el.(*protocol.TextEdit); ok {
+				edits = append(edits, *t)
+			}
+		}
+		changes = append(changes, change{b, edits})
+	}
+	for _, c := range changes {
+		if c.b == nil {
+			return refuse("the document is not open")
+		}
+		text, err := edited(c.b.text, c.edits)
+		if err != nil {
+			return refuse("%v", err)
+		}
+		if err := e.set(ctx, c.b, text); err != nil {
+			return nil, err
+		}
+	}
+	return &protocol.ApplyWorkspaceEditResult{Applied: true}, nil
+}
+
+// edited applies edits whose ranges are all about the same text, as LSP has it:
+// from the end to the beginning.
+func edited(text string, edits []protocol.TextEdit) (string, error) {
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b protocol.TextEdit) int {
+		if a.Range.Start.Line != b.Range.Start.Line {
+			return int(b.Range.Start.Line) - int(a.Range.Start.Line)
+		}
+		return int(b.Range.Start.Character) - int(a.Range.Start.Character)
+	})
+	for _, edit := range edits {
+		at := func(p protocol.Position) (int, error) {
+			return workspace.Offset(text, workspace.Position{Line: p.Line, Character: p.Character}, workspace.UTF16)
+		}
+		start, err := at(edit.Range.Start)
+		if err != nil {
+			return "", err
+		}
+		end, err := at(edit.Range.End)
+		if err != nil {
+			return "", err
+		}
+		text = text[:start] + edit.NewText + text[end:]
+	}
+	return text, nil
+}

@@ -1,0 +1,242 @@
+package layering
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors is the plan of the house. A package may import those on floors below
+// its own, and nothing else of this module; two on one floor do not know each
+// other. A package that has no floor fails the test, and so does a row without
+// a package. A name that ends in /* stands for each folder below it.
+var floors = [][]string{
+	{"internal/fault", "internal/modelserver"},
+	{"agents/model", "agents/definition", "workspace"},
+	{"agents/activity", "agents/registry", "agents/model/gemini", "agents/model/modeltest"},
+	{"internal/wire", "agents/tool", "agents/session"},
+	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/guard", "agents/tool/tooltest"},
+	{"agents/tool/builtin", "agents/run"},
+	{"agents"},
+	{"handlers", "internal/editortest"},
+	{"internal/daemon"},
+	{"cmd/agentls", "internal/scenario", "internal/spine", "internal/clienttest", "internal/layering", "internal/cmd/*"},
+}
+
+// promised are rows of the plan whose package need not be there.
+var promised = []string{"agents/tool/tooltest", "internal/clienttest"}
+
+// whole are the packages that try the whole house from outside, and its tools.
+var whole = []string{"internal/scenario", "internal/spine", "internal/clienttest", "internal/cmd"}
+
+// kits are packages that are there for tests. A test imports them from any
+// floor; product code does not import them at all, but for who is named.
+var kits = map[string][]string{
+	"internal/modelserver":   and("cmd/agentls"), // the demo plays a script
+	"internal/editortest":    and(),
+	"server/servertest":      and(),
+	"agents/model/modeltest": {},
+	"agents/tool/tooltest":   {},
+}
+
+// forTests reports whether a file is a test's, or of a kit that only tests have.
+func forTests(f *file) bool {
+	_, kit := kits[f.pkg]
+	return f.test || kit && f.pkg != "internal/modelserver" // the demo has it
+}
+
+// doors says who alone may import a package: from outside in tests too, so that
+// a test cannot know what its package does not; one of ours in product code.
+var doors = map[string][]string{
+	"google.golang.org/genai":      {"agents/model/gemini", "internal/spine"}, // the spine is measured against it
+	"github.com/fsnotify/fsnotify": {"workspace"},
+	"github.com/tailscale/hujson":  {"workspace"},
+	"mvdan.cc/sh":                  {"agents/tool/command"},
+	"github.com/spf13/cobra":       {"cmd/agentls"},
+	"go.lsp.dev/jsonrpc2":          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls"),
+	"go.lsp.dev/protocol":          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls"),
+	"go.lsp.dev/uri":               and("workspace", "handlers", "internal/editortest", "cmd/agentls"),
+
+	"internal/client": and("cmd/agentls", "internal/editortest"),
+	"internal/daemon": and("cmd/agentls"),
+}
+
+// and returns the given packages and those that try the whole house.
+func and(more ...string) []string { return append(more, whole...) }
+
+// wall is what does not see what, whatever their floors, in tests as well.
+type wall struct{ from, to, why string }
+
+var walls = []wall{
+	{"agents", "workspace", "an agent reads files through interfaces that it declares"},
+	{"agents", "server", "an agent does not know that there is a wire"},
+	{"agents", "internal/wire", "an agent does not know that there is a wire"},
+	{"agents", "internal/client", "an agent does not know that there is a wire"},
+	{"agents", "go.lsp.dev", "an agent does not know that there is an editor"},
+	{"agents", "extensions", "extensions are added to agents, not asked for by them"},
+	{"workspace", "agents", "the workspace is there without agents"},
+	{"workspace", "go.lsp.dev/protocol", "the workspace is files, not messages"},
+	{"workspace", "go.lsp.dev/jsonrpc2", "the workspace is files, not messages"},
+	{"server", "agents", "a connection knows no feature"},
+	{"server", "workspace", "a connection knows no feature"},
+	{"server", "handlers", "a connection knows no feature: its rows are given to it"},
+	{"server", "extensions", "a connection knows no feature"},
+	{"extensions", "server", "an extension contributes tools, not methods"},
+	{"extensions", "workspace", "an extension is not a client"},
+}
+
+// TestFloors holds every package to its floor.
+func TestFloors(t *testing.T) {
+	h := source(t)
+	rows := make(map[string]bool)     // rows of the plan that a package has
+	homeless := make(map[string]bool) // packages that were told of
+	for _, f := range h.files {
+		here, row := floorOf(f.pkg)
+		rows[row] = true
+		if here < 0 {
+			if !homeless[f.pkg] {
+				homeless[f.pkg] = true
+				t.Errorf("%s has no floor: give it one in floors", f.pkg)
+			}
+			continue
+		}
+		for _, imp := range h.imported(f) {
+			if f.test && (imp == f.pkg || kits[imp] != nil) {
+				continue
+			}
+			if there, row := floorOf(imp); row != "" && there >= here {
+				t.Errorf("%s: %s (floor %d) imports %s (floor %d), which is not below it", f.name, f.pkg, here, imp, there)
+			}
+		}
+	}
+	for _, floor := range floors {
+		for _, row := range floor {
+			if !rows[row] && !strings.HasSuffix(row, "/*") && !slices.Contains(promised, row) {
+				t.Errorf("the plan has a row for %s, which does not exist", row)
+			}
+		}
+	}
+}
+
+// floorOf returns a package's floor and its row of the plan; -1 and "" for one
+// that has none.
+func floorOf(pkg string) (int, string) {
+	for n, names := range floors {
+		for _, row := range names {
+			folder, any := strings.CutSuffix(row, "/*")
+			if pkg == row || any && pkg != folder && within(pkg, folder) {
+				return n, row
+			}
+		}
+	}
+	return -1, ""
+}
+
+// TestDoors holds libraries, and what is there for tests, to those who may
+// import them.
+func TestDoors(t *testing.T) {
+	h := source(t)
+	opened := make(map[string]bool)
+	for _, f := range h.files {
+		for _, imp := range h.imported(f) {
+			for door, who := range doors {
+				if !within(imp, door) || f.pkg == door {
+					continue
+				}
+				opened[door] = true
+				_, row := floorOf(door)
+				if ours := row != ""; ours && f.test {
+					continue
+				}
+				if !withinAny(f.pkg, who) {
+					t.Errorf("%s imports %s, which is for %v only", f.name, imp, who)
+				}
+			}
+			if who, kit := kits[imp]; kit && !f.test && !withinAny(f.pkg, who) {
+				t.Errorf("%s imports %s, which is for tests and %v", f.name, imp, who)
+			}
+		}
+	}
+	for _, door := range slices.Sorted(maps.Keys(doors)) {
+		if !opened[door] {
+			t.Errorf("nobody imports %s: take it from doors", door)
+		}
+	}
+}
+
+// TestWalls holds apart what must not see each other.
+func TestWalls(t *testing.T) {
+	h := source(t)
+	for _, f := range h.files {
+		for _, imp := range h.imported(f) {
+			for _, w := range walls {
+				if within(f.pkg, w.from) && within(imp, w.to) {
+					t.Errorf("%s imports %s: %s", f.name, imp, w.why)
+				}
+			}
+			if imp == "agents" && f.pkg != "agents" && within(f.pkg, "agents") {
+				t.Errorf("%s imports %s: a part does not know the whole that it is put into", f.name, imp)
+			}
+		}
+	}
+}
+
+// TestNoCircle holds that the rooms of the house (server, handlers, workspace,
+// agents with all that is below it, each package of internal) can be put in an
+// order in which each sees only those before it.
+func TestNoCircle(t *testing.T) {
+	h := source(t)
+	sees := make(map[string]map[string]bool)
+	for _, f := range h.files {
+		if f.test {
+			continue
+		}
+		from := room(f.pkg)
+		if sees[from] == nil {
+			sees[from] = make(map[string]bool)
+		}
+		for _, imp := range h.imported(f) {
+			if to := room(imp); to != from && imp != "" {
+				if _, row := floorOf(imp); row != "" {
+					sees[from][to] = true
+				}
+			}
+		}
+	}
+	const (
+		open = iota + 1
+		done
+	)
+	state := make(map[string]int)
+	var visit func(at string, way []string)
+	visit = func(at string, way []string) {
+		way = append(way, at)
+		if state[at] == open {
+			t.Errorf("a circle: %s", strings.Join(way[slices.Index(way, at):], " → "))
+			return
+		}
+		if state[at] == done {
+			return
+		}
+		state[at] = open
+		for _, next := range slices.Sorted(maps.Keys(sees[at])) {
+			visit(next, way)
+		}
+		state[at] = done
+	}
+	for _, at := range slices.Sorted(maps.Keys(sees)) {
+		visit(at, nil)
+	}
+}
+
+// room returns the room that a package is in: its first folder, two for what is
+// below internal.
+func room(pkg string) string {
+	first, rest, _ := strings.Cut(pkg, "/")
+	if first == "internal" {
+		second, _, _ := strings.Cut(rest, "/")
+		return first + "/" + second
+	}
+	return first
+}

@@ -1,0 +1,265 @@
+//go:build linux
+
+package spine_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/genai"
+
+	"github.com/agentls/agentls/internal/editortest"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server/servertest"
+)
+
+const many = 20_000
+
+// stream is a world whose model streams 20,000 chunks to each of n requests.
+func stream(b *testing.B) *world {
+	return newWorld(b, strings.Repeat(fmt.Sprintf("<repeat %d w{} and more\\n\n\n", many), 500))
+}
+
+// skim is a client that looks for answers and at nothing else.
+type skim struct {
+	b    *testing.B
+	to   io.ReadWriteCloser
+	from *bufio.Reader
+}
+
+// skimmer starts a daemon in this process and shakes hands with it.
+func (w *world) skimmer(b *testing.B) *skim {
+	near, far := pipes(b)
+	h := w.serve(far)
+	b.Cleanup(func() {
+		_ = near.Close() // it hangs up
+		h.wait()
+	})
+	return w.greet(b, near)
+}
+
+// greet shakes hands with a daemon.
+func (w *world) greet(b *testing.B, near io.ReadWriteCloser) *skim {
+	s := &skim{b: b, to: near, from: bufio.NewReaderSize(near, 64<<10)}
+	caps, err := json.Marshal(editortest.Native())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"processId":null,"rootUri":%q,"capabilities":{"experimental":{"agents":%s}}}}`, "file://"+w.dir, caps))
+	s.answer()
+	s.send(`{"jsonrpc":"2.0","method":"initialized","params":{}}`)
+	return s
+}
+
+func (s *skim) send(body string) {
+	if _, err := io.WriteString(s.to, servertest.Frame(body)); err != nil {
+		s.b.Fatal(err)
+	}
+}
+
+// run starts a run in a session.
+func (s *skim) run(id int, session, input string) {
+	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"agent":"worker","session":%q,"input":%q}}`, id, wire.MethodRun, session, input))
+}
+
+// answer reads until an answer and returns it.
+func (s *skim) answer() []byte {
+	for {
+		size := 0
+		for {
+			head, err := s.from.ReadSlice('\n')
+			if err != nil {
+				s.b.Fatal(err)
+			}
+			if head = bytes.TrimSpace(head); len(head) == 0 {
+				break
+			}
+			if n, ok := bytes.CutPrefix(head, []byte("Content-Length: ")); ok {
+				if size, err = strconv.Atoi(string(n)); err != nil {
+					s.b.Fatal(err)
+				}
+			}
+		}
+		body := make([]byte, size)
+		if _, err := io.ReadFull(s.from, body); err != nil {
+			s.b.Fatal(err)
+		}
+		if bytes.HasPrefix(body, []byte(`{"jsonrpc":"2.0","id":`)) && !bytes.Contains(body[:min(size, 80)], []byte(`"method"`)) {
+			return body
+		}
+	}
+}
+
+// BenchmarkChunks is an answer of 20,000 chunks: over the whole spine, from the
+// request to the answer with the result, as a client in another process sees it
+// but for the decoding; through genai alone; and the bytes alone, read from the
+// socket. ratio takes them in turns and reports medians (spec 13: at most 1.3
+// times what a bare program takes).
+func BenchmarkChunks(b *testing.B) {
+	ways := []struct {
+		name string
+		open func(*testing.B) func()
+	}{
+		{"spine", overSpine}, {"genai", overGenai}, {"http", overHTTP},
+	}
+	for _, way := range ways {
+		b.Run(way.name, func(b *testing.B) {
+			once := way.open(b)
+			once() // what is made once is made
+			for b.Loop() {
+				once()
+			}
+			b.ReportMetric(float64(many*b.N)/b.Elapsed().Seconds(), "chunks/s")
+		})
+	}
+	b.Run("ratio", func(b *testing.B) {
+		var once []func()
+		for _, way := range ways {
+			f := way.open(b)
+			f()
+			once = append(once, f)
+		}
+		took := make([][]time.Duration, len(ways))
+		for b.Loop() {
+			for i, f := range once {
+				began := time.Now()
+				f()
+				took[i] = append(took[i], time.Since(began))
+			}
+		}
+		spine := median(took[0])
+		b.ReportMetric(spine/median(took[1]), "x-genai")
+		b.ReportMetric(spine/median(took[2]), "x-http")
+	})
+}
+
+func median(of []time.Duration) float64 {
+	slices.Sort(of)
+	return of[len(of)/2].Seconds()
+}
+
+func overSpine(b *testing.B) func() {
+	s := stream(b).skimmer(b)
+	n := 0
+	return func() {
+		n++
+		s.run(n, fmt.Sprintf("b%d", n), "go")
+		if a := s.answer(); !bytes.Contains(a, []byte("w19999 and more")) {
+			b.Fatalf("%.300s", a)
+		}
+	}
+}
+
+func overGenai(b *testing.B) func() {
+	c, err := genai.NewClient(context.Background(), &genai.ClientConfig{
+		APIKey: "test", Backend: genai.BackendGeminiAPI, HTTPClient: &http.Client{}, HTTPOptions: genai.HTTPOptions{BaseURL: stream(b).loopback.URL},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func() {
+		off := false
+		n := 0
+		for r, err := range c.Models.GenerateContentStream(context.Background(), "demo", genai.Text("go"), &genai.GenerateContentConfig{AutomaticContinuation: &off}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			if strings.Contains(r.Text(), "and more") {
+				n++
+			}
+		}
+		if n != many {
+			b.Fatalf("%d chunks", n)
+		}
+	}
+}
+
+func overHTTP(b *testing.B) func() {
+	url := stream(b).loopback.URL + "/v1beta/models/demo:streamGenerateContent?alt=sse"
+	return func() {
+		q, err := http.NewRequest(http.MethodPost, url, strings.NewReader(`{"contents":[{"role":"user","parts":[{"text":"go"}]}]}`))
+		if err != nil {
+			b.Fatal(err)
+		}
+		q.Header.Set("x-goog-api-key", "test")
+		resp, err := http.DefaultClient.Do(q)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, resp.Body)
+		if err != nil || n < many*50 {
+			b.Fatal(n, err)
+		}
+		_ = resp.Body.Close() // it is read
+	}
+}
+
+// BenchmarkTurn is the own cost of a turn with one file read, of the binary:
+// from the last byte of an answer to the head of the next request, the median of
+// 200 turns of one session (spec 13).
+func BenchmarkTurn(b *testing.B) {
+	const turns = 200
+	var script strings.Builder
+	for i := range turns {
+		fmt.Fprintf(&script, "<call read_file {\"path\":\"f%d.txt\"}\n\n", i)
+	}
+	var own []time.Duration
+	for b.Loop() {
+		w := newWorld(b, script.String()+"< Done.\n")
+		for i := range turns {
+			if err := os.WriteFile(filepath.Join(w.dir, fmt.Sprintf("f%d.txt", i)), []byte(strings.Repeat("a line of text\n", 20)), 0o600); err != nil {
+				b.Fatal(err)
+			}
+		}
+		p := w.spawn()
+		s := w.greet(b, p)
+		s.run(1, "main", "go")
+		if a := s.answer(); !bytes.Contains(a, []byte(`"GOAL"`)) {
+			b.Fatalf("%.300s", a)
+		}
+		if err := p.in.Close(); err != nil {
+			b.Fatal(err)
+		}
+		p.exits()
+		w.loopback.Close() // all answers are noted
+		for i := range turns - 1 {
+			own = append(own, w.asked[i+1].Sub(w.served[i]))
+		}
+	}
+	b.ReportMetric(median(own)*1e6, "us/turn")
+	b.ReportMetric(own[len(own)*95/100].Seconds()*1e6, "us/turn-p95")
+}
+
+// BenchmarkStreams100 is a hundred sessions that stream 200 chunks each at once
+// to one client.
+func BenchmarkStreams100(b *testing.B) {
+	const n = 200
+	took := time.Duration(0)
+	for b.Loop() {
+		s := newWorld(b, hundred(n)).skimmer(b)
+		began := time.Now()
+		for i := range 100 {
+			s.run(i+1, fmt.Sprintf("s%02d", i), fmt.Sprintf("stream %02d.", i))
+		}
+		for range 100 {
+			if a := s.answer(); !bytes.Contains(a, []byte("-199 and more")) {
+				b.Fatalf("%.300s", a)
+			}
+		}
+		took += time.Since(began)
+	}
+	b.ReportMetric(float64(100*n*b.N)/took.Seconds(), "chunks/s")
+	b.ReportMetric(took.Seconds()*1000/float64(b.N), "ms/100-streams")
+}

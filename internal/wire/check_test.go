@@ -1,0 +1,68 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// TestCheck: parameters that make no sense are refused with the path of the
+// member and what is wrong with it (spec 2.2).
+func TestCheck(t *testing.T) {
+	run := func(block string) string { return `{"input":[{"type":"text","text":"x"},` + block + `]}` }
+	for _, c := range []struct {
+		params        interface{ Check() (string, error) }
+		json          string
+		path, problem string // "" = fine
+	}{
+		{new(wire.RunParams), `{"input":"x"}`, "", ""},
+		{new(wire.RunParams), `{}`, "input", "is required: a string or content blocks"},
+		{new(wire.RunParams), `{"input":[]}`, "input", "is required: a string or content blocks"},
+		{new(wire.RunParams), `{"input":""}`, "input[0].text", "is required in a block of type text"},
+		{new(wire.RunParams), run(`{"type":"text"}`), "input[1].text", "is required in a block of type text"},
+		{new(wire.RunParams), run(`{}`), "input[1].type", "is required: text, image, resource_link, resource or diagnostics"},
+		{new(wire.RunParams), run(`{"type":"tekst"}`), "input[1].type", `is "tekst", want text, image, resource_link, resource or diagnostics`},
+		{new(wire.RunParams), run(`{"type":"image","mimeType":"image/png"}`), "input[1].data", "is required in a block of type image"},
+		{new(wire.RunParams), run(`{"type":"image","data":"AAAA"}`), "input[1].mimeType", "is required in a block of type image"},
+		{new(wire.RunParams), run(`{"type":"image","data":"AAAA","mimeType":"image/png"}`), "", ""},
+		{new(wire.RunParams), run(`{"type":"resource_link","name":"a"}`), "input[1].uri", "is required in a block of type resource_link"},
+		{new(wire.RunParams), run(`{"type":"resource_link","uri":"file:///a"}`), "", ""},
+		{new(wire.RunParams), run(`{"type":"resource"}`), "input[1].resource", "is required in a block of type resource"},
+		{new(wire.RunParams), run(`{"type":"resource","resource":{"text":"x"}}`), "input[1].resource.uri", "is required in a block of type resource"},
+		{new(wire.RunParams), run(`{"type":"resource","resource":{"uri":"file:///empty"}}`), "", ""},
+		{new(wire.RunParams), run(`{"type":"diagnostics","items":[]}`), "input[1].uri", "is required in a block of type diagnostics"},
+		{new(wire.RunParams), run(`{"type":"diagnostics","uri":"file:///a"}`), "input[1].items", "is required in a block of type diagnostics"},
+		{new(wire.RunParams), run(`{"type":"diagnostics","uri":"file:///a","items":[]}`), "", ""},
+		{new(wire.RunParams), `{"input":"x","mode":"task"}`, "mode", `is "task", want chat`},
+		{new(wire.RunParams), `{"input":"x","mode":"chat"}`, "", ""},
+		{new(wire.RunParams), `{"input":"x","approval":"yolo"}`, "approval", `is "yolo", want plan, ask, edits or auto`},
+		{new(wire.RunParams), `{"input":"x","wait":"no"}`, "wait", `is "no", want end or accept`},
+		{new(wire.RunParams), `{"input":"x","session":"a.b-c_1","run":"cli:1.2"}`, "", ""},
+		{new(wire.RunParams), `{"input":"x","session":"../x"}`, "session", `is "../x", which cannot name a session; use 1 to 64 letters, digits, dots, dashes and underscores, no dot at the start and no .NUMBER at the end`},
+		{new(wire.RunParams), `{"input":"x","session":".a"}`, "session", "is "},
+		{new(wire.RunParams), `{"input":"x","session":"a.12"}`, "session", "is "},
+		{new(wire.RunParams), `{"input":"x","session":"` + strings.Repeat("a", 65) + `"}`, "session", "is "},
+		{new(wire.RunParams), `{"input":"x","run":"a b"}`, "run", `is "a b", which cannot name a run; use 1 to 128 letters, digits, dots, dashes, underscores and colons`},
+		{new(wire.RunParams), `{"input":"x","run":"` + strings.Repeat("a", 128) + `"}`, "", ""},
+		{new(wire.RunParams), `{"input":"x","run":"` + strings.Repeat("a", 129) + `"}`, "run", "is "},
+		{new(wire.TrustParams), `{"trusted":true}`, "uri", "is required"},
+		{new(wire.TrustParams), `{"uri":"file:///w"}`, "trusted", "is required: true or false"},
+		{new(wire.TrustParams), `{"uri":"file:///w","trusted":null}`, "trusted", "is required: true or false"},
+		{new(wire.TrustParams), `{"uri":"file:///w","trusted":false}`, "", ""},
+		{new(wire.ListParams), `{}`, "", ""},
+		{new(wire.ListParams), `{"scope":"mine"}`, "scope", `is "mine", want project, global, extension or system`},
+	} {
+		if err := (wire.Codec{}).Unmarshal([]byte(c.json), c.params); err != nil {
+			t.Fatalf("%s: %v", c.json, err)
+		}
+		path, err := c.params.Check()
+		problem := ""
+		if err != nil {
+			problem = err.Error()
+		}
+		if (err != nil) != (c.problem != "") || path != c.path || !strings.HasPrefix(problem, c.problem) {
+			t.Errorf("%s: %q %q, want %q %q", c.json, path, problem, c.path, c.problem)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package wire
+
+import (
+	"go.lsp.dev/jsonrpc2"
+	"go.lsp.dev/protocol"
+)
+
+// Codec marshals payloads with the protocol's union-aware encoder. It is ours
+// because the protocol package keeps its own to itself. Field names are matched
+// by case (encoding/json v2), so every field that travels has a tag.
+type Codec struct{}
+
+// Marshal implements [jsonrpc2.Codec]. Raw messages pass as they are.
+func (Codec) Marshal(v any) ([]byte, error) {
+	if raw, ok := v.(jsonrpc2.RawMessage); ok {
+		return raw, nil
+	}
+	return protocol.Marshal(v)
+}
+
+// Unmarshal implements [jsonrpc2.Codec].
+func (Codec) Unmarshal(data []byte, v any) error {
+	if raw, ok := v.(*jsonrpc2.RawMessage); ok {
+		*raw = append((*raw)[:0], data...)
+		return nil
+	}
+	return protocol.Unmarshal(data, v)
+}

@@ -1,0 +1,223 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agentls/agentls/agents/activity"
+)
+
+type (
+	// RunParams starts a run.
+	RunParams struct {
+		Agent         string          `json:"agent,omitempty"`         // absent = main
+		Input         InputBlocks     `json:"input"`                   // a string, or content blocks
+		Session       string          `json:"session,omitempty"`       // absent = main
+		Run           string          `json:"run,omitempty"`           // an id of the client's, so that it can cancel before any answer
+		Mode          string          `json:"mode,omitempty"`          // chat
+		Approval      string          `json:"approval,omitempty"`      // plan, ask, edits, auto; absent = the session's
+		Model         string          `json:"model,omitempty"`         // instead of the agent's
+		References    []string        `json:"references,omitempty"`    // URIs of files that ride along
+		UseBuffers    bool            `json:"useBuffers,omitempty"`    // the agent file's unsaved buffer counts
+		Wait          string          `json:"wait,omitempty"`          // end (default): answered with the result; accept: at once
+		WorkDoneToken json.RawMessage `json:"workDoneToken,omitempty"` // progress is reported under it
+	}
+
+	// RunAccepted answers a run with wait: accept.
+	RunAccepted struct {
+		Session string `json:"session"`
+		Run     string `json:"run"`
+	}
+
+	// RunResult is how a run ended (spec 3.5).
+	RunResult struct {
+		Session string `json:"session"`
+		Run     string `json:"run"`
+		Agent   string `json:"agent"`
+		activity.RunFinished
+	}
+
+	// CancelParams names what is to end: a run, or all runs of a session, or one call of a run.
+	CancelParams struct {
+		Run     string `json:"run,omitempty"`
+		Session string `json:"session,omitempty"`
+		Call    string `json:"call,omitempty"`
+	}
+
+	// CancelResult says whether there was anything to cancel.
+	CancelResult struct {
+		Cancelled bool `json:"cancelled"`
+	}
+
+	// ActivityParams is one event (spec 2.4, 3.2). Data depends on Type. A
+	// message that stands for several, merged or left out, covers FromSeq to Seq.
+	ActivityParams struct {
+		Seq           uint64          `json:"seq"`
+		FromSeq       uint64          `json:"fromSeq,omitempty"`
+		Time          string          `json:"time"`
+		Session       string          `json:"session"`
+		Run           string          `json:"run,omitempty"`
+		ParentRun     string          `json:"parentRun,omitempty"`
+		Turn          int             `json:"turn,omitempty"`
+		Agent         string          `json:"agent,omitempty"`
+		CorrelationID string          `json:"correlationId,omitempty"`
+		Type          string          `json:"type"`
+		Data          json.RawMessage `json:"data"`
+		DurationMs    int64           `json:"durationMs,omitempty"`
+		Activity      string          `json:"activity,omitempty"` // gemini-cli's name, where it has one
+
+		IsSubagentActivityEvent bool   `json:"isSubagentActivityEvent,omitempty"` // with Activity
+		AgentName               string `json:"agentName,omitempty"`               // with Activity
+	}
+
+	// StatusParams says how the daemon is.
+	StatusParams struct {
+		Health     string `json:"health"` // ok, warning, error
+		Message    string `json:"message,omitempty"`
+		ActiveRuns int    `json:"activeRuns"`
+		Waiting    int    `json:"waiting"`           // questions that wait for a person
+		Command    string `json:"command,omitempty"` // what mends it
+	}
+
+	// FilesWrittenParams names files that a run wrote to disk.
+	FilesWrittenParams struct {
+		Run  string   `json:"run"`
+		URIs []string `json:"uris"`
+	}
+)
+
+// InputBlocks is a run's input: on the wire a string, or a list of content
+// blocks.
+type InputBlocks []activity.ContentBlock
+
+// UnmarshalJSONFrom reads a string as one block of text. Its errors name the
+// place in the input.
+func (b *InputBlocks) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	switch dec.PeekKind() {
+	case '"':
+		var text string
+		if err := jsonv2.UnmarshalDecode(dec, &text); err != nil {
+			return err
+		}
+		*b = InputBlocks{{Type: "text", Text: text}}
+		return nil
+	case '[':
+		return jsonv2.UnmarshalDecode(dec, (*[]activity.ContentBlock)(b))
+	}
+	if err := dec.SkipValue(); err != nil {
+		return err
+	}
+	return errors.New("must be a string or a list of content blocks")
+}
+
+// Check implements the server's check of parameters.
+func (p *RunParams) Check() (string, error) {
+	if len(p.Input) == 0 {
+		return "input", fmt.Errorf("is required: a string or content blocks")
+	}
+	for i := range p.Input {
+		if at, err := checkBlock(&p.Input[i]); err != nil {
+			return fmt.Sprintf("input[%d].%s", i, at), err
+		}
+	}
+	if id := p.Session; id != "" && (!sessionForm.MatchString(id) || id[0] == '.' || sessionPart.MatchString(id)) {
+		return "session", fmt.Errorf("is %q, which cannot name a session; use 1 to 64 letters, digits, dots, dashes and underscores, no dot at the start and no .NUMBER at the end", id)
+	}
+	if p.Run != "" && !runForm.MatchString(p.Run) {
+		return "run", fmt.Errorf("is %q, which cannot name a run; use 1 to 128 letters, digits, dots, dashes, underscores and colons", p.Run)
+	}
+	if at, err := oneOf("mode", p.Mode, "", "chat"); err != nil {
+		return at, err
+	}
+	if at, err := oneOf("approval", p.Approval, "", "plan", "ask", "edits", "auto"); err != nil {
+		return at, err
+	}
+	return oneOf("wait", p.Wait, "", "end", "accept")
+}
+
+// Check implements the server's check of parameters.
+func (p *CancelParams) Check() (string, error) {
+	if p.Run == "" && p.Session == "" {
+		return "run", fmt.Errorf("is required, or session")
+	}
+	if p.Call != "" && p.Run == "" {
+		return "run", fmt.Errorf("is required with call")
+	}
+	return "", nil
+}
+
+// The forms of ids that a client chooses. That of a session is the one of
+// agents/session.CheckID, since it names the files of the session's log.
+var (
+	sessionForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	sessionPart = regexp.MustCompile(`\.[0-9]+$`)
+	runForm     = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+)
+
+// checkBlock refuses a block that lacks what its type is about (spec 2.2). The
+// path is within the block.
+func checkBlock(b *activity.ContentBlock) (string, error) {
+	if at, err := oneOf("type", b.Type, "text", "image", "resource_link", "resource", "diagnostics"); err != nil {
+		return at, err
+	}
+	type member struct{ path, value string }
+	var needed []member
+	switch b.Type {
+	case "text":
+		needed = []member{{"text", b.Text}}
+	case "image":
+		needed = []member{{"data", b.Data}, {"mimeType", b.MimeType}}
+	case "resource_link":
+		needed = []member{{"uri", b.URI}}
+	case "resource":
+		if b.Resource == nil {
+			return "resource", fmt.Errorf("is required in a block of type resource")
+		}
+		needed = []member{{"resource.uri", b.Resource.URI}}
+	case "diagnostics":
+		needed = []member{{"uri", b.URI}, {"items", string(b.Items)}}
+	}
+	for _, m := range needed {
+		if m.value == "" {
+			return m.path, fmt.Errorf("is required in a block of type %s", b.Type)
+		}
+	}
+	return "", nil
+}
+
+func required(path, value string) (string, error) {
+	if value == "" {
+		return path, fmt.Errorf("is required")
+	}
+	return "", nil
+}
+
+// oneOf refuses a value that is none of the allowed ones. "" among them means
+// that the member may be absent, which the message need not offer.
+func oneOf(path, value string, allowed ...string) (string, error) {
+	if slices.Contains(allowed, value) {
+		return "", nil
+	}
+	var names []string
+	for _, a := range allowed {
+		if a != "" {
+			names = append(names, a)
+		}
+	}
+	last := len(names) - 1
+	choice := names[last]
+	if last > 0 {
+		choice = strings.Join(names[:last], ", ") + " or " + choice
+	}
+	if value == "" {
+		return path, fmt.Errorf("is required: %s", choice)
+	}
+	return path, fmt.Errorf("is %q, want %s", value, choice)
+}

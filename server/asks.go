@@ -1,0 +1,63 @@
+package server
+
+import (
+	"errors"
+	"sync"
+
+	"go.lsp.dev/jsonrpc2"
+)
+
+// asks holds the calls of ours that the client has not answered, by id.
+//
+// They do not go through the transport's own Call (jsonrpc2 v1.0.1): it keeps
+// the channels of calls in a pool of the process, so that a test in a synctest
+// bubble and one outside would kill each other, and its table of open calls
+// grows with every call that is made while an older one waits for a person.
+type asks struct {
+	mu   sync.Mutex
+	last int64
+	open map[int64]chan reply
+}
+
+// reply is what the client answered.
+type reply struct {
+	result []byte // ours to keep
+	err    error  // a [*jsonrpc2.Error] of the client's, or what is wrong with its answer
+}
+
+var errMalformed = errors.New("the client's answer is malformed")
+
+// add enters a call and returns its id and where its one answer will come.
+func (a *asks) add() (id int64, answer <-chan reply) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open == nil {
+		a.open = make(map[int64]chan reply)
+	}
+	a.last++
+	c := make(chan reply, 1)
+	a.open[a.last] = c
+	return a.last, c
+}
+
+// drop strikes out a call that nobody waits for any more; an answer to it is
+// then ignored.
+func (a *asks) drop(id int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.open, id)
+}
+
+// give hands over the answer to a call; what answers none is dropped.
+func (a *asks) give(id jsonrpc2.IDView, r reply) {
+	n, ok := id.Number()
+	if !ok {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.open[n]; c != nil {
+		delete(a.open, n)
+		c <- r
+	}
+}

@@ -1,0 +1,4 @@
+package server
+
+// WatchProcess is the default of Config.Watch.
+var WatchProcess = watchProcess

@@ -1,0 +1,105 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentls/agentls/server"
+	"github.com/agentls/agentls/server/servertest"
+)
+
+// TestHostile runs the table whole, and byte by byte (REL-05 to REL-19).
+func TestHostile(t *testing.T) {
+	for _, k := range servertest.Hostile() {
+		t.Run(k.Name, func(t *testing.T) {
+			for _, chunk := range []int{1 << 30, 7, 1} {
+				if chunk == 1 && len(k.Bytes) > 4096 {
+					continue
+				}
+				r := serve(t, lifecycle()...)
+				r.handshake()
+				if err := r.Converse(k, chunk); err != nil {
+					t.Errorf("in writes of %d bytes: %v", chunk, err)
+				}
+				if !k.Ends {
+					continue
+				}
+				if o := r.ends(); o.Ending != server.Desynced || o.Code() != 1 || r.err == nil {
+					t.Errorf("ended as %v with code %d and %v", o.Ending, o.Code(), r.err)
+				}
+			}
+		})
+	}
+}
+
+func TestREL09SplitAtRandom(t *testing.T) {
+	r := serve(t, echo)
+	var all strings.Builder
+	for i := range 500 {
+		all.WriteString(servertest.Frame(call(fmt.Sprint(i+1), "echo", fmt.Sprintf(`{"n":%d}`, i))))
+	}
+	go func() {
+		for raw := all.String(); raw != ""; {
+			n := min(1+rand.IntN(200), len(raw))
+			r.Send(raw[:n])
+			raw = raw[n:]
+		}
+	}()
+	seen := map[string]bool{}
+	for len(seen) < 500 {
+		m := r.next()
+		seen[string(m.ID)] = m.Error == nil
+	}
+}
+
+func TestREL09PausesBetweenBytes(t *testing.T) {
+	r := serve(t, echo)
+	go func() {
+		for _, b := range []byte(servertest.Frame(call("1", "echo", `{"n":5}`))) {
+			r.Send(string(b))
+			time.Sleep(time.Millisecond) // the client's slowness is what is tested
+		}
+	}()
+	if m := r.answer("1"); string(m.Result) != "5" {
+		t.Error(m.Raw)
+	}
+}
+
+func TestREL06NothingIsAllocatedOnTrust(t *testing.T) {
+	r := serve(t, echo)
+	var before, after runtime.MemStats
+	r.ask("1", "echo", `{}`)
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	r.Send("Content-Length: 67108864\r\n\r\n{")
+	// The server has taken a byte of the body, so it has made room for it.
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+		t.Errorf("%d bytes for a body of one", grown)
+	}
+}
+
+// TestMethodOutlivesItsFrame fails where a request's method is looked at after
+// Async: it reads another message's bytes then.
+func TestMethodOutlivesItsFrame(t *testing.T) {
+	gate := make(chan struct{})
+	r := serve(t,
+		server.Query("aaaaaaaaaaaaaaaa", func(*count) int { return 0 }, func(context.Context, int, *count) (any, error) {
+			<-gate
+			panic("kaboom")
+		}),
+		server.Notify("bbbbbbbbbbbbbbbb", func(context.Context, *count) error { return nil }))
+	r.send(call("1", "aaaaaaaaaaaaaaaa", `{}`))
+	for range 3 {
+		r.send(`{"jsonrpc":"2.0","aa":1,"method":"bbbbbbbbbbbbbbbb","params":{}}`)
+	}
+	close(gate)
+	if m := r.answer("1"); !strings.Contains(m.Raw, "aaaaaaaaaaaaaaaa") {
+		t.Errorf("the panic of aaaa… is told as %s", m.Raw)
+	}
+}

@@ -1,0 +1,424 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Limits of what a client may send (REL-06, REL-07).
+const (
+	maxFrame   = 64 << 20 // bytes of one message
+	maxHeader  = 8 << 10  // bytes of one header line
+	maxHeaders = 32       // lines
+	maxID      = 64 << 10 // bytes of an id
+	keep       = 64 << 10 // bytes of a buffer that outlives its message
+)
+
+// line frames messages. It is a [jsonrpc2.Stream] of ours because the package's
+// own takes a gigabyte on trust, reads a header without an end, and closes the
+// connection at the first message that is not JSON-RPC; LSP clients expect an
+// answer and the next message served (REL-05 to REL-14).
+//
+// All but Write is called on the read loop only.
+type line struct {
+	in    *bufio.Reader
+	out   *outbox
+	calls *ledger
+	asks  *asks
+	log   *slog.Logger
+	done  <-chan struct{} // the connection has ended
+	ended func(error)     // called once, when nothing more can be read: io.EOF, or why
+
+	// repeated is where the message that ReadFrame returned last has one member
+	// twice, as a pointer into its params; "" if nowhere.
+	repeated jsontext.Pointer
+
+	dec  *jsontext.Decoder
+	body []byte // of the last message, if it was small
+	call []byte // the last call as the transport sees it, if it was small
+}
+
+// errUnframed is a header after which nobody knows where the next message is.
+var errUnframed = errors.New("the client's headers cannot be followed")
+
+// flaw is a message that was framed well and cannot be served, and the client's
+// id for it ("" is null). The next message can be.
+type flaw struct {
+	err *jsonrpc2.Error
+	id  string
+}
+
+// ReadFrame implements the transport's fast path: it returns the body of the
+// next notification, or of the next request with an id that LSP allows, its id
+// replaced by ours. Answers to us go to who asked, and what is neither is
+// refused here. The bytes are valid until the next call.
+func (l *line) ReadFrame(context.Context) ([]byte, int64, error) {
+	for {
+		body, bad, err := l.next()
+		if err == nil && l.over() {
+			err = io.EOF
+		}
+		if err != nil {
+			l.drain() // once the transport has read the end, it refuses to write what is ready
+			l.ended(err)
+			return nil, 0, err
+		}
+		if bad == nil {
+			if body, bad = l.admit(body); bad == nil && body != nil {
+				return body, int64(len(body)), nil
+			}
+		}
+		if bad != nil {
+			l.log.Warn("message refused", "code", int(bad.err.Code), "why", bad.err.Message)
+			l.refuse(bad)
+		}
+	}
+}
+
+func (l *line) over() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// drain waits until the client's calls have been answered, for at most grace.
+func (l *line) drain() {
+	end := time.NewTimer(grace)
+	defer end.Stop()
+	select {
+	case <-l.calls.owed.none():
+	case <-l.done:
+	case <-end.C:
+	}
+}
+
+func (l *line) refuse(bad *flaw) {
+	id := bad.id
+	if id == "" {
+		id = "null"
+	}
+	body := jsonrpc2.AppendResponse(nil, jsonrpc2.ID{}, nil, bad.err)
+	_ = l.answer(frame{answer: true, early: true}, []byte(id), body[len(answerPrefix+"null"):]) // a client that is gone needs no refusal
+}
+
+// admit checks one body. It returns what the transport shall see, or what is
+// wrong; both nil for an answer to us, which goes to who asked.
+func (l *line) admit(body []byte) ([]byte, *flaw) {
+	l.repeated = ""
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	if len(trimmed) > 0 && trimmed[0] == '[' {
+		return nil, broken(jsonrpc2.InvalidRequest, "batches are not part of LSP; send each message in a frame of its own")
+	}
+	if err := l.strict(body); err != nil {
+		return nil, broken(jsonrpc2.ParseError, "the message is not JSON")
+	}
+	if trimmed[0] != '{' {
+		return nil, broken(jsonrpc2.InvalidRequest, "the message is not a JSON-RPC object")
+	}
+	v, err := jsonrpc2.ScanMessageView(trimmed)
+	outer := l.repeated != "" && !under(l.repeated, "/params/") && !under(l.repeated, "/result/") && !under(l.repeated, "/error/")
+	if err != nil || outer || v.Kind == jsonrpc2.MessageViewNotification && v.IDRaw != nil {
+		return l.unserved(trimmed)
+	}
+	switch v.Kind {
+	case jsonrpc2.MessageViewNotification:
+		return body, nil
+	case jsonrpc2.MessageViewResponseResult: // a repeated member in it is found where it is decoded
+		l.asks.give(v.ID, reply{result: bytes.Clone(v.Result)})
+		return nil, nil
+	case jsonrpc2.MessageViewResponseError:
+		if e, ok := v.Error.Owned(); ok {
+			l.asks.give(v.ID, reply{err: e})
+		} else {
+			l.asks.give(v.ID, reply{err: errMalformed})
+		}
+		return nil, nil
+	}
+	same, ok := sameID(v.ID)
+	if !ok || len(v.IDRaw) > maxID {
+		return nil, broken(jsonrpc2.InvalidRequest, "the id has to be a string or an integer")
+	}
+	n, ok := l.calls.add(v.IDRaw, same)
+	if !ok {
+		return nil, &flaw{misplaced("the id " + clip(string(v.IDRaw)) + " belongs to a request that has not been answered yet"), string(v.IDRaw)}
+	}
+	call := append(l.call[:0], `{"jsonrpc":"2.0","id":`...)
+	call = strconv.AppendInt(call, n, 10)
+	call = append(call, `,"method":`...)
+	call = append(call, v.MethodRaw...)
+	if v.Params != nil {
+		call = append(call, `,"params":`...)
+		call = append(call, v.Params...)
+	}
+	call = append(call, '}')
+	if l.call = nil; cap(call) <= keep {
+		l.call = call
+	}
+	return call, nil
+}
+
+func under(p jsontext.Pointer, parent string) bool { return strings.HasPrefix(string(p), parent) }
+
+// unserved is a JSON object that is no JSON-RPC message. A request is refused
+// under its id if that can be told; what was meant to answer a call of ours
+// ends that call, since nobody will answer it again.
+func (l *line) unserved(body []byte) ([]byte, *flaw) {
+	id, has := envelope(body)
+	view, err := jsonrpc2.ScanMessageView([]byte(`{"jsonrpc":"2.0","id":` + id + `,"result":0}`))
+	if err != nil || !view.ID.IsValid() || l.repeated == "/id" {
+		id = ""
+	}
+	if !has.method && has.outcome && view.ID.IsNumber() && id != "" {
+		l.asks.give(view.ID, reply{err: errMalformed})
+		return nil, nil
+	}
+	if same, ok := sameID(view.ID); !ok || l.calls.open(same) {
+		id = "" // an answer to another request already has this id
+	}
+	message := "the message is not a JSON-RPC 2.0 request"
+	if l.repeated != "" {
+		message = "the member " + clip(dotted(l.repeated)) + " is given twice"
+	}
+	return nil, &flaw{misplaced(message), id}
+}
+
+// members are those of a message that say what it was meant to be.
+type members struct{ method, outcome bool }
+
+// envelope returns the id of a JSON object as it is written ("null" if it has
+// none) and what else it has. body is known to be valid.
+func envelope(body []byte) (id string, has members) {
+	id = "null"
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	_, err := dec.ReadToken()
+	for err == nil && dec.PeekKind() == '"' {
+		var name jsontext.Token
+		if name, err = dec.ReadToken(); err != nil {
+			break
+		}
+		member := name.String()
+		var value jsontext.Value
+		if value, err = dec.ReadValue(); err != nil {
+			break
+		}
+		switch member {
+		case "id":
+			if id = string(value); len(id) > maxID {
+				id = "null"
+			}
+		case "method":
+			has.method = true
+		case "result", "error":
+			has.outcome = true
+		}
+	}
+	return id, has
+}
+
+// strict checks that body is JSON, and notes a repeated member. The transport
+// looks at brackets only, and takes the last of a repeated member.
+func (l *line) strict(body []byte) error {
+	src := bytes.NewBuffer(body)
+	if l.dec == nil {
+		l.dec = jsontext.NewDecoder(src, jsontext.AllowInvalidUTF8(true))
+	} else {
+		l.dec.Reset(src, jsontext.AllowInvalidUTF8(true))
+	}
+	err := l.dec.SkipValue()
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+			l.repeated = e.JSONPointer
+		}
+		l.dec.Reset(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+		err = l.dec.SkipValue()
+	}
+	if err == nil && len(bytes.TrimLeft(body[l.dec.InputOffset():], " \t\r\n")) > 0 {
+		err = errors.New("more than one value")
+	}
+	if len(body) > keep {
+		l.dec = nil // it keeps the names that it has seen
+	}
+	return err
+}
+
+func broken(code jsonrpc2.Code, message string) *flaw {
+	return &flaw{err: told(code, fault.Invalid, message, "", nil)}
+}
+
+func misplaced(message string) *jsonrpc2.Error {
+	return told(jsonrpc2.InvalidRequest, fault.Misplaced, message, "", nil)
+}
+
+// next reads one frame. It returns a flaw for one that is in order but cannot
+// be looked into, and [errUnframed], [io.EOF] or the reader's error for the end.
+func (l *line) next() ([]byte, *flaw, error) {
+	size, bad, err := l.header()
+	if err != nil {
+		return nil, nil, err
+	}
+	body := l.body[:0]
+	if size > cap(body) {
+		body = make([]byte, 0, min(size, keep))
+	}
+	for len(body) < size { // grows as bytes come, not as the header claims
+		if len(body) == cap(body) {
+			grown := make([]byte, len(body), min(size, 2*cap(body)))
+			copy(grown, body)
+			body = grown
+		}
+		n, err := l.in.Read(body[len(body):min(size, cap(body))])
+		body = body[:len(body)+n]
+		if err != nil && len(body) < size {
+			return nil, nil, fmt.Errorf("%d of a message's %d bytes came: %w", len(body), size, io.ErrUnexpectedEOF)
+		}
+	}
+	if l.body = nil; cap(body) <= keep {
+		l.body = body
+	}
+	if size == 0 {
+		bad = broken(jsonrpc2.ParseError, "the message is empty")
+	}
+	return body, bad, nil
+}
+
+// header reads a block of header lines and returns the length of what follows.
+// A flaw refuses the message, whose length is known all the same.
+func (l *line) header() (size int, bad *flaw, err error) {
+	size = -1
+	for n := 0; ; n++ {
+		h, err := l.in.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return 0, nil, fmt.Errorf("%w: a line is longer than %d bytes", errUnframed, maxHeader)
+		case err == io.EOF && (n > 0 || len(h) > 0):
+			return 0, nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return 0, nil, err
+		}
+		h = bytes.TrimRight(h, "\r\n")
+		if len(h) == 0 {
+			break
+		}
+		if n == maxHeaders {
+			return 0, nil, fmt.Errorf("%w: more than %d lines", errUnframed, maxHeaders)
+		}
+		name, value, ok := bytes.Cut(h, []byte(":"))
+		value = bytes.TrimSpace(value)
+		switch {
+		case !ok:
+			return 0, nil, fmt.Errorf("%w: %.40q has no colon", errUnframed, h)
+		case bytes.EqualFold(name, []byte("content-length")):
+			v, err := strconv.ParseUint(string(value), 10, 31)
+			switch {
+			case err != nil || v > maxFrame:
+				return 0, nil, fmt.Errorf("%w: Content-Length is %.40q", errUnframed, value)
+			case size >= 0 && size != int(v):
+				return 0, nil, fmt.Errorf("%w: Content-Length is %d and %d", errUnframed, size, v)
+			case size >= 0:
+				bad = broken(jsonrpc2.ParseError, "Content-Length is given twice")
+			}
+			size = int(v)
+		case bytes.EqualFold(name, []byte("content-type")):
+			if c := charset(string(value)); c != "" && c != "utf-8" && c != "utf8" {
+				bad = broken(jsonrpc2.ParseError, "the charset "+strconv.Quote(clip(c))+" is not served; send utf-8")
+			}
+		}
+	}
+	if size < 0 {
+		return 0, nil, fmt.Errorf("%w: no Content-Length", errUnframed)
+	}
+	return size, bad, nil
+}
+
+// charset returns the charset of a content type, in lower case; "" if it names
+// none. Not mime.ParseMediaType: "application/vscode-jsonrpc; charset=utf8" is
+// fine however badly the rest is spelled.
+func charset(value string) string {
+	for param := range strings.SplitSeq(value, ";") {
+		name, v, ok := strings.Cut(param, "=")
+		if ok && strings.EqualFold(strings.TrimSpace(name), "charset") {
+			return strings.ToLower(strings.Trim(strings.TrimSpace(v), `"`))
+		}
+	}
+	return ""
+}
+
+// Read implements [jsonrpc2.Stream]; the transport uses ReadFrame instead.
+func (l *line) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
+	body, n, err := l.ReadFrame(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	m, err := jsonrpc2.DecodeMessage(body)
+	return m, n, err
+}
+
+// answerPrefix is how the transport begins an answer (jsonrpc2 v1.0.1).
+const answerPrefix = `{"jsonrpc":"2.0","id":`
+
+// Write implements [jsonrpc2.Stream]: the transport writes answers, and nothing
+// else. It does not wait for the client.
+func (l *line) Write(_ context.Context, m jsonrpc2.Message) (int64, error) {
+	body := jsonrpc2.AppendMessage(nil, m)
+	if !bytes.HasPrefix(body, []byte(answerPrefix)) {
+		return 0, errors.New("not an answer")
+	}
+	rest := body[len(answerPrefix):]
+	digits := bytes.IndexByte(rest, ',')
+	n, err := strconv.ParseInt(string(rest[:max(digits, 0)]), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("an answer without a number: %w", err)
+	}
+	c, ok := l.calls.take(n)
+	if !ok {
+		return 0, fmt.Errorf("call %d is answered twice", n)
+	}
+	defer l.calls.owed.done()
+	f := frame{answer: true, early: true}
+	if c.stream {
+		f.lane = stream
+	}
+	if !c.opens {
+		return int64(len(body)), l.answer(f, c.raw, rest[digits:])
+	}
+	f.bytes = answering(c.raw, rest[digits:])
+	return int64(len(body)), l.out.putOpening(f)
+}
+
+// answer queues an answer under the client's id.
+func (l *line) answer(f frame, id, rest []byte) error {
+	f.bytes = answering(id, rest)
+	return l.out.put(f)
+}
+
+func answering(id, rest []byte) []byte {
+	b := framed(len(answerPrefix) + len(id) + len(rest))
+	b = append(b, answerPrefix...)
+	b = append(b, id...)
+	return append(b, rest...)
+}
+
+// WriteFrame completes the shape by which the transport finds ReadFrame. It
+// would write batches, which admit never lets in.
+func (l *line) WriteFrame(_ context.Context, body []byte) (int64, error) {
+	return int64(len(body)), l.out.put(frame{bytes: append(framed(len(body)), body...)})
+}
+
+// Close implements [jsonrpc2.Stream]; Serve closes what is below.
+func (l *line) Close() error { return nil }

@@ -1,0 +1,34 @@
+package server
+
+import "time"
+
+// parentEvery is how often the parent process is looked for: with REL-26's six
+// seconds in mind, twice.
+const parentEvery = 3 * time.Second
+
+// watch ends the connection when the process that it is told to watch is gone.
+// Some editors die without closing our stdin, because a process of theirs holds
+// it open. It ends with the connection.
+func (c *connection) watch() {
+	var pid int
+	select {
+	case <-c.ctx.Done():
+		return
+	case pid = <-c.parents:
+	}
+	alive := c.cfg.Watch(pid)
+	tick := time.NewTicker(parentEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-tick.C:
+			if !alive() {
+				c.log.Warn("the process that started this one is gone", "pid", pid)
+				c.finish(Orphaned, nil)
+				return
+			}
+		}
+	}
+}

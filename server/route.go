@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+
+	"go.lsp.dev/protocol"
+)
+
+// A Route binds one wire method to the function that serves it. The zero Route
+// is not useful; make one with [Notify], [Query] or [Now].
+type Route struct {
+	Method string                             // as on the wire
+	Grant  func(*protocol.ServerCapabilities) // advertised because this row exists; may be nil
+
+	kind   kind
+	stream bool // the answer goes out in the stream lane
+
+	// bind runs on the read loop, in wire order. It must not wait for the
+	// network, a model or a person. The answer that it returns may.
+	bind func(raw []byte) (answer, error)
+}
+
+// kind is how a row is served.
+type kind uint8
+
+const (
+	notify kind = iota // a notification, on the read loop
+	query              // a request: captured on the read loop, answered off it
+	now                // a request, answered on the read loop
+)
+
+// answer is the half of a request that may take its time.
+type answer func(context.Context) (any, error)
+
+// Granting returns r with the capability that it earns.
+func (r Route) Granting(grant func(*protocol.ServerCapabilities)) Route {
+	r.Grant = grant
+	return r
+}
+
+// InStream returns r with its answer queued behind everything that
+// [Peer.NotifyRaw] has sent before it: for agents/run, whose answer follows
+// every event of the run (spec 2.4). Other answers go out before such frames.
+// It has no effect on a notification.
+func (r Route) InStream() Route {
+	r.stream = true
+	return r
+}
+
+// Notify serves a notification on the read loop. apply gets the connection's
+// context and must not wait for the client, a model or a person. An error that
+// it returns is logged and goes no further: JSON-RPC has no way to answer a
+// notification.
+func Notify[P any](method string, apply func(context.Context, *P) error) Route {
+	return Route{Method: method, kind: notify, bind: func(raw []byte) (answer, error) {
+		p, err := decode[P](method, raw)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (any, error) { return nil, apply(ctx, p) }, nil
+	}}
+}
+
+// Query serves a request in two halves. capture runs on the read loop: what it
+// returns is the world as the client knew it when it asked. give runs on its
+// own goroutine and sees nothing newer. Its context ends with the answer, with
+// $/cancelRequest for this request, and with the connection; a give that then
+// returns the context's error is answered -32800, one that returns a result is
+// answered with its result.
+//
+// A call back to the client ([Peer.Call]) may be made from give, never from
+// capture: the read loop that would bring the reply is the one that waits.
+func Query[S, P, R any](method string, capture func(*P) S, give func(context.Context, S, *P) (R, error)) Route {
+	return Route{Method: method, kind: query, bind: func(raw []byte) (answer, error) {
+		p, err := decode[P](method, raw)
+		if err != nil {
+			return nil, err
+		}
+		state := capture(p)
+		return func(ctx context.Context) (any, error) { return give(ctx, state, p) }, nil
+	}}
+}
+
+// Now serves a request on the read loop: nothing that the client sends after
+// it is looked at before it is answered. It is for initialize and shutdown. do
+// must not call the client.
+func Now[P, R any](method string, do func(context.Context, *P) (R, error)) Route {
+	return Route{Method: method, kind: now, bind: func(raw []byte) (answer, error) {
+		p, err := decode[P](method, raw)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (any, error) { return do(ctx, p) }, nil
+	}}
+}
+
+// index finds routes by method. Two rows for one method, or an initialize that
+// others could overtake, are mistakes in the program, so it panics at once.
+func index(routes []Route) map[string]Route {
+	t := make(map[string]Route, len(routes))
+	for _, r := range routes {
+		if _, dup := t[r.Method]; dup {
+			panic("server: two routes for " + r.Method)
+		}
+		if r.Method == protocol.MethodInitialize && r.kind != now {
+			panic("server: initialize is not answered on the read loop")
+		}
+		t[r.Method] = r
+	}
+	return t
+}

@@ -1,0 +1,250 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// MaxFile is how large a file may be, in bytes, that is compared with what was
+// read before it is replaced or deleted, and the limit of a read that names none.
+const MaxFile = 64 << 20
+
+// readChunk is how many bytes are read between two looks at the context.
+const readChunk = 256 << 10
+
+// attempts is how often something is tried again that changed under our hands.
+const attempts = 4
+
+// A Disk reads and writes the regular files beneath one folder and nothing else:
+// no name, no link and nobody who replaces one by the other meanwhile leads it
+// out (SEC-53 to SEC-59). Names are relative to the folder, or absolute inside
+// it. It holds the folder open; it is cheap enough to be opened for each use.
+type Disk struct {
+	path    string // canonical
+	spelled string // as the caller of OpenDisk wrote it
+	root    *os.Root
+}
+
+// OpenDisk opens the folder at an absolute path. The caller closes it.
+func OpenDisk(folder string) (*Disk, error) {
+	path, err := Canonical(folder)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		kind := fault.Unavailable
+		if errors.Is(err, fs.ErrNotExist) {
+			kind = fault.NotFound
+		}
+		return nil, fault.New(kind, "workspace.disk", "the folder %q cannot be opened: %w", folder, err)
+	}
+	return &Disk{path: path, spelled: filepath.Clean(folder), root: root}, nil
+}
+
+// Path returns the canonical path of the folder.
+func (d *Disk) Path() string { return d.path }
+
+// Close gives the folder back.
+func (d *Disk) Close() error { return d.root.Close() }
+
+// Resolve returns where name leads, relative to the folder and with every link
+// resolved: what a rule about protected places is applied to. The file need not
+// exist. The error is [fault.Denied] when it leads out of the folder.
+func (d *Disk) Resolve(name string) (string, error) {
+	if rel, err := d.relative("workspace.resolve", name); err != nil || rel == "." {
+		return rel, err
+	}
+	w := &walk{op: "workspace.resolve", disk: d, name: name}
+	p, err := w.locate()
+	if err == nil {
+		defer p.close()
+		return p.rel, nil
+	}
+	if fault.KindOf(err) != fault.NotFound {
+		return "", err
+	}
+	// Folders on the way are missing, so there is no link in what is left.
+	rest := append(w.missing, w.todo...)
+	rel := filepath.Join(append(append([]string(nil), w.done...), rest...)...)
+	if !filepath.IsLocal(rel) {
+		return "", leaves("workspace.resolve", name, filepath.Join(d.path, rel))
+	}
+	return rel, nil
+}
+
+// A File is a file as it lay on disk.
+type File struct {
+	Name    string // relative to the folder, links resolved
+	Bytes   []byte
+	Mode    fs.FileMode // permissions
+	ModTime time.Time
+	Digest  Digest // of Bytes
+}
+
+// Read returns a regular file of at most limit bytes; 0 means [MaxFile]. A named
+// pipe, a socket or a device is refused at once ([fault.Denied], SEC-57), a
+// larger file too ([fault.Invalid]). Ctx is looked at between pieces of 256 KiB.
+func (d *Disk) Read(ctx context.Context, name string, limit int64) (*File, error) {
+	const op = "workspace.read"
+	for try := 1; ; try++ {
+		p, err := (&walk{op: op, disk: d, name: name}).locate()
+		if err != nil {
+			if fault.KindOf(err) == fault.Stale && try < attempts {
+				continue
+			}
+			return nil, err
+		}
+		f, err := d.read(ctx, op, p, limit)
+		p.close()
+		if fault.KindOf(err) == fault.Stale && try < attempts {
+			continue
+		}
+		return f, err
+	}
+}
+
+// ReadText returns a text file of at most limit bytes; 0 means [MaxFile]. The
+// errors are those of [Disk.Read] and, for what is not text, [fault.Invalid].
+func (d *Disk) ReadText(ctx context.Context, name string, limit int64) (*Text, error) {
+	f, err := d.Read(ctx, name, limit)
+	if err != nil {
+		return nil, err
+	}
+	return f.Text()
+}
+
+// Text returns the file as text; the error is [fault.Invalid] when it is none.
+func (f *File) Text() (*Text, error) {
+	t, err := DecodeText(f.Bytes)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "workspace.text", "%q is not text in UTF-8 or UTF-16", f.Name)
+	}
+	t.Name, t.Mode = f.Name, f.Mode
+	return t, nil
+}
+
+// read reads what lies at p. A file that changed while it was read is read
+// again; one that never rests is returned as it was seen last.
+func (d *Disk) read(ctx context.Context, op string, p *place, limit int64) (*File, error) {
+	if err := d.regular(op, p); err != nil {
+		return nil, err
+	}
+	f, err := p.dir.OpenFile(p.base, readFlags, 0)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, moving(op, p.rel)
+		}
+		return nil, d.failed(op, p.rel, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, d.failed(op, p.rel, err)
+	}
+	if !info.Mode().IsRegular() || !os.SameFile(info, p.info) {
+		return nil, moving(op, p.rel)
+	}
+	for try := 1; ; try++ {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, d.failed(op, p.rel, err)
+		}
+		content, err := readAll(ctx, f, info.Size(), limit)
+		if err != nil {
+			return nil, d.sortRead(op, p.rel, limit, err)
+		}
+		after, err := f.Stat()
+		if err != nil {
+			return nil, d.failed(op, p.rel, err)
+		}
+		if try == attempts || unchanged(info, after) {
+			p.info = after
+			return &File{Name: p.rel, Bytes: content, Mode: after.Mode().Perm(), ModTime: after.ModTime(), Digest: DigestOf(content)}, nil
+		}
+		info = after
+	}
+}
+
+// regular refuses what is not a regular file.
+func (d *Disk) regular(op string, p *place) error {
+	switch {
+	case p.info == nil:
+		return fault.New(fault.NotFound, op, "%q does not exist", p.rel)
+	case p.info.IsDir():
+		return fault.New(fault.Invalid, op, "%q is a folder", p.rel)
+	case !p.info.Mode().IsRegular():
+		return fault.New(fault.Denied, op, "%q is %s, not a regular file", p.rel, kindOfFile(p.info.Mode()))
+	}
+	return nil
+}
+
+func kindOfFile(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	}
+	return "something else"
+}
+
+var errTooLarge = errors.New("too large")
+
+func (d *Disk) sortRead(op, name string, limit int64, err error) error {
+	if errors.Is(err, errTooLarge) {
+		if limit <= 0 {
+			limit = MaxFile
+		}
+		return fault.New(fault.Invalid, op, "%q is larger than %d bytes", name, limit)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return d.failed(op, name, err)
+}
+
+// readAll reads r, of which size is expected, up to limit bytes.
+func readAll(ctx context.Context, r io.Reader, size, limit int64) ([]byte, error) {
+	if limit <= 0 {
+		limit = MaxFile
+	}
+	if size > limit {
+		return nil, errTooLarge
+	}
+	content := make([]byte, 0, size+1)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(content) == cap(content) {
+			content = append(content, 0)[:len(content)]
+		}
+		n, err := r.Read(content[len(content):min(cap(content), len(content)+readChunk)])
+		content = content[:len(content)+n]
+		if int64(len(content)) > limit {
+			return nil, errTooLarge
+		}
+		if err == io.EOF {
+			return content, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// unchanged says that two looks at a file saw the same file.
+func unchanged(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}

@@ -1,0 +1,34 @@
+//go:build !unix
+
+package workspace
+
+import (
+	"io/fs"
+	"os"
+)
+
+// readFlags open a file to be looked at.
+const readFlags = os.O_RDONLY
+
+// followFlags are readFlags that follow a link, for files of the person's own.
+const followFlags = os.O_RDONLY
+
+// owner returns who owns a file, which this system does not say.
+func owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }
+
+// inode returns the number of a file on its disk, which this system does not say.
+func inode(fs.FileInfo) uint64 { return 0 }
+
+func isNotDir(error) bool { return false }
+
+// cannotLink says that the file system has no hard links.
+func cannotLink(error) bool { return true }
+
+// cannotLock says that a folder cannot be locked here.
+func cannotLock(error) bool { return true }
+
+// noWatches says that the system has no room for another watch.
+func noWatches(error) bool { return false }
+
+// noInstances says that the system has no room for another watcher.
+func noInstances(error) bool { return false }

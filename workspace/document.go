@@ -1,0 +1,141 @@
+package workspace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Digest is the SHA-256 of the content of a file or a document in hexadecimal
+// digits. The zero Digest, "", stands for a file that is not there.
+type Digest string
+
+// DigestOf returns the digest of content.
+func DigestOf[T string | []byte](content T) Digest {
+	sum := sha256.Sum256([]byte(content))
+	return Digest(hex.EncodeToString(sum[:]))
+}
+
+// A Document is one version of one open file. It is never modified.
+type Document struct {
+	URI        uri.URI // as the client spells it, which is how it must be named to the client
+	LanguageID string  // as the client says: "go", "markdown"
+	Version    int32   // as the client counts; larger is newer, gaps are allowed
+	Text       string
+
+	// Lost says that an edit of the client's was refused: Text and Version are
+	// as they were before it, and behind what the editor shows. Edits of ranges
+	// are refused until the client sends the whole text or opens it again.
+	Lost bool
+
+	saved  string // the text when it was opened or last saved
+	digest func() Digest
+	lines  func() *Lines
+}
+
+// newDocument completes d with what is computed from its text when it is
+// first asked for.
+func newDocument(d Document) *Document {
+	text := d.Text
+	d.digest = sync.OnceValue(func() Digest { return DigestOf(text) })
+	d.lines = sync.OnceValue(func() *Lines { return NewLines(text) })
+	return &d
+}
+
+// Dirty says whether the text differs from what was opened or last saved. What
+// an editor restored without having saved it counts as clean: the client does
+// not tell.
+func (d *Document) Dirty() bool { return d.Text != d.saved }
+
+// Saved returns the text as it was opened or last saved.
+func (d *Document) Saved() string { return d.saved }
+
+// Digest returns the digest of Text. For a file that lies on disk as UTF-8
+// without a byte order mark it is that of the file with the same text.
+func (d *Document) Digest() Digest { return d.digest() }
+
+// Lines returns the lines of Text. They are found once for each version.
+func (d *Document) Lines() *Lines { return d.lines() }
+
+// An Edit is one content change: the text that takes the place of a range, or,
+// without a range, of everything.
+type Edit struct {
+	Range *Range
+	Text  string
+}
+
+// ApplyEdits returns text after edits, each of which is about the text that the
+// one before it left (LSP 3.17, didChange). The result shares no memory with
+// the edits. The error is [fault.Stale] for a line that is not there and
+// [fault.Invalid] for a range that ends before it begins.
+func ApplyEdits(text string, edits []Edit, e Encoding) (string, error) {
+	if len(edits) == 0 {
+		return text, nil
+	}
+	if len(edits) == 1 && edits[0].Range != nil {
+		start, end, err := span(text, *edits[0].Range, e)
+		if err != nil {
+			return "", err
+		}
+		// Not by "+": that returns one of them itself when the others are empty.
+		var b strings.Builder
+		b.Grow(start + len(edits[0].Text) + len(text) - end)
+		b.WriteString(text[:start])
+		b.WriteString(edits[0].Text)
+		b.WriteString(text[end:])
+		return b.String(), nil
+	}
+	// Many edits of one large text share a buffer: a copy of the text for each
+	// would make a formatted file of 1 MB cost gigabytes.
+	buffer := make([]byte, len(text), len(text)+len(text)/8+64)
+	copy(buffer, text)
+	for _, edit := range edits {
+		if edit.Range == nil {
+			buffer = append(buffer[:0], edit.Text...)
+			continue
+		}
+		// The view ends before the buffer changes again.
+		start, end, err := span(unsafe.String(unsafe.SliceData(buffer), len(buffer)), *edit.Range, e)
+		if err != nil {
+			return "", err
+		}
+		buffer = splice(buffer, start, end, edit.Text)
+	}
+	return string(buffer), nil
+}
+
+// splice replaces buffer[start:end] by text in place.
+func splice(buffer []byte, start, end int, text string) []byte {
+	length, tail := len(buffer), len(buffer)-end
+	if grow := len(text) - (end - start); grow > 0 {
+		buffer = append(buffer, text[:grow]...) // the bytes are overwritten below: only the length counts
+	}
+	copy(buffer[start+len(text):], buffer[end:length])
+	copy(buffer[start:], text)
+	return buffer[:start+len(text)+tail]
+}
+
+// span returns the bytes of a range in text.
+func span(text string, r Range, e Encoding) (start, end int, err error) {
+	s := scanLines(text)
+	if start, err = s.offset(r.Start, e); err != nil {
+		return 0, 0, err
+	}
+	backwards := r.End.Line < r.Start.Line
+	if !backwards {
+		if end, err = s.offset(r.End, e); err != nil {
+			return 0, 0, err
+		}
+	}
+	if backwards || end < start {
+		return 0, 0, fault.New(fault.Invalid, "workspace.edit", "the range %d:%d-%d:%d ends before it begins",
+			r.Start.Line, r.Start.Character, r.End.Line, r.End.Character)
+	}
+	return start, end, nil
+}

@@ -1,0 +1,102 @@
+package workspace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// A Folder is one folder of the workspace.
+type Folder struct {
+	URI       uri.URI // as the client spells it
+	Name      string  // as the client shows it; the last element of Path when it gave none
+	Path      string  // absolute and clean, as the client spells it
+	Canonical string  // the same with symbolic links resolved
+}
+
+// NewFolder returns the folder at u, which must be a file URI. It reads the
+// disk to resolve links; a folder that does not exist (yet) is accepted.
+func NewFolder(u uri.URI, name string) (Folder, error) {
+	parsed := canonicalURI(u)
+	if !parsed.IsFile() {
+		return Folder{}, fault.New(fault.Invalid, "workspace.folder", "the workspace folder %q is not a file URI", u)
+	}
+	path := filepath.Clean(parsed.FsPath())
+	canonical, err := Canonical(path)
+	if err != nil {
+		return Folder{}, err
+	}
+	if name == "" {
+		name = filepath.Base(path)
+	}
+	return Folder{URI: u, Name: name, Path: path, Canonical: canonical}, nil
+}
+
+// Canonical returns an absolute path with its symbolic links resolved. What does
+// not exist is kept as it is, below the part that does. The errors are
+// [fault.Invalid] for a path that is not absolute and [fault.Unavailable] for a
+// disk that fails.
+func Canonical(path string) (string, error) {
+	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+		return "", fault.New(fault.Invalid, "workspace.canonical", "%q is not an absolute path", path)
+	}
+	path = filepath.Clean(path)
+	for rest := ""; ; {
+		resolved, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(resolved, rest), nil
+		}
+		parent := filepath.Dir(path)
+		if !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) || parent == path {
+			return "", fault.New(fault.Unavailable, "workspace.canonical", "%q cannot be resolved: %w", path, err)
+		}
+		rest = filepath.Join(filepath.Base(path), rest)
+		path = parent
+	}
+}
+
+// Key returns the name under which a workspace is kept on disk: the first 16
+// hexadecimal digits of the SHA-256 of the canonical path of its first folder
+// (spec 3.1).
+func Key(canonical string) string {
+	sum := sha256.Sum256([]byte(canonical))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Within returns the folder that an absolute path lies in, and the path relative
+// to it; the innermost one when folders are nested. Paths are compared element
+// by element after cleaning, so "/w/proj-evil" is not in "/w/proj" (SEC-53), and
+// against both spellings of a folder. Links below the folder are not resolved:
+// a [Disk] does that at the moment of use.
+func Within(folders []Folder, path string) (folder Folder, rel string, ok bool) {
+	best := -1
+	for _, f := range folders {
+		for _, root := range []string{f.Path, f.Canonical} {
+			if r, in := Below(root, path); in && len(root) > best {
+				best, folder, rel, ok = len(root), f, r, true
+			}
+		}
+	}
+	return folder, rel, ok
+}
+
+// Below returns path relative to root, both absolute, when it is root or lies
+// below it: "." for root itself. They are cleaned and compared element by
+// element.
+func Below(root, path string) (rel string, ok bool) {
+	if !filepath.IsAbs(root) || !filepath.IsAbs(path) {
+		return "", false
+	}
+	rel, err := filepath.Rel(root, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return rel, true
+}

@@ -1,0 +1,249 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Scope is where a setting comes from. A later one wins over an earlier one.
+type Scope uint8
+
+// The scopes of settings.
+const (
+	DefaultScope Scope = iota // nobody set it
+	UserScope                 // the person's own file
+	ProjectScope              // <folder>/.gemini/settings.json, when the folder is trusted
+)
+
+// String returns the scope's name: "default", "user" or "project".
+func (s Scope) String() string {
+	switch s {
+	case UserScope:
+		return "user"
+	case ProjectScope:
+		return "project"
+	}
+	return "default"
+}
+
+// Origin is where a value comes from.
+type Origin struct {
+	Scope  Scope
+	File   string // "" for a default
+	Line   int    // from 1; 0 for a default
+	Column int    // in bytes, from 1; 0 for a default
+}
+
+// Value is one setting that holds, and where it comes from.
+type Value[T any] struct {
+	Value  T
+	Origin Origin
+}
+
+// Settings are the typed settings of one folder, merged from the person's file
+// and, where it is trusted, the folder's (spec, Settings). They are read-only.
+// Keys that are not here are found by [Settings.Lookup].
+type Settings struct {
+	Agents   AgentSettings
+	Security SecuritySettings
+	Model    ModelSettings
+	Tools    ToolSettings
+
+	// MCPServers are the configured servers by name, each as it is written in
+	// the last scope that has it.
+	MCPServers map[string]Raw
+
+	// Problems are the findings about the files, in their order. A key that has
+	// one keeps the value of the scope before.
+	Problems []SettingsProblem
+
+	layers []*layer
+}
+
+// AgentSettings is the section agents.
+type AgentSettings struct {
+	DefaultScope        Value[string] // "project" or "global"
+	ContextPersistence  Value[bool]
+	ConfirmationTimeout Value[int] // seconds; 0 = none
+	MaxContextTokens    Value[int] // 0 = none
+	Limits              LimitSettings
+	FallbackModels      Value[[]string]
+
+	// Overrides are the sections agents.overrides.<agent>, the person's before
+	// the project's; they are merged key by key over the definition (spec 8.2).
+	Overrides map[string][]Raw
+}
+
+// LimitSettings are the limits of a tree of runs (spec 3.3). A project can lower
+// them only.
+type LimitSettings struct {
+	ModelCalls  Value[int]
+	Depth       Value[int]
+	Live        Value[int]
+	Runs        Value[int]
+	InputTokens Value[int]
+}
+
+// SecuritySettings is the section security, which only the person's own file
+// can set.
+type SecuritySettings struct {
+	Critical          Value[string]   // "refuse" or "ask" (spec 4.2)
+	AdditionalFolders Value[[]string] // as written: "~" is not expanded (spec 4.1)
+}
+
+// ModelSettings is the section model.
+type ModelSettings struct {
+	Name                 Value[string] // "" when nobody named one
+	DisableLoopDetection Value[bool]
+}
+
+// ToolSettings is the section tools.
+type ToolSettings struct {
+	Exclude Value[[]string] // both files' together: what one takes away the other cannot give back
+}
+
+// Raw is a value as it is written in a settings file.
+type Raw struct {
+	JSON   []byte // standard JSON: without comments and trailing commas
+	Origin Origin
+}
+
+// SettingsProblem is something in a settings file that does not count.
+type SettingsProblem struct {
+	File    string
+	Line    int    // from 1
+	Column  int    // in bytes, from 1
+	Key     string // with dots; "" when it is about the whole file
+	Message string // one sentence for a person
+}
+
+// SettingsFiles says where settings are read from.
+type SettingsFiles struct {
+	User    string // path of the person's file; "" = none
+	Folder  string // workspace folder of the project's; "" = none
+	Trusted bool   // whether the folder's file counts (spec 4.4); it is not even read otherwise
+}
+
+// ProjectSettings is the name of a project's settings file in its folder.
+const ProjectSettings = ".gemini/settings.json"
+
+// maxSettings is how large a settings file may be, in bytes.
+const maxSettings = 1 << 20
+
+// LoadSettings returns the settings of files. It always returns settings: a
+// file that is missing counts as empty, and one that cannot be read as empty
+// with a problem.
+func LoadSettings(ctx context.Context, files SettingsFiles) *Settings {
+	var sources []SettingsSource
+	var unread []SettingsProblem
+	add := func(scope Scope, file string, content []byte, err error) {
+		switch {
+		case err == nil:
+			sources = append(sources, SettingsSource{Scope: scope, File: file, Content: content})
+		case errors.Is(err, fs.ErrNotExist) || fault.KindOf(err) == fault.NotFound:
+		default:
+			unread = append(unread, SettingsProblem{File: file, Line: 1, Column: 1, Message: "the file is ignored: " + fault.Message(err)})
+		}
+	}
+	if files.User != "" {
+		content, _, err := ownFile(files.User, maxSettings)
+		add(UserScope, files.User, content, err)
+	}
+	if files.Folder != "" && files.Trusted {
+		// Through the folder's handle: a link that leads out must not show what
+		// lies there in a problem's text.
+		content, err := projectFile(ctx, files.Folder)
+		add(ProjectScope, filepath.Join(files.Folder, ProjectSettings), content, err)
+	}
+	s := MergeSettings(sources...)
+	s.Problems = append(unread, s.Problems...)
+	return s
+}
+
+func projectFile(ctx context.Context, folder string) ([]byte, error) {
+	disk, err := OpenDisk(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer disk.Close()
+	f, err := disk.Read(ctx, ProjectSettings, maxSettings)
+	if err != nil {
+		return nil, err
+	}
+	return f.Bytes, nil
+}
+
+// SettingsSource is the content of one settings file.
+type SettingsSource struct {
+	Scope   Scope // UserScope or ProjectScope
+	File    string
+	Content []byte
+}
+
+// MergeSettings returns the defaults with each source over the one before.
+func MergeSettings(sources ...SettingsSource) *Settings {
+	s := defaultSettings()
+	for _, source := range sources {
+		l, problems := parseLayer(source)
+		s.Problems = append(s.Problems, problems...)
+		if l == nil {
+			continue
+		}
+		s.layers = append(s.layers, l)
+		for _, k := range settingKeys() {
+			s.read(l, k)
+		}
+		s.readMaps(l)
+	}
+	return s
+}
+
+func defaultSettings() *Settings {
+	s := &Settings{MCPServers: map[string]Raw{}}
+	s.Agents.Overrides = map[string][]Raw{}
+	s.Agents.DefaultScope.Value = "project"
+	s.Agents.ContextPersistence.Value = true
+	s.Agents.ConfirmationTimeout.Value = 300
+	s.Agents.Limits.ModelCalls.Value = 200
+	s.Agents.Limits.Depth.Value = 2
+	s.Agents.Limits.Live.Value = 8
+	s.Agents.Limits.Runs.Value = 32
+	s.Agents.Limits.InputTokens.Value = 1_000_000
+	s.Security.Critical.Value = "refuse"
+	return s
+}
+
+// Lookup returns the values at a path of keys, the person's before the
+// project's, without those that a project may not set. It is how sections are
+// read that have no field in [Settings].
+func (s *Settings) Lookup(path ...string) []Raw {
+	var found []Raw
+	for _, l := range s.layers {
+		if v := l.find(path); v != nil {
+			found = append(found, l.raw(v))
+		}
+	}
+	return found
+}
+
+// Effective is one key with the value that holds.
+type Effective struct {
+	Key    string // with dots
+	Doc    string
+	Value  any // string, bool, int or []string
+	Origin Origin
+}
+
+// Effective returns the typed keys in alphabetical order.
+func (s *Settings) Effective() []Effective {
+	var list []Effective
+	for _, k := range settingKeys() {
+		value, origin := k.get(s)
+		list = append(list, Effective{Key: k.key, Doc: k.doc, Value: value, Origin: origin})
+	}
+	return list
+}

@@ -1,0 +1,260 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// settingKey is one typed key: what it means and how it is read.
+type settingKey struct {
+	key string // with dots
+	doc string
+	// set takes the value from a file; the error is for a person and leaves s as it is.
+	set func(s *Settings, v *hujson.Value, origin Origin) error
+	get func(s *Settings) (any, Origin)
+}
+
+// settingKeys is the table of typed keys, in alphabetical order.
+func settingKeys() []settingKey {
+	const million = 1_000_000
+	return []settingKey{
+		intKey("agents.confirmationTimeout", "Seconds until a question counts as answered with no; 0 = never.", bounds{0, 86_400, false},
+			func(s *Settings) *Value[int] { return &s.Agents.ConfirmationTimeout }),
+		boolKey("agents.contextPersistence", "Whether sessions are kept on disk.",
+			func(s *Settings) *Value[bool] { return &s.Agents.ContextPersistence }),
+		enumKey("agents.defaultScope", "Where a new agent is written.", []string{"project", "global"},
+			func(s *Settings) *Value[string] { return &s.Agents.DefaultScope }),
+		listKey("agents.fallbackModels", "Models that are tried in order when an agent's own fails.", false,
+			func(s *Settings) *Value[[]string] { return &s.Agents.FallbackModels }),
+		intKey("agents.limits.depth", "How deep a delegated run may lie below the first.", bounds{0, 16, true},
+			func(s *Settings) *Value[int] { return &s.Agents.Limits.Depth }),
+		intKey("agents.limits.inputTokens", "Input tokens of a tree of runs before the person is asked.", bounds{1, math.MaxInt32, true},
+			func(s *Settings) *Value[int] { return &s.Agents.Limits.InputTokens }),
+		intKey("agents.limits.live", "Runs of a tree at the same time.", bounds{1, 256, true},
+			func(s *Settings) *Value[int] { return &s.Agents.Limits.Live }),
+		intKey("agents.limits.modelCalls", "Model calls of a tree of runs.", bounds{1, million, true},
+			func(s *Settings) *Value[int] { return &s.Agents.Limits.ModelCalls }),
+		intKey("agents.limits.runs", "Runs of a tree in all.", bounds{1, 10_000, true},
+			func(s *Settings) *Value[int] { return &s.Agents.Limits.Runs }),
+		intKey("agents.maxContextTokens", "Caps the context window that thresholds use; 0 = the model's own.", bounds{0, 100 * million, false},
+			func(s *Settings) *Value[int] { return &s.Agents.MaxContextTokens }),
+		boolKey("model.disableLoopDetection", "Whether runs go on that repeat themselves.",
+			func(s *Settings) *Value[bool] { return &s.Model.DisableLoopDetection }),
+		textKey("model.name", "The model of agents that inherit one.",
+			func(s *Settings) *Value[string] { return &s.Model.Name }),
+		listKey("security.additionalFolders", "Folders outside the workspace that file tools may use; the person's own settings only.", false,
+			func(s *Settings) *Value[[]string] { return &s.Security.AdditionalFolders }),
+		enumKey("security.critical", "What happens to a catastrophic call; the person's own settings only.", []string{"refuse", "ask"},
+			func(s *Settings) *Value[string] { return &s.Security.Critical }),
+		listKey("tools.exclude", "Tools that no agent is offered.", true,
+			func(s *Settings) *Value[[]string] { return &s.Tools.Exclude }),
+	}
+}
+
+// typed makes a key whose value is decoded by decode.
+func typed[T any](key, doc string, field func(*Settings) *Value[T], decode func(*hujson.Value) (T, error)) settingKey {
+	return settingKey{
+		key: key, doc: doc,
+		set: func(s *Settings, v *hujson.Value, origin Origin) error {
+			value, err := decode(v)
+			if err == nil {
+				*field(s) = Value[T]{value, origin}
+			}
+			return err
+		},
+		get: func(s *Settings) (any, Origin) { return field(s).Value, field(s).Origin },
+	}
+}
+
+func boolKey(key, doc string, field func(*Settings) *Value[bool]) settingKey {
+	return typed(key, doc, field, func(v *hujson.Value) (bool, error) {
+		if k := v.Value.Kind(); k != 't' && k != 'f' {
+			return false, fmt.Errorf("must be true or false, not %s", kindName(v))
+		}
+		return v.Value.Kind() == 't', nil
+	})
+}
+
+func textKey(key, doc string, field func(*Settings) *Value[string]) settingKey {
+	return typed(key, doc, field, text)
+}
+
+func enumKey(key, doc string, allowed []string, field func(*Settings) *Value[string]) settingKey {
+	return typed(key, doc, field, func(v *hujson.Value) (string, error) {
+		value, err := text(v)
+		if err == nil && !slices.Contains(allowed, value) {
+			err = fmt.Errorf("must be one of %s, not %q", strings.Join(allowed, ", "), value)
+		}
+		return value, err
+	})
+}
+
+// bounds are those of a whole number.
+type bounds struct {
+	least, most int
+	narrow      bool // a project may lower it only
+}
+
+func intKey(key, doc string, b bounds, field func(*Settings) *Value[int]) settingKey {
+	k := typed(key, doc, field, func(v *hujson.Value) (int, error) {
+		lit, ok := v.Value.(hujson.Literal)
+		if !ok || lit.Kind() != '0' {
+			return 0, fmt.Errorf("must be a whole number, not %s", kindName(v))
+		}
+		var n float64
+		if err := json.Unmarshal(lit, &n); err != nil || n != math.Trunc(n) || n < float64(b.least) || n > float64(b.most) {
+			return 0, fmt.Errorf("must be a whole number from %d to %d, not %s", b.least, b.most, lit)
+		}
+		return int(n), nil
+	})
+	if !b.narrow {
+		return k
+	}
+	set := k.set
+	k.set = func(s *Settings, v *hujson.Value, origin Origin) error {
+		before := *field(s)
+		err := set(s, v, origin)
+		if err == nil && origin.Scope == ProjectScope && field(s).Value > before.Value {
+			err = fmt.Errorf("a project can lower this limit only, from %d", before.Value)
+			*field(s) = before
+		}
+		return err
+	}
+	return k
+}
+
+// listKey makes a key of strings. A joined one adds to the scope before.
+func listKey(key, doc string, joined bool, field func(*Settings) *Value[[]string]) settingKey {
+	k := typed(key, doc, field, func(v *hujson.Value) ([]string, error) {
+		array, ok := v.Value.(*hujson.Array)
+		if !ok {
+			return nil, fmt.Errorf("must be a list of strings, not %s", kindName(v))
+		}
+		list := make([]string, 0, len(array.Elements))
+		for i := range array.Elements {
+			item, err := text(&array.Elements[i])
+			if err != nil {
+				return nil, fmt.Errorf("must be a list of strings; element %d is %s", i+1, kindName(&array.Elements[i]))
+			}
+			list = append(list, item)
+		}
+		return list, nil
+	})
+	if !joined {
+		return k
+	}
+	set := k.set
+	k.set = func(s *Settings, v *hujson.Value, origin Origin) error {
+		before := field(s).Value
+		if err := set(s, v, origin); err != nil {
+			return err
+		}
+		all := slices.Clone(before)
+		for _, item := range field(s).Value {
+			if !slices.Contains(all, item) {
+				all = append(all, item)
+			}
+		}
+		field(s).Value = all
+		return nil
+	}
+	return k
+}
+
+func text(v *hujson.Value) (string, error) {
+	if lit, ok := v.Value.(hujson.Literal); ok && lit.Kind() == '"' {
+		return lit.String(), nil
+	}
+	return "", fmt.Errorf("must be a string, not %s", kindName(v))
+}
+
+// kindName says what a value is, for a person.
+func kindName(v *hujson.Value) string {
+	switch v.Value.Kind() {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 't', 'f':
+		return "true or false"
+	}
+	return "null"
+}
+
+// read takes one key from a layer.
+func (s *Settings) read(l *layer, k settingKey) {
+	path := strings.Split(k.key, ".")
+	for n := 1; n < len(path); n++ {
+		v := l.find(path[:n])
+		if v == nil {
+			return
+		}
+		if _, ok := v.Value.(*hujson.Object); !ok {
+			s.section(l, strings.Join(path[:n], "."), v)
+			return
+		}
+	}
+	v := l.find(path)
+	if v == nil {
+		return
+	}
+	if err := k.set(s, v, l.origin(v)); err != nil {
+		s.Problems = append(s.Problems, l.problem(v.StartOffset, k.key, "%s %s; it is ignored", k.key, err))
+	}
+}
+
+// section reports, once, a section that is no object.
+func (s *Settings) section(l *layer, key string, v *hujson.Value) {
+	p := l.problem(v.StartOffset, key, "%s must be an object, not %s; it is ignored", key, kindName(v))
+	if !slices.Contains(s.Problems, p) {
+		s.Problems = append(s.Problems, p)
+	}
+}
+
+// readMaps takes what is named by the person: servers and overrides.
+func (s *Settings) readMaps(l *layer) {
+	for name, v := range s.objects(l, "mcpServers") {
+		s.MCPServers[name] = l.raw(v)
+	}
+	for name, v := range s.objects(l, "agents", "overrides") {
+		s.Agents.Overrides[name] = append(s.Agents.Overrides[name], l.raw(v))
+	}
+}
+
+// objects returns the members of the object at path that are objects.
+func (s *Settings) objects(l *layer, path ...string) map[string]*hujson.Value {
+	v := l.find(path)
+	if v == nil {
+		return nil
+	}
+	key := strings.Join(path, ".")
+	object, ok := v.Value.(*hujson.Object)
+	if !ok {
+		s.section(l, key, v)
+		return nil
+	}
+	found := make(map[string]*hujson.Value, len(object.Members))
+	for i := range object.Members {
+		name := memberName(&object.Members[i])
+		value := &object.Members[i].Value
+		switch value.Value.(type) {
+		case *hujson.Object:
+			found[name] = value
+		default:
+			if value.Value.Kind() != 'n' {
+				s.section(l, key+"."+name, value)
+			}
+			delete(found, name)
+		}
+	}
+	return found
+}

@@ -1,0 +1,289 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// maxSettingsDepth is how deep objects and lists may lie in each other.
+const maxSettingsDepth = 64
+
+// layer is one settings file, parsed, without what it may not set.
+type layer struct {
+	scope   Scope
+	file    string
+	content []byte
+	root    hujson.Value
+}
+
+// parseLayer parses one file. The layer is nil when nothing in it counts.
+func parseLayer(source SettingsSource) (*layer, []SettingsProblem) {
+	l := &layer{scope: source.Scope, file: source.File, content: withoutBOM(source.Content)}
+	root, err := parseJSON(l.content)
+	if err != nil {
+		line, column, message := syntaxError(err)
+		return nil, []SettingsProblem{{File: l.file, Line: line, Column: column,
+			Message: fmt.Sprintf("the file is ignored: %s", message)}}
+	}
+	l.root = root
+	object, ok := root.Value.(*hujson.Object)
+	if !ok {
+		return nil, []SettingsProblem{l.problem(root.StartOffset, "", "the file is ignored: settings are an object, not %s", kindName(&root))}
+	}
+	problems := l.repeated(object, "")
+	if l.scope == ProjectScope {
+		problems = append(problems, l.restrict(object, nil)...)
+	}
+	return l, problems
+}
+
+// withoutBOM returns content with a byte order mark replaced by blanks, so that
+// offsets stay true. The caller keeps its own bytes.
+func withoutBOM(content []byte) []byte {
+	content = bytes.Clone(content)
+	if bytes.HasPrefix(content, []byte("\uFEFF")) {
+		copy(content, "   ")
+	}
+	return content
+}
+
+// parseJSON parses JSON with comments; a file without a value is an empty object.
+func parseJSON(content []byte) (hujson.Value, error) {
+	if line, column, deep := tooDeep(content); deep {
+		return hujson.Value{}, fmt.Errorf("hujson: line %d, column %d: more than %d objects and lists in each other", line, column, maxSettingsDepth)
+	}
+	if blank, err := hujson.Parse(append(bytes.Clone(content), "\n{}"...)); err == nil {
+		if object, ok := blank.Value.(*hujson.Object); ok && len(object.Members) == 0 && blank.StartOffset >= len(content) {
+			return blank, nil
+		}
+	}
+	return hujson.Parse(content)
+}
+
+// tooDeep looks for nesting that would make the parser recurse without end.
+func tooDeep(content []byte) (line, column int, deep bool) {
+	depth := 0
+	for i := 0; i < len(content); i++ {
+		switch content[i] {
+		case '"':
+			for i++; i < len(content) && content[i] != '"'; i++ {
+				if content[i] == '\\' {
+					i++
+				}
+			}
+		case '/':
+			i = afterComment(content, i)
+		case '{', '[':
+			if depth++; depth > maxSettingsDepth {
+				line, column = lineColumn(content, i)
+				return line, column, true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return 0, 0, false
+}
+
+// afterComment returns the last byte of the comment that may begin at i.
+func afterComment(content []byte, i int) int {
+	rest := content[i:]
+	end := 0
+	switch {
+	case bytes.HasPrefix(rest, []byte("//")):
+		end = bytes.IndexByte(rest, '\n')
+	case bytes.HasPrefix(rest, []byte("/*")):
+		if end = bytes.Index(rest[2:], []byte("*/")); end >= 0 {
+			end += 3
+		}
+	}
+	if end < 0 {
+		return len(content)
+	}
+	return i + end
+}
+
+// syntaxError takes the parser's error apart.
+func syntaxError(err error) (line, column int, message string) {
+	text := err.Error()
+	if _, scanned := fmt.Sscanf(text, "hujson: line %d, column %d:", &line, &column); scanned != nil {
+		return 1, 1, text
+	}
+	parts := strings.SplitN(text, ": ", 3)
+	return line, column, parts[len(parts)-1]
+}
+
+// lineColumn returns where an offset is, both from 1, the column in bytes.
+func lineColumn(content []byte, offset int) (line, column int) {
+	before := content[:min(offset, len(content))]
+	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
+}
+
+func (l *layer) problem(offset int, key, format string, args ...any) SettingsProblem {
+	line, column := lineColumn(l.content, offset)
+	return SettingsProblem{File: l.file, Line: line, Column: column, Key: key, Message: fmt.Sprintf(format, args...)}
+}
+
+func (l *layer) origin(v *hujson.Value) Origin {
+	line, column := lineColumn(l.content, v.StartOffset)
+	return Origin{Scope: l.scope, File: l.file, Line: line, Column: column}
+}
+
+// raw returns v as standard JSON.
+func (l *layer) raw(v *hujson.Value) Raw {
+	plain := v.Clone()
+	plain.BeforeExtra, plain.AfterExtra = nil, nil
+	plain.Minimize()
+	return Raw{JSON: plain.Pack(), Origin: l.origin(v)}
+}
+
+// find returns the value at a path of keys; nil when it is not there or null.
+func (l *layer) find(path []string) *hujson.Value {
+	v := &l.root
+	for _, key := range path {
+		object, ok := v.Value.(*hujson.Object)
+		if !ok {
+			return nil
+		}
+		i := lastMember(object, key)
+		if i < 0 {
+			return nil
+		}
+		v = &object.Members[i].Value
+	}
+	if v.Value.Kind() == 'n' {
+		return nil
+	}
+	return v
+}
+
+// lastMember returns the index of the member that counts: the last of its name.
+func lastMember(object *hujson.Object, key string) int {
+	for i := len(object.Members) - 1; i >= 0; i-- {
+		if memberName(&object.Members[i]) == key {
+			return i
+		}
+	}
+	return -1
+}
+
+func memberName(m *hujson.ObjectMember) string {
+	return m.Name.Value.(hujson.Literal).String()
+}
+
+// repeated reports members that occur twice in one object.
+func (l *layer) repeated(object *hujson.Object, prefix string) []SettingsProblem {
+	var problems []SettingsProblem
+	seen := make(map[string]bool, len(object.Members))
+	for i := range object.Members {
+		m := &object.Members[i]
+		name := memberName(m)
+		key := strings.TrimPrefix(prefix+"."+name, ".")
+		if seen[name] {
+			problems = append(problems, l.problem(m.Name.StartOffset, key, "%s is given twice; the last one counts", key))
+		}
+		seen[name] = true
+		if inner, ok := m.Value.Value.(*hujson.Object); ok {
+			problems = append(problems, l.repeated(inner, key)...)
+		}
+	}
+	return problems
+}
+
+// restrict takes out of a project's file what only the person's own may set
+// (SEC-04, SEC-05, SEC-111, SEC-112), with a problem for each.
+func (l *layer) restrict(object *hujson.Object, path []string) []SettingsProblem {
+	var problems []SettingsProblem
+	kept := object.Members[:0]
+	for _, m := range object.Members {
+		inner := append(slices.Clone(path), memberName(&m))
+		if why := refusedToProject(inner); why != "" {
+			key := strings.Join(inner, ".")
+			problems = append(problems, l.problem(m.Name.StartOffset, key, "a project cannot set %s: %s; it is ignored", key, why))
+			continue
+		}
+		kept = append(kept, m)
+		problems = append(problems, l.restrictIn(&m.Value, inner)...)
+	}
+	object.Members = kept
+	return problems
+}
+
+func (l *layer) restrictIn(v *hujson.Value, path []string) []SettingsProblem {
+	switch value := v.Value.(type) {
+	case *hujson.Object:
+		return l.restrict(value, path)
+	case *hujson.Array:
+		var problems []SettingsProblem
+		for i := range value.Elements {
+			problems = append(problems, l.restrictIn(&value.Elements[i], append(slices.Clone(path), "[]"))...)
+		}
+		return problems
+	}
+	return nil
+}
+
+// refusedToProject says why a project may not set a key; "" when it may.
+func refusedToProject(path []string) string {
+	const (
+		power   = "it would give agents more power, which only your own settings can"
+		reach   = "it decides which servers and keys are used, which only your own settings can"
+		reports = "it sends data elsewhere, which only your own settings can"
+	)
+	name := plainKey(path[len(path)-1])
+	if len(path) == 1 {
+		switch name {
+		case "security", "privacy":
+			return power
+		case "providers", "env", "environment":
+			return reach
+		case "telemetry":
+			return reports
+		}
+	}
+	if named(path) {
+		return ""
+	}
+	switch name {
+	case "trust", "trusted", "istrusted", "foldertrust", "trustedfolders", "safetools",
+		"autoapprove", "autoapproval", "autoaccept", "approvalmode", "defaultapprovalmode",
+		"permissionmode", "permissions", "yolo", "yolomode", "bypass", "bypasspermissions",
+		"skippermissions", "dangerouslyskippermissions", "sandbox", "sandboxmode",
+		"disablesandbox", "allowedtools", "alwaysallow":
+		return power
+	case "apikey", "apikeyenv", "apikeys", "authtoken", "baseurl", "endpoint", "proxy", "httpproxy",
+		"httpsproxy", "selectedauthtype", "googlegeminibaseurl", "geminiapikey", "googleapikey", "cafile":
+		return reach
+	case "otlpendpoint":
+		return reports
+	case "allowed":
+		if len(path) == 2 && plainKey(path[0]) == "tools" {
+			return power
+		}
+	}
+	return ""
+}
+
+// named says that the last key of path is a name that a person gave (a server,
+// an agent, a variable of a child), not a word of ours.
+func named(path []string) bool {
+	switch {
+	case len(path) == 2 && path[0] == "mcpServers",
+		len(path) == 3 && path[0] == "agents" && path[1] == "overrides",
+		len(path) >= 4 && path[0] == "mcpServers" && (path[2] == "env" || path[2] == "headers"):
+		return true
+	}
+	return false
+}
+
+// plainKey returns a key without what spellings differ in.
+func plainKey(key string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key))
+}
+
+var errNotObject = errors.New("is not an object")

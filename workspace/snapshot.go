@@ -1,0 +1,116 @@
+package workspace
+
+import (
+	"iter"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"go.lsp.dev/uri"
+)
+
+// A Snapshot is the workspace at one instant.
+//
+// It is immutable: every field is set before the snapshot is published and
+// read-only ever after. A change makes a new snapshot that shares whatever the
+// change did not touch. The zero Snapshot is the empty workspace.
+type Snapshot struct {
+	seq       uint64
+	encoding  Encoding
+	folders   []Folder
+	documents map[uri.URI]*Document // by canonical URI
+}
+
+// Seq is the snapshot's place in its workspace's history. The empty workspace
+// is 0, and each change adds 1.
+func (s *Snapshot) Seq() uint64 { return s.seq }
+
+// Encoding is the unit in which the client counts characters.
+func (s *Snapshot) Encoding() Encoding { return s.encoding }
+
+// Folders returns the workspace folders in the client's order. The caller owns
+// the slice.
+func (s *Snapshot) Folders() []Folder { return slices.Clone(s.folders) }
+
+// Document returns the open document at u. Spellings of one URI ("@" and "%40")
+// are the same document.
+func (s *Snapshot) Document(u uri.URI) (*Document, bool) {
+	d, ok := s.documents[canonicalURI(u)]
+	return d, ok
+}
+
+// DocumentAt returns the open document of the file at an absolute path. A path
+// below the canonical path of a folder finds the document that the client opened
+// below the folder's own path, which may lead there by a symbolic link.
+func (s *Snapshot) DocumentAt(path string) (*Document, bool) {
+	if d, ok := s.Document(uri.File(path)); ok {
+		return d, true
+	}
+	for _, f := range s.folders {
+		if f.Path == f.Canonical {
+			continue
+		}
+		for _, pair := range [][2]string{{f.Canonical, f.Path}, {f.Path, f.Canonical}} {
+			if rel, ok := Below(pair[0], path); ok {
+				if d, ok := s.Document(uri.File(filepath.Join(pair[1], rel))); ok {
+					return d, true
+				}
+			}
+		}
+	}
+	return nil, false
+}
+
+// Documents yields every open document, in no particular order.
+func (s *Snapshot) Documents() iter.Seq[*Document] { return maps.Values(s.documents) }
+
+// Dirty returns the documents whose text was not saved, by URI.
+func (s *Snapshot) Dirty() []*Document {
+	var dirty []*Document
+	for d := range s.Documents() {
+		if d.Dirty() {
+			dirty = append(dirty, d)
+		}
+	}
+	slices.SortFunc(dirty, func(a, b *Document) int {
+		switch {
+		case a.URI < b.URI:
+			return -1
+		case a.URI > b.URI:
+			return 1
+		}
+		return 0
+	})
+	return dirty
+}
+
+// next returns a copy of s that is the one after it.
+func (s *Snapshot) next() *Snapshot {
+	n := *s
+	n.seq++
+	return &n
+}
+
+// with returns the snapshot after s in which u is d, or is closed if d is nil.
+func (s *Snapshot) with(u uri.URI, d *Document) *Snapshot {
+	documents := maps.Clone(s.documents) // a client has tens of files open, not thousands
+	if documents == nil {
+		documents = make(map[uri.URI]*Document)
+	}
+	if key := canonicalURI(u); d == nil {
+		delete(documents, key)
+	} else {
+		documents[key] = d
+	}
+	n := s.next()
+	n.documents = documents
+	return n
+}
+
+// canonicalURI returns the one spelling of u under which documents are kept.
+func canonicalURI(u uri.URI) uri.URI {
+	if parsed, err := uri.Parse(string(u)); err == nil {
+		return parsed
+	}
+	return u
+}

@@ -1,0 +1,279 @@
+package workspace
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+	"github.com/sourcegraph/conc/panics"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// WatchConfig says what a [Watcher] watches and how.
+type WatchConfig struct {
+	Dirs  []string // absolute; agent files directly in them count ([AgentFile]); need not exist
+	Files []string // absolute; single files of any name, such as settings.json; need not exist
+
+	Debounce time.Duration // quiet time before a look at the disk; 0 = 80 ms (spec 1.1)
+	MaxDelay time.Duration // at most so long after the first event; 0 = 2 s (spec 1.1)
+	Poll     time.Duration // between looks at what events do not tell of; 0 = 2 s
+	Safety   time.Duration // between looks at everything; 0 = 30 s
+
+	// Now is the clock that file times are compared with; required.
+	Now func() time.Time
+
+	// Notice is told, in a sentence for a person, when the system's events fail
+	// and looking from time to time takes their place, and when they are back. It
+	// is called by the watcher's goroutine and must not call the watcher; it may
+	// be nil.
+	Notice func(string)
+
+	open func() (eventSource, error) // nil = fsnotify
+}
+
+// A Batch is what changed on disk since the batch before: absolute paths below
+// the watched folders as they were given, each list sorted.
+type Batch struct {
+	Created, Changed, Removed []string
+}
+
+func (b *Batch) empty() bool { return len(b.Created)+len(b.Changed)+len(b.Removed) == 0 }
+
+// A Watcher tells when agent files, or single other files, appear, change and go.
+//
+// Events of the system are hints only: after a quiet time it looks at the disk
+// and compares sizes, times, permissions and inodes with what it saw before.
+// So an overflow, a replaced folder or a missed event costs time, never truth.
+// It does not go into sub-folders. A program has one, with all folders in it:
+// the system's instances are few.
+//
+// What lies there when a folder is first given is not reported: start the
+// watcher, then read the files. What changes after that is.
+type Watcher struct {
+	config   WatchConfig
+	batches  chan Batch
+	orders   chan watchOrder
+	stop     chan struct{}
+	stopOnce sync.Once
+	wg       conc.WaitGroup // the loop, and a pump for each event source; Close waits
+	hints    *hints
+	state    watchState // of the loop alone, once it runs
+}
+
+// watchOrder is a new set of folders and files.
+type watchOrder struct {
+	dirs, files []string
+	done        chan struct{}
+}
+
+// NewWatcher looks at the disk and starts to watch. It fails only for a path
+// that is not absolute ([fault.Invalid]); a system without events is polled.
+func NewWatcher(config WatchConfig) (*Watcher, error) {
+	if config.Now == nil {
+		return nil, fault.New(fault.Internal, "workspace.watch", "WatchConfig.Now is required")
+	}
+	for _, d := range []struct {
+		value *time.Duration
+		or    time.Duration
+	}{
+		{&config.Debounce, 80 * time.Millisecond}, {&config.MaxDelay, 2 * time.Second},
+		{&config.Poll, 2 * time.Second}, {&config.Safety, 30 * time.Second},
+	} {
+		if *d.value <= 0 {
+			*d.value = d.or
+		}
+	}
+	if config.open == nil {
+		config.open = openFsnotify
+	}
+	dirs, files, err := watchPaths(config.Dirs, config.Files)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watcher{
+		config:  config,
+		batches: make(chan Batch),
+		orders:  make(chan watchOrder),
+		stop:    make(chan struct{}),
+		hints:   newHints(),
+	}
+	w.reset(dirs, files)
+	w.wg.Go(w.run)
+	return w, nil
+}
+
+// Batches returns the channel of changes, which is closed when the watcher ends.
+// While nobody receives, changes are joined: a batch is always the difference to
+// the one received before.
+func (w *Watcher) Batches() <-chan Batch { return w.batches }
+
+// Set replaces the watched folders and files. When it returns, those that are
+// new were looked at; what is no longer watched is not reported any more.
+func (w *Watcher) Set(dirs, files []string) error {
+	dirs, files, err := watchPaths(dirs, files)
+	if err != nil {
+		return err
+	}
+	order := watchOrder{dirs, files, make(chan struct{})}
+	select {
+	case w.orders <- order:
+	case <-w.stop:
+		return closedWatcher()
+	}
+	select {
+	case <-order.done:
+		return nil
+	case <-w.stop:
+		return closedWatcher()
+	}
+}
+
+func closedWatcher() error {
+	return fault.New(fault.Unavailable, "workspace.watch", "the watcher was closed")
+}
+
+// Close ends the watcher and waits for its goroutines. It may be called twice.
+func (w *Watcher) Close() error {
+	w.stopOnce.Do(func() { close(w.stop) })
+	w.wg.Wait()
+	return nil
+}
+
+// watchPaths returns clean paths, each once.
+func watchPaths(dirs, files []string) (d, f []string, err error) {
+	clean := func(paths []string) []string {
+		var list []string
+		for _, p := range paths {
+			if !filepath.IsAbs(p) {
+				err = fault.New(fault.Invalid, "workspace.watch", "%q is not an absolute path", p)
+			}
+			list = append(list, filepath.Clean(p))
+		}
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	d, f = clean(dirs), clean(files)
+	return d, f, err
+}
+
+// run is the loop's goroutine; Close ends it.
+func (w *Watcher) run() {
+	defer close(w.batches)
+	defer w.state.closeSource()
+	if caught := panics.Try(w.loop); caught != nil {
+		w.notice(fmt.Sprintf("agentls no longer sees changes of files: %v; restart it", caught.Value))
+	}
+	// Nobody answers Set any more.
+	w.stopOnce.Do(func() { close(w.stop) })
+}
+
+// loop waits for whatever comes first. Only it touches the state.
+func (w *Watcher) loop() {
+	quiet, limit := stopped(), stopped()
+	poll, safety := time.NewTimer(w.config.Poll), time.NewTimer(w.config.Safety)
+	defer func() {
+		for _, t := range []*time.Timer{quiet, limit, poll, safety} {
+			t.Stop()
+		}
+	}()
+	waiting := false // for quiet
+	look := func() {
+		quiet.Stop()
+		limit.Stop()
+		waiting = false
+		w.look()
+	}
+	for {
+		var out chan Batch
+		batch := w.state.pending
+		if !batch.empty() {
+			out = w.batches
+		}
+		select {
+		case <-w.stop:
+			return
+		case order := <-w.orders:
+			w.reset(order.dirs, order.files)
+			close(order.done)
+		case <-w.hints.signal:
+			if !waiting {
+				waiting = true
+				limit.Reset(w.config.MaxDelay)
+			}
+			quiet.Reset(w.config.Debounce)
+		case <-quiet.C:
+			look()
+		case <-limit.C:
+			look()
+		case <-poll.C:
+			if w.state.degraded || w.state.linksMoved() {
+				look()
+			}
+			poll.Reset(w.config.Poll)
+		case <-safety.C:
+			look()
+			safety.Reset(w.config.Safety)
+		case out <- batch:
+			w.state.received()
+		}
+	}
+}
+
+// stopped returns a timer that has not been started.
+func stopped() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// reset takes over a new set of paths. Files below the new ones are known from
+// now on.
+func (w *Watcher) reset(dirs, files []string) {
+	s := &w.state
+	before := s.targets
+	s.targets = newTargets(dirs, files)
+	w.arm(hinted{})
+	seen := s.scan(w.config.Now())
+	delivered := make(map[string]stamp, len(seen))
+	for path, st := range s.delivered {
+		if s.targets.wants(path) {
+			delivered[path] = st
+		}
+	}
+	for path, st := range seen {
+		if !before.wants(path) {
+			delivered[path] = st
+		}
+	}
+	maps.DeleteFunc(s.touched, func(path string, _ struct{}) bool { return !s.targets.wants(path) })
+	s.delivered, s.seen = delivered, seen
+	s.pending = s.difference()
+}
+
+// look arms what can be armed, looks at the disk and decides what changed.
+func (w *Watcher) look() {
+	s := &w.state
+	hints := w.hints.take()
+	w.arm(hints)
+	seen := s.scan(w.config.Now())
+	for path := range hints.paths {
+		// Written again within the clock tick of the file system in which it was
+		// seen: nothing but the event tells.
+		if old, ok := s.seen[path]; ok && old.fresh && seen[path].same(old) {
+			s.touch(path)
+		}
+	}
+	s.seen = seen
+	s.pending = s.difference()
+}
+
+func (w *Watcher) notice(text string) {
+	if w.config.Notice != nil {
+		w.config.Notice(text)
+	}
+}

@@ -1,0 +1,308 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/sourcegraph/conc/panics"
+)
+
+// maxHints is how many names of events are kept; with more, every file could
+// have changed.
+const maxHints = 65_536
+
+// eventSource is the system's file events, as far as a watcher needs them.
+type eventSource interface {
+	Add(dir string) error
+	Remove(dir string) error
+	WatchList() []string
+	Events() <-chan fsnotify.Event // closed when the source ends
+	Errors() <-chan error
+	Close() error
+}
+
+type fsnotifySource struct{ *fsnotify.Watcher }
+
+func (s fsnotifySource) Events() <-chan fsnotify.Event { return s.Watcher.Events }
+func (s fsnotifySource) Errors() <-chan error          { return s.Watcher.Errors }
+
+func openFsnotify() (eventSource, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	return fsnotifySource{w}, nil
+}
+
+// hints is what the pump leaves for the loop.
+type hints struct {
+	signal   chan struct{} // buffered 1: there is something to take
+	interest atomic.Pointer[interest]
+
+	mu    sync.Mutex
+	paths map[string]struct{}
+	all   bool // events were dropped: anything may have happened
+	lost  bool // the source ended
+}
+
+func newHints() *hints { return &hints{signal: make(chan struct{}, 1)} }
+
+// interest says which events count. It is read-only.
+type interest struct {
+	targets targets
+	exact   map[string]bool // folders on the way to a target, and targets
+	wide    map[string]bool // armed folders that stand for others, too: a folder has one watch under one name
+}
+
+// relevant keeps the noise of a home folder away from the loop.
+func (i *interest) relevant(path string) bool {
+	return i.exact[path] || i.wide[filepath.Dir(path)] || i.targets.wants(path)
+}
+
+// pump moves events from a source into the hints. It is apart from the loop,
+// and calls nothing of the source, because a source that waits for somebody to
+// take its error lets nobody add a folder. It ends with the source.
+func (h *hints) pump(source eventSource) {
+	// A pump that panics has lost its source, too: the loop opens another.
+	_ = panics.Try(func() {
+		for {
+			select {
+			case e, ok := <-source.Events():
+				if !ok {
+					return
+				}
+				if i := h.interest.Load(); e.Name != "" && i != nil && i.relevant(filepath.Clean(e.Name)) {
+					h.add(filepath.Clean(e.Name))
+				}
+			case _, ok := <-source.Errors():
+				if !ok {
+					return
+				}
+				// An overflow, mostly: something happened, nobody knows what.
+				h.add("")
+			}
+		}
+	})
+	h.mu.Lock()
+	h.lost = true
+	h.mu.Unlock()
+	h.wake()
+}
+
+// add notes an event; "" is one without a name.
+func (h *hints) add(path string) {
+	h.mu.Lock()
+	if h.paths == nil {
+		h.paths = make(map[string]struct{})
+	}
+	if path == "" || len(h.paths) >= maxHints {
+		h.all = true
+	} else {
+		h.paths[path] = struct{}{}
+	}
+	h.mu.Unlock()
+	h.wake()
+}
+
+func (h *hints) wake() {
+	select {
+	case h.signal <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the names since it was last called, and whether there were more.
+func (h *hints) take() hinted {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	taken := hinted{h.paths, h.all}
+	h.paths, h.all = nil, false
+	return taken
+}
+
+// hinted is what events named.
+type hinted struct {
+	paths map[string]struct{}
+	all   bool // not everything is in paths
+}
+
+func (h hinted) has(path string) bool {
+	_, ok := h.paths[path]
+	return ok || h.all
+}
+
+// ended says, once, that the source has ended.
+func (h *hints) ended() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	lost := h.lost
+	h.lost = false
+	return lost
+}
+
+// armPasses bounds how often folders that appear while others are armed are
+// followed in one go; the next event goes on.
+const armPasses = 16
+
+// arm watches, for each target, its folder and the two above it, or the nearest
+// folder that exists. Hints are names of events: a folder among them may be
+// another one now, under the same inode.
+func (w *Watcher) arm(hints hinted) {
+	s := &w.state
+	if w.hints.ended() {
+		s.closeSource()
+	}
+	var failed error
+	if s.source == nil {
+		failed = w.openSource()
+	}
+	for pass := 0; s.source != nil && pass < armPasses; pass++ {
+		folders, watching := w.wanted()
+		w.hints.interest.Store(watching)
+		added, err := s.rearm(folders, hints)
+		if err != nil {
+			failed = err
+		}
+		if !added {
+			break
+		}
+		// What appeared beneath a folder before it was armed gave no event.
+		hints = hinted{}
+	}
+	switch degraded := failed != nil; {
+	case degraded && !s.degraded:
+		w.notice("the system's file events are not available (" + reason(failed) + "): agentls looks for changed files every " + w.config.Poll.String())
+	case !degraded && s.degraded:
+		w.notice("the system's file events are available again")
+	}
+	s.degraded = failed != nil
+}
+
+// openSource starts a source and its pump.
+func (w *Watcher) openSource() error {
+	source, err := w.config.open()
+	if err != nil {
+		return err
+	}
+	w.state.source = source
+	w.state.armed = make(map[string]fs.FileInfo)
+	w.wg.Go(func() { w.hints.pump(source) })
+	return nil
+}
+
+func (s *watchState) closeSource() {
+	if s.source != nil {
+		_ = s.source.Close()
+		s.source = nil
+	}
+}
+
+func reason(err error) string {
+	switch {
+	case noWatches(err):
+		return "fs.inotify.max_user_watches is used up"
+	case noInstances(err):
+		return "fs.inotify.max_user_instances or the open files are used up"
+	}
+	return err.Error()
+}
+
+// folder is one that is to be armed.
+type folder struct {
+	path string
+	info fs.FileInfo
+}
+
+// wanted returns the folders to arm, those above before those below, each once
+// however many names it has, and which events count.
+func (w *Watcher) wanted() ([]folder, *interest) {
+	t := w.state.targets
+	i := &interest{targets: t, exact: map[string]bool{}, wide: map[string]bool{}}
+	paths := map[string]bool{}
+	chain := func(dir string, levels int) {
+		exists := false
+		for at := dir; ; at = filepath.Dir(at) {
+			i.exact[at] = true
+			if !exists || levels > 0 {
+				info, err := os.Stat(at)
+				if err == nil && info.IsDir() {
+					exists = true
+					paths[at] = true
+				}
+			}
+			levels--
+			if at == filepath.Dir(at) {
+				return
+			}
+		}
+	}
+	for _, d := range t.dirs {
+		chain(d, 3)
+	}
+	for _, f := range t.files {
+		i.exact[f] = true
+		chain(filepath.Dir(f), 2)
+	}
+	sorted := slices.SortedFunc(maps.Keys(paths), func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	var folders []folder
+	for _, path := range sorted {
+		info, err := os.Stat(path)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		same := slices.IndexFunc(folders, func(f folder) bool { return os.SameFile(f.info, info) })
+		if same >= 0 {
+			i.wide[folders[same].path] = true
+			continue
+		}
+		folders = append(folders, folder{path, info})
+	}
+	return folders, i
+}
+
+// rearm brings the source's watches to folders; added says that there is a new
+// one. Folders that cannot be watched are an error, those that went meanwhile
+// are not.
+func (s *watchState) rearm(folders []folder, hints hinted) (added bool, failed error) {
+	want := make(map[string]fs.FileInfo, len(folders))
+	for _, f := range folders {
+		want[f.path] = f.info
+	}
+	listed := s.source.WatchList()
+	for path, info := range s.armed {
+		now, ok := want[path]
+		if ok && !hints.has(path) && os.SameFile(info, now) && slices.Contains(listed, path) {
+			continue
+		}
+		// It may be gone from the source already.
+		_ = s.source.Remove(path)
+		delete(s.armed, path)
+	}
+	for _, f := range folders {
+		if s.armed[f.path] != nil {
+			continue
+		}
+		err := s.source.Add(f.path)
+		switch {
+		case err == nil:
+			s.armed[f.path] = f.info
+			added = true
+		case errors.Is(err, fsnotify.ErrClosed) || !gone(err):
+			failed = err
+		}
+	}
+	return added, failed
+}
