@@ -2,18 +2,21 @@ package agents
 
 import (
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// choose returns the models that may answer for an agent.
-func (s *Service) choose(def *definition.Definition, override string, set Settings) ([]run.Choice, error) {
+// choose returns the models that may answer for an agent: the one with the
+// name, then those that are tried when it fails.
+func (s *Service) choose(def *definition.Definition, name string, set Settings) ([]run.Choice, error) {
 	fallbacks := def.FallbackModels
 	if len(fallbacks) == 0 {
 		fallbacks = set.FallbackModels
 	}
 	var choices []run.Choice
-	for i, name := range append([]string{s.ModelOf(def, override, set)}, fallbacks...) {
+	for i, name := range append([]string{name}, fallbacks...) {
 		id, entry, _ := s.Table.Resolve(name, defaultModel)
 		m, err := s.Provider(id)
 		if err != nil {
@@ -22,9 +25,46 @@ func (s *Service) choose(def *definition.Definition, override string, set Settin
 			}
 			continue // a fallback that is not configured cannot help
 		}
-		choices = append(choices, run.Choice{ID: id, Model: m, Window: entry.Window})
+		choices = append(choices, run.Choice{ID: id, Model: m, Entry: entry})
 	}
 	return choices, nil
+}
+
+// route returns the model of a run that leaves it to the settings (spec 3.3).
+func route(conv *conversation, def *definition.Definition, task *assignment, tools *tool.Set, set Settings) string {
+	facts := model.Facts{Mode: string(task.mode), Tools: tools.Names()}
+	facts.Tokens, _ = conv.Tokens(def.Name)
+	if facts.Mode == "" {
+		facts.Mode = string(definition.Chat)
+	}
+	for _, m := range append(conv.Context(def.Name), model.Message{Parts: session.Render(task.input)}) {
+		for _, p := range m.Parts {
+			facts.Images = facts.Images || p.Media != nil || p.Result != nil && len(p.Result.Media) > 0
+		}
+	}
+	for _, p := range session.Render(task.input) {
+		facts.Tokens += model.EstimateTokens(p.Text)
+	}
+	if name, ok := model.Choose(set.Routes, facts); ok {
+		return name
+	}
+	return defaultModel
+}
+
+// summarizer returns how contexts of an agent are made shorter (spec 8.3). A
+// model that is not configured is replaced by the agent's own.
+func (s *Service) summarizer(set Settings, own run.Choice) run.Compression {
+	c := run.Compression{
+		Enabled: set.Compression.Enabled, Threshold: set.Compression.Threshold, Preserve: set.Compression.Preserve,
+		MaxTokens: set.MaxContextTokens, Model: own,
+	}
+	if set.Compression.Model != "" {
+		id, entry, _ := s.Table.Resolve(set.Compression.Model, defaultModel)
+		if m, err := s.Provider(id); err == nil {
+			c.Model = run.Choice{ID: id, Model: m, Entry: entry}
+		}
+	}
+	return c
 }
 
 // defaultModel is the entry of the table that agents run with when nobody says
@@ -45,18 +85,27 @@ func (s *Service) ModelOf(def *definition.Definition, override string, set Setti
 
 // Resolve returns the id of the model that an agent would run with.
 func (s *Service) Resolve(def *definition.Definition) string {
-	id, _, _ := s.Table.Resolve(s.ModelOf(def, "", s.Settings(def.Folder)), defaultModel)
+	settings := s.Settings(def.Folder)
+	agent := override(def, settings.Overrides[def.Name])
+	name := s.ModelOf(agent.Definition, "", settings)
+	if name == model.Auto {
+		return name // each run's own
+	}
+	id, _, _ := s.Table.Resolve(name, defaultModel)
 	return id
 }
 
 // ToolsOf returns the tools that an agent is offered, by name.
 func (s *Service) ToolsOf(def *definition.Definition) []tool.Tool {
-	return s.toolSet(def, s.Settings(def.Folder)).Offered()
+	settings := s.Settings(def.Folder)
+	agent := override(def, settings.Overrides[def.Name])
+	return s.toolSet(&agent, settings).Offered()
 }
 
-func (s *Service) toolSet(def *definition.Definition, settings Settings) *tool.Set {
+func (s *Service) toolSet(agent *tuned, settings Settings) *tool.Set {
+	def := agent.Definition
 	return tool.NewSet(tool.SetConfig{
-		Tools: s.Tools, Exclude: settings.Exclude, Deny: def.Tools.Deny,
+		Tools: agent.tools(s.Tools), Exclude: settings.Exclude, Deny: def.Tools.Deny,
 		Allow: def.Tools.Allow, Restricted: def.Tools.Given, Canonical: definition.CanonicalTool,
 	})
 }

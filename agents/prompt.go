@@ -7,16 +7,14 @@ import (
 	"runtime"
 	"strings"
 	"time"
-
-	"github.com/agentls/agentls/agents/definition"
 )
 
 // systemPrompt is what an agent's model is told first: the agent's own words,
 // then the facts of the environment in an order that never changes, so that a
 // provider's cache of prefixes holds from turn to turn (spec 8.1).
-func systemPrompt(def *definition.Definition, folder string, now time.Time) string {
+func systemPrompt(own, folder string, now time.Time) string {
 	var b strings.Builder
-	b.WriteString(strings.TrimSpace(def.Prompt))
+	b.WriteString(strings.TrimSpace(own))
 	b.WriteString("\n\n# Environment\n\n")
 	fmt.Fprintf(&b, "- Operating system: %s\n", runtime.GOOS)
 	if folder != "" {

@@ -18,7 +18,7 @@ func TestReserve(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	live := &Live{ID: "mine", Session: "s", Agent: "a", cancel: cancel, begun: make(chan func()), done: make(chan struct{})}
-	if err := s.enlist(live); err != nil {
+	if _, err := s.enlist(live, false); err != nil {
 		t.Fatal(err)
 	}
 	if !errors.Is(context.Cause(ctx), run.ErrCancelled) {

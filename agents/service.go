@@ -30,6 +30,8 @@ type (
 	Outcome = guard.Outcome
 	// Approval is a session's mode.
 	Approval = guard.Approval
+	// Extension is how much more a paused run may use.
+	Extension = run.Extension
 )
 
 // Desk is the person's side of a run: whom it asks, and through whose editor it
@@ -53,6 +55,15 @@ type Settings struct {
 	AdditionalFolders   []string      // canonical
 	Exclude             []string      // tools.exclude
 	MemoryOnly          bool          // agents.contextPersistence is false
+
+	Compression          Compression // of contexts (spec 8.3)
+	MaxContextTokens     int         // caps the window that thresholds use; 0 = none
+	Limits               Limits      // of a tree of runs (spec 3.3)
+	DisableLoopDetection bool
+	Routes               []model.Route // of the model "auto", the first that fits
+	// Overrides are by agent, in the order in which they are merged over the
+	// agent's file (spec 8.2).
+	Overrides map[string][]Override
 }
 
 // Config is what a Service needs. All of it is required.
@@ -88,6 +99,7 @@ type Service struct {
 	standard string           // the session that is meant when none is named; "" until one was
 	runs     map[string]*Live // that have not ended, by id
 	reserved map[string]*reservation
+	excluded map[[2]string]bool // session and agent whose context is being changed
 	closed   bool
 	work     conc.WaitGroup // runs
 	tools    conc.WaitGroup // tools that outlive their run
@@ -109,6 +121,7 @@ type conversation struct {
 	mu       sync.Mutex
 	seen     map[string]*tool.Seen // by agent
 	approval Approval
+	loops    bool // the person does not want loops looked for; guarded by mu
 }
 
 // Live is a run that was started.
@@ -126,6 +139,8 @@ type Live struct {
 	cancel context.CancelCauseFunc // ends it, with the reason why
 	begun  chan func()             // what the run's goroutine does; closed when it is not to run
 	done   chan struct{}
+	ended  chan struct{}        // closed when those behind it may begin
+	behind []*Live              // it begins when they have ended
 	result activity.RunFinished // set before done is closed
 
 	unwritten bool // its last events are not on disk, so nobody is told of them; set before done is closed
@@ -153,7 +168,7 @@ func NewService(ctx context.Context, c Config) *Service {
 	context.AfterFunc(ctx, func() { end(run.ErrInterrupted) })
 	return &Service{
 		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()),
-		sessions: make(map[string]*conversation), runs: make(map[string]*Live), reserved: make(map[string]*reservation),
+		sessions: make(map[string]*conversation), runs: make(map[string]*Live), reserved: make(map[string]*reservation), excluded: make(map[[2]string]bool),
 	}
 }
 

@@ -2,12 +2,14 @@ package agents
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/google/uuid"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/run"
 	"github.com/agentls/agentls/agents/tool"
@@ -16,14 +18,18 @@ import (
 
 // Start asks for a run.
 type Start struct {
-	Agent      string // "" = main
-	Folder     string // of the document that the run is about; "" = the first
-	Input      []activity.ContentBlock
-	Session    string                 // "" = main
-	Run        string                 // "" = one is made
-	Approval   Approval               // "" = the session's
-	Model      string                 // "" = the agent's
-	Definition *definition.Definition // instead of the saved file's: a buffer's; may be nil
+	Agent      string                  // "" = main
+	Folder     string                  // of the document that the run is about; "" = the first
+	Input      []activity.ContentBlock // none = the agent's own query
+	Inputs     json.RawMessage         // an object: values of the agent's inputs; nil = none
+	Context    *activity.EditorContext // what the person has in the editor; may be nil
+	Mode       definition.Mode         // "" = the agent's
+	Queue      bool                    // wait in order where the agent has a run in the session
+	Session    string                  // "" = main
+	Run        string                  // "" = one is made
+	Approval   Approval                // "" = the session's
+	Model      string                  // "" = the agent's
+	Definition *definition.Definition  // instead of the saved file's: a buffer's; may be nil
 	Desk       Desk
 	Client     context.Context // the connection's: when it ends, the run is interrupted
 }
@@ -31,64 +37,97 @@ type Start struct {
 // Start sets a run going. It returns as soon as the run's first event is on
 // stable storage. Errors by reason: unknownAgent, invalidAgent, untrusted,
 // busy, authRequired, unknownSession; fault.Invalid for a run id that is in
-// use.
+// use, and for inputs that are missing or do not fit.
 func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
-	def, folder, err := s.find(p)
+	agent, folder, err := s.find(p)
 	if err != nil {
 		return nil, err
 	}
-	settings := s.Settings(folder)
-	choices, err := s.choose(def, p.Model, settings)
+	def, settings := agent.Definition, s.Settings(folder)
+	task, err := fillIn(def, p, s.Now())
 	if err != nil {
 		return nil, err
+	}
+	name := s.ModelOf(def, p.Model, settings)
+	var choices []run.Choice
+	if name != model.Auto { // no session is begun for a run that nobody can answer
+		if choices, err = s.choose(def, name, settings); err != nil {
+			return nil, err
+		}
 	}
 	conv, note, err := s.open(p.Session)
 	if err != nil {
 		return nil, err
 	}
+	tools := s.toolSet(agent, settings)
+	if name == model.Auto {
+		if choices, err = s.choose(def, route(conv, def, task, tools, settings), settings); err != nil {
+			return nil, err
+		}
+	}
 	runCtx, cancel := context.WithCancelCause(s.ctx)
 	live := &Live{
 		Session: conv.ID, ID: p.Run, Agent: def.Name, Note: note, log: conv.Log,
-		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}),
+		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if live.ID == "" {
 		live.ID = uuid.Must(uuid.NewV7()).String()
 	}
-	set := s.toolSet(def, settings)
-	live.MaxTurns = def.MaxTurns
-	if live.MaxTurns == 0 {
-		live.MaxTurns = maxChatTurns
-	}
+	live.MaxTurns = task.maxTurns
 	live.run = run.New(run.Config{
 		ID: live.ID, CorrelationID: live.ID, Chain: []string{def.Name},
-		Definition: def, System: systemPrompt(def, folder, s.Now()), Models: choices,
+		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, folder, s.Now()), Examples: task.examples, Context: p.Context,
+		Models:   choices,
 		Approval: func() guard.Approval { return s.approval(conv, p.Approval) },
-		Session:  conv, Tools: set, Gate: conv.gate, Critical: settings.Critical, Person: p.Desk,
+		Session:  conv, Tools: tools, Gate: conv.gate, Critical: settings.Critical, Person: p.Desk,
 		Env: tool.Env{
 			Session: conv.ID, Folder: folder, Folders: append(s.Folders(), settings.AdditionalFolders...),
 			Trusted: s.Trusted(folder), Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID),
 			Ask: p.Desk.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenBy(def.Name), Now: s.Now,
 			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State,
 		},
-		MaxTurns: live.MaxTurns, MaxTime: def.MaxTime, MaxTokens: def.MaxTokens, Waits: s.observe, Timeout: settings.ConfirmationTimeout,
-		Problems: leftOut(def), Leftovers: &s.tools, Now: s.Now, Log: s.Log,
+		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: settings.ConfirmationTimeout,
+		Limits: run.Limits{
+			ModelCalls: settings.Limits.ModelCalls, InputTokens: settings.Limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
+		},
+		Compression: s.summarizer(settings, choices[0]), Repeats: &repeats{conv, settings.DisableLoopDetection},
+		Problems: leftOut(agent), Leftovers: &s.tools, Now: s.Now, Log: s.Log,
 	})
 	// From here on others see it: it is whole.
 	if conv.HasRun(live.ID) {
 		cancel(nil)
 		return nil, fault.New(fault.Invalid, "agents.start", "run %q was in session %s already; choose another id", live.ID, live.Session)
 	}
-	if err := s.enlist(live); err != nil {
+	position, err := s.enlist(live, p.Queue)
+	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
 	defer close(live.begun)
 	release := context.AfterFunc(p.Client, func() { cancel(run.ErrInterrupted) })
-	conv.Mend(def.Name) // calls that an interrupted run left open
-	live.First = live.run.Begin(p.Input)
+	begin := func() uint64 {
+		conv.Mend(def.Name) // calls that an interrupted run left open
+		return live.run.Begin(task.input)
+	}
+	if position > 0 {
+		// What a person said is kept from now on, whatever becomes of the run.
+		live.First = conv.Append(activity.Origin{Run: live.ID, Agent: def.Name, CorrelationID: live.ID},
+			activity.Input{Input: task.input, Position: position}, 0)
+	} else {
+		live.First = begin()
+	}
 	live.begun <- func() {
 		defer release()
 		defer cancel(nil)
+		defer close(live.ended)
+		if position > 0 {
+			if !live.await(runCtx) {
+				live.result = s.leave(conv, live, runCtx)
+				s.settle(live)
+				return
+			}
+			begin()
+		}
 		s.observe()
 		live.result = live.run.Do(runCtx)
 		s.settle(live)
@@ -104,26 +143,31 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 // mainAgent is who answers when nobody is named (spec 1.1).
 const mainAgent = "main"
 
-// maxChatTurns is the default of run.max_turns in chat mode (spec 1.2).
-const maxChatTurns = 100
-
-// enlist makes a run known, if its id is free and nobody else runs the agent in
-// its session.
-func (s *Service) enlist(live *Live) error {
+// enlist makes a run known, if its id is free. Where the agent has a run in the
+// session already, this one waits for its turn, if it may; position is how many
+// are before it.
+func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return fault.New(fault.Unavailable, "agents.start", "the daemon is ending")
+		return 0, fault.New(fault.Unavailable, "agents.start", "the daemon is ending")
 	}
 	if _, taken := s.runs[live.ID]; taken {
-		return fault.New(fault.Invalid, "agents.start", "run %q goes on already; choose another id", live.ID)
+		return 0, fault.New(fault.Invalid, "agents.start", "run %q goes on already; choose another id", live.ID)
+	}
+	if s.excluded[[2]string{live.Session, live.Agent}] {
+		return 0, fault.New(fault.Unavailable, "agents.start", "the context of %s in session %s is being changed; try again", live.Agent, live.Session).Because(fault.Busy)
 	}
 	for _, other := range s.runs {
-		if other.Session == live.Session && other.Agent == live.Agent {
-			return fault.New(fault.Unavailable, "agents.start",
-				"%s has a run in session %s already (%s): wait for it, cancel it, or use another session", live.Agent, live.Session, other.ID).
+		if other.Session != live.Session || other.Agent != live.Agent {
+			continue
+		}
+		if !queue {
+			return 0, fault.New(fault.Unavailable, "agents.start",
+				"%s has a run in session %s already (%s): wait for it, cancel it, queue this one, or use another session", live.Agent, live.Session, other.ID).
 				Because(fault.Busy, "run", other.ID)
 		}
+		live.behind = append(live.behind, other)
 	}
 	s.runs[live.ID] = live
 	if r := s.reserved[live.ID]; r != nil && r.cancelled {
@@ -135,11 +179,12 @@ func (s *Service) enlist(live *Live) error {
 			do()
 		}
 	})
-	return nil
+	return len(live.behind), nil
 }
 
-// find returns the agent that a run is of, and its folder.
-func (s *Service) find(p Start) (*definition.Definition, string, error) {
+// find returns the agent that a run is of, as the settings have it, and its
+// folder.
+func (s *Service) find(p Start) (*tuned, string, error) {
 	name := p.Agent
 	if name == "" {
 		name = mainAgent
@@ -179,10 +224,14 @@ func (s *Service) find(p Start) (*definition.Definition, string, error) {
 			"%s restricts itself in a way that cannot be kept here (%s): say it with tools.allow and tools.deny", def.Name, def.Authority[0]).
 			Because(fault.InvalidAgent, "problems", def.Problems)
 	}
-	if err := unbuilt(def); err != nil {
-		return nil, "", err
+	if !def.UserInvocable {
+		return nil, "", fault.New(fault.Denied, "agents.start", "%s is not meant to be run by a person (user_invocable: false)", def.Name).Because(fault.Refused)
 	}
-	return def, folder, nil
+	agent := override(def, s.Settings(folder).Overrides[def.Name])
+	if agent.Off != "" {
+		return nil, "", fault.New(fault.Denied, "agents.start", "%s is switched off by the setting agents.overrides.%s.enabled (%s)", def.Name, def.Name, agent.Off).Because(fault.Refused)
+	}
+	return &agent, folder, nil
 }
 
 // hidden returns the agent that a project's agent of the same name hides, nil
@@ -198,35 +247,17 @@ func (s *Service) hidden(name string) *definition.Definition {
 	return nil
 }
 
-// unbuilt refuses an agent that needs what this version does not have: to run
-// it without would be to do something else than its file says.
-func unbuilt(def *definition.Definition) error {
-	lacks := ""
-	switch {
-	case !def.UserInvocable:
-		return fault.New(fault.Denied, "agents.start", "%s is not meant to be run by a person (user_invocable: false)", def.Name).Because(fault.Refused)
-	case def.Output != nil:
-		lacks = "an output with a schema"
-	case def.Inputs != nil:
-		lacks = "inputs"
-	case def.MaxCost > 0:
-		lacks = "run.max_cost"
-	case def.Mode == definition.Task:
-		lacks = "run.mode: task"
-	default:
-		return nil
-	}
-	return fault.New(fault.Invalid, "agents.start", "%s has %s, which this version of agentls cannot run yet", def.Name, lacks).Because(fault.Config)
-}
-
 // leftOut returns the problems of an agent that a person is told with the
 // result: what does not keep it from running but from doing all it says.
-func leftOut(def *definition.Definition) []definition.Problem {
+func leftOut(agent *tuned) []definition.Problem {
 	var list []definition.Problem
-	for _, p := range def.Problems {
+	for _, p := range agent.Definition.Problems {
 		if p.Severity == definition.Error || p.Severity == definition.Warning {
 			list = append(list, p)
 		}
+	}
+	for _, message := range agent.Problems {
+		list = append(list, definition.Problem{Code: "settings/override", Severity: definition.Warning, Message: message})
 	}
 	return list
 }

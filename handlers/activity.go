@@ -9,17 +9,33 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// follower sends the events of one session to this client, in order, from the
-// first run that the client started there. A client that knows only LSP gets
-// what progress.go makes of them instead.
-type follower struct {
+// stream names a follower: there is one at most for a session that is sent, and
+// one for the runs of a client that is not sent any.
+type stream struct {
 	session string
+	told    bool
+}
+
+// follower reads the events of one session, in order, from the first run that
+// the client started there or from where it subscribed, and sends them. A client
+// that knows only LSP, and did not subscribe, gets what progress.go makes of
+// them instead.
+type follower struct {
+	stream
+	h     *Handlers
+	start uint64          // the first event that it reads
+	ctx   context.Context // ends it, with the connection at the latest
+	end   context.CancelFunc
+	gone  chan struct{} // closed when it has ended
+
+	left bool // the client unsubscribed: it ends with the last of its runs; guarded by h.mu
 
 	mu    sync.Mutex
 	sent  uint64        // the last event that was queued for the client
 	moved chan struct{} // closed and replaced when sent grows
 	ended bool
 	watch map[string]func(activity.Event) // told the events of a run, by run
+	runs  map[string]*agents.Live         // of the client's, that have not ended as far as it was told
 }
 
 // follow makes sure that the events of a run are sent, and that watch, where it
@@ -31,35 +47,50 @@ func (h *Handlers) follow(live *agents.Live, watch func(activity.Event)) (*follo
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f := h.followers[live.Session]
+	name := stream{live.Session, h.caps.Activity != nil}
+	f := h.followers[name]
 	fresh := f == nil
 	if fresh {
-		f = &follower{session: live.Session, sent: live.First - 1, moved: make(chan struct{}), watch: make(map[string]func(activity.Event))}
-		h.followers[live.Session] = f
+		f = h.newFollower(name, live.First)
 	}
+	f.mu.Lock()
+	f.runs[live.ID] = live
 	if watch != nil {
-		f.mu.Lock()
 		f.watch[live.ID] = watch
-		f.mu.Unlock()
 	}
+	f.mu.Unlock()
 	if fresh {
-		h.work.Go(func() { h.send(f, log) })
+		h.work.Go(func() { f.run(log) })
 	}
 	return f, nil
 }
 
-// send ends with the connection or with the log.
-func (h *Handlers) send(f *follower, log *activity.Log) {
-	defer f.advance(0)
-	var filter *activity.Filter
-	if h.caps.Activity != nil {
-		filter = activity.NewFilter(h.caps.Activity.OptOut)
+// newFollower returns a follower that begins with an event and does not run yet.
+// h.mu is held.
+func (h *Handlers) newFollower(name stream, start uint64) *follower {
+	f := &follower{
+		stream: name, h: h, start: start, gone: make(chan struct{}), sent: start - 1, moved: make(chan struct{}),
+		watch: make(map[string]func(activity.Event)), runs: make(map[string]*agents.Live),
 	}
+	f.ctx, f.end = context.WithCancel(h.ctx)
+	h.followers[name] = f
+	return f
+}
+
+// run ends with the connection, with the log, or when the client has
+// unsubscribed and its runs in the session have ended.
+func (f *follower) run(log *activity.Log) {
+	h := f.h
+	defer close(f.gone)
+	defer f.end()
+	defer f.advance(0)
+	defer h.drop(f)
+	filter := h.filter()
 	var buf []byte
 	slow := false // the client was, and has not caught up with the log since
 	events := log.Follow(f.sent)
 	for {
-		batch, ok := events.Next(h.ctx)
+		batch, ok := events.Next(f.ctx)
 		if !ok {
 			if err := events.Err(); err != nil {
 				h.Log.Error("the events of a session cannot be sent", "session", f.session, "err", err)
@@ -68,31 +99,85 @@ func (h *Handlers) send(f *follower, log *activity.Log) {
 		}
 		last := batch[len(batch)-1].Seq
 		f.tell(batch)
-		if filter != nil {
+		if f.told {
 			if slow {
 				batch = activity.Merge(batch)
 			}
 			slow = slow && last < log.Announced()
 			for _, e := range filter.Apply(batch) {
-				slow = h.relief() || slow // the log waits for the client, the run does not
+				slow = h.drained(f.ctx) || slow // the log waits for the client, the run does not
 				buf = e.Wire(f.session, buf[:0])
-				if h.Peer.NotifyRaw(wire.MethodActivity, buf) != nil {
+				if f.ctx.Err() != nil || h.Peer.NotifyRaw(wire.MethodActivity, buf) != nil {
 					return
 				}
 			}
 		}
 		f.advance(last)
+		if h.over(f) {
+			return
+		}
 	}
 }
 
-// relief waits while too much waits for the client, and reports whether it did,
-// until the connection ends.
-func (h *Handlers) relief() (waited bool) {
+// filter returns what leaves out the types that the client does not want.
+func (h *Handlers) filter() *activity.Filter {
+	if h.caps.Activity == nil {
+		return activity.NewFilter(nil)
+	}
+	return activity.NewFilter(h.caps.Activity.OptOut)
+}
+
+// drop forgets a follower that ends.
+func (h *Handlers) drop(f *follower) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.followers[f.stream] == f {
+		delete(h.followers, f.stream)
+	}
+}
+
+// over reports whether nobody wants the follower any more, which is then
+// forgotten: nobody can want it again.
+func (h *Handlers) over(f *follower) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !f.left || f.running() {
+		return false
+	}
+	if h.followers[f.stream] == f {
+		delete(h.followers, f.stream)
+	}
+	return true
+}
+
+// running reports whether a run of the client's goes on, or its end is not told
+// yet.
+func (f *follower) running() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, live := range f.runs {
+		select {
+		case <-live.Done():
+			if live.Last() <= f.sent || !live.Written() {
+				delete(f.runs, id)
+			}
+		default:
+		}
+	}
+	return len(f.runs) > 0
+}
+
+// relief waits while too much waits for the client, until the connection ends.
+func (h *Handlers) relief() { h.drained(h.ctx) }
+
+// drained waits while too much waits for the client, and reports whether it did,
+// until ctx ends.
+func (h *Handlers) drained(ctx context.Context) (waited bool) {
 	for h.Peer.Pressure() {
 		waited = true
 		select {
 		case <-h.Peer.Drained():
-		case <-h.ctx.Done():
+		case <-ctx.Done():
 			return waited
 		}
 	}
@@ -105,14 +190,14 @@ func (f *follower) tell(batch []activity.Entry) {
 		f.mu.Lock()
 		watch := f.watch[e.Run]
 		f.mu.Unlock()
-		if watch == nil {
-			continue
-		}
-		if event, err := e.Event(f.session); err == nil {
-			watch(event)
-			if _, over := event.Body.(activity.RunFinished); over {
-				f.forget(e.Run)
+		over := e.Type == activity.RunFinished{}.Type()
+		if watch != nil {
+			if event, err := e.Event(f.session); err == nil {
+				watch(event)
 			}
+		}
+		if over {
+			f.forget(e.Run)
 		}
 	}
 }
@@ -139,7 +224,7 @@ func (f *follower) reach(ctx context.Context, seq uint64) {
 		over, moved := f.ended || f.sent >= seq, f.moved
 		f.mu.Unlock()
 		if over {
-			return
+			break
 		}
 		select {
 		case <-moved:
@@ -147,11 +232,21 @@ func (f *follower) reach(ctx context.Context, seq uint64) {
 			return
 		}
 	}
+	if f.told {
+		return
+	}
+	f.h.mu.Lock()
+	also := f.h.followers[stream{f.session, true}] // a client that knows only LSP, and subscribed
+	f.h.mu.Unlock()
+	if also != nil {
+		also.reach(ctx, seq)
+	}
 }
 
-// forget stops telling who watched a run.
+// forget stops telling who watched a run, which has ended.
 func (f *follower) forget(run string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.watch, run)
+	delete(f.runs, run)
 }

@@ -27,7 +27,8 @@ import (
 type connected struct {
 	h      *Handlers
 	client *client.Client
-	logged *strings.Builder // to be read when nothing logs any more
+	logged *strings.Builder  // to be read when nothing logs any more
+	shown  func(path string) // what becomes of a document that is shown; may be nil
 }
 
 // answers is what a client does with a request of the daemon's.
@@ -60,6 +61,13 @@ func connect(t *testing.T, asked answers) *connected {
 	<-made
 	c.client = client.New(t.Context(), near, client.Config{Asked: func(ctx context.Context, method string, params []byte) (any, error) {
 		if method == protocol.MethodWindowShowDocument {
+			var p protocol.ShowDocumentParams
+			if err := (wire.Codec{}).Unmarshal(params, &p); err != nil {
+				return nil, err
+			}
+			if c.shown != nil {
+				c.shown(p.URI.FsPath())
+			}
 			return &protocol.ShowDocumentResult{Success: true}, nil
 		}
 		return asked(ctx, method, params)

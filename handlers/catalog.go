@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"go.lsp.dev/uri"
 
@@ -44,12 +45,12 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 	if err != nil {
 		return nil, err
 	}
-	e, err := find(catalog, p.Name)
+	e, err := h.find(catalog, p.Name)
 	if err != nil {
 		return nil, h.encoded(err)
 	}
 	d := e.Definition
-	result := &wire.GetResult{AgentInfo: h.info(e, h.trusted()), FrontMatter: d.FrontMatter, SystemPrompt: d.Prompt, ResolvedTools: []wire.ResolvedTool{}}
+	result := &wire.GetResult{AgentInfo: h.info(e, h.trusted()), FrontMatter: d.FrontMatter(), SystemPrompt: d.Prompt, ResolvedTools: []wire.ResolvedTool{}}
 	if result.FrontMatter == nil {
 		result.FrontMatter = map[string]any{}
 	}
@@ -62,13 +63,22 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 
 // find returns the agent of a name, also one that cannot run: a person who asks
 // for it wants to know why.
-func find(catalog *registry.Snapshot, name string) (*registry.Entry, error) {
+func (h *Handlers) find(catalog *registry.Snapshot, name string) (*registry.Entry, error) {
 	e, err := catalog.Lookup("", name)
 	if err == nil {
 		return e, nil
 	}
+	folder := ""
+	if i := strings.LastIndexByte(name, ':'); i > 0 {
+		for _, f := range h.Workspace.Snapshot().Folders() {
+			if f.Name == name[:i] || f.Canonical == name[:i] {
+				folder, name = f.Canonical, name[i+1:]
+				break
+			}
+		}
+	}
 	for _, e := range catalog.Entries() {
-		if e.Definition.Name == name {
+		if e.Definition.Name == name && (folder == "" || e.Definition.Folder == folder) {
 			return e, nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
@@ -21,10 +22,16 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
+// commandNames are the commands that there are (spec 2.6).
+var commandNames = []string{
+	wire.CommandRun, wire.CommandRunOnSelection, wire.CommandList, wire.CommandCancel, wire.CommandSessions,
+	wire.CommandShowTranscript, wire.CommandTrustWorkspace,
+}
+
 // commands are what a client that knows only LSP starts things with.
 func commands(c *protocol.ServerCapabilities) {
 	c.ExecuteCommandProvider = protocol.ExecuteCommandOptions{
-		Commands: []string{wire.CommandRun, wire.CommandList, wire.CommandCancel, wire.CommandShowTranscript},
+		Commands: commandNames,
 	}
 }
 
@@ -35,19 +42,26 @@ func (h *Handlers) executeCommand(ctx context.Context, s *workspace.Snapshot, p 
 	switch p.Command {
 	case wire.CommandRun:
 		return h.commandRun(ctx, s, p)
+	case wire.CommandRunOnSelection:
+		return h.commandRunOnSelection(ctx, s, p)
 	case wire.CommandList:
 		return h.commandList(ctx)
 	case wire.CommandCancel:
 		return h.commandCancel(p)
+	case wire.CommandSessions:
+		return h.commandSessions(ctx)
 	case wire.CommandShowTranscript:
 		return h.commandTranscript(ctx, p)
+	case wire.CommandTrustWorkspace:
+		return h.commandTrust(ctx, p)
 	}
-	return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "command", "is unknown: there is no %q; there are %s, %s, %s and %s",
-		p.Command, wire.CommandRun, wire.CommandList, wire.CommandCancel, wire.CommandShowTranscript)
+	return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "command", "is unknown: there is no %q; there are %s",
+		p.Command, strings.Join(commandNames, ", "))
 }
 
 // commandRun takes [agent?, prompt?], or one object like the params of
-// agents/run. Without an agent it asks which one.
+// agents/run. Without an agent it asks which one. An agent that begins with @ is
+// what a person typed, name and text (spec 5.1).
 func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
 	run := &wire.RunParams{}
 	var err error
@@ -70,13 +84,41 @@ func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot, p *pro
 	if err != nil {
 		return nil, err
 	}
+	if strings.HasPrefix(run.Agent, "@") {
+		if err := h.addressed(catalog, run); err != nil {
+			return nil, err
+		}
+	}
+	return h.runCommand(ctx, s, catalog, run, p)
+}
+
+// addressed takes apart what was typed where a name is expected.
+func (h *Handlers) addressed(catalog *registry.Snapshot, run *wire.RunParams) error {
+	typed, err := mention.Parse(run.Agent, h.known(catalog))
+	if err != nil {
+		return err
+	}
+	if typed.Auto {
+		return server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have to name an agent: this version does not route")
+	}
+	run.Agent = typed.Agent
+	if typed.Prompt != "" {
+		run.Input = append(wire.InputBlocks{{Type: "text", Text: typed.Prompt}}, run.Input...)
+	}
+	return nil
+}
+
+// runCommand runs an agent for a command, which may leave open which one, and
+// what it is told.
+func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalog *registry.Snapshot, run *wire.RunParams, p *protocol.ExecuteCommandParams) (any, error) {
+	var err error
 	if run.Agent == "" {
 		if run.Agent, err = h.chooseAgent(ctx, catalog); err != nil || run.Agent == "" {
 			return nil, err
 		}
 	}
 	if len(run.Input) == 0 {
-		run.Input = wire.InputBlocks{{Type: "text", Text: firstMessage(catalog, folderOf(s, run), run.Agent)}}
+		run.Input = firstMessage(catalog, folderOf(s, run), run.Agent)
 	}
 	if at, err := run.Check(); err != nil {
 		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments[0]."+at, "%v", err)
@@ -99,12 +141,13 @@ func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot, p *pro
 	return result, err
 }
 
-// firstMessage is what an agent is told when the person says nothing (spec 1.2).
-func firstMessage(catalog *registry.Snapshot, folder, name string) string {
+// firstMessage is what an agent is told when the person says nothing (spec 1.2):
+// nothing where it has a query of its own, which the run fills in.
+func firstMessage(catalog *registry.Snapshot, folder, name string) wire.InputBlocks {
 	if entry, err := catalog.Lookup(folder, name); err == nil && entry.Definition.Query != "" {
-		return entry.Definition.Query
+		return nil
 	}
-	return "Get Started!"
+	return wire.InputBlocks{{Type: "text", Text: "Get Started!"}}
 }
 
 // maxOffered is how many agents a plain dialog offers.
@@ -118,20 +161,12 @@ func (h *Handlers) chooseAgent(ctx context.Context, catalog *registry.Snapshot) 
 			q.Choices = append(q.Choices, e.Definition.Name)
 		}
 	}
-	unnamed := server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
-		"have to name an agent: this editor cannot be asked which one. There are: %s", examples(q.Choices))
-	ask := h.desk.Ask(session.Default, "", "agentls")
-	if ask == nil {
-		return "", unnamed
-	}
-	answer, err := ask(ctx, q)
+	name, err := h.askPerson(ctx, q)
 	if errors.Is(err, errUnserved) {
-		return "", unnamed
+		return "", server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
+			"have to name an agent: this editor cannot be asked which one. There are: %s", examples(q.Choices))
 	}
-	if err != nil || answer.Action != "accept" {
-		return "", err
-	}
-	return answer.Text, nil
+	return name, err
 }
 
 // examples names a few of a list.

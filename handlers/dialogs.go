@@ -242,10 +242,10 @@ func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answ
 }
 
 // askPlain asks a question with choices by the dialog that every LSP client may
-// have. There is none for free text: such a question is declined.
+// have. There is none for free text, which is written into a file.
 func (d *desk) askPlain(ctx context.Context, agent string, q tool.Question) (tool.Answer, error) {
 	if len(q.Choices) == 0 {
-		return tool.Answer{Action: "decline"}, nil
+		return d.askByFile(ctx, agent, q)
 	}
 	actions := []protocol.MessageActionItem{{Title: "Decline"}}
 	titles := map[string]string{}

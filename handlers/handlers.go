@@ -34,6 +34,9 @@ type Site struct {
 	Changed func(before, after *registry.Snapshot)
 	// Trusted is told, from any goroutine, that the records of trust changed.
 	Trusted func(*registry.Snapshot)
+	// Notice is told, from any goroutine, what a person should know and nobody
+	// asked for, in a sentence. It does not wait; it may be nil.
+	Notice func(text string)
 	// Health is told when a session can no longer be written, and with nil when
 	// it can again. It does not wait.
 	Health func(session string, err error)
@@ -47,11 +50,17 @@ type House struct {
 	// Trusted says whether a folder is (spec 4.4); SetTrust records it.
 	Trusted  func(folder string) bool
 	SetTrust func(folder string, trusted bool) error
+	// SetFolders takes over the client's workspace folders, the first one first.
+	// It does not wait; Catalog then waits for their agents. Sessions stay with
+	// the first folder of the start.
+	SetFolders func(ctx context.Context, folders []workspace.Folder) error
 	// Reach returns the folders in which runs may read and write files,
 	// canonical: the workspace's and the user's additional ones.
 	Reach func() []string
 	// Shown is a folder for texts that a person is shown as files.
 	Shown string
+	// Templates is the folder of the person's own templates; it need not exist.
+	Templates string
 	// Notes are told to the person once: what is wrong with settings or trust.
 	Notes []string
 	Close func() error
@@ -74,17 +83,19 @@ type Handlers struct {
 	work conc.WaitGroup // followers, reporters
 
 	mu        sync.Mutex
-	followers map[string]*follower // by session
-	progress  map[string]string    // the run of a work-done token, by the token's JSON
-	unhealthy string               // why a session cannot be written; "" while all can
-	status    chan struct{}        // capacity 1: something to report
+	followers map[stream]*follower
+	starting  map[[2]string]chan struct{} // requests that are being started, by session and agent
+	progress  map[string]string           // the run of a work-done token, by the token's JSON
+	unhealthy string                      // why a session cannot be written; "" while all can
+	notices   []string                    // that the person was told, each once
+	status    chan struct{}               // capacity 1: something to report
 }
 
 // New returns the handlers of one connection. ctx ends with the connection.
 func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h := &Handlers{
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
-		followers: make(map[string]*follower), progress: make(map[string]string), status: make(chan struct{}, 1),
+		followers: make(map[stream]*follower), progress: make(map[string]string), starting: make(map[[2]string]chan struct{}), status: make(chan struct{}, 1),
 	}
 	h.desk = newDesk(h)
 	return h
@@ -117,14 +128,35 @@ func (h *Handlers) Routes() []server.Route {
 		server.Notify(protocol.MethodTextDocumentDidSave, h.didSave),
 		server.Notify(protocol.MethodTextDocumentDidClose, h.didClose),
 
+		// folders.go
+		server.Notify(protocol.MethodWorkspaceDidChangeWorkspaceFolders, h.didChangeFolders).Granting(foldered),
+
 		// catalog.go
 		server.Query(wire.MethodList, nothing[wire.ListParams], h.list),
 		server.Query(wire.MethodGet, nothing[wire.GetParams], h.get),
 		server.Query(wire.MethodTrust, nothing[wire.TrustParams], h.trust),
 
+		// input.go
+		server.Query(wire.MethodParse, nothing[wire.ParseParams], h.parse),
+		server.Query(wire.MethodTemplates, nothing[struct{}], h.templates),
+
 		// runs.go
 		server.Query(wire.MethodRun, h.reserve, h.run).InStream(),
 		server.Query(wire.MethodCancel, nothing[wire.CancelParams], h.cancel),
+		server.Query(wire.MethodSteer, nothing[wire.SteerParams], h.steer),
+		server.Query(wire.MethodResume, nothing[wire.ResumeParams], h.resume).InStream(),
+
+		// subscribe.go
+		server.Query(wire.MethodSubscribe, nothing[wire.SubscribeParams], h.subscribe).InStream(),
+		server.Query(wire.MethodUnsubscribe, nothing[wire.UnsubscribeParams], h.unsubscribe).InStream(),
+
+		// sessions.go
+		server.Query(wire.MethodSessionList, nothing[wire.SessionListParams], h.listSessions),
+		server.Query(wire.MethodSessionGet, nothing[wire.SessionParams], h.getSession),
+		server.Query(wire.MethodSessionNew, nothing[wire.SessionNewParams], h.newSession),
+		server.Query(wire.MethodSessionCompress, nothing[wire.SessionCompressParams], h.compress),
+		server.Query(wire.MethodContextGet, nothing[wire.ContextParams], h.getContext),
+		server.Query(wire.MethodContextClear, nothing[wire.ContextClearParams], h.clearContext),
 
 		// approvals.go
 		server.Query(wire.MethodRespond, nothing[wire.RespondParams], h.respond),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"go.lsp.dev/protocol"
-	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/registry"
@@ -22,7 +21,7 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 	if err := h.takeCapabilities(p); err != nil {
 		return nil, err
 	}
-	folders, err := foldersOf(p)
+	folders, err := h.foldersOf(p)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +38,7 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 		}
 	}
 	h.house, err = h.Build(h.ctx, Site{
-		Folders: folders, Workspace: h.Workspace, Changed: h.catalogChanged, Trusted: h.trustRead, Health: h.sessionHealth,
+		Folders: folders, Workspace: h.Workspace, Changed: h.catalogChanged, Trusted: h.trustRead, Notice: h.notice, Health: h.sessionHealth,
 	})
 	if err != nil {
 		return nil, err
@@ -60,6 +59,7 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 	}
 	ours, err := json.Marshal(map[string]any{"agents": wire.ServerCapabilities{
 		Version: wire.Version, Modes: []string{string(guard.Plan), string(guard.Asks), string(guard.Edits), string(guard.Free)},
+		Sessions: true, Steer: true,
 	}})
 	if err != nil {
 		return nil, err
@@ -99,39 +99,6 @@ func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
 		h.edits.versions = w.WorkspaceEdit != nil && w.WorkspaceEdit.DocumentChanges != nil && *w.WorkspaceEdit.DocumentChanges
 	}
 	return nil
-}
-
-// foldersOf returns the workspace folders of a client, or the root that older
-// ones send.
-func foldersOf(p *protocol.InitializeParams) ([]workspace.Folder, error) {
-	type named struct {
-		uri  uri.URI
-		name string
-	}
-	var list []named
-	if given, ok := p.WorkspaceFolders.Get(); ok {
-		for _, f := range given {
-			list = append(list, named{f.URI, f.Name})
-		}
-	}
-	//lint:ignore SA1019 older clients send nothing newer
-	if len(list) == 0 && p.RootURI != nil && *p.RootURI != "" {
-		//lint:ignore SA1019 as above
-		list = append(list, named{uri: *p.RootURI})
-	}
-	//lint:ignore SA1019 as above
-	if path, ok := p.RootPath.Get(); ok && len(list) == 0 && path != "" {
-		list = append(list, named{uri: uri.File(path)})
-	}
-	var folders []workspace.Folder
-	for _, f := range list[:min(1, len(list))] { // one workspace folder: each has its own trust
-		folder, err := workspace.NewFolder(f.uri, f.name)
-		if err != nil {
-			return nil, err
-		}
-		folders = append(folders, folder)
-	}
-	return folders, nil
 }
 
 // initialized tells what the person should know from the start.
@@ -201,6 +168,9 @@ func (h *Handlers) reportStatus() {
 			now.Health, now.Message = "warning", h.house.Notes[0]
 		}
 		h.mu.Lock()
+		if n := len(h.notices); n > 0 {
+			now.Health, now.Message = "warning", h.notices[n-1]
+		}
 		if h.unhealthy != "" {
 			now.Health, now.Message = "error", h.unhealthy
 		}

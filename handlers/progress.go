@@ -148,6 +148,27 @@ func (l *progressLine) take(e activity.Event) bool {
 		}
 	case activity.Retry:
 		l.doing = "trying again: " + tool.Escape(b.Cause)
+	case activity.RunState:
+		switch {
+		case b.To == activity.Paused && b.Why != "":
+			l.doing = "paused: " + tool.Escape(b.Why)
+		case b.To == activity.Paused:
+			l.doing = "paused"
+		case b.To == activity.Running && b.From == activity.Paused:
+			l.doing = "goes on"
+		default:
+			return false
+		}
+	case activity.ContextCompressed:
+		l.doing = compressed(b)
+	case activity.LoopDetected:
+		l.doing = repeats(b)
+	case activity.TodosChanged:
+		step, ok := todo(b.Todos)
+		if !ok {
+			return false
+		}
+		l.doing = step
 	default:
 		return false
 	}
@@ -164,6 +185,43 @@ func (l *progressLine) String() string {
 		parts = append(parts, tokens(l.tokens)+" tok")
 	}
 	return strings.Join(parts, " · ")
+}
+
+// compressed says in a few words what became of a compression.
+func compressed(b activity.ContextCompressed) string {
+	if b.Status == "COMPRESSED" {
+		return fmt.Sprintf("compressed %s → %s tok", tokens(b.Before), tokens(b.After))
+	}
+	return "not compressed (" + tool.Escape(b.Status) + ")"
+}
+
+// repeats says in a few words what a run does over and over.
+func repeats(b activity.LoopDetected) string {
+	what := b.What
+	if what == "" {
+		what = b.Kind
+	}
+	return fmt.Sprintf("repeats itself %d times: %s", b.Count, tool.Escape(what))
+}
+
+// todo returns the step that a plan is at, "2/5 write the test"; false for an
+// empty one.
+func todo(list []activity.Todo) (string, bool) {
+	done, at := 0, ""
+	for _, t := range list {
+		switch t.Status {
+		case "completed", "cancelled":
+			done++
+		case "in_progress":
+			if at == "" {
+				at = " " + tool.Escape(t.Description)
+			}
+		}
+	}
+	if at != "" {
+		done++ // the one that is being done
+	}
+	return fmt.Sprintf("%d/%d%s", done, len(list), at), len(list) > 0
 }
 
 // callTitle names a call with the file that it is about.

@@ -22,6 +22,17 @@ func TestProgressLine(t *testing.T) {
 		{activity.ToolState{Name: "bash", State: activity.AwaitingApproval}, "debugger · bash waits for you · 1/30 turns · 12k tok"},
 		{activity.TurnStarted{Turn: 2}, "debugger · thinking · 2/30 turns · 12k tok"},
 		{activity.Retry{Cause: "cut\x1b[2J"}, `debugger · trying again: cut\x1b[2J · 2/30 turns · 12k tok`},
+		{activity.RunState{From: activity.Running, To: activity.Waiting}, ""},
+		{activity.RunState{From: activity.Running, To: activity.Paused, Why: "the budget is used up"}, "debugger · paused: the budget is used up · 2/30 turns · 12k tok"},
+		{activity.RunState{From: activity.Paused, To: activity.Running}, "debugger · goes on · 2/30 turns · 12k tok"},
+		{activity.RunState{From: activity.Running, To: activity.Paused}, "debugger · paused · 2/30 turns · 12k tok"},
+		{activity.ContextCompressed{Before: 120_000, After: 40_400, Status: "COMPRESSED"}, "debugger · compressed 120k → 40k tok · 2/30 turns · 12k tok"},
+		{activity.ContextCompressed{Status: "NOOP"}, "debugger · not compressed (NOOP) · 2/30 turns · 12k tok"},
+		{activity.LoopDetected{Kind: "call", Count: 5, What: "grep x\x07"}, `debugger · repeats itself 5 times: grep x\x07 · 2/30 turns · 12k tok`},
+		{activity.TodosChanged{}, ""},
+		{activity.TodosChanged{Todos: []activity.Todo{{Description: "read", Status: "completed"}, {Description: "write", Status: "in_progress"}, {Status: "pending"}}},
+			"debugger · 2/3 write · 2/30 turns · 12k tok"},
+		{activity.TodosChanged{Todos: []activity.Todo{{Status: "completed"}, {Status: "cancelled"}}}, "debugger · 2/2 · 2/30 turns · 12k tok"},
 	} {
 		if got := l.take(activity.Event{Body: c.body}); got != (c.want != "") {
 			t.Errorf("%+v: a new line: %v", c.body, got)

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -19,35 +22,83 @@ import (
 type request struct {
 	snapshot *workspace.Snapshot
 	release  func()
+	// Requests to one agent in one session are started in the order in which they
+	// came (REL-128).
+	before  <-chan struct{} // closed when the request before this one is started; nil for none
+	started func()          // this one is, or will not be
 }
 
 func (h *Handlers) reserve(p *wire.RunParams) request {
-	return request{h.Workspace.Snapshot(), h.house.Agents.Reserve(strings.Clone(p.Run))}
+	key := [2]string{strings.Clone(cmp.Or(p.Session, session.Default)), strings.Clone(cmp.Or(p.Agent, "main"))}
+	mine := make(chan struct{})
+	h.mu.Lock()
+	before := h.starting[key]
+	h.starting[key] = mine
+	h.mu.Unlock()
+	return request{h.Workspace.Snapshot(), h.house.Agents.Reserve(strings.Clone(p.Run)), before, func() {
+		h.mu.Lock()
+		if h.starting[key] == mine {
+			delete(h.starting, key)
+		}
+		h.mu.Unlock()
+		close(mine)
+	}}
 }
 
 // run serves agents/run. A run that is cancelled answers with its result; a
 // request that is cancelled cancels its run.
 func (h *Handlers) run(ctx context.Context, r request, p *wire.RunParams) (any, error) {
+	if r.before != nil {
+		<-r.before // it does not wait for anything but the disk
+	}
 	live, err := h.start(ctx, r.snapshot, p)
+	r.started()
 	r.release()
 	if err != nil {
 		return nil, err
 	}
-	if p.Wait == "accept" {
-		_, shown, err := h.attend(ctx, live, p.WorkDoneToken)
-		if err != nil {
-			return nil, err
-		}
-		h.work.Go(func() {
-			select {
-			case <-live.Done():
-				shown.end(live.Result())
-			case <-h.ctx.Done():
-			}
-		})
-		return &wire.RunAccepted{Session: live.Session, Run: live.ID}, nil
+	return h.answer(ctx, live, p.Wait, p.WorkDoneToken)
+}
+
+// answer answers a request that has a run: at once, or with its result.
+func (h *Handlers) answer(ctx context.Context, live *agents.Live, wait string, token []byte) (any, error) {
+	if wait != "accept" {
+		return h.await(ctx, live, token)
 	}
-	return h.await(ctx, live, p.WorkDoneToken)
+	_, shown, err := h.attend(ctx, live, token)
+	if err != nil {
+		return nil, err
+	}
+	h.work.Go(func() {
+		select {
+		case <-live.Done():
+			shown.end(live.Result())
+		case <-h.ctx.Done():
+		}
+	})
+	return &wire.RunAccepted{Session: live.Session, Run: live.ID}, nil
+}
+
+// steer serves agents/steer.
+func (h *Handlers) steer(ctx context.Context, _ struct{}, p *wire.SteerParams) (*wire.SteerResult, error) {
+	position, err := h.house.Agents.Steer(ctx, p.Run, p.Input)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.SteerResult{Accepted: true, Position: position}, nil
+}
+
+// resume serves agents/resume.
+func (h *Handlers) resume(ctx context.Context, _ struct{}, p *wire.ResumeParams) (any, error) {
+	var more agents.Extension
+	if e := p.Extend; e != nil {
+		more = agents.Extension{Turns: e.Turns, Seconds: e.Seconds, Tokens: e.Tokens, USD: e.USD}
+	}
+	live, err := h.house.Agents.Resume(p.Run, more)
+	if err != nil {
+		return nil, err
+	}
+	return h.answer(ctx, live, p.Wait, nil)
 }
 
 // start sets a run going.
@@ -58,9 +109,16 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 	}
 	st := agents.Start{
 		Agent: strings.Clone(p.Agent), Input: p.Input, Session: strings.Clone(p.Session), Run: strings.Clone(p.Run),
+		Inputs: slices.Clone(p.Inputs), Context: p.Context, Mode: definition.Mode(p.Mode), Queue: p.Queue,
 		Approval: agents.Approval(p.Approval), Model: p.Model, Desk: h.person(s), Client: h.ctx,
 	}
 	st.Folder = folderOf(s, p)
+	if len(p.Input) == 0 {
+		entry, err := catalog.Lookup(st.Folder, cmp.Or(st.Agent, "main"))
+		if err == nil && entry.Definition.Query == "" && entry.Definition.Output == nil && entry.Definition.Mode != definition.Task && st.Mode != definition.Task {
+			return nil, server.BadParams(wire.MethodRun, "input", "is required: a string or content blocks")
+		}
+	}
 	for _, ref := range p.References {
 		st.Input = append(st.Input, h.reference(ctx, st.Desk, ref))
 	}
@@ -123,14 +181,22 @@ func (h *Handlers) await(ctx context.Context, live *agents.Live, token []byte) (
 	return &wire.RunResult{Session: live.Session, Run: live.ID, Agent: live.Agent, RunFinished: result}, nil
 }
 
-// folderOf returns the workspace folder of the first document that the input
-// names, "" for none.
+// folderOf returns the workspace folder of the first document that the request
+// names: the one that the person has before them, then those of the input, then
+// those that ride along; "" for none.
 func folderOf(s *workspace.Snapshot, p *wire.RunParams) string {
+	var names []string
+	if p.Context != nil {
+		names = append(names, p.Context.URI)
+	}
 	for _, b := range p.Input {
-		name := b.URI
 		if b.Resource != nil {
-			name = b.Resource.URI
+			names = append(names, b.Resource.URI)
+		} else {
+			names = append(names, b.URI)
 		}
+	}
+	for _, name := range append(names, p.References...) {
 		if u, err := uri.Parse(name); err == nil && u.IsFile() {
 			if f, _, ok := workspace.Within(s.Folders(), u.FsPath()); ok {
 				return f.Canonical

@@ -65,6 +65,30 @@ func describe(b *strings.Builder, e activity.Event) {
 		fmt.Fprintf(b, "\n- answered: %s, by %s\n", body.Outcome, body.By)
 	case activity.FileChanged:
 		fmt.Fprintf(b, "\n```diff\n%s\n```\n", strings.TrimSuffix(body.Patch, "\n"))
+	case activity.ContextCompressed:
+		fmt.Fprintf(b, "\n- the context of %s: %s\n", tool.Escape(body.Agent), compressed(body))
+	case activity.ContextCleared:
+		purged := ""
+		if body.Purged {
+			purged = ", and what it held was erased"
+		}
+		fmt.Fprintf(b, "\n- the context of %s was cleared%s\n", tool.Escape(body.Agent), purged)
+	case activity.TodosChanged:
+		if step, ok := todo(body.Todos); ok {
+			fmt.Fprintf(b, "\n- plan: %s\n", step)
+		}
+	case activity.LoopDetected:
+		fmt.Fprintf(b, "\n- %s (%s)\n", repeats(body), tool.Escape(body.Action))
+	case activity.RunState:
+		if body.To == activity.Paused || body.To == activity.Interrupted || body.From == activity.Paused {
+			why := ""
+			if body.Why != "" {
+				why = ": " + tool.Escape(body.Why)
+			}
+			fmt.Fprintf(b, "\n- %s%s\n", body.To, why)
+		}
+	case activity.Note:
+		fmt.Fprintf(b, "\n- note: %s\n", tool.Escape(firstLine(body.Message)))
 	case activity.ErrorSeen:
 		fmt.Fprintf(b, "\n**Error**: %s\n", tool.Escape(body.Message))
 	case activity.RunFinished:

@@ -2,12 +2,16 @@ package handlers
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
@@ -33,13 +37,71 @@ func (h *Handlers) trust(ctx context.Context, _ struct{}, p *wire.TrustParams) (
 			return nil, server.BadParams(wire.MethodTrust, "uri", "is %q, which is a file; name the folder that it is in", p.URI)
 		}
 	}
-	if err := h.house.SetTrust(folder, *p.Trusted); err != nil {
-		return nil, err
+	return struct{}{}, h.setTrust(ctx, folder, *p.Trusted)
+}
+
+// setTrust records whether a folder, which is canonical, is trusted, and tells
+// whose agents that concerns.
+func (h *Handlers) setTrust(ctx context.Context, folder string, trusted bool) error {
+	if err := h.house.SetTrust(folder, trusted); err != nil {
+		return err
 	}
 	if catalog, err := h.house.Catalog(ctx); err == nil {
 		h.trustChanged(catalog, folder)
 	}
-	return struct{}{}, nil
+	return nil
+}
+
+// commandTrust takes [uri?]: a folder, which is trusted at once. Without one it
+// asks about each workspace folder that is not trusted. It answers with the URIs
+// of those that it trusted.
+func (h *Handlers) commandTrust(ctx context.Context, p *protocol.ExecuteCommandParams) (any, error) {
+	name, err := textArgument(p, 0)
+	if err != nil {
+		return nil, invalidArguments(err)
+	}
+	given := []string{}
+	if name != "" {
+		params := &wire.TrustParams{URI: name, Trusted: new(true)}
+		if _, err := h.trust(ctx, struct{}{}, params); err != nil {
+			return nil, err
+		}
+		return map[string]any{"trusted": append(given, name)}, nil
+	}
+	for _, f := range h.Workspace.Snapshot().Folders() {
+		if h.house.Trusted(f.Canonical) {
+			continue
+		}
+		answer, err := h.askPerson(ctx, tool.Question{Message: h.trustQuestion(ctx, f), Choices: []string{"Trust this folder"}})
+		if errors.Is(err, errUnserved) {
+			return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
+				"have to name a folder: this editor cannot be asked. `agentls trust %s` does the same", f.Path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if answer == "" {
+			continue
+		}
+		if err := h.setTrust(ctx, f.Canonical, true); err != nil {
+			return nil, err
+		}
+		given = append(given, string(f.URI))
+	}
+	return map[string]any{"trusted": given}, nil
+}
+
+// trustQuestion says what trust in a folder means.
+func (h *Handlers) trustQuestion(ctx context.Context, f workspace.Folder) string {
+	var names []string
+	if catalog, err := h.house.Catalog(ctx); err == nil {
+		for _, e := range catalog.Entries() {
+			if e.Definition.Folder == f.Canonical {
+				names = append(names, e.Definition.Name)
+			}
+		}
+	}
+	return fmt.Sprintf("Trust %s? Then what it brings takes effect: its settings and its agents (%s).", f.Path, examples(names))
 }
 
 // folderPath returns the absolute path that a file URI names. It is stricter

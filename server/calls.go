@@ -27,6 +27,7 @@ type call struct {
 	cancel context.CancelCauseFunc // nil before begin and after end
 	stream bool                    // answered in the stream lane
 	opens  bool                    // the answer to initialize: what is held back may follow
+	then   func()                  // runs when the answer is queued; nil for none
 }
 
 func newLedger() *ledger {
@@ -94,6 +95,18 @@ func (l *ledger) mark(n int64, stream, opens bool) {
 		c.stream, c.opens = stream, opens
 	}
 	l.mu.Unlock()
+}
+
+// then says what follows the answer of call n.
+func (l *ledger) then(n int64, do func()) {
+	if do == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.calls[n]; c != nil {
+		c.then = do
+	}
 }
 
 // cancel ends the context of a call that is being served; an id that is not

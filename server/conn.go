@@ -323,11 +323,16 @@ func (c *connection) answer(ctx, request context.Context, n int64, m message) ([
 		if err != nil {
 			return nil, err
 		}
+		var then func()
+		if a, ok := v.(Answer); ok {
+			v, then = a.Result, a.Then
+		}
 		raw, err := wire.Codec{}.Marshal(v)
 		if err != nil { // says Go types, which are not for the wire
 			c.log.Error("result is no JSON", "method", m.method, "err", err)
 			return nil, fault.New(fault.Internal, "server.answer", "%s has a result that cannot be sent; this is a bug in agentls, and the log has the details", m.method)
 		}
+		c.calls.then(n, then)
 		return raw, nil
 	})
 }

@@ -395,7 +395,11 @@ func (l *line) Write(_ context.Context, m jsonrpc2.Message) (int64, error) {
 		f.lane = stream
 	}
 	if !c.opens {
-		return int64(len(body)), l.answer(f, c.raw, rest[digits:])
+		err := l.answer(f, c.raw, rest[digits:])
+		if err == nil && c.then != nil {
+			c.then()
+		}
+		return int64(len(body)), err
 	}
 	f.bytes = answering(c.raw, rest[digits:])
 	return int64(len(body)), l.out.putOpening(f)

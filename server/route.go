@@ -81,6 +81,15 @@ func Query[S, P, R any](method string, capture func(*P) S, give func(context.Con
 	}}
 }
 
+// Answer is what a [Query] may return instead of its result, where something has
+// to wait until the answer is on its way: what Then sends comes after it, in
+// the lane that the answer is in. Then runs once, on the goroutine of the
+// handler, must not wait, and does not run when no answer could be queued.
+type Answer struct {
+	Result any
+	Then   func()
+}
+
 // Now serves a request on the read loop: nothing that the client sends after
 // it is looked at before it is answered. It is for initialize and shutdown. do
 // must not call the client.

@@ -186,3 +186,37 @@ func TestNotificationsAreOneOrder(t *testing.T) {
 		t.Error("a function was sent")
 	}
 }
+
+// TestThenFollowsTheAnswer: what Then sends in the lane of the answer comes
+// after it, also when the client reads late; without an answer it does not run.
+func TestThenFollowsTheAnswer(t *testing.T) { synctest.Test(t, thenFollowsTheAnswer) }
+
+func thenFollowsTheAnswer(t *testing.T) {
+	var r *rig
+	r = serve(t,
+		server.Query("agents/subscribe", func(*none) int { return 0 }, func(context.Context, int, *none) (server.Answer, error) {
+			return server.Answer{Result: count{1}, Then: func() {
+				for i := range 3 {
+					r.peer.NotifyRaw("agents/activity", fmt.Appendf(nil, `{"seq":%d}`, i))
+				}
+			}}, nil
+		}).InStream(),
+		server.Query("agents/refused", func(*none) int { return 0 }, func(context.Context, int, *none) (server.Answer, error) {
+			return server.Answer{Result: make(chan int), Then: func() { t.Error("what follows no answer ran") }}, nil
+		}).InStream(),
+	)
+	r.send(call("1", "agents/refused", `{}`))
+	if m := r.answer("1"); m.Error == nil {
+		t.Errorf("got %s", m.Raw)
+	}
+	r.send(call("2", "agents/subscribe", `{}`))
+	synctest.Wait()
+	if m := r.next(); string(m.ID) != "2" || string(m.Result) != `{"n":1}` {
+		t.Errorf("first came %s", m.Raw)
+	}
+	for i := range 3 {
+		if m := r.next(); m.Method != "agents/activity" || string(m.Params) != fmt.Sprintf(`{"seq":%d}`, i) {
+			t.Errorf("event %d: %s", i, m.Raw)
+		}
+	}
+}

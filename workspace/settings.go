@@ -69,13 +69,23 @@ type AgentSettings struct {
 	DefaultScope        Value[string] // "project" or "global"
 	ContextPersistence  Value[bool]
 	ConfirmationTimeout Value[int] // seconds; 0 = none
-	MaxContextTokens    Value[int] // 0 = none
+	MaxContextTokens    Value[int] // 0 = none; a project can lower it only
+	Compression         CompressionSettings
 	Limits              LimitSettings
 	FallbackModels      Value[[]string]
 
 	// Overrides are the sections agents.overrides.<agent>, the person's before
 	// the project's; they are merged key by key over the definition (spec 8.2).
 	Overrides map[string][]Raw
+}
+
+// CompressionSettings is the section agents.compression (spec 8.3). Which model
+// sums up is the person's to say: it is paid for with their key.
+type CompressionSettings struct {
+	Enabled   Value[bool]
+	Threshold Value[float64] // above 0 to 1; model.compressionThreshold where it is not given
+	Preserve  Value[float64] // 0 to below 1
+	Model     Value[string]
 }
 
 // LimitSettings are the limits of a tree of runs (spec 3.3). A project can lower
@@ -97,8 +107,15 @@ type SecuritySettings struct {
 
 // ModelSettings is the section model.
 type ModelSettings struct {
-	Name                 Value[string] // "" when nobody named one
-	DisableLoopDetection Value[bool]
+	Name                 Value[string]  // "" when nobody named one
+	CompressionThreshold Value[float64] // gemini-cli's; see [CompressionSettings]
+	DisableLoopDetection Value[bool]    // a project can set it to false only
+
+	// Routes are the rules of the model "auto", Table the rows that are added to
+	// the table of models: the elements of the lists, which only the person's own
+	// file can set.
+	Routes []Raw
+	Table  []Raw
 }
 
 // ToolSettings is the section tools.
@@ -198,6 +215,10 @@ func MergeSettings(sources ...SettingsSource) *Settings {
 			s.read(l, k)
 		}
 		s.readMaps(l)
+		s.readLists(l)
+	}
+	if t := &s.Agents.Compression.Threshold; t.Origin.Scope == DefaultScope {
+		*t = s.Model.CompressionThreshold
 	}
 	return s
 }
@@ -208,11 +229,16 @@ func defaultSettings() *Settings {
 	s.Agents.DefaultScope.Value = "project"
 	s.Agents.ContextPersistence.Value = true
 	s.Agents.ConfirmationTimeout.Value = 300
+	s.Agents.Compression.Enabled.Value = true
+	s.Agents.Compression.Threshold.Value = 0.5
+	s.Agents.Compression.Preserve.Value = 0.3
+	s.Agents.Compression.Model.Value = "flash"
 	s.Agents.Limits.ModelCalls.Value = 200
 	s.Agents.Limits.Depth.Value = 2
 	s.Agents.Limits.Live.Value = 8
 	s.Agents.Limits.Runs.Value = 32
 	s.Agents.Limits.InputTokens.Value = 1_000_000
+	s.Model.CompressionThreshold.Value = 0.5
 	s.Security.Critical.Value = "refuse"
 	return s
 }
@@ -234,7 +260,7 @@ func (s *Settings) Lookup(path ...string) []Raw {
 type Effective struct {
 	Key    string // with dots
 	Doc    string
-	Value  any // string, bool, int or []string
+	Value  any // string, bool, int, float64 or []string
 	Origin Origin
 }
 

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,7 +24,15 @@ type settingKey struct {
 func settingKeys() []settingKey {
 	const million = 1_000_000
 	return []settingKey{
-		intKey("agents.confirmationTimeout", "Seconds until a question counts as answered with no; 0 = never.", bounds{0, 86_400, false},
+		boolKey("agents.compression.enabled", "Whether long contexts are summed up by a model.",
+			func(s *Settings) *Value[bool] { return &s.Agents.Compression.Enabled }),
+		textKey("agents.compression.model", "The model that sums contexts up; the person's own settings only.",
+			func(s *Settings) *Value[string] { return &s.Agents.Compression.Model }),
+		shareKey("agents.compression.preserve", "Part of a context, its newest, that is kept as it is.", 0, math.Nextafter(1, 0),
+			func(s *Settings) *Value[float64] { return &s.Agents.Compression.Preserve }),
+		shareKey("agents.compression.threshold", "Part of the model's window from which a context is summed up.", math.SmallestNonzeroFloat64, 1,
+			func(s *Settings) *Value[float64] { return &s.Agents.Compression.Threshold }),
+		intKey("agents.confirmationTimeout", "Seconds until a question counts as answered with no; 0 = never.", bounds{0, 86_400, false, false},
 			func(s *Settings) *Value[int] { return &s.Agents.ConfirmationTimeout }),
 		boolKey("agents.contextPersistence", "Whether sessions are kept on disk.",
 			func(s *Settings) *Value[bool] { return &s.Agents.ContextPersistence }),
@@ -31,19 +40,21 @@ func settingKeys() []settingKey {
 			func(s *Settings) *Value[string] { return &s.Agents.DefaultScope }),
 		listKey("agents.fallbackModels", "Models that are tried in order when an agent's own fails.", false,
 			func(s *Settings) *Value[[]string] { return &s.Agents.FallbackModels }),
-		intKey("agents.limits.depth", "How deep a delegated run may lie below the first.", bounds{0, 16, true},
+		intKey("agents.limits.depth", "How deep a delegated run may lie below the first.", bounds{0, 16, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.Depth }),
-		intKey("agents.limits.inputTokens", "Input tokens of a tree of runs before the person is asked.", bounds{1, math.MaxInt32, true},
+		intKey("agents.limits.inputTokens", "Input tokens of a tree of runs before the person is asked.", bounds{1, math.MaxInt32, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.InputTokens }),
-		intKey("agents.limits.live", "Runs of a tree at the same time.", bounds{1, 256, true},
+		intKey("agents.limits.live", "Runs of a tree at the same time.", bounds{1, 256, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.Live }),
-		intKey("agents.limits.modelCalls", "Model calls of a tree of runs.", bounds{1, million, true},
+		intKey("agents.limits.modelCalls", "Model calls of a tree of runs.", bounds{1, million, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.ModelCalls }),
-		intKey("agents.limits.runs", "Runs of a tree in all.", bounds{1, 10_000, true},
+		intKey("agents.limits.runs", "Runs of a tree in all.", bounds{1, 10_000, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.Runs }),
-		intKey("agents.maxContextTokens", "Caps the context window that thresholds use; 0 = the model's own.", bounds{0, 100 * million, false},
+		intKey("agents.maxContextTokens", "Caps the context window that thresholds use; 0 = the model's own.", bounds{0, 100 * million, true, true},
 			func(s *Settings) *Value[int] { return &s.Agents.MaxContextTokens }),
-		boolKey("model.disableLoopDetection", "Whether runs go on that repeat themselves.",
+		shareKey("model.compressionThreshold", "What agents.compression.threshold is where nobody sets it; gemini-cli's name.", math.SmallestNonzeroFloat64, 1,
+			func(s *Settings) *Value[float64] { return &s.Model.CompressionThreshold }),
+		guardKey("model.disableLoopDetection", "Whether runs go on that repeat themselves.",
 			func(s *Settings) *Value[bool] { return &s.Model.DisableLoopDetection }),
 		textKey("model.name", "The model of agents that inherit one.",
 			func(s *Settings) *Value[string] { return &s.Model.Name }),
@@ -80,6 +91,38 @@ func boolKey(key, doc string, field func(*Settings) *Value[bool]) settingKey {
 	})
 }
 
+// guardKey makes a key that takes a protection away when it is true: a project
+// cannot.
+func guardKey(key, doc string, field func(*Settings) *Value[bool]) settingKey {
+	k := boolKey(key, doc, field)
+	set := k.set
+	k.set = func(s *Settings, v *hujson.Value, origin Origin) error {
+		before := *field(s)
+		err := set(s, v, origin)
+		if err == nil && origin.Scope == ProjectScope && field(s).Value && !before.Value {
+			*field(s) = before
+			err = errors.New("can be switched on by your own settings only")
+		}
+		return err
+	}
+	return k
+}
+
+// shareKey makes a key of a number between two others, both included.
+func shareKey(key, doc string, least, most float64, field func(*Settings) *Value[float64]) settingKey {
+	return typed(key, doc, field, func(v *hujson.Value) (float64, error) {
+		lit, ok := v.Value.(hujson.Literal)
+		if !ok || lit.Kind() != '0' {
+			return 0, fmt.Errorf("must be a number from 0 to 1, not %s", kindName(v))
+		}
+		var n float64
+		if err := json.Unmarshal(lit, &n); err != nil || !(n >= least && n <= most) {
+			return 0, fmt.Errorf("must be a number from 0 to 1, the %s excepted, not %s", map[bool]string{true: "0", false: "1"}[least > 0], lit)
+		}
+		return n, nil
+	})
+}
+
 func textKey(key, doc string, field func(*Settings) *Value[string]) settingKey {
 	return typed(key, doc, field, text)
 }
@@ -98,6 +141,7 @@ func enumKey(key, doc string, allowed []string, field func(*Settings) *Value[str
 type bounds struct {
 	least, most int
 	narrow      bool // a project may lower it only
+	none        bool // 0 is no limit, so the highest
 }
 
 func intKey(key, doc string, b bounds, field func(*Settings) *Value[int]) settingKey {
@@ -119,11 +163,15 @@ func intKey(key, doc string, b bounds, field func(*Settings) *Value[int]) settin
 	k.set = func(s *Settings, v *hujson.Value, origin Origin) error {
 		before := *field(s)
 		err := set(s, v, origin)
-		if err == nil && origin.Scope == ProjectScope && field(s).Value > before.Value {
-			err = fmt.Errorf("a project can lower this limit only, from %d", before.Value)
-			*field(s) = before
+		if err != nil || origin.Scope != ProjectScope {
+			return err
 		}
-		return err
+		old, now := before.Value, field(s).Value
+		if endless := func(n int) bool { return b.none && n == 0 }; endless(old) || now <= old && !endless(now) {
+			return nil
+		}
+		*field(s) = before
+		return fmt.Errorf("is raised by a project, which can lower this limit only, from %d", old)
 	}
 	return k
 }
@@ -227,6 +275,28 @@ func (s *Settings) readMaps(l *layer) {
 	}
 	for name, v := range s.objects(l, "agents", "overrides") {
 		s.Agents.Overrides[name] = append(s.Agents.Overrides[name], l.raw(v))
+	}
+}
+
+// readLists takes the lists of rules and rows, which projects do not have.
+func (s *Settings) readLists(l *layer) {
+	s.readList(l, "routes", &s.Model.Routes)
+	s.readList(l, "table", &s.Model.Table)
+}
+
+func (s *Settings) readList(l *layer, key string, list *[]Raw) {
+	v := l.find([]string{"model", key})
+	if v == nil {
+		return
+	}
+	array, ok := v.Value.(*hujson.Array)
+	if !ok {
+		s.Problems = append(s.Problems, l.problem(v.StartOffset, "model."+key, "model.%s must be a list, not %s; it is ignored", key, kindName(v)))
+		return
+	}
+	*list = make([]Raw, 0, len(array.Elements))
+	for i := range array.Elements {
+		*list = append(*list, l.raw(&array.Elements[i]))
 	}
 }
 

@@ -234,6 +234,7 @@ func refusedToProject(path []string) string {
 		power   = "it would give agents more power, which only your own settings can"
 		reach   = "it decides which servers and keys are used, which only your own settings can"
 		reports = "it sends data elsewhere, which only your own settings can"
+		money   = "it chooses which models are paid for with your key, which only your own settings can"
 	)
 	name := plainKey(path[len(path)-1])
 	if len(path) == 1 {
@@ -248,6 +249,10 @@ func refusedToProject(path []string) string {
 	}
 	if named(path) {
 		return ""
+	}
+	switch strings.Join(path, ".") {
+	case "model.routes", "model.table", "agents.compression.model":
+		return money
 	}
 	switch name {
 	case "trust", "trusted", "istrusted", "foldertrust", "trustedfolders", "safetools",

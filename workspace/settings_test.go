@@ -51,6 +51,8 @@ func problems(s *Settings) []string {
 
 func TestSettingsDefaults(t *testing.T) {
 	want := map[string]any{
+		"agents.compression.enabled": true, "agents.compression.model": "flash", "agents.compression.preserve": 0.3, "agents.compression.threshold": 0.5,
+		"model.compressionThreshold": 0.5,
 		"agents.confirmationTimeout": 300, "agents.contextPersistence": true, "agents.defaultScope": "project",
 		"agents.fallbackModels": []string(nil), "agents.limits.depth": 2, "agents.limits.inputTokens": 1_000_000,
 		"agents.limits.live": 8, "agents.limits.modelCalls": 200, "agents.limits.runs": 32, "agents.maxContextTokens": 0,
@@ -87,13 +89,13 @@ func TestSettingsOfBothFiles(t *testing.T) {
   "somebodyElses": [1, 2, /* three */],
 }`, `{"agents": {"defaultScope": "project", "limits": {"depth": 1, "live": 4}, "overrides": {"main": {"model": "flash"}},
  "fallbackModels": ["flash"], "confirmationTimeout": 0},
- "tools": {"exclude": ["web_fetch", "bash"]}, "model": {"name": "pro", "disableLoopDetection": true},
+ "tools": {"exclude": ["web_fetch", "bash"]}, "model": {"name": "pro", "disableLoopDetection": false},
  "mcpServers": {"b": {"command": "y"}, "c": {}}, "agents.dotted": 1}`)
 	if d := cmp.Diff(map[string]string{
 		"agents.defaultScope": `"project" project:1:29`, "agents.limits.depth": "1 project:1:60", "agents.limits.runs": "10 user:5:36",
 		"agents.limits.live": "4 project:1:71", "agents.fallbackModels": `["flash"] project:2:20`, "agents.confirmationTimeout": "0 project:2:54",
 		"security.critical": `"ask" user:8:28`, "security.additionalFolders": `["~/notes"] user:8:56`,
-		"tools.exclude": `["bash","web_fetch"] project:3:23`, "model.name": `"pro" project:3:65`, "model.disableLoopDetection": "true project:3:96",
+		"tools.exclude": `["bash","web_fetch"] project:3:23`, "model.name": `"pro" project:3:65`, "model.disableLoopDetection": "false project:3:96",
 	}, effective(s)); d != "" {
 		t.Error(d)
 	}
@@ -145,6 +147,91 @@ func TestOnlyTheWrongKeyFallsBack(t *testing.T) {
 	for _, p := range s.Problems {
 		if p.Message == "" || !strings.Contains(p.Message, p.Key) {
 			t.Errorf("%+v", p)
+		}
+	}
+}
+
+func TestSettingsOfCompression(t *testing.T) {
+	for _, c := range []struct {
+		user, project string
+		want          string
+		problems      []string
+	}{
+		{"", "", "true 0.5 0.3 flash default", nil},
+		{`{"model": {"compressionThreshold": 0.7}}`, "", "true 0.7 0.3 flash user", nil},
+		{`{"model": {"compressionThreshold": 0.7}, "agents": {"compression": {"threshold": 0.4, "preserve": 0, "model": "pro"}}}`, "", "true 0.4 0 pro user", nil},
+		{`{"agents": {"compression": {"threshold": 1, "enabled": false}}}`, `{"model": {"compressionThreshold": 0.2}}`, "false 1 0.3 flash user", nil},
+		{"", `{"model": {"compressionThreshold": 0.2}}`, "true 0.2 0.3 flash project", nil},
+		{`{"agents": {"compression": {"threshold": 0.4, "model": "pro"}}}`, `{"agents": {"compression": {"threshold": 0.6, "enabled": false, "preserve": 0.1,
+"model": "flash"}}}`, "false 0.6 0.1 pro project", []string{"project.json:2:1 agents.compression.model"}},
+		{`{"agents": {"compression": {"threshold": 0, "preserve": 1,
+ "enabled": "no", "model": 3}}}`, "", "true 0.5 0.3 flash default", []string{
+			"user.json:2:13 agents.compression.enabled", "user.json:2:28 agents.compression.model",
+			"user.json:1:57 agents.compression.preserve", "user.json:1:42 agents.compression.threshold",
+		}},
+		{`{"agents": {"compression": {"threshold": "0.5", "preserve": -0.1}}}`, `{"agents": {"compression": true}}`, "true 0.5 0.3 flash default", []string{
+			"user.json:1:61 agents.compression.preserve", "user.json:1:42 agents.compression.threshold", "project.json:1:28 agents.compression",
+		}},
+	} {
+		s := merge(c.user, c.project)
+		g := s.Agents.Compression
+		if got := fmt.Sprint(g.Enabled.Value, g.Threshold.Value, g.Preserve.Value, " ", g.Model.Value, " ", g.Threshold.Origin.Scope); got != c.want {
+			t.Errorf("%s %s: %s, want %s", c.user, c.project, got, c.want)
+		}
+		if d := cmp.Diff(c.problems, problems(s)); d != "" {
+			t.Errorf("%s %s: %s", c.user, c.project, d)
+		}
+	}
+}
+
+func TestModelListsAreThePersons(t *testing.T) {
+	s := merge(`{"model": {"routes": [{"model": "flash"},
+  /* the rest */ {"model": "pro", "when": {"mode": "task",}}], "table": [{"id": "x"}]}}`, "")
+	if len(s.Problems) != 0 || len(s.Model.Routes) != 2 || len(s.Model.Table) != 1 {
+		t.Fatalf("%+v %v", s.Model, s.Problems)
+	}
+	if r := s.Model.Routes[1]; string(r.JSON) != `{"model":"pro","when":{"mode":"task"}}` || r.Origin != (Origin{UserScope, "user.json", 2, 18}) {
+		t.Errorf("%s %+v", r.JSON, r.Origin)
+	}
+	s = merge(`{"model": {"routes": [{"model": "flash"}]}}`, `{"model": {
+"routes": [{"model": "pro"}],
+"table": [{"id": "x"}]}}`)
+	if d := cmp.Diff([]string{"project.json:2:1 model.routes", "project.json:3:1 model.table"}, problems(s)); d != "" {
+		t.Error(d)
+	}
+	if len(s.Model.Routes) != 1 || len(s.Model.Table) != 0 || !strings.Contains(s.Problems[0].Message, "your key") || len(s.Lookup("model", "table")) != 0 {
+		t.Errorf("%+v %v", s.Model, s.Problems)
+	}
+	s = merge(`{"model": {"routes": {"model": "flash"}, "table": 1}}`, "")
+	if d := cmp.Diff([]string{"user.json:1:22 model.routes", "user.json:1:51 model.table"}, problems(s)); d != "" || s.Model.Routes != nil {
+		t.Error(d)
+	}
+}
+
+func TestSEC129ProjectLowersLimitsOnly(t *testing.T) {
+	for _, c := range []struct {
+		user, project string
+		holds         string // of the project's or the person's
+	}{
+		{`{}`, `{"agents": {"maxContextTokens": 1000}}`, "project"},
+		{`{"agents": {"maxContextTokens": 1000}}`, `{"agents": {"maxContextTokens": 999}}`, "project"},
+		{`{"agents": {"maxContextTokens": 1000}}`, `{"agents": {"maxContextTokens": 1001}}`, "user"},
+		{`{"agents": {"maxContextTokens": 1000}}`, `{"agents": {"maxContextTokens": 0}}`, "user"},
+		{`{"agents": {"limits": {"depth": 1}}}`, `{"agents": {"limits": {"depth": 0}}}`, "project"},
+		{`{"agents": {"limits": {"depth": 1}}}`, `{"agents": {"limits": {"depth": 2}}}`, "user"},
+		{`{"model": {"disableLoopDetection": false}}`, `{"model": {"disableLoopDetection": true}}`, "user"},
+		{`{"model": {"disableLoopDetection": true}}`, `{"model": {"disableLoopDetection": false}}`, "project"},
+	} {
+		s := merge(c.user, c.project)
+		want := effective(merge("", c.project))
+		if c.holds == "user" {
+			want = effective(merge(c.user, ""))
+		}
+		if (len(s.Problems) == 1) != (c.holds == "user") {
+			t.Errorf("%s %s: %v", c.user, c.project, s.Problems)
+		}
+		if d := cmp.Diff(want, effective(s)); d != "" {
+			t.Errorf("%s %s: %s", c.user, c.project, d)
 		}
 	}
 }

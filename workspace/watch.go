@@ -21,19 +21,26 @@ type WatchConfig struct {
 
 	Debounce time.Duration // quiet time before a look at the disk; 0 = 80 ms (spec 1.1)
 	MaxDelay time.Duration // at most so long after the first event; 0 = 2 s (spec 1.1)
-	Poll     time.Duration // between looks at what events do not tell of; 0 = 2 s
-	Safety   time.Duration // between looks at everything; 0 = 30 s
+	// Poll is the time between looks at what events do not tell of, where there
+	// is any; 0 = 2 s. It grows to 8 times that while nothing changes, and to 50
+	// times what a look takes, a minute at most.
+	Poll time.Duration
+	// Safety is the time between looks at everything; 0 = 30 s. It grows to 4
+	// times that while nothing happens.
+	Safety time.Duration
 
 	// Now is the clock that file times are compared with; required.
 	Now func() time.Time
 
-	// Notice is told, in a sentence for a person, when the system's events fail
-	// and looking from time to time takes their place, and when they are back. It
-	// is called by the watcher's goroutine and must not call the watcher; it may
-	// be nil.
+	// Notice is told, in a sentence for a person that says what to do, when the
+	// system's events fail and looking from time to time takes their place, and
+	// when they are back. It is called by the watcher's goroutine and must not
+	// call the watcher; it may be nil.
 	Notice func(string)
 
-	open func() (eventSource, error) // nil = fsnotify
+	open    func() (eventSource, error) // nil = fsnotify
+	distant func(dir string) bool       // nil = what the system says
+	looked  func()                      // called after each look at the disk; nil = not
 }
 
 // A Batch is what changed on disk since the batch before: absolute paths below
@@ -90,6 +97,9 @@ func NewWatcher(config WatchConfig) (*Watcher, error) {
 	}
 	if config.open == nil {
 		config.open = openFsnotify
+	}
+	if config.distant == nil {
+		config.distant = distant
 	}
 	dirs, files, err := watchPaths(config.Dirs, config.Files)
 	if err != nil {
@@ -175,20 +185,28 @@ func (w *Watcher) run() {
 // loop waits for whatever comes first. Only it touches the state.
 func (w *Watcher) loop() {
 	quiet, limit := stopped(), stopped()
-	poll, safety := time.NewTimer(w.config.Poll), time.NewTimer(w.config.Safety)
+	poll := pace{timer: stopped(), least: w.config.Poll, most: mostPolls * w.config.Poll, patience: patience}
+	safety := pace{timer: stopped(), least: w.config.Safety, most: 4 * w.config.Safety}
 	defer func() {
-		for _, t := range []*time.Timer{quiet, limit, poll, safety} {
+		for _, t := range []*time.Timer{quiet, limit, poll.timer, safety.timer} {
 			t.Stop()
 		}
 	}()
+	safety.again(true, 0)
 	waiting := false // for quiet
 	look := func() {
 		quiet.Stop()
 		limit.Stop()
 		waiting = false
-		w.look()
+		w.look(w.hints.take(), nil)
+		if safety.vain > 0 {
+			safety.again(true, 0)
+		}
 	}
 	for {
+		if polling := w.state.polled(); polling != poll.on {
+			poll.set(polling)
+		}
 		var out chan Batch
 		batch := w.state.pending
 		if !batch.empty() {
@@ -210,18 +228,60 @@ func (w *Watcher) loop() {
 			look()
 		case <-limit.C:
 			look()
-		case <-poll.C:
-			if w.state.degraded || w.state.linksMoved() {
-				look()
-			}
-			poll.Reset(w.config.Poll)
-		case <-safety.C:
-			look()
-			safety.Reset(w.config.Safety)
+		case <-poll.timer.C:
+			begin := w.config.Now()
+			found := w.poll()
+			poll.again(found, w.config.Now().Sub(begin))
+		case <-safety.timer.C:
+			safety.again(w.look(hinted{}, everything), 0)
 		case out <- batch:
 			w.state.received()
 		}
 	}
+}
+
+// mostPolls is how much rarer polls become while nothing changes.
+const mostPolls = 8
+
+// patience is how many looks in vain are made before looks become rarer.
+const patience = 30
+
+// maxPause is the longest time between two polls, however long they take.
+const maxPause = time.Minute
+
+// pace is when to look next: soon after a change, more rarely while nothing
+// changes, so that a daemon at rest is at rest.
+type pace struct {
+	timer       *time.Timer
+	least, most time.Duration
+	patience    int // looks in vain at the first pace
+	on          bool
+	vain        int
+}
+
+// set starts or stops looking.
+func (p *pace) set(on bool) {
+	p.on = on
+	if p.vain = 0; !on {
+		p.timer.Stop()
+		return
+	}
+	p.timer.Reset(p.least)
+}
+
+// again sets the next look. took is what the last one cost.
+func (p *pace) again(found bool, took time.Duration) {
+	if p.vain++; found {
+		p.vain = 0
+	}
+	wait := p.least
+	for range p.vain - p.patience {
+		if wait *= 2; wait >= p.most {
+			wait = p.most
+			break
+		}
+	}
+	p.timer.Reset(max(wait, min(50*took, maxPause)))
 }
 
 // stopped returns a timer that has not been started.
@@ -236,40 +296,86 @@ func stopped() *time.Timer {
 func (w *Watcher) reset(dirs, files []string) {
 	s := &w.state
 	before := s.targets
-	s.targets = newTargets(dirs, files)
+	s.retarget(newTargets(dirs, files))
 	w.arm(hinted{})
-	seen := s.scan(w.config.Now())
-	delivered := make(map[string]stamp, len(seen))
-	for path, st := range s.delivered {
-		if s.targets.wants(path) {
-			delivered[path] = st
-		}
-	}
-	for path, st := range seen {
-		if !before.wants(path) {
-			delivered[path] = st
-		}
-	}
-	maps.DeleteFunc(s.touched, func(path string, _ struct{}) bool { return !s.targets.wants(path) })
-	s.delivered, s.seen = delivered, seen
+	s.scan(w.config.Now(), everything)
+	maps.DeleteFunc(s.was, func(path string, _ former) bool { return !before.wants(path) })
 	s.pending = s.difference()
 }
 
-// look arms what can be armed, looks at the disk and decides what changed.
-func (w *Watcher) look() {
+// look arms what can be armed, looks at the folders concerned, nil = those that
+// hints name, and decides what changed. It reports whether anything did.
+func (w *Watcher) look(hints hinted, concerns func(dir string) bool) (found bool) {
 	s := &w.state
-	hints := w.hints.take()
-	w.arm(hints)
-	seen := s.scan(w.config.Now())
+	switch armed := w.arm(hints); {
+	case armed || hints.all || s.degraded:
+		concerns = everything
+	case concerns == nil:
+		concerns = w.concernedBy(hints)
+	}
+	before := make(map[string]stamp)
 	for path := range hints.paths {
+		if old, ok := s.at(path); ok && old.fresh {
+			before[path] = old
+		}
+	}
+	s.scan(w.config.Now(), concerns)
+	for path, old := range before {
 		// Written again within the clock tick of the file system in which it was
 		// seen: nothing but the event tells.
-		if old, ok := s.seen[path]; ok && old.fresh && seen[path].same(old) {
+		if now, ok := s.at(path); ok && now.same(old) {
 			s.touch(path)
 		}
 	}
-	s.seen = seen
+	return w.decide()
+}
+
+// concernedBy returns which folders hold what hints name. A folder that an
+// event names, or one above it, may be another now, so all below it counts.
+func (w *Watcher) concernedBy(hints hinted) func(dir string) bool {
+	s := &w.state
+	watching := w.hints.interest.Load()
+	dirs := make(map[string]bool)
+	var above []string
+	for path := range hints.paths {
+		switch parent := filepath.Dir(path); {
+		case watching.wide[parent]:
+			return everything
+		case watching.exact[path] && !s.targets.isFile[path]:
+			above = append(above, path)
+		default:
+			dirs[parent] = true
+		}
+	}
+	return func(dir string) bool {
+		return dirs[dir] || slices.ContainsFunc(above, func(a string) bool { _, below := Below(a, dir); return below })
+	}
+}
+
+// poll looks at what events do not tell of, and reports whether anything
+// changed.
+func (w *Watcher) poll() bool {
+	s := &w.state
+	if s.degraded {
+		return w.look(hinted{}, everything)
+	}
+	moved := s.linksMoved()
+	if len(moved) == 0 && len(s.distant) == 0 {
+		return false
+	}
+	s.scan(w.config.Now(), func(dir string) bool { return moved[dir] || s.distant[dir] })
+	return w.decide()
+}
+
+// decide says what leads to what was seen, and whether that is new.
+func (w *Watcher) decide() bool {
+	s := &w.state
+	before := s.pending
 	s.pending = s.difference()
+	if w.config.looked != nil {
+		w.config.looked()
+	}
+	return !slices.Equal(before.Created, s.pending.Created) || !slices.Equal(before.Changed, s.pending.Changed) || !slices.Equal(before.Removed, s.pending.Removed)
 }
 
 func (w *Watcher) notice(text string) {

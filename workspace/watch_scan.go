@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,12 @@ func (s stamp) same(o stamp) bool {
 	return s == o
 }
 
+// freshAt says whether a file written at written was so shortly before now.
+func freshAt(written int64, now time.Time) bool {
+	age := time.Duration(now.UnixNano() - written)
+	return age.Abs() < freshness
+}
+
 // stampOf returns the stamp of what path is or leads to; ok is false when that
 // is no regular file.
 func stampOf(path string, now time.Time) (stamp, bool, error) {
@@ -45,10 +52,9 @@ func stampOf(path string, now time.Time) (stamp, bool, error) {
 	if !info.Mode().IsRegular() {
 		return stamp{}, false, nil
 	}
-	age := now.Sub(info.ModTime())
+	written := info.ModTime().UnixNano()
 	return stamp{
-		size: info.Size(), time: info.ModTime().UnixNano(), inode: inode(info), mode: info.Mode().Perm(),
-		link: link, fresh: age.Abs() < freshness,
+		size: info.Size(), time: written, inode: inode(info), mode: info.Mode().Perm(), link: link, fresh: freshAt(written, now),
 	}, true, nil
 }
 
@@ -77,96 +83,197 @@ func (t *targets) wants(path string) bool {
 
 // watchState is what the loop knows.
 type watchState struct {
-	targets   targets
-	delivered map[string]stamp    // as of the last batch that was received
-	seen      map[string]stamp    // as of the last look
-	touched   map[string]struct{} // changed since delivered although the stamp is the same
-	pending   Batch               // from delivered to seen
+	targets targets
+	seen    map[string]listing // as of the last look: each folder's files, and under "" the single files by path
+	was     map[string]former  // what differs, or did, since the last batch that was received
+	links   map[string]bool    // paths of seen that are reached by links
+	pending Batch              // what was leads to
 
 	source   eventSource // nil while there is none
 	armed    map[string]fs.FileInfo
-	degraded bool // events do not reach everything
+	distant  map[string]bool // folders of targets where others change files without an event
+	degraded bool            // events do not reach everything
 }
 
-// scan looks at every target. A folder that cannot be read just now keeps the
-// files that it had: a disk that hiccups must not remove all agents.
-func (s *watchState) scan(now time.Time) map[string]stamp {
-	seen := make(map[string]stamp, len(s.seen))
-	keep := func(path string) {
-		if old, ok := s.seen[path]; ok {
-			seen[path] = old
+// listing is what is known of one folder's files, by name.
+type listing map[string]sighting
+
+// sighting is a file, and the look in which it was seen.
+type sighting struct {
+	stamp
+	look uint32
+}
+
+// former is what a file was when the last batch was received.
+type former struct {
+	stamp
+	there   bool
+	touched bool // changed since, although the stamp may be the same
+}
+
+// at returns what was seen at a path.
+func (s *watchState) at(path string) (stamp, bool) {
+	if known, ok := s.seen[""][path]; ok {
+		return known.stamp, true
+	}
+	known, ok := s.seen[filepath.Dir(path)][filepath.Base(path)]
+	return known.stamp, ok
+}
+
+// note remembers what a path was, unless an earlier look did.
+func (s *watchState) note(path string, known stamp, there bool) {
+	if _, noted := s.was[path]; noted {
+		return
+	}
+	if s.was == nil {
+		s.was = make(map[string]former)
+	}
+	s.was[path] = former{stamp: known, there: there}
+}
+
+// touch notes that a file changed although its stamp is the same.
+func (s *watchState) touch(path string) {
+	known, ok := s.at(path)
+	s.note(path, known, ok)
+	f := s.was[path]
+	f.touched = true
+	s.was[path] = f
+}
+
+// scan looks at the targets that lie in the folders of which concerns says so.
+// What it finds in a folder for the first time is no change: who gives a folder
+// reads its files afterwards.
+func (s *watchState) scan(now time.Time, concerns func(dir string) bool) {
+	for _, dir := range s.targets.dirs {
+		if concerns(dir) {
+			s.scanDir(dir, now)
 		}
 	}
-	take := func(path string) {
-		st, ok, err := stampOf(path, now)
+	files := s.seen[""]
+	for _, path := range s.targets.files {
+		if concerns(filepath.Dir(path)) {
+			if files == nil {
+				files = make(listing)
+				s.seen[""] = files
+			}
+			s.scanFile(files, path, now)
+		}
+	}
+}
+
+// everything is for scan.
+func everything(string) bool { return true }
+
+// scanDir looks at one folder. One that cannot be read just now keeps the files
+// that it had: a disk that hiccups must not remove all agents.
+func (s *watchState) scanDir(dir string, now time.Time) {
+	files, before := s.seen[dir]
+	if !before {
+		files = make(listing)
+		s.seen[dir] = files
+	}
+	look := uint32(0)
+	for _, known := range files {
+		look = known.look + 1 // all have that of the last look
+		break
+	}
+	note := func(name string, known stamp, there bool) {
+		if before {
+			s.note(filepath.Join(dir, name), known, there)
+		}
+	}
+	err := eachStamp(dir, now, func(name string, st stamp, ok bool, err error) {
+		known, there := files[name]
 		switch {
 		case ok:
-			seen[path] = st
-		case err != nil && !gone(err):
-			keep(path)
-		}
-	}
-	for _, dir := range s.targets.dirs {
-		entries, err := os.ReadDir(dir)
-		if err != nil && !gone(err) {
-			for path := range s.seen {
-				if filepath.Dir(path) == dir {
-					keep(path)
-				}
+			if !there || !known.same(st) {
+				note(name, known.stamp, there)
 			}
-		}
-		for _, e := range entries {
-			if AgentFile(e.Name()) && !e.IsDir() {
-				take(filepath.Join(dir, e.Name()))
+			if st.link || known.link {
+				s.linked(filepath.Join(dir, name), st.link)
 			}
+			files[name] = sighting{st, look}
+		case err != nil && !gone(err) && there:
+			known.look = look
+			files[name] = known
+		}
+	})
+	whole := err == nil || gone(err)
+	for name, known := range files {
+		switch {
+		case known.look == look:
+		case whole:
+			note(name, known.stamp, true)
+			s.linked(filepath.Join(dir, name), false)
+			delete(files, name)
+		default:
+			known.look = look
+			files[name] = known
 		}
 	}
-	for _, file := range s.targets.files {
-		take(file)
+}
+
+// scanFile looks at one single file.
+func (s *watchState) scanFile(files listing, path string, now time.Time) {
+	known, there := files[path]
+	st, ok, err := stampOf(path, now)
+	switch {
+	case ok:
+		if !there || !known.same(st) {
+			s.note(path, known.stamp, there)
+		}
+		s.linked(path, st.link)
+		files[path] = sighting{stamp: st}
+	case there && (err == nil || gone(err)):
+		s.note(path, known.stamp, true)
+		s.linked(path, false)
+		delete(files, path)
 	}
-	return seen
+}
+
+// linked notes whether a path is reached by a link.
+func (s *watchState) linked(path string, link bool) {
+	switch {
+	case !link:
+		delete(s.links, path)
+	case s.links == nil:
+		s.links = map[string]bool{path: true}
+	default:
+		s.links[path] = true
+	}
 }
 
 // gone says that there is nothing at a path.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotDir(err) }
 
-// linksMoved looks at the files that are reached by links.
-func (s *watchState) linksMoved() bool {
-	for path, old := range s.seen {
-		if !old.link {
-			continue
-		}
+// linksMoved looks at the files that are reached by links, and returns the
+// folders of those that changed.
+func (s *watchState) linksMoved() map[string]bool {
+	moved := make(map[string]bool)
+	for path := range s.links {
+		old, _ := s.at(path)
 		now, ok, err := stampOf(path, time.Unix(0, old.time))
 		if err == nil && (!ok || !now.same(old)) || err != nil && gone(err) {
-			return true
+			moved[filepath.Dir(path)] = true
 		}
 	}
-	return false
+	return moved
 }
 
-func (s *watchState) touch(path string) {
-	if s.touched == nil {
-		s.touched = make(map[string]struct{})
-	}
-	s.touched[path] = struct{}{}
-}
-
-// difference returns what leads from delivered to seen.
+// difference returns what leads from the last batch received to what was seen.
 func (s *watchState) difference() Batch {
 	var b Batch
-	for path, now := range s.seen {
-		before, ok := s.delivered[path]
-		_, touched := s.touched[path]
+	for path, before := range s.was {
+		now, there := s.at(path)
 		switch {
-		case !ok:
+		case there && !before.there:
 			b.Created = append(b.Created, path)
-		case touched || !now.same(before):
+		case there && (before.touched || !now.same(before.stamp)):
 			b.Changed = append(b.Changed, path)
-		}
-	}
-	for path := range s.delivered {
-		if _, ok := s.seen[path]; !ok {
+		case !there && before.there:
 			b.Removed = append(b.Removed, path)
+		default:
+			delete(s.was, path) // as it was
 		}
 	}
 	slices.Sort(b.Created)
@@ -177,7 +284,19 @@ func (s *watchState) difference() Batch {
 
 // received notes that somebody has the pending batch.
 func (s *watchState) received() {
-	s.delivered = s.seen
-	s.touched = nil
+	s.was = nil
 	s.pending = Batch{}
+}
+
+// retarget takes over new targets: what is no longer watched is forgotten, and
+// what is new is not known yet.
+func (s *watchState) retarget(t targets) {
+	s.targets = t
+	if s.seen == nil {
+		s.seen = make(map[string]listing)
+	}
+	maps.DeleteFunc(s.seen, func(dir string, _ listing) bool { return dir != "" && !t.isDir[dir] })
+	maps.DeleteFunc(s.seen[""], func(path string, _ sighting) bool { return !t.isFile[path] })
+	maps.DeleteFunc(s.was, func(path string, _ former) bool { return !t.wants(path) })
+	maps.DeleteFunc(s.links, func(path string, _ bool) bool { return !t.wants(path) })
 }

@@ -153,9 +153,9 @@ func (h *hints) ended() bool {
 const armPasses = 16
 
 // arm watches, for each target, its folder and the two above it, or the nearest
-// folder that exists. Hints are names of events: a folder among them may be
-// another one now, under the same inode.
-func (w *Watcher) arm(hints hinted) {
+// folder that exists, and reports whether it began to watch one. Hints are names
+// of events: a folder among them may be another one now, under the same inode.
+func (w *Watcher) arm(hints hinted) (armed bool) {
 	s := &w.state
 	if w.hints.ended() {
 		s.closeSource()
@@ -164,9 +164,12 @@ func (w *Watcher) arm(hints hinted) {
 	if s.source == nil {
 		failed = w.openSource()
 	}
-	for pass := 0; s.source != nil && pass < armPasses; pass++ {
+	for pass := 0; pass < armPasses; pass++ {
 		folders, watching := w.wanted()
 		w.hints.interest.Store(watching)
+		if s.source == nil {
+			break
+		}
 		added, err := s.rearm(folders, hints)
 		if err != nil {
 			failed = err
@@ -175,16 +178,22 @@ func (w *Watcher) arm(hints hinted) {
 			break
 		}
 		// What appeared beneath a folder before it was armed gave no event.
-		hints = hinted{}
+		armed, hints = true, hinted{}
 	}
 	switch degraded := failed != nil; {
 	case degraded && !s.degraded:
-		w.notice("the system's file events are not available (" + reason(failed) + "): agentls looks for changed files every " + w.config.Poll.String())
+		w.notice("the system does not tell of changed files (" + reason(failed) + "), so agentls looks for them every " + w.config.Poll.String() + " to " + (mostPolls * w.config.Poll).String() + "; " + remedy(failed))
 	case !degraded && s.degraded:
-		w.notice("the system's file events are available again")
+		w.notice("the system tells of changed files again, so agentls looks for them no longer")
+		// What happened before it did is for a look to find.
+		armed = true
 	}
 	s.degraded = failed != nil
+	return armed
 }
+
+// polled says whether there is anything that events do not tell of.
+func (s *watchState) polled() bool { return s.degraded || len(s.links) > 0 || len(s.distant) > 0 }
 
 // openSource starts a source and its pump.
 func (w *Watcher) openSource() error {
@@ -215,6 +224,17 @@ func reason(err error) string {
 	return err.Error()
 }
 
+// remedy says what a person can do about it.
+func remedy(err error) string {
+	switch {
+	case noWatches(err):
+		return "to mend it, close programs that watch many files, or raise the limit: sudo sysctl fs.inotify.max_user_watches=524288"
+	case noInstances(err):
+		return "to mend it, close programs that watch files, or raise the limits: sudo sysctl fs.inotify.max_user_instances=1024, and ulimit -n"
+	}
+	return "changes are seen a little later, and nothing else is different"
+}
+
 // folder is one that is to be armed.
 type folder struct {
 	path string
@@ -222,28 +242,47 @@ type folder struct {
 }
 
 // wanted returns the folders to arm, those above before those below, each once
-// however many names it has, and which events count.
+// however many names it has, and which events count. It notes which targets lie
+// where no event tells of all changes.
 func (w *Watcher) wanted() ([]folder, *interest) {
-	t := w.state.targets
+	s := &w.state
+	t := s.targets
 	i := &interest{targets: t, exact: map[string]bool{}, wide: map[string]bool{}}
+	found := map[string]fs.FileInfo{} // nil = no folder
+	look := func(path string) fs.FileInfo {
+		info, looked := found[path]
+		if !looked {
+			if is, err := os.Stat(path); err == nil && is.IsDir() {
+				info = is
+			}
+			found[path] = info
+		}
+		return info
+	}
 	paths := map[string]bool{}
 	chain := func(dir string, levels int) {
-		exists := false
+		nearest := ""
 		for at := dir; ; at = filepath.Dir(at) {
 			i.exact[at] = true
-			if !exists || levels > 0 {
-				info, err := os.Stat(at)
-				if err == nil && info.IsDir() {
-					exists = true
-					paths[at] = true
+			if (nearest == "" || levels > 0) && look(at) != nil {
+				paths[at] = true
+				if nearest == "" {
+					nearest = at
 				}
 			}
 			levels--
 			if at == filepath.Dir(at) {
-				return
+				break
 			}
 		}
+		if nearest != "" && w.config.distant(nearest) {
+			if s.distant == nil {
+				s.distant = map[string]bool{}
+			}
+			s.distant[dir] = true
+		}
 	}
+	s.distant = nil
 	for _, d := range t.dirs {
 		chain(d, 3)
 	}
@@ -259,10 +298,7 @@ func (w *Watcher) wanted() ([]folder, *interest) {
 	})
 	var folders []folder
 	for _, path := range sorted {
-		info, err := os.Stat(path)
-		if err != nil || !info.IsDir() {
-			continue
-		}
+		info := found[path]
 		same := slices.IndexFunc(folders, func(f folder) bool { return os.SameFile(f.info, info) })
 		if same >= 0 {
 			i.wide[folders[same].path] = true

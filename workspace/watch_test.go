@@ -98,6 +98,9 @@ type bubble struct {
 	source  *fakeSource
 	watcher *Watcher
 
+	looks   atomic.Int32 // at the disk
+	distant atomic.Bool  // the folder lies where no event tells of others' changes
+
 	mu      sync.Mutex
 	notices []string
 	refuse  error // of opening a source
@@ -127,7 +130,8 @@ func inBubbleRefusing(t *testing.T, refuse error, test func(b *bubble)) {
 	mkdir(t, dir, "agents")
 	synctest.Test(t, func(t *testing.T) {
 		b := &bubble{T: t, dir: filepath.Join(dir, "agents"), source: newFakeSource(), refuse: refuse}
-		config := WatchConfig{Dirs: []string{b.dir}, Now: time.Now}
+		config := WatchConfig{Dirs: []string{b.dir}, Now: time.Now, looked: func() { b.looks.Add(1) }}
+		config.distant = func(string) bool { return b.distant.Load() }
 		config.Notice = func(s string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -388,6 +392,109 @@ func TestREL112WithoutWatchesItPolls(t *testing.T) {
 	})
 }
 
+// What the person is told says what to do, and comes once.
+func TestREL112NoticeSaysWhatToDo(t *testing.T) {
+	for refuse, want := range map[error][]string{
+		syscall.ENOSPC:        {"max_user_watches", "every 2s", "sudo sysctl fs.inotify.max_user_watches="},
+		syscall.EMFILE:        {"max_user_instances", "every 2s", "sudo sysctl fs.inotify.max_user_instances="},
+		errors.New("no idea"): {"no idea", "every 2s", "a little later"},
+	} {
+		inBubbleRefusing(t, refuse, func(b *bubble) {
+			time.Sleep(time.Hour)
+			told := b.told()
+			if len(told) != 1 {
+				b.Fatalf("%q", told)
+			}
+			for _, part := range want {
+				if !strings.Contains(told[0], part) {
+					b.Errorf("%q is not in %q", part, told[0])
+				}
+			}
+		})
+	}
+}
+
+// Watches are used up for a while and free again: changes of that time are
+// found, and events are used.
+func TestREL112WatchesComeBack(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		other := mkdir(b, b.dir, "..", "other")
+		b.source.mu.Lock()
+		b.source.refuse = syscall.ENOSPC
+		b.source.mu.Unlock()
+		must(b, b.watcher.Set([]string{b.dir, other}, nil))
+		b.put("a.md", "x")
+		batch, took := b.next()
+		if b.want(batch, []string{"a.md"}, nil, nil); took > 2*time.Second {
+			b.Errorf("after %s", took)
+		}
+		time.Sleep(time.Hour) // looks are rare by now
+		b.source.mu.Lock()
+		b.source.refuse = nil
+		b.source.mu.Unlock()
+		b.put("b.md", "x")
+		batch, took = b.next()
+		if b.want(batch, []string{"b.md"}, nil, nil); took > 16*time.Second {
+			b.Errorf("after %s", took)
+		}
+		if told := b.told(); len(told) != 2 || !strings.Contains(told[1], "again") || !slices.Contains(b.source.WatchList(), other) {
+			b.Errorf("%q, armed %q", told, b.source.WatchList())
+		}
+		must(b, os.WriteFile(filepath.Join(other, "c.md"), nil, 0o644))
+		b.source.hint(filepath.Join(other, "c.md"))
+		if _, took := b.next(); took != 80*time.Millisecond {
+			b.Errorf("after %s", took)
+		}
+	})
+}
+
+// On a file system that tells nothing of others' changes they are looked for.
+func TestNetworkFoldersArePolled(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		other := mkdir(b, b.dir, "..", "other")
+		b.distant.Store(true)
+		must(b, b.watcher.Set([]string{b.dir, other}, nil))
+		b.put("a.md", "x")
+		batch, took := b.next()
+		if b.want(batch, []string{"a.md"}, nil, nil); took > 2*time.Second {
+			b.Errorf("after %s", took)
+		}
+		if told := b.told(); len(told) != 0 {
+			b.Errorf("%q", told) // there is nothing to mend
+		}
+	})
+}
+
+// A daemon at rest is at rest: looks become rare, and soon again after a change.
+func TestNothingIsDoneAtRest(t *testing.T) {
+	rest := func(b *bubble, most int32) {
+		b.Helper()
+		before := b.looks.Load()
+		b.quiet(time.Hour)
+		if n := b.looks.Load() - before; n > most {
+			b.Errorf("%d looks in an hour", n)
+		}
+	}
+	inBubble(t, func(b *bubble) { rest(b, 32) })
+	polled := func(b *bubble) {
+		rest(b, 300)
+		b.put("a.md", "x")
+		if _, took := b.next(); took > 16*time.Second {
+			b.Errorf("after %s", took)
+		}
+		b.put("b.md", "x")
+		if _, took := b.next(); took > 2*time.Second {
+			b.Errorf("after %s, though something just happened", took)
+		}
+	}
+	inBubbleRefusing(t, syscall.EMFILE, polled)
+	inBubble(t, func(b *bubble) {
+		b.distant.Store(true)
+		must(b, b.watcher.Set([]string{b.dir}, nil))
+		polled(b)
+	})
+}
+
 // The source's own goroutine ended: another one is opened.
 func TestSourceThatEndsIsReplaced(t *testing.T) {
 	inBubble(t, func(b *bubble) {
@@ -529,10 +636,12 @@ func BenchmarkScan10000(b *testing.B) {
 	for i := range 10_000 {
 		must(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.md", i)), nil, 0o644))
 	}
-	s := &watchState{targets: newTargets([]string{dir}, nil)}
+	s := &watchState{}
+	s.retarget(newTargets([]string{dir}, nil))
+	b.ReportAllocs()
 	for b.Loop() {
-		if s.seen = s.scan(time.Now()); len(s.seen) != 10_000 {
-			b.Fatal(len(s.seen))
+		if s.scan(time.Now(), everything); len(s.seen[dir]) != 10_000 {
+			b.Fatal(len(s.seen[dir]))
 		}
 		s.pending = s.difference()
 		s.received()

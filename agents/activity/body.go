@@ -85,6 +85,9 @@ type (
 		Display string `json:"display,omitempty"`
 		Blob    string `json:"blob,omitempty"` // SHA-256 of the whole, where Content is cut
 		Bytes   int    `json:"bytes"`          // of the whole
+		// Media are images and documents that the model got besides, each in a
+		// blob of the session.
+		Media []model.Media `json:"media,omitempty"`
 	}
 
 	// ToolError is what came of a tool call that failed; the model got Message.
@@ -151,6 +154,18 @@ type (
 		Tools      []string       `json:"tools"`
 		Chain      []string       `json:"chain"`
 		Definition string         `json:"definition"` // hex SHA-256 of the agent's file
+		Context    *EditorContext `json:"context,omitempty"`
+	}
+
+	// EditorContext is what the person has in the editor when they ask (spec
+	// 3.6). Every field may be absent.
+	EditorContext struct {
+		URI         string               `json:"uri,omitempty"`         // the document that is shown
+		Selection   *definition.Range    `json:"selection,omitempty"`   // in it
+		Text        string               `json:"text,omitempty"`        // what is selected
+		Cursor      *definition.Position `json:"cursor,omitempty"`      // in it
+		Diagnostics json.RawMessage      `json:"diagnostics,omitempty"` // LSP diagnostics under cursor or selection
+		Open        []string             `json:"open,omitempty"`        // URIs of the open documents
 	}
 
 	// RunState says that a run moved.
@@ -295,7 +310,40 @@ type (
 	LoopDetected struct {
 		Kind   string `json:"kind"`
 		Count  int    `json:"count"`
-		Action string `json:"action"` // told, ended, asked
+		Action string `json:"action"`         // told, ended, asked
+		What   string `json:"what,omitempty"` // is repeated, in words
+	}
+
+	// ContextCompressed is what became of an attempt to make an agent's context
+	// shorter (spec 8.3). The view that a model is sent is folded from Cut,
+	// Snapshot and Reduced; the history stays in the log.
+	ContextCompressed struct {
+		Agent      string   `json:"agent"`
+		Before     int      `json:"before"` // tokens
+		After      int      `json:"after"`
+		Status     string   `json:"status"`               // COMPRESSED, NOOP, COMPRESSION_FAILED_…
+		Scratchpad string   `json:"scratchpad,omitempty"` // what the model thought
+		Snapshot   string   `json:"snapshot,omitempty"`   // what stands for the first Cut messages
+		Cut        int      `json:"cut,omitempty"`        // messages of the context that Snapshot replaces
+		Reduced    []string `json:"reduced,omitempty"`    // calls whose results became one line
+	}
+
+	// ContextCleared is the end of an agent's context: the next run begins a new
+	// one. Purged: what it held was erased from disk as well.
+	ContextCleared struct {
+		Agent  string `json:"agent"`
+		Purged bool   `json:"purged"`
+	}
+
+	// Todo is one step of an agent's plan.
+	Todo struct {
+		Description string `json:"description"`
+		Status      string `json:"status"` // pending, in_progress, completed, cancelled
+	}
+
+	// TodosChanged is an agent's plan, whole.
+	TodosChanged struct {
+		Todos []Todo `json:"todos"`
 	}
 
 	// ErrorSeen is an error that a person should know of.
@@ -309,6 +357,9 @@ type (
 	Note struct {
 		Level   string `json:"level"` // info, warning
 		Message string `json:"message"`
+		// ToModel: the agent's model is told it too, as a message of the user's
+		// before its next turn.
+		ToModel bool `json:"toModel,omitempty"`
 	}
 )
 
@@ -333,6 +384,9 @@ func (Checkpoint) Type() string           { return "checkpoint" }            // 
 func (FileChanged) Type() string          { return "file.changed" }          // Type implements [Body].
 func (Retry) Type() string                { return "retry" }                 // Type implements [Body].
 func (LoopDetected) Type() string         { return "loop.detected" }         // Type implements [Body].
+func (ContextCompressed) Type() string    { return "context.compressed" }    // Type implements [Body].
+func (ContextCleared) Type() string       { return "context.cleared" }       // Type implements [Body].
+func (TodosChanged) Type() string         { return "todos.changed" }         // Type implements [Body].
 func (ErrorSeen) Type() string            { return "error" }                 // Type implements [Body].
 func (Note) Type() string                 { return "note" }                  // Type implements [Body].
 
@@ -358,6 +412,9 @@ var bodies = map[string]func([]byte) (Body, error){
 	FileChanged{}.Type():          read[FileChanged],
 	Retry{}.Type():                read[Retry],
 	LoopDetected{}.Type():         read[LoopDetected],
+	ContextCompressed{}.Type():    read[ContextCompressed],
+	ContextCleared{}.Type():       read[ContextCleared],
+	TodosChanged{}.Type():         read[TodosChanged],
 	ErrorSeen{}.Type():            read[ErrorSeen],
 	Note{}.Type():                 read[Note],
 }

@@ -186,6 +186,21 @@ func unquote(quoted []byte) string {
 	return s
 }
 
+// time returns when the event happened; zero where the line does not say.
+func (e Entry) time() time.Time {
+	for i := 0; ; {
+		key, from, to, ok := member(e.rest, i)
+		if !ok {
+			return time.Time{}
+		}
+		if string(key) == "time" {
+			t, _ := time.Parse(time.RFC3339, unquote(e.rest[from:to])) // not a time: zero
+			return t
+		}
+		i = to + 1
+	}
+}
+
 // names has every known type's name under itself.
 var names = func() map[string]string {
 	m := make(map[string]string, len(bodies))

@@ -129,7 +129,7 @@ func TestWire(t *testing.T) {
 		data string
 		more string
 	}{
-		{Note{"info", "hi"}, `{"level":"info","message":"hi"}`, ""},
+		{Note{Level: "info", Message: "hi"}, `{"level":"info","message":"hi"}`, ""},
 		{state(Scheduled, nil, nil), `{` + call + `"state":"scheduled","risk":"safe"}`, ""},
 		{state(Executing, nil, nil), `{` + call + `"state":"executing","risk":"safe"}`, gem("TOOL_CALL_START")},
 		{state(Success, &ToolResult{Content: "a\n", Bytes: 2}, nil), `{` + call + `"state":"success","risk":"safe","result":{"content":"a\n","bytes":2},"output":"a\n"}`, gem("TOOL_CALL_END")},
@@ -190,7 +190,7 @@ func TestMergedAndFilteredRangesJoin(t *testing.T) {
 				call := rapid.SampledFrom([]string{"1", "2"}).Draw(t, "call")
 				b, key = ToolDelta{call, text}, fmt.Sprint(key, o.Turn, "tool", call)
 			case 4:
-				b = Note{"info", text}
+				b = Note{Level: "info", Message: text}
 			default:
 				b = TurnStarted{o.Turn}
 			}

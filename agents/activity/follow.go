@@ -160,7 +160,7 @@ func (l *Log) find(seq uint64) (at point, next uint64) {
 // split reads the lines that a block held.
 func (f *Follower) split(data []byte) []Entry {
 	f.begin()
-	for len(data) > 0 {
+	for taken := 0; len(data) > 0 && taken < batchMax; {
 		n := bytes.IndexByte(data, '\n')
 		e, ok := parse(data[:n-crcSize], false)
 		if !ok {
@@ -168,7 +168,7 @@ func (f *Follower) split(data []byte) []Entry {
 			f.err = fault.New(fault.Internal, "activity.follow", "event %d of the session %s cannot be read back", f.after+1, f.log.cfg.Session)
 			break
 		}
-		f.add(e)
+		taken += f.add(e)
 		data = data[n+1:]
 	}
 	return f.batch
@@ -183,19 +183,25 @@ func (f *Follower) begin() {
 	}
 }
 
-// add puts e into the batch. Events before it that are missing are covered by
-// it.
-func (f *Follower) add(e Entry) {
+// add puts e into the batch and returns its size. Events before it that are
+// missing are covered by it.
+func (f *Follower) add(e Entry) int {
+	e = f.log.whole(e)
 	e.FromSeq = f.after + 1
 	f.after = e.Seq
 	f.batch = append(f.batch, e)
+	return len(e.rest)
 }
 
 // load reads from the segment of a point what follows pos, up to the event
 // until.
 func (f *Follower) load(at point, pos, until uint64) []Entry {
 	f.begin()
-	if err := f.scan(at, pos, until); err != nil {
+	err := f.scan(at, pos, until)
+	if errors.Is(err, errGone) {
+		return nil // take looks again where it lies now
+	}
+	if err != nil {
 		l := f.log
 		l.logger().Error("log unreadable", "session", l.cfg.Session, "after", pos, "err", err)
 		f.err = fault.New(fault.Unavailable, "activity.follow", "The log of the session %s cannot be read: %w.", l.cfg.Session, err)
@@ -208,6 +214,10 @@ func (f *Follower) load(at point, pos, until uint64) []Entry {
 	}
 	return f.batch
 }
+
+// errGone says that a segment was rewritten since somebody looked where an
+// event lies in it.
+var errGone = errors.New("the segment was rewritten")
 
 func (f *Follower) scan(at point, pos, until uint64) error {
 	if at.seg == nil {
@@ -222,6 +232,14 @@ func (f *Follower) scan(at point, pos, until uint64) error {
 		return err
 	}
 	defer file.Close()
+	// Whoever opened the new file under the old name finds the mark: it was set
+	// while the name changed.
+	f.log.mu.Lock()
+	gone := at.seg.gone
+	f.log.mu.Unlock()
+	if gone {
+		return errGone
+	}
 	size, err := file.Size()
 	if err != nil {
 		return err
@@ -249,9 +267,8 @@ func (f *Follower) scan(at point, pos, until uint64) error {
 		case e.Seq > until:
 			return nil
 		}
-		f.add(e)
+		taken += f.add(e)
 		pos = e.Seq
-		taken += len(line)
 		f.hint = point{seq: pos + 1, seg: at.seg, off: in.off}
 	}
 	return nil

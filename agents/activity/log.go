@@ -36,8 +36,9 @@ type Config struct {
 	Path string
 	// Session is the session's id. Required.
 	Session string
-	// Workspace and Version are written in the header.
-	Workspace, Version string
+	// Workspace, Version and, of a log that is begun, Title are written in the
+	// header.
+	Workspace, Version, Title string
 	// Now gives the time of each event. Required.
 	Now func() time.Time
 	// Log hears of damage and failures. Nil hears nothing.
@@ -47,6 +48,10 @@ type Config struct {
 	// returns. It runs under the log's lock: it must be quick and must not call
 	// the log. May be nil.
 	Fold func(Event)
+	// Blob returns data that lies beside the log, by its name. Readers are told
+	// a result that lies there whole (spec 3.1); one that is lost stays out. Nil
+	// leaves all of them out. It may take its time.
+	Blob func(sha string) ([]byte, error)
 	// Health is told when the log can no longer be written, with the fault that
 	// [Log.Err] returns, and with nil when it can again: once each. It runs on
 	// the log's goroutine and must not wait for the log. May be nil.
@@ -87,6 +92,7 @@ type Log struct {
 	cfg     Config
 	files   Files     // nil in memory
 	created time.Time // set by Open
+	title   string    // set by Open
 
 	syncing sync.Mutex // held during a sync and while segments change; taken before mu
 	wg      sync.WaitGroup
@@ -107,7 +113,8 @@ type Log struct {
 	timer     *time.Timer
 	restLast  uint64 // last when the timer ran
 	resting   bool   // a sync in the background is under way
-	drainer   bool   // the writer runs
+	drainer   bool   // the writer runs, or a purge does
+	purgers   int    // wait for the writer to end
 	broken    error  // why seg must not be used any more; nil = it may
 	err       error  // why nothing can be written; the fault of Err
 	unsaved   bool   // a person agreed to go on without the disk
@@ -203,6 +210,9 @@ func (l *Log) Last() uint64 {
 // Created returns when the log was begun, as its header says; zero where the
 // header was lost.
 func (l *Log) Created() time.Time { return l.created }
+
+// Title returns the title that the log was begun with; "" for none.
+func (l *Log) Title() string { return l.title }
 
 // Announced returns the number of the newest event that readers may see.
 func (l *Log) Announced() uint64 {
@@ -369,6 +379,7 @@ type header struct {
 	Workspace string `json:"workspace"`
 	Created   string `json:"created"` // RFC 3339 with ms
 	Agentls   string `json:"agentls"` // the version that wrote it
+	Title     string `json:"title,omitempty"`
 }
 
 // created returns when the log was begun; zero where that cannot be read.
@@ -380,7 +391,7 @@ func (h header) created() time.Time {
 // headerLine returns the first line of a segment, with its line feed.
 func (l *Log) headerLine() []byte {
 	line, err := json.Marshal(header{Format: Format, Session: l.cfg.Session, Workspace: l.cfg.Workspace,
-		Created: l.cfg.Now().UTC().Format(timeLayout), Agentls: l.cfg.Version})
+		Created: l.cfg.Now().UTC().Format(timeLayout), Agentls: l.cfg.Version, Title: l.title})
 	if err != nil {
 		panic(err) // strings and a number
 	}

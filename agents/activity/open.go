@@ -47,7 +47,7 @@ func Open(cfg Config) (*Log, Recovery, error) {
 	}
 	l := &Log{cfg: cfg}
 	if cfg.Path == "" {
-		l.created = cfg.Now().UTC().Truncate(time.Millisecond)
+		l.created, l.title = cfg.Now().UTC().Truncate(time.Millisecond), cfg.Title
 		return l, Recovery{}, nil
 	}
 	if l.files = cfg.Files; l.files == nil {
@@ -151,6 +151,7 @@ func (o *opener) create() error {
 	}
 	s.file = f
 	o.segs = []*segment{s}
+	l.title = l.cfg.Title
 	head := l.headerLine()
 	if _, err := f.Write(head); err != nil {
 		return err
@@ -238,7 +239,7 @@ func (o *opener) read(s *segment, limit uint64) error {
 		if first {
 			if h, err := parseHeader(line); err == nil && whole {
 				if s.number == 1 {
-					l.created = h.created()
+					l.created, l.title = h.created(), h.Title
 				}
 				continue
 			}

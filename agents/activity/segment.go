@@ -31,6 +31,7 @@ type segment struct {
 	file   File  // nil when it is not the one that is written
 	size   int64 // where the next line goes
 	dirty  bool  // the folder may not have its name on stable storage
+	gone   bool  // another file has its name, and its points are of no use; guarded by the log's mu
 }
 
 // segmentPath returns the file of a log's segment; path is the first one's.

@@ -89,3 +89,14 @@ func (t *tail) drop(keep int, done uint64) {
 	}
 	t.blocks = append([]*block(nil), t.blocks[n:]...)
 }
+
+// from returns a tail with the lines from seq on.
+func (t *tail) from(seq uint64) tail {
+	var out tail
+	for _, b := range t.blocks {
+		for at := max(seq, b.first); at <= b.last(); at++ {
+			out.add(at, b.lines(at, at))
+		}
+	}
+	return out
+}

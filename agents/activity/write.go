@@ -17,7 +17,11 @@ func (l *Log) write() {
 // the disk.
 func (l *Log) drain() {
 	l.drainer = true
-	defer func() { l.drainer = false }()
+	defer func() {
+		if l.drainer = false; l.purgers > 0 {
+			l.broadcast()
+		}
+	}()
 	for {
 		switch {
 		case l.broken != nil:

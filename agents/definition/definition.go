@@ -23,6 +23,10 @@
 // everything else goes through github.com/goccy/go-yaml once, as a syntax tree.
 // The caps of spec 1.5 are checked before either sees a byte.
 //
+// A definition keeps its file's text once: its strings are parts of it. What a
+// caller seldom wants, [Definition.FrontMatter], is read again when it is asked
+// for. Who reads many files gives [Parse] a [Scratch].
+//
 // It imports internal/fault only. A Definition is immutable and may be shared.
 package definition
 
@@ -77,7 +81,6 @@ type Definition struct {
 	Created, Updated time.Time // of the file; Created is Updated where the file system does not tell
 
 	Name        string // usable as spec 1.2 has it; a slug where Dialect's own name is not (agent/dialect)
-	Guessed     bool   // Name comes from the file's stem, since the file's own could not be read
 	NameRange   Range  // of the name's value; of the opening line where there is none
 	Title       string // never ""
 	Description string
@@ -113,15 +116,15 @@ type Definition struct {
 	Routable      bool // default true
 	Delegable     bool // default true; false: only a person may start it (Copilot's disable-model-invocation)
 	MemoryFiles   bool // default true
+	Guessed       bool // Name comes from the file's stem, since the file's own could not be read
 
 	// Authority names what restricts power in the file and cannot be honoured
 	// here (agent/authority): a run is refused with these reasons.
 	Authority []string
 
-	// FrontMatter is what was read, with the file's own keys: string, bool,
-	// float64, nil, []any and map[string]any, as encoding/json has them.
-	FrontMatter map[string]any
-	Problems    []Problem // in the order of the file
+	Problems []Problem // in the order of the file
+
+	front string // the front-matter as it is in the file; "" where none could be read
 }
 
 // Tools says which tools an agent may use (spec 1.2, 4.2). Names are canonical,

@@ -162,15 +162,20 @@ func slug(name string) string {
 
 // titleOf makes a title of a name: code-fixer is Code Fixer.
 func titleOf(name string) string {
-	words := strings.FieldsFunc(name, func(c rune) bool { return c == '-' || c == '_' })
-	for i, w := range words {
-		_, size := utf8.DecodeRuneInString(w)
-		words[i] = strings.ToUpper(w[:size]) + w[size:]
+	var b strings.Builder
+	b.Grow(len(name))
+	for word := range strings.FieldsFuncSeq(name, func(c rune) bool { return c == '-' || c == '_' }) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		_, size := utf8.DecodeRuneInString(word)
+		b.WriteString(strings.ToUpper(word[:size]))
+		b.WriteString(word[size:])
 	}
-	if len(words) == 0 {
+	if b.Len() == 0 {
 		return "Agent"
 	}
-	return strings.Join(words, " ")
+	return b.String()
 }
 
 // colorNames are what other tools' colour names become.

@@ -18,10 +18,36 @@ type quick struct {
 	ind        int
 	start, end int
 	done       bool
+
+	// Parts wait in open until their collection ends, and then move to nodes or
+	// keys, where they stay until the next text: a tree costs no memory of its own.
+	openNodes, nodes []node
+	openKeys, keys   []key
 }
 
-// readQuick reads src[from:to] as a block mapping.
-func readQuick(src string, from, to int) (root node, ok bool) {
+// hold adds an entry to the collection being read.
+func (q *quick) hold(v node) { q.openNodes = append(q.openNodes, v) }
+
+// close returns the entries held since there were mark of them. What is open in
+// collections around it stays.
+func (q *quick) close(mark int) []node {
+	at := len(q.nodes)
+	q.nodes = append(q.nodes, q.openNodes[mark:]...)
+	q.openNodes = q.openNodes[:mark]
+	return q.nodes[at:len(q.nodes):len(q.nodes)]
+}
+
+// closeKeys is close for keys.
+func (q *quick) closeKeys(mark int) []key {
+	at := len(q.keys)
+	q.keys = append(q.keys, q.openKeys[mark:]...)
+	q.openKeys = q.openKeys[:mark]
+	return q.keys[at:len(q.keys):len(q.keys)]
+}
+
+// read reads src[from:to] as a block mapping. The tree is valid until the next
+// call.
+func (q *quick) read(src string, from, to int) (root node, ok bool) {
 	for i := from; i < to; i++ {
 		switch c := src[i]; {
 		case c >= 0x80:
@@ -36,7 +62,10 @@ func readQuick(src string, from, to int) (root node, ok bool) {
 			return node{}, false
 		}
 	}
-	q := quick{src: src[:to], next: from}
+	*q = quick{
+		src: src[:to], next: from,
+		openNodes: q.openNodes[:0], nodes: q.nodes[:0], openKeys: q.openKeys[:0], keys: q.keys[:0],
+	}
 	q.advance()
 	if q.done || q.ind != 0 || q.src[q.start] == '-' {
 		return node{}, false
@@ -111,6 +140,7 @@ func (q *quick) keyEnd(start int) int {
 // mapping reads the block mapping whose first line is at hand.
 func (q *quick) mapping(ind, depth int) (n node, ok bool) {
 	n = node{kind: mapping, start: q.start}
+	nodes, keys := len(q.openNodes), len(q.openKeys)
 	for !q.done && q.ind >= ind {
 		if q.ind > ind || depth > quickDepth {
 			return n, false
@@ -120,15 +150,16 @@ func (q *quick) mapping(ind, depth int) (n node, ok bool) {
 			return n, false
 		}
 		k := key{name: q.src[q.start:end], start: q.start, end: end}
-		for i := range n.keys {
-			if n.keys[i].name == k.name {
+		for _, before := range q.openKeys[keys:] {
+			if before.name == k.name {
 				return n, false
 			}
 		}
-		if len(n.keys) > 200 {
+		if len(q.openKeys)-keys > 200 {
 			// The look for duplicates above is quadratic.
 			return n, false
 		}
+		q.openKeys = append(q.openKeys, k)
 		v, ok := q.entry(end+1, ind, depth)
 		if !ok {
 			return n, false
@@ -136,9 +167,10 @@ func (q *quick) mapping(ind, depth int) (n node, ok bool) {
 		if v.kind == null && v.start == 0 {
 			v.start, v.end = end+1, end+1
 		}
-		n.keys, n.items = append(n.keys, k), append(n.items, v)
+		q.hold(v)
 		n.end = max(v.end, end+1)
 	}
+	n.keys, n.items = q.closeKeys(keys), q.close(nodes)
 	return n, len(n.keys) > 0
 }
 
@@ -166,6 +198,7 @@ func (q *quick) entry(from, ind, depth int) (n node, ok bool) {
 // sequence reads the block sequence whose first line is at hand.
 func (q *quick) sequence(ind, depth int) (n node, ok bool) {
 	n = node{kind: list, start: q.start}
+	mark := len(q.openNodes)
 	for !q.done && q.ind == ind && q.src[q.start] == '-' && q.start+1 < q.end && q.src[q.start+1] == ' ' {
 		if depth > quickDepth {
 			return n, false
@@ -184,9 +217,10 @@ func (q *quick) sequence(ind, depth int) (n node, ok bool) {
 		if !ok {
 			return n, false
 		}
-		n.items = append(n.items, v)
+		q.hold(v)
 		n.end = v.end
 	}
+	n.items = q.close(mark)
 	if !q.done && q.ind > ind || !q.done && q.ind == ind && q.src[q.start] == '-' {
 		return n, false
 	}
@@ -266,6 +300,7 @@ scan:
 // brackets reads a list in brackets of one line.
 func (q *quick) brackets(from int) (n node, end int, ok bool) {
 	n = node{kind: list, start: from}
+	mark := len(q.openNodes)
 	i := from + 1
 	for {
 		for i < q.end && q.src[i] == ' ' {
@@ -275,7 +310,7 @@ func (q *quick) brackets(from int) (n node, end int, ok bool) {
 			return n, 0, false
 		}
 		if q.src[i] == ']' {
-			if len(n.items) > 0 {
+			if len(q.openNodes) > mark {
 				// A comma before the bracket.
 				return n, 0, false
 			}
@@ -285,7 +320,7 @@ func (q *quick) brackets(from int) (n node, end int, ok bool) {
 		if !ok {
 			return n, 0, false
 		}
-		n.items = append(n.items, v)
+		q.hold(v)
 		for after < q.end && q.src[after] == ' ' {
 			after++
 		}
@@ -301,6 +336,6 @@ func (q *quick) brackets(from int) (n node, end int, ok bool) {
 		}
 		i++
 	}
-	n.end = i + 1
+	n.items, n.end = q.close(mark), i+1
 	return n, n.end, true
 }

@@ -85,8 +85,8 @@ func TestSEC121BombsNeverReachTheParser(t *testing.T) {
 		fmt.Fprintf(&many, "k%d: v\n", i)
 	}
 	d := Parse(Source{Path: "/p/a.md", Scope: Project, Data: []byte("---\nname: a\n" + many.String() + "---\nx")})
-	if ok, reason := d.Usable(); !ok || len(d.FrontMatter) != 5001 {
-		t.Errorf("%v, %d keys", reason, len(d.FrontMatter))
+	if ok, reason := d.Usable(); !ok || len(d.FrontMatter()) != 5001 {
+		t.Errorf("%v, %d keys", reason, len(d.FrontMatter()))
 	}
 	over := parse(ownPath, own(strings.Repeat("key0000000000: v\n", 40000)))
 	if ok, reason := over.Usable(); ok || reason.Code != "agent/too-large" {
@@ -110,7 +110,7 @@ func FuzzFastIsExact(f *testing.F) {
 		if len(s) > 4<<10 || !utf8.ValidString(s) {
 			return // Parse refuses it before
 		}
-		root, ok := readQuick(s, 0, len(s))
+		root, ok := new(quick).read(s, 0, len(s))
 		if !ok {
 			return
 		}
@@ -151,7 +151,7 @@ func TestFastIsExactOnPublicFiles(t *testing.T) {
 				continue
 			}
 			all++
-			root, ok := readQuick(r.text.src, from, to)
+			root, ok := r.quick.read(r.text.src, from, to)
 			if !ok {
 				continue
 			}

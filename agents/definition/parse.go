@@ -32,6 +32,7 @@ type Source struct {
 	Data    []byte // the whole file, or its first MaxFile+1 bytes or more; not kept
 	Updated time.Time
 	Created time.Time // zero = Updated
+	Scratch *Scratch  // nil = Parse takes what memory it needs
 
 	// Model resolves a model's name, in any dialect's spelling, to one that this
 	// installation can run, and reports false for one that it cannot. It is called
@@ -41,12 +42,22 @@ type Source struct {
 	Model func(name string) (string, bool)
 }
 
+// Scratch is memory that [Parse] uses while it reads, and leaves for its next
+// call. The zero value is ready. One call at a time may have it.
+type Scratch struct {
+	reader reader
+	quick  quick
+}
+
 // reader is one run of Parse.
 type reader struct {
 	*Definition
 	source Source
+	quick  *quick
 	text   text
-	uri    string
+	uri    string // "" until the first problem
+
+	problems []Problem // found so far
 
 	open     [2]int // the opening line
 	shut     [2]int // the closing line
@@ -83,11 +94,13 @@ type seenLike struct{ field, key string }
 // in the definition's Problems, each with the range of the YAML node concerned;
 // for something missing, of the opening line, the name or the closing line. It
 // reads nothing but src, keeps none of src.Data, and may be called from several
-// goroutines. Spec 1.1–1.5 and 1.7.
+// goroutines, if each has its own Scratch. Spec 1.1–1.5 and 1.7.
 func Parse(src Source) *Definition {
 	sum := sha256.Sum256(src.Data)
+	var digest [2 * sha256.Size]byte
+	hex.Encode(digest[:], sum[:])
 	r := begin(src)
-	r.Digest = hex.EncodeToString(sum[:])
+	r.Digest = string(digest[:])
 	if len(src.Data) > MaxFile {
 		r.report("agent/too-large", Error, 0, 0, fmt.Sprintf("The file is larger than %d KiB; make it shorter, or move parts of it to files that the agent reads.", MaxFile>>10))
 		return r.guess()
@@ -108,7 +121,7 @@ func Parse(src Source) *Definition {
 	if !ok {
 		return r.guess()
 	}
-	r.FrontMatter = root.object()
+	r.front = r.text.src[from:to]
 	r.Dialect = dialectOf(src.Path, &root)
 	r.fields(&root)
 	r.finish()
@@ -126,16 +139,40 @@ func Unreadable(src Source, message string) *Definition {
 	return r.guess()
 }
 
+// FrontMatter returns what was read, with the file's own keys: string, bool,
+// float64, nil, []any and map[string]any, as encoding/json has them. It is nil
+// for a file whose front-matter is empty or could not be read. The caller owns
+// the map; each call reads the front-matter again.
+func (d *Definition) FrontMatter() map[string]any {
+	if d.front == "" {
+		return nil
+	}
+	r := begin(Source{})
+	r.text.src = d.front
+	root, ok := r.readYAML(0, len(d.front))
+	if !ok {
+		return nil
+	}
+	return root.object()
+}
+
 // begin returns a reader with the defaults of spec 1.2.
 func begin(src Source) *reader {
-	r := &reader{source: src, uri: src.URI, Definition: &Definition{
+	scratch := src.Scratch
+	if scratch == nil {
+		scratch = new(Scratch)
+	}
+	r := &scratch.reader
+	*r = reader{
+		text: text{lines: r.text.lines[:0]}, problems: r.problems[:0], late: r.late[:0], seen: r.seen[:0], queries: r.queries[:0],
+		allowed: r.allowed[:0], denied: r.denied[:0], declared: r.declared[:0],
+	}
+	r.quick = &scratch.quick
+	r.source, r.uri, r.Definition = src, src.URI, &Definition{
 		Path: src.Path, Folder: src.Folder, Scope: src.Scope, Dialect: Agentls,
 		Updated: src.Updated, Created: src.Created,
 		Model: "inherit", Mode: Chat,
 		UserInvocable: true, Routable: true, Delegable: true, MemoryFiles: true,
-	}}
-	if r.uri == "" {
-		r.uri = FileURI(src.Path)
 	}
 	if r.Created.IsZero() {
 		r.Created = r.Updated
@@ -158,19 +195,25 @@ func (r *reader) guess() *Definition {
 	return r.Definition
 }
 
-// sort puts the problems in the order of the file.
+// sort gives the definition its problems, in the order of the file.
 func (r *reader) sort() {
-	slices.SortStableFunc(r.Problems, func(a, b Problem) int {
+	slices.SortStableFunc(r.problems, func(a, b Problem) int {
 		if a.Range.Start.Line != b.Range.Start.Line {
 			return int(a.Range.Start.Line) - int(b.Range.Start.Line)
 		}
 		return int(a.Range.Start.Character) - int(b.Range.Start.Character)
 	})
+	if len(r.problems) > 0 {
+		r.Problems = slices.Clone(r.problems)
+	}
 }
 
 // report adds a problem; start and end are offsets of the file.
 func (r *reader) report(code string, severity Severity, start, end int, message string) {
-	r.Problems = append(r.Problems, Problem{URI: r.uri, Range: r.text.span(start, end), Code: code, Severity: severity, Message: message})
+	if r.uri == "" {
+		r.uri = FileURI(r.Path)
+	}
+	r.problems = append(r.problems, Problem{URI: r.uri, Range: r.text.span(start, end), Code: code, Severity: severity, Message: message})
 }
 
 // at reports a problem at a node.
@@ -237,7 +280,7 @@ func (r *reader) split() (from, to int, ok bool) {
 // readYAML gives the tree of the front-matter, read as it is, or repaired where
 // its meaning is plain.
 func (r *reader) readYAML(from, to int) (node, bool) {
-	if root, ok := readQuick(r.text.src, from, to); ok {
+	if root, ok := r.quick.read(r.text.src, from, to); ok {
 		return root, true
 	}
 	plain := plainSource(r.text.src, from, to)

@@ -3,6 +3,7 @@ package definition
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -220,7 +221,7 @@ routable: false
 		InitialMessages: []Exchange{{"user", "hi"}, {"model", "yes"}},
 		Temperature:     &temperature, TopP: &topP, ThinkingBudget: &budget, ThinkingLevel: "high",
 		Mode: Task, MaxTurns: 7, MaxTime: 5 * time.Minute, MaxTokens: 1000, MaxCost: 1.5, FallbackModels: []string{"pro", "openai/gpt"},
-		Delegable: true, FrontMatter: d.FrontMatter,
+		Delegable: true, front: d.front,
 	}
 	if !reflect.DeepEqual(d, want) {
 		t.Errorf("got  %+v\nwant %+v", d, want)
@@ -346,12 +347,78 @@ func TestModelHook(t *testing.T) {
 	}
 }
 
-// BenchmarkParse reads a typical file of 3 KB.
+// everyText returns the hostile inputs and the public files.
+func everyText(t *testing.T) (texts []string) {
+	texts = hostile()
+	dirs, _ := filepath.Glob(filepath.Join("..", "..", "..", "shared", "data", "agents", "*", "*.md"))
+	for _, file := range dirs {
+		texts = append(texts, readFile(t, file))
+	}
+	return texts
+}
+
+// TestScratchLeavesNoTrace: what was read before with the same memory, or is
+// read after, changes nothing.
+func TestScratchLeavesNoTrace(t *testing.T) {
+	shared := new(Scratch)
+	var with []*Definition
+	texts := everyText(t)
+	source := func(i int, scratch *Scratch) Source {
+		return Source{Path: fmt.Sprintf("/p/.gemini/agents/a%d.md", i), Scope: Project, Data: []byte(texts[i]), Scratch: scratch}
+	}
+	for i := range texts {
+		src := source(i, shared)
+		with = append(with, Parse(src))
+		clear(src.Data) // it is the caller's again
+	}
+	for i := range texts {
+		if alone := Parse(source(i, nil)); !reflect.DeepEqual(with[i], alone) {
+			t.Errorf("%.60q\nwith    %+v\nwithout %+v", texts[i], with[i], alone)
+		}
+	}
+}
+
+// TestFrontMatterIsWhatWasRead: read again, it is as it was read in the file.
+func TestFrontMatterIsWhatWasRead(t *testing.T) {
+	some := 0
+	for _, text := range everyText(t) {
+		var want map[string]any
+		r := begin(Source{Path: ownPath})
+		if r.text.src = text; len(text) <= MaxFile && r.checkBytes() {
+			if from, to, ok := r.split(); ok && to > from && to-from <= MaxFrontMatter {
+				if root, ok := r.readYAML(from, to); ok {
+					want = root.object()
+				}
+			}
+		}
+		d := Parse(Source{Path: ownPath, Scope: Project, Data: []byte(text)})
+		got := d.FrontMatter()
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%.60q\ngot  %v\nwant %v", text, got, want)
+		}
+		if some += len(want); want != nil && len(want) < 100 {
+			got["name"] = "changed"
+			if again := d.FrontMatter(); !reflect.DeepEqual(again, want) {
+				t.Errorf("%.60q: the caller's change is kept", text)
+			}
+		}
+	}
+	if some < 50 {
+		t.Errorf("only %d keys", some)
+	}
+	if d := Unreadable(Source{Path: ownPath}, "No."); d.FrontMatter() != nil {
+		t.Error("front-matter of nothing")
+	}
+}
+
+// BenchmarkParse reads a typical file of 3 KB, one after another as a catalogue
+// is read: 9 allocations, nearly all of it kept (76 and 12.4 KB before a Scratch).
 func BenchmarkParse(b *testing.B) {
 	src := []byte(own("description: Use this agent to fix code that fails its tests.\nmodel: flash\ntools:\n  allow: [read_file, edit_file, bash, grep, glob]\n  deny: [web_fetch]\nrun:\n  max_turns: 20\n  mode: task\ntriggers:\n  keywords:\n    - fix\n    - repair\n") + strings.Repeat("You read the code first, then you change as little as you can.\n", 42))
 	b.SetBytes(int64(len(src)))
 	b.ReportAllocs()
+	scratch := new(Scratch)
 	for b.Loop() {
-		Parse(Source{Path: ownPath, Scope: Project, Data: src})
+		Parse(Source{Path: ownPath, Scope: Project, Data: src, Scratch: scratch})
 	}
 }

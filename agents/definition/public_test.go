@@ -48,7 +48,7 @@ func TestPublicCollections(t *testing.T) {
 				if !validName(d.Name) || d.Title == "" || d.Description == "" || d.Prompt == "" || len(d.Authority) > 0 {
 					t.Errorf("%s: name %q title %q authority %v", filepath.Base(file), d.Name, d.Title, d.Authority)
 				}
-				if _, restricted := d.FrontMatter["tools"]; restricted && !d.Tools.Given {
+				if _, restricted := d.FrontMatter()["tools"]; restricted && !d.Tools.Given {
 					t.Errorf("%s: the list of tools is lost", filepath.Base(file))
 				}
 				checkProblems(t, string(data), d)
@@ -101,6 +101,7 @@ func less(a, b Position) bool {
 // BenchmarkParsePublic reads every public file once an operation's share.
 func BenchmarkParsePublic(b *testing.B) {
 	var sources []Source
+	scratch := new(Scratch)
 	size := 0
 	for _, files := range publicFiles(b) {
 		for _, file := range files {
@@ -109,7 +110,7 @@ func BenchmarkParsePublic(b *testing.B) {
 				b.Fatal(err)
 			}
 			size += len(data)
-			sources = append(sources, Source{Path: file, Scope: Project, Data: data})
+			sources = append(sources, Source{Path: file, Scope: Project, Data: data, Scratch: scratch})
 		}
 	}
 	b.SetBytes(int64(size / len(sources)))

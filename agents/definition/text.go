@@ -38,8 +38,8 @@ func lineStarts(src string) []int {
 // its nearest end. A byte that is no UTF-8 counts as one unit.
 func (t *text) position(off int) Position {
 	off = max(0, min(off, len(t.src)))
-	if t.lines == nil {
-		t.lines = make([]int, 1, 32)
+	if len(t.lines) == 0 {
+		t.lines = append(t.lines, 0)
 	}
 	for last := t.lines[len(t.lines)-1]; last <= off; {
 		end := lineEnd(t.src, last)

@@ -42,7 +42,9 @@ func (r *reader) ourTools(v *node) {
 				r.at(k.node(), "agent/type", Error, "tools.allow is empty: write [] for no tools, or remove it for all.")
 			}
 			r.Tools.Given = true
-			for _, name := range r.strings(n, "tools.allow") {
+			names := r.strings(n, "tools.allow")
+			r.Tools.Allow = slices.Grow(r.Tools.Allow, len(names))
+			for _, name := range names {
 				if canonical, ok := r.ourTool(name); ok {
 					r.Tools.Allow = add(r.Tools.Allow, canonical)
 					r.allowed = append(r.allowed, listed{canonical, name.start, name.end})

@@ -39,7 +39,7 @@ var toolNames = []ToolName{
 	{Name: "save_memory", Aliases: []string{"memory"}},
 	{Name: "store_memory"},
 	{Name: "recall_memory", Safe: true},
-	{Name: "write_todos", Safe: true},
+	{Name: "write_todos", Aliases: []string{"write_todos_list"}, Safe: true},
 	{Name: "get_state", Safe: true},
 	{Name: "set_state", Safe: true},
 	{Name: "ask_user", Safe: true},

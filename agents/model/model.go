@@ -112,6 +112,9 @@ type Result struct {
 	Content string `json:"content"`
 	Error   bool   `json:"error,omitempty"`
 	Blob    string `json:"blob,omitempty"` // SHA-256 of the whole, where Content is cut or kept apart
+	// Media are images and documents that came of the call besides. A provider
+	// sends them with the result, or after the results of the message.
+	Media []Media `json:"media,omitempty"`
 }
 
 // Media is data that is not text.

@@ -1,8 +1,11 @@
 package model
 
 import (
+	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,15 +63,15 @@ const (
 	Level  Thinking = "level"  // minimal, low, medium or high
 )
 
-// A Table says what is known of models. It is safe for concurrent use, costs
-// nothing until it is first asked, and does not change.
+// A Table says what is known of models. It is safe for concurrent use and costs
+// nothing until it is first asked.
 type Table struct {
-	now   func() time.Time
-	extra []Entry
+	now func() time.Time
 
-	once sync.Once
-	rows []Entry // those that came later first
-	err  error   // of the rows in the binary: a bug that a test finds
+	mu    sync.Mutex
+	extra []Entry
+	rows  []Entry // those that came later first; never changed; nil: not read yet
+	err   error   // of the rows in the binary: a bug that a test finds
 }
 
 // NewTable returns the table in the binary. Now says which models are retired;
@@ -79,6 +82,63 @@ func NewTable(now func() time.Time, extra ...Entry) *Table {
 	return &Table{now: now, extra: slices.Clone(extra)}
 }
 
+// Set replaces the entries that were added to the table: a person's settings
+// are others than before. What was looked up stays as it was.
+func (t *Table) Set(extra ...Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.extra, t.rows = slices.Clone(extra), nil
+}
+
+// ParseEntry reads a row of the setting model.table. What it does not say is as
+// in the row of the binary with that id or, where there is none, in that of the
+// pattern that fits: a person can correct a price and say no more. The error
+// says what is wrong with the row, unknown fields too.
+func ParseEntry(row []byte) (Entry, error) {
+	var own Entry
+	if err := decodeStrictly(row, &own); err != nil {
+		return Entry{}, fmt.Errorf("a model of the table cannot be read: %w", err)
+	}
+	if err := own.Check(); err != nil {
+		return Entry{}, err
+	}
+	binary := NewTable(nil)
+	e, known := binary.byID(bare(own.ID))
+	if !known {
+		e = binary.Describe(own.ID)
+	}
+	// A list that is given takes the place of the old one.
+	aliases, prices, levels := e.Aliases, e.Prices, e.Levels
+	e.Aliases, e.Prices, e.Levels = nil, nil, nil
+	if err := decodeStrictly(row, &e); err != nil {
+		return Entry{}, err
+	}
+	e.ID = bare(own.ID)
+	if e.Aliases == nil {
+		e.Aliases = aliases
+	}
+	if e.Prices == nil {
+		e.Prices = prices
+	}
+	if e.Levels == nil {
+		e.Levels = levels
+	}
+	return e, e.Check()
+}
+
+// decodeStrictly decodes one JSON value and refuses fields that into lacks.
+func decodeStrictly(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return fmt.Errorf("%s is a %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+		}
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
 // Check reports what is wrong with an entry of a person's settings: no id, a
 // negative number, an unknown way to think, a date that is none. It returns
 // nil if nothing is.
@@ -86,6 +146,10 @@ func (e Entry) Check() error {
 	switch {
 	case e.ID == "":
 		return fmt.Errorf("a model of the table has no id")
+	case reserved(e.ID) || slices.ContainsFunc(e.Aliases, reserved):
+		return fmt.Errorf("the model %s has the name auto or inherit, or an empty one; these mean something else", e.ID)
+	case e.MaxBudget > 0 && e.MinBudget > e.MaxBudget:
+		return fmt.Errorf("the model %s has a minBudget of %d above its maxBudget of %d", e.ID, e.MinBudget, e.MaxBudget)
 	case e.Window < 0 || e.MaxOutput < 0 || e.MinBudget < 0 || e.MaxBudget < 0:
 		return fmt.Errorf("the model %s has a negative number of tokens", e.ID)
 	case e.Thinking != "" && e.Thinking != Budget && e.Thinking != Level:
@@ -96,7 +160,10 @@ func (e Entry) Check() error {
 			return fmt.Errorf("the model %s has the level %q; levels are %s", e.ID, l, strings.Join(levels(), ", "))
 		}
 	}
-	for _, p := range e.Prices {
+	for i, p := range e.Prices {
+		if i > 0 && (e.Prices[i-1].UpTo == 0 || p.UpTo != 0 && p.UpTo <= e.Prices[i-1].UpTo) {
+			return fmt.Errorf("the prices of the model %s are not by upTo, smallest first and the one without last", e.ID)
+		}
 		if p.Input < 0 || p.Output < 0 || p.Cached < 0 || p.UpTo < 0 {
 			return fmt.Errorf("the model %s has a negative price", e.ID)
 		}
@@ -109,12 +176,26 @@ func (e Entry) Check() error {
 	return nil
 }
 
+func reserved(name string) bool { return name == "" || name == "inherit" || name == Auto }
+
 func (t *Table) load() []Entry {
-	t.once.Do(func() {
-		t.err = json.Unmarshal([]byte(builtin), &t.rows)
-		t.rows = append(slices.Clone(t.extra), t.rows...)
-	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rows == nil {
+		var rows []Entry
+		t.err = json.Unmarshal([]byte(builtin), &rows)
+		t.rows = append(slices.Clone(t.extra), rows...)
+	}
 	return t.rows
+}
+
+func (t *Table) byID(id string) (Entry, bool) {
+	for _, e := range t.load() {
+		if e.ID == id {
+			return e, true
+		}
+	}
+	return Entry{}, false
 }
 
 // Lookup returns the row of a model that the table names. A prefix "models/",
@@ -124,13 +205,10 @@ func (t *Table) Lookup(idOrAlias string) (Entry, bool) {
 	if name == "" || strings.HasSuffix(name, "*") {
 		return Entry{}, false
 	}
-	rows := t.load()
-	for _, e := range rows {
-		if e.ID == name {
-			return e, true
-		}
+	if e, ok := t.byID(name); ok {
+		return e, true
 	}
-	for _, e := range rows {
+	for _, e := range t.load() {
 		if slices.Contains(e.Aliases, name) {
 			return e, true
 		}

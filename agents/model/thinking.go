@@ -1,6 +1,9 @@
 package model
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // levels are the levels of thinking, least first.
 func levels() []string { return []string{"minimal", "low", "medium", "high"} }
@@ -21,6 +24,37 @@ func LevelOf(budget int) string {
 	default:
 		return "high"
 	}
+}
+
+// Adjust returns o without what the model does not take, so that what is left
+// can be sent, and a note for the person for each thing that an agent asks for
+// and does not get: a temperature or a top-p that the model refuses (spec 1.2),
+// thinking of a model that does not think, and more output than it gives.
+func (e Entry) Adjust(o Options) (Options, []string) {
+	var notes []string
+	drop := func(what string) {
+		notes = append(notes, fmt.Sprintf("%s takes no %s; it is not sent", e.ID, what))
+	}
+	if o.Temperature != nil && !e.Sampling {
+		drop("temperature")
+		o.Temperature = nil
+	}
+	if o.TopP != nil && !e.Sampling {
+		drop("top_p")
+		o.TopP = nil
+	}
+	asked := o.ThinkingBudget != nil && *o.ThinkingBudget != 0 || o.ThinkingLevel != ""
+	if e.Thinking == "" {
+		if asked {
+			drop("thinking budget or level")
+		}
+		o.ThinkingBudget, o.ThinkingLevel = nil, ""
+	}
+	if e.MaxOutput > 0 && o.MaxOutput > e.MaxOutput {
+		notes = append(notes, fmt.Sprintf("%s answers with %d tokens at most, not %d", e.ID, e.MaxOutput, o.MaxOutput))
+		o.MaxOutput = e.MaxOutput
+	}
+	return o, notes
 }
 
 // Think returns what is sent to a model so that it thinks as o says: a budget

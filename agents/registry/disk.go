@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sourcegraph/conc/iter"
@@ -24,7 +26,7 @@ import (
 // file is one agent file, or folder, as it was read last. It is never changed.
 type file struct {
 	path  string
-	place Place
+	place *Place // of Registry.known
 	stamp stamp
 	now   *definition.Definition // of what is on the disk
 	good  *definition.Definition // what is used: now, or the last good version of a file that looks half-written
@@ -36,9 +38,16 @@ func (f *file) stale() bool { return f.good != f.now }
 // stamp is what a file looks like without reading it.
 type stamp struct {
 	size             int64
-	modified, change time.Time
+	modified, change int64 // ns since 1970; change is 0 where it is not known
 	device, inode    uint64
 	link             bool
+}
+
+// look is what lies at a path: its stamp, and what of it is no sign of a change.
+type look struct {
+	stamp
+	mode    fs.FileMode // its type alone
+	created time.Time   // zero where it is not known
 }
 
 // job is one file to be looked at.
@@ -49,39 +58,55 @@ type job struct {
 	anyway bool  // read it even if its stamp is as before
 }
 
+// worker is what one goroutine needs to read one file after another: memory
+// that is used again, so that reading leaves little but what is kept.
+type worker struct {
+	buffer  []byte
+	scratch definition.Scratch
+}
+
 // candidate reports whether a name is an agent file's: *.md, and no editor's
 // temporary or hidden file (spec 1.1).
 func candidate(name string) bool {
 	return strings.HasSuffix(name, ".md") && name[0] != '.' && name[0] != '_' && name[0] != '#' && len(name) > len(".md")
 }
 
-// list returns the names of a place's agent files. A folder that is not there
-// has none; one that cannot be read is a fault.
+// list returns the names of a place's agent files, sorted. A folder that is not
+// there has none; one that cannot be read is a fault.
 func (r *Registry) list(place *Place) ([]string, *file) {
 	broken := func(format string, args ...any) *file {
 		d := definition.Unreadable(r.source(place.Dir, place), fmt.Sprintf(format, args...))
-		return &file{path: place.Dir, place: *place, now: d, good: d}
+		return &file{path: place.Dir, place: place, now: d, good: d}
 	}
-	if place.Folder != "" {
-		if outside(place.Dir, place.Folder) {
-			return nil, broken("The agents folder is a link that leads out of its workspace folder, so it is not read; put the files into it.")
-		}
+	if place.leadsOut() {
+		return nil, broken("The agents folder is a link that leads out of its workspace folder, so it is not read; put the files into it.")
 	}
-	entries, err := os.ReadDir(place.Dir)
+	entries, err := readNames(place.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil && len(entries) == 0:
 		return nil, broken("The agents folder cannot be read: %s.", reason(err))
 	}
-	names := make([]string, 0, len(entries))
-	for _, e := range entries {
-		if candidate(e.Name()) {
-			names = append(names, e.Name())
-		}
-	}
+	names := slices.DeleteFunc(entries, func(name string) bool { return !candidate(name) })
+	slices.Sort(names)
 	return names, nil
 }
+
+// readNames returns the names in a folder; with an error, those that it found
+// before.
+func readNames(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// leadsOut reports whether a project's agents folder is a link out of its
+// workspace folder.
+func (p *Place) leadsOut() bool { return p.Folder != "" && outside(p.Dir, p.Folder) }
 
 // outside reports whether a path, with its links resolved, is out of a folder.
 // What does not exist is not.
@@ -100,15 +125,20 @@ func outside(path, folder string) bool {
 // readAll looks at the jobs' files, as many at once as there are processors. A
 // nil file is gone. The order is that of the jobs.
 func (r *Registry) readAll(ctx context.Context, jobs []job) ([]*file, error) {
+	workers := sync.Pool{New: func() any { return new(worker) }}
 	mapper := iter.Mapper[job, *file]{MaxGoroutines: runtime.GOMAXPROCS(0)}
 	files := mapper.Map(jobs, func(j *job) *file {
 		if ctx.Err() != nil {
 			return nil
 		}
 		var f *file
-		if caught := panics.Try(func() { f = r.read(j) }); caught != nil {
+		if caught := panics.Try(func() {
+			w := workers.Get().(*worker)
+			f = r.read(j, w)
+			workers.Put(w)
+		}); caught != nil {
 			d := definition.Unreadable(r.source(j.path, j.place), "Reading this file failed by a fault of this program; please report it.")
-			return &file{path: j.path, place: *j.place, now: d, good: d}
+			return &file{path: j.path, place: j.place, now: d, good: d}
 		}
 		return f
 	})
@@ -117,59 +147,91 @@ func (r *Registry) readAll(ctx context.Context, jobs []job) ([]*file, error) {
 
 // source returns what a definition is parsed from, but for the bytes.
 func (r *Registry) source(path string, place *Place) definition.Source {
-	return definition.Source{Path: path, Folder: place.Folder, Scope: place.Scope, URI: r.config.URI(path), Model: r.config.Model}
+	src := definition.Source{Path: path, Folder: place.Folder, Scope: place.Scope, Model: r.config.Model}
+	if r.config.URI != nil {
+		src.URI = r.config.URI(path)
+	}
+	return src
+}
+
+// uri returns the URI of a path for a problem.
+func (r *Registry) uri(path string) string {
+	if r.config.URI != nil {
+		return r.config.URI(path)
+	}
+	return definition.FileURI(path)
 }
 
 // read looks at one file. It returns nil for one that is gone.
-func (r *Registry) read(j *job) *file {
+func (r *Registry) read(j *job, w *worker) *file {
 	src := r.source(j.path, j.place)
 	unreadable := func(s stamp, format string, args ...any) *file {
 		message := fmt.Sprintf(format, args...)
-		if j.known != nil && j.known.stamp == s && !j.known.stale() && len(j.known.now.Problems) == 1 && j.known.now.Problems[0].Message == message {
+		if j.known != nil && j.known.stamp == s && j.known.place == j.place && !j.known.stale() && len(j.known.now.Problems) == 1 && j.known.now.Problems[0].Message == message {
 			return j.known
 		}
 		d := definition.Unreadable(src, message)
-		return &file{path: j.path, place: *j.place, stamp: s, now: d, good: d}
+		return &file{path: j.path, place: j.place, stamp: s, now: d, good: d}
 	}
-	info, err := os.Lstat(j.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	at, err := lookAt(j.path, false)
+	if gone(err) {
 		return nil
 	}
 	if err != nil {
 		return unreadable(stamp{}, "The file cannot be read: %s.", reason(err))
 	}
-	link := info.Mode()&fs.ModeSymlink != 0
+	link := at.mode&fs.ModeSymlink != 0
 	if link {
-		if info, err = os.Stat(j.path); err != nil {
+		if at, err = lookAt(j.path, true); err != nil {
 			return unreadable(stamp{link: true}, "The file is a link that leads nowhere (%s); mend or remove it.", reason(err))
 		}
 		if j.place.Folder != "" && outside(j.path, j.place.Folder) {
 			return unreadable(stamp{link: true}, "The file is a link that leads out of its workspace folder, so it is not read; copy the file.")
 		}
 	}
-	s := stampOf(info)
+	s := at.stamp
 	s.link = link
 	switch {
-	case info.IsDir():
+	case at.mode.IsDir():
 		return unreadable(s, "This is a folder with the name of an agent file; rename it.")
-	case !info.Mode().IsRegular():
-		// Opening a pipe would wait for its writer.
+	case !at.mode.IsRegular():
 		return unreadable(s, "This is no regular file, so it is not read.")
-	case j.known != nil && j.known.stamp == s && !j.anyway && !j.known.stale() && j.known.place == *j.place:
+	case j.known != nil && j.known.stamp == s && !j.anyway && !j.known.stale() && j.known.place == j.place:
 		return j.known
 	}
-	data, err := readCapped(j.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := slurp(j.path, w.buffer, link)
+	if gone(err) {
 		return nil
 	}
 	if err != nil {
 		return unreadable(s, "The file cannot be read: %s.", reason(err))
 	}
-	src.Data, src.Updated, src.Created = data, info.ModTime(), birth(j.path)
+	w.buffer = data
+	src.Data, src.Updated, src.Created, src.Scratch = data, time.Unix(0, at.modified), at.created, &w.scratch
 	d := definition.Parse(src)
-	f := &file{path: j.path, place: *j.place, stamp: s, now: d, good: d}
+	f := &file{path: j.path, place: j.place, stamp: s, now: d, good: d}
 	r.keepGood(f, j.known)
 	return f
+}
+
+// lookPlainly is lookAt with what every system tells.
+func lookPlainly(path string, follow bool) (look, error) {
+	stat := os.Lstat
+	if follow {
+		stat = os.Stat
+	}
+	info, err := stat(path)
+	if err != nil {
+		return look{}, err
+	}
+	at := look{stamp: stamp{size: info.Size(), modified: info.ModTime().UnixNano()}, mode: info.Mode().Type()}
+	at.more(info)
+	return at, nil
+}
+
+// gone reports whether an error says that there is nothing at a path.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // keepGood keeps the last good version of a file that looks half-written: one
@@ -195,28 +257,23 @@ func halfWritten(d *definition.Definition) bool {
 	})
 }
 
-// readCapped reads a file up to what is sure to be too large.
-func readCapped(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+// fill reads into a buffer up to what is sure to be too large, and returns what
+// was read: the buffer, or a larger one that took its place.
+func fill(buffer []byte, read func([]byte) (int, error)) ([]byte, error) {
+	if cap(buffer) == 0 {
+		buffer = make([]byte, 0, 16<<10)
 	}
-	defer f.Close()
-	size := 0
-	if info, err := f.Stat(); err == nil {
-		size = int(min(info.Size(), definition.MaxFile))
-	}
-	data := make([]byte, 0, size+1)
+	data := buffer[:0]
 	for len(data) <= definition.MaxFile {
 		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
+			data = slices.Grow(data, cap(data))
 		}
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if errors.Is(err, io.EOF) {
+		n, err := read(data[len(data):cap(data)])
+		data = data[:len(data)+max(n, 0)]
+		switch {
+		case errors.Is(err, io.EOF), err == nil && n == 0:
 			return data, nil
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
 		}
 	}

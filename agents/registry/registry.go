@@ -14,6 +14,12 @@
 // are read; [Registry.Snapshot] never waits. Goroutines are started only inside
 // these calls, which wait for them.
 //
+// # Cost
+//
+// A catalogue of ten thousand files is read in some tenths of a second and kept
+// in the size of the files and 1.6 KB for each; after a change of one of them
+// only what its name concerns is decided anew. The benchmarks measure both.
+//
 // # Failure
 //
 // One file never hurts another: what cannot be read or parsed is an [Entry] with
@@ -27,7 +33,6 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -64,19 +69,17 @@ type Registry struct {
 
 	mu     sync.Mutex
 	places []Place          // guarded by mu
+	known  map[Place]*Place // guarded by mu: each place under the one pointer by which files name it
 	disk   map[string]*file // guarded by mu: what was read, by path
-	faults map[string]*file // guarded by mu: places that cannot be read, by Dir
+	faults map[*Place]*file // guarded by mu: places that cannot be read
 }
 
 // New returns a registry whose snapshot holds the system agents. It reads
 // nothing; call [Registry.Load].
 func New(config Config) *Registry {
-	r := &Registry{config: config, places: slices.Clone(config.Places), disk: map[string]*file{}, faults: map[string]*file{}}
-	if r.config.URI == nil {
-		r.config.URI = definition.FileURI
-	}
+	r := &Registry{config: config, places: slices.Clone(config.Places), known: map[Place]*Place{}, disk: map[string]*file{}, faults: map[*Place]*file{}}
 	r.system = []*definition.Definition{mainAgent(config.Main)}
-	r.head.Store(r.resolve(nil))
+	r.head.Store(r.resolve(&Snapshot{}))
 	return r
 }
 
@@ -86,11 +89,12 @@ func (r *Registry) Snapshot() *Snapshot { return r.head.Load() }
 // Load brings every place up to date with the disk and returns the new
 // snapshot: folders are listed, files whose size, times and identity are as
 // before are not read again. When nothing changed, the snapshot is the one
-// before. The error is ctx's, and the snapshot then stays as it was.
+// before. The error is ctx's, and the snapshot then stays as it was. It keeps
+// every processor busy while it reads files for the first time.
 func (r *Registry) Load(ctx context.Context) (*Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.load(ctx, r.places, false)
+	return r.load(ctx, false)
 }
 
 // Reparse is Load that reads every file again, as when Config.Model answers
@@ -98,58 +102,81 @@ func (r *Registry) Load(ctx context.Context) (*Snapshot, error) {
 func (r *Registry) Reparse(ctx context.Context) (*Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.load(ctx, r.places, true)
+	return r.load(ctx, true)
 }
 
 // SetPlaces replaces the places, as when workspace folders or extensions come
-// and go, and loads.
+// and go, and loads: what lies in the new ones is read, what lay in those that
+// are gone is dropped, and files of places that stay are not read again.
 func (r *Registry) SetPlaces(ctx context.Context, places []Place) (*Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.places
 	r.places = slices.Clone(places)
-	s, err := r.load(ctx, r.places, false)
+	s, err := r.load(ctx, false)
 	if err != nil {
 		r.places = before
 	}
 	return s, err
 }
 
-// load reads the given places and publishes; r.mu is held. anyway is job's.
-func (r *Registry) load(ctx context.Context, places []Place, anyway bool) (*Snapshot, error) {
+// folders returns the places by their folders. A folder that is several places
+// is the person's own if it is one of those, as where the workspace is their
+// home; else it is the first.
+func (r *Registry) folders() map[string]*Place {
+	known := make(map[Place]*Place, len(r.places))
+	byDir := make(map[string]*Place, len(r.places))
+	for _, p := range r.places {
+		p.Dir = filepath.Clean(p.Dir)
+		at := r.known[p]
+		if at == nil {
+			at = &p
+		}
+		known[p] = at
+		if first := byDir[p.Dir]; first == nil || p.Scope == definition.Global && first.Scope != definition.Global {
+			byDir[p.Dir] = at
+		}
+	}
+	r.known = known
+	return byDir
+}
+
+// load reads the places and publishes; r.mu is held. anyway is job's.
+func (r *Registry) load(ctx context.Context, anyway bool) (*Snapshot, error) {
 	var wanted []job
-	faults := make(map[string]*file)
-	kept := make(map[string]*file, len(r.disk))
-	for i := range places {
+	faults := make(map[*Place]*file)
+	for _, place := range r.folders() {
 		if err := ctx.Err(); err != nil {
 			return r.head.Load(), err
 		}
-		names, fault := r.list(&places[i])
+		names, fault := r.list(place)
 		if fault != nil {
-			faults[places[i].Dir] = fault
+			faults[place] = fault
 		}
+		wanted = slices.Grow(wanted, len(names))
 		for _, name := range names {
-			path := filepath.Join(places[i].Dir, name)
-			if _, twice := kept[path]; twice {
-				continue
-			}
-			kept[path] = nil
-			wanted = append(wanted, job{path: path, place: &places[i], known: r.disk[path], anyway: anyway})
+			path := place.Dir + string(filepath.Separator) + name
+			wanted = append(wanted, job{path: path, place: place, known: r.disk[path], anyway: anyway})
 		}
 	}
 	read, err := r.readAll(ctx, wanted)
 	if err != nil {
 		return r.head.Load(), err
 	}
+	disk := make(map[string]*file, len(read))
+	last := r.head.Load()
+	same := len(faults)+len(r.faults) == 0 && slices.Equal(r.places, last.places)
 	for i, f := range read {
-		if f == nil {
-			delete(kept, wanted[i].path)
-			continue
+		same = same && f == wanted[i].known
+		if f != nil {
+			disk[wanted[i].path] = f
 		}
-		kept[wanted[i].path] = f
 	}
-	r.disk, r.faults = kept, faults
-	return r.publish(), nil
+	if same && len(disk) == len(r.disk) {
+		return last, nil
+	}
+	r.disk, r.faults = disk, faults
+	return r.publish(r.resolve(last)), nil
 }
 
 // Apply reads again what a watcher says has changed or is gone, and returns the
@@ -158,48 +185,65 @@ func (r *Registry) load(ctx context.Context, places []Place, anyway bool) (*Snap
 // folder, or lies above one, stands for all its files. Paths that concern no
 // place are ignored. When nothing changed, the snapshot is the one before. The
 // error is ctx's, and the snapshot then stays as it was.
+//
+// What it costs beside reading grows with what changed, but for a walk over the
+// snapshot's entries.
 func (r *Registry) Apply(ctx context.Context, changed, removed []string) (*Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	byDir := r.folders()
+	above := make(map[string]bool, 4*len(byDir))
+	for dir := range byDir {
+		for at := dir; !above[at]; at = filepath.Dir(at) {
+			above[at] = true
+		}
+	}
 	var wanted []job
 	seen := make(map[string]bool, len(changed)+len(removed))
+	safe := make(map[*Place]bool)
 	for _, path := range slices.Concat(changed, removed) {
 		path = filepath.Clean(path)
 		if seen[path] {
 			continue
 		}
 		seen[path] = true
-		for i := range r.places {
-			place := &r.places[i]
-			switch {
-			case place.Dir == path || strings.HasPrefix(place.Dir, path+string(filepath.Separator)):
-				// Everything may be different; a full load is quick where nothing is.
-				return r.load(ctx, r.places, false)
-			case filepath.Dir(path) != place.Dir || !candidate(filepath.Base(path)):
-				continue
-			}
-			wanted = append(wanted, job{path: path, place: place, known: r.disk[path], anyway: true})
-			break
+		if above[path] {
+			// Everything may be different; a full load is quick where nothing is.
+			return r.load(ctx, false)
 		}
+		place := byDir[filepath.Dir(path)]
+		if place == nil || !candidate(filepath.Base(path)) {
+			continue
+		}
+		if !safe[place] && (r.faults[place] != nil || place.leadsOut()) {
+			// Which of its files may be read is for the whole folder to say.
+			return r.load(ctx, false)
+		}
+		safe[place] = true
+		wanted = append(wanted, job{path: path, place: place, known: r.disk[path], anyway: true})
 	}
 	read, err := r.readAll(ctx, wanted)
 	if err != nil {
 		return r.head.Load(), err
 	}
+	changes := make([]change, 0, len(read))
 	for i, f := range read {
+		path := wanted[i].path
+		if before := r.disk[path]; before != f {
+			changes = append(changes, change{before, f})
+		}
 		if f == nil {
-			delete(r.disk, wanted[i].path)
+			delete(r.disk, path)
 			continue
 		}
-		r.disk[wanted[i].path] = f
+		r.disk[path] = f
 	}
-	return r.publish(), nil
+	return r.publish(r.amend(r.head.Load(), changes)), nil
 }
 
-// publish makes a snapshot of what was read, if it differs from the one before.
-func (r *Registry) publish() *Snapshot {
+// publish makes a snapshot the newest, if it differs from the one before.
+func (r *Registry) publish(next *Snapshot) *Snapshot {
 	last := r.head.Load()
-	next := r.resolve(last)
 	if next.same(last) {
 		return last
 	}

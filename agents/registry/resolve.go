@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
 )
 
-// rank orders the scopes by precedence.
+// ranks is how many scopes there are.
+const ranks = 4
+
+// rank orders the scopes by precedence, from 0.
 func rank(s definition.Scope) int {
 	switch s {
 	case definition.Project:
@@ -37,54 +41,191 @@ type owner struct {
 // claim is one file's or system agent's claim to its name.
 type claim struct {
 	entry *Entry
-	owner owner
 	order int // of its place
-	said  definition.Range
 }
 
-// resolve makes a snapshot of what was read; r.mu is held, or nobody else has r.
-// Entries that did not change are those of the snapshot before.
-func (r *Registry) resolve(last *Snapshot) *Snapshot {
-	s := &Snapshot{places: slices.Clone(r.places), byName: make(map[string][]*Entry)}
-	order := make(map[Place]int, len(r.places))
+// owner returns the scope in which the claim's name may be there once.
+func (c claim) owner() owner {
+	if f := c.entry.file; f != nil {
+		return owner{f.place.Scope, f.place.Dir}
+	}
+	return owner{scope: definition.System}
+}
+
+// change is what became of one file; nil = it was not there, or is not.
+type change struct{ before, after *file }
+
+// precedes orders entries by scope and name.
+func precedes(a, b *Entry) int { return precedesName(a, rank(b.Definition.Scope), b.Definition.Name) }
+
+// precedesName orders an entry and a scope's rank and name.
+func precedesName(e *Entry, scope int, name string) int {
+	return cmp.Or(cmp.Compare(rank(e.Definition.Scope), scope), strings.Compare(e.Definition.Name, name))
+}
+
+// byPrecedence orders claims by scope, name, place and path.
+func byPrecedence(a, b claim) int {
+	return cmp.Or(precedes(a.entry, b.entry), cmp.Compare(a.order, b.order), strings.Compare(a.entry.Definition.Path, b.entry.Definition.Path))
+}
+
+// orders returns the order of the places.
+func (r *Registry) orders() map[*Place]int {
+	order := make(map[*Place]int, len(r.places))
 	for i, p := range r.places {
-		if _, twice := order[p]; !twice {
-			order[p] = i
+		p.Dir = filepath.Clean(p.Dir)
+		if at := r.known[p]; at != nil {
+			if _, twice := order[at]; !twice {
+				order[at] = i
+			}
 		}
-		if f := r.faults[p.Dir]; f != nil && f.place == p {
+	}
+	return order
+}
+
+// claimOf returns a file's claim, before others' are looked at.
+func claimOf(f *file, order map[*Place]int) claim {
+	e := &Entry{Definition: f.good, State: OK, Problems: f.now.Problems, Stale: f.stale(), file: f}
+	if usable, _ := f.good.Usable(); !usable {
+		e.State = Invalid
+	}
+	return claim{e, order[f.place]}
+}
+
+// claimsOfSystem returns the claims of the agents in the binary.
+func (r *Registry) claimsOfSystem() []claim {
+	claims := make([]claim, len(r.system))
+	for i, d := range r.system {
+		claims[i] = claim{&Entry{Definition: d, State: OK, Problems: d.Problems}, len(r.places)}
+	}
+	return claims
+}
+
+// resolve makes a snapshot of all that was read; r.mu is held, or nobody else
+// has r. Entries that did not change are those of the snapshot before.
+func (r *Registry) resolve(last *Snapshot) *Snapshot {
+	order := r.orders()
+	claims := make([]claim, 0, len(r.disk)+len(r.system))
+	for _, f := range r.disk {
+		claims = append(claims, claimOf(f, order))
+	}
+	claims = append(claims, r.claimsOfSystem()...)
+	s := r.snapshot()
+	s.entries = r.settle(claims)
+	s.reuse(last.entries)
+	s.finish()
+	return s
+}
+
+// amend makes a snapshot of the one before and of what became of files since;
+// r.mu is held. Only the names concerned are decided anew.
+func (r *Registry) amend(last *Snapshot, changes []change) *Snapshot {
+	touched := make(map[string]bool, 2*len(changes))
+	paths := make(map[string]bool, len(changes))
+	for _, c := range changes {
+		for _, f := range []*file{c.before, c.after} {
+			if f != nil {
+				touched[f.good.Name], paths[f.path] = true, true
+			}
+		}
+	}
+	dropped := make(map[*Entry]bool, len(touched))
+	var before []*Entry
+	for name := range touched {
+		for e := range last.named(name) {
+			dropped[e] = true
+			before = append(before, e)
+			if e.file != nil {
+				paths[e.file.path] = true
+			}
+		}
+	}
+	order := r.orders()
+	var claims []claim
+	for path := range paths {
+		if f := r.disk[path]; f != nil {
+			claims = append(claims, claimOf(f, order))
+		}
+	}
+	for _, c := range r.claimsOfSystem() {
+		if touched[c.entry.Definition.Name] {
+			claims = append(claims, c)
+		}
+	}
+	s := r.snapshot()
+	s.entries = r.settle(claims)
+	s.reuse(before)
+	s.entries = merge(last.entries, dropped, s.entries)
+	s.finish()
+	return s
+}
+
+// merge returns the entries of a snapshot without those that were dropped and
+// with the fresh ones, whose names no other entry has, each in its place.
+func merge(entries []*Entry, dropped map[*Entry]bool, fresh []*Entry) []*Entry {
+	merged := make([]*Entry, 0, len(entries)-len(dropped)+len(fresh))
+	for _, e := range entries {
+		if len(dropped) > 0 && dropped[e] {
+			continue
+		}
+		for len(fresh) > 0 && precedes(fresh[0], e) < 0 {
+			merged, fresh = append(merged, fresh[0]), fresh[1:]
+		}
+		merged = append(merged, e)
+	}
+	return append(merged, fresh...)
+}
+
+// snapshot returns one without entries.
+func (r *Registry) snapshot() *Snapshot {
+	s := &Snapshot{places: slices.Clone(r.places)}
+	told := make(map[*Place]bool)
+	for _, p := range r.places {
+		p.Dir = filepath.Clean(p.Dir)
+		at := r.known[p]
+		if f := r.faults[at]; f != nil && !told[at] {
+			told[at] = true
 			s.problems = append(s.problems, f.now.Problems...)
 		}
 	}
-	claims := make([]claim, 0, len(r.disk)+len(r.system))
-	for _, f := range r.disk {
-		e := &Entry{Definition: f.good, State: OK, Problems: f.now.Problems, Stale: f.stale()}
-		if usable, _ := f.good.Usable(); !usable {
-			e.State = Invalid
-		}
+	return s
+}
+
+// finish notes what the entries say together.
+func (s *Snapshot) finish() {
+	for _, e := range s.entries {
 		if e.Stale {
-			s.stale = append(s.stale, f.path)
+			s.stale = append(s.stale, e.Definition.Path)
 		}
-		claims = append(claims, claim{e, owner{f.place.Scope, f.place.Dir}, order[f.place], f.now.NameRange})
 	}
 	slices.Sort(s.stale)
-	for _, d := range r.system {
-		claims = append(claims, claim{entry: &Entry{Definition: d, State: OK, Problems: d.Problems}, owner: owner{scope: definition.System}, order: len(r.places)})
+}
+
+// settle decides between claims, which must hold all of each name, and returns
+// the entries in order.
+func (r *Registry) settle(claims []claim) []*Entry {
+	slices.SortFunc(claims, byPrecedence)
+	entries := make([]*Entry, len(claims))
+	for i, c := range claims {
+		entries[i] = c.entry
 	}
-	slices.SortFunc(claims, func(a, b claim) int {
-		x, y := a.entry.Definition, b.entry.Definition
-		return cmp.Or(cmp.Compare(rank(x.Scope), rank(y.Scope)), cmp.Compare(x.Name, y.Name), cmp.Compare(a.order, b.order), cmp.Compare(x.Path, y.Path))
-	})
-	byName := make(map[string][]claim)
+	// Those of one name lie apart, one run for each scope.
+	count := make(map[string]int, len(claims))
 	for _, c := range claims {
-		s.entries = append(s.entries, c.entry)
-		byName[c.entry.Definition.Name] = append(byName[c.entry.Definition.Name], c)
+		count[c.entry.Definition.Name]++
 	}
-	for name, all := range byName {
+	groups := make(map[string][]claim)
+	for _, c := range claims {
+		if name := c.entry.Definition.Name; count[name] > 1 || name == mainName {
+			groups[name] = append(groups[name], c)
+		} else {
+			c.entry.found = true
+		}
+	}
+	for name, all := range groups {
 		r.duplicates(all)
-		s.byName[name] = shadow(name, all)
+		shadow(name, all)
 	}
-	s.reuse(last)
-	return s
+	return entries
 }
 
 // duplicates marks agents of one name in one scope. A name that was only guessed
@@ -92,8 +233,8 @@ func (r *Registry) resolve(last *Snapshot) *Snapshot {
 func (r *Registry) duplicates(all []claim) {
 	byOwner := make(map[owner][]claim)
 	for _, c := range all {
-		if !c.entry.Definition.Guessed && c.entry.Definition.Scope != definition.System {
-			byOwner[c.owner] = append(byOwner[c.owner], c)
+		if !c.entry.Definition.Guessed && c.entry.file != nil {
+			byOwner[c.owner()] = append(byOwner[c.owner()], c)
 		}
 	}
 	for _, same := range byOwner {
@@ -104,7 +245,7 @@ func (r *Registry) duplicates(all []claim) {
 			other := same[(i+1)%len(same)].entry.Definition
 			c.entry.State = Duplicate
 			c.entry.Problems = insert(c.entry.Problems, definition.Problem{
-				URI: r.config.URI(c.entry.Definition.Path), Range: c.said, Code: "agent/duplicate-name", Severity: definition.Error,
+				URI: r.uri(c.entry.Definition.Path), Range: c.entry.file.now.NameRange, Code: "agent/duplicate-name", Severity: definition.Error,
 				Message: fmt.Sprintf("The name %s is also that of %s in this folder, so neither is used; rename one.", other.Name, filepath.Base(other.Path)),
 			})
 		}
@@ -120,35 +261,31 @@ func insert(problems []definition.Problem, p definition.Problem) []definition.Pr
 	return slices.Insert(slices.Clone(problems), at, p)
 }
 
-// shadow marks who is hidden among the agents of one name, and returns what the
-// name may mean, best first: agents of the best scope, one for each workspace
-// folder there.
-func shadow(name string, all []claim) []*Entry {
+// shadow marks who is hidden among the agents of one name, and who is what the
+// name may mean: agents of the best scope, one for each workspace folder there.
+func shadow(name string, all []claim) {
 	if name == mainName {
 		// A file of this name is an error of its own and hides nothing.
 		for _, c := range all {
-			if c.entry.Definition.Scope == definition.System {
-				return []*Entry{c.entry}
-			}
+			c.entry.found = c.entry.file == nil
 		}
+		return
 	}
 	winners := make(map[owner]*Entry)
-	var found []*Entry
-	best := all[0]
+	best := all[0].owner()
 	for _, c := range all {
-		switch winner := winners[c.owner]; {
-		case c.owner.scope != best.owner.scope || c.owner != best.owner && c.owner.scope != definition.Project:
-			hide(c.entry, best.entry)
+		mine := c.owner()
+		switch winner := winners[mine]; {
+		case mine.scope != best.scope || mine != best && mine.scope != definition.Project:
+			hide(c.entry, all[0].entry)
 		case winner == nil:
-			winners[c.owner] = c.entry
-			found = append(found, c.entry)
+			winners[mine], c.entry.found = c.entry, true
 		case winner.Definition.Guessed && !c.entry.Definition.Guessed:
 			// Only a name that a file gives is sure to be its name.
-			winners[c.owner] = c.entry
-			found[slices.Index(found, winner)] = c.entry
+			winner.found = false
+			winners[mine], c.entry.found = c.entry, true
 		}
 	}
-	return found
 }
 
 // hide marks an entry as shadowed, unless it is broken by itself.
@@ -158,25 +295,25 @@ func hide(e, by *Entry) {
 	}
 }
 
-// reuse takes the entries of the snapshot before where nothing changed, so that
-// who keeps several snapshots keeps each entry once.
-func (s *Snapshot) reuse(last *Snapshot) {
-	if last == nil {
-		return
-	}
-	before := make(map[string]*Entry, len(last.entries))
-	for _, e := range last.entries {
-		before[e.Definition.Path] = e
+// reuse takes entries of the snapshot before where nothing changed, so that who
+// keeps several snapshots keeps each entry once.
+func (s *Snapshot) reuse(last []*Entry) {
+	before := make(map[string]*Entry, len(last))
+	for _, e := range last {
+		before[e.key()] = e
 	}
 	for i, e := range s.entries {
-		old := before[e.Definition.Path]
-		if old == nil || !equal(old, e) {
-			continue
+		if old := before[e.key()]; old != nil && equal(old, e) {
+			s.entries[i] = old
 		}
-		named := s.byName[e.Definition.Name]
-		if at := slices.Index(named, e); at >= 0 {
-			named[at] = old
-		}
-		s.entries[i] = old
 	}
+}
+
+// key tells entries of one snapshot apart: a file's path, or a system agent's
+// name, which is no path.
+func (e *Entry) key() string {
+	if e.file != nil {
+		return e.file.path
+	}
+	return e.Definition.Name
 }

@@ -4,6 +4,7 @@ package registry
 
 import (
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +35,9 @@ type Entry struct {
 	// Stale says that Definition is the last good version of a file that was
 	// found half-written (REL-114); reading it once more decides.
 	Stale bool
+
+	file  *file // nil for a system agent
+	found bool  // what its name may mean, where several have it
 }
 
 // Snapshot is a state of the catalogue. It is immutable and may be kept.
@@ -42,8 +46,7 @@ type Snapshot struct {
 	// before.
 	Revision uint64
 
-	entries  []*Entry            // by scope, name, place, path
-	byName   map[string][]*Entry // what a name may mean, best first for no folder
+	entries  []*Entry // by scope, name, place, path
 	places   []Place
 	problems []definition.Problem
 	stale    []string
@@ -87,7 +90,10 @@ func (s *Snapshot) Lookup(folder, name string) (*Entry, error) {
 		folder, wanted, only = place, name[i+1:], true
 	}
 	var best *Entry
-	for _, e := range s.byName[wanted] {
+	for e := range s.named(wanted) {
+		if !e.found {
+			continue
+		}
 		own := e.Definition.Scope == definition.Project && e.Definition.Folder == folder
 		if only && !own {
 			continue
@@ -103,6 +109,20 @@ func (s *Snapshot) Lookup(folder, name string) (*Entry, error) {
 		return best, nil
 	}
 	return nil, s.invalid(name, best)
+}
+
+// named yields every entry of a name, in their order.
+func (s *Snapshot) named(name string) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for scope := range ranks {
+			at, _ := slices.BinarySearchFunc(s.entries, name, func(e *Entry, name string) int { return precedesName(e, scope, name) })
+			for ; at < len(s.entries) && precedesName(s.entries[at], scope, name) == 0; at++ {
+				if !yield(s.entries[at]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // folder returns the path of a workspace folder by its name or path.
@@ -158,10 +178,13 @@ func (s *Snapshot) suggest(folder, name string) []string {
 	}
 	lower := strings.ToLower(name)
 	var found []candidate
-	for _, known := range s.names() {
-		if e, err := s.Lookup(folder, known); err != nil || e == nil {
+	last := ""
+	for _, e := range s.entries {
+		known := e.Definition.Name
+		if !e.found || e.State != OK || known == last {
 			continue
 		}
+		last = known
 		rank := -1
 		switch d := definition.Distance(lower, known); {
 		case d <= 2 || d <= len(lower)/3:
@@ -173,7 +196,10 @@ func (s *Snapshot) suggest(folder, name string) []string {
 		case len(known) > 3 && strings.HasPrefix(lower, known):
 			rank = 30
 		}
-		if rank >= 0 {
+		if rank < 0 {
+			continue
+		}
+		if _, err := s.Lookup(folder, known); err == nil {
 			found = append(found, candidate{known, rank})
 		}
 	}
@@ -190,47 +216,55 @@ func (s *Snapshot) suggest(folder, name string) []string {
 	return names
 }
 
-// names returns every name that may be looked up and has a usable agent, once.
-func (s *Snapshot) names() []string {
-	names := make([]string, 0, len(s.byName))
-	for name, entries := range s.byName {
-		if slices.ContainsFunc(entries, func(e *Entry) bool { return e.State == OK }) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // Changed compares s with an older snapshot, which may be nil: the names of
 // which something is new or different, and those that are gone, each sorted,
 // for agents/didChange (spec 2.2).
 func (s *Snapshot) Changed(old *Snapshot) (changed, removed []string) {
-	before, after := old.grouped(), s.grouped()
-	for name, entries := range after {
-		if !slices.EqualFunc(before[name], entries, equal) {
+	if old == nil {
+		old = &Snapshot{}
+	}
+	differs := func(name string) {
+		after := slices.Collect(s.named(name))
+		switch {
+		case len(after) == 0:
+			removed = append(removed, name)
+		case !slices.EqualFunc(slices.Collect(old.named(name)), after, equal):
 			changed = append(changed, name)
 		}
 	}
-	for name := range before {
-		if _, there := after[name]; !there {
-			removed = append(removed, name)
+	// What did not change is mostly the same entry, so few names are looked at.
+	seen := make(map[string]bool)
+	note := func(e *Entry) {
+		if name := e.Definition.Name; !seen[name] {
+			seen[name] = true
+			differs(name)
+		}
+	}
+	for a, b := old.entries, s.entries; len(a) > 0 || len(b) > 0; {
+		switch {
+		case len(a) == 0:
+			note(b[0])
+			b = b[1:]
+		case len(b) == 0:
+			note(a[0])
+			a = a[1:]
+		case a[0] == b[0]:
+			a, b = a[1:], b[1:]
+		default:
+			order := precedes(a[0], b[0])
+			if order <= 0 {
+				note(a[0])
+				a = a[1:]
+			}
+			if order >= 0 {
+				note(b[0])
+				b = b[1:]
+			}
 		}
 	}
 	slices.Sort(changed)
 	slices.Sort(removed)
 	return changed, removed
-}
-
-// grouped returns all entries by name, in their order.
-func (s *Snapshot) grouped() map[string][]*Entry {
-	if s == nil {
-		return nil
-	}
-	groups := make(map[string][]*Entry, len(s.entries))
-	for _, e := range s.entries {
-		groups[e.Definition.Name] = append(groups[e.Definition.Name], e)
-	}
-	return groups
 }
 
 // equal reports whether two entries say the same. Definitions of the same bytes
@@ -240,7 +274,7 @@ func equal(a, b *Entry) bool {
 		return true
 	}
 	x, y := a.Definition, b.Definition
-	return a.State == b.State && a.ShadowedBy == b.ShadowedBy && a.Stale == b.Stale &&
+	return a.State == b.State && a.found == b.found && a.ShadowedBy == b.ShadowedBy && a.Stale == b.Stale &&
 		(x == y || x.Path == y.Path && x.Folder == y.Folder && x.Scope == y.Scope && x.Digest == y.Digest && x.Model == y.Model && slices.Equal(x.FallbackModels, y.FallbackModels)) &&
 		slices.Equal(a.Problems, b.Problems)
 }

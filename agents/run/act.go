@@ -13,6 +13,7 @@ import (
 	"github.com/sourcegraph/conc/panics"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/loop"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
@@ -38,6 +39,7 @@ type task struct {
 	modified bool          // the person changed its arguments
 	late     bool          // it could not be planned, and earlier calls of the batch may change that
 	behind   []*task       // it waits for these, and is planned again
+	said     string        // what the model gets of it, once it has ended
 }
 
 // batch is the calls of one answer.
@@ -50,8 +52,9 @@ type batch struct {
 }
 
 // act does the calls of one answer and writes what became of each to the log.
-// It returns when each has its result.
-func (r *runner) act(parent context.Context, calls []model.Call) {
+// It returns when each has its result: the calls of tools, in order, as a search
+// for loops wants them.
+func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	b := &batch{runner: r, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxAtOnce)}
@@ -63,6 +66,16 @@ func (r *runner) act(parent context.Context, calls []model.Call) {
 			}
 		}
 		b.tasks = append(b.tasks, t)
+	}
+	for _, t := range b.tasks {
+		if t.completes() { // whatever else was called finishes first (spec 3.3)
+			t.behind = nil
+			for _, other := range b.tasks {
+				if !other.completes() {
+					t.behind = append(t.behind, other)
+				}
+			}
+		}
 	}
 	var work conc.WaitGroup
 	for i, t := range b.tasks {
@@ -79,6 +92,17 @@ func (r *runner) act(parent context.Context, calls []model.Call) {
 		})
 	}
 	work.Wait()
+	var done []loop.Call
+	for _, t := range b.tasks {
+		done = append(done, loop.Call{Name: t.name, Args: t.call.Args, Result: t.said, Failed: t.state != activity.Success})
+	}
+	return done
+}
+
+// completes reports whether the call ends the task.
+func (t *task) completes() bool {
+	_, ok := t.tool.(*completion)
+	return ok
 }
 
 // validate finds the tool and plans the call. What fails here may still be
@@ -122,6 +146,13 @@ func (b *batch) conduct(i int) {
 		}
 	}
 	defer settle() // whatever happens, those behind get their turn to ask
+	if t.completes() {
+		settle() // it asks nothing, and waits for those that may
+		if !b.precede(i) {
+			b.drop(t, "")
+			return
+		}
+	}
 	if !b.awaitWriters(t) {
 		b.drop(t, "")
 		return
@@ -149,6 +180,21 @@ func (b *batch) conduct(i int) {
 		return
 	}
 	b.execute(t, token)
+}
+
+// precede waits for the completions before the i-th call, of which the first
+// valid one counts.
+func (b *batch) precede(i int) bool {
+	for _, earlier := range b.tasks[:i] {
+		if earlier.completes() {
+			select {
+			case <-earlier.done:
+			case <-b.ctx.Done():
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // awaitWriters waits for the calls that t is behind, and plans it again. It
@@ -297,14 +343,35 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 		if code == "" {
 			code = tool.CodeFailed
 		}
+		t.said = content
 		b.enter(t, activity.Failed, nil, &activity.ToolError{Code: code, Message: content})
 		return
 	}
+	t.said = content
+	if result.Todos != nil {
+		b.say(activity.TodosChanged{Todos: result.Todos})
+	}
+	media, lost := b.keep(result.Media)
+	content += lost
 	display := result.Display
 	if display == "" {
 		display = t.plan.Title
 	}
-	b.enter(t, activity.Success, &activity.ToolResult{Content: content, Display: display, Blob: blob, Bytes: size}, nil)
+	b.enter(t, activity.Success, &activity.ToolResult{Content: content, Display: display, Blob: blob, Bytes: size, Media: media}, nil)
+}
+
+// keep keeps images and documents of a result in the session's blobs. What
+// cannot be kept is not sent, and the model is told.
+func (b *batch) keep(found []model.Media) (kept []model.Media, lost string) {
+	for _, m := range found {
+		name, err := b.Session.PutBlob(m.Data)
+		if err != nil {
+			lost += fmt.Sprintf("\nData of type %s could not be kept: %v", m.MimeType, err)
+			continue
+		}
+		kept = append(kept, model.Media{MimeType: m.MimeType, Blob: name})
+	}
+	return kept, lost
 }
 
 // cut returns what the model gets of a result, and where the whole lies when
@@ -339,6 +406,7 @@ func (b *batch) fail(t *task, err error) {
 	if t.modified {
 		message = "The person changed this call to " + string(t.call.Args) + "\n" + message
 	}
+	t.said = message
 	b.enter(t, activity.Failed, nil, &activity.ToolError{Code: code, Message: message})
 }
 
@@ -355,6 +423,7 @@ func (b *batch) drop(t *task, said string) {
 	if said != "" {
 		why += "\n" + said
 	}
+	t.said = why
 	b.enter(t, activity.Cancelled, nil, &activity.ToolError{Code: tool.CodeCancelled, Message: why})
 }
 

@@ -63,6 +63,10 @@ type plain struct{ *session.Session }
 
 func (plain) Err() error { return nil }
 
+func (plain) Tokens(string) (int, bool) { return 0, false }
+
+func (plain) CompressionFailed(string) bool { return false }
+
 func (p plain) Append(o activity.Origin, b activity.Body, d time.Duration) uint64 {
 	return p.Log.Append(o, b, d)
 }

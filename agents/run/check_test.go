@@ -20,8 +20,9 @@ var (
 	}
 	runMoves = map[activity.State][]activity.State{
 		"":               {activity.Running},
-		activity.Running: {activity.Waiting, activity.Interrupted, activity.Finished},
+		activity.Running: {activity.Waiting, activity.Paused, activity.Interrupted, activity.Finished},
 		activity.Waiting: {activity.Running, activity.Interrupted, activity.Finished},
+		activity.Paused:  {activity.Running, activity.Interrupted, activity.Finished},
 	}
 )
 

@@ -46,3 +46,18 @@ func (s *stopwatch) stop() {
 		s.timer.Stop()
 	}
 }
+
+// add gives a run more time, if it is bounded.
+func (s *stopwatch) add(seconds int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer == nil || seconds <= 0 {
+		return
+	}
+	s.left += time.Duration(seconds) * time.Second
+	if s.timer.Stop() { // it runs: what has passed counts
+		s.left -= time.Since(s.since)
+		s.since = time.Now()
+		s.timer.Reset(max(s.left, 0))
+	}
+}

@@ -416,16 +416,6 @@ func TestREL96BrokenLog(t *testing.T) {
 	})
 }
 
-// TestMaxTokens: the budget ends a run before the next turn.
-func TestMaxTokens(t *testing.T) {
-	in(t, func(w *world) {
-		w.config.MaxTokens = 15
-		w.tool("look", tool.Safe, nil)
-		w.says(asks(calls("look", `{}`)))
-		w.ended(w.do(), activity.Budget)
-	})
-}
-
 // TestWaits: who shows how many runs wait is told when that changes.
 func TestWaits(t *testing.T) {
 	in(t, func(w *world) {

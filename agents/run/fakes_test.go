@@ -28,6 +28,8 @@ type journal struct {
 	both   sync.Mutex // holds its order and that session's together
 
 	mu        sync.Mutex
+	tokens    int // what Tokens returns
+	failed    bool
 	events    []activity.Event
 	committed uint64
 	commits   int
@@ -65,6 +67,10 @@ func (j *journal) Commit(ctx context.Context, seq uint64) error {
 
 func (j *journal) Err() error { return j.broken }
 
+func (j *journal) Tokens(string) (int, bool) { return j.tokens, false }
+
+func (j *journal) CompressionFailed(string) bool { return j.failed }
+
 func (j *journal) PutBlob(data []byte) (string, error) {
 	if j.noBlob != nil {
 		return "", j.noBlob
@@ -92,6 +98,7 @@ func (j *journal) all() []activity.Event {
 func (j *journal) Context(agent string) []model.Message {
 	var out []model.Message
 	var open []model.Call
+	var queued []model.Part
 	results := make(map[string]*model.Result)
 	user := func(parts ...model.Part) {
 		if n := len(out); n > 0 && out[n-1].Role == model.User {
@@ -120,8 +127,20 @@ func (j *journal) Context(agent string) []model.Message {
 			for _, block := range b.Input {
 				user(model.Part{Text: block.Text})
 			}
+		case activity.Input:
+			for _, block := range b.Input {
+				queued = append(queued, model.Part{Text: block.Text})
+			}
+		case activity.Note:
+			if b.ToModel {
+				queued = append(queued, model.Part{Text: b.Message})
+			}
 		case activity.TurnStarted:
 			flush()
+			if len(queued) > 0 {
+				user(queued...)
+				queued = nil
+			}
 		case activity.ModelContent:
 			if b.Invalid || len(b.Content) == 0 {
 				continue

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +18,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/loop"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
@@ -43,6 +46,12 @@ type Session interface {
 	Err() error
 	// Context returns what the agent has seen and said, as a model is sent it.
 	Context(agent string) []model.Message
+	// Tokens returns how many tokens the agent's context has, and whether that is
+	// not the provider's own count.
+	Tokens(agent string) (n int, estimated bool)
+	// CompressionFailed reports whether the newest attempt to make the agent's
+	// context shorter did.
+	CompressionFailed(agent string) bool
 	// PutBlob keeps data and returns its name, the hex SHA-256.
 	PutBlob(data []byte) (string, error)
 }
@@ -58,9 +67,9 @@ type Tools interface {
 
 // Choice is a model that may answer.
 type Choice struct {
-	ID     string // as the provider knows it
-	Model  model.Model
-	Window int // tokens
+	ID    string // as the provider knows it
+	Model model.Model
+	Entry model.Entry // what is known of it
 }
 
 // Config is what a run needs. Everything without a remark is required.
@@ -70,20 +79,25 @@ type Config struct {
 	CorrelationID string
 	Chain         []string // the agents that led here, this one last
 
-	Definition *definition.Definition
-	System     string   // the system prompt, whole
-	Models     []Choice // the first answers; the others are tried in order when it fails
-	Approval   func() guard.Approval
-	Session    Session
-	Tools      Tools
-	Gate       *guard.Gate
-	Critical   bool // the user's settings say security.critical: ask
-	Person     Person
-	Env        tool.Env // for each call; Call and Progress are set by the run
-	MaxTurns   int
-	MaxTime    time.Duration // without the time that a person takes; 0 = none
-	MaxTokens  int           // of the whole run, in and out; 0 = none
-	Timeout    time.Duration // for a person's answer to a confirmation; 0 = none
+	Definition  *definition.Definition
+	Mode        definition.Mode         // "" = chat
+	System      string                  // the system prompt, whole
+	Examples    []definition.Exchange   // the agent's initial messages, filled in
+	Context     *activity.EditorContext // what the person has in the editor; may be nil
+	Models      []Choice                // the first answers; the others are tried in order when it fails
+	Approval    func() guard.Approval
+	Session     Session
+	Tools       Tools
+	Gate        *guard.Gate
+	Critical    bool // the user's settings say security.critical: ask
+	Person      Person
+	Env         tool.Env // for each call; Call and Progress are set by the run
+	MaxTurns    int
+	MaxTime     time.Duration // without the time that a person takes; 0 = none
+	Limits      Limits
+	Compression Compression
+	Repeats     Repeats       // nil = loops are not looked for
+	Timeout     time.Duration // for a person's answer to a confirmation; 0 = none
 
 	Problems  []definition.Problem // of parts of the agent that the run leaves out
 	Leftovers *conc.WaitGroup      // takes tools that outlive the run
@@ -97,7 +111,13 @@ type Run struct{ r *runner }
 
 // New returns a run that has not begun.
 func New(c Config) *Run {
-	return &Run{&runner{Config: c, cancels: make(map[string]context.CancelCauseFunc)}}
+	r := &runner{Config: c, cancels: make(map[string]context.CancelCauseFunc), limits: c.Limits, maxTurns: c.MaxTurns}
+	r.used.priced = true
+	if c.Mode == definition.Task {
+		r.tools = &withCompletion{Tools: c.Tools, complete: newCompletion(r, c.Definition.Output)}
+		r.Tools = r.tools
+	}
+	return &Run{r}
 }
 
 // Begin writes the first event of the run and returns its number in the log.
@@ -109,8 +129,11 @@ func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	for _, t := range r.Tools.Offered() {
 		names = append(names, t.Spec().Name)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun = true
 	return r.say(activity.RunStarted{
-		Input: input, Mode: string(definition.Chat), Approval: string(r.Approval()), Model: r.Models[0].ID,
+		Input: input, Context: r.Context, Mode: cmp.Or(string(r.Mode), string(definition.Chat)), Approval: string(r.Approval()), Model: r.Models[0].ID,
 		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest,
 	})
 }
@@ -128,11 +151,11 @@ func (run *Run) CancelCall(id string) bool {
 	return cancel != nil
 }
 
-// Waiting reports whether the run waits for a person.
+// Waiting reports whether the run waits for a person, also one that is paused.
 func (run *Run) Waiting() bool {
 	run.r.mu.Lock()
 	defer run.r.mu.Unlock()
-	return run.r.state == activity.Waiting
+	return run.r.state == activity.Waiting || run.r.state == activity.Paused
 }
 
 // Do takes the run to its end and returns how it ended. The log has it all,
@@ -166,7 +189,9 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 // ending is how a loop ended.
 type ending struct {
 	reason      activity.Reason
+	recovered   activity.Reason // the limit that was hit before the goal was reached
 	text        string
+	output      json.RawMessage
 	failure     *activity.Failure
 	told        bool // a person has heard of the failure
 	interrupted bool
@@ -181,8 +206,16 @@ type runner struct {
 	began     time.Time
 	turn      atomic.Int32 // from 1; written by the loop, read by whoever tells something
 	clock     *stopwatch
-	usage     model.Usage
+	used      usage
+	limits    Limits // with what a person has added
+	reminded  map[string]bool
+	maxTurns  int
 	toolCalls int
+	tools     *withCompletion // nil in chat mode
+	detector  loop.Detector
+	adjusted  map[string]bool // models of which a person was told what they do not take
+	exampled  sync.Once
+	begins    []model.Message // the examples; set by exampled
 
 	mu      sync.Mutex
 	cancels map[string]context.CancelCauseFunc // of calls that execute; guarded by mu
@@ -190,32 +223,44 @@ type runner struct {
 	open    int                                // questions that wait for a person; guarded by mu
 	changes []activity.Change                  // guarded by mu
 	stop    bool                               // a person answered cancel; guarded by mu
+	done    *outcome                           // what the task came to; guarded by mu
+	steered int                                // what a person said that no turn has taken; guarded by mu
+	begun   bool                               // the run's first event is written; guarded by mu
+	closing bool                               // nothing more is taken; guarded by mu
+	resumed chan<- Extension                   // while the run is paused; guarded by mu
 }
 
-// loop takes turns until the run ends.
+// loop takes turns until the run ends. A task run that hit a limit gets one more
+// (spec 3.3).
 func (r *runner) loop(parent context.Context) ending {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	r.clock = startStopwatch(r.MaxTime, func() { cancel(errTimeout) })
-	defer r.clock.stop()
+	r.unpriced()
+	end := r.turns(ctx)
+	r.clock.stop()
+	if r.tools != nil && (end.reason == activity.Timeout || end.reason == activity.MaxTurns || end.reason == activity.NoCompleteTask) {
+		return r.grace(parent, end)
+	}
+	return end
+}
+
+func (r *runner) turns(ctx context.Context) ending {
 	before := "" // text of an answer that was cut and goes on
 	continued := false
 	for {
 		if end, over := r.over(ctx); over {
 			return end
 		}
-		if int(r.turn.Load()) == r.MaxTurns {
-			return ending{reason: activity.MaxTurns, text: fmt.Sprintf("The run ended after %d turns.", r.MaxTurns)}
+		if int(r.turn.Load()) >= r.maxTurns {
+			return ending{reason: activity.MaxTurns, text: fmt.Sprintf("The run ended after %d turns.", r.maxTurns)}
 		}
-		turn := int(r.turn.Add(1))
+		r.remind()
+		turn := r.beginTurn()
 		began := r.Now()
-		r.say(activity.TurnStarted{Turn: turn})
-		answer, shown, err := r.think(ctx)
-		if err != nil {
-			if end, over := r.over(ctx); over {
-				return end
-			}
-			return unanswered(err)
+		answer, shown, end, ok := r.answer(ctx)
+		if !ok {
+			return end
 		}
 		calls := callsOf(answer)
 		// What cannot go on begins anew: the model is not sent this answer.
@@ -223,16 +268,26 @@ func (r *runner) loop(parent context.Context) ending {
 		if answer.Finish == model.Length || answer.Finish == model.Blocked {
 			calls = nil // a call of an answer that was cut or blocked is not complete
 		}
+		var done []loop.Call
 		if len(calls) > 0 {
 			r.toolCalls += len(calls)
-			r.act(ctx, calls)
+			done = r.act(ctx, calls)
 		}
 		if anew && !continued {
 			r.say(activity.Retry{Of: "model", Attempt: 2, Cause: "the answer was cut off before it could be used", Discard: shown})
 		}
 		r.sayFor(activity.TurnFinished{Turn: turn, Usage: answer.Usage, ToolCalls: len(calls)}, r.Now().Sub(began))
+		if end, ok := r.completed(); ok {
+			return end
+		}
 		switch {
 		case len(calls) > 0:
+			if end, over := r.over(ctx); over {
+				return end
+			}
+			if end, over := r.looks(ctx, done, answer); over {
+				return end
+			}
 			continued, before = false, "" // each answer may go on once
 			continue
 		case answer.Finish == model.Blocked:
@@ -246,9 +301,67 @@ func (r *runner) loop(parent context.Context) ending {
 			end := failed("truncated", "The answer is longer than the model can write, also when it went on once.")
 			end.text = before + textOf(answer)
 			return end
+		case !r.closed():
+			continued, before = false, "" // the person has said something meanwhile
+			continue
+		case r.tools != nil:
+			return ending{reason: activity.NoCompleteTask, text: fmt.Sprintf("The agent stopped without calling %s.", CompleteTask)}
 		}
 		return ending{reason: activity.Goal, text: before + textOf(answer)}
 	}
+}
+
+// answer gets the model's next answer, in a context that is short enough. What
+// stops it may be mended by a person; else end is how the run ends.
+func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, end ending, ok bool) {
+	if err := r.compress(ctx); err != nil {
+		if end, over := r.over(ctx); over {
+			return nil, false, end, false
+		}
+		return nil, false, unanswered(err), false
+	}
+	for {
+		answer, shown, err := r.think(ctx)
+		if err == nil {
+			return answer, shown, ending{}, true
+		}
+		if end, over := r.over(ctx); over {
+			return nil, shown, end, false
+		}
+		var budget *errBudget
+		switch {
+		case errors.As(err, &budget):
+			extension, goOn := r.pause(ctx, budget.text, "Go on, with as much again")
+			if goOn {
+				r.extend(budget, extension)
+				continue
+			}
+			end = ending{reason: activity.Budget, text: "The run ended. " + budget.text}
+		case provided(err):
+			extension, goOn := r.pause(ctx, "The model does not answer: "+err.Error(), "Try again")
+			if goOn {
+				r.more(extension)
+				r.say(activity.Retry{Of: "model", Attempt: 1, Cause: "the person let the run go on", Discard: shown})
+				continue
+			}
+			end = unanswered(err)
+		default:
+			end = unanswered(err)
+		}
+		if over, is := r.over(ctx); is {
+			end = over
+		}
+		return nil, shown, end, false
+	}
+}
+
+// looks looks for loops in a turn that called tools.
+func (r *runner) looks(ctx context.Context, done []loop.Call, answer *model.Answer) (ending, bool) {
+	if r.Repeats == nil || !r.Repeats.On() {
+		return ending{}, false
+	}
+	findings := r.detector.Text(textOf(answer)) // before the calls, which end what text it is compared with
+	return r.repeats(ctx, append(findings, r.detector.Calls(done)...))
 }
 
 // over reports whether the run is to end before anything else is done.
@@ -263,9 +376,6 @@ func (r *runner) over(ctx context.Context) (ending, bool) {
 		if err := r.Session.Err(); err != nil {
 			// What cannot be written down does not happen (spec 3.1).
 			return failed(string(fault.Config), "The run ended, since its session cannot be written: "+fault.Message(err)), true
-		}
-		if used := r.usage.InputTokens + r.usage.OutputTokens + r.usage.ThoughtTokens; r.MaxTokens > 0 && used >= r.MaxTokens {
-			return ending{reason: activity.Budget, text: fmt.Sprintf("The run ended after %d tokens; run.max_tokens is %d.", used, r.MaxTokens)}, true
 		}
 		return ending{}, false
 	}
@@ -293,10 +403,14 @@ func unanswered(err error) ending {
 
 // finish writes the last events of the run.
 func (r *runner) finish(end ending) activity.RunFinished {
+	if r.untold() && !end.interrupted {
+		r.say(activity.Note{Level: "info", Message: "What was said last was not told to the model any more; the agent's next run begins with it."})
+	}
 	took := r.Now().Sub(r.began)
 	result := activity.RunFinished{
-		Reason: end.reason, Text: end.text, Usage: r.usage, Turns: int(r.turn.Load()), ToolCalls: r.toolCalls,
-		Chain:      []activity.Link{{Run: r.ID, Agent: r.Definition.Name, DurationMs: took.Milliseconds(), Usage: r.usage}},
+		Reason: end.reason, Recovered: end.recovered, Text: end.text, Output: end.output, Usage: r.used.tokens, Cost: r.cost(),
+		Turns: int(r.turn.Load()), ToolCalls: r.toolCalls,
+		Chain:      []activity.Link{{Run: r.ID, Agent: r.Definition.Name, DurationMs: took.Milliseconds(), Usage: r.used.tokens}},
 		Guardrails: []activity.Guard{}, Changes: list(r.changes), Problems: list(r.Problems), Error: end.failure,
 	}
 	if end.interrupted {

@@ -52,6 +52,10 @@ func (s stored) Context(agent string) []model.Message {
 	return s.session.Context(agent)
 }
 
+func (s stored) Tokens(agent string) (int, bool) { return s.session.Tokens(agent) }
+
+func (s stored) CompressionFailed(agent string) bool { return s.session.CompressionFailed(agent) }
+
 func (s stored) PutBlob(data []byte) (string, error) { return s.session.PutBlob(data) }
 
 // kept has a session on disk across runs and daemons.

@@ -38,8 +38,7 @@ func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, e
 			break
 		}
 		// A refusal is told as it is (REL-53): it would not mend with another model.
-		var e *model.Error
-		if errors.As(err, &e) && (e.Class == model.Fatal || e.Class == model.Unauthorized) {
+		if !provided(err) {
 			break
 		}
 	}
@@ -49,38 +48,52 @@ func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, e
 // ask asks one model until it answers or trying again does not help. shown is
 // about the last attempt.
 func (r *runner) ask(ctx context.Context, choice Choice) (answer *model.Answer, shown bool, err error) {
+	shown, err = r.again(ctx, func(attempt int) (bool, error) {
+		var err error
+		answer, shown, err = r.attempt(ctx, choice, attempt)
+		return shown, err
+	})
+	if err != nil {
+		answer = nil
+	}
+	return answer, shown, err
+}
+
+// again tries something until it succeeds or trying again does not help (spec
+// 3.3). What a failed attempt has shown is withdrawn before the next.
+func (r *runner) again(ctx context.Context, try func(attempt int) (shown bool, err error)) (shown bool, err error) {
 	began, busy, cut := r.Now(), 0, 0
 	for attempt := 1; ; attempt++ {
-		answer, shown, err = r.attempt(ctx, choice, attempt)
+		shown, err = try(attempt)
 		if err == nil || ctx.Err() != nil {
-			return answer, shown, err
+			return shown, err
 		}
 		var e *model.Error
 		if !errors.As(err, &e) {
-			return nil, shown, err
+			return shown, err
 		}
 		wait := time.Duration(0)
 		switch e.Class {
 		case model.Busy:
 			if busy++; busy == maxBusy {
-				return nil, shown, err
+				return shown, err
 			}
 			wait = max(e.RetryAfter, rand.N(min(firstWait<<(busy-1), longWait))+1)
 			if r.Now().Sub(began)+wait > maxBusyIn {
-				return nil, shown, err
+				return shown, err
 			}
 		case model.Cut:
 			if cut++; cut > maxCut {
-				return nil, shown, err
+				return shown, err
 			}
 		default:
-			return nil, shown, err
+			return shown, err
 		}
 		r.say(activity.Retry{Of: "model", Attempt: attempt + 1, WaitMs: wait.Milliseconds(), Cause: e.Error(), Discard: shown})
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, shown, ctx.Err()
+			return shown, ctx.Err()
 		}
 	}
 }
@@ -94,7 +107,12 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 		// Better no request than one that a provider refuses for ever (REL-61).
 		return nil, false, fmt.Errorf("the conversation cannot be sent: %w", err)
 	}
-	r.say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: estimate(req)})
+	tokens := estimate(req)
+	if err := r.budget(choice, tokens); err != nil {
+		return nil, false, err
+	}
+	r.used.calls++
+	r.say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: tokens})
 	began := r.Now()
 	var first time.Duration
 	slow := r.watchSilence(choice.ID)
@@ -131,7 +149,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 			n++
 		}
 	}
-	r.usage = r.usage.Add(answer.Usage)
+	r.count(choice, answer, tokens)
 	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
 	unknown := answer.Finish == model.Other && n == 0 && textOf(answer) == ""
 	invalid := answer.Finish == model.Malformed || answer.Finish == model.Empty || answer.Finish == model.Blocked ||
@@ -189,29 +207,12 @@ func detail(a *model.Answer) string {
 // context as the log has it.
 func (r *runner) request(choice Choice) *model.Request {
 	d := r.Definition
-	req := &model.Request{Model: choice.ID, System: r.System, Options: model.Options{
-		Temperature: d.Temperature, TopP: d.TopP, ThinkingBudget: d.ThinkingBudget, ThinkingLevel: d.ThinkingLevel,
-	}}
+	req := &model.Request{Model: choice.ID, System: r.System, Options: r.options(choice)}
 	for _, t := range r.Tools.Offered() {
 		s := t.Spec()
 		req.Tools = append(req.Tools, model.Declaration{Name: s.Name, Description: s.Description, Parameters: s.Parameters})
 	}
-	for _, m := range d.InitialMessages {
-		role := model.User
-		if m.Role == string(model.Reply) {
-			role = model.Reply
-		}
-		n := len(req.Messages)
-		if n == 0 && role == model.Reply {
-			req.Messages, n = append(req.Messages, opening), 1
-		}
-		part := model.Part{Text: m.Text}
-		if n > 0 && req.Messages[n-1].Role == role {
-			req.Messages[n-1].Parts = append(req.Messages[n-1].Parts, part)
-			continue
-		}
-		req.Messages = append(req.Messages, model.Message{Role: role, Parts: []model.Part{part}})
-	}
+	req.Messages = slices.Clone(r.examples())
 	for _, m := range r.Session.Context(d.Name) {
 		n := len(req.Messages)
 		switch {
@@ -228,6 +229,51 @@ func (r *runner) request(choice Choice) *model.Request {
 		req.Messages = append(req.Messages, goOn)
 	}
 	return req
+}
+
+// options are what the agent says about answers, as far as the model takes it; a
+// person is told once of what it does not (spec 1.2).
+func (r *runner) options(choice Choice) model.Options {
+	d := r.Definition
+	o := model.Options{Temperature: d.Temperature, TopP: d.TopP, ThinkingBudget: d.ThinkingBudget, ThinkingLevel: d.ThinkingLevel}
+	if choice.Entry.ID == "" {
+		return o
+	}
+	o, notes := choice.Entry.Adjust(o)
+	if !r.adjusted[choice.ID] {
+		if r.adjusted == nil {
+			r.adjusted = make(map[string]bool)
+		}
+		r.adjusted[choice.ID] = true
+		for _, note := range notes {
+			r.say(activity.Note{Level: "info", Message: note})
+		}
+	}
+	return o
+}
+
+// examples are the agent's initial messages as the conversation begins with
+// them; always the same values, so that a provider can tell.
+func (r *runner) examples() []model.Message {
+	r.exampled.Do(func() {
+		for _, m := range r.Examples {
+			role := model.User
+			if m.Role == string(model.Reply) {
+				role = model.Reply
+			}
+			n := len(r.begins)
+			if n == 0 && role == model.Reply {
+				r.begins, n = append(r.begins, opening), 1
+			}
+			part := model.Part{Text: m.Text}
+			if n > 0 && r.begins[n-1].Role == role {
+				r.begins[n-1].Parts = append(r.begins[n-1].Parts, part)
+				continue
+			}
+			r.begins = append(r.begins, model.Message{Role: role, Parts: []model.Part{part}})
+		}
+	})
+	return r.begins
 }
 
 // goOn asks for the rest of an answer that was cut off.

@@ -365,7 +365,7 @@ func TestRequest(t *testing.T) {
 		d := w.config.Definition
 		temperature, budget := 0.5, 100
 		d.Temperature, d.ThinkingBudget, d.ThinkingLevel = &temperature, &budget, "low"
-		d.InitialMessages = []definition.Exchange{{Role: "user", Text: "an example"}, {Role: "model", Text: "its answer"}}
+		w.config.Examples = []definition.Exchange{{Role: "user", Text: "an example"}, {Role: "model", Text: "its answer"}}
 		w.tool("write", tool.Low, nil)
 		w.tool("look", tool.Safe, nil)
 		w.says(asks(calls("look", `{"a":1}`)), says("done"))
@@ -401,7 +401,7 @@ func TestExamplesThatDoNotAlternate(t *testing.T) {
 		t.Run(roles, func(t *testing.T) {
 			in(t, func(w *world) {
 				for i, role := range strings.Fields(roles) {
-					w.config.Definition.InitialMessages = append(w.config.Definition.InitialMessages, definition.Exchange{Role: role, Text: fmt.Sprint("example ", i)})
+					w.config.Examples = append(w.config.Examples, definition.Exchange{Role: role, Text: fmt.Sprint("example ", i)})
 				}
 				w.says(says("done")) // the fake checks the request
 				w.ended(w.do(), activity.Goal)

@@ -60,7 +60,7 @@ func newWorld(t tb) *world {
 	w.config = run.Config{
 		ID: runID, CorrelationID: "chain-1", Chain: []string{agentName},
 		Definition: &definition.Definition{Name: agentName, Digest: "d1"}, System: "be good",
-		Models:   []run.Choice{{ID: "m1", Model: w.model, Window: 1000}},
+		Models:   []run.Choice{{ID: "m1", Model: w.model, Entry: model.Entry{ID: "m1", Window: 1000, Sampling: true, Thinking: model.Level}}},
 		Approval: func() guard.Approval { w.mu.Lock(); defer w.mu.Unlock(); return w.approval },
 		Session:  w.log, Gate: guard.New(), Person: w.person,
 		Env:      tool.Env{Session: sessionID, Trusted: true, Now: time.Now, Seen: tool.NewSeen()},

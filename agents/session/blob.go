@@ -49,6 +49,15 @@ func (b *blobs) put(data []byte) (string, error) {
 	return sha, nil
 }
 
+// forget lets go of data that is in memory.
+func (b *blobs) forget(names []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, sha := range names {
+		delete(b.memory, sha)
+	}
+}
+
 func (b *blobs) write(path string, data []byte) (err error) {
 	if err := makeDir(b.dir); err != nil {
 		return err

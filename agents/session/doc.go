@@ -17,8 +17,18 @@
 // call in it has exactly one result before the model speaks again (REL-61):
 // whatever a run does or a crash leaves out, the fold closes what is open.
 //
+// What makes a context shorter ([activity.ContextCompressed]) and what ends it
+// ([activity.ContextCleared]) are events too: the log keeps what went, and only
+// a purge ([Session.Clear]) erases.
+//
+// # Beside the log
+//
+// "blobs" holds long results and media, each once for all sessions of the
+// workspace. "<session>.info.json" holds what a list tells of a closed session;
+// it may be missing or old ([Store.List]).
+//
 // # What it must not import
 //
-// Of this module only agents/activity, agents/model, agents/definition and
-// internal/fault.
+// Of this module only agents/activity, agents/compression, agents/model,
+// agents/definition and internal/fault.
 package session

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -25,12 +26,19 @@ const (
 	Interrupted State = "interrupted" // the daemon ended during an agent's newest run
 )
 
-// Info is what a session's events add up to: the Session of spec 2.2. Of a
-// session that is not open, [Store.List] fills Session, CreatedAt, UpdatedAt and
-// Problem only.
+// closed returns the state of a session that nobody has open: opening it will
+// find that its live runs were interrupted.
+func (s State) closed() State {
+	if s == Running || s == Waiting {
+		return Interrupted
+	}
+	return s
+}
+
+// Info is what a session's events add up to: the Session of spec 2.2.
 type Info struct {
 	Session      string         `json:"session"`
-	Title        string         `json:"title"`  // the first line of the first request
+	Title        string         `json:"title"`  // given, or the first line of the first request
 	Folder       string         `json:"folder"` // the workspace's
 	CreatedAt    time.Time      `json:"createdAt"`
 	UpdatedAt    time.Time      `json:"updatedAt"`
@@ -41,7 +49,8 @@ type Info struct {
 	State        State          `json:"state"`
 	Usage        model.Usage    `json:"usage"`             // of all answers of models
 	Cost         *activity.Cost `json:"cost,omitempty"`    // of the runs that no other run started; absent where one is unknown
-	Problem      string         `json:"problem,omitempty"` // why the session cannot be read
+	Locked       bool           `json:"locked,omitempty"`  // another daemon has it
+	Problem      string         `json:"problem,omitempty"` // why the session, or a part of it, cannot be read
 }
 
 // Run is one run of a session.
@@ -51,6 +60,7 @@ type Run struct {
 	State  activity.State  `json:"state"`
 	Reason activity.Reason `json:"reason,omitempty"` // of a finished one
 	about  activity.Origin
+	title  string // what its request suggests for the session
 }
 
 // totals folds what Info and Runs tell.
@@ -59,6 +69,20 @@ type totals struct {
 	runs    []Run
 	at      map[string]int // of runs, by id
 	unknown bool           // some run's cost is unknown
+	title   string         // that was given
+}
+
+// name returns the session's title.
+func (t *totals) name() string {
+	if t.title != "" {
+		return t.title
+	}
+	for i := range t.runs {
+		if t.runs[i].title != "" {
+			return t.runs[i].title
+		}
+	}
+	return ""
 }
 
 func (t *totals) apply(e activity.Event) {
@@ -77,7 +101,35 @@ func (t *totals) apply(e activity.Event) {
 		t.finish(e.Origin, b)
 	case activity.ModelFinished:
 		t.info.Usage = t.info.Usage.Add(b.Usage)
+	case activity.ContextCleared:
+		if !b.Purged {
+			break
+		}
+		agent := valid(cmp.Or(b.Agent, e.Agent))
+		for i := range t.runs {
+			if t.runs[i].Agent == agent {
+				t.runs[i].title = ""
+			}
+		}
 	}
+}
+
+// told returns what the events add up to, for a session.
+func (t *totals) told(id, folder string) Info {
+	info := t.info
+	info.Session, info.Folder, info.Title, info.State = id, folder, t.name(), t.state()
+	info.Agents = append([]string{}, info.Agents...)
+	info.AgentChain = append([]string{}, info.AgentChain...)
+	if info.Cost != nil {
+		info.Cost = new(*info.Cost)
+	}
+	return info
+}
+
+// totalled are the types of the events that the totals are folded from.
+var totalled = []string{
+	activity.RunStarted{}.Type(), activity.RunState{}.Type(), activity.RunFinished{}.Type(),
+	activity.ModelFinished{}.Type(), activity.ContextCleared{}.Type(),
 }
 
 // run returns a run that has started; nil for another.
@@ -97,7 +149,7 @@ func (t *totals) start(o activity.Origin, b activity.RunStarted) {
 		return
 	}
 	t.at[o.Run] = len(t.runs)
-	t.runs = append(t.runs, Run{Run: o.Run, Agent: o.Agent, State: activity.Running, about: o})
+	t.runs = append(t.runs, Run{Run: o.Run, Agent: o.Agent, State: activity.Running, about: o, title: title(b.Input)})
 	t.info.Runs++
 	if !slices.Contains(t.info.Agents, o.Agent) {
 		t.info.Agents = append(t.info.Agents, o.Agent)
@@ -107,9 +159,6 @@ func (t *totals) start(o activity.Origin, b activity.RunStarted) {
 		if len(b.Chain) == 0 {
 			t.info.AgentChain = []string{o.Agent}
 		}
-	}
-	if t.info.Title == "" {
-		t.info.Title = title(b.Input)
 	}
 }
 
@@ -166,14 +215,19 @@ func (t *totals) state() State {
 // title returns the first line of a person's text, cut.
 func title(input []activity.ContentBlock) string {
 	for _, b := range input {
-		line, _, _ := strings.Cut(strings.TrimSpace(b.Text), "\n")
-		if line = strings.TrimSpace(valid(line)); b.Type != "text" || line == "" {
-			continue
+		if line := oneLine(b.Text); b.Type == "text" && line != "" {
+			return line
 		}
-		if utf8.RuneCountInString(line) > maxTitle {
-			line = string([]rune(line)[:maxTitle-1]) + "…"
-		}
-		return line
 	}
 	return ""
+}
+
+// oneLine returns the first line of a text, cut to a title.
+func oneLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.TrimSpace(valid(line))
+	if utf8.RuneCountInString(line) > maxTitle {
+		line = string([]rune(line)[:maxTitle-1]) + "…"
+	}
+	return line
 }

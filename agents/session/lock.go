@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -14,7 +15,10 @@ import (
 
 // lock is a session's lock, held. The system lets go of it when the process
 // ends, however it ends; the file stays, and its content only informs.
-type lock struct{ flock *flock.Flock }
+type lock struct {
+	flock *flock.Flock
+	path  string
+}
 
 // holder is the content of a lock's file.
 type holder struct {
@@ -27,6 +31,11 @@ type holder struct {
 func acquire(path, session, owner string, now time.Time) (*lock, error) {
 	f := flock.New(path)
 	ok, err := f.TryLock()
+	// Who only looks whether it is held is gone in a moment.
+	for tries := 0; err == nil && !ok && tries < maxLooks && !held(path); tries++ {
+		runtime.Gosched()
+		ok, err = f.TryLock()
+	}
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "session.lock", "The session %s cannot be locked: %w. Use another session.", session, err)
 	}
@@ -39,7 +48,22 @@ func acquire(path, session, owner string, now time.Time) (*lock, error) {
 		// The lock holds without it; who asks is told less.
 		_ = os.WriteFile(path, append(content, '\n'), 0o600)
 	}
-	return &lock{f}, nil
+	return &lock{f, path}, nil
+}
+
+// maxLooks bounds how often a lock is tried that only others who look at it can
+// have.
+const maxLooks = 10_000
+
+// held reports whether somebody has the lock at path: nobody else could have a
+// share of it.
+func held(path string) bool {
+	f := flock.New(path)
+	ok, err := f.TryRLock()
+	if ok {
+		_ = f.Unlock() // closing it lets go of it
+	}
+	return err == nil && !ok
 }
 
 // readHolder says who a lock's file says has it.
@@ -64,6 +88,8 @@ func (l *lock) release() error {
 	if l == nil {
 		return nil
 	}
+	// An empty file is one that nobody has, so that lists need not try it.
+	_ = os.Truncate(l.path, 0)
 	return l.flock.Unlock()
 }
 

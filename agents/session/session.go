@@ -1,12 +1,15 @@
 package session
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // Session is one conversation, open for writing. Its methods may be called from
@@ -23,9 +26,10 @@ type Session struct {
 	store *Store
 	lock  *lock // nil in memory
 
-	mu    sync.Mutex // taken under the log's lock, so never held while it is called
-	views map[string]*view
-	total totals
+	mu     sync.Mutex // taken under the log's lock, so never held while it is called
+	views  map[string]*view
+	purged map[string]uint64 // the newest event that says so of an agent
+	total  totals
 }
 
 // fold is told every event but deltas, by the log, in order.
@@ -40,21 +44,32 @@ func (s *Session) fold(e activity.Event) {
 		}
 	}
 	s.total.apply(e)
-	if e.Agent == "" {
+	agent := e.Agent
+	switch b := e.Body.(type) {
+	case activity.ContextCompressed:
+		agent = valid(cmp.Or(b.Agent, agent))
+	case activity.ContextCleared:
+		agent = valid(cmp.Or(b.Agent, agent))
+		if b.Purged {
+			s.purged[agent] = e.Seq
+		}
+	}
+	if agent == "" {
 		return
 	}
-	v := s.views[e.Agent]
+	v := s.views[agent]
 	if v == nil {
 		v = &view{}
-		s.views[e.Agent] = v
+		s.views[agent] = v
 	}
 	v.apply(e)
 }
 
 // begun takes what the log's header says; zero where it is lost.
-func (s *Session) begun(at time.Time) {
+func (s *Session) begun(at time.Time, title string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.total.title = title
 	if !at.IsZero() {
 		s.total.info.CreatedAt = at
 	}
@@ -69,8 +84,8 @@ func (s *Session) begun(at time.Time) {
 // it once that turn has started. The messages must not be modified. An agent
 // that has not run has none.
 //
-// A result that lies in a blob is read; where the blob is lost, the result says
-// so.
+// What lies in blobs is read: a long result, the data of images and documents.
+// Where a blob is lost, the result says so.
 func (s *Session) Context(agent string) []model.Message {
 	s.mu.Lock()
 	v := s.views[agent]
@@ -92,20 +107,147 @@ func (s *Session) Context(agent string) []model.Message {
 func (s *Session) gather(m *model.Message) {
 	copied := false
 	for i, p := range m.Parts {
-		if p.Result == nil || p.Result.Content != "" || p.Result.Blob == "" {
+		if !apart(p) {
 			continue
 		}
 		if !copied {
 			m.Parts, copied = slices.Clone(m.Parts), true
 		}
 		r := *p.Result
-		if data, err := s.GetBlob(r.Blob); err == nil {
-			r.Content = valid(string(data))
-		} else {
-			r.Content, r.Error = "[this result was lost: "+r.Blob+"]", true
+		if r.Content == "" && r.Blob != "" {
+			if data, err := s.GetBlob(r.Blob); err == nil {
+				r.Content = valid(string(data))
+			} else {
+				r.Content, r.Error = "[this result was lost: "+r.Blob+"]", true
+			}
+		}
+		r.Media = nil
+		for _, media := range p.Result.Media {
+			data, err := s.GetBlob(media.Blob)
+			if err != nil {
+				r.Content += "\n[data of the type " + media.MimeType + " was lost: " + media.Blob + "]"
+				continue
+			}
+			media.Data = data
+			r.Media = append(r.Media, media)
 		}
 		m.Parts[i].Result = &r
 	}
+}
+
+// Tokens returns how many tokens an agent's context has: what the provider
+// counted with the agent's last answer, prompt and tools included, and an
+// estimate of what came since. estimated is whether that is not the provider's
+// own count: something came since, there is no count, or the context was made
+// shorter (then it goes on from what was estimated for that).
+func (s *Session) Tokens(agent string) (n int, estimated bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.views[agent]; v != nil {
+		return v.tokens()
+	}
+	return 0, true
+}
+
+// CompressionFailed reports whether an attempt to make an agent's context
+// shorter failed: then it is not tried again unless somebody asks for it (spec
+// 8.3). A snapshot later, or clearing the context, ends it; taking results out
+// does not ([compression.Drop]).
+func (s *Session) CompressionFailed(agent string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.views[agent]
+	return v != nil && v.failed
+}
+
+// Clear ends an agent's context: its next run begins a new one (spec 3.7). With
+// purge what the context held is erased as well, from the log's files, from
+// blobs that nothing else in the workspace refers to, and from the session's
+// title; numbers, states and what was used stay ([activity.Purged]). It returns
+// the number of the event that says so; 0 when there was nothing to clear.
+//
+// The error is fault.Unavailable: with the reason busy while the agent has a run
+// that goes on or waits for a person; else the log is closed, or not all could
+// be erased, which the next Clear, or the next time the session is opened, goes
+// on with.
+func (s *Session) Clear(agent string, purge bool) (seq uint64, err error) {
+	s.mu.Lock()
+	v := s.views[agent]
+	var live string
+	for _, r := range s.total.runs {
+		if r.Agent == agent && (r.State == activity.Running || r.State == activity.Waiting) {
+			live = r.Run
+		}
+	}
+	empty := v == nil || !purge && v.empty()
+	s.mu.Unlock()
+	switch {
+	case live != "":
+		return 0, fault.New(fault.Unavailable, "session.clear", "%s has a run in the session %s (%s): wait for it or cancel it.", agent, s.ID, live).
+			Because(fault.Busy, "run", live)
+	case empty:
+		return 0, nil
+	}
+	seq = s.Log.Append(activity.Origin{Agent: agent}, activity.ContextCleared{Agent: agent, Purged: purge}, 0)
+	if seq == 0 {
+		return 0, fault.New(fault.Unavailable, "session.clear", "The session %s is closed: nothing was cleared.", s.ID)
+	}
+	if !purge {
+		return seq, nil
+	}
+	err = s.purge(agent, seq)
+	return seq, err
+}
+
+// purge erases what an agent's events before seq hold.
+func (s *Session) purge(agent string, seq uint64) error {
+	blobs, err := s.Log.Purge(agent, seq-1)
+	if err != nil {
+		return err
+	}
+	if s.store.cfg.Dir == "" {
+		s.store.blobs.forget(blobs)
+		return nil
+	}
+	// What tells of the session beside the log may hold a title that is gone.
+	s.keepInfo()
+	return s.store.sweep(blobs)
+}
+
+// resumePurge goes on with purges that a crash or a failure of the disk ended.
+// What was purged already is only read.
+func (s *Session) resumePurge() {
+	s.mu.Lock()
+	purged := maps.Clone(s.purged)
+	s.mu.Unlock()
+	for agent, seq := range purged {
+		if err := s.purge(agent, seq); err != nil && s.store.cfg.Log != nil {
+			s.store.cfg.Log.Warn("purge not complete", "session", s.ID, "agent", agent, "err", err)
+		}
+	}
+}
+
+// maxInline is how long a result may be that the log itself holds, in bytes
+// (spec 3.1).
+const maxInline = 16 << 10
+
+// Spill puts a long result into a blob, which the log then refers to; call it
+// before the event with the result is appended. Who follows the log, and the
+// model, get the result whole. A result that was cut stays as it is: its Blob
+// is the whole already. Sessions in memory keep all results in the log.
+//
+// The error is that of [Session.PutBlob]; the result is then as it was, and can
+// be appended.
+func (s *Session) Spill(r *activity.ToolResult) error {
+	if s.store.cfg.Dir == "" || r == nil || r.Blob != "" || len(r.Content) <= maxInline {
+		return nil
+	}
+	sha, err := s.PutBlob([]byte(valid(r.Content)))
+	if err != nil {
+		return err
+	}
+	r.Content, r.Blob = "", sha
+	return nil
 }
 
 // ActiveAt returns when an agent's context began and when something last
@@ -173,15 +315,7 @@ func (s *Session) HasRun(id string) bool {
 func (s *Session) Info() Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	info := s.total.info
-	info.Session, info.Folder = s.ID, s.store.cfg.Folder
-	info.Agents = append([]string{}, info.Agents...)
-	info.AgentChain = append([]string{}, info.AgentChain...)
-	info.State = s.total.state()
-	if info.Cost != nil {
-		info.Cost = new(*info.Cost)
-	}
-	return info
+	return s.total.told(s.ID, s.store.cfg.Folder)
 }
 
 // Runs returns the session's runs, in the order in which they started.

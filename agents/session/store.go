@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -91,6 +92,13 @@ func Key(folder string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// New begins a session with a new id. The title, of which the first line
+// counts, is what [Info] tells instead of the first request; "" for none. The
+// errors are those of [Store.Open].
+func (s *Store) New(title string) (*Session, error) {
+	return s.open(s.NewID(), true, oneLine(title))
+}
+
 // NewID returns an id that no session has.
 func (s *Store) NewID() string { return s.cfg.NewID() }
 
@@ -98,6 +106,24 @@ var (
 	idForm  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 	segment = regexp.MustCompile(`\.[0-9]+$`)
 )
+
+// segmentName returns the name of the file of a log's segment, counted from 1.
+func segmentName(id string, number int) string {
+	if number > 1 {
+		id += "." + strconv.Itoa(number)
+	}
+	return id + ".jsonl"
+}
+
+// cutSegment takes the name of a later segment's file apart, without its suffix.
+func cutSegment(name string) (id string, number int, ok bool) {
+	end := segment.FindString(name)
+	if end == "" {
+		return name, 1, false
+	}
+	number, err := strconv.Atoi(end[1:])
+	return strings.TrimSuffix(name, end), number, err == nil && number > 1
+}
 
 // CheckID reports whether an id can name a session: 1 to 64 letters, digits,
 // dots, dashes and underscores, not beginning with a dot, and not ending in a
@@ -123,13 +149,13 @@ func CheckID(id string) error {
 // read or written, fault.Unavailable.
 func (s *Store) Open(id string) (*Session, error) {
 	if id != "" {
-		return s.open(id, true)
+		return s.open(id, true, "")
 	}
 	s.mu.Lock()
 	first := s.standard
 	s.mu.Unlock()
 	if first != "" {
-		return s.open(first, true)
+		return s.open(first, true, "")
 	}
 	var held error
 	for n := 1; n <= maxDefaults; n++ {
@@ -137,7 +163,7 @@ func (s *Store) Open(id string) (*Session, error) {
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d", Default, n)
 		}
-		session, err := s.open(name, true)
+		session, err := s.open(name, true, "")
 		if err != nil && busy(err) {
 			if held == nil {
 				held = err
@@ -173,10 +199,10 @@ func (s *Store) adopt(session *Session, held error) {
 // Get returns a session that is open or was kept. One that is neither gives
 // fault.NotFound with the reason unknownSession; the other errors are those of
 // Open.
-func (s *Store) Get(id string) (*Session, error) { return s.open(id, false) }
+func (s *Store) Get(id string) (*Session, error) { return s.open(id, false, "") }
 
-// open returns a session; begin lets it make one.
-func (s *Store) open(id string, begin bool) (*Session, error) {
+// open returns a session; begin lets it make one, with the title.
+func (s *Store) open(id string, begin bool, title string) (*Session, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
@@ -187,7 +213,7 @@ func (s *Store) open(id string, begin bool) (*Session, error) {
 			t = &slot{ready: make(chan struct{}), gone: make(chan struct{})}
 			s.slots[id] = t
 			s.mu.Unlock()
-			return s.fill(t, id, begin)
+			return s.fill(t, id, begin, title)
 		}
 		closing := t.closing
 		s.mu.Unlock()
@@ -204,7 +230,7 @@ func (s *Store) open(id string, begin bool) (*Session, error) {
 }
 
 // fill loads the session of a slot.
-func (s *Store) fill(t *slot, id string, begin bool) (*Session, error) {
+func (s *Store) fill(t *slot, id string, begin bool, title string) (*Session, error) {
 	t.err = fault.New(fault.Internal, "session.open", "the session %s could not be opened", id) // if load panics
 	defer func() {
 		if t.err != nil {
@@ -214,16 +240,16 @@ func (s *Store) fill(t *slot, id string, begin bool) (*Session, error) {
 		}
 		close(t.ready)
 	}()
-	t.session, t.err = s.load(id, begin)
+	t.session, t.err = s.load(id, begin, title)
 	return t.session, t.err
 }
 
 // load opens a session's log under its lock.
-func (s *Store) load(id string, begin bool) (*Session, error) {
-	session := &Session{ID: id, store: s, views: make(map[string]*view)}
+func (s *Store) load(id string, begin bool, title string) (*Session, error) {
+	session := &Session{ID: id, store: s, views: make(map[string]*view), purged: make(map[string]uint64)}
 	cfg := activity.Config{
-		Session: id, Workspace: filepath.Base(s.cfg.Dir), Version: s.cfg.Version,
-		Now: s.cfg.Now, Log: s.cfg.Log, Fold: session.fold,
+		Session: id, Workspace: filepath.Base(s.cfg.Dir), Version: s.cfg.Version, Title: title,
+		Now: s.cfg.Now, Log: s.cfg.Log, Fold: session.fold, Blob: s.blobs.get,
 	}
 	if s.cfg.Health != nil {
 		cfg.Health = func(err error) { s.cfg.Health(id, err) }
@@ -252,12 +278,13 @@ func (s *Store) load(id string, begin bool) (*Session, error) {
 		return nil, err
 	}
 	session.Log = log
-	session.begun(log.Created())
+	session.begun(log.Created(), log.Title())
 	if found.Cut > 0 {
 		log.Append(activity.Origin{}, activity.Note{Level: "warning", Message: fmt.Sprintf(
 			"The last %d bytes of this session had not been wholly written and were cut.", found.Cut)}, 0)
 	}
 	session.interrupt()
+	session.resumePurge()
 	return session, nil
 }
 
@@ -282,6 +309,7 @@ func (s *Store) close(session *Session) error {
 	t.closing = true
 	s.mu.Unlock()
 	err := session.Log.Close()
+	session.keepInfo()
 	// The lock goes last: nobody else may write while we do.
 	if released := session.lock.release(); err == nil && released != nil {
 		err = fault.New(fault.Unavailable, "session.close", "The session %s is still locked: %w.", session.ID, released)
@@ -321,47 +349,6 @@ func (s *Store) Close() error {
 		errs = append(errs, session.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// List returns the open sessions and those that were kept, newest first. Of one
-// that is not open it reads the ends of its log only; one that cannot be read
-// has a Problem. The error is fault.Unavailable, when the folder cannot be read.
-func (s *Store) List() ([]Info, error) {
-	out := []Info{}
-	seen := map[string]bool{}
-	for _, session := range s.Live() {
-		seen[session.ID] = true
-		out = append(out, session.Info())
-	}
-	if s.cfg.Dir != "" {
-		entries, err := os.ReadDir(s.cfg.Dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fault.New(fault.Unavailable, "session.list", "The sessions cannot be listed: %w.", err)
-		}
-		for _, e := range entries {
-			id, ok := strings.CutSuffix(e.Name(), ".jsonl")
-			if !ok || seen[id] || !e.Type().IsRegular() || CheckID(id) != nil {
-				continue
-			}
-			info := Info{Session: id, Folder: s.cfg.Folder, Agents: []string{}, AgentChain: []string{}, State: Idle}
-			sum, err := activity.Inspect(nil, filepath.Join(s.cfg.Dir, e.Name()))
-			info.CreatedAt, info.UpdatedAt = sum.Created, sum.Updated
-			switch {
-			case err != nil:
-				info.Problem = fault.Message(err)
-			case sum.Session == "":
-				info.Problem = "the header of its log cannot be read"
-			}
-			out = append(out, info)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Info) int {
-		if c := b.UpdatedAt.Compare(a.UpdatedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Session, b.Session)
-	})
-	return out, nil
 }
 
 // makeDir makes a folder for its owner only, with the folders above it, and puts

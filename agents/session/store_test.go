@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -472,6 +473,72 @@ func BenchmarkContext(b *testing.B) {
 		s.Log.Append(o, calls(fmt.Sprint(i, "#1")), 0)
 		s.Log.Append(o, ended(fmt.Sprint(i, "#1"), "a"), 0)
 		s.Log.Append(o, activity.RunFinished{}, 0)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Context("a")
+	}
+	store.Close()
+}
+
+// BenchmarkIdleSession is what a session at rest keeps in memory: B/session, of
+// one that has had twenty turns.
+func BenchmarkIdleSession(b *testing.B) {
+	const sessions = 200
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for b.Loop() {
+		store := New(Config{Dir: b.TempDir(), Now: clock})
+		for i := range sessions {
+			s, err := store.Open(fmt.Sprint("s", i))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for n := range 20 {
+				o := activity.Origin{Run: strconv.Itoa(n), Agent: "a"}
+				s.Log.Append(o, activity.RunStarted{Input: text("hi")}, 0)
+				s.Log.Append(o, calls(fmt.Sprint(n, "#1")), 0)
+				s.Log.Append(o, ended(fmt.Sprint(n, "#1"), "a"), 0)
+				s.Log.Append(o, activity.RunFinished{}, 0)
+			}
+		}
+		if err := store.Close(); err != nil {
+			b.Fatal(err)
+		}
+		before := heap()
+		store = New(Config{Dir: store.cfg.Dir, Now: clock})
+		for i := range sessions {
+			if _, err := store.Open(fmt.Sprint("s", i)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(heap()-before)/sessions, "B/session")
+		store.Close()
+	}
+}
+
+// BenchmarkLongResults is a context of 200 turns of which every fifth has a
+// result that lies beside the log.
+func BenchmarkLongResults(b *testing.B) {
+	store := New(Config{Dir: b.TempDir(), Now: clock})
+	s, err := store.Open("x")
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := activity.Origin{Run: "r", Agent: "a"}
+	s.Log.Append(o, activity.RunStarted{Input: text("hi")}, 0)
+	for i := range 200 {
+		id := fmt.Sprint("r#", i)
+		r := &activity.ToolResult{Content: strings.Repeat(fmt.Sprint("line ", i, "\n"), 10+3_000*(1-min(i%5, 1)))}
+		if err := s.Spill(r); err != nil {
+			b.Fatal(err)
+		}
+		s.Log.Append(o, calls(id), 0)
+		s.Log.Append(o, activity.ToolState{Call: id, State: activity.Success, Result: r}, 0)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

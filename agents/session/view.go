@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/compression"
 	"github.com/agentls/agentls/agents/model"
 )
 
@@ -27,11 +28,18 @@ const (
 // folded from events only.
 type view struct {
 	messages []model.Message
-	batch    []openCall   // of the last reply, until all have results
-	queued   []model.Part // input that the run's next turn takes
-	apart    bool         // some result's content lies in a blob
-	started  time.Time    // of the first event
-	active   time.Time    // of the newest one
+	batch    []openCall              // of the last reply, until all have results
+	queued   []model.Part            // input that the run's next turn takes
+	apart    bool                    // something of a result lies in a blob
+	started  time.Time               // of the first event
+	active   time.Time               // of the newest one
+	editor   *activity.EditorContext // as the model was last told; nil = the next message tells it whole
+	failed   bool                    // no snapshot could be had since the last one
+
+	size    int         // tokens, when somebody last counted or estimated the whole
+	counted bool        // it was the provider
+	since   int         // tokens of what came then, estimated
+	usage   model.Usage // of the newest answer of a model, which may be nobody's here
 }
 
 // openCall is a call of the last reply.
@@ -40,6 +48,7 @@ type openCall struct {
 	call   model.Call
 	risk   string // as the last tool.state said
 	result *model.Result
+	apart  int // tokens of what its result has in a blob, estimated
 }
 
 // apply folds one event of the view's agent.
@@ -51,20 +60,88 @@ func (v *view) apply(e activity.Event) {
 	switch b := e.Body.(type) {
 	case activity.RunStarted:
 		v.take()
+		v.user(v.editing(b.Context))
 		v.user(Render(b.Input))
 	case activity.Input:
 		v.queued = append(v.queued, Render(b.Input)...)
+	case activity.Note:
+		if text := valid(b.Message); b.ToModel && text != "" {
+			v.queued = append(v.queued, model.Part{Text: text})
+		}
 	case activity.TurnStarted:
 		v.take()
+	case activity.ModelFinished:
+		v.usage = b.Usage
 	case activity.ModelContent:
 		if !b.Invalid {
 			v.reply(e.Origin, b)
 		}
+		v.usage = model.Usage{}
 	case activity.ToolState:
 		v.move(b)
 	case activity.RunFinished:
 		v.take()
+	case activity.ContextCompressed:
+		v.compressed(b)
+	case activity.ContextCleared:
+		*v = view{}
 	}
+}
+
+// compressed takes the outcome of a compression. Only one that succeeded
+// changes what a model is sent.
+func (v *view) compressed(b activity.ContextCompressed) {
+	v.usage = model.Usage{} // was the compressor's
+	switch {
+	case compression.Failed(b.Status):
+		v.failed = true
+	case b.Status == compression.Compressed && b.Snapshot != "":
+		v.failed = false
+	}
+	if b.Status != compression.Compressed {
+		return
+	}
+	reduced := make([]string, len(b.Reduced))
+	for i, id := range b.Reduced {
+		reduced[i] = valid(id)
+	}
+	v.messages = compression.Apply(v.messages, b.Cut, valid(b.Snapshot), reduced)
+	v.apart = slices.ContainsFunc(v.messages, func(m model.Message) bool { return slices.ContainsFunc(m.Parts, apart) })
+	v.editor = nil
+	v.size, v.counted, v.since = b.After, false, 0
+	if b.After <= 0 {
+		v.size = compression.Tokens(v.messages)
+	}
+}
+
+// apart reports whether something of a part lies in a blob.
+func apart(p model.Part) bool {
+	return p.Result != nil && (p.Result.Content == "" && p.Result.Blob != "" || len(p.Result.Media) > 0)
+}
+
+// tokens returns how many tokens the view has, and whether that is not what a
+// provider counted.
+func (v *view) tokens() (n int, estimated bool) {
+	return v.size + v.since, !v.counted || v.since > 0
+}
+
+// maxTokens bounds what is believed of a provider's count (REL-69).
+const maxTokens = 100_000_000
+
+// count takes the provider's count of all that the context has now; false where
+// it gave none that can be believed.
+func (v *view) count() bool {
+	n := v.usage.InputTokens + v.usage.OutputTokens + v.usage.ThoughtTokens
+	if v.usage.InputTokens <= 0 || v.usage.OutputTokens < 0 || v.usage.ThoughtTokens < 0 || n > maxTokens {
+		return false
+	}
+	v.size, v.counted, v.since = n, true, 0
+	return true
+}
+
+// empty reports whether there is nothing that clearing would change.
+func (v *view) empty() bool {
+	return len(v.messages) == 0 && len(v.batch) == 0 && len(v.queued) == 0 && v.editor == nil && !v.failed
 }
 
 // take closes what is open and lets in the input that waited.
@@ -80,6 +157,9 @@ func (v *view) take() {
 func (v *view) user(parts []model.Part) {
 	if len(parts) == 0 {
 		return
+	}
+	for i := range parts {
+		v.since += compression.PartTokens(&parts[i])
 	}
 	if n := len(v.messages); n > 0 && v.messages[n-1].Role == model.User {
 		// Who holds the message sees its old length only.
@@ -107,6 +187,9 @@ func (v *view) reply(about activity.Origin, b activity.ModelContent) {
 		v.user([]model.Part{{Text: GoOn}})
 	}
 	v.messages = append(v.messages, m)
+	if !v.count() {
+		v.since += compression.Tokens([]model.Message{m})
+	}
 	for _, p := range m.Parts {
 		if p.Call != nil {
 			v.batch = append(v.batch, openCall{about: about, call: *p.Call, risk: "safe"})
@@ -133,7 +216,14 @@ func (v *view) move(b activity.ToolState) {
 		c.result.Content, c.result.Error = valid(b.Error.Message), true
 	case b.Result != nil:
 		c.result.Content, c.result.Blob = valid(b.Result.Content), valid(b.Result.Blob)
-		v.apart = v.apart || b.Result.Content == "" && b.Result.Blob != ""
+		for _, m := range b.Result.Media {
+			// Data at hand is not in the log; the blob is.
+			c.result.Media = append(c.result.Media, model.Media{MimeType: valid(m.MimeType), Blob: valid(m.Blob)})
+		}
+		if b.Result.Content == "" && b.Result.Blob != "" {
+			c.apart = (max(b.Result.Bytes, 0) + 3) / 4
+		}
+		v.apart = v.apart || apart(model.Part{Result: c.result})
 	default:
 		c.result.Content, c.result.Error = string(b.State), b.State != activity.Success
 	}
@@ -153,6 +243,7 @@ func (v *view) close() {
 		if c.result == nil {
 			c.result = &model.Result{ID: c.call.ID, Name: c.call.Name, Content: interrupted, Error: true}
 		}
+		v.since += c.apart
 		parts[i].Result = c.result
 	}
 	v.batch = nil

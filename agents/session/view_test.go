@@ -1,9 +1,11 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/compression"
+	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
 )
 
@@ -54,6 +58,16 @@ func says(messages []model.Message) []string {
 	return out
 }
 
+// What Apply puts in the place of what went.
+var (
+	applied = compression.Apply(nil, 0, "|", nil)
+	ack     = applied[1].Parts[0].Text
+)
+
+func snapshotText(s string) string {
+	return strings.TrimSuffix(applied[0].Parts[0].Text, "|") + s
+}
+
 // Spec 3.6 and REL-61, case by case.
 func TestContextIsTheViewOfTheLog(t *testing.T) {
 	reply := func(s string) activity.ModelContent {
@@ -91,6 +105,22 @@ func TestContextIsTheViewOfTheLog(t *testing.T) {
 			[]string{"user: " + lostStart, "model: one"}, false},
 		{"an empty answer", []activity.Body{activity.RunStarted{Input: text("hi")}, activity.ModelContent{Raw: json.RawMessage("null")}},
 			[]string{"user: hi"}, true},
+		{"a note to the model comes with the next turn", []activity.Body{activity.RunStarted{Input: text("hi")}, calls("1"), activity.Note{Message: "stop that", ToModel: true}, activity.Note{Message: "for people"}, ended("1", "a"), activity.TurnStarted{Turn: 2}},
+			[]string{"user: hi", "model: call 1", "user: 1=a stop that"}, true},
+		{"a snapshot stands for what went", []activity.Body{activity.RunStarted{Input: text("hi")}, reply("ho"), activity.RunFinished{}, activity.RunStarted{Input: text("on")}, activity.ContextCompressed{Status: compression.Compressed, Cut: 2, Snapshot: "S"}},
+			[]string{"user: " + snapshotText("S"), "model: " + ack, "user: on"}, true},
+		{"all may go", []activity.Body{activity.RunStarted{Input: text("hi")}, reply("ho"), activity.RunFinished{}, activity.ContextCompressed{Status: compression.Compressed, Cut: 2, Snapshot: "S"}, activity.RunStarted{Input: text("on")}},
+			[]string{"user: " + snapshotText("S"), "model: " + ack, "user: on"}, true},
+		{"an answer that goes on after all went", []activity.Body{activity.RunStarted{Input: text("hi")}, reply("ho"), activity.ContextCompressed{Status: compression.Compressed, Cut: 2, Snapshot: "S"}, reply("on")},
+			[]string{"user: " + snapshotText("S"), "model: " + ack, "user: " + GoOn, "model: on"}, false},
+		{"results that are out of date become a line", []activity.Body{activity.RunStarted{Input: text("hi")}, calls("1", "2"), ended("1", "a long result"), ended("2", "b"), activity.ContextCompressed{Status: compression.Compressed, Reduced: []string{"1"}}},
+			[]string{"user: hi", "model: call 1 call 2", "user: 1=[ls: left out to make room; call it again if you need it] 2=b"}, true},
+		{"a compression that failed changes nothing", []activity.Body{activity.RunStarted{Input: text("hi")}, reply("ho"), activity.ContextCompressed{Status: compression.Inflated, Cut: 2, Snapshot: "S"}},
+			[]string{"user: hi", "model: ho"}, false},
+		{"open calls are not cut off", []activity.Body{activity.RunStarted{Input: text("hi")}, calls("1"), activity.ContextCompressed{Status: compression.Compressed, Cut: 2, Snapshot: "S"}, ended("1", "a")},
+			[]string{"user: " + snapshotText("S"), "model: " + ack, "user: hi", "model: call 1", "user: 1=a"}, true},
+		{"what is cleared is gone", []activity.Body{activity.RunStarted{Input: text("hi")}, reply("ho"), calls("1"), activity.Input{Input: text("wait")}, activity.ContextCleared{Agent: "a"}, ended("1", "late"), activity.RunStarted{Input: text("new")}},
+			[]string{"user: new"}, true},
 		{"a tool that failed", []activity.Body{activity.RunStarted{Input: text("hi")}, calls("1"), activity.ToolState{Call: "1", State: activity.Failed, Error: &activity.ToolError{Message: "no"}}},
 			[]string{"user: hi", "model: call 1", "user: 1=no"}, true},
 	} {
@@ -166,9 +196,13 @@ func TestREL61LiveEqualsReloaded(t *testing.T) {
 		}
 		play(t, live)
 		agents := []string{"a", "b"}
-		contexts := map[string][]model.Message{}
+		contexts, sizes := map[string][]model.Message{}, map[string]string{}
+		size := func(s *Session, agent string) string {
+			n, estimated := s.Tokens(agent)
+			return fmt.Sprint(n, estimated, s.CompressionFailed(agent))
+		}
 		for _, agent := range agents {
-			contexts[agent] = live.Context(agent)
+			contexts[agent], sizes[agent] = live.Context(agent), size(live, agent)
 			checkPrefix(t, contexts[agent])
 		}
 		info, runs := live.Info(), live.Runs()
@@ -183,6 +217,9 @@ func TestREL61LiveEqualsReloaded(t *testing.T) {
 		for _, agent := range agents {
 			if diff := cmp.Diff(contexts[agent], loaded.Context(agent), cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("the context of %s is not what it was:\n%s", agent, diff)
+			}
+			if got := size(loaded, agent); got != sizes[agent] {
+				t.Fatalf("the context of %s has %s, had %s", agent, got, sizes[agent])
 			}
 		}
 		for i := range runs {
@@ -242,9 +279,9 @@ func play(t *rapid.T, s *Session) {
 			o.ParentRun = "2"
 		}
 		var b activity.Body
-		switch rapid.IntRange(0, 12).Draw(t, "event") {
+		switch rapid.IntRange(0, 17).Draw(t, "event") {
 		case 0:
-			b = activity.RunStarted{Input: text(words.Draw(t, "text")), Chain: []string{"user", o.Agent}}
+			b = activity.RunStarted{Input: text(words.Draw(t, "text")), Chain: []string{"user", o.Agent}, Context: editor(words).Draw(t, "editor")}
 		case 1:
 			b = activity.Input{Input: text(words.Draw(t, "text"))}
 		case 2:
@@ -276,6 +313,20 @@ func play(t *rapid.T, s *Session) {
 				State: rapid.SampledFrom([]activity.CallState{activity.Executing, activity.Success, activity.Failed, activity.Cancelled}).Draw(t, "state")}
 			if rapid.Bool().Draw(t, "result") {
 				state.Result = &activity.ToolResult{Content: words.Draw(t, "content")}
+				if rapid.IntRange(0, 3).Draw(t, "long") == 0 {
+					state.Result.Content = strings.Repeat("long "+state.Result.Content, maxInline/4)
+					state.Result.Bytes = len(state.Result.Content)
+				}
+				if err := s.Spill(state.Result); err != nil {
+					t.Fatal(err)
+				}
+				if rapid.IntRange(0, 3).Draw(t, "media") == 0 {
+					sha, err := s.PutBlob([]byte(words.Draw(t, "data")))
+					if err != nil {
+						t.Fatal(err)
+					}
+					state.Result.Media = []model.Media{{MimeType: "image/png", Blob: sha, Data: []byte("at hand")}, {MimeType: words.Draw(t, "mime"), Blob: words.Draw(t, "blob")}}
+				}
 			} else if rapid.Bool().Draw(t, "failed") {
 				state.Error = &activity.ToolError{Code: "c", Message: words.Draw(t, "message")}
 			}
@@ -285,13 +336,69 @@ func play(t *rapid.T, s *Session) {
 				Cost: rapid.SampledFrom([]*activity.Cost{nil, {Amount: 0.5, Currency: "USD"}}).Draw(t, "cost")}
 		case 11:
 			b = activity.RunState{From: activity.Running, To: rapid.SampledFrom([]activity.State{activity.Waiting, activity.Paused, activity.Running}).Draw(t, "to")}
+		case 12:
+			b = activity.Note{Message: words.Draw(t, "note"), ToModel: true}
+		case 13, 14:
+			b = compressed(t, s, o.Agent, words)
+		case 15:
+			b = activity.ContextCleared{Agent: o.Agent, Purged: rapid.Bool().Draw(t, "purged")}
 		default:
 			b = rapid.SampledFrom([]activity.Body{activity.ContentDelta{Text: "x"}, activity.Note{Message: "n"},
-				activity.ModelFinished{Usage: model.Usage{InputTokens: 2, TotalTokens: 3}}, activity.Unknown{Name: "later", Data: json.RawMessage(`{"a":1}`)}}).Draw(t, "other")
+				activity.ModelFinished{Usage: model.Usage{InputTokens: 2, TotalTokens: 3}},
+				activity.ModelFinished{Usage: model.Usage{InputTokens: -2}}, activity.Unknown{Name: "later", Data: json.RawMessage(`{"a":1}`)}}).Draw(t, "other")
 		}
 		s.Log.Append(o, b, 0)
 		checkPrefix(t, s.Context(o.Agent))
 	}
+}
+
+// editor draws what a person has in the editor.
+func editor(words *rapid.Generator[string]) *rapid.Generator[*activity.EditorContext] {
+	return rapid.Custom(func(t *rapid.T) *activity.EditorContext {
+		if rapid.Bool().Draw(t, "none") {
+			return nil
+		}
+		c := &activity.EditorContext{URI: rapid.SampledFrom([]string{"", "file:///w/a.go", "\xff"}).Draw(t, "uri"), Text: words.Draw(t, "selected")}
+		if rapid.Bool().Draw(t, "selects") {
+			c.Selection = &definition.Range{Start: definition.Position{Line: 3}, End: definition.Position{Line: rapid.Uint32Range(3, 5).Draw(t, "end")}}
+		}
+		if rapid.Bool().Draw(t, "points") {
+			c.Cursor = &definition.Position{Line: rapid.Uint32Range(0, 2).Draw(t, "line")}
+		}
+		if raw := rapid.SampledFrom([]string{"", "[]", "null", `[ {"message":"m"} ]`, "{}", `"\u0041"`}).Draw(t, "diagnostics"); raw != "" {
+			c.Diagnostics = json.RawMessage(raw)
+		}
+		c.Open = rapid.SliceOfN(words, 0, 2).Draw(t, "open")
+		return c
+	})
+}
+
+// compressed draws the outcome of a compression: one that fits the context, or
+// anything that a damaged log could hold.
+func compressed(t *rapid.T, s *Session, agent string, words *rapid.Generator[string]) activity.ContextCompressed {
+	b := activity.ContextCompressed{Agent: rapid.SampledFrom([]string{agent, ""}).Draw(t, "agent"), Status: compression.Compressed}
+	if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
+		b.Status = rapid.SampledFrom([]string{compression.NoOp, compression.Inflated, compression.Unreadable, "later"}).Draw(t, "status")
+	}
+	if rapid.Bool().Draw(t, "wild") {
+		b.Cut, b.Snapshot, b.After = rapid.IntRange(-1, 20).Draw(t, "cut"), words.Draw(t, "snapshot"), rapid.IntRange(-1, 9).Draw(t, "after")
+		for range rapid.IntRange(0, 3).Draw(t, "reduced") {
+			b.Reduced = append(b.Reduced, fmt.Sprintf("%d#%d", rapid.IntRange(1, 3).Draw(t, "run"), rapid.IntRange(1, 20).Draw(t, "call")))
+		}
+		return b
+	}
+	r, err := compression.Compress(context.WithoutCancel(t.Context()), s.Context(agent), compression.Config{
+		Target: rapid.IntRange(0, 50).Draw(t, "target"),
+		Ask: func(context.Context, *model.Request) (*model.Answer, error) {
+			return &model.Answer{Message: model.Message{Parts: []model.Part{{Text: "<state_snapshot><overall_goal>g</overall_goal><key_knowledge></key_knowledge>" +
+				"<file_system_state></file_system_state><recent_actions></recent_actions><current_plan></current_plan></state_snapshot>"}}}}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Status, b.Before, b.After, b.Cut, b.Snapshot, b.Reduced = r.Status, r.Before, r.After, r.Cut, r.Snapshot, r.Reduced
+	return b
 }
 
 // What a model reads of what a person gave.

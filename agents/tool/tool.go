@@ -104,6 +104,7 @@ type Result struct {
 	Display string            // to people, Markdown; "" = one line is made of the title
 	Media   []model.Media     // images and documents for the model, with Data
 	Changes []activity.Change // what it did to files
+	Todos   []activity.Todo   // the agent's plan, whole; nil = as it was
 	Failed  bool              // it ran, and Content tells how it failed (an exit code, say)
 	Code    string            // of the failure; "" = CodeFailed
 }

@@ -174,6 +174,10 @@ func TestUsage(t *testing.T) {
 	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
 	for _, args := range [][]string{
 		{"nonsense"}, {"list", "--format", "xml"}, {"list", "--nonsense"}, {"run"}, {"run", "x", "--approve", "yolo"}, {"serve", "--approve", "yolo"}, {"trust", "a", "b"},
+		{"run", "x", "y", "--format", "xml"}, {"run", "x", "y", "--mode", "fast"}, {"run", "x", "y", "-p", "z"}, {"run", "@auto", "y"},
+		{"run", "x", "y", "--input", "novalue"}, {"run", "x", "y", "--inputs", "[1]"}, {"run", "-i", "--format", "json"},
+		{"serve", "--stdio", "--pipe", "x"}, {"serve", "--pipe", "x", "--socket", "1"}, {"serve", "--pipe="}, {"serve", "--socket", "0"},
+		{"serve", "--socket", "65536"}, {"serve", "--stdio=false"}, {"sessions"}, {"context"}, {"context", "show"}, {"sessions", "show", "a", "b"},
 	} {
 		code, out, errs := command(t, t.TempDir(), args...)
 		if code != 2 || out != "" || !strings.HasPrefix(errs, "agentls: ") {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"sync"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
@@ -20,6 +21,7 @@ import (
 type connection struct {
 	*client.Client
 	done chan error // the daemon's end
+	end  func() error
 }
 
 // connect starts a daemon for a folder and shakes hands with it. Close it.
@@ -30,6 +32,7 @@ func connect(ctx context.Context, config daemon.Config, folder string, handler c
 	}
 	near, far := net.Pipe()
 	c := &connection{done: make(chan error, 1)}
+	c.end = sync.OnceValue(c.close)
 	go func() { // ends with Close
 		_, err := daemon.Serve(context.WithoutCancel(ctx), far, config)
 		c.done <- err
@@ -50,8 +53,11 @@ func connect(ctx context.Context, config daemon.Config, folder string, handler c
 	return c, nil
 }
 
-// Close ends the daemon and waits until its log is written.
-func (c *connection) Close() error {
+// Close ends the daemon and waits until its log is written. It may be called
+// again.
+func (c *connection) Close() error { return c.end() }
+
+func (c *connection) close() error {
 	err := c.Shutdown(context.Background())
 	closed := c.Client.Close()
 	return errors.Join(err, <-c.done, closed)

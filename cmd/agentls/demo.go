@@ -152,7 +152,7 @@ func scripted(config daemon.Config) (*modelserver.Server, daemon.Config, error) 
 	}
 	server := modelserver.New(modelserver.Config{Script: script, Now: time.Now})
 	config.Transport = modelserver.Transport(server)
-	config.Environ = append([]string{"GEMINI_API_KEY=demo", "GOOGLE_GEMINI_BASE_URL=http://demo.invalid"}, config.Environ...)
+	config.Environ = append([]string{"GEMINI_API_KEY=demo", "GOOGLE_GEMINI_BASE_URL=http://demo.invalid", "GOOGLE_GENAI_USE_ENTERPRISE=false"}, config.Environ...)
 	return server, config, nil
 }
 

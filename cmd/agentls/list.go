@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -20,6 +19,7 @@ import (
 
 func listCommand(std streams) *cobra.Command {
 	var scope, format string
+	var asJSON bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the agents of this folder and your own", Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -46,16 +46,17 @@ func listCommand(std streams) *cobra.Command {
 			if err := conn.Call(c.Context(), wire.MethodList, p, &result); err != nil {
 				return err
 			}
-			if format == "json" {
-				enc := json.NewEncoder(std.out)
-				enc.SetIndent("", "  ")
-				return enc.Encode(result)
+			if format == "json" || asJSON {
+				return printJSON(std.out, result)
 			}
 			return printAgents(std.out, result)
 		},
 	}
 	c.Flags().StringVar(&scope, "scope", "all", "global, project or all")
 	c.Flags().StringVar(&format, "format", "table", "table or json")
+	c.Flags().BoolVar(&asJSON, "json", false, "the same as --format json")
+	complete(c, "scope", "global", "project", "all")
+	complete(c, "format", "table", "json")
 	return c
 }
 

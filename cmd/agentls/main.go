@@ -71,7 +71,8 @@ func execute(args []string, std streams) int {
 	root.SetErr(std.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
 	root.AddCommand(
-		serveCommand(std), runCommand(std), listCommand(std), demoCommand(std), trustCommand(std), versionCommand(std),
+		serveCommand(std), runCommand(std), listCommand(std), sessionsCommand(std), contextCommand(std), trustCommand(std),
+		doctorCommand(std), demoCommand(std), versionCommand(std),
 	)
 	err := root.ExecuteContext(ctx)
 	var code exit

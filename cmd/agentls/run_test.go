@@ -36,11 +36,18 @@ func TestMain(m *testing.M) {
 // played to its end.
 func play(t *testing.T, text string) (home string) {
 	t.Helper()
+	home, _ = stage(t, text)
+	return home
+}
+
+// stage is play for who opens the gates of the script.
+func stage(t *testing.T, text string) (home string, model *modelserver.Server) {
+	t.Helper()
 	script, err := modelserver.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := modelserver.New(modelserver.Config{Script: script})
+	model = modelserver.New(modelserver.Config{Script: script})
 	listener := httptest.NewServer(model)
 	t.Cleanup(func() {
 		listener.CloseClientConnections()
@@ -56,7 +63,7 @@ func play(t *testing.T, text string) (home string) {
 	t.Setenv("GEMINI_HOME", home)
 	t.Setenv("GEMINI_API_KEY", "test")
 	t.Setenv("GOOGLE_GEMINI_BASE_URL", listener.URL)
-	return home
+	return home, model
 }
 
 // writer makes a workspace with an agent that may write.

@@ -1,23 +1,48 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/server"
 )
 
+// channel is how serve and its client reach each other: one of its fields.
+type channel struct {
+	stdio  bool
+	pipe   string // a Unix socket that the client listens on
+	socket int    // a port of this machine that the client listens on
+}
+
 func serveCommand(std streams) *cobra.Command {
-	var stdio, trust bool
+	var way channel
+	var trust bool
 	var parent int
 	var approve string
 	c := &cobra.Command{
-		Use: "serve", Short: "Serve an editor as a language server, on standard input and output", Args: arguments(0, 0),
+		Use: "serve", Short: "Serve an editor as a language server, on standard input and output",
+		Long: `Serves an editor as a language server: on standard input and output, or on a
+socket that the editor listens on, which it names with --pipe or --socket. The
+daemon itself never listens.`,
+		Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			mode, err := approval(approve)
 			if err != nil {
+				return err
+			}
+			if err := way.check(c.Flags().Changed); err != nil {
 				return err
 			}
 			config, err := base(std)
@@ -27,9 +52,7 @@ func serveCommand(std streams) *cobra.Command {
 			config.Trust = config.Trust || trust
 			config.Approval = mode
 			config.Parent = parent
-			// From here on nothing but frames goes to the client: a stray print
-			// would end the session.
-			rwc, err := server.Stdio(os.Stdin, os.Stdout, os.Stderr)
+			rwc, err := way.open(c.Context())
 			if err != nil {
 				return err
 			}
@@ -43,9 +66,61 @@ func serveCommand(std streams) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&stdio, "stdio", true, "speak on standard input and output")
+	c.Flags().BoolVar(&way.stdio, "stdio", true, "speak on standard input and output")
+	c.Flags().StringVar(&way.pipe, "pipe", "", "connect to the Unix socket at `PATH`, on which the client listens")
+	c.Flags().IntVar(&way.socket, "socket", 0, "connect to this `PORT` of 127.0.0.1, on which the client listens")
 	c.Flags().BoolVar(&trust, "trust", false, "trust the workspace for this process")
 	c.Flags().StringVar(&approve, "approve", "", approveHelp)
 	c.Flags().IntVar(&parent, "clientProcessId", 0, "end when this process has")
+	complete(c, "approve", "plan", "ask", "edits", "auto")
 	return c
+}
+
+// check refuses flags that do not name exactly one way. given reports whether a
+// flag was.
+func (w *channel) check(given func(flag string) bool) error {
+	var ways []string
+	for _, flag := range []string{"stdio", "pipe", "socket"} {
+		if given(flag) && (flag != "stdio" || w.stdio) {
+			ways = append(ways, "--"+flag)
+		}
+	}
+	switch {
+	case len(ways) > 1:
+		return usage{fmt.Errorf("%s do not go together: give one", strings.Join(ways, " and "))}
+	case given("pipe") && w.pipe == "":
+		return usage{errors.New("--pipe is empty, want the path of a socket")}
+	case given("socket") && (w.socket < 1 || w.socket > 65535):
+		return usage{fmt.Errorf("--socket is %d, want a port from 1 to 65535", w.socket)}
+	case len(ways) == 0 && !w.stdio:
+		return usage{errors.New("without --stdio there is nothing to speak on: give --pipe or --socket")}
+	case runtime.GOOS == "windows" && strings.HasPrefix(w.pipe, `\\.\pipe\`):
+		return usage{errors.New("named pipes of Windows are not supported in this version: use --stdio or --socket")}
+	}
+	return nil
+}
+
+// connectWithin is how long a client's socket may take: it listens already.
+const connectWithin = 10 * time.Second
+
+// open returns the connection to the client. Nothing but frames goes there.
+func (w *channel) open(ctx context.Context) (io.ReadWriteCloser, error) {
+	network, address := "unix", w.pipe
+	switch {
+	case w.socket != 0:
+		network, address = "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(w.socket))
+	case w.pipe == "":
+		// From here on a stray print would end the session.
+		rwc, err := server.Stdio(os.Stdin, os.Stdout, os.Stderr)
+		if err != nil {
+			return nil, err
+		}
+		return interruptible(rwc, os.Stdin), nil
+	}
+	dialer := net.Dialer{Timeout: connectWithin}
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "serve", "the client's socket cannot be reached: %w; the client has to listen on it before it starts agentls", err)
+	}
+	return conn, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -18,30 +19,35 @@ import (
 )
 
 // terminal asks the person who sits at it (spec 4.3). One question is open at a
-// time: the daemon sees to that.
+// time: the daemon sees to that. What is typed while none is open goes to who
+// takes lines, if somebody does: a prompt, or a run that is steered.
 //
 // Only what is typed while a question is open answers it. What was typed before
-// is dropped, since nobody can agree to what they have not read.
+// is no answer, since nobody can agree to what they have not read: whole lines
+// of it go where lines go, the rest is dropped.
 type terminal struct {
 	out   io.Writer
 	in    *os.File
 	there bool // somebody can answer: in is a terminal, no pipe and no file
 	ready sync.Once
-	wake  chan struct{} // holds one when a question was opened
+	wake  chan struct{} // holds one when there is something to read for
 
 	mu    sync.Mutex
 	open  chan reply // takes the answer to the question that is open; nil = none
-	typed []byte     // what was typed since it was opened
+	lines chan reply // takes lines while no question is open; nil = nobody does
+	typed []byte     // what was typed and is no whole line yet
 
 	// answer, where it is set, answers in the person's place: the demo without a
 	// terminal, and --deny.
 	answer func(p *wire.ConfirmParams) (outcome, why string)
 }
 
-// reply is a line that was typed; ok is false for the end of the input.
+// reply is what was typed, without its line end; ok is false for the end of the
+// input. What was pasted may have several lines.
 type reply struct {
 	line string
 	ok   bool
+	err  error // why the input has ended; nil at its end
 }
 
 func newTerminal(std streams) *terminal {
@@ -54,13 +60,58 @@ func (t *terminal) listen() chan reply {
 	t.ready.Do(func() { go t.read() })
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.lines != nil {
+		t.drain()
+	}
 	t.open, t.typed = make(chan reply, 1), nil
 	flushInput(int(t.in.Fd()))
+	t.rouse()
+	return t.open
+}
+
+// follow has the lines that are typed while no question is open sent on the
+// channel, until the input ends: a reply that is not ok is the last. A line is
+// dropped when maxAhead wait.
+func (t *terminal) follow() <-chan reply {
+	t.ready.Do(func() { go t.read() })
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = make(chan reply, maxAhead+1) // one more for the end
+	t.rouse()
+	return t.lines
+}
+
+// linesOf sends the lines of a pipe, one when somebody takes it, and then that it
+// has ended. It reads until then, or as long as the process lasts.
+func linesOf(ctx context.Context, in *os.File) <-chan reply {
+	lines := make(chan reply)
+	go func() {
+		scanner := bufio.NewScanner(in)
+		scanner.Buffer(nil, maxPrompt)
+		for ok := true; ok; {
+			ok = scanner.Scan()
+			r := reply{line: scanner.Text(), ok: ok}
+			if err := scanner.Err(); err != nil {
+				r.err = fmt.Errorf("the next line cannot be read (%w); a request has at most %d bytes", err, maxPrompt)
+			}
+			select {
+			case lines <- r:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// maxAhead is how many lines wait that nobody has taken.
+const maxAhead = 100
+
+func (t *terminal) rouse() {
 	select {
 	case t.wake <- struct{}{}:
 	default:
 	}
-	return t.open
 }
 
 // await waits for the answer to a question or for ctx, and closes the question.
@@ -80,8 +131,8 @@ func (t *terminal) await(ctx context.Context, answer chan reply) (string, bool) 
 	}
 }
 
-// read reads while a question is open. It lasts as long as the process: nothing
-// ends a read from a terminal.
+// read reads while somebody wants what is typed. It lasts as long as the
+// process: nothing ends a read from a terminal.
 func (t *terminal) read() {
 	buf := make([]byte, 4096)
 	for range t.wake {
@@ -94,27 +145,41 @@ func (t *terminal) read() {
 func (t *terminal) listening() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.open != nil
+	return t.open != nil || t.lines != nil
 }
 
-// take hands what was typed to the question that is open. The read that brought
-// it may have begun with a question that is closed by now. t.mu is held.
+// take hands what was typed to the question that is open, else to who takes
+// lines. The read that brought it may have begun with a question that is closed
+// by now. t.mu is held.
 func (t *terminal) take(data []byte, end bool) {
-	if t.open == nil {
-		return
+	switch {
+	case t.open != nil:
+		t.typed = append(t.typed, data...)
+		line, _, whole := bytes.Cut(t.typed, []byte("\n"))
+		if !whole && !end {
+			return
+		}
+		t.open <- reply{line: string(line), ok: whole}
+		t.open, t.typed = nil, nil
+	case t.lines != nil:
+		t.typed = append(t.typed, data...)
+		if n := bytes.LastIndexByte(t.typed, '\n'); n >= 0 {
+			if len(t.lines) < maxAhead {
+				t.lines <- reply{line: string(t.typed[:n]), ok: true}
+			}
+			t.typed = append([]byte(nil), t.typed[n+1:]...)
+		}
+		if end {
+			t.lines <- reply{}
+			t.lines, t.typed = nil, nil
+		}
 	}
-	t.typed = append(t.typed, data...)
-	line, _, whole := bytes.Cut(t.typed, []byte("\n"))
-	if !whole && !end {
-		return
-	}
-	t.open <- reply{string(line), whole}
-	t.open = nil
 }
 
 // keys are what a person types, besides anything else, which is no.
 var keys = []struct{ key, word, outcome, says string }{
 	{"y", "yes", "once", "yes, once"}, {"r", "run", "run", "this run"}, {"s", "session", "session", "this session"},
+	{"a", "always", "always", "always in this folder"},
 }
 
 // confirm asks about a call. Anything but one of the keys offered is no.

@@ -38,8 +38,8 @@ func (p *person) types(t *testing.T, text string) {
 	}
 }
 
-// sit opens a pseudo-terminal, and what asks on it.
-func sit(t *testing.T) (*terminal, *person) {
+// seat opens a pseudo-terminal.
+func seat(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -53,10 +53,17 @@ func sit(t *testing.T) (*terminal, *person) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	screen, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	screen, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("there are no pseudo-terminals here: %v", err)
 	}
+	return keyboard, screen
+}
+
+// sit opens a pseudo-terminal, and what asks on it.
+func sit(t *testing.T) (*terminal, *person) {
+	t.Helper()
+	keyboard, screen := seat(t)
 	p := &person{keyboard: keyboard}
 	asks := newTerminal(streams{screen, io.Discard, p})
 	if !asks.there {

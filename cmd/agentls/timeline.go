@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/sourcegraph/conc"
 	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
 
@@ -20,20 +21,74 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// timeline shows a run as it goes on: the agent's title and text on standard
-// output, what it does on standard error (spec 10).
+// timeline shows runs as they go on: the agent's title and text on standard
+// output, what it does on standard error (spec 10). With past it shows a session
+// that is over, what the person said with it.
 type timeline struct {
 	out, err io.Writer
 	terminal *terminal
-	title    string // of the agent; set before its run begins
+	past     bool
+	screen   bool               // the text goes to the terminal at which somebody types
+	raw      func(event []byte) // takes each event as it came; may be nil
+	status   *status            // nil where it is not shown
 
 	mu      sync.Mutex
+	titles  map[string]string        // of agents, by name
+	goesOn  continuation             // told when its run begins
+	speaks  string                   // the run whose text was shown last
 	midLine bool                     // text was written that does not end in a line end
+	tried   strings.Builder          // with past: text that may be withdrawn still
+	shown   bool                     // this answer of the model's has shown text
 	asked   map[string]chan struct{} // by question: closed when its event was shown
 }
 
+// continuation is the old context that a run goes on in.
+type continuation struct{ session, line string }
+
 func newTimeline(std streams, t *terminal) *timeline {
-	return &timeline{out: std.out, err: std.err, terminal: t, asked: make(map[string]chan struct{})}
+	return &timeline{out: std.out, err: std.err, terminal: t, titles: make(map[string]string), asked: make(map[string]chan struct{})}
+}
+
+// introduce gives the title of an agent, and in what context its next run goes
+// on.
+func (t *timeline) introduce(name, title string, goesOn continuation) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.titles[name], t.goesOn = cmp.Or(title, name), goesOn
+}
+
+// watch shows how a run goes on until the function that it returns is called.
+func (t *timeline) watch(agent string) (end func()) {
+	if t.status == nil {
+		return func() {}
+	}
+	t.mu.Lock()
+	t.status.begin(agent, time.Now())
+	t.mu.Unlock()
+	var work conc.WaitGroup
+	over := make(chan struct{})
+	work.Go(func() {
+		tick := time.NewTicker(statusEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				t.mu.Lock()
+				t.status.tick(time.Now(), t.midLine)
+				t.mu.Unlock()
+			case <-over:
+				return
+			}
+		}
+	})
+	return func() {
+		close(over)
+		work.Wait()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.status.clear(time.Now())
+		t.status.runs = false
+	}
 }
 
 // handlers returns what a client does with what the daemon sends.
@@ -42,6 +97,9 @@ func (t *timeline) handlers() client.Config {
 		Notified: func(method string, params []byte) {
 			switch method {
 			case wire.MethodActivity:
+				if t.raw != nil {
+					t.raw(params)
+				}
 				var e wire.ActivityParams
 				if (wire.Codec{}).Unmarshal(params, &e) == nil {
 					t.show(e)
@@ -61,14 +119,14 @@ func (t *timeline) handlers() client.Config {
 					return nil, err
 				}
 				t.awaitEvent(ctx, p.ID)
-				t.newLine()
+				defer t.hold()()
 				return t.terminal.confirm(ctx, p)
 			case wire.MethodAsk:
 				p := new(wire.AskParams)
 				if err := (wire.Codec{}).Unmarshal(params, p); err != nil {
 					return nil, err
 				}
-				t.newLine()
+				defer t.hold()()
 				return t.terminal.ask(ctx, p)
 			}
 			return nil, jsonrpc2.ErrMethodNotFound
@@ -82,12 +140,39 @@ func (t *timeline) show(e wire.ActivityParams) {
 	if err != nil {
 		return
 	}
+	if t.status != nil {
+		t.mu.Lock()
+		t.status.take(body)
+		t.mu.Unlock()
+	}
+	if e.ParentRun != "" && !t.ofChild(body) {
+		return
+	}
+	t.settle(e, body)
 	switch b := body.(type) {
 	case activity.RunStarted:
-		t.text(tool.Escape(t.title) + "\n")
+		t.said(b.Input)
+		t.speak(e)
+		t.mu.Lock()
+		goesOn := t.goesOn
+		t.goesOn = continuation{}
+		t.mu.Unlock()
+		if goesOn.line != "" && goesOn.session == e.Session {
+			t.say("%s", goesOn.line)
+		}
 		t.say("model %s", tool.Escape(b.Model))
+	case activity.Input:
+		t.said(b.Input)
+	case activity.TurnStarted:
+		t.mu.Lock()
+		t.newLineLocked() // what is said in two turns is not one sentence
+		t.mu.Unlock()
+	case activity.ModelStarted:
+		t.mu.Lock()
+		t.shown = false
+		t.mu.Unlock()
 	case activity.ContentDelta:
-		t.text(b.Text)
+		t.delta(e, b.Text)
 	case activity.ToolState:
 		t.call(b)
 	case activity.ConfirmationAsked:
@@ -95,15 +180,178 @@ func (t *timeline) show(e wire.ActivityParams) {
 		close(t.question(b.ID))
 		t.mu.Unlock()
 	case activity.ConfirmationAnswered:
-		if b.By == "timeout" {
+		switch {
+		case b.By == "timeout":
 			t.say("nobody answered in time: refused")
+		case t.past:
+			t.say("  ? answered: %s, by %s", tool.Escape(b.Outcome), tool.Escape(b.By))
 		}
 	case activity.Retry:
-		t.say("trying again (%s)", tool.Escape(b.Cause))
+		t.again(b)
+	case activity.TodosChanged:
+		t.plan(b)
+	case activity.ContextCompressed:
+		if b.Status == "COMPRESSED" {
+			t.say("context compressed: %s → %s tokens", short(b.Before), short(b.After))
+		}
+	case activity.ContextCleared:
+		t.say("the context of %s is cleared", tool.Escape(b.Agent))
+	case activity.RunState:
+		if b.To == activity.Paused || b.To == activity.Interrupted {
+			t.say("%s: %s", b.To, tool.Escape(cmp.Or(b.Why, "no reason is given")))
+		}
+	case activity.LoopDetected:
+		t.say("it repeats itself (%s, %d times): %s", tool.Escape(b.Kind), b.Count, tool.Escape(b.Action))
 	case activity.Note:
 		t.say("%s", tool.Escape(b.Message))
 	case activity.ErrorSeen:
 		t.say("error: %s", tool.Escape(b.Message))
+	case activity.RunFinished:
+		if t.past {
+			t.end(&b)
+		}
+	}
+}
+
+// ofChild reports whether an event of a run that another run started is shown:
+// its calls are, what it says is for its caller.
+func (t *timeline) ofChild(body activity.Body) bool {
+	switch body.(type) {
+	case activity.ToolState, activity.ConfirmationAsked, activity.ConfirmationAnswered, activity.ErrorSeen, activity.Note:
+		return true
+	}
+	return false
+}
+
+// said shows what the person said, where a session is shown that is over.
+func (t *timeline) said(input []activity.ContentBlock) {
+	if !t.past {
+		return // they know
+	}
+	for _, b := range input {
+		text := cmp.Or(b.Text, b.URI)
+		if b.Resource != nil {
+			text = b.Resource.URI
+		}
+		if text != "" {
+			t.mu.Lock()
+			t.newLineLocked()
+			t.mu.Unlock()
+			t.text("> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ") + "\n")
+		}
+	}
+}
+
+// speak shows who speaks.
+func (t *timeline) speak(e wire.ActivityParams) {
+	t.mu.Lock()
+	t.speaks = e.Run
+	title := cmp.Or(t.titles[e.Agent], e.Agent)
+	t.newLineLocked()
+	t.mu.Unlock()
+	t.text(tool.Escape(title) + "\n")
+}
+
+// delta shows text as it comes. With past it is kept until it is clear that it
+// stays.
+func (t *timeline) delta(e wire.ActivityParams, text string) {
+	t.mu.Lock()
+	other := t.speaks != e.Run
+	t.shown = true
+	if t.past && !other {
+		t.tried.WriteString(text)
+		t.mu.Unlock()
+		return
+	}
+	t.mu.Unlock()
+	if other {
+		t.speak(e)
+		t.delta(e, text)
+		return
+	}
+	t.text(text)
+}
+
+// settle shows the text that was kept, unless the event withdraws it.
+func (t *timeline) settle(e wire.ActivityParams, body activity.Body) {
+	t.mu.Lock()
+	text := t.tried.String()
+	retry, ok := body.(activity.Retry)
+	_, more := body.(activity.ContentDelta)
+	_, thinks := body.(activity.ThoughtDelta)
+	if text == "" || (more || thinks) && e.Run == t.speaks {
+		t.mu.Unlock()
+		return
+	}
+	t.tried.Reset()
+	t.mu.Unlock()
+	if !ok || !retry.Discard {
+		t.text(text)
+	}
+}
+
+// close ends what is shown with a whole line.
+func (t *timeline) close() {
+	t.settle(wire.ActivityParams{}, nil)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.newLineLocked()
+}
+
+// typed says that a person ended a line: what they see of the text goes on at the
+// beginning of the next.
+func (t *timeline) typed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.screen {
+		t.midLine = false
+	}
+}
+
+// again shows that something is tried again. What a terminal has shown stays: so
+// it is said that it does not count.
+func (t *timeline) again(b activity.Retry) {
+	t.mu.Lock()
+	withdrawn := b.Discard && t.shown && !t.past
+	t.shown = false
+	t.mu.Unlock()
+	if withdrawn {
+		t.say("trying again (%s): the text above of this answer does not count", tool.Escape(b.Cause))
+		return
+	}
+	t.say("trying again (%s)", tool.Escape(b.Cause))
+}
+
+// plan shows an agent's plan in one line.
+func (t *timeline) plan(b activity.TodosChanged) {
+	done, doing := 0, ""
+	for _, todo := range b.Todos {
+		switch todo.Status {
+		case "completed":
+			done++
+		case "in_progress":
+			doing = ", now: " + tool.Escape(first(todo.Description))
+		}
+	}
+	t.say("  plan: %d of %d done%s", done, len(b.Todos), doing)
+}
+
+// hold leaves the screen to a question until the function that it returns is
+// called.
+func (t *timeline) hold() (release func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.newLineLocked()
+	if t.status == nil {
+		return func() {}
+	}
+	t.status.clear(time.Now())
+	t.status.held++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.status.held--
+		t.status.quiet = time.Now()
 	}
 }
 
@@ -192,7 +440,8 @@ func first(s string) string {
 func (t *timeline) text(s string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = io.WriteString(t.out, plainText(s)) // an output that is closed ends the process elsewhere
+	t.status.clear(time.Now())
+	_, _ = io.WriteString(t.out, plainText(s)) // who gave an output that may be closed looks after it
 	t.midLine = !strings.HasSuffix(s, "\n")
 }
 
@@ -213,12 +462,6 @@ func plainText(s string) string {
 	return b.String()
 }
 
-func (t *timeline) newLine() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.newLineLocked()
-}
-
 func (t *timeline) newLineLocked() {
 	if t.midLine {
 		fmt.Fprintln(t.out)
@@ -229,12 +472,13 @@ func (t *timeline) newLineLocked() {
 func (t *timeline) say(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.status.clear(time.Now())
 	t.newLineLocked()
 	fmt.Fprintf(t.err, format+"\n", args...)
 }
 
 // end shows how a run ended.
-func (t *timeline) end(r *wire.RunResult) {
+func (t *timeline) end(r *activity.RunFinished) {
 	switch {
 	case r.Error != nil:
 		t.say("%s (%s): %s", r.Reason, r.Error.Kind, tool.Escape(r.Error.Message))

@@ -8,12 +8,16 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/workspace"
 )
 
 // folderSettings is what the settings say for one folder.
 type folderSettings struct {
 	runs       agents.Settings
+	table      []model.Entry     // rows that the person adds to the table of models
+	env        map[string]string // the person's variables for models; see [modelVariables]
+	vertex     bool              // the person signs in at Vertex AI
 	persistent bool
 	problems   []string
 }
@@ -38,16 +42,40 @@ func (b *house) settingsOf(folder string) *folderSettings {
 	if s := b.settings.of[folder]; s != nil {
 		return s
 	}
-	all := workspace.LoadSettings(b.ctx, workspace.SettingsFiles{
-		User: filepath.Join(b.Home, "settings.json"), Folder: folder, Trusted: b.trusted(folder),
-	})
+	s := b.translate(workspace.LoadSettings(b.ctx, workspace.SettingsFiles{
+		User: b.userSettings(), Folder: folder, Trusted: b.trusted(folder),
+	}))
+	if b.settings.of == nil {
+		b.settings.of = make(map[string]*folderSettings)
+	}
+	b.settings.of[folder] = s
+	return s
+}
+
+// userSettings is the person's own settings file.
+func (b *house) userSettings() string { return filepath.Join(b.Home, "settings.json") }
+
+// translate puts settings into the words of agents.
+func (b *house) translate(all *workspace.Settings) *folderSettings {
+	a, limits, sums := all.Agents, all.Agents.Limits, all.Agents.Compression
 	s := &folderSettings{
-		persistent: all.Agents.ContextPersistence.Value,
+		persistent: a.ContextPersistence.Value,
 		runs: agents.Settings{
-			Model: all.Model.Name.Value, FallbackModels: all.Agents.FallbackModels.Value,
-			ConfirmationTimeout: time.Duration(all.Agents.ConfirmationTimeout.Value) * time.Second,
+			Model: all.Model.Name.Value, FallbackModels: a.FallbackModels.Value,
+			ConfirmationTimeout: time.Duration(a.ConfirmationTimeout.Value) * time.Second,
 			Critical:            all.Security.Critical.Value == "ask",
 			Exclude:             all.Tools.Exclude.Value,
+			MemoryOnly:          !a.ContextPersistence.Value,
+			Compression: agents.Compression{
+				Enabled: sums.Enabled.Value, Threshold: sums.Threshold.Value, Preserve: sums.Preserve.Value, Model: sums.Model.Value,
+			},
+			MaxContextTokens: a.MaxContextTokens.Value,
+			Limits: agents.Limits{
+				ModelCalls: limits.ModelCalls.Value, Depth: limits.Depth.Value, Live: limits.Live.Value,
+				Runs: limits.Runs.Value, InputTokens: limits.InputTokens.Value,
+			},
+			DisableLoopDetection: all.Model.DisableLoopDetection.Value,
+			Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
 		},
 	}
 	for _, path := range all.Security.AdditionalFolders.Value {
@@ -60,12 +88,40 @@ func (b *house) settingsOf(folder string) *folderSettings {
 			s.problems = append(s.problems, fmt.Sprintf("security.additionalFolders: %v", err))
 		}
 	}
+	for _, raw := range all.Model.Routes {
+		if route, err := model.ParseRoute(raw.JSON); err == nil {
+			s.runs.Routes = append(s.runs.Routes, route)
+		} else {
+			s.ignore(raw.Origin, "model.routes", err)
+		}
+	}
+	for _, raw := range all.Model.Table {
+		if row, err := model.ParseEntry(raw.JSON); err == nil {
+			s.table = append(s.table, row)
+		} else {
+			s.ignore(raw.Origin, "model.table", err)
+		}
+	}
+	for name, list := range a.Overrides {
+		for _, raw := range list {
+			s.runs.Overrides[name] = append(s.runs.Overrides[name], agents.Override{
+				JSON: raw.JSON, Project: raw.Origin.Scope == workspace.ProjectScope, File: raw.Origin.File, Line: raw.Origin.Line,
+			})
+		}
+	}
+	s.readProvider(all)
 	for _, p := range all.Problems {
 		s.problems = append(s.problems, fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message))
 	}
-	if b.settings.of == nil {
-		b.settings.of = make(map[string]*folderSettings)
-	}
-	b.settings.of[folder] = s
 	return s
+}
+
+// ignore notes that an element of a list does not count.
+func (s *folderSettings) ignore(origin workspace.Origin, key string, err error) {
+	s.problems = append(s.problems, at(origin, fmt.Sprintf("%s: %v; it is ignored", key, err)))
+}
+
+// at puts the place before a problem.
+func at(o workspace.Origin, text string) string {
+	return fmt.Sprintf("%s:%d:%d: %s", o.File, o.Line, o.Column, text)
 }

@@ -30,7 +30,8 @@ import (
 
 // Config says what an editor is like.
 type Config struct {
-	Dir string // its workspace folder, and where its files are
+	Dir     string   // its first workspace folder, and where its files are
+	Folders []string // further workspace folders; nil is an editor that knows one root
 
 	// Agents is what it says of agents; nil is an editor that knows only LSP.
 	Agents *wire.ClientCapabilities
@@ -77,10 +78,14 @@ type Editor struct {
 	shown      []string // paths of showDocument
 	resolved   []wire.ConfirmResolvedParams
 	written    []string
-	progress   []string // "begin fixer", "report …", "end …"
-	catalog    int      // agents/didChange
-	seen       map[string]uint64
-	tokens     map[string]string // of progress: created, begun, ended
+	progress   []string              // "begin fixer", "report …", "end …"
+	catalog    int                   // agents/didChange
+	seen       map[string]uint64     // the last event of each session that it was told
+	paging     map[string]bool       // sessions whose page of past events is on its way
+	early      []wire.ActivityParams // events of them, which count after the page
+	left       map[string]bool       // sessions that it unsubscribed from: a gap before a run's start is none
+	scratch    []string              // what the person writes into files that ask
+	tokens     map[string]string     // of progress: created, begun, ended
 	violations []string
 }
 
@@ -96,7 +101,7 @@ type buffer struct {
 func Connect(ctx context.Context, rwc io.ReadWriteCloser, config Config) (*Editor, error) {
 	e := &Editor{
 		config: config, changed: make(chan struct{}), buffers: make(map[string]*buffer),
-		seen: make(map[string]uint64), tokens: make(map[string]string),
+		seen: make(map[string]uint64), paging: make(map[string]bool), left: make(map[string]bool), tokens: make(map[string]string),
 	}
 	e.conn = client.New(ctx, rwc, client.Config{Notified: e.notified, Asked: e.asked})
 	yes := true
@@ -104,6 +109,14 @@ func Connect(ctx context.Context, rwc io.ReadWriteCloser, config Config) (*Edito
 	p := &protocol.InitializeParams{RootURI: &root}
 	p.Capabilities.Window = &protocol.WindowClientCapabilities{}
 	p.Capabilities.Workspace = &protocol.WorkspaceClientCapabilities{WorkspaceEdit: &protocol.WorkspaceEditClientCapabilities{}}
+	if len(config.Folders) > 0 {
+		p.Capabilities.Workspace.WorkspaceFolders = &yes
+		folders := []protocol.WorkspaceFolder{folder(config.Dir)}
+		for _, dir := range config.Folders {
+			folders = append(folders, folder(dir))
+		}
+		p.WorkspaceFolders = protocol.NewNullable(folders)
+	}
 	if !config.NoProgress {
 		p.Capabilities.Window.WorkDoneProgress = &yes
 	}
@@ -155,6 +168,57 @@ func (e *Editor) Run(ctx context.Context, p *wire.RunParams) (*wire.RunResult, e
 		e.violate("the answer to run %s came before its last event", result.Run)
 	}
 	return result, nil
+}
+
+// folder is how the editor names a workspace folder.
+func folder(dir string) protocol.WorkspaceFolder {
+	return protocol.WorkspaceFolder{URI: uri.File(dir), Name: filepath.Base(dir)}
+}
+
+// SetFolders takes workspace folders away and adds others.
+func (e *Editor) SetFolders(ctx context.Context, added, removed []string) error {
+	var p protocol.DidChangeWorkspaceFoldersParams
+	for _, dir := range added {
+		p.Event.Added = append(p.Event.Added, folder(dir))
+	}
+	for _, dir := range removed {
+		p.Event.Removed = append(p.Event.Removed, folder(dir))
+	}
+	return e.conn.Notify(ctx, protocol.MethodWorkspaceDidChangeWorkspaceFolders, &p)
+}
+
+// Subscribe subscribes to a session from an event on, and returns what is past,
+// page by page.
+func (e *Editor) Subscribe(ctx context.Context, session string, from uint64) ([]wire.ActivityParams, error) {
+	var past []wire.ActivityParams
+	for {
+		e.update(func() { e.paging[session] = true })
+		var page wire.SubscribeResult
+		err := e.conn.Call(ctx, wire.MethodSubscribe, &wire.SubscribeParams{Session: session, FromSeq: from}, &page)
+		e.update(func() { e.takePage(session, from, &page, err) })
+		if err != nil {
+			return nil, err
+		}
+		past = append(past, page.Events...)
+		if from = page.NextSeq; !page.More {
+			return past, nil
+		}
+	}
+}
+
+// Unsubscribe ends a subscription.
+func (e *Editor) Unsubscribe(ctx context.Context, session string) error {
+	err := e.conn.Call(ctx, wire.MethodUnsubscribe, &wire.UnsubscribeParams{Session: session}, new(wire.Empty))
+	if err == nil {
+		e.update(func() { e.left[session] = true })
+	}
+	return err
+}
+
+// Write queues what the person writes into the next file that asks them; "" saves
+// it as it is.
+func (e *Editor) Write(text string) {
+	e.update(func() { e.scratch = append(e.scratch, text) })
 }
 
 // Answer queues what the person does with the next question.

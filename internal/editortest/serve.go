@@ -3,11 +3,14 @@ package editortest
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
@@ -69,12 +72,73 @@ func (e *Editor) take(p wire.ActivityParams) {
 	if from == 0 {
 		from = p.Seq
 	}
-	if last, ok := e.seen[p.Session]; ok && from != last+1 || from > p.Seq {
+	last, ok := e.seen[p.Session]
+	if e.paging[p.Session] && (!ok || e.left[p.Session]) {
+		// Its answer may be read already, by who waits for it.
+		p.Data = slices.Clone(p.Data)
+		e.early = append(e.early, p)
+		return
+	}
+	first := e.left[p.Session] && from > last && e.begins(p) // it may have missed what was not its own
+	if ok && from != last+1 && !first || from > p.Seq {
 		e.violate("event %d–%d of session %s came after %d", from, p.Seq, p.Session, last)
 	}
 	e.seen[p.Session] = p.Seq
 	p.Data = slices.Clone(p.Data)
 	e.events = append(e.events, p)
+}
+
+// begins reports whether an event is the first one that the editor sees of a run.
+func (e *Editor) begins(p wire.ActivityParams) bool {
+	return p.Run != "" && !slices.ContainsFunc(e.events, func(a wire.ActivityParams) bool { return a.Run == p.Run })
+}
+
+// takePage checks a page of past events: no more than 500, each range joining
+// the one before it, none of them an event that came live. What comes live then
+// has to join the last page. It is called under the lock.
+func (e *Editor) takePage(session string, from uint64, page *wire.SubscribeResult, err error) {
+	delete(e.paging, session)
+	early := e.early
+	e.early = nil
+	defer func() {
+		for _, p := range early {
+			e.take(p)
+		}
+	}()
+	if err != nil {
+		return
+	}
+	at := max(1, from)
+	for _, p := range page.Events {
+		first := p.FromSeq
+		if first == 0 {
+			first = p.Seq
+		}
+		if p.Session != session || first != at || p.Seq < first {
+			e.violate("a page of session %s has %d–%d of %s where %d is next", session, first, p.Seq, p.Session, at)
+		}
+		if !e.left[session] && slices.ContainsFunc(e.events, func(a wire.ActivityParams) bool { return a.Session == session && a.Seq >= first && a.Seq <= p.Seq }) {
+			e.violate("event %d–%d of session %s came live and in a page", first, p.Seq, session)
+		}
+		at = p.Seq + 1
+	}
+	switch {
+	case len(page.Events) > 500:
+		e.violate("a page of session %s has %d events", session, len(page.Events))
+	case page.NextSeq < at:
+		e.violate("a page of session %s goes on from %d, and has %d", session, page.NextSeq, at-1)
+	case page.More && page.NextSeq == max(1, from):
+		e.violate("a page of session %s says that there is more and gets no further than %d", session, from)
+	case page.More && len(page.Events) == 0:
+		e.violate("a page of session %s is empty and says that there is more", session)
+	}
+	if page.More {
+		return
+	}
+	if last, live := e.seen[session]; !live || e.left[session] && page.NextSeq > last {
+		e.seen[session] = page.NextSeq - 1
+	}
+	delete(e.left, session)
 }
 
 // takeProgress keeps a line of progress, and checks that it was begun and not
@@ -157,7 +221,19 @@ func (e *Editor) asked(ctx context.Context, method string, params []byte) (any, 
 		if e.config.NoShowDocument {
 			return nil, e.unasked(method)
 		}
-		e.update(func() { e.shown = append(e.shown, p.URI.FsPath()) })
+		path := p.URI.FsPath()
+		var answer *string
+		e.update(func() {
+			e.shown = append(e.shown, path)
+			if len(e.scratch) > 0 && strings.HasPrefix(filepath.Base(path), "ask-") {
+				answer, e.scratch = &e.scratch[0], e.scratch[1:]
+			}
+		})
+		if answer != nil {
+			if err := e.fill(ctx, p.URI, *answer); err != nil {
+				return nil, err
+			}
+		}
 		return &protocol.ShowDocumentResult{Success: true}, nil
 	case protocol.MethodWorkspaceApplyEdit:
 		if e.config.NoApplyEdit {
@@ -180,6 +256,27 @@ func (e *Editor) asked(ctx context.Context, method string, params []byte) (any, 
 		return nil, nil
 	}
 	return nil, jsonrpc2.ErrMethodNotFound
+}
+
+// fill opens a file that asks, writes below its last line, and saves it.
+func (e *Editor) fill(ctx context.Context, u uri.URI, answer string) error {
+	asked, err := os.ReadFile(u.FsPath())
+	if err != nil {
+		return err
+	}
+	var open protocol.DidOpenTextDocumentParams
+	open.TextDocument.URI, open.TextDocument.Version, open.TextDocument.Text = u, 1, string(asked)
+	if err := e.conn.Notify(ctx, protocol.MethodTextDocumentDidOpen, &open); err != nil {
+		return err
+	}
+	if answer != "" {
+		if err := os.WriteFile(u.FsPath(), append(asked, answer+"\n"...), 0o600); err != nil {
+			return err
+		}
+	}
+	var saved protocol.DidSaveTextDocumentParams
+	saved.TextDocument.URI = u
+	return e.conn.Notify(ctx, protocol.MethodTextDocumentDidSave, &saved)
 }
 
 // unasked is for what the editor said that it cannot do.

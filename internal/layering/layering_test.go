@@ -13,8 +13,8 @@ import (
 // a package. A name that ends in /* stands for each folder below it.
 var floors = [][]string{
 	{"internal/fault", "internal/modelserver"},
-	{"agents/model", "agents/definition", "workspace"},
-	{"agents/activity", "agents/registry", "agents/model/gemini", "agents/model/modeltest"},
+	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "workspace"},
+	{"agents/activity", "agents/registry", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template"},
 	{"internal/wire", "agents/tool", "agents/session"},
 	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/guard", "agents/tool/tooltest"},
 	{"agents/tool/builtin", "agents/run"},

@@ -3,6 +3,10 @@
 // run the real client code against it, over loopback or, by [Transport],
 // without a port.
 //
+// It answers by the paths of the Developer API and by those of Vertex AI, where a
+// project's need a token that POST /token gave ([Server.Revoke] takes tokens
+// back) and the others an API key.
+//
 // It serves generateContent, streamGenerateContent (as server-sent events with
 // alt=sse, else as a JSON array), countTokens and the list of models, wants an
 // API key in x-goog-api-key, and refuses what the real API refuses: a call

@@ -12,6 +12,9 @@ import (
 type Request struct {
 	Action   string // generateContent, streamGenerateContent, countTokens, models
 	Model    string // the id, without "models/"
+	Vertex   bool   // by a path of Vertex AI
+	Project  string // of Google Cloud, as the path has it; "" in express mode
+	Location string
 	Section  int    // of the script that it was for: 0 before the first "# when", -1 none
 	Step     int    // in that section, from 1; 0 none
 	System   string // the system prompt

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,9 @@ type Config struct {
 	Script *Script // what is played; nil answers every question with a failure
 	// Key is the API key that a client must send; "" takes any but none.
 	Key string
+	// Refusal is what signing in is answered with, an error of OAuth such as
+	// invalid_grant; "" gives a token.
+	Refusal string
 	// Models are the ids that the list of models has; nil = "demo".
 	Models []string
 	// Now is the clock of Request.Received and Answered; nil leaves them 0.
@@ -40,6 +44,8 @@ type Server struct {
 	requests []*Request
 	failures []string
 	signed   map[string]string // by call id, what a client must send back
+	grants   []url.Values      // requests for a token
+	revoked  int               // so many of the tokens given are not good any more
 	gates    map[string]*doors
 }
 
@@ -135,14 +141,19 @@ func (s *Server) doors(gate string) *doors {
 func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r := &Request{Section: -1}
 	path := strings.TrimPrefix(q.URL.Path, "/")
+	if path == "token" {
+		s.grant(w, q)
+		return
+	}
 	_, rest, ok := strings.Cut(path, "/")
+	rest = r.vertex(rest)
 	model, action, asks := strings.Cut(strings.TrimPrefix(rest, "models/"), ":")
 	r.Model, r.Action = model, action
 	if !ok || (rest != "models" && !strings.HasPrefix(rest, "models/")) {
 		writeError(w, 404, "there is nothing at "+q.URL.Path, nil)
 		return
 	}
-	if !s.admit(w, q) {
+	if !s.admit(w, q, r) {
 		return
 	}
 	if !asks {
@@ -187,8 +198,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// admit checks the API key as the real API does.
-func (s *Server) admit(w http.ResponseWriter, q *http.Request) bool {
+// admit checks the API key, or the token where there is a project, as the real
+// API does.
+func (s *Server) admit(w http.ResponseWriter, q *http.Request, r *Request) bool {
+	if r.Project != "" {
+		return s.admitToken(w, q)
+	}
 	key := q.Header.Get("x-goog-api-key")
 	if key == "" {
 		key = q.URL.Query().Get("key")

@@ -101,7 +101,6 @@ func TestColumnsAreTheClients(t *testing.T) {
 	}
 	for method, params := range map[string]any{
 		wire.MethodRun: &wire.RunParams{Agent: "broken", Input: input},
-		wire.MethodGet: &wire.GetParams{Name: filepath.Base(dir) + ":broken"},
 	} {
 		var data struct {
 			Kind     string               `json:"kind"`
@@ -114,5 +113,12 @@ func TestColumnsAreTheClients(t *testing.T) {
 		if c := column(data.Problems, "agent/type"); data.Kind != "invalidAgent" || c != broken {
 			t.Errorf("%s: column %d, want %d: %+v", method, c, broken, data)
 		}
+	}
+	var got wire.GetResult
+	if err := conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: filepath.Base(dir) + ":broken"}, &got); err != nil {
+		t.Fatal(err)
+	}
+	if c := column(got.Problems, "agent/type"); got.State != "invalid" || c != broken {
+		t.Errorf("agents/get: %s, column %d, want %d: %+v", got.State, c, broken, got.Problems)
 	}
 }

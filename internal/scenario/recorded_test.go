@@ -145,6 +145,7 @@ func playRecorded(t *testing.T, line []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	editor.Answer(editortest.Reply{Choice: "End the run"}) // of a run that an answer like this has stopped
 	result, err := editor.Run(ctx, &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: "go"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,16 +1,20 @@
 package scenario_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,36 +43,45 @@ func TestScenario(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"editor":    cmdEditor,
-			"open":      step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Open(ctx, a[0]) }),
-			"type":      step(2, func(ctx context.Context, s *story, a []string) error { return s.typeFile(ctx, a[0], a[1]) }),
-			"undo":      step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Undo(ctx, a[0]) }),
-			"save":      step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Save(ctx, a[0]) }),
-			"close":     step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.CloseFile(ctx, a[0]) }),
-			"buffer":    show(func(s *story, a []string) (string, error) { return s.editor.Buffer(a[0]) }),
-			"reply":     cmdReply,
-			"run":       cmdRun,
-			"start":     cmdStart,
-			"await":     cmdAwait,
-			"cancel":    step(1, func(ctx context.Context, s *story, a []string) error { return s.cancel(ctx, a[0]) }),
-			"command":   cmdCommand,
-			"request":   cmdRequest,
-			"respond":   cmdRespond,
-			"trust":     step(1, func(ctx context.Context, s *story, a []string) error { return s.trust(ctx, a[0]) }),
-			"elsewhere": step(1, func(ctx context.Context, s *story, a []string) error { return s.trustElsewhere(ctx, a[0]) }),
-			"gate":      step(1, func(_ context.Context, s *story, a []string) error { s.model.Open(a[0]); return nil }),
-			"activity":  show(func(s *story, a []string) (string, error) { return s.activity(a), nil }),
-			"asked":     show(func(s *story, _ []string) (string, error) { return s.asked(), nil }),
-			"dialogs":   show(func(s *story, _ []string) (string, error) { return lines(s.editor.Seen().Dialogs), nil }),
-			"messages":  show(func(s *story, _ []string) (string, error) { return lines(s.editor.Seen().Messages), nil }),
-			"progress":  show(func(s *story, _ []string) (string, error) { return lines(s.editor.Seen().Progress), nil }),
-			"shown":     show(func(s *story, _ []string) (string, error) { return s.shown() }),
-			"agents":    show(func(s *story, _ []string) (string, error) { return s.agents() }),
-			"log":       show(func(s *story, a []string) (string, error) { return s.log(a) }),
-			"hangup":    step(0, func(_ context.Context, s *story, _ []string) error { return s.hangUp() }),
-			"shutdown":  step(0, func(ctx context.Context, s *story, _ []string) error { return s.shutDown(ctx) }),
-			"model":     step(1, func(_ context.Context, s *story, a []string) error { return s.play(a[0]) }),
-			"played":    step(0, func(context.Context, *story, []string) error { return nil }),
+			"editor":      cmdEditor,
+			"open":        step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Open(ctx, a[0]) }),
+			"type":        step(2, func(ctx context.Context, s *story, a []string) error { return s.typeFile(ctx, a[0], a[1]) }),
+			"undo":        step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Undo(ctx, a[0]) }),
+			"save":        step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Save(ctx, a[0]) }),
+			"close":       step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.CloseFile(ctx, a[0]) }),
+			"buffer":      show(func(s *story, a []string) (string, error) { return s.editor.Buffer(a[0]) }),
+			"reply":       cmdReply,
+			"write":       step(1, func(_ context.Context, s *story, a []string) error { s.editor.Write(a[0]); return nil }),
+			"run":         cmdRun,
+			"start":       cmdStart,
+			"await":       cmdAwait,
+			"steer":       step(2, func(ctx context.Context, s *story, a []string) error { return s.steer(ctx, a[0], a[1]) }),
+			"cancel":      step(1, func(ctx context.Context, s *story, a []string) error { return s.cancel(ctx, a[0]) }),
+			"folders":     step(2, func(ctx context.Context, s *story, a []string) error { return s.changeFolders(ctx, a[0], a[1]) }),
+			"subscribe":   show(func(s *story, a []string) (string, error) { return s.subscribe(a) }),
+			"unsubscribe": step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Unsubscribe(ctx, a[0]) }),
+			"sessions":    show(func(s *story, _ []string) (string, error) { return s.sessions() }),
+			"context":     show(func(s *story, a []string) (string, error) { return s.context(a) }),
+			"clear":       cmdClear,
+			"disk":        step(1, func(_ context.Context, s *story, a []string) error { return s.onDisk(a[0]) }),
+			"command":     cmdCommand,
+			"request":     cmdRequest,
+			"respond":     cmdRespond,
+			"trust":       step(1, func(ctx context.Context, s *story, a []string) error { return s.trust(ctx, a[0]) }),
+			"elsewhere":   step(1, func(ctx context.Context, s *story, a []string) error { return s.trustElsewhere(ctx, a[0]) }),
+			"gate":        step(1, func(_ context.Context, s *story, a []string) error { s.model.Open(a[0]); return nil }),
+			"activity":    show(func(s *story, a []string) (string, error) { return s.activity(a), nil }),
+			"asked":       show(func(s *story, _ []string) (string, error) { return s.asked(), nil }),
+			"dialogs":     show(func(s *story, _ []string) (string, error) { return lines(s.editor.Seen().Dialogs), nil }),
+			"messages":    show(func(s *story, _ []string) (string, error) { return lines(s.editor.Seen().Messages), nil }),
+			"progress":    show(func(s *story, _ []string) (string, error) { return lines(s.editor.Seen().Progress), nil }),
+			"shown":       show(func(s *story, _ []string) (string, error) { return s.shown() }),
+			"agents":      show(func(s *story, _ []string) (string, error) { return s.agents() }),
+			"log":         show(func(s *story, a []string) (string, error) { return s.log(a) }),
+			"hangup":      step(0, func(_ context.Context, s *story, _ []string) error { return s.hangUp() }),
+			"shutdown":    step(0, func(ctx context.Context, s *story, _ []string) error { return s.shutDown(ctx) }),
+			"model":       step(1, func(_ context.Context, s *story, a []string) error { return s.play(a[0]) }),
+			"played":      step(0, func(context.Context, *story, []string) error { return nil }),
 		},
 	})
 }
@@ -149,7 +162,8 @@ func (s *story) play(name string) error {
 
 // cmdEditor starts a daemon and connects an editor to it: editor [-plain]
 // [-untrusted] [-nokey] [-noapply] [-noversions] [-nodialog] [-noshow]
-// [-approve MODE]. The model plays the file model.
+// [-noprogress] [-respond] [-optout TYPES] [-folders A,B…] [-approve MODE]. The
+// model plays the file model. Without -folders the workspace is the folder work.
 func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 	s := of(ts)
 	config := editortest.Config{Dir: filepath.Join(s.dir, "work"), Agents: editortest.Native()}
@@ -177,6 +191,13 @@ func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 			config.NoShowDocument = true
 		case "-noprogress":
 			config.NoProgress = true
+		case "-folders":
+			i++
+			var dirs []string
+			for name := range strings.SplitSeq(args[i], ",") {
+				dirs = append(dirs, filepath.Join(s.dir, name))
+			}
+			config.Dir, config.Folders = dirs[0], dirs[1:]
 		case "-respond":
 			config.Agents.Confirm.Respond = true
 		case "-optout":
@@ -278,11 +299,23 @@ func cmdReply(ts *testscript.TestScript, _ bool, args []string) {
 	of(ts).editor.Answer(r)
 }
 
-// params are those of a run: [-session S] [-approval A] [-run ID] AGENT PROMPT.
+// params are those of a run: [-session S] [-approval A] [-run ID] [-about FILE]
+// [-mode M] [-inputs JSON] [-context FILE] [-queue] AGENT PROMPT.
 func params(ts *testscript.TestScript, args []string) *wire.RunParams {
 	p := &wire.RunParams{}
 	for len(args) > 2 && args[0][0] == '-' {
 		switch args[0] {
+		case "-queue":
+			p.Queue = true
+			args = args[1:]
+			continue
+		case "-mode":
+			p.Mode = args[1]
+		case "-inputs":
+			p.Inputs = json.RawMessage(args[1])
+		case "-context":
+			text := strings.ReplaceAll(ts.ReadFile(args[1]), "$WORK", of(ts).dir)
+			ts.Check(json.Unmarshal([]byte(text), &p.Context))
 		case "-session":
 			p.Session = args[1]
 		case "-approval":
@@ -381,6 +414,117 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("await what?")
 	}
 	expect(ts, neg, err)
+}
+
+// steer adds what the person says to a run: steer RUN TEXT.
+func (s *story) steer(ctx context.Context, run, text string) error {
+	p := &wire.SteerParams{Run: run, Input: wire.InputBlocks{{Type: "text", Text: text}}}
+	return s.editor.Call(ctx, wire.MethodSteer, p, new(wire.SteerResult))
+}
+
+// changeFolders adds or removes a workspace folder: folders add B, folders
+// remove A.
+func (s *story) changeFolders(ctx context.Context, verb, name string) error {
+	dir := []string{filepath.Join(s.dir, name)}
+	switch verb {
+	case "add":
+		return s.editor.SetFolders(ctx, dir, nil)
+	case "remove":
+		return s.editor.SetFolders(ctx, nil, dir)
+	}
+	return fmt.Errorf("folders add or remove, not %s", verb)
+}
+
+// subscribe subscribes to a session and prints what is past, but for deltas:
+// subscribe SESSION [FROM].
+func (s *story) subscribe(args []string) (string, error) {
+	from := uint64(0)
+	if len(args) == 2 {
+		var err error
+		if from, err = strconv.ParseUint(args[1], 10, 64); err != nil {
+			return "", err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	past, err := s.editor.Subscribe(ctx, args[0], from)
+	var b strings.Builder
+	for _, e := range past {
+		if !strings.HasSuffix(e.Type, ".delta") {
+			fmt.Fprintf(&b, "%d %s %s\n", e.Seq, e.Type, e.Data)
+		}
+	}
+	return b.String(), err
+}
+
+// sessions prints the sessions that agents/session/list has, all pages of it,
+// two on each.
+func (s *story) sessions() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var b strings.Builder
+	for cursor := ""; ; {
+		var r wire.SessionListResult
+		if err := s.editor.Call(ctx, wire.MethodSessionList, &wire.SessionListParams{Cursor: cursor, Limit: 2}, &r); err != nil {
+			return "", err
+		}
+		for _, one := range r.Sessions {
+			fmt.Fprintf(&b, "%s %s runs=%d agents=%s title=%q", one.Session, one.State, one.Runs, strings.Join(one.Agents, ","), one.Title)
+			if one.Locked {
+				b.WriteString(" locked")
+			}
+			b.WriteString("\n")
+		}
+		if cursor = r.Cursor; cursor == "" {
+			return b.String(), nil
+		}
+	}
+}
+
+// context prints an agent's context: context AGENT [SESSION].
+func (s *story) context(args []string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	p := &wire.ContextParams{Agent: args[0]}
+	if len(args) == 2 {
+		p.Session = args[1]
+	}
+	var r wire.ContextGetResult
+	if err := s.editor.Call(ctx, wire.MethodContextGet, p, &r); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, m := range r.Messages {
+		for _, part := range m.Parts {
+			text, err := json.Marshal(part)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&b, "%s %s\n", m.Role, text)
+		}
+	}
+	return b.String(), nil
+}
+
+// cmdClear ends an agent's context: clear AGENT [purge].
+func cmdClear(ts *testscript.TestScript, neg bool, args []string) {
+	call(ts, neg, wire.MethodContextClear, &wire.ContextClearParams{Agent: args[0], Purge: len(args) == 2 && args[1] == "purge"})
+}
+
+// onDisk fails when no file of the daemon's has a text.
+func (s *story) onDisk(text string) error {
+	found := fmt.Errorf("%q is in no file", text)
+	err := filepath.WalkDir(filepath.Join(s.dir, "home/agentls"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(text)) {
+			found = nil
+		}
+		return err
+	})
+	return errors.Join(err, found)
 }
 
 func (s *story) cancel(ctx context.Context, run string) error {

@@ -33,6 +33,8 @@ type ConfirmCapability struct {
 // capabilities.experimental.agents of its answer. What is not built is not
 // advertised.
 type ServerCapabilities struct {
-	Version int      `json:"version"`
-	Modes   []string `json:"modes"` // of approval
+	Version  int      `json:"version"`
+	Modes    []string `json:"modes"`              // of approval
+	Sessions bool     `json:"sessions,omitempty"` // agents/session/…, agents/context/…, agents/subscribe
+	Steer    bool     `json:"steer,omitempty"`    // agents/steer, agents/resume
 }

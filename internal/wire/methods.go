@@ -10,6 +10,30 @@ const (
 	MethodRun = "agents/run"
 	// MethodCancel ends a run, all runs of a session, or one call of a run. It is idempotent.
 	MethodCancel = "agents/cancel"
+	// MethodSteer adds a person's words to a run that goes on: its model is told them before the next turn.
+	MethodSteer = "agents/steer"
+	// MethodResume lets a paused run go on, with more of what was used up.
+	MethodResume = "agents/resume"
+	// MethodSubscribe has a session's events sent from a number on: what is past in the answer, then live.
+	MethodSubscribe = "agents/subscribe"
+	// MethodUnsubscribe ends a subscription. It is idempotent.
+	MethodUnsubscribe = "agents/unsubscribe"
+	// MethodParse takes apart what a person typed: whom it is for, and what they are to do.
+	MethodParse = "agents/parse"
+	// MethodTemplates lists the templates that an agent's file can be made from.
+	MethodTemplates = "agents/templates"
+	// MethodSessionList lists the sessions of the workspace, newest first.
+	MethodSessionList = "agents/session/list"
+	// MethodSessionGet returns one session with its runs.
+	MethodSessionGet = "agents/session/get"
+	// MethodSessionNew begins a session.
+	MethodSessionNew = "agents/session/new"
+	// MethodSessionCompress makes the contexts of a session shorter.
+	MethodSessionCompress = "agents/session/compress"
+	// MethodContextGet returns what an agent has seen and said in a session, as its model sees it.
+	MethodContextGet = "agents/context/get"
+	// MethodContextClear ends an agent's context: its next run begins a new one.
+	MethodContextClear = "agents/context/clear"
 	// MethodRespond answers a question that the client answered with "later".
 	MethodRespond = "agents/respond"
 	// MethodTrust records that a folder is trusted, or that it is not.
@@ -45,10 +69,16 @@ const (
 const (
 	// CommandRun runs an agent: [agent?, prompt?] or one object {agent, input}. Without an agent it asks which one.
 	CommandRun = "agentls.run"
+	// CommandRunOnSelection runs an agent on a part of an open document: [uri?, range?, agent?, prompt?] or one object {uri, range, agent, input}. Without a document, an agent or a prompt it asks for it; without a range it is all of the document.
+	CommandRunOnSelection = "agentls.runOnSelection"
 	// CommandList returns what agents/list does, and shows it where nobody takes a result.
 	CommandList = "agentls.list"
 	// CommandCancel cancels a run: [run?]. Without one it cancels all runs of this client.
 	CommandCancel = "agentls.cancel"
+	// CommandSessions returns what agents/session/list does, and shows it where nobody takes a result.
+	CommandSessions = "agentls.sessions"
 	// CommandShowTranscript shows a session as a document: [session?]. Without one it shows the default session, main.
 	CommandShowTranscript = "agentls.showTranscript"
+	// CommandTrustWorkspace trusts a workspace folder: [uri?]. Without one it asks about each folder that is not trusted.
+	CommandTrustWorkspace = "agentls.trustWorkspace"
 )

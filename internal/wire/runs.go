@@ -18,16 +18,50 @@ type (
 	// RunParams starts a run.
 	RunParams struct {
 		Agent         string          `json:"agent,omitempty"`         // absent = main
-		Input         InputBlocks     `json:"input"`                   // a string, or content blocks
+		Input         InputBlocks     `json:"input,omitempty"`         // a string, or content blocks; absent only where the agent has a query or runs a task
 		Session       string          `json:"session,omitempty"`       // absent = main
 		Run           string          `json:"run,omitempty"`           // an id of the client's, so that it can cancel before any answer
-		Mode          string          `json:"mode,omitempty"`          // chat
+		Mode          string          `json:"mode,omitempty"`          // chat, task; absent = the agent's
 		Approval      string          `json:"approval,omitempty"`      // plan, ask, edits, auto; absent = the session's
 		Model         string          `json:"model,omitempty"`         // instead of the agent's
 		References    []string        `json:"references,omitempty"`    // URIs of files that ride along
+		Inputs        json.RawMessage `json:"inputs,omitempty"`        // an object: values of the agent's inputs
+		Context       *EditorContext  `json:"context,omitempty"`       // what the person has in the editor
+		Queue         bool            `json:"queue,omitempty"`         // wait in order where the agent is busy in this session
 		UseBuffers    bool            `json:"useBuffers,omitempty"`    // the agent file's unsaved buffer counts
 		Wait          string          `json:"wait,omitempty"`          // end (default): answered with the result; accept: at once
 		WorkDoneToken json.RawMessage `json:"workDoneToken,omitempty"` // progress is reported under it
+	}
+
+	// EditorContext is what the person has in the editor (spec 3.6). It rides along
+	// in the run's first message, later only what changed since.
+	EditorContext = activity.EditorContext
+
+	// SteerParams adds a person's words to a run.
+	SteerParams struct {
+		Run   string      `json:"run"`
+		Input InputBlocks `json:"input"` // a string, or content blocks
+	}
+
+	// SteerResult says that the words will be told, and how many wait before them.
+	SteerResult struct {
+		Accepted bool `json:"accepted"`
+		Position int  `json:"position"` // 0 = the next that is told
+	}
+
+	// ResumeParams lets a paused run go on.
+	ResumeParams struct {
+		Run    string  `json:"run"`
+		Extend *Extend `json:"extend,omitempty"`
+		Wait   string  `json:"wait,omitempty"` // end (default), accept
+	}
+
+	// Extend is how much more a run may use.
+	Extend struct {
+		Turns   int     `json:"turns,omitempty"`
+		Seconds int     `json:"seconds,omitempty"`
+		Tokens  int     `json:"tokens,omitempty"`
+		USD     float64 `json:"usd,omitempty"`
 	}
 
 	// RunAccepted answers a run with wait: accept.
@@ -60,21 +94,21 @@ type (
 	// message that stands for several, merged or left out, covers FromSeq to Seq.
 	ActivityParams struct {
 		Seq           uint64          `json:"seq"`
-		FromSeq       uint64          `json:"fromSeq,omitempty"`
+		FromSeq       uint64          `json:"fromSeq,omitzero"`
 		Time          string          `json:"time"`
 		Session       string          `json:"session"`
 		Run           string          `json:"run,omitempty"`
 		ParentRun     string          `json:"parentRun,omitempty"`
-		Turn          int             `json:"turn,omitempty"`
+		Turn          int             `json:"turn,omitzero"`
 		Agent         string          `json:"agent,omitempty"`
 		CorrelationID string          `json:"correlationId,omitempty"`
 		Type          string          `json:"type"`
 		Data          json.RawMessage `json:"data"`
-		DurationMs    int64           `json:"durationMs,omitempty"`
+		DurationMs    int64           `json:"durationMs,omitzero"`
 		Activity      string          `json:"activity,omitempty"` // gemini-cli's name, where it has one
 
-		IsSubagentActivityEvent bool   `json:"isSubagentActivityEvent,omitempty"` // with Activity
-		AgentName               string `json:"agentName,omitempty"`               // with Activity
+		IsSubagentActivityEvent bool   `json:"isSubagentActivityEvent,omitzero"` // with Activity
+		AgentName               string `json:"agentName,omitempty"`              // with Activity
 	}
 
 	// StatusParams says how the daemon is.
@@ -119,6 +153,31 @@ func (b *InputBlocks) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // Check implements the server's check of parameters.
 func (p *RunParams) Check() (string, error) {
+	for i := range p.Input {
+		if at, err := checkBlock(&p.Input[i]); err != nil {
+			return fmt.Sprintf("input[%d].%s", i, at), err
+		}
+	}
+	if at, err := checkSession(p.Session); err != nil {
+		return at, err
+	}
+	if p.Run != "" && !runForm.MatchString(p.Run) {
+		return "run", fmt.Errorf("is %q, which cannot name a run; use 1 to 128 letters, digits, dots, dashes, underscores and colons", p.Run)
+	}
+	if at, err := oneOf("mode", p.Mode, "", "chat", "task"); err != nil {
+		return at, err
+	}
+	if at, err := oneOf("approval", p.Approval, "", "plan", "ask", "edits", "auto"); err != nil {
+		return at, err
+	}
+	return oneOf("wait", p.Wait, "", "end", "accept")
+}
+
+// Check implements the server's check of parameters.
+func (p *SteerParams) Check() (string, error) {
+	if at, err := required("run", p.Run); err != nil {
+		return at, err
+	}
 	if len(p.Input) == 0 {
 		return "input", fmt.Errorf("is required: a string or content blocks")
 	}
@@ -127,17 +186,16 @@ func (p *RunParams) Check() (string, error) {
 			return fmt.Sprintf("input[%d].%s", i, at), err
 		}
 	}
-	if id := p.Session; id != "" && (!sessionForm.MatchString(id) || id[0] == '.' || sessionPart.MatchString(id)) {
-		return "session", fmt.Errorf("is %q, which cannot name a session; use 1 to 64 letters, digits, dots, dashes and underscores, no dot at the start and no .NUMBER at the end", id)
-	}
-	if p.Run != "" && !runForm.MatchString(p.Run) {
-		return "run", fmt.Errorf("is %q, which cannot name a run; use 1 to 128 letters, digits, dots, dashes, underscores and colons", p.Run)
-	}
-	if at, err := oneOf("mode", p.Mode, "", "chat"); err != nil {
+	return "", nil
+}
+
+// Check implements the server's check of parameters.
+func (p *ResumeParams) Check() (string, error) {
+	if at, err := required("run", p.Run); err != nil {
 		return at, err
 	}
-	if at, err := oneOf("approval", p.Approval, "", "plan", "ask", "edits", "auto"); err != nil {
-		return at, err
+	if e := p.Extend; e != nil && (e.Turns < 0 || e.Seconds < 0 || e.Tokens < 0 || e.USD < 0) {
+		return "extend", fmt.Errorf("has a negative number")
 	}
 	return oneOf("wait", p.Wait, "", "end", "accept")
 }

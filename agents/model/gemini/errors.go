@@ -23,7 +23,10 @@ const maxMessage = 2000
 
 // secrets replaces the key, and what a base URL may hold of the sort, in texts.
 func secrets(key string, base *url.URL) *strings.Replacer {
-	pairs := []string{key, "[key]"}
+	var pairs []string
+	if key != "" {
+		pairs = append(pairs, key, "[key]")
+	}
 	if q := url.QueryEscape(key); q != key {
 		pairs = append(pairs, q, "[key]")
 	}
@@ -44,7 +47,7 @@ func secrets(key string, base *url.URL) *strings.Replacer {
 
 // clean returns a text without secrets, cut to what a person reads.
 func (c *Client) clean(text string) string {
-	text = strings.TrimSpace(c.secret.Replace(text))
+	text = strings.TrimSpace(c.hide(text))
 	if len(text) > maxMessage {
 		text = strings.ToValidUTF8(text[:maxMessage], "") + " …"
 	}
@@ -57,10 +60,19 @@ func (c *Client) below(err error) error {
 	if err == nil {
 		return nil
 	}
-	if text := err.Error(); c.secret.Replace(text) != text {
-		return errors.New(c.secret.Replace(text))
+	if text := err.Error(); c.hide(text) != text {
+		return errors.New(c.hide(text))
 	}
 	return err
+}
+
+// hide returns a text without secrets.
+func (c *Client) hide(text string) string {
+	text = c.secret.Replace(text)
+	if c.tokens != nil {
+		text = c.tokens.hide(text)
+	}
+	return text
 }
 
 // failure sorts what ended a call without an answer. Err is what the reader or
@@ -81,6 +93,10 @@ func (c *Client) failure(k *call, err, cause error) *model.Error {
 	// It is an APIError as a value; genai never returns a pointer.
 	if api, ok := errors.AsType[genai.APIError](err); ok {
 		return c.refusal(k, api)
+	}
+	if login, ok := errors.AsType[*model.Error](k.transport); ok {
+		// There is no token. What the library says of it may hold anything.
+		return &model.Error{Class: login.Class, Status: login.Status, Message: c.clean(login.Message), Err: c.below(login.Err)}
 	}
 	switch {
 	case k.bodyErr != nil:

@@ -1,5 +1,6 @@
-// Package gemini is a model over the Gemini API of Google's AI Studio (the
-// Developer API), by google.golang.org/genai.
+// Package gemini is a model over the Gemini API, by google.golang.org/genai: that
+// of Google's AI Studio (the Developer API) or, with [Config.Vertex], that of
+// Vertex AI.
 //
 // # What of it is ours
 //
@@ -12,11 +13,21 @@
 //     bounds a line, and joins chunks of text that are already there.
 //   - The conversation is written to the wire by this package, not by genai,
 //     since signatures and arguments go back byte for byte (spec 3.6).
+//   - What was encoded for the request before is not encoded again: a request
+//     of a long conversation costs what is new in it.
 //   - A watchdog ends a call whose stream stalls.
 //   - An answer is one only if it says why it ended.
 //
-// Nothing is taken from the environment, nothing is retried, and the API key is
-// in no error's text.
+// Nothing is taken from the environment, nothing is retried, and neither the API
+// key nor a token is in an error's text. The one exception to the second: a
+// request that Vertex AI refuses with 401 is sent once more if signing in again
+// gives another token (spec 3.3), since no model has seen it.
+//
+// # What was tried
+//
+// Everything here is tried against a scripted server that answers as the two
+// APIs are documented to, signing in included. The real APIs have never been
+// called by these tests.
 //
 // # Raw form
 //
@@ -57,14 +68,19 @@ const (
 // whole: some servers keep the connection.
 const afterFinish = 5 * time.Second
 
+// maxIdle is how many connections are kept for later calls.
+const maxIdle = 100
+
 const defaultURL = "https://generativelanguage.googleapis.com/"
 
 // Config is what a [Client] is made of.
 type Config struct {
-	// APIKey is required.
+	// APIKey is required, but for Vertex AI with a project.
 	APIKey string
 	// BaseURL is where the API is; "" = Google's.
 	BaseURL string
+	// Vertex has the models of Vertex AI asked; nil = the Developer API.
+	Vertex *Vertex
 	// Table tells what a model takes. Required.
 	Table *model.Table
 	// Now is the clock against which a Retry-After date is read. Required.
@@ -89,6 +105,8 @@ type Client struct {
 	http   *http.Client
 	own    *http.Transport // nil if Config.Transport is given
 	secret *strings.Replacer
+	tokens *tokens // nil: the API key says who asks
+	cache  cache
 
 	once   sync.Once
 	models *genai.Models
@@ -109,20 +127,36 @@ func New(config Config) (*Client, error) {
 		return nil, fault.New(fault.Internal, "gemini.new", "a client needs a table of models and a clock")
 	}
 	config.APIKey = strings.TrimSpace(config.APIKey)
-	if config.APIKey == "" {
+	if config.Vertex != nil {
+		vertex := *config.Vertex
+		if err := vertex.check(config.APIKey); err != nil {
+			return nil, err
+		}
+		if vertex.Project != "" {
+			config.APIKey = ""
+		}
+		config.Vertex = &vertex
+	} else if config.APIKey == "" {
 		return nil, fault.New(fault.Invalid, "gemini.new", "there is no API key; set GEMINI_API_KEY").
 			Because(fault.AuthRequired)
 	}
-	if !keyChars.MatchString(config.APIKey) {
+	if config.APIKey != "" && !keyChars.MatchString(config.APIKey) {
 		return nil, fault.New(fault.Invalid, "gemini.new", "the API key has characters that no key has; copy it again").
 			Because(fault.AuthRequired)
 	}
+	variable := "GOOGLE_GEMINI_BASE_URL"
+	if config.Vertex != nil {
+		variable = "GOOGLE_VERTEX_BASE_URL"
+	}
 	if config.BaseURL == "" {
 		config.BaseURL = defaultURL
+		if config.Vertex != nil {
+			config.BaseURL = config.Vertex.url()
+		}
 	}
 	u, err := url.Parse(config.BaseURL)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
-		return nil, fault.New(fault.Invalid, "gemini.new", "the base URL of the Gemini API is not an http URL; mend GOOGLE_GEMINI_BASE_URL").
+		return nil, fault.New(fault.Invalid, "gemini.new", "the base URL of the Gemini API is not an http URL; mend %s", variable).
 			Because(fault.Config)
 	}
 	def := func(d *time.Duration, value time.Duration) {
@@ -138,23 +172,33 @@ func New(config Config) (*Client, error) {
 	base := config.Transport
 	if base == nil {
 		c.own = &http.Transport{
-			Proxy:                 config.Proxy,
-			DialContext:           (&net.Dialer{Timeout: config.DialTimeout, KeepAlive: 30 * time.Second}).DialContext,
-			TLSHandshakeTimeout:   config.DialTimeout,
-			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   16,
-			IdleConnTimeout:       90 * time.Second,
+			Proxy:               config.Proxy,
+			DialContext:         (&net.Dialer{Timeout: config.DialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+			TLSHandshakeTimeout: config.DialTimeout,
+			ForceAttemptHTTP2:   true,
+			// Without HTTP/2 each stream has a connection: as many are kept as
+			// streams go on at once (spec 13), so that turns do not dial.
+			MaxIdleConns:        maxIdle,
+			MaxIdleConnsPerHost: maxIdle,
+			IdleConnTimeout:     90 * time.Second,
+			// A connection that died in silence must not take every later call's
+			// time for headers.
+			HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 			ExpectContinueTimeout: time.Second,
 			// A compressed stream comes later than a plain one.
 			DisableCompression: true,
 		}
 		base = c.own
 	}
-	c.http = &http.Client{
-		Transport: &transport{base: base, headerTimeout: config.HeaderTimeout},
-		// A redirect would take the key to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	// A redirect would take the key to another host.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if config.Vertex != nil && config.Vertex.Project != "" {
+		c.tokens = &tokens{
+			file: config.Vertex.Credentials, now: config.Now, turn: make(chan struct{}, 1),
+			http: &http.Client{Transport: base, CheckRedirect: stay, Timeout: signIn},
+		}
 	}
+	c.http = &http.Client{Transport: &transport{base: base, headerTimeout: config.HeaderTimeout, tokens: c.tokens}, CheckRedirect: stay}
 	return c, nil
 }
 
@@ -171,12 +215,19 @@ func (c *Client) Close() error {
 // time and a context that no constructor has.
 func (c *Client) api(ctx context.Context) (*genai.Models, error) {
 	c.once.Do(func() {
-		client, err := genai.NewClient(context.WithoutCancel(ctx), &genai.ClientConfig{
+		config := &genai.ClientConfig{
 			Backend:     genai.BackendGeminiAPI,
 			APIKey:      c.config.APIKey,
 			HTTPClient:  c.http,
 			HTTPOptions: genai.HTTPOptions{BaseURL: c.config.BaseURL, APIVersion: "v1beta"},
-		})
+		}
+		if v := c.config.Vertex; v != nil {
+			config.Backend, config.HTTPOptions.APIVersion = genai.BackendVertexAI, "v1beta1"
+			if v.Project != "" {
+				config.Project, config.Location = v.Project, v.Location
+			}
+		}
+		client, err := genai.NewClient(context.WithoutCancel(ctx), config)
 		if err != nil {
 			// genai prints its whole config, the key included.
 			c.err = &model.Error{Class: model.Fatal, Message: "the client of the Gemini API cannot be made: " + c.clean(err.Error())}
@@ -187,7 +238,9 @@ func (c *Client) api(ctx context.Context) (*genai.Models, error) {
 	return c.models, c.err
 }
 
-// Generate implements [model.Model].
+// Generate implements [model.Model]. Bytes that req refers to (Raw, Args,
+// Parameters, Data) must not be modified later: the requests after it are
+// compared with it.
 func (c *Client) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		if err := ctx.Err(); err != nil {
@@ -222,13 +275,16 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 		return nil, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("%q is not the id of a model", req.Model)}
 	}
 	entry := c.config.Table.Describe(req.Model)
-	contents, err := encode(req.Messages, entry)
+	contents, err := c.cache.contents(req.Messages, entry)
 	if err != nil {
 		return nil, &model.Error{Class: model.Fatal, Message: c.clean(err.Error()), Err: err}
 	}
-	config, err := configure(req, entry)
-	if err != nil {
-		return nil, &model.Error{Class: model.Fatal, Message: c.clean(err.Error()), Err: err}
+	tail, cached := c.cache.tail(req)
+	config := &genai.GenerateContentConfig{AutomaticContinuation: new(false)}
+	if !cached {
+		if config, err = configure(req, entry); err != nil {
+			return nil, &model.Error{Class: model.Fatal, Message: c.clean(err.Error()), Err: err}
+		}
 	}
 	models, err := c.api(ctx)
 	if err != nil {
@@ -240,10 +296,15 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 	defer g.call.watch.stop()
 	limit := time.AfterFunc(c.config.MaxCall, func() { cancel(errTooLong) })
 	defer limit.Stop()
-	// genai encodes the rest of the request; the conversation is put before it
-	// as it is, and the round tripper sends both.
-	config.HTTPOptions = &genai.HTTPOptions{ExtrasRequestProvider: func(body map[string]any) map[string]any {
-		g.call.body, g.call.bodyErr = splice(contents, body)
+	// genai encodes the rest of the request, unless it did so before; the
+	// conversation is put before it as it is, and the round tripper sends both.
+	config.HTTPOptions = &genai.HTTPOptions{ExtrasRequestProvider: func(rest map[string]any) map[string]any {
+		if !cached {
+			if tail, g.call.bodyErr = tailOf(rest); g.call.bodyErr == nil {
+				c.cache.keepTail(req, tail)
+			}
+		}
+		g.call.body = compose(contents, tail)
 		return nil
 	}}
 	err = g.stream(withCall(within, g.call), models, req.Model, config)

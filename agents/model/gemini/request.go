@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	"slices"
 
 	"google.golang.org/genai"
 
@@ -45,39 +47,39 @@ type (
 	}
 )
 
-// encode returns the contents of a request, as JSON. Raw forms are in it byte
-// for byte.
-func encode(messages []model.Message, e model.Entry) ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('[')
-	calls := make(map[string]wireCall) // by our ids, what the API knows them by
-	for i, m := range messages {
-		content, err := encodeMessage(m, e, calls)
-		if err != nil {
-			return nil, fmt.Errorf("message %d of the conversation: %w", i+1, err)
-		}
-		if content == nil {
-			continue
-		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		b.Write(content)
+// encode adds messages to the contents of a request, as JSON without the last
+// bracket. Raw forms are in it byte for byte. After an error h has the messages
+// before the one that is at fault.
+func (h *history) encode(messages []model.Message) error {
+	if len(h.wire) == 0 {
+		h.wire = append(h.wire, '[')
 	}
-	b.WriteByte(']')
-	return b.Bytes(), nil
+	for _, m := range messages {
+		content, err := h.encodeMessage(m)
+		if err != nil {
+			return fmt.Errorf("message %d of the conversation: %w", len(h.said)+1, err)
+		}
+		if content != nil {
+			if len(h.wire) > 1 {
+				h.wire = append(h.wire, ',')
+			}
+			h.wire = append(h.wire, content...)
+		}
+		h.said = append(h.said, said{keep(m), len(h.wire), len(h.calls)})
+	}
+	return nil
 }
 
 // encodeMessage returns nil for a message without anything that can be sent:
 // the API refuses a content without parts.
-func encodeMessage(m model.Message, e model.Entry, calls map[string]wireCall) ([]byte, error) {
+func (h *history) encodeMessage(m model.Message) ([]byte, error) {
 	if m.Role == model.Reply && len(m.Raw) > 0 {
 		theirs, ok := callsOf(m.Raw)
 		if ok {
 			n := 0
 			for _, p := range m.Parts {
 				if p.Call != nil && n < len(theirs) {
-					calls[p.Call.ID] = theirs[n]
+					h.calls = append(h.calls, known{p.Call.ID, theirs[n].ID, theirs[n].Name})
 					n++
 				}
 			}
@@ -85,8 +87,20 @@ func encodeMessage(m model.Message, e model.Entry, calls map[string]wireCall) ([
 		}
 	}
 	content := wireContent{Role: string(m.Role)}
-	signed := e.Thinking != model.Level
-	for _, p := range m.Parts {
+	var media []model.Media // of the results
+	last := 0               // after the last result
+	for i, p := range m.Parts {
+		if p.Result != nil {
+			media, last = append(media, p.Result.Media...), i+1
+		}
+	}
+	signed := !h.signs
+	calls := len(h.calls)
+	fail := func(err error) ([]byte, error) {
+		h.calls = h.calls[:calls]
+		return nil, err
+	}
+	for i, p := range m.Parts {
 		switch {
 		case p.Call != nil:
 			c := wireCall{ID: p.Call.ID, Name: p.Call.Name, Args: p.Call.Args}
@@ -94,39 +108,64 @@ func encodeMessage(m model.Message, e model.Entry, calls map[string]wireCall) ([
 				c.Args = json.RawMessage("{}")
 			}
 			if !json.Valid(c.Args) {
-				return nil, fmt.Errorf("the arguments of the call of %s are not JSON", c.Name)
+				return fail(fmt.Errorf("the arguments of the call of %s are not JSON", c.Name))
 			}
-			calls[c.ID] = c
+			h.calls = append(h.calls, known{c.ID, c.ID, c.Name})
 			part := wirePart{FunctionCall: &c}
 			if !signed {
 				part.ThoughtSignature, signed = unsigned, true
 			}
 			content.Parts = append(content.Parts, part)
 		case p.Result != nil:
-			content.Parts = append(content.Parts, wirePart{FunctionResponse: respond(p.Result, calls)})
+			content.Parts = append(content.Parts, wirePart{FunctionResponse: h.respond(p.Result)})
 		case p.Media != nil:
-			if len(p.Media.Data) == 0 {
-				return nil, fmt.Errorf("the data of type %s is not at hand", p.Media.MimeType)
+			part, err := inline(*p.Media)
+			if err != nil {
+				return fail(err)
 			}
-			content.Parts = append(content.Parts, wirePart{InlineData: &wireData{p.Media.MimeType, p.Media.Data}})
+			content.Parts = append(content.Parts, part)
 		case p.Text != "":
 			content.Parts = append(content.Parts, wirePart{Text: p.Text})
 		}
 		// A thought without its raw form is another model's: it stays out.
+		if i+1 == last {
+			for _, m := range media {
+				part, err := inline(m)
+				if err != nil {
+					return fail(err)
+				}
+				content.Parts = append(content.Parts, part)
+			}
+		}
 	}
 	if len(content.Parts) == 0 {
 		return nil, nil
 	}
-	return marshal(content)
+	encoded, err := marshal(content)
+	if err != nil {
+		return fail(err)
+	}
+	return encoded, nil
 }
 
-func respond(r *model.Result, calls map[string]wireCall) *wireResponse {
+func inline(m model.Media) (wirePart, error) {
+	if len(m.Data) == 0 {
+		return wirePart{}, fmt.Errorf("the data of type %s is not at hand", m.MimeType)
+	}
+	return wirePart{InlineData: &wireData{m.MimeType, m.Data}}, nil
+}
+
+func (h *history) respond(r *model.Result) *wireResponse {
 	w := &wireResponse{Name: r.Name, Response: map[string]string{"output": r.Content}}
 	if r.Error {
 		w.Response = map[string]string{"error": r.Content}
 	}
-	if c, ok := calls[r.ID]; ok {
-		w.ID, w.Name = c.ID, c.Name
+	// The call is nearly always of the message before.
+	for _, c := range slices.Backward(h.calls) {
+		if c.ours == r.ID {
+			w.ID, w.Name = c.theirs, c.name
+			break
+		}
 	}
 	return w
 }
@@ -209,20 +248,43 @@ func levelName(level string) string {
 	}
 }
 
-// splice returns the body of a request: the contents as they are, and what
-// genai made of the rest.
-func splice(contents []byte, rest map[string]any) ([]byte, error) {
+// tailOf returns what follows the contents in the body of a request, with the
+// last brace: what genai made of the rest.
+func tailOf(rest map[string]any) ([]byte, error) {
 	tail, err := marshal(rest)
 	if err != nil {
 		return nil, fmt.Errorf("the request cannot be encoded: %w", err)
 	}
-	body := make([]byte, 0, len(contents)+len(tail)+16)
-	body = append(body, `{"contents":`...)
-	body = append(body, contents...)
-	if len(rest) > 0 {
-		body = append(body, ',')
+	if len(rest) == 0 {
+		return tail[1:], nil
 	}
-	return append(body, tail[1:]...), nil
+	tail[0] = ','
+	return tail, nil
+}
+
+// body is a request in pieces, which are not modified.
+type body [][]byte
+
+// compose returns the body of a request of contents, as a history has them, and
+// a tail.
+func compose(contents, tail []byte) body {
+	return body{[]byte(`{"contents":`), contents, []byte("]"), tail}
+}
+
+func (b body) size() int64 {
+	n := 0
+	for _, piece := range b {
+		n += len(piece)
+	}
+	return int64(n)
+}
+
+func (b body) reader() io.Reader {
+	readers := make([]io.Reader, len(b))
+	for i, piece := range b {
+		readers[i] = bytes.NewReader(piece)
+	}
+	return io.MultiReader(readers...)
 }
 
 // marshal encodes without the escapes that are for HTML.

@@ -3,6 +3,7 @@ package gemini_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -197,5 +198,69 @@ func TestBaseURLPathIsKept(t *testing.T) {
 	_, _, _, _ = listen(t, c, hello())
 	if path != "/gemini/v1beta/models/gemini-3.8-flash:streamGenerateContent" {
 		t.Error(path)
+	}
+}
+
+func TestMediaOfResultsFollowThem(t *testing.T) {
+	c, server := play(t, "<call shot\n<call scan\n\n>result shot\n>result scan\n>media image/png\n>media application/pdf\n>!media audio/wav\n< seen\n")
+	req := hello()
+	_, _, answer, err := listen(t, c, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := func(i int, media ...model.Media) model.Part {
+		call := answer.Message.Parts[i].Call
+		return model.Part{Result: &model.Result{ID: call.ID, Name: call.Name, Content: "ok", Media: media}}
+	}
+	results := []model.Part{
+		result(0, model.Media{MimeType: "image/png", Data: []byte("png")}, model.Media{MimeType: "image/jpeg", Data: []byte("jpg")}),
+		result(1, model.Media{MimeType: "application/pdf", Data: []byte("pdf")}), {Text: "Look."},
+	}
+	req.Messages = append(req.Messages, answer.Message, model.Message{Role: model.User, Parts: results})
+	if text, _, _, err := listen(t, c, req); err != nil || text != "seen" {
+		t.Fatalf("%q, %v, %v", text, err, server.Failures())
+	}
+	want := `"response":{"output":"ok"}}},{"inlineData":{"mimeType":"image/png","data":"cG5n"}},{"inlineData":{"mimeType":"image/jpeg","data":"anBn"}},` +
+		`{"inlineData":{"mimeType":"application/pdf","data":"cGRm"}},{"text":"Look."}]}]`
+	if body := string(server.Requests()[1].Body); !strings.Contains(body, want) {
+		t.Errorf("%s lacks %s", body, want)
+	}
+	results[0].Result.Media[0].Data = nil
+	var e *model.Error
+	if _, _, _, err := listen(t, c, req); !errors.As(err, &e) || e.Class != model.Fatal || !strings.Contains(e.Message, "image/png") {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsSentAgainIsTheSame(t *testing.T) {
+	temperature := 0.25
+	ask := func(c *gemini.Client, turns int) {
+		req := hello()
+		req.System = "You are <careful> & brief."
+		req.Options.Temperature = &temperature
+		for _, name := range []string{"read_file", "grep"} {
+			req.Tools = append(req.Tools, model.Declaration{Name: name, Description: "Does <it>.",
+				Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"all":{"type":"boolean"}}}`)})
+		}
+		for i := range turns {
+			id := fmt.Sprint("r#", i)
+			req.Messages = append(req.Messages,
+				model.Message{Role: model.Reply, Parts: []model.Part{{Call: &model.Call{ID: id, Name: "grep", Args: json.RawMessage(`{"path":"<a>"}`)}}}},
+				model.Message{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: id, Name: "grep", Content: "line\n"}}}})
+		}
+		_, _, _, _ = listen(t, c, req)
+	}
+	var last string
+	record := func() *gemini.Client {
+		return client(t, gemini.Config{Transport: modelserver.Transport(recorder(func(body string) { last = body }))})
+	}
+	c := record()
+	for turns := range 4 {
+		ask(c, turns)
+		got := last
+		ask(record(), turns)
+		if got != last || !json.Valid([]byte(got)) || !strings.Contains(got, `"name":"grep"`) {
+			t.Errorf("%d turns:\n%s\nand by a client that asks for the first time:\n%s", turns, got, last)
+		}
 	}
 }

@@ -20,8 +20,8 @@ const maxError = 1 << 20
 // touches the watchdog.
 type call struct {
 	watch   *watchdog
-	body    []byte // of the request
-	bodyErr error  // it could not be encoded
+	body    body  // of the request
+	bodyErr error // it could not be encoded
 
 	status     int // 0: there was no answer
 	header     http.Header
@@ -61,6 +61,7 @@ func (c *call) readErr() error {
 type transport struct {
 	base          http.RoundTripper
 	headerTimeout time.Duration
+	tokens        *tokens // nil: requests carry an API key
 }
 
 func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -75,19 +76,7 @@ func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	if c.bodyErr != nil {
 		return nil, c.bodyErr
 	}
-	// As long as the request goes out, the headers are not late.
-	late := func() { c.watch.arm(t.headerTimeout, errNoHeaders) }
-	r := q.Clone(httptrace.WithClientTrace(q.Context(), &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { c.watch.touch() },
-	}))
-	open := func() (io.ReadCloser, error) {
-		return io.NopCloser(&progress{bytes.NewReader(c.body), c.watch}), nil
-	}
-	r.Body, _ = open()
-	r.GetBody, r.ContentLength = open, int64(len(c.body))
-	r.Header.Set("Accept", "text/event-stream")
-	late()
-	resp, err := t.base.RoundTrip(r)
+	resp, err := t.send(q, c)
 	if err != nil {
 		c.transport = err
 		return nil, err
@@ -109,6 +98,56 @@ func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	c.stream = newStream(body, c)
 	resp.Body = c.stream
 	return resp, nil
+}
+
+// send sends a request, with a token where one is wanted. A token that is
+// refused is replaced once.
+func (t *transport) send(q *http.Request, c *call) (*http.Response, error) {
+	if t.tokens == nil {
+		return t.sendAs(q, c, token{})
+	}
+	first, err := t.tokens.get(q.Context(), "")
+	if err != nil {
+		return nil, err
+	}
+	resp, err := t.sendAs(q, c, first)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	second, err := t.tokens.get(q.Context(), first.value)
+	if err == nil && second.value == first.value {
+		return resp, nil
+	}
+	// What is left is read, so that the connection is used again.
+	_, _ = io.CopyN(io.Discard, resp.Body, maxError)
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	return t.sendAs(q, c, second)
+}
+
+// sendAs sends a request with a token, which may be none.
+func (t *transport) sendAs(q *http.Request, c *call, who token) (*http.Response, error) {
+	// As long as the request goes out, the headers are not late.
+	late := func() { c.watch.arm(t.headerTimeout, errNoHeaders) }
+	r := q.Clone(httptrace.WithClientTrace(q.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { c.watch.touch() },
+	}))
+	open := func() (io.ReadCloser, error) {
+		return io.NopCloser(&progress{c.body.reader(), c.watch}), nil
+	}
+	r.Body, _ = open()
+	r.GetBody, r.ContentLength = open, c.body.size()
+	r.Header.Set("Accept", "text/event-stream")
+	if who.value != "" {
+		r.Header.Set("Authorization", "Bearer "+who.value)
+		if who.quota != "" {
+			r.Header.Set("X-Goog-User-Project", who.quota)
+		}
+	}
+	late()
+	return t.base.RoundTrip(r)
 }
 
 // progress tells the watchdog that a request goes out.

@@ -21,7 +21,7 @@ var descriptions embed.FS
 
 // Tools returns the built-in tools, in the order in which they are documented.
 func Tools() []tool.Tool {
-	return []tool.Tool{readFile(), list(), glob(), grep(), writeFile(), editFile(), bash(), askUser()}
+	return []tool.Tool{readFile(), readManyFiles(), list(), glob(), grep(), writeFile(), editFile(), bash(), writeTodos(), askUser()}
 }
 
 // builtin is a tool as this package makes them: planning starts with arguments
@@ -173,8 +173,8 @@ func (o *opened) file(abs string, limit int64) ([]byte, error) {
 		switch {
 		case int64(len(data)) > limit:
 			return nil, errLarge
-		case errors.Is(err, io.EOF):
-			return data, nil
+		case errors.Is(err, io.EOF), err == nil && n > 0 && int64(len(data)) == info.Size():
+			return data, nil // at its size as it was: nobody has to ask for the end
 		case err != nil:
 			return nil, err
 		}

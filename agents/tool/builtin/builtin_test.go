@@ -66,7 +66,7 @@ func TestToolsAreInTheOrderOfTheirDocumentation(t *testing.T) {
 	for _, b := range builtin.Tools() {
 		names = append(names, b.Spec().Name)
 	}
-	if got, want := strings.Join(names, " "), "read_file ls glob grep write_file edit_file bash ask_user"; got != want {
+	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep write_file edit_file bash write_todos ask_user"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -86,14 +86,16 @@ func TestConformance(t *testing.T) {
 		return e
 	}
 	calls := map[string][]string{
-		"read_file":  {`{"file_path":"a.txt"}`, `{"path":"a.txt","offset":1.0}`, `{"file_path":"gone"}`},
-		"ls":         {`{}`, `{"path":"src"}`},
-		"glob":       {`{"pattern":"**/*.go"}`},
-		"grep":       {`{"pattern":"one"}`, `{"pattern":"one","dir_path":"a.txt"}`},
-		"write_file": {`{"file_path":"new.txt","content":"x"}`, `{"absolute_path":"a.txt","content":"x"}`, `{"file_path":".git/config","content":"x"}`},
-		"edit_file":  {`{"file_path":"a.txt","old_string":"one","new_string":"1"}`},
-		"bash":       {`{"command":"ls"}`, `{"command":"touch x"}`, `{"command":"rm -rf /"}`, `{"cmd":"ls","background":true}`},
-		"ask_user":   {`{"question":"why?"}`},
+		"read_file":       {`{"file_path":"a.txt"}`, `{"path":"a.txt","offset":1.0}`, `{"file_path":"gone"}`},
+		"read_many_files": {`{"include":["**/*"]}`, `{"paths":["a.txt","src"],"exclude":["*.go"]}`, `{"include":["gone.txt","a\u202e*"]}`},
+		"write_todos":     {`{"todos":[]}`, `{"todos":[{"description":"look","status":"in_progress"},{"description":"do","status":"pending"}]}`},
+		"ls":              {`{}`, `{"path":"src"}`},
+		"glob":            {`{"pattern":"**/*.go"}`},
+		"grep":            {`{"pattern":"one"}`, `{"pattern":"one","dir_path":"a.txt"}`},
+		"write_file":      {`{"file_path":"new.txt","content":"x"}`, `{"absolute_path":"a.txt","content":"x"}`, `{"file_path":".git/config","content":"x"}`},
+		"edit_file":       {`{"file_path":"a.txt","old_string":"one","new_string":"1"}`},
+		"bash":            {`{"command":"ls"}`, `{"command":"touch x"}`, `{"command":"rm -rf /"}`, `{"cmd":"ls","background":true}`},
+		"ask_user":        {`{"question":"why?"}`},
 	}
 	for _, b := range builtin.Tools() {
 		tooltest.Conform(t, b, w, env, calls[b.Spec().Name]...)

@@ -1,5 +1,5 @@
 // Package builtin has the tools that every agent can be given: reading,
-// searching, editing, the shell, and asking a person (spec 4.1).
+// searching, editing, the shell, a list of steps, and asking a person (spec 4.1).
 //
 // Each tool is one file, beside the description that a model is given of it:
 // read_file.go and read_file.md. What they need of the world they reach through

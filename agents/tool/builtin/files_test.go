@@ -72,12 +72,13 @@ func TestReadFileSeesTheBuffer(t *testing.T) {
 }
 
 func TestReadFileRefusesBinaryWithItsType(t *testing.T) {
-	w := tooltest.New(t, map[string]string{"x.png": "\x89PNG\r\n\x1a\n\x00\x00", "x.bin": "\x00\x01"})
+	w := tooltest.New(t, map[string]string{"x.zip": "PK\x03\x04\x00\x00", "x.bin": "\x00\x01", "x.png": "\x00\x01 no picture"})
 	env := w.Env()
-	if err := refused(t, env, tool.CodeBinary, "read_file", "file_path", "x.png"); !strings.Contains(err.Error(), "image/png") {
+	if err := refused(t, env, tool.CodeBinary, "read_file", "file_path", "x.zip"); !strings.Contains(err.Error(), "application/zip") {
 		t.Errorf("%v does not tell the type", err)
 	}
 	refused(t, env, tool.CodeBinary, "read_file", "file_path", "x.bin")
+	refused(t, env, tool.CodeBinary, "read_file", "file_path", "x.png")
 }
 
 func TestSEC20CredentialFilesAreNotRead(t *testing.T) {
@@ -88,15 +89,24 @@ func TestSEC20CredentialFilesAreNotRead(t *testing.T) {
 	env := w.Env()
 	for _, name := range []string{".env", "sub/id_rsa", "innocent"} {
 		refused(t, env, tool.CodeDenied, "read_file", "file_path", name)
+		refused(t, env, tool.CodeDenied, "read_many_files", "include", []string{"*.txt", name})
 		refused(t, env, tool.CodeDenied, "grep", "pattern", "KEY", "dir_path", name)
 		refused(t, env, tool.CodeDenied, "write_file", "file_path", name, "content", "x")
 	}
 	if r := call(t, env, "grep", "pattern", "KEY|key"); strings.Contains(r.Content, "KEY=1") || strings.Contains(r.Content, "id_rsa") {
 		t.Errorf("grep reads credentials: %s", r.Content)
 	}
+	for _, include := range []string{"**", "*", ".env*", "{.env,x}", "sub", "sub/*", "**/id_rsa"} {
+		if r := call(t, env, "read_many_files", "include", []string{include}); strings.Contains(r.Content, "KEY=1") || strings.Contains(r.Content, "--- sub/id_rsa") || strings.Contains(r.Content, "\nkey\n") {
+			t.Errorf("read_many_files %s reads credentials: %s", include, r.Content)
+		}
+	}
 	call(t, env, "read_file", "file_path", ".env.example")
 	env.Reveal = []string{w.Path(".env")}
 	if r := call(t, env, "read_file", "file_path", ".env"); r.Content != "KEY=1\n" {
+		t.Errorf("the user's own rule: %q", r.Content)
+	}
+	if r := call(t, env, "read_many_files", "include", []string{".env"}); r.Content != "--- .env ---\nKEY=1\n\n" {
 		t.Errorf("the user's own rule: %q", r.Content)
 	}
 	refused(t, env, tool.CodeDenied, "write_file", "file_path", ".env", "content", "x")
@@ -330,6 +340,7 @@ func TestSEC54LinksOutAreRefusedByEveryFileTool(t *testing.T) {
 	env := w.Env()
 	for _, name := range []string{"link", "up/secret", "dangling", "../secret", outside} {
 		refused(t, env, tool.CodeOutside, "read_file", "file_path", name)
+		refused(t, env, tool.CodeOutside, "read_many_files", "include", []string{"a", name})
 		refused(t, env, tool.CodeOutside, "write_file", "file_path", name, "content", "x")
 		refused(t, env, tool.CodeOutside, "edit_file", "file_path", name, "old_string", "", "new_string", "x")
 	}
@@ -340,6 +351,14 @@ func TestSEC54LinksOutAreRefusedByEveryFileTool(t *testing.T) {
 		refused(t, env, tool.CodeOutside, "bash", "directory", name, "command", "ls")
 	}
 	refused(t, env, tool.CodeOutside, "glob", "pattern", "../*")
+	for _, include := range []string{"../*", "up/*", "up/**/secret", "*/../../secret", filepath.Dir(w.Folder) + "/*", "/etc/pass*", "up", "/"} {
+		refused(t, env, tool.CodeOutside, "read_many_files", "include", []string{include})
+	}
+	for _, include := range []string{"*", "**", "{link,up}", "li?k", "**/secret", "[u]p/*"} {
+		if r := call(t, env, "read_many_files", "include", []string{include}); strings.Contains(r.Content, "canary") {
+			t.Errorf("read_many_files %s: %s", include, r.Content)
+		}
+	}
 	if data, err := os.ReadFile(outside); err != nil || string(data) != "canary" {
 		t.Errorf("the file outside: %q, %v", data, err)
 	}
@@ -360,6 +379,9 @@ func TestSEC57SpecialFilesAreRefusedAtOnce(t *testing.T) {
 	began := time.Now()
 	if _, err := tooltest.Run(t.Context(), named(t, "read_file"), env, `{"file_path":"fifo"}`); err == nil {
 		t.Error("a pipe was read")
+	}
+	if r := call(t, env, "read_many_files", "include", []string{"*", "fifo"}); !strings.HasPrefix(r.Content, "--- a.txt ---\nneedle\n\n[1 files are left out") {
+		t.Errorf("read_many_files: %s", r.Content)
 	}
 	for _, trusted := range []bool{true, false} {
 		if env.Trusted = trusted; !trusted {
@@ -421,7 +443,7 @@ func TestSEC55RaceOfLinks(t *testing.T) {
 		env := w.Env()
 		env.Trusted = i%4 == 0 // with ripgrep, which takes long to start, and without
 		for name, a := range map[string]string{
-			"read_file": `{"file_path":"sub/file.txt"}`, "ls": `{"dir_path":"dir"}`, "grep": `{"pattern":"[c]anary|inside"}`, "glob": `{"pattern":"**/*"}`,
+			"read_file": `{"file_path":"sub/file.txt"}`, "read_many_files": `{"include":["sub/file.txt","dir/*","**/*.txt"]}`, "ls": `{"dir_path":"dir"}`, "grep": `{"pattern":"[c]anary|inside"}`, "glob": `{"pattern":"**/*"}`,
 			"edit_file": `{"file_path":"dir/file.txt","old_string":"inside","new_string":"inside, edited"}`, "write_file": `{"file_path":"dir/new.txt","content":"x"}`,
 		} {
 			if name == "edit_file" {

@@ -236,7 +236,7 @@ func (c *collector) again(raw []byte) {
 	if h == nil {
 		return
 	}
-	lines, err := c.query.file(rel)
+	lines, err := c.query.file(c.query.dir, rel)
 	if err != nil {
 		delete(c.files, rel)
 		return

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -21,7 +22,7 @@ import (
 // matched in no particular order.
 func (q *query) search(ctx context.Context) (found []hits, partial bool) {
 	if q.isFile {
-		lines, err := q.file(q.start)
+		lines, err := q.file(q.dir, q.start)
 		if err == nil && len(lines) > 0 && q.wanted(q.start) {
 			found = append(found, hits{q.start, lines})
 		}
@@ -33,11 +34,13 @@ func (q *query) search(ctx context.Context) (found []hits, partial bool) {
 	var workers conc.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
+			in := nearby{dir: q.dir}
+			defer in.close()
 			for rel := range paths {
 				if ctx.Err() != nil || count.Load() >= maxHits {
 					continue // the walk ends too; what is in the channel is drained
 				}
-				lines, err := q.file(rel)
+				lines, err := q.file(in.of(rel), rel)
 				if err != nil || len(lines) == 0 {
 					continue
 				}
@@ -62,9 +65,42 @@ func (q *query) search(ctx context.Context) (found []hits, partial bool) {
 	return found, w.partial || ctx.Err() != nil || count.Load() >= maxHits
 }
 
-// file searches one file.
-func (q *query) file(rel string) ([]line, error) {
-	data, err := q.dir.file(filepath.Join(q.dir.folder, filepath.FromSlash(rel)), maxSearched)
+// nearby opens files through the folder that they lie in, which it keeps open
+// for the next: half of what a search costs is the way down from the root.
+type nearby struct {
+	dir  *opened // the root
+	name string  // of the folder that is open, relative to the root
+	last *opened // nil if none is
+}
+
+// of returns the handle of the folder that holds rel; where that cannot be
+// opened, the root's.
+func (n *nearby) of(rel string) *opened {
+	folder := path.Dir(rel)
+	if folder == "." {
+		return n.dir
+	}
+	if n.last == nil || n.name != folder {
+		n.close()
+		root, err := n.dir.root.OpenRoot(filepath.FromSlash(folder))
+		if err != nil {
+			return n.dir
+		}
+		n.name, n.last = folder, &opened{root: root, folder: filepath.Join(n.dir.folder, filepath.FromSlash(folder))}
+	}
+	return n.last
+}
+
+func (n *nearby) close() {
+	if n.last != nil {
+		n.last.close()
+		n.last = nil
+	}
+}
+
+// file searches one file, which is opened through dir.
+func (q *query) file(dir *opened, rel string) ([]line, error) {
+	data, err := dir.file(filepath.Join(q.dir.folder, filepath.FromSlash(rel)), maxSearched)
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,10 @@ package builtin
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 )
 
@@ -41,12 +41,9 @@ func readFile() tool.Tool {
 }
 
 func planRead(_ context.Context, env *tool.Env, args readArgs) (*tool.Plan, error) {
-	p, err := tool.ResolveReadable(env, args.FilePath)
+	p, err := readable(env, args.FilePath)
 	if err != nil {
 		return nil, err
-	}
-	if p.Credential && !p.Revealed {
-		return nil, tool.Errorf(tool.CodeDenied, "%s holds credentials and is not read. The person can allow exactly this file in their own settings.", tool.Name(p.Rel))
 	}
 	plan := &tool.Plan{
 		Risk: tool.Safe, Why: "reads a file", Title: "read_file " + tool.Name(p.Rel), Path: p.Real, Reads: []string{p.Real},
@@ -58,14 +55,26 @@ func planRead(_ context.Context, env *tool.Env, args readArgs) (*tool.Plan, erro
 	return plan, nil
 }
 
-func doRead(ctx context.Context, env *tool.Env, args readArgs) (*tool.Result, error) {
-	// Links are followed again: what they lead to is checked at the moment of use.
-	p, err := tool.ResolveReadable(env, args.FilePath)
+// readable finds the file that a model names. What it may not read is an *Error:
+// a path that leads out of the workspace, a file that holds credentials.
+func readable(env *tool.Env, path string) (tool.Place, error) {
+	p, err := tool.ResolveReadable(env, path)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	if p.Credential && !p.Revealed {
-		return nil, tool.Errorf(tool.CodeDenied, "%s holds credentials and is not read.", tool.Name(p.Rel))
+		return p, tool.Errorf(tool.CodeDenied, "%s holds credentials and is not read. The person can allow exactly this file in their own settings.", tool.Name(p.Rel))
+	}
+	return p, nil
+}
+
+// fetch reads a file for the model, as the person sees it. Each tool that shows
+// files reads them here: links are followed again, so what they lead to is
+// checked at the moment of use.
+func fetch(ctx context.Context, env *tool.Env, path string) (tool.Place, *tool.File, error) {
+	p, err := readable(env, path)
+	if err != nil {
+		return p, nil, err
 	}
 	var f *tool.File
 	if p.Blob {
@@ -73,20 +82,41 @@ func doRead(ctx context.Context, env *tool.Env, args readArgs) (*tool.Result, er
 	} else {
 		f, err = read(ctx, env, p)
 	}
+	return p, f, err
+}
+
+// note remembers that the model was shown a file.
+func note(env *tool.Env, p tool.Place, f *tool.File) {
+	if !p.Blob && env.Seen != nil {
+		env.Seen.Note(p.Real, f.Digest)
+	}
+}
+
+func doRead(ctx context.Context, env *tool.Env, args readArgs) (*tool.Result, error) {
+	p, f, err := fetch(ctx, env, args.FilePath)
 	if err != nil {
 		return nil, err
+	}
+	media, what, err := attach(p, f)
+	if err != nil {
+		return nil, err
+	}
+	if media != nil {
+		note(env, p, f)
+		return &tool.Result{
+			Content: fmt.Sprintf("%s is attached: %s.", tool.Name(p.Rel), what),
+			Display: fmt.Sprintf("Read %s (%s)", tool.Name(p.Rel), what), Media: []model.Media{*media},
+		}, nil
 	}
 	if f.Binary {
 		return nil, refuseBinary(p, f)
 	}
-	content, shown, err := extract(f.Text, args)
+	e, err := extract(f.Text, args, maxReadRunes)
 	if err != nil {
 		return nil, err
 	}
-	if !p.Blob && env.Seen != nil {
-		env.Seen.Note(p.Real, f.Digest)
-	}
-	return &tool.Result{Content: content, Display: fmt.Sprintf("Read %s from %s", shown, tool.Name(filepath.ToSlash(p.Rel)))}, nil
+	note(env, p, f)
+	return &tool.Result{Content: e.content, Display: fmt.Sprintf("Read %d lines from %s", e.lines, tool.Name(p.Rel))}, nil
 }
 
 // refuseBinary says what a file is that is no text.
@@ -109,21 +139,29 @@ func readBlob(p tool.Place) (*tool.File, error) {
 	if err != nil {
 		return nil, tool.Errorf(tool.CodeNotFound, "%s cannot be read: %v.", tool.Name(p.Real), err)
 	}
-	return &tool.File{Path: p.Real, Text: strings.ToValidUTF8(string(data), string(utf8.RuneError))}, nil
+	return &tool.File{Path: p.Real, Data: data, Text: strings.ToValidUTF8(string(data), string(utf8.RuneError))}, nil
 }
 
-// extract returns the lines that were asked for, and how many they are in
-// words.
-func extract(text string, args readArgs) (content, shown string, err error) {
+// excerpt is part of a text as a model gets it.
+type excerpt struct {
+	content string // with a note at its end where it is not all
+	lines   int
+	runes   int  // of content, but for the note
+	whole   bool // nothing is left out
+}
+
+// extract returns the lines that were asked for, as far as they have not more
+// than so many characters, but at least one.
+func extract(text string, args readArgs, maxRunes int) (excerpt, error) {
 	total := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		total++
 	}
 	if total == 0 {
-		return "The file is empty.", "0 lines", nil
+		return excerpt{content: "The file is empty.", whole: true}, nil
 	}
 	if args.Offset >= total {
-		return "", "", tool.Errorf(tool.CodeArgs, "The file has %d lines, so there is nothing after offset %d.", total, args.Offset)
+		return excerpt{}, tool.Errorf(tool.CodeArgs, "The file has %d lines, so there is nothing after offset %d.", total, args.Offset)
 	}
 	limit := args.Limit
 	if limit == 0 {
@@ -142,7 +180,7 @@ func extract(text string, args readArgs) (content, shown string, err error) {
 		}
 		line, cut := cutLine(line)
 		count := utf8.RuneCountInString(line) + 1
-		if runes+count > maxReadRunes && n > 0 {
+		if runes+count > maxRunes && n > 0 {
 			break
 		}
 		if cut {
@@ -168,7 +206,7 @@ func extract(text string, args readArgs) (content, shown string, err error) {
 	if len(notes) > 0 {
 		b.WriteString("[" + strings.Join(notes, "; ") + "]\n")
 	}
-	return b.String(), fmt.Sprintf("%d lines", n), nil
+	return excerpt{b.String(), n, runes, len(notes) == 0}, nil
 }
 
 // cutLine returns the beginning of a line that is too long, and whether it was.

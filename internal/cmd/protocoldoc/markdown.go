@@ -111,6 +111,10 @@ func (p *page) family(f family) {
 				when = " " + m.when[i]
 			}
 			d := p.types.defs[name]
+			if p.anchors[anchor(name)] != "" { // another method has the same result
+				p.line("**Result**%s: %s\n", when, link(name))
+				continue
+			}
 			p.heading(4, "`"+name+"`")
 			p.line("**Result**%s: %s\n", when, typeDoc(d))
 			p.members(d)
@@ -254,11 +258,18 @@ func (p *page) typeName(t shape) string {
 }
 
 // typeLink links to where a type's members stand: an event's type has the
-// event's heading.
+// event's heading, parameters that of their method.
 func (p *page) typeLink(name string) string {
 	for _, e := range p.events {
 		if e.def == name {
 			return "[" + name + "](#" + anchor(e.name) + ")"
+		}
+	}
+	for _, f := range p.families {
+		for _, m := range f.methods {
+			if m.params == name {
+				return "[" + name + "](#" + anchor(m.name) + ")"
+			}
 		}
 	}
 	return link(name)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -73,16 +74,19 @@ func TestNothingOfOursLeaks(t *testing.T) {
 func TestStandard(t *testing.T) {
 	standard := maps.Clone(standard)
 	for name, method := range map[string]string{
-		"MethodInitialize":                   protocol.MethodInitialize,
-		"MethodInitialized":                  protocol.MethodInitialized,
-		"MethodShutdown":                     protocol.MethodShutdown,
-		"MethodExit":                         protocol.MethodExit,
-		"MethodCancelRequest":                protocol.MethodCancelRequest,
-		"MethodTextDocumentDidOpen":          protocol.MethodTextDocumentDidOpen,
-		"MethodTextDocumentDidChange":        protocol.MethodTextDocumentDidChange,
-		"MethodTextDocumentDidSave":          protocol.MethodTextDocumentDidSave,
-		"MethodTextDocumentDidClose":         protocol.MethodTextDocumentDidClose,
-		"MethodWorkspaceExecuteCommand":      protocol.MethodWorkspaceExecuteCommand,
+		"MethodInitialize":              protocol.MethodInitialize,
+		"MethodInitialized":             protocol.MethodInitialized,
+		"MethodShutdown":                protocol.MethodShutdown,
+		"MethodExit":                    protocol.MethodExit,
+		"MethodCancelRequest":           protocol.MethodCancelRequest,
+		"MethodTextDocumentDidOpen":     protocol.MethodTextDocumentDidOpen,
+		"MethodTextDocumentDidChange":   protocol.MethodTextDocumentDidChange,
+		"MethodTextDocumentDidSave":     protocol.MethodTextDocumentDidSave,
+		"MethodTextDocumentDidClose":    protocol.MethodTextDocumentDidClose,
+		"MethodWorkspaceExecuteCommand": protocol.MethodWorkspaceExecuteCommand,
+
+		"MethodWorkspaceDidChangeWorkspaceFolders": protocol.MethodWorkspaceDidChangeWorkspaceFolders,
+
 		"MethodWindowWorkDoneProgressCancel": protocol.MethodWindowWorkDoneProgressCancel,
 	} {
 		if standard[name].method != method {
@@ -152,6 +156,12 @@ func TestSchema(t *testing.T) {
 		"GetResult":          wire.GetResult{AgentInfo: wire.AgentInfo{Name: "a"}, FrontMatter: map[string]any{"name": "a"}},
 		"RunParams":          wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: "hi"}}, WorkDoneToken: json.RawMessage(`7`)},
 		"RunResult":          wire.RunResult{Session: "s", Run: "r", Agent: "a", RunFinished: activity.RunFinished{Reason: activity.Goal}},
+		"SubscribeResult":    wire.SubscribeResult{Events: []wire.ActivityParams{}, NextSeq: 7},
+		"Session":            wire.Session{Session: "s", Agents: []string{}, AgentChain: []string{}, Runs: 2, State: "idle"},
+		"SessionGetResult":   wire.SessionGetResult{Session: wire.Session{Session: "s", Agents: []string{}, AgentChain: []string{}, State: "idle"}, Runs: []wire.SessionRun{{Run: "r"}}},
+		"ContextGetResult":   wire.ContextGetResult{Messages: []wire.Message{{Role: "user", Parts: []model.Part{{Text: "hi"}}}}},
+		"ParseResult":        wire.ParseResult{Agent: "a", Mentions: []wire.Mention{{Name: "b", Start: 1, End: 3}}},
+		"Empty":              wire.Empty{},
 		"ConfirmParams":      wire.ConfirmParams{ID: "1", Args: json.RawMessage(`{"a":1}`), Options: []wire.Option{{ID: "once", Kind: "once"}}},
 		"ConfirmResult":      wire.ConfirmResult{Outcome: "modify", Modified: &wire.Modified{NewText: &patch}},
 		"ClientCapabilities": wire.ClientCapabilities{Version: 1, Confirm: &wire.ConfirmCapability{Modify: true}},
@@ -171,13 +181,15 @@ func TestSchema(t *testing.T) {
 	}{
 		{"RunParams", `{"input":"hi"}`, true},
 		{"RunParams", `{"input":7}`, false},
-		{"RunParams", `{}`, false},
+		{"SteerParams", `{"run":"r","input":"hi"}`, true},
+		{"SteerParams", `{}`, false},
 		{"GetParams", `{"name":"a","more":1}`, true},
 		{"GetParams", `{"Name":"a"}`, false},
 		{"ActivityParams", `{"seq":1,"time":"t","session":"s","type":"content.delta","data":{"text":"hi"}}`, true},
 		{"ActivityParams", `{"seq":1,"time":"t","session":"s","type":"content.delta","data":{"words":"hi"}}`, false},
 		{"ActivityParams", `{"seq":1,"time":"t","session":"s","type":"of.a.newer.daemon","data":{"words":"hi"}}`, true},
 		{"ActivityParams", `{"seq":-1,"time":"t","session":"s","type":"note","data":{"level":"info","message":"hi"}}`, false},
+		{"SessionGetResult", `{"session":"s","title":"","folder":"","agents":[],"agentChain":[],"handoffCount":0,"runs":1,"state":"idle","usage":{"inputTokens":0,"outputTokens":0,"cachedTokens":0,"thoughtTokens":0,"totalTokens":0}}`, false},
 		{"RunState", `{"from":"running","to":"waiting"}`, true},
 		{"RunState", `{"from":"running","to":"asleep"}`, false},
 	} {

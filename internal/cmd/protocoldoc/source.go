@@ -260,6 +260,13 @@ func (ts *types) need(dir, name string) (string, error) {
 		return "", err
 	}
 	full := dir + "." + name
+	if d := p.types[name]; d != nil && d.Assign.IsValid() { // another name of a type
+		dir, name, err := ts.nameOf(d, d.Type)
+		if err != nil {
+			return "", err
+		}
+		return ts.need(dir, name)
+	}
 	if have, ok := ts.from[name]; ok {
 		if have != full {
 			return "", fmt.Errorf("%s and %s would both be called %s", have, full, name)
@@ -331,9 +338,15 @@ func (p *goPackage) constantsOf(name string) []constant {
 }
 
 // membersOf returns the members of a struct; those of embedded structs in the
-// embedding's place.
+// embedding's place, but for one that the struct itself has, as in Go.
 func (ts *types) membersOf(d *declared, s *ast.StructType) ([]member, error) {
 	var list []member
+	own := make(map[string]bool)
+	for _, f := range s.Fields.List {
+		if name, _ := tagOf(f); name != "" && len(f.Names) > 0 {
+			own[name] = true
+		}
+	}
 	for _, f := range s.Fields.List {
 		doc := f.Doc.Text()
 		if doc == "" {
@@ -344,7 +357,7 @@ func (ts *types) membersOf(d *declared, s *ast.StructType) ([]member, error) {
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, embedded...)
+			list = append(list, slices.DeleteFunc(embedded, func(m member) bool { return own[m.name] })...)
 			continue
 		}
 		for _, id := range f.Names {

@@ -335,7 +335,7 @@ func (s *surface) loadRest() error {
 		return err
 	}
 	for _, name := range wire.order {
-		if !ast.IsExported(name) || name == "Codec" {
+		if !ast.IsExported(name) || name == "Codec" || wire.types[name].Assign.IsValid() {
 			continue
 		}
 		if s.types.from[name] != "internal/wire."+name {

@@ -35,6 +35,55 @@ var rows = []row{
 		without: "`$/cancelRequest` on the request that started the run, `window/workDoneProgress/cancel` on its progress, or the command `agentls.cancel`.",
 	},
 	{
+		constant: "MethodSteer", params: "SteerParams", results: []string{"SteerResult"},
+		without: "What is said to an agent that is busy has to wait for the end of its run.",
+	},
+	{
+		constant: "MethodResume", params: "ResumeParams", results: []string{"RunResult", "RunAccepted"},
+		when:    []string{"with `wait: \"end\"`, after every event of the run has been sent", "with `wait: \"accept\"`, at once"},
+		without: "A paused run can be cancelled, and the agent asked again.",
+	},
+	{
+		constant: "MethodSubscribe", params: "SubscribeParams", results: []string{"SubscribeResult"},
+		without: "The command `agentls.showTranscript` shows a session. A client that knows only LSP may subscribe too, and is then sent `agents/activity` for that session.",
+	},
+	{
+		constant: "MethodUnsubscribe", params: "UnsubscribeParams", results: []string{"Empty"},
+		without: "A subscription ends with the connection.",
+	},
+	{
+		constant: "MethodParse", params: "ParseParams", results: []string{"ParseResult"},
+		without: "The command `agentls.run` takes `@name text` where it takes an agent's name.",
+	},
+	{
+		constant: "MethodTemplates", results: []string{"TemplatesResult"},
+		without: "Nothing: templates are for clients that make agents' files.",
+	},
+	{
+		constant: "MethodSessionList", params: "SessionListParams", results: []string{"SessionListResult"},
+		without: "The command `agentls.sessions` answers the same, and shows it to the person where the client knows only LSP.",
+	},
+	{
+		constant: "MethodSessionGet", params: "SessionParams", results: []string{"SessionGetResult"},
+		without: "The command `agentls.showTranscript` shows a session with its runs.",
+	},
+	{
+		constant: "MethodSessionNew", params: "SessionNewParams", results: []string{"SessionNewResult"},
+		without: "A run that names a session which is not there begins it.",
+	},
+	{
+		constant: "MethodSessionCompress", params: "SessionCompressParams", results: []string{"SessionCompressResult"},
+		without: "A context is compressed by itself when it reaches the threshold of the settings.",
+	},
+	{
+		constant: "MethodContextGet", params: "ContextParams", results: []string{"ContextGetResult"},
+		without: "`agentls context show` on the command line shows the same.",
+	},
+	{
+		constant: "MethodContextClear", params: "ContextClearParams", results: []string{"Empty"},
+		without: "`agentls context clear` on the command line does the same.",
+	},
+	{
 		constant: "MethodRespond", params: "RespondParams", results: nil, needs: "`confirm.respond`, for answers to `agents/confirm`",
 		without: "A question is answered by the answer to the request itself.",
 	},
@@ -49,7 +98,7 @@ var rows = []row{
 	},
 	{
 		constant: "MethodAsk", params: "AskParams", results: []string{"AskResult"}, needs: "`ask`",
-		without: "A question with choices comes by `window/showMessageRequest`, *Decline* first; one that wants free text is declined. An error -32601 falls back to this too.",
+		without: "A question with choices comes by `window/showMessageRequest`, *Decline* first. One that wants free text comes as a file by `window/showDocument`: what stands in it when it is saved is the answer; saved or closed as it was, it declines, as does a client that shows no documents. An error -32601 falls back to this too.",
 	},
 	{
 		constant: "MethodSaveDocuments", params: "SaveDocumentsParams", results: []string{"SaveDocumentsResult"}, needs: "`saveDocuments`",
@@ -87,9 +136,12 @@ type command struct {
 // commands are the commands of workspace/executeCommand.
 var commands = []command{
 	{"CommandRun", "[RunResult](#runresult), as `agents/run` with `wait: \"end\"`; null when the person chose no agent"},
+	{"CommandRunOnSelection", "as `agentls.run`"},
 	{"CommandList", "[ListResult](#listresult), as `agents/list`"},
 	{"CommandCancel", "[CancelResult](#cancelresult), as `agents/cancel`"},
+	{"CommandSessions", "[SessionListResult](#sessionlistresult), as `agents/session/list`"},
 	{"CommandShowTranscript", "`{\"uri\": string}`: where the text is"},
+	{"CommandTrustWorkspace", "`{\"trusted\": string[]}`: the URIs of the folders that are trusted now"},
 }
 
 // example is what a client says that can do everything.
@@ -112,16 +164,17 @@ var offered = []struct{ title, name string }{
 // standard are the methods of LSP that the daemon serves, by the name of their
 // constant in go.lsp.dev/protocol, with what they are for here.
 var standard = map[string]struct{ method, kind, purpose string }{
-	"MethodInitialize":              {"initialize", "request", "negotiates the position encoding and the capabilities below; it does not wait for the catalog of agents"},
-	"MethodInitialized":             {"initialized", "notification", "from here on the daemon may ask and tell"},
-	"MethodShutdown":                {"shutdown", "request", "runs that go on are left interrupted, and what is written stays"},
-	"MethodExit":                    {"exit", "notification", "ends the daemon: code 0 after `shutdown`, else 1"},
-	"MethodCancelRequest":           {"$/cancelRequest", "notification", "works on every request; answered -32800, but by its result where the request is a run"},
-	"MethodTextDocumentDidOpen":     {"textDocument/didOpen", "notification", "agents see the editor's text instead of the file's"},
-	"MethodTextDocumentDidChange":   {"textDocument/didChange", "notification", "incremental; all changes of one message are one change, or none"},
-	"MethodTextDocumentDidSave":     {"textDocument/didSave", "notification", "the document has no unsaved changes"},
-	"MethodTextDocumentDidClose":    {"textDocument/didClose", "notification", "the file counts again"},
-	"MethodWorkspaceExecuteCommand": {"workspace/executeCommand", "request", "[commands](#commands) for a client that knows only LSP"},
+	"MethodInitialize":                         {"initialize", "request", "negotiates the position encoding and the capabilities below; it does not wait for the catalog of agents"},
+	"MethodInitialized":                        {"initialized", "notification", "from here on the daemon may ask and tell"},
+	"MethodShutdown":                           {"shutdown", "request", "runs that go on are left interrupted, and what is written stays"},
+	"MethodExit":                               {"exit", "notification", "ends the daemon: code 0 after `shutdown`, else 1"},
+	"MethodCancelRequest":                      {"$/cancelRequest", "notification", "works on every request; answered -32800, but by its result where the request is a run"},
+	"MethodTextDocumentDidOpen":                {"textDocument/didOpen", "notification", "agents see the editor's text instead of the file's"},
+	"MethodTextDocumentDidChange":              {"textDocument/didChange", "notification", "incremental; all changes of one message are one change, or none"},
+	"MethodTextDocumentDidSave":                {"textDocument/didSave", "notification", "the document has no unsaved changes"},
+	"MethodTextDocumentDidClose":               {"textDocument/didClose", "notification", "the file counts again"},
+	"MethodWorkspaceDidChangeWorkspaceFolders": {"workspace/didChangeWorkspaceFolders", "notification", "agents of the folders that are there now count; sessions stay where they are"},
+	"MethodWorkspaceExecuteCommand":            {"workspace/executeCommand", "request", "[commands](#commands) for a client that knows only LSP"},
 
 	"MethodWindowWorkDoneProgressCancel": {"window/workDoneProgress/cancel", "notification", "cancels the run whose progress it is"},
 }

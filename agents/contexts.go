@@ -1,0 +1,108 @@
+package agents
+
+import (
+	"context"
+	"time"
+
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Context is what an agent has seen and said in a session, as its model is sent
+// it.
+type Context struct {
+	Messages  []model.Message // must not be modified
+	Tokens    int
+	Estimated bool      // Tokens are not the provider's count
+	Window    int       // of the agent's model, in tokens; 0 = not known
+	Started   time.Time // zero for an agent that has not run
+	Active    time.Time
+}
+
+// Context returns an agent's context in a session, empty for one that has not
+// run there; "" is the default session. An agent whose file is gone still has
+// the contexts that it had. The errors have the reason unknownSession, busy, or,
+// for an agent that is neither known nor has run there, unknownAgent.
+func (s *Service) Context(id, agent string) (*Context, error) {
+	conv, err := s.kept(id)
+	if err != nil {
+		return nil, err
+	}
+	name, window, err := s.contextOf(conv, agent)
+	if err != nil {
+		return nil, err
+	}
+	c := &Context{Messages: conv.Context(name), Window: window}
+	c.Tokens, c.Estimated = conv.Tokens(name)
+	c.Started, c.Active = conv.ActiveAt(name)
+	return c, nil
+}
+
+// ClearContext ends an agent's context in a session: its next run begins a new
+// one, and has to read again what it writes. With purge, what the context held
+// is erased from disk as well. The errors are those of [Service.Context], and
+// busy while the agent has a run there.
+func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool) error {
+	conv, err := s.kept(id)
+	if err != nil {
+		return err
+	}
+	name, _, err := s.contextOf(conv, agent)
+	if err != nil {
+		return err
+	}
+	release, err := s.exclude(conv.ID, name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	conv.Mend(name)
+	seq, err := conv.Clear(name, purge)
+	if seq > 0 { // also where not all could be erased
+		conv.mu.Lock()
+		delete(conv.seen, name)
+		conv.mu.Unlock()
+	}
+	if err != nil {
+		return err
+	}
+	return conv.Commit(ctx, seq)
+}
+
+// contextOf returns the name under which a session knows an agent, and the
+// window of its model.
+func (s *Service) contextOf(conv *conversation, agent string) (name string, window int, err error) {
+	entry, err := s.Agents().Lookup("", agent)
+	if err == nil {
+		def := entry.Definition
+		_, row, _ := s.Table.Resolve(s.ModelOf(def, "", s.Settings(def.Folder)), defaultModel)
+		return def.Name, row.Window, nil
+	}
+	if started, _ := conv.ActiveAt(agent); !started.IsZero() {
+		return agent, 0, nil
+	}
+	return "", 0, err
+}
+
+// exclude keeps runs of an agent from beginning in a session until release is
+// called. The error has the reason busy: one goes on.
+func (s *Service) exclude(id, agent string) (release func(), err error) {
+	key := [2]string{id, agent}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, live := range s.runs {
+		if live.Session == id && live.Agent == agent {
+			return nil, fault.New(fault.Unavailable, "agents.context",
+				"%s has a run in session %s (%s): wait for it or cancel it", agent, id, live.ID).Because(fault.Busy, "run", live.ID)
+		}
+	}
+	if s.excluded[key] {
+		return nil, fault.New(fault.Unavailable, "agents.context", "the context of %s in session %s is being cleared or compressed; ask again when that is done", agent, id).Because(fault.Busy)
+	}
+	s.excluded[key] = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.excluded, key)
+	}, nil
+}

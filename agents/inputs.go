@@ -1,0 +1,149 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// The defaults of an agent's run (spec 1.2).
+const (
+	maxChatTurns = 100
+	maxTaskTurns = 15
+	maxTaskTime  = 300 * time.Second
+	defaultQuery = "Get Started!"
+)
+
+// assignment is what an agent is asked to do, with its placeholders filled in.
+type assignment struct {
+	mode     definition.Mode
+	prompt   string
+	input    []activity.ContentBlock
+	examples []definition.Exchange
+	maxTurns int
+	maxTime  time.Duration
+}
+
+// fillIn makes an assignment of a request. The errors are fault.Invalid: inputs
+// that are missing, all at once, or do not fit (spec 1.4).
+func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, error) {
+	a := &assignment{mode: p.Mode, input: p.Input, maxTurns: def.MaxTurns, maxTime: def.MaxTime}
+	if a.mode == "" {
+		a.mode = def.Mode
+	}
+	if def.Output != nil {
+		a.mode = definition.Task // a structured result needs its tool
+	}
+	if a.mode == definition.Task {
+		if a.maxTurns == 0 {
+			a.maxTurns = maxTaskTurns
+		}
+		if a.maxTime == 0 {
+			a.maxTime = maxTaskTime
+		}
+	} else if a.maxTurns == 0 {
+		a.maxTurns = maxChatTurns
+	}
+	values, err := inputsOf(def, p.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	said := textIn(p.Input)
+	if def.Inputs == nil { // gemini-cli's own placeholders (spec 1.7)
+		values = map[string]any{"query": said, "today": now.Format(time.DateOnly)}
+	}
+	if len(a.input) == 0 {
+		query := def.Query
+		if query == "" {
+			query = defaultQuery
+			if a.mode != definition.Task {
+				return nil, fault.New(fault.Invalid, "agents.start", "%s is asked nothing: give it an input", def.Name)
+			}
+		}
+		if query, err = def.Expand(query, values); err != nil {
+			return nil, err
+		}
+		a.input = []activity.ContentBlock{{Type: "text", Text: query}}
+	}
+	if a.prompt, err = def.Expand(def.Prompt, values); err != nil {
+		return nil, err
+	}
+	for _, m := range def.InitialMessages {
+		if m.Text, err = def.Expand(m.Text, values); err != nil {
+			return nil, err
+		}
+		a.examples = append(a.examples, m)
+	}
+	return a, nil
+}
+
+// textIn returns the texts of an input.
+func textIn(blocks []activity.ContentBlock) string {
+	var texts []string
+	for _, b := range blocks {
+		if b.Type == "text" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// inputsOf returns the values of an agent's inputs, with their defaults.
+func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, error) {
+	if def.Inputs == nil {
+		if len(raw) > 0 && string(raw) != "null" && string(raw) != "{}" {
+			return nil, fault.New(fault.Invalid, "agents.start", "%s has no inputs; say what it is to do in the input", def.Name)
+		}
+		return nil, nil
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Default json.RawMessage `json:"default"`
+		} `json:"properties"`
+		Required []string `json:"required"`
+	}
+	if err := json.Unmarshal(def.Inputs, &schema); err != nil {
+		return nil, fault.New(fault.Invalid, "agents.start", "the inputs of %s cannot be read: %w", def.Name, err).Because(fault.InvalidAgent)
+	}
+	given := map[string]json.RawMessage{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &given); err != nil || given == nil {
+			return nil, fault.New(fault.Invalid, "agents.start", "the inputs of %s must be an object", def.Name)
+		}
+	}
+	for name, property := range schema.Properties {
+		if _, ok := given[name]; !ok && property.Default != nil {
+			given[name] = property.Default
+		}
+	}
+	var missing []string
+	for _, name := range schema.Required {
+		if _, ok := given[name]; !ok {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return nil, fault.New(fault.Invalid, "agents.start", "%s needs inputs that were not given: %s", def.Name, strings.Join(missing, ", "))
+	}
+	all, err := json.Marshal(given)
+	if err != nil {
+		return nil, fmt.Errorf("the inputs of %s: %w", def.Name, err)
+	}
+	canonical, err := tool.NewSchema(def.Inputs, nil).Check(all)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "agents.start", "the inputs of %s do not fit: %s", def.Name, strings.TrimPrefix(err.Error(), "The arguments do not fit the tool:\n"))
+	}
+	values := map[string]any{}
+	if err := json.Unmarshal(canonical, &values); err != nil {
+		return nil, fmt.Errorf("the inputs of %s: %w", def.Name, err)
+	}
+	return values, nil
+}

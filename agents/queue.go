@@ -1,0 +1,108 @@
+package agents
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// await waits until the runs before this one have ended, and reports whether it
+// may begin: a run that is cancelled while it waits does not.
+func (l *Live) await(ctx context.Context) bool {
+	for _, earlier := range l.behind {
+		select {
+		case <-earlier.ended:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	l.behind = nil
+	return ctx.Err() == nil
+}
+
+// leave ends a run that never began. Its input stays in the log, and is not told
+// to the model. It is not ended for those behind it before those before it are:
+// they look at these themselves.
+func (s *Service) leave(conv *conversation, live *Live, ctx context.Context) activity.RunFinished {
+	result := activity.RunFinished{
+		Reason: activity.Aborted, Chain: []activity.Link{{Run: live.ID, Agent: live.Agent}},
+		Guardrails: []activity.Guard{}, Changes: []activity.Change{}, Problems: []definition.Problem{},
+	}
+	origin := activity.Origin{Run: live.ID, Agent: live.Agent, CorrelationID: live.ID}
+	if errors.Is(context.Cause(ctx), run.ErrInterrupted) {
+		conv.Append(origin, activity.RunState{To: activity.Interrupted, Why: "the daemon ended while the run waited for its turn"}, 0)
+		return result
+	}
+	conv.Append(origin, activity.RunState{To: activity.Finished, Why: string(activity.Aborted)}, 0)
+	conv.Append(origin, result, 0)
+	return result
+}
+
+// Steer adds a person's words to a run that goes on; they are on stable storage
+// when it returns. position is how many wait before them. The error has the
+// reason unknownRun, or busy for a run that waits for its turn.
+func (s *Service) Steer(ctx context.Context, id string, input []activity.ContentBlock) (position int, err error) {
+	live, err := s.Find(id)
+	if err != nil {
+		return 0, err
+	}
+	position, seq, ok := live.run.Steer(input)
+	if !ok {
+		return 0, unknownRun(id)
+	}
+	if err := live.log.Commit(ctx, seq); err != nil {
+		return 0, fault.New(fault.Unavailable, "agents.steer", "the session's log cannot be written: %w", err)
+	}
+	return position, nil
+}
+
+// Resume lets a paused run go on, with more of what was used up. The error has
+// the reason unknownRun; it is fault.Invalid for a run that is not paused.
+func (s *Service) Resume(id string, more run.Extension) (*Live, error) {
+	live, err := s.Find(id)
+	if err != nil {
+		return nil, err
+	}
+	if !live.run.Resume(more) {
+		return nil, fault.New(fault.Invalid, "agents.resume", "the run %s is not paused, so there is nothing to resume", id)
+	}
+	return live, nil
+}
+
+// Find returns a run that goes on. The error has the reason unknownRun.
+func (s *Service) Find(id string) (*Live, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if live := s.runs[id]; live != nil {
+		return live, nil
+	}
+	return nil, unknownRun(id)
+}
+
+func unknownRun(id string) error {
+	return fault.New(fault.NotFound, "agents.run", "no run %s goes on; agents/run starts one", id).Because(fault.UnknownRun, "run", id)
+}
+
+// repeats is where a session keeps whether loops are looked for.
+type repeats struct {
+	conv *conversation
+	off  bool // by the person's settings
+}
+
+// On implements run.Repeats.
+func (r *repeats) On() bool {
+	r.conv.mu.Lock()
+	defer r.conv.mu.Unlock()
+	return !r.off && !r.conv.loops
+}
+
+// Off implements run.Repeats.
+func (r *repeats) Off() {
+	r.conv.mu.Lock()
+	defer r.conv.mu.Unlock()
+	r.conv.loops = true
+}

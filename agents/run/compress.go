@@ -1,0 +1,177 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/compression"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
+)
+
+// Compression says when an agent's context is made shorter (spec 8.3).
+type Compression struct {
+	Enabled   bool    // before a call of the model; a person can ask for it in any case
+	Threshold float64 // part of the window from which it is done
+	Preserve  float64 // part of the context, its newest, that stays as it is
+	MaxTokens int     // caps the window; 0 = does not
+	Model     Choice  // who sums up
+}
+
+// window returns how many tokens a context may have, 0 where that is not known.
+func (c Compression) window(model int) int {
+	if c.MaxTokens > 0 && (model == 0 || c.MaxTokens < model) {
+		return c.MaxTokens
+	}
+	return model
+}
+
+// threshold returns from how many tokens a context is compressed, 0 for never.
+func (c Compression) threshold(model int) int { return int(c.Threshold * float64(c.window(model))) }
+
+// compress makes the context shorter if the next request would have more tokens
+// than the threshold. A failure leaves it as it was, and is not tried again by
+// itself.
+func (r *runner) compress(ctx context.Context) error {
+	agent, c := r.Definition.Name, r.Compression
+	limit := c.threshold(r.Models[0].Entry.Window)
+	if !c.Enabled || limit <= 0 || r.Session.CompressionFailed(agent) {
+		return nil
+	}
+	before, _ := r.Session.Tokens(agent)
+	if before < limit {
+		return nil
+	}
+	result, err := compression.Compress(ctx, r.Session.Context(agent), compression.Config{
+		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID, Window: c.Model.Entry.Window, Folder: r.Env.Folder,
+		Canonical: definition.CanonicalTool,
+		Ask: func(ctx context.Context, req *model.Request) (*model.Answer, error) {
+			return r.consult(ctx, c.Model, req)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if overflows := before >= c.window(r.Models[0].Entry.Window); overflows && compression.Failed(result.Status) {
+		// The one thing left, before the provider refuses the request (REL-62).
+		r.say(told(agent, compression.Drop(r.Session.Context(agent), compression.Config{
+			Target: limit, Before: before, Folder: r.Env.Folder, Canonical: definition.CanonicalTool,
+		})))
+	}
+	if result.Status == compression.NoOp {
+		return nil // nothing became of it, and nothing is told
+	}
+	if result.Err != nil {
+		r.say(activity.ErrorSeen{Code: "provider", Message: result.Err.Error(), Where: "compression"})
+	}
+	r.say(told(agent, result))
+	return nil
+}
+
+// told is what a session is told of a compression.
+func told(agent string, c compression.Result) activity.ContextCompressed {
+	return activity.ContextCompressed{
+		Agent: agent, Before: c.Before, After: c.After, Status: c.Status,
+		Scratchpad: c.Scratchpad, Snapshot: c.Snapshot, Cut: c.Cut, Reduced: c.Reduced,
+	}
+}
+
+// consult asks a model for something that is no answer of the agent's. It is
+// told and counted like each call of a model (REL-124), and what is busy is
+// asked again as for an answer.
+func (r *runner) consult(ctx context.Context, choice Choice, req *model.Request) (*model.Answer, error) {
+	tokens := estimate(req)
+	if err := r.budget(choice, tokens); err != nil {
+		return nil, err
+	}
+	req.Model = choice.ID
+	var answer *model.Answer
+	_, err := r.again(ctx, func(attempt int) (bool, error) {
+		r.used.calls++
+		var err error
+		answer, err = consult(ctx, choice, req, r.sayFor, r.Now, attempt, tokens)
+		return false, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.count(choice, answer, tokens)
+	return answer, nil
+}
+
+// Outside is what is needed to compress a context outside of a run. Everything
+// is required.
+type Outside struct {
+	Session     Session
+	Definition  *definition.Definition
+	Window      int // of the agent's model, in tokens
+	Compression Compression
+	Force       bool // below the threshold and after a failure too
+	Folder      string
+	Now         func() time.Time
+}
+
+// Compress makes an agent's context shorter outside of a run, and says what
+// became of it. The error is the context's end, or why no model can be asked.
+func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error) {
+	agent, c := o.Definition.Name, o.Compression
+	before, _ := o.Session.Tokens(agent)
+	limit := c.threshold(o.Window)
+	if !o.Force && (before < limit || o.Session.CompressionFailed(agent)) {
+		return activity.ContextCompressed{Agent: agent, Before: before, After: before, Status: compression.NoOp}, nil
+	}
+	if o.Force {
+		limit = 0 // reducing stale results is not all that is asked for
+	}
+	origin := activity.Origin{Agent: agent}
+	attempt := 0
+	result, err := compression.Compress(ctx, o.Session.Context(agent), compression.Config{
+		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID, Window: c.Model.Entry.Window, Folder: o.Folder,
+		Canonical: definition.CanonicalTool,
+		Ask: func(ctx context.Context, req *model.Request) (*model.Answer, error) {
+			req.Model = c.Model.ID
+			attempt++
+			return consult(ctx, c.Model, req, func(b activity.Body, took time.Duration) uint64 {
+				return o.Session.Append(origin, b, took)
+			}, o.Now, attempt, estimate(req))
+		},
+	})
+	if err != nil {
+		return activity.ContextCompressed{}, err
+	}
+	event := told(agent, result)
+	if result.Err != nil {
+		o.Session.Append(origin, activity.ErrorSeen{Code: "provider", Message: result.Err.Error(), Where: "compression"}, 0)
+	}
+	o.Session.Append(origin, event, 0)
+	return event, nil
+}
+
+// consult asks once and tells it.
+func consult(ctx context.Context, choice Choice, req *model.Request, say func(activity.Body, time.Duration) uint64, now func() time.Time, attempt, tokens int) (*model.Answer, error) {
+	say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: tokens}, 0)
+	began := now()
+	var first time.Duration
+	var answer *model.Answer
+	for chunk, err := range choice.Model.Generate(ctx, req) {
+		if err != nil {
+			return nil, err
+		}
+		if first == 0 {
+			first = max(now().Sub(began), 1)
+		}
+		if chunk.Answer != nil {
+			answer = chunk.Answer
+		}
+	}
+	if answer == nil {
+		return nil, &model.Error{Class: model.Cut, Message: "the answer ended before it was complete"}
+	}
+	say(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds()}, now().Sub(began))
+	if answer.Finish != model.Stop {
+		return nil, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("the model did not finish its summary (%s)", answer.Finish)}
+	}
+	return answer, nil
+}

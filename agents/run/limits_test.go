@@ -1,0 +1,286 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+var priced = model.Entry{ID: "m1", Window: 1000, Sampling: true, Thinking: model.Level, Prices: []model.Price{{Input: 1e5, Output: 1e5}}} // $0.1 a token
+
+// TestREL123Limits: the call that would cross a limit is refused, not the one
+// after; what was done is kept. Where nobody can be asked, the run ends.
+func TestREL123Limits(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits run.Limits
+		calls  int // of the model that are made
+		says   string
+	}{
+		"calls of the model":         {run.Limits{ModelCalls: 2}, 2, "agents.limits.modelCalls"},
+		"input tokens":               {run.Limits{InputTokens: 25}, 2, "agents.limits.inputTokens"},
+		"tokens of the run":          {run.Limits{Tokens: 35}, 2, "run.max_tokens is 35"},
+		"tokens in place of input":   {run.Limits{Tokens: 50, InputTokens: 5}, 3, "run.max_tokens is 50"},
+		"money":                      {run.Limits{USD: 3.5}, 2, "run.max_cost"},
+		"a first request over it":    {run.Limits{InputTokens: 1}, 0, "agents.limits.inputTokens"},
+		"tokens that are used to it": {run.Limits{Tokens: 15}, 1, "run.max_tokens is 15"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				w.config.Limits = c.limits
+				w.config.Models[0].Entry = priced
+				w.tool("look", tool.Safe, nil)
+				w.model.rest = asks(calls("look", `{}`))
+				got := w.do()
+				w.ended(got, activity.Budget)
+				w.contains("the end", got.Text, c.says)
+				if len(w.model.requests) != c.calls || got.ToolCalls != c.calls {
+					t.Errorf("%d calls of the model, %d of tools", len(w.model.requests), got.ToolCalls)
+				}
+				if got.Cost == nil || got.Cost.Amount != 1.5*float64(c.calls) || got.Cost.Enforced != (c.limits.USD > 0) {
+					t.Errorf("the cost is %+v", got.Cost)
+				}
+			})
+		})
+	}
+}
+
+// TestUnpricedLimit: a limit of cost without a price is not kept, which a person
+// is told, and no cost is shown.
+func TestUnpricedLimit(t *testing.T) {
+	in(t, func(w *world) {
+		w.config.Limits.USD = 0.01
+		w.says(says("done"))
+		got := w.do()
+		w.ended(got, activity.Goal)
+		if notes := of[activity.Note](w); len(notes) != 1 || !strings.Contains(notes[0].Message, "not enforced") || got.Cost != nil {
+			t.Errorf("the notes are %+v, the cost %+v", notes, got.Cost)
+		}
+	})
+}
+
+// TestReminder: the model hears once that most of a limit is used up.
+func TestReminder(t *testing.T) {
+	in(t, func(w *world) {
+		w.config.Limits.ModelCalls = 5
+		w.tool("look", tool.Safe, nil)
+		w.model.rest = asks(calls("look", `{}`))
+		w.ended(w.do(), activity.Budget)
+		var told []string
+		for _, n := range of[activity.Note](w) {
+			if n.ToModel {
+				told = append(told, n.Message)
+			}
+		}
+		if len(told) != 1 || !strings.HasPrefix(told[0], "80 % of the calls of the model") {
+			t.Errorf("the model is told %q", told)
+		}
+	})
+}
+
+// asked answers a stopped run's question by its n-th choice; other numbers
+// dismiss it.
+func asked(n int, messages *[]string) tool.Ask {
+	return func(_ context.Context, q tool.Question) (tool.Answer, error) {
+		*messages = append(*messages, q.Message)
+		if n < 0 || n >= len(q.Choices) {
+			return tool.Answer{Action: "cancel"}, nil
+		}
+		return tool.Answer{Action: "accept", Text: q.Choices[n]}, nil
+	}
+}
+
+// TestREL123PausedAtALimit: the person gives more, or ends the run.
+func TestREL123PausedAtALimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		choice, calls int
+		want          activity.Reason
+	}{
+		"goes on": {0, 3, activity.Goal}, "ends": {1, 2, activity.Budget}, "dismissed": {9, 2, activity.Budget},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				var messages []string
+				w.config.Limits.ModelCalls = 2
+				w.config.Env.Ask = asked(c.choice, &messages)
+				w.tool("look", tool.Safe, nil)
+				w.says(asks(calls("look", `{}`)), asks(calls("look", `{"a":1}`)))
+				if c.want == activity.Goal {
+					w.says(says("done"))
+				}
+				w.ended(w.do(), c.want)
+				if len(messages) != 1 || !strings.Contains(messages[0], "modelCalls") || len(w.model.requests) != c.calls {
+					t.Errorf("asked %q, %d calls", messages, len(w.model.requests))
+				}
+				paused := 0
+				for _, s := range of[activity.RunState](w) {
+					if s.To == activity.Paused && s.Resumes == "agents/resume" && strings.Contains(s.Why, "modelCalls") {
+						paused++
+					}
+				}
+				if paused != 1 {
+					t.Errorf("paused %d times: %+v", paused, of[activity.RunState](w))
+				}
+			})
+		})
+	}
+}
+
+// TestPausedForTheProvider: what may mend by itself stops a run that a person
+// can let go on; nothing is shown twice.
+func TestPausedForTheProvider(t *testing.T) {
+	in(t, func(w *world) {
+		var messages []string
+		w.config.Env.Ask = asked(0, &messages)
+		w.says(fails(errCut), fails(errCut), fails(errCut, "half"), says("whole"))
+		got := w.do()
+		w.ended(got, activity.Goal)
+		if got.Text != "whole" || len(messages) != 1 || !strings.Contains(messages[0], "the connection broke") {
+			t.Errorf("%q, asked %q", got.Text, messages)
+		}
+		retries := of[activity.Retry](w)
+		if last := retries[len(retries)-1]; !last.Discard {
+			t.Errorf("the last retry is %+v", last)
+		}
+	})
+}
+
+// TestResume: a request lets a paused run go on in place of the dialog, with
+// more of what was used up; paused time does not count.
+func TestResume(t *testing.T) {
+	in(t, func(w *world) {
+		w.config.Limits.Tokens = 20
+		w.config.MaxTime = time.Minute
+		dismissed := false
+		w.config.Env.Ask = func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+			<-ctx.Done()
+			dismissed = true
+			return tool.Answer{}, ctx.Err()
+		}
+		w.tool("look", tool.Safe, nil)
+		w.says(asks(calls("look", `{}`)), says("done"))
+		h := w.start()
+		synctest.Wait()
+		if h.Resume(run.Extension{}) != true {
+			t.Error("the run is not paused")
+		}
+		time.Sleep(time.Second)
+		got := h.wait()
+		w.ended(got, activity.Goal)
+		if !dismissed || h.Resume(run.Extension{}) {
+			t.Errorf("the dialog was dismissed: %v", dismissed)
+		}
+	})
+}
+
+// TestResumeExtends: the words of the person are what is given.
+func TestResumeExtends(t *testing.T) {
+	in(t, func(w *world) {
+		w.config.Limits.Tokens = 20
+		w.config.MaxTurns = 2
+		w.config.Env.Ask = func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+			<-ctx.Done()
+			return tool.Answer{}, ctx.Err()
+		}
+		w.tool("look", tool.Safe, nil)
+		w.says(asks(calls("look", `{}`)), asks(calls("look", `{"a":1}`)), asks(calls("look", `{"a":2}`)), says("done"))
+		h := w.start()
+		synctest.Wait()
+		time.Sleep(time.Hour) // a person takes what time they need
+		if !h.Resume(run.Extension{Tokens: 1000, Turns: 2, Seconds: 5}) {
+			t.Error("the run is not paused")
+		}
+		got := h.wait()
+		w.ended(got, activity.Goal)
+		if got.Turns != 4 {
+			t.Errorf("%d turns", got.Turns)
+		}
+	})
+}
+
+// TestREL127CancelWhilePaused: within a second, like everywhere.
+func TestREL127CancelWhilePaused(t *testing.T) {
+	for _, cause := range []error{run.ErrCancelled, run.ErrInterrupted} {
+		t.Run(fmt.Sprint(cause), func(t *testing.T) {
+			in(t, func(w *world) {
+				w.config.Limits.ModelCalls = 1
+				w.config.Env.Ask = func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+					<-ctx.Done()
+					return tool.Answer{}, ctx.Err()
+				}
+				w.tool("look", tool.Safe, nil)
+				w.says(asks(calls("look", `{}`)))
+				h := w.start()
+				synctest.Wait()
+				if !h.Waiting() {
+					t.Error("a paused run does not count as one that waits")
+				}
+				h.end(cause)
+				w.ended(h.wait(), activity.Aborted)
+				states := of[activity.RunState](w)
+				want := activity.Finished
+				if cause == run.ErrInterrupted {
+					want = activity.Interrupted
+				}
+				if last := states[len(states)-1]; last.From != activity.Paused || last.To != want {
+					t.Errorf("the last state is %+v", last)
+				}
+			})
+		})
+	}
+}
+
+// TestREL121Loops: told at three, ended at five, asked where there is a person.
+func TestREL121Loops(t *testing.T) {
+	for name, c := range map[string]struct {
+		choice int // -1: nobody can be asked
+		want   activity.Reason
+		calls  int
+		action string
+	}{
+		"nobody to ask": {-1, activity.Loop, 5, "ended"},
+		"the end":       {1, activity.Loop, 5, "asked"},
+		"go on":         {0, activity.Goal, 6, "asked"},
+		"never again":   {2, activity.Goal, 6, "asked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				var messages []string
+				off := false
+				w.config.Repeats = repeats{&off}
+				if c.choice >= 0 {
+					w.config.Env.Ask = asked(c.choice, &messages)
+				}
+				w.tool("look", tool.Safe, nil)
+				for range 5 {
+					w.says(asks(calls("look", `{"a":1}`)))
+				}
+				w.says(says("done"))
+				got := w.do()
+				w.ended(got, c.want)
+				found := of[activity.LoopDetected](w)
+				if len(found) != 2 || found[0].Action != "told" || found[0].Count != 3 || found[1].Action != c.action || found[1].Count != 5 {
+					t.Errorf("found %+v", found)
+				}
+				if len(w.model.requests) != c.calls || off != (c.choice == 2) {
+					t.Errorf("%d calls, off %v", len(w.model.requests), off)
+				}
+				told := w.model.requests[3].Messages
+				parts := told[len(told)-1].Parts
+				w.contains("what the model is told", parts[len(parts)-1].Text, "repeat yourself", "look")
+			})
+		})
+	}
+}
+
+type repeats struct{ off *bool }
+
+func (r repeats) On() bool { return !*r.off }
+func (r repeats) Off()     { *r.off = true }

@@ -1,0 +1,50 @@
+package run
+
+import (
+	"github.com/agentls/agentls/agents/activity"
+)
+
+// Steer adds a person's words to the run: its model is told them before the
+// next turn. position is how many wait before them; seq is the event's number,
+// which the caller commits before it tells the person. ok is false when the run
+// has not begun, has ended or is about to, and nothing was taken.
+//
+// Words that a run's end leaves untold begin the agent's next run (REL-128).
+func (run *Run) Steer(input []activity.ContentBlock) (position int, seq uint64, ok bool) {
+	r := run.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.begun || r.closing || r.ended() {
+		return 0, 0, false
+	}
+	position = r.steered
+	seq = r.say(activity.Input{Input: input, Position: position})
+	r.steered++
+	return position, seq, true
+}
+
+// beginTurn begins the next turn, with what the person has said meanwhile.
+func (r *runner) beginTurn() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	turn := int(r.turn.Add(1))
+	r.say(activity.TurnStarted{Turn: turn})
+	r.steered = 0
+	return turn
+}
+
+// closed ends the taking of words, unless some wait: then the run goes on.
+func (r *runner) closed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closing = r.steered == 0
+	return r.closing
+}
+
+// untold closes the run for words and reports whether some were not told.
+func (r *runner) untold() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closing = true
+	return r.steered > 0
+}

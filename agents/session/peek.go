@@ -1,0 +1,61 @@
+package session
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Peek returns what a session adds up to, and its runs in the order of their
+// start. One that is not open stays so: its log is read whole, without its lock,
+// also while another daemon writes it (then it is Locked). Where nobody has it,
+// runs that its end cut off are interrupted.
+//
+// A bad id gives fault.Invalid; one that no session has fault.NotFound with the
+// reason unknownSession; a log that cannot be read fault.Unavailable.
+func (s *Store) Peek(id string) (Info, []Run, error) {
+	if err := CheckID(id); err != nil {
+		return Info{}, nil, err
+	}
+	for _, open := range s.Live() {
+		if open.ID == id {
+			return open.Info(), open.Runs(), nil
+		}
+	}
+	if s.cfg.Dir == "" {
+		return Info{}, nil, unknown(id)
+	}
+	// Before the log: a daemon that begins meanwhile has it longer than this.
+	lock := filepath.Join(s.cfg.Dir, id+".lock")
+	info, err := os.Lstat(lock) // trying one that is not there would make it
+	locked := err == nil && info.Size() > 0 && held(lock)
+	var t totals
+	sum, err := (&activity.Skimmer{Types: totalled, Max: math.MaxInt64}).Skim(filepath.Join(s.cfg.Dir, id+".jsonl"), t.apply)
+	if fault.KindOf(err) == fault.NotFound {
+		return Info{}, nil, unknown(id)
+	}
+	if err != nil {
+		return Info{}, nil, err
+	}
+	t.title = oneLine(sum.Title)
+	told := t.told(id, s.cfg.Folder)
+	told.Locked, told.UpdatedAt = locked, sum.Updated
+	if !sum.Created.IsZero() {
+		told.CreatedAt = sum.Created
+	}
+	if sum.Bad > 0 {
+		told.Problem = "a part of its log cannot be read; it is set aside when the session is opened"
+	}
+	if !locked {
+		told.State = told.State.closed()
+		for i, r := range t.runs {
+			if r.State == activity.Running || r.State == activity.Waiting {
+				t.runs[i].State = activity.Interrupted
+			}
+		}
+	}
+	return told, append([]Run{}, t.runs...), nil
+}

@@ -1,0 +1,28 @@
+package agents
+
+// Compression is what settings say about the compression of contexts (spec
+// 8.3).
+type Compression struct {
+	Enabled   bool    // without it contexts are compressed only when a person asks
+	Threshold float64 // part of the window from which a context is compressed, above 0 to 1
+	Preserve  float64 // part of the context, its newest, that stays as it is, 0 to below 1
+	Model     string  // who sums up: an entry of the table, an alias or an id
+}
+
+// Limits are the limits of a tree of runs (spec 3.3). All of them are above 0,
+// but for Depth, which may be 0: nobody delegates.
+type Limits struct {
+	ModelCalls  int // calls of models, of all runs together
+	Depth       int // how deep a delegated run may lie below the first
+	Live        int // runs at the same time
+	Runs        int // runs in all
+	InputTokens int // tokens that models are sent before the person is asked
+}
+
+// Override is a section agents.overrides.<agent> of a settings file (spec 8.2).
+type Override struct {
+	JSON    []byte // the section, standard JSON
+	Project bool   // of a project's settings: it can take power away only
+	File    string // where it is written, for problems
+	Line    int    // from 1
+}

@@ -1,0 +1,155 @@
+// Package template has what an agent's file can be made from (spec 1.6): the
+// templates in the binary, and the person's own.
+//
+// A template is an agent file, read by the same parser as any other, so what it
+// makes is valid whenever the template is. The person's templates lie in the
+// folder templates below their agents, one *.md file each; one that has the name
+// of a built-in one takes its place. Its name is that of its file.
+//
+// It imports agents/definition and internal/fault only, and reads the folder
+// anew each time: it is asked when a person makes an agent.
+package template
+
+import (
+	"embed"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+//go:embed builtin/*.md
+var files embed.FS
+
+// builtin are the names of the built-in templates, as lists show them.
+var builtin = []string{"debugging", "code-review", "documentation", "test-generator", "security", "blank"}
+
+// aliases are other names of built-in templates (spec 1.6).
+var aliases = map[string]string{
+	"debug": "debugging", "review": "code-review", "docs": "documentation", "test": "test-generator", "testing": "test-generator",
+}
+
+// Folder is where the person's templates lie, below their folder of agents.
+const Folder = "templates"
+
+// Template is what an agent's file can be made from.
+type Template struct {
+	Name        string
+	Title       string
+	Description string
+	Path        string // of the person's own, absolute; "" for a built-in one
+	Text        []byte // the file; the caller owns it. nil where Problem is set
+	Problem     string // why the person's own cannot be used; "" when it can
+}
+
+// List returns the templates: the built-in ones, then the person's own by name,
+// which lie in dir; "" is none. A file that cannot be used is listed with its
+// Problem. The error is fault.Unavailable, when the folder cannot be read; one
+// that is not there is empty.
+func List(dir string) ([]Template, error) {
+	own, err := read(dir)
+	if err != nil {
+		return nil, err
+	}
+	var list []Template
+	for _, name := range builtin {
+		if i := slices.IndexFunc(own, func(t Template) bool { return t.Name == name }); i >= 0 {
+			list = append(list, own[i])
+			own = slices.Delete(own, i, i+1)
+			continue
+		}
+		text, err := files.ReadFile("builtin/" + name + ".md")
+		if err != nil {
+			return nil, fault.New(fault.Internal, "template.list", "the template %s is not in the binary", name)
+		}
+		list = append(list, describe(Template{Name: name, Text: text}))
+	}
+	return append(list, own...), nil
+}
+
+// Find returns the template of a name or an alias; a template of that very name
+// comes before an alias. Errors: fault.NotFound, with the names there are;
+// fault.Invalid for one that cannot be used; those of List.
+func Find(dir, name string) (Template, error) {
+	list, err := List(dir)
+	if err != nil {
+		return Template{}, err
+	}
+	var names []string
+	for _, wanted := range []string{name, aliases[name]} {
+		names = names[:0]
+		for _, t := range list {
+			if names = append(names, t.Name); t.Name != wanted || wanted == "" {
+				continue
+			}
+			if t.Problem != "" {
+				return Template{}, fault.New(fault.Invalid, "template.find", "the template %s (%s) cannot be used: %s", t.Name, t.Path, t.Problem)
+			}
+			return t, nil
+		}
+	}
+	return Template{}, fault.New(fault.NotFound, "template.find", "there is no template %s; there are %s", name, strings.Join(names, ", "))
+}
+
+// read returns the templates in a folder, by name.
+func read(dir string) ([]Template, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "template.list", "the templates in %s cannot be read: %w", dir, err)
+	}
+	var list []Template
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".md")
+		if !ok || name == "" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || e.IsDir() {
+			continue
+		}
+		t := Template{Name: name, Path: filepath.Join(dir, e.Name())}
+		text, err := readFile(t.Path)
+		if err != nil {
+			t.Title, t.Problem = name, err.Error()
+		} else {
+			t.Text = text
+			t = describe(t)
+		}
+		list = append(list, t)
+	}
+	return list, nil // ReadDir sorts
+}
+
+// readFile reads a template, and no more of it than a definition may have.
+func readFile(path string) ([]byte, error) {
+	// Before it is opened: a pipe would wait for its writer.
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no ordinary file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, definition.MaxFile+1))
+}
+
+// describe takes what lists show from a template's text.
+func describe(t Template) Template {
+	d := definition.Parse(definition.Source{Path: t.Path, Scope: definition.Global, Data: t.Text})
+	t.Title, t.Description = d.Title, d.Description
+	if ok, why := d.Usable(); !ok {
+		t.Problem, t.Text = why.Message, nil
+	}
+	return t
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/workspace"
+)
+
+// here returns the folder that the command was started in, canonical.
+func here() (string, error) {
+	folder, err := filepath.Abs(".")
+	if err != nil {
+		return "", err
+	}
+	return workspace.Canonical(folder)
+}
+
+// complete offers the values of a flag to the shell.
+func complete(c *cobra.Command, flag string, values ...string) {
+	// It fails for a flag that is not there or has values already.
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err)
+	}
+}
+
+// completeAgents offers the names of agents for the first most arguments. The
+// files are read here, without a daemon: a shell waits for the answer.
+func completeAgents(most int) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		home, err := daemon.HomeOf(os.Getenv)
+		if err != nil || len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		places := []registry.Place{{Scope: definition.Global, Dir: filepath.Join(home, "agents")}}
+		if folder, err := here(); err == nil {
+			places = append(places, registry.Place{Scope: definition.Project, Dir: filepath.Join(folder, ".gemini", "agents"), Folder: folder})
+		}
+		snapshot, err := registry.New(registry.Config{Places: places}).Load(c.Context())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names := []string{"main"}
+		for _, e := range snapshot.Entries() {
+			if d := e.Definition; d.Name != "" && !slices.Contains(names, d.Name) {
+				names = append(names, d.Name+"\t"+d.Title)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeSessions offers the names of this folder's sessions.
+func completeSessions(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return sessionNames(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// sessionNames returns the names of this folder's sessions, from the files of
+// their logs: reading those would take longer than a shell should wait.
+func sessionNames() (names []string) {
+	home, err := daemon.HomeOf(os.Getenv)
+	if err != nil {
+		return nil
+	}
+	folder, err := here()
+	if err != nil {
+		return nil
+	}
+	logs, _ := filepath.Glob(filepath.Join(home, "agentls", "sessions", session.Key(folder), "*.jsonl")) // a pattern of ours is none that is bad
+	for _, log := range logs {
+		name := strings.TrimSuffix(filepath.Base(log), ".jsonl")
+		if session.CheckID(name) == nil { // what ends in a number is a later part of a log
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+func contextCommand(std streams) *cobra.Command {
+	c := &cobra.Command{
+		Use: "context", Short: "Show or clear what an agent has seen and said",
+		Args: arguments(0, 0), RunE: needsPart,
+	}
+	var session string
+	var asJSON, purge bool
+	show := &cobra.Command{
+		Use: "show NAME", Short: "Show what an agent has seen and said in a session",
+		Args: arguments(1, 1), ValidArgsFunction: completeAgents(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				if asJSON {
+					return printContext(ctx, conn, std.out, session, args[0])
+				}
+				return showContext(ctx, conn, std.out, session, args[0], 0)
+			})
+		},
+	}
+	show.Flags().BoolVar(&asJSON, "json", false, "print JSON: the messages whole, as the model sees them")
+	clear := &cobra.Command{
+		Use: "clear NAME", Short: "Have an agent's next run begin a new context",
+		Long: `Has the agent's next run begin a new context. The session's log keeps what was
+said; with --purge it is erased from the disk as well.`,
+		Args: arguments(1, 1), ValidArgsFunction: completeAgents(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				p := &wire.ContextClearParams{Session: session, Agent: args[0], Purge: purge}
+				if err := conn.Call(ctx, wire.MethodContextClear, p, nil); err != nil {
+					return err
+				}
+				did := "is cleared: its next run begins a new one"
+				if purge {
+					did = "is cleared and erased from the disk"
+				}
+				_, err := fmt.Fprintf(std.out, "The context of %s in session %s %s.\n", tool.Escape(args[0]), tool.Escape(cmp.Or(session, "main")), did)
+				return err
+			})
+		},
+	}
+	clear.Flags().BoolVar(&purge, "purge", false, "erase what it held from the disk as well")
+	for _, part := range []*cobra.Command{show, clear} {
+		part.Flags().StringVar(&session, "session", "main", "the session")
+		_ = part.RegisterFlagCompletionFunc("session", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return sessionNames(), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	c.AddCommand(show, clear)
+	return c
+}
+
+// printContext prints a context as spec 3.1 has it.
+func printContext(ctx context.Context, conn *connection, out io.Writer, session, agent string) error {
+	var r wire.ContextGetResult
+	if err := conn.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session, Agent: agent}, &r); err != nil {
+		return err
+	}
+	type metadata struct {
+		Session   string `json:"session"`
+		Messages  int    `json:"messages"`
+		Tokens    int    `json:"tokens"`
+		Window    int    `json:"window"` // of the model, in tokens; 0 = not known
+		Estimated bool   `json:"estimated"`
+	}
+	if r.Messages == nil {
+		r.Messages = []wire.Message{}
+	}
+	return printJSON(out, struct {
+		AgentName           string         `json:"agentName"`
+		ConversationHistory []wire.Message `json:"conversationHistory"`
+		Metadata            metadata       `json:"metadata"`
+		StartedAt           string         `json:"startedAt,omitempty"`
+		LastActiveAt        string         `json:"lastActiveAt,omitempty"`
+	}{agent, r.Messages, metadata{cmp.Or(session, "main"), len(r.Messages), r.Tokens, r.Window, r.Estimated}, r.StartedAt, r.LastActiveAt})
+}
+
+// maxShown is how many messages of a context a dialogue shows.
+const maxShown = 20
+
+// showContext prints a context for people, at most the last so many messages; 0
+// is all.
+func showContext(ctx context.Context, conn *connection, out io.Writer, session, agent string, most int) error {
+	var r wire.ContextGetResult
+	if err := conn.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session, Agent: agent}, &r); err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s in session %s: %s", tool.Escape(agent), tool.Escape(cmp.Or(session, "main")), count(len(r.Messages), "message"))
+	if len(r.Messages) == 0 {
+		_, err := fmt.Fprintln(out, b.String())
+		return err
+	}
+	about := ""
+	if r.Estimated {
+		about = "about "
+	}
+	fmt.Fprintf(&b, ", %s%s tokens", about, short(r.Tokens))
+	if r.Window > 0 {
+		fmt.Fprintf(&b, " of %s", short(r.Window))
+	}
+	for _, at := range []struct{ word, time string }{{"begun", r.StartedAt}, {"last used", r.LastActiveAt}} {
+		if when, err := time.Parse(time.RFC3339, at.time); err == nil {
+			fmt.Fprintf(&b, ", %s %s", at.word, ago(time.Since(when)))
+		}
+	}
+	b.WriteString("\n")
+	messages := r.Messages
+	if left := len(messages) - most; most > 0 && left > 0 {
+		messages = messages[left:]
+		fmt.Fprintf(&b, "(%s before these)\n", count(left, "message"))
+	}
+	for _, m := range messages {
+		who := agent
+		if m.Role == "user" {
+			who = "you"
+		}
+		for _, part := range m.Parts {
+			if text := inWords(part); text != "" {
+				fmt.Fprintf(&b, "%s: %s\n", tool.Escape(who), strings.ReplaceAll(plainText(text), "\n", "\n  "))
+			}
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// inWords says what a part of a message is: text whole, the rest in a line.
+func inWords(p model.Part) string {
+	switch {
+	case p.Call != nil:
+		return fmt.Sprintf("calls %s %s", p.Call.Name, fit(tool.Escape(string(p.Call.Args)), 100))
+	case p.Result != nil && p.Result.Error:
+		return fmt.Sprintf("%s failed: %s", p.Result.Name, fit(tool.Escape(p.Result.Content), 100))
+	case p.Result != nil:
+		return fmt.Sprintf("%s returned %s", p.Result.Name, fit(tool.Escape(p.Result.Content), 100))
+	case p.Media != nil:
+		return "(" + p.Media.MimeType + ")"
+	}
+	return strings.TrimSpace(p.Text)
+}

@@ -1,0 +1,424 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/client"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+// health is what a check found.
+type health string
+
+// The outcomes of a check, from the best to the worst.
+const (
+	fine   health = "ok"
+	odd    health = "warning" // it works, not as well as it could
+	broken health = "error"
+)
+
+var marks = map[health]string{fine: "✓", odd: "!", broken: "✗"}
+
+// finding is one line of doctor.
+type finding struct {
+	Check  string `json:"check"` // key, baseURL, settings, agents, trust, sessions, locks, watches, ripgrep, git, terminal, model
+	Status health `json:"status"`
+	Text   string `json:"text"`
+	Mend   string `json:"mend,omitempty"` // how to; "" where there is nothing to mend
+}
+
+func doctorCommand(std streams) *cobra.Command {
+	var asJSON, live bool
+	c := &cobra.Command{
+		Use: "doctor", Short: "Check keys, settings, agents and what else a run needs, and say how to mend it",
+		Long: `Checks what a run needs: one line each, ✓ as it should be, ! works less well than
+it could, ✗ does not work, with how to mend it. Nothing is sent over the network
+but with --live.`,
+		Args: arguments(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			config, err := base(std)
+			if err != nil {
+				return err
+			}
+			found, err := examine(c.Context(), config, std, live)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(std.out, map[string]any{"checks": found})
+			} else {
+				err = printFindings(std.out, found)
+			}
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(found, func(f finding) bool { return f.Status == broken }) {
+				return exit{exitFailed}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&live, "live", false, "ask the model once, over the network")
+	return c
+}
+
+func printFindings(out io.Writer, found []finding) error {
+	for _, f := range found {
+		line := marks[f.Status] + " " + tool.Escape(f.Text)
+		if f.Mend != "" {
+			line += " → " + tool.Escape(f.Mend)
+		}
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// examine makes all checks, in the order in which a run needs what they are
+// about.
+func examine(ctx context.Context, config daemon.Config, std streams, live bool) ([]finding, error) {
+	folder, err := here()
+	if err != nil {
+		return nil, err
+	}
+	env := func(name string) string {
+		for _, kv := range config.Environ { // the first counts, as in the daemon
+			if value, ok := strings.CutPrefix(kv, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+	models := accessOf(ctx, config, env)
+	found := []finding{models.checkKey(), models.checkBaseURL()}
+	trusted, trust := checkTrust(config, folder)
+	found = append(found, checkSettings(ctx, config, folder, trusted)...)
+	found = append(found, trust)
+	dir := filepath.Join(config.Home, "agentls", "sessions", session.Key(folder))
+	found = append(found, checkSessions(dir))
+
+	conn, err := connect(ctx, config, folder, client.Config{})
+	if err != nil {
+		return append(found, finding{"daemon", broken, "the daemon does not start: " + fault.Message(err), "see what is wrong above; AGENTLS_DEBUG=1 says more"}), nil
+	}
+	found = append(found, checkAgents(ctx, conn)...)
+	found = append(found, checkLocks(ctx, conn, dir)...)
+	if err := conn.Close(); err != nil {
+		found = append(found, finding{"daemon", odd, "the daemon did not end well: " + fault.Message(err), ""})
+	}
+	found = append(found, checkWatches(), checkProgram("rg", "ripgrep", "searches are slower without it; install ripgrep"),
+		checkProgram("git", "git", "git_commit and the demo's repository need it; install git"), checkTerminal(std, env))
+	if live {
+		found = append(found, checkModel(ctx, config))
+	}
+	return found, nil
+}
+
+// access is how the person wants models reached: their environment, else the
+// section env of their own settings (spec README).
+type access struct {
+	env    func(name string) string
+	vertex bool // Vertex AI is asked for
+}
+
+func accessOf(ctx context.Context, config daemon.Config, env func(string) string) access {
+	all := workspace.LoadSettings(ctx, workspace.SettingsFiles{User: filepath.Join(config.Home, "settings.json")})
+	kept := map[string]string{}
+	for _, raw := range all.Lookup("env") {
+		var values map[string]any
+		_ = json.Unmarshal(raw.JSON, &values) // what is wrong with it is told by another check
+		for name, value := range values {
+			if text, ok := value.(string); ok {
+				kept[name] = text
+			}
+		}
+	}
+	a := access{env: func(name string) string { return cmp.Or(env(name), kept[name]) }}
+	if set := cmp.Or(a.env("GOOGLE_GENAI_USE_ENTERPRISE"), a.env("GOOGLE_GENAI_USE_VERTEXAI")); set != "" {
+		a.vertex = set == "1" || strings.EqualFold(set, "true")
+		return a
+	}
+	for _, raw := range all.Lookup("security", "auth", "selectedType") {
+		a.vertex = string(raw.JSON) == `"vertex-ai"`
+	}
+	return a
+}
+
+// checkKey looks for what the model's provider wants, and never shows a key.
+func (a access) checkKey() finding {
+	project := a.env("GOOGLE_CLOUD_PROJECT")
+	if a.vertex && project != "" {
+		region := cmp.Or(a.env("GOOGLE_CLOUD_LOCATION"), a.env("GOOGLE_CLOUD_REGION"), "the default location")
+		file := a.env("GOOGLE_APPLICATION_CREDENTIALS")
+		if _, err := os.Stat(file); file != "" && err != nil {
+			return finding{"key", broken, "models: GOOGLE_APPLICATION_CREDENTIALS names a file that cannot be read: " + err.Error(), "correct it, or unset it: gcloud auth application-default login"}
+		}
+		return finding{"key", fine, fmt.Sprintf("models: Vertex AI, project %s, %s", project, region), ""}
+	}
+	for _, name := range []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"} { // as in Google's SDKs, the first one wins
+		key := a.env(name)
+		if key == "" {
+			continue
+		}
+		if strings.ContainsAny(key, "\r\n\t ") {
+			return finding{"key", broken, "models: the key in " + name + " has spaces or line ends", "set it again: export " + name + "=…"}
+		}
+		where := ""
+		if a.vertex {
+			where = " (Vertex AI)"
+		}
+		return finding{"key", fine, "models: key in " + name + where, ""}
+	}
+	if a.vertex {
+		return finding{"key", broken, "models: Vertex AI is asked for without a project", "export GOOGLE_CLOUD_PROJECT=… GOOGLE_CLOUD_LOCATION=…, or GOOGLE_API_KEY=…"}
+	}
+	return finding{"key", broken, "models: no key", "export GEMINI_API_KEY=… (keys: https://aistudio.google.com/apikey); agentls demo needs none"}
+}
+
+func (a access) checkBaseURL() finding {
+	name := "GOOGLE_GEMINI_BASE_URL"
+	if a.vertex {
+		name = "GOOGLE_VERTEX_BASE_URL"
+	}
+	base := a.env(name)
+	if base == "" {
+		return finding{"baseURL", fine, "base URL: the provider's own", ""}
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return finding{"baseURL", broken, "base URL: " + name + " is no http(s) URL", "unset it, or set it to one, as in https://example.com"}
+	}
+	shown := u.Redacted()
+	if host := u.Hostname(); u.Scheme == "http" && host != "localhost" && host != "127.0.0.1" && host != "::1" {
+		return finding{"baseURL", odd, "base URL: " + shown + " is not encrypted, and the key goes there", "use https"}
+	}
+	return finding{"baseURL", fine, "base URL: " + shown, ""}
+}
+
+func checkTrust(config daemon.Config, folder string) (bool, finding) {
+	if config.Trust {
+		return true, finding{"trust", fine, "folder: " + folder + " is trusted by AGENTLS_TRUST=1", ""}
+	}
+	trusted, record, err := workspace.NewTrust(filepath.Join(config.Home, "agentls", "trust.json"), config.Now).Trusted(folder)
+	switch {
+	case err != nil:
+		return trusted, finding{"trust", broken, "folder: trust cannot be read, so nothing is trusted: " + fault.Message(err), "mend or remove " + filepath.Join(config.Home, "agentls", "trust.json")}
+	case !trusted:
+		return false, finding{"trust", odd, "folder: " + folder + " is not trusted, so its agents and settings do not count", "look at them, then: agentls trust"}
+	}
+	return true, finding{"trust", fine, fmt.Sprintf("folder: %s is trusted since %s", record.Folder, record.Since.Local().Format(time.DateOnly)), ""}
+}
+
+// checkSettings reads the settings files as a run would.
+func checkSettings(ctx context.Context, config daemon.Config, folder string, trusted bool) []finding {
+	user := filepath.Join(config.Home, "settings.json")
+	all := workspace.LoadSettings(ctx, workspace.SettingsFiles{User: user, Folder: folder, Trusted: trusted})
+	var found []finding
+	for _, p := range all.Problems {
+		found = append(found, finding{"settings", broken, fmt.Sprintf("settings: %s:%d:%d: %s", p.File, p.Line, p.Column, p.Message), "mend it: what is wrong does not count"})
+	}
+	if len(found) > 0 {
+		return found
+	}
+	var read []string
+	for _, path := range []string{user, filepath.Join(folder, workspace.ProjectSettings)} {
+		if _, err := os.Stat(path); err == nil && (path == user || trusted) {
+			read = append(read, path)
+		}
+	}
+	return []finding{{"settings", fine, "settings: " + cmp.Or(strings.Join(read, ", "), "none, the defaults hold"), ""}}
+}
+
+// low is how much room on the disk is little.
+const low = 100 << 20
+
+// checkSessions tries whether sessions can be written: in their folder, or where
+// that would be made.
+func checkSessions(dir string) finding {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
+			dir = at
+			break
+		}
+	}
+	f, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		return finding{"sessions", broken, "sessions: " + err.Error(), "make it writable, or set GEMINI_HOME to a folder that is"}
+	}
+	_, err = f.WriteString("can this be written?\n")
+	if err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())); err != nil {
+		return finding{"sessions", broken, "sessions: " + err.Error(), "make room on the disk, or set GEMINI_HOME to a folder on another"}
+	}
+	free, err := freeSpace(dir)
+	switch {
+	case err != nil:
+		return finding{"sessions", fine, "sessions: " + dir + " can be written", ""}
+	case free < low:
+		return finding{"sessions", odd, fmt.Sprintf("sessions: %s has only %s free", dir, bytesOf(free)), "make room: a run stops when its log cannot be written"}
+	}
+	return finding{"sessions", fine, fmt.Sprintf("sessions: %s can be written, %s free", dir, bytesOf(free)), ""}
+}
+
+func bytesOf(n uint64) string {
+	switch {
+	case n >= 10<<30:
+		return fmt.Sprintf("%d GiB", n>>30)
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}
+
+// checkAgents counts the agents of each folder, and names the files that are
+// none.
+func checkAgents(ctx context.Context, conn *connection) []finding {
+	var list wire.ListResult
+	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
+		return []finding{{"agents", broken, "agents: " + fault.Message(err), ""}}
+	}
+	type tally struct{ found, usable int }
+	folders := map[string]*tally{}
+	for _, a := range list.Agents {
+		if a.URI == "" {
+			continue
+		}
+		dir := filepath.Dir(place(a.URI))
+		if folders[dir] == nil {
+			folders[dir] = &tally{}
+		}
+		folders[dir].found++
+		if a.State == "ok" {
+			folders[dir].usable++
+		}
+	}
+	var found []finding
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
+		n := folders[dir]
+		found = append(found, finding{"agents", fine, fmt.Sprintf("agents: %d in %s, %d usable", n.found, dir, n.usable), ""})
+	}
+	if len(found) == 0 {
+		found = []finding{{"agents", fine, "agents: main only; an agent is a Markdown file in .gemini/agents", ""}}
+	}
+	for _, p := range list.Problems {
+		if p.Severity == "error" {
+			found = append(found, finding{"agents", odd, "agents: " + explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message), "mend it: it is no agent until then"})
+		}
+	}
+	return found
+}
+
+// checkLocks names the sessions that other daemons have. Who has a lock its file
+// says, and that only informs.
+func checkLocks(ctx context.Context, conn *connection, dir string) []finding {
+	sessions, err := conn.sessions(ctx)
+	if err != nil {
+		return []finding{{"locks", broken, "locks: the sessions cannot be listed: " + fault.Message(err), ""}}
+	}
+	var found []finding
+	for _, s := range sessions {
+		switch {
+		case s.Problem != "":
+			found = append(found, finding{"locks", odd, fmt.Sprintf("sessions: %s cannot be read: %s", s.Session, s.Problem), ""})
+		case s.Locked:
+			var holder struct{ Owner, Since string }
+			if data, err := os.ReadFile(filepath.Join(dir, s.Session+".lock")); err == nil {
+				_ = json.Unmarshal(data, &holder)
+			}
+			who := cmp.Or(holder.Owner, "another agentls")
+			if holder.Since != "" {
+				who += " since " + holder.Since
+			}
+			found = append(found, finding{"locks", odd, fmt.Sprintf("locks: session %s is in use by %s", s.Session, who), "end that one, or use another: agentls run --session new"})
+		}
+	}
+	if len(found) == 0 {
+		found = []finding{{"locks", fine, fmt.Sprintf("locks: %s, none in use by another agentls", count(len(sessions), "session")), ""}}
+	}
+	return found
+}
+
+func checkProgram(name, title, without string) finding {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return finding{title, odd, title + ": not found", without}
+	}
+	return finding{title, fine, title + ": " + path, ""}
+}
+
+// checkTerminal says how questions are asked here.
+func checkTerminal(std streams, env func(string) string) finding {
+	if !term.IsTerminal(int(std.in.Fd())) {
+		return finding{"terminal", odd, "terminal: standard input is none, so nobody can be asked and what asks is refused", "--approve says what runs without asking"}
+	}
+	locale := strings.ToUpper(cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG")))
+	if runtime.GOOS != "windows" && !strings.Contains(locale, "UTF-8") && !strings.Contains(locale, "UTF8") {
+		return finding{"terminal", odd, "terminal: the locale is not UTF-8, so some characters may not show", "export LC_ALL=C.UTF-8"}
+	}
+	return finding{"terminal", fine, "terminal: " + cmp.Or(env("TERM"), "yes"), ""}
+}
+
+// checkModel asks the model something, with the person's own settings and in a
+// folder of its own, so that nothing is left of it.
+func checkModel(ctx context.Context, config daemon.Config) (f finding) {
+	fail := func(err error) finding {
+		return finding{"model", broken, "model: " + fault.Message(err), "see the key and the base URL above, and the network"}
+	}
+	root, err := os.MkdirTemp("", "agentls-doctor-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(root)
+	home, folder := filepath.Join(root, "home"), filepath.Join(root, "folder")
+	if err := errors.Join(os.Mkdir(home, 0o700), os.Mkdir(folder, 0o700)); err != nil {
+		return fail(err)
+	}
+	if settings, err := os.ReadFile(filepath.Join(config.Home, "settings.json")); err == nil {
+		if err := os.WriteFile(filepath.Join(home, "settings.json"), settings, 0o600); err != nil {
+			return fail(err)
+		}
+	}
+	config.Home, config.Approval = home, "plan"
+	conn, err := connect(ctx, config, folder, client.Config{})
+	if err != nil {
+		return fail(err)
+	}
+	defer conn.Close()
+	began := time.Now()
+	var result wire.RunResult
+	p := &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: "say ok"}}}
+	if err := conn.Call(ctx, wire.MethodRun, p, &result); err != nil {
+		return fail(err)
+	}
+	if result.Error != nil {
+		return fail(errors.New(result.Error.Message))
+	}
+	if result.Reason != "GOAL" {
+		return fail(fmt.Errorf("the run ended %s", result.Reason))
+	}
+	return finding{"model", fine, fmt.Sprintf("model: answered %q in %s, %d tokens", fit(strings.TrimSpace(result.Text), 40),
+		time.Since(began).Round(time.Millisecond), result.Usage.TotalTokens), ""}
+}

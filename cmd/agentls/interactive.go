@@ -1,0 +1,416 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/sourcegraph/conc"
+	"golang.org/x/term"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// twice is how soon a second Ctrl-C leaves, whatever goes on.
+const twice = 2 * time.Second
+
+// dialogue is a person who talks to an agent (spec 10, interactive): on a
+// terminal, where what is typed while a run goes on steers it, or over a pipe,
+// where each line is a request and the next one waits.
+type dialogue struct {
+	conn     *connection
+	t        *timeline
+	std      streams
+	o        *runOptions
+	first    *wire.RunParams // the agent and the session that were asked for
+	title    string          // of that agent
+	terminal bool            // somebody types
+	lines    <-chan reply    // nil when the input has ended
+	keys     <-chan os.Signal
+
+	session string          // where runs go; as the daemon said last
+	told    map[string]bool // agents whose old context was told of
+	waiting []string        // typed during a run, for after it
+	ended   bool            // the input has
+
+	interrupted time.Time // of the last Ctrl-C
+	armed       bool      // a Ctrl-C at this prompt leaves
+}
+
+// interact talks to an agent until the person leaves or the input ends.
+func interact(parent context.Context, config daemon.Config, std streams, o *runOptions, p *wire.RunParams) error {
+	// Ctrl-C is not the end here: it cancels a run.
+	keys := make(chan os.Signal, 2)
+	signal.Notify(keys, os.Interrupt)
+	defer signal.Stop(keys)
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(parent), syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	out := &outlet{std.out, cancel}
+	console := newTerminal(std)
+	t := newTimeline(streams{std.in, out, std.err}, console)
+	t.status = newStatus(std.err, console.there)
+	if f, ok := std.out.(*os.File); ok {
+		t.screen = console.there && term.IsTerminal(int(f.Fd()))
+	}
+	conn, err := connect(ctx, config, ".", t.handlers())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	d := &dialogue{
+		conn: conn, t: t, std: streams{std.in, out, std.err}, o: o, first: p, terminal: console.there, keys: keys,
+		session: cmp.Or(p.Session, "main"), told: make(map[string]bool),
+	}
+	if err := d.banner(ctx); err != nil {
+		return err
+	}
+	if d.terminal {
+		d.lines = console.follow()
+	} else {
+		d.lines = linesOf(ctx, std.in)
+	}
+	err = d.talk(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, errOutputClosed) {
+		return cause
+	}
+	return err
+}
+
+// name is the agent that is talked to.
+func (d *dialogue) name() string { return cmp.Or(d.first.Agent, "main") }
+
+// banner shows who is talked to. An agent that is not there is an error here:
+// nobody should type to nobody.
+func (d *dialogue) banner(ctx context.Context) error {
+	var agent wire.GetResult
+	if err := d.conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: d.name()}, &agent); err != nil {
+		return err
+	}
+	d.title = cmp.Or(agent.Title, d.name())
+	folder, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	model := cmp.Or(d.first.Model, agent.ResolvedModel, agent.Model)
+	d.t.say("%s · %s · session %s · %s", tool.Escape(d.title), tool.Escape(model), d.session, tool.Escape(folder))
+	if goesOn := d.continues(ctx, d.name()); goesOn.line != "" {
+		d.t.say("%s", goesOn.line)
+	}
+	if d.terminal {
+		d.t.say("/help lists the commands. Ctrl-C cancels a run, Ctrl-D leaves.")
+	}
+	return nil
+}
+
+// continues returns what is to be told of an agent's old context, once.
+func (d *dialogue) continues(ctx context.Context, agent string) continuation {
+	if d.told[agent] {
+		return continuation{}
+	}
+	d.told[agent] = true
+	if d.o.session == "new" {
+		return continuation{}
+	}
+	return d.conn.continues(ctx, d.session, agent)
+}
+
+// errLeave ends a dialogue as the person wishes.
+var errLeave = errors.New("left")
+
+// talk serves requests until somebody leaves.
+func (d *dialogue) talk(ctx context.Context) error {
+	if len(d.first.Input) > 0 {
+		d.waiting = append(d.waiting, d.first.Input[0].Text)
+	}
+	for {
+		line, err := d.next(ctx)
+		if err == nil {
+			err = d.serve(ctx, line)
+		}
+		switch {
+		case errors.Is(err, errLeave):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// next returns what is asked next. Its error is errLeave or an exit.
+func (d *dialogue) next(ctx context.Context) (string, error) {
+	if len(d.waiting) > 0 {
+		line := d.waiting[0]
+		d.waiting = d.waiting[1:]
+		if d.terminal {
+			d.t.say("%s> %s", tool.Escape(d.name()), tool.Escape(line))
+		}
+		return line, nil
+	}
+	if d.ended {
+		return "", errLeave
+	}
+	d.armed = false
+	d.prompt()
+	for {
+		select {
+		case <-ctx.Done():
+			return "", exit{exitInterrupted}
+		case <-d.conn.Done():
+			return "", fault.New(fault.Unavailable, "interactive", "the daemon has ended; start again, its log says why")
+		case <-d.keys:
+			if d.leaves(time.Now(), d.armed) {
+				d.t.say("")
+				return "", exit{exitInterrupted}
+			}
+			d.armed = true
+			d.t.say("\n(Ctrl-C again leaves)")
+			d.prompt()
+		case r := <-d.lines:
+			if r.ok {
+				d.interrupted = time.Time{} // whoever types something stays
+				return r.line, nil
+			}
+			if d.terminal {
+				d.t.say("") // the prompt's line is not whole
+			}
+			return "", cmp.Or(r.err, errLeave)
+		}
+	}
+}
+
+// leaves reports whether a Ctrl-C leaves: the second for the same run or at the
+// same prompt, or one that comes soon after another.
+func (d *dialogue) leaves(now time.Time, second bool) bool {
+	soon := now.Sub(d.interrupted) < twice
+	d.interrupted = now
+	return second || soon
+}
+
+func (d *dialogue) prompt() {
+	if d.terminal {
+		d.t.mu.Lock()
+		defer d.t.mu.Unlock()
+		d.t.newLineLocked()
+		fmt.Fprintf(d.t.err, "%s> ", tool.Escape(d.name()))
+	}
+}
+
+// commandForm is the form of a command: a word behind a slash. A path has more.
+var commandForm = regexp.MustCompile(`^/[A-Za-z-]+(\s|$)`)
+
+// isCommand reports whether a line is something else than words for an agent.
+func isCommand(line string) bool {
+	switch line {
+	case "exit", "quit", "context", "clear":
+		return true
+	}
+	return commandForm.MatchString(line)
+}
+
+// serve does what a line asks for. What goes wrong is shown, and the dialogue
+// goes on; an error ends it.
+func (d *dialogue) serve(ctx context.Context, line string) error {
+	line = strings.TrimSpace(line)
+	if line == "" {
+		return nil
+	}
+	var err error
+	if isCommand(line) {
+		err = d.obey(ctx, line)
+	} else {
+		err = d.request(ctx, line)
+	}
+	if _, ends := errors.AsType[exit](err); err == nil || ends || errors.Is(err, errLeave) {
+		return err
+	}
+	if ctx.Err() != nil {
+		return exit{exitInterrupted}
+	}
+	d.t.say("%s", fault.Message(err))
+	return nil
+}
+
+// later are the parts of /agents that spec 10 names and this version has not.
+var later = map[string]bool{"config": true, "route": true, "trace": true, "handoff-chain": true, "validate": true}
+
+// obey does a command.
+func (d *dialogue) obey(ctx context.Context, line string) error {
+	word, rest := line, ""
+	if n := strings.IndexFunc(line, unicode.IsSpace); n >= 0 {
+		word, rest = line[:n], strings.TrimSpace(line[n:])
+	}
+	switch strings.TrimPrefix(word, "/") {
+	case "exit", "quit":
+		return errLeave
+	case "help":
+		d.t.say(`  TEXT                     asks %s; typed while it runs, steers it
+  @NAME TEXT               asks another agent
+  /context                 shows what %[1]s has seen and said
+  /clear                   begins a new context
+  /compress                makes the context shorter
+  /agents list             lists the agents
+  /agents run NAME TEXT    asks another agent
+  exit                     leaves; so does Ctrl-D`, tool.Escape(d.name()))
+	case "context":
+		return showContext(ctx, d.conn, d.std.out, d.session, d.name(), maxShown)
+	case "clear":
+		if err := d.conn.Call(ctx, wire.MethodContextClear, &wire.ContextClearParams{Session: d.session, Agent: d.name()}, nil); err != nil {
+			return err
+		}
+		d.t.say("The context of %s is cleared: the next request begins a new one.", tool.Escape(d.name()))
+	case "compress":
+		var r wire.SessionCompressResult
+		p := &wire.SessionCompressParams{Session: d.session, Agent: d.name(), Force: true}
+		if err := d.conn.Call(ctx, wire.MethodSessionCompress, p, &r); err != nil {
+			return err
+		}
+		d.t.say("%s", compressed(r))
+	case "agents":
+		return d.agents(ctx, rest)
+	default:
+		d.t.say("There is no command %s; /help lists those that there are.", tool.Escape(word))
+	}
+	return nil
+}
+
+// compressed says what came of a compression.
+func compressed(r wire.SessionCompressResult) string {
+	switch r.Status {
+	case "COMPRESSED":
+		return fmt.Sprintf("The context is shorter: %s → %s tokens.", short(r.Before), short(r.After))
+	case "NOOP":
+		return fmt.Sprintf("There is nothing to make shorter: %s tokens.", short(r.Before))
+	}
+	return fmt.Sprintf("The context is as long as before, %s tokens (%s).", short(r.Before), tool.Escape(r.Status))
+}
+
+// agents does a command that begins with /agents.
+func (d *dialogue) agents(ctx context.Context, rest string) error {
+	word, rest, _ := strings.Cut(rest, " ")
+	switch {
+	case word == "list":
+		var list wire.ListResult
+		if err := d.conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
+			return err
+		}
+		return printAgents(d.std.out, list)
+	case word == "run" && strings.TrimSpace(rest) != "":
+		return d.request(ctx, "@"+strings.TrimPrefix(strings.TrimSpace(rest), "@"))
+	case later[word]:
+		d.t.say("/agents %s does not exist in this version; /help lists what does.", word)
+	default:
+		d.t.say("/agents list lists the agents, /agents run NAME TEXT asks one.")
+	}
+	return nil
+}
+
+// request runs an agent: the one that a line names, else the one that is talked
+// to.
+func (d *dialogue) request(ctx context.Context, line string) error {
+	p := &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: line}}, Session: d.session, Mode: d.first.Mode, Model: d.first.Model, Run: runID()}
+	if d.o.session == "" && d.session == "main" {
+		p.Session = "" // another daemon may have main: then it is main-2
+	}
+	if err := d.conn.address(ctx, p); err != nil {
+		return err
+	}
+	o := &runOptions{session: "new"} // what the old context is, is told below
+	if p.Agent == "" || p.Agent == d.name() {
+		p.Agent, o.input, o.inputs = d.first.Agent, d.o.input, d.o.inputs
+	} else {
+		p.Mode, p.Model = "", "" // they were for the agent that is talked to
+	}
+	if err := d.conn.prepare(ctx, o, p, d.t); err != nil {
+		return err
+	}
+	if goesOn := d.continues(ctx, cmp.Or(p.Agent, "main")); goesOn.line != "" {
+		d.t.say("%s", goesOn.line)
+	}
+	return d.attend(ctx, p)
+}
+
+// attend waits for a run, and meanwhile takes in what is typed.
+func (d *dialogue) attend(ctx context.Context, p *wire.RunParams) error {
+	run, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var work conc.WaitGroup
+	defer work.Wait()
+	var result *wire.RunResult
+	var failed error
+	done := make(chan struct{})
+	work.Go(func() {
+		defer close(done)
+		result, failed = d.conn.run(run, p, d.t)
+	})
+	lines := d.lines
+	if !d.terminal || d.ended {
+		lines = nil // of a pipe each line is a request of its own
+	}
+	for {
+		select {
+		case <-done:
+			if ctx.Err() != nil {
+				return exit{exitInterrupted}
+			}
+			if failed != nil {
+				return failed
+			}
+			d.session = result.Session
+			return nil
+		case <-d.keys:
+			leaves := d.leaves(time.Now(), run.Err() != nil)
+			cancel()
+			if leaves {
+				_ = d.conn.Close() // whatever the run is at: its log is written
+				return exit{exitInterrupted}
+			}
+			d.t.say("cancelling; Ctrl-C again leaves")
+		case r := <-lines:
+			if !r.ok {
+				d.ended, lines = true, nil
+				continue
+			}
+			d.t.typed()
+			d.steer(ctx, p, strings.TrimSpace(r.line))
+		}
+	}
+}
+
+// steer tells a run what was typed, or keeps it for after the run.
+func (d *dialogue) steer(ctx context.Context, p *wire.RunParams, line string) {
+	switch {
+	case line == "":
+		return
+	case isCommand(line) || strings.HasPrefix(line, "@"):
+		d.waiting = append(d.waiting, line)
+		d.t.say("→ after this run: %s", tool.Escape(first(line)))
+		return
+	}
+	var r wire.SteerResult
+	err := d.conn.Call(ctx, wire.MethodSteer, &wire.SteerParams{Run: p.Run, Input: wire.InputBlocks{{Type: "text", Text: line}}}, &r)
+	switch {
+	case err != nil && kindOf(err) == string(fault.UnknownRun), err == nil && !r.Accepted: // it has just ended
+		d.waiting = append(d.waiting, line)
+		d.t.say("→ after this run: %s", tool.Escape(first(line)))
+	case err != nil:
+		d.t.say("→ not told: %s", fault.Message(err))
+	case r.Position > 0:
+		d.t.say("→ told before the next turn, after %s", count(r.Position, "other"))
+	default:
+		d.t.say("→ told before the next turn")
+	}
+}

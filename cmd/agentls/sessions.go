@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/client"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+func sessionsCommand(std streams) *cobra.Command {
+	c := &cobra.Command{
+		Use: "sessions", Short: "List the sessions of this folder, or show one",
+		Args: arguments(0, 0), RunE: needsPart,
+	}
+	var listJSON bool
+	list := &cobra.Command{
+		Use: "list", Short: "List the sessions of this folder, newest first", Args: arguments(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				sessions, err := conn.sessions(ctx)
+				if err != nil {
+					return err
+				}
+				if listJSON {
+					return printJSON(std.out, wire.SessionListResult{Sessions: sessions})
+				}
+				return printSessions(std.out, sessions)
+			})
+		},
+	}
+	list.Flags().BoolVar(&listJSON, "json", false, "print JSON")
+	var showJSON bool
+	show := &cobra.Command{
+		Use: "show [ID]", Short: "Show a session as you saw it; without an ID, main",
+		Long: `Shows a session as you saw it: what you said, what the agents said and did, and
+how each run ended. With --json its events, one a line.`,
+		Args: arguments(0, 1), ValidArgsFunction: completeSessions,
+		RunE: func(c *cobra.Command, args []string) error {
+			id := "main"
+			if len(args) == 1 {
+				id = args[0]
+			}
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				return showSession(ctx, conn, std.out, id, showJSON)
+			})
+		},
+	}
+	show.Flags().BoolVar(&showJSON, "json", false, "print the events as lines of JSON")
+	c.AddCommand(list, show)
+	return c
+}
+
+// needsPart answers a command that is nothing without one of its parts.
+func needsPart(c *cobra.Command, _ []string) error {
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	return usage{fmt.Errorf("agentls %s wants one of: %s", c.Name(), strings.Join(names, ", "))}
+}
+
+// with does something with a daemon of this folder.
+func with(ctx context.Context, std streams, do func(context.Context, *connection) error) error {
+	config, err := base(std)
+	if err != nil {
+		return err
+	}
+	conn, err := connect(ctx, config, ".", client.Config{})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return do(ctx, conn)
+}
+
+// printJSON prints a value for machines, in a form that people can read.
+func printJSON(out io.Writer, value any) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(value)
+}
+
+// sessions returns all sessions of the folder.
+func (c *connection) sessions(ctx context.Context) ([]wire.Session, error) {
+	all := []wire.Session{}
+	for cursor := ""; ; {
+		var page wire.SessionListResult
+		if err := c.Call(ctx, wire.MethodSessionList, &wire.SessionListParams{Cursor: cursor, Limit: 1000}, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Sessions...)
+		if cursor = page.Cursor; cursor == "" {
+			return all, nil
+		}
+	}
+}
+
+// printSessions prints a line for each session.
+func printSessions(out io.Writer, sessions []wire.Session) error {
+	if len(sessions) == 0 {
+		_, err := fmt.Fprintln(out, "There are no sessions in this folder yet. Begin one: agentls run \"your request\"")
+		return err
+	}
+	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "SESSION\tTITLE\tAGENTS\tRUNS\tSTATE\tUPDATED\tTOKENS")
+	for _, s := range sessions {
+		state := s.State
+		switch {
+		case s.Problem != "":
+			state = "cannot be read: " + tool.Escape(s.Problem)
+		case s.Locked:
+			state += ", another agentls has it"
+		}
+		updated := ""
+		if at, err := time.Parse(time.RFC3339, s.UpdatedAt); err == nil {
+			updated = ago(time.Since(at))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", tool.Escape(s.Session), fit(tool.Escape(s.Title), 50), tool.Escape(strings.Join(s.Agents, " ")),
+			s.Runs, state, updated, short(s.Usage.TotalTokens))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, "\nShow one: agentls sessions show SESSION")
+	return err
+}
+
+// showSession prints a session: as it was seen, or its events.
+func showSession(ctx context.Context, conn *connection, out io.Writer, id string, events bool) error {
+	var failed error
+	shown := &outlet{out, func(err error) { failed = err }}
+	t := newTimeline(streams{out: shown, err: shown}, nil)
+	t.past = true
+	var list wire.ListResult
+	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
+		return err
+	}
+	for _, a := range list.Agents {
+		if a.State == "ok" || t.titles[a.Name] == "" {
+			t.introduce(a.Name, a.Title, continuation{})
+		}
+	}
+	for from := uint64(1); ; {
+		var page wire.SubscribeResult
+		if err := conn.Call(ctx, wire.MethodSubscribe, &wire.SubscribeParams{Session: id, FromSeq: from}, &page); err != nil {
+			return err
+		}
+		for _, e := range page.Events {
+			if !events {
+				t.show(e)
+				continue
+			}
+			line, err := wire.Codec{}.Marshal(e)
+			if err != nil {
+				return err
+			}
+			if _, err := out.Write(append(bytes.TrimSpace(line), '\n')); err != nil {
+				return err
+			}
+		}
+		if from = page.NextSeq; !page.More || failed != nil {
+			t.close()
+			return failed
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// status says on a terminal what runs, for how long, and tokens so far. It is
+// guarded by the lock of its timeline.
+//
+// Where nobody types, it is a line that is drawn again and again below all
+// others. Under a prompt that would wipe out what is being typed: there it is a
+// line of its own, at first after quietFirst without any other and then ever
+// more rarely.
+type status struct {
+	out    io.Writer
+	width  func() int // of the terminal, in columns
+	plain  bool       // no colour
+	prompt bool       // somebody may be typing
+
+	runs    bool // a run goes on
+	held    int  // questions that are open: the screen is theirs
+	drawn   bool
+	began   time.Time
+	agent   string
+	doing   string
+	tokens  int
+	quiet   time.Time     // when something else was shown last
+	patient time.Duration // how long it must be quiet under a prompt
+}
+
+const (
+	statusEvery = 250 * time.Millisecond
+	statusFirst = time.Second // a run that is faster needs no status
+	quietFirst  = 10 * time.Second
+	quietMost   = time.Minute
+)
+
+// newStatus returns what says on err how a run goes on; nil where that is no
+// terminal that could show it.
+func newStatus(err io.Writer, prompt bool) *status {
+	f, ok := err.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	return &status{out: f, plain: os.Getenv("NO_COLOR") != "", prompt: prompt, width: func() int {
+		width, _, err := term.GetSize(int(f.Fd()))
+		if err != nil || width <= 0 {
+			return 80
+		}
+		return width
+	}}
+}
+
+// begin says that a run begins.
+func (s *status) begin(agent string, now time.Time) {
+	s.runs, s.began, s.quiet, s.agent, s.doing, s.tokens, s.patient = true, now, now, agent, "", 0, quietFirst
+}
+
+// take takes an event in.
+func (s *status) take(e activity.Body) {
+	switch b := e.(type) {
+	case activity.ModelStarted:
+		s.doing = "thinking"
+	case activity.ContentDelta:
+		s.doing = "answering"
+	case activity.ModelFinished:
+		s.tokens += b.Usage.TotalTokens
+	case activity.ToolState:
+		if b.State == activity.Executing {
+			s.doing = subject(b)
+		}
+	case activity.Retry:
+		s.doing = "trying again: " + tool.Escape(b.Cause)
+	}
+}
+
+// String is the line: "fixer · bash go test ./... · 1:05 · 12k tokens".
+func (s *status) line(now time.Time) string {
+	parts := []string{tool.Escape(s.agent), cmp.Or(s.doing, "starting"), clock(now.Sub(s.began))}
+	if s.tokens > 0 {
+		parts = append(parts, short(s.tokens)+" tokens")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// clear takes the line away, before anything else is shown.
+func (s *status) clear(now time.Time) {
+	if s == nil {
+		return
+	}
+	s.quiet = now
+	if s.drawn {
+		_, _ = io.WriteString(s.out, "\r\x1b[2K")
+		s.drawn = false
+	}
+}
+
+// tick shows the line where it is time to. midLine says that the last line of
+// the terminal is not whole.
+func (s *status) tick(now time.Time, midLine bool) {
+	switch {
+	case !s.runs || s.held > 0 || midLine:
+	case s.prompt:
+		if now.Sub(s.quiet) >= s.patient {
+			s.quiet, s.patient = now, min(2*s.patient, quietMost)
+			fmt.Fprintf(s.out, "  … %s\n", fit(s.line(now), s.width()-5))
+		}
+	case now.Sub(s.began) >= statusFirst:
+		line := fit(s.line(now), s.width()-1) // the last column would wrap the cursor
+		if !s.plain {
+			line = "\x1b[2m" + line + "\x1b[0m"
+		}
+		_, _ = io.WriteString(s.out, "\r\x1b[2K"+line)
+		s.drawn = true
+	}
+}
+
+// clock shows how long something takes: 0:07, 12:30, 1:00:05.
+func clock(d time.Duration) string {
+	n := int(d / time.Second)
+	if h := n / 3600; h > 0 {
+		return fmt.Sprintf("%d:%02d:%02d", h, n/60%60, n%60)
+	}
+	return fmt.Sprintf("%d:%02d", n/60, n%60)
+}
+
+// short shows a count in at most four characters or so: 950, 3.4k, 120k, 1.2M.
+func short(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 9950:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	case n < 999_500:
+		return fmt.Sprintf("%.0fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// fit cuts a line to so many columns of a terminal.
+func fit(line string, columns int) string {
+	at, last := 0, 0 // columns; where the text ends that leaves room for a …
+	for i, r := range line {
+		w := 1
+		if wide(r) {
+			w = 2
+		}
+		if at+w > columns {
+			return line[:last] + "…"
+		}
+		at += w
+		if at < columns {
+			last = i + len(string(r))
+		}
+	}
+	return line
+}
+
+// wide reports whether a terminal shows a character in two columns: the scripts
+// of East Asia and pictures.
+func wide(r rune) bool {
+	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana) ||
+		r >= 0x3000 && r <= 0x303E || r >= 0xFF01 && r <= 0xFF60 || r >= 0x1F300 && r <= 0x1FAFF
+}

@@ -1,0 +1,105 @@
+package handlers
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
+)
+
+// foldersOf returns the workspace folders of a client, or the root that older
+// ones send.
+func (h *Handlers) foldersOf(p *protocol.InitializeParams) ([]workspace.Folder, error) {
+	var list []protocol.WorkspaceFolder
+	if given, ok := p.WorkspaceFolders.Get(); ok {
+		list = append(list, given...)
+	}
+	//lint:ignore SA1019 older clients send nothing newer
+	if len(list) == 0 && p.RootURI != nil && *p.RootURI != "" {
+		//lint:ignore SA1019 as above
+		list = append(list, protocol.WorkspaceFolder{URI: *p.RootURI})
+	}
+	//lint:ignore SA1019 as above
+	if path, ok := p.RootPath.Get(); ok && len(list) == 0 && path != "" {
+		list = append(list, protocol.WorkspaceFolder{URI: uri.File(path)})
+	}
+	folders, err := h.added(nil, list)
+	if len(folders) > 0 {
+		err = nil // one that cannot be used does not keep the others from it
+	}
+	return folders, err
+}
+
+// added returns folders with those of a list that are not among them yet. One
+// that cannot be used is left out, which the person is told; the error is the
+// first one's.
+func (h *Handlers) added(folders []workspace.Folder, list []protocol.WorkspaceFolder) (all []workspace.Folder, first error) {
+	for _, f := range list {
+		folder, err := workspace.NewFolder(f.URI, f.Name)
+		if err != nil {
+			h.notice("A workspace folder is left out: " + fault.Message(err))
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		same := func(other workspace.Folder) bool { return other.Canonical == folder.Canonical }
+		if !slices.ContainsFunc(folders, same) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders, first
+}
+
+// foldered is the capability of who takes changes of the folders.
+func foldered(c *protocol.ServerCapabilities) {
+	yes := true
+	if c.Workspace == nil {
+		c.Workspace = &protocol.WorkspaceOptions{}
+	}
+	c.Workspace.WorkspaceFolders = &protocol.WorkspaceFoldersServerCapabilities{Supported: &yes, ChangeNotifications: protocol.Boolean(true)}
+}
+
+// didChangeFolders serves workspace/didChangeWorkspaceFolders. Who asks for
+// agents from now on gets those of the new folders.
+func (h *Handlers) didChangeFolders(_ context.Context, p *protocol.DidChangeWorkspaceFoldersParams) error {
+	folders := slices.DeleteFunc(h.Workspace.Snapshot().Folders(), func(f workspace.Folder) bool {
+		return slices.ContainsFunc(p.Event.Removed, func(gone protocol.WorkspaceFolder) bool { return names(f, gone.URI) })
+	})
+	folders, _ = h.added(folders, p.Event.Added) // what cannot be used was told
+	if _, err := h.Workspace.Apply(workspace.FoldersSet{Folders: folders}); err != nil {
+		return err
+	}
+	return h.house.SetFolders(h.ctx, folders)
+}
+
+// names reports whether a URI of the client's is that of a folder, however it is
+// spelled.
+func names(f workspace.Folder, u uri.URI) bool {
+	if f.URI == u {
+		return true
+	}
+	other, err := workspace.NewFolder(u, "")
+	return err == nil && other.Canonical == f.Canonical
+}
+
+// notice tells the person something once, however often it is said, and keeps it
+// in the status.
+func (h *Handlers) notice(text string) {
+	text = strings.Clone(text)
+	h.mu.Lock()
+	told := slices.Contains(h.notices, text)
+	if !told {
+		h.notices = append(h.notices, text)
+	}
+	h.mu.Unlock()
+	if !told {
+		h.tell(protocol.MessageTypeWarning, text)
+		h.observe()
+	}
+}

@@ -1,0 +1,157 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+)
+
+// pageOfSessions is how many sessions a page has where nobody says (spec 2.2).
+const pageOfSessions = 100
+
+// listSessions serves agents/session/list. No session is opened for it.
+func (h *Handlers) listSessions(_ context.Context, _ struct{}, p *wire.SessionListParams) (*wire.SessionListResult, error) {
+	limit := p.Limit
+	if limit == 0 {
+		limit = pageOfSessions
+	}
+	list, next, err := h.house.Agents.ListSessions(p.Cursor, limit)
+	if fault.KindOf(err) == fault.Invalid {
+		return nil, server.BadParams(wire.MethodSessionList, "cursor", "cannot be used: %s", fault.Message(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := &wire.SessionListResult{Sessions: []wire.Session{}, Cursor: next}
+	for _, info := range list {
+		result.Sessions = append(result.Sessions, sessionOut(info))
+	}
+	return result, nil
+}
+
+// getSession serves agents/session/get.
+func (h *Handlers) getSession(_ context.Context, _ struct{}, p *wire.SessionParams) (*wire.SessionGetResult, error) {
+	info, runs, err := h.house.Agents.Session(p.Session)
+	if err != nil {
+		return nil, err
+	}
+	result := &wire.SessionGetResult{Session: sessionOut(info), Runs: []wire.SessionRun{}}
+	for _, r := range runs {
+		result.Runs = append(result.Runs, wire.SessionRun{Run: r.Run, Agent: r.Agent, State: string(r.State), Reason: string(r.Reason)})
+	}
+	return result, nil
+}
+
+func sessionOut(info session.Info) wire.Session {
+	s := wire.Session{
+		Session: info.Session, Title: info.Title, CreatedAt: stamp(info.CreatedAt), UpdatedAt: stamp(info.UpdatedAt),
+		Agents: list(info.Agents), AgentChain: list(info.AgentChain), HandoffCount: info.HandoffCount, Runs: info.Runs,
+		State: string(info.State), Usage: info.Usage, Cost: info.Cost, Locked: info.Locked, Problem: info.Problem,
+	}
+	if info.Folder != "" {
+		s.Folder = tool.URI(info.Folder)
+	}
+	return s
+}
+
+// newSession serves agents/session/new.
+func (h *Handlers) newSession(ctx context.Context, _ struct{}, p *wire.SessionNewParams) (*wire.SessionNewResult, error) {
+	catalog, err := h.house.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p.Agent != "" {
+		if _, err := catalog.Lookup("", p.Agent); err != nil {
+			return nil, h.encoded(err)
+		}
+	}
+	id, err := h.house.Agents.NewSession(strings.Clone(p.Title))
+	if err != nil {
+		return nil, err
+	}
+	return &wire.SessionNewResult{Session: id}, nil
+}
+
+// compress serves agents/session/compress.
+func (h *Handlers) compress(ctx context.Context, _ struct{}, p *wire.SessionCompressParams) (*wire.SessionCompressResult, error) {
+	if _, err := h.house.Catalog(ctx); err != nil {
+		return nil, err
+	}
+	event, err := h.house.Agents.Compress(ctx, strings.Clone(p.Session), strings.Clone(p.Agent), p.Force)
+	if err != nil {
+		return nil, h.encoded(err)
+	}
+	return &wire.SessionCompressResult{Status: event.Status, Before: event.Before, After: event.After}, nil
+}
+
+// getContext serves agents/context/get.
+func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextParams) (*wire.ContextGetResult, error) {
+	if _, err := h.house.Catalog(ctx); err != nil {
+		return nil, err
+	}
+	c, err := h.house.Agents.Context(strings.Clone(p.Session), p.Agent)
+	if err != nil {
+		return nil, h.encoded(err)
+	}
+	result := &wire.ContextGetResult{
+		Messages: []wire.Message{}, Tokens: c.Tokens, Window: c.Window, Estimated: c.Estimated,
+		StartedAt: stamp(c.Started), LastActiveAt: stamp(c.Active),
+	}
+	for _, m := range c.Messages {
+		result.Messages = append(result.Messages, wire.Message{Role: string(m.Role), Parts: m.Parts, Raw: m.Raw})
+	}
+	return result, nil
+}
+
+// clearContext serves agents/context/clear.
+func (h *Handlers) clearContext(ctx context.Context, _ struct{}, p *wire.ContextClearParams) (*wire.Empty, error) {
+	if _, err := h.house.Catalog(ctx); err != nil {
+		return nil, err
+	}
+	if err := h.house.Agents.ClearContext(ctx, strings.Clone(p.Session), strings.Clone(p.Agent), p.Purge); err != nil {
+		return nil, h.encoded(err)
+	}
+	return &wire.Empty{}, nil
+}
+
+// commandSessions answers as agents/session/list does.
+func (h *Handlers) commandSessions(ctx context.Context) (any, error) {
+	result, err := h.listSessions(ctx, struct{}{}, &wire.SessionListParams{})
+	if err != nil || !h.plain {
+		return result, err
+	}
+	var b strings.Builder
+	for _, s := range result.Sessions {
+		fmt.Fprintf(&b, "%s · %s · %d runs", s.Session, s.State, s.Runs)
+		if len(s.Agents) > 0 {
+			fmt.Fprintf(&b, " · %s", strings.Join(s.Agents, ", "))
+		}
+		fmt.Fprintf(&b, " · %s", s.UpdatedAt)
+		if s.Title != "" {
+			fmt.Fprintf(&b, " · %s", tool.Escape(s.Title))
+		}
+		if s.Locked {
+			b.WriteString(" (another agentls has it)")
+		}
+		if s.Problem != "" {
+			fmt.Fprintf(&b, " (%s)", tool.Escape(s.Problem))
+		}
+		b.WriteString("\n")
+	}
+	if result.Cursor != "" {
+		fmt.Fprintf(&b, "… and older ones\n")
+	}
+	if b.Len() == 0 {
+		b.WriteString("There are no sessions yet.\n")
+	}
+	if !h.showText(ctx, "sessions.txt", b.String()) {
+		h.tell(infoMessage, strings.TrimSpace(b.String()))
+	}
+	return result, nil
+}

@@ -1,0 +1,125 @@
+package handlers
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+)
+
+// The size of a page of past events.
+const (
+	maxPage      = 500     // events (spec 2.2)
+	maxPageBytes = 1 << 20 // of events, but for one that is larger
+)
+
+// subscribe serves agents/subscribe. Past events come in answers; after the last
+// page they come live, each event once: what this client is sent live because it
+// started a run in the session is on no page.
+func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribeParams) (server.Answer, error) {
+	log, err := h.house.Agents.Timeline(p.Session)
+	if err != nil {
+		return server.Answer{}, err
+	}
+	from := max(1, p.FromSeq)
+	if last := log.Announced(); from > last+1 {
+		return server.Answer{}, server.BadParams(wire.MethodSubscribe, "fromSeq", "is %d, but the last event of the session is %d", p.FromSeq, last)
+	}
+	name := stream{strings.Clone(p.Session), true}
+	for {
+		h.mu.Lock()
+		f := h.followers[name]
+		h.mu.Unlock()
+		until := uint64(math.MaxUint64)
+		if f != nil {
+			until = f.start - 1
+		}
+		page, err := h.page(log, name.session, from, until)
+		if err != nil || page.More {
+			return server.Answer{Result: page}, err
+		}
+		h.mu.Lock()
+		if h.followers[name] != f {
+			h.mu.Unlock()
+			continue // a run began meanwhile, or the session was left: read again up to there
+		}
+		if f != nil {
+			f.left = false
+			h.mu.Unlock()
+			return server.Answer{Result: page}, nil
+		}
+		f = h.newFollower(name, page.NextSeq)
+		h.mu.Unlock()
+		return server.Answer{Result: page, Then: func() {
+			if h.ctx.Err() == nil {
+				h.work.Go(func() { f.run(log) })
+			}
+		}}, nil
+	}
+}
+
+// page returns past events from a number on, up to until, as agents/activity
+// would send them to a client that is late.
+func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (*wire.SubscribeResult, error) {
+	page := &wire.SubscribeResult{Events: []wire.ActivityParams{}, NextSeq: from}
+	filter := h.filter()
+	var buf []byte
+	size := 0
+	for {
+		batch, err := log.Read(page.NextSeq-1, maxPage)
+		if err != nil {
+			return nil, err
+		}
+		for len(batch) > 0 && batch[len(batch)-1].Seq > until {
+			batch = batch[:len(batch)-1]
+		}
+		if len(batch) == 0 {
+			return page, nil
+		}
+		next := batch[len(batch)-1].Seq + 1
+		for _, e := range filter.Apply(activity.Merge(batch)) {
+			buf = e.Wire(session, buf[:0])
+			if n := len(page.Events); n == maxPage || n > 0 && size+len(buf) > maxPageBytes {
+				page.NextSeq, page.More = e.FromSeq, true
+				return page, nil
+			}
+			var event wire.ActivityParams
+			if err := (wire.Codec{}).Unmarshal(buf, &event); err != nil {
+				return nil, fault.New(fault.Internal, "handlers.subscribe", "event %d of the session %s cannot be read back: %w", e.Seq, session, err)
+			}
+			page.Events = append(page.Events, event)
+			size += len(buf)
+		}
+		page.NextSeq = next
+	}
+}
+
+// unsubscribe serves agents/unsubscribe. Runs that the client started are still
+// told to their end; nothing of the session comes after the answer otherwise.
+func (h *Handlers) unsubscribe(ctx context.Context, _ struct{}, p *wire.UnsubscribeParams) (*wire.Empty, error) {
+	h.mu.Lock()
+	f := h.followers[stream{p.Session, true}]
+	if f == nil {
+		h.mu.Unlock()
+		return &wire.Empty{}, nil
+	}
+	f.left = true
+	over := !f.running()
+	if over {
+		delete(h.followers, f.stream)
+		f.end()
+	}
+	h.mu.Unlock()
+	if over {
+		select {
+		case <-f.gone:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return &wire.Empty{}, nil
+}

@@ -1,0 +1,249 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/workspace"
+)
+
+// folders are those of the workspace, which a client may change. The catalog
+// follows: current is closed when it has the agents of these folders.
+type folders struct {
+	mu      sync.Mutex
+	list    []workspace.Folder // never changed, only replaced
+	current chan struct{}
+	moved   chan struct{} // capacity 1: the list is another
+}
+
+// set replaces the folders.
+func (f *folders) set(list []workspace.Folder) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.moved == nil {
+		f.moved = make(chan struct{}, 1)
+	} else {
+		select {
+		case f.moved <- struct{}{}:
+		default: // it is known already
+		}
+	}
+	if f.current == nil || closed(f.current) {
+		f.current = make(chan struct{})
+	}
+	f.list = slices.Clone(list)
+}
+
+// get returns the folders, and what is closed when the catalog has their
+// agents.
+func (f *folders) get() ([]workspace.Folder, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.list, f.current
+}
+
+// reached says that the catalog has the agents of list, which may not be the
+// folders any more.
+func (f *folders) reached(list []workspace.Folder) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.Equal(list, f.list) && !closed(f.current) {
+		close(f.current)
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// paths returns the folders, canonical.
+func (f *folders) paths() []string {
+	list, _ := f.get()
+	paths := make([]string, 0, len(list))
+	for _, folder := range list {
+		paths = append(paths, folder.Canonical)
+	}
+	return paths
+}
+
+// setFolders takes over the folders of the client. It does not wait until the
+// catalog has their agents; who asks for the catalog does.
+func (b *house) setFolders(_ context.Context, list []workspace.Folder) error {
+	b.folders.set(list)
+	b.tellProblems()
+	return nil
+}
+
+// catalog returns the agents once they have been read.
+func (b *house) catalog(ctx context.Context) (*registry.Snapshot, error) {
+	_, current := b.folders.get()
+	select {
+	case <-current:
+		return b.registry.Snapshot(), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-b.ctx.Done():
+		return nil, b.ctx.Err()
+	}
+}
+
+// places are where agents are looked for.
+func (b *house) places(list []workspace.Folder) []registry.Place {
+	places := []registry.Place{{Scope: definition.Global, Dir: filepath.Join(b.Home, "agents")}}
+	for _, f := range list {
+		places = append(places, registry.Place{
+			Scope: definition.Project, Dir: filepath.Join(f.Canonical, ".gemini", "agents"), Folder: f.Canonical, Name: f.Name,
+		})
+	}
+	return places
+}
+
+// watched are the folders of agents and the files of settings.
+func (b *house) watched(list []workspace.Folder) (dirs, files []string) {
+	for _, p := range b.places(list) {
+		dirs = append(dirs, p.Dir)
+	}
+	files = []string{b.userSettings(), b.trustFile()}
+	for _, f := range list {
+		files = append(files, filepath.Join(f.Canonical, workspace.ProjectSettings))
+	}
+	return dirs, files
+}
+
+// follow reads the catalog and then takes changes of files and folders in,
+// until ctx ends.
+func (b *house) follow(ctx context.Context) {
+	list, _ := b.folders.get()
+	dirs, files := b.watched(list)
+	// First the watcher: what changes after it began is told.
+	watcher, err := workspace.NewWatcher(workspace.WatchConfig{Dirs: dirs, Files: files, Now: b.Now, Notice: b.notice})
+	var batches <-chan workspace.Batch
+	if err == nil {
+		defer func() { _ = watcher.Close() }() // it always returns nil
+		batches = watcher.Batches()
+	} else {
+		b.notice("agentls does not see changes of files: " + err.Error())
+	}
+	if _, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil && ctx.Err() == nil {
+		b.Log.Error("the agents could not be read", "err", err)
+	}
+	b.folders.reached(list)
+	b.tellProblems()
+	b.sweep()
+	var again <-chan time.Time // when half-written files are looked at once more
+	for {
+		before := b.registry.Snapshot()
+		var after *registry.Snapshot
+		select {
+		case <-ctx.Done():
+			return
+		case batch, ok := <-batches:
+			if !ok {
+				batches = nil // the watcher has told why
+				continue
+			}
+			after, err = b.takeIn(ctx, batch)
+		case <-again:
+			after, err = b.registry.Apply(ctx, before.Stale(), nil)
+		case <-b.folders.moved:
+			list, _ := b.folders.get()
+			if watcher != nil {
+				if err := watcher.Set(b.watched(list)); err != nil {
+					b.Log.Warn("the new folders are not watched", "err", err)
+				}
+			}
+			after, err = b.registry.SetPlaces(ctx, b.places(list))
+			b.folders.reached(list)
+		}
+		if err != nil {
+			continue // the daemon ends
+		}
+		again = nil
+		if len(after.Stale()) > 0 {
+			again = time.After(staleAfter)
+		}
+		b.site.Changed(before, after)
+	}
+}
+
+// takeIn brings what the daemon knows up to date with files that changed.
+func (b *house) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Snapshot, error) {
+	b.settings.forget()
+	all := slices.Concat(batch.Created, batch.Changed, batch.Removed)
+	if slices.Contains(all, b.trustFile()) {
+		b.site.Trusted(b.registry.Snapshot())
+	}
+	if slices.ContainsFunc(all, func(path string) bool { return filepath.Base(path) == filepath.Base(workspace.ProjectSettings) }) {
+		b.tellProblems()
+		if b.setTable(b.settingsOf(b.first).table) {
+			if _, err := b.registry.Reparse(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b.registry.Apply(ctx, slices.Concat(batch.Created, batch.Changed), batch.Removed)
+}
+
+// staleAfter is how long a file that was found half-written has to be finished
+// (REL-114).
+const staleAfter = 200 * time.Millisecond
+
+// setTable puts the rows of the person's settings into the table of models, and
+// reports whether they are others than before.
+func (b *house) setTable(rows []model.Entry) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if reflect.DeepEqual(rows, b.rows) {
+		return false
+	}
+	b.rows = rows
+	b.table.Set(rows...)
+	return true
+}
+
+// untold returns those of some problems that the person has not been told, and
+// counts them as told.
+func (b *house) untold(problems []string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []string
+	for _, p := range problems {
+		if !b.told[p] {
+			b.told[p] = true
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// tellProblems tells the person what is wrong with the settings of all folders
+// and was not told before.
+func (b *house) tellProblems() {
+	var all []string
+	for _, folder := range append(b.folders.paths(), b.first) {
+		all = append(all, b.settingsOf(folder).problems...)
+	}
+	for _, p := range b.untold(all) {
+		b.notice(p)
+	}
+}
+
+// notice tells the person something that is no answer.
+func (b *house) notice(text string) {
+	b.Log.Warn(text)
+	if b.site.Notice != nil {
+		b.site.Notice(text)
+	}
+}

@@ -1,0 +1,476 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sourcegraph/conc"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model/gemini"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/handlers"
+	"github.com/agentls/agentls/internal/editortest"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/modelserver"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+// bed is a daemon's parts without a connection.
+type bed struct {
+	t        *testing.T
+	config   Config
+	house    *handlers.House
+	answered chan struct{}
+	changed  chan *registry.Snapshot // the catalog after each change
+	notices  chan string
+}
+
+func newBed(t *testing.T, environ ...string) *bed {
+	home := t.TempDir()
+	return &bed{
+		t: t, answered: make(chan struct{}), changed: make(chan *registry.Snapshot, 64), notices: make(chan string, 64),
+		config: Config{
+			Home: home, Trust: true, Version: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Environ: append(environ, "HOME="+filepath.Join(home, "nobody")),
+		},
+	}
+}
+
+// folder makes a workspace folder with agents and settings.
+func folder(t *testing.T, settings string, agents ...string) workspace.Folder {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if settings != "" {
+		write(t, filepath.Join(dir, ".gemini", "settings.json"), settings)
+	}
+	for _, name := range agents {
+		agent(t, dir, name)
+	}
+	return workspace.Folder{Name: filepath.Base(dir), Path: dir, Canonical: dir}
+}
+
+func agent(t *testing.T, dir, name string) {
+	t.Helper()
+	write(t, filepath.Join(dir, ".gemini", "agents", name+".md"), "---\nkind: agent\nname: "+name+"\ntitle: T\nmodel: mine\n---\nHello.\n")
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bed) build(folders ...workspace.Folder) *handlers.House {
+	b.t.Helper()
+	var err error
+	b.house, err = b.config.build(b.t.Context(), handlers.Site{
+		Folders:   folders,
+		Workspace: new(workspace.Workspace),
+		Changed:   func(_, after *registry.Snapshot) { b.changed <- after },
+		Trusted:   func(*registry.Snapshot) {},
+		Health:    func(string, error) {},
+		Notice:    func(text string) { b.notices <- text },
+	}, b.answered)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := b.house.Close(); err != nil {
+			b.t.Error(err)
+		}
+	})
+	return b.house
+}
+
+// answer says that initialize has been answered.
+func (b *bed) answer() { close(b.answered) }
+
+// projects returns the names of the catalog's project agents.
+func (b *bed) projects() []string {
+	b.t.Helper()
+	s, err := b.house.Catalog(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return projects(s)
+}
+
+func projects(s *registry.Snapshot) []string {
+	var names []string
+	for _, e := range s.Entries() {
+		if e.Definition.Folder != "" {
+			names = append(names, e.Definition.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// until waits for a catalog that is as wanted.
+func (b *bed) until(want func(*registry.Snapshot) bool) {
+	b.t.Helper()
+	for {
+		select {
+		case s := <-b.changed:
+			if want(s) {
+				return
+			}
+		case <-b.t.Context().Done():
+			b.t.Fatal("the catalog did not become what it should")
+		}
+	}
+}
+
+// TestTheCatalogIsReadAfterTheAnswer: initialize does not wait for it, and it
+// does not take the processor from the answer.
+func TestTheCatalogIsReadAfterTheAnswer(t *testing.T) {
+	b := newBed(t)
+	b.build(folder(t, "", "one"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s, err := b.house.Catalog(ctx); err == nil {
+		t.Errorf("there is a catalog before the answer: %v", projects(s))
+	}
+	b.answer()
+	if got := b.projects(); !slices.Equal(got, []string{"one"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestAHouseThatWasNeverAnsweredCloses(t *testing.T) {
+	b := newBed(t)
+	b.build(folder(t, "", "one")) // the cleanup closes it
+}
+
+func TestFoldersChangeWhileTheDaemonRuns(t *testing.T) {
+	b := newBed(t)
+	first, second, third := folder(t, "", "one"), folder(t, "", "two"), folder(t, `{"agents": {"defaultScope": 5}}`, "three")
+	h := b.build(first, second)
+	b.answer()
+	if got := b.projects(); !slices.Equal(got, []string{"one", "two"}) {
+		t.Fatalf("at the start: %v", got)
+	}
+	if err := h.SetFolders(t.Context(), []workspace.Folder{second, third}); err != nil {
+		t.Fatal(err)
+	}
+	// Who asks right after the change sees it.
+	if got := b.projects(); !slices.Equal(got, []string{"three", "two"}) {
+		t.Errorf("after the change: %v", got)
+	}
+	if got := h.Reach(); !slices.Equal(got, []string{second.Canonical, third.Canonical}) {
+		t.Errorf("runs reach %v", got)
+	}
+	if got := <-b.notices; !strings.Contains(got, filepath.Join(third.Canonical, ".gemini", "settings.json")+":1:") || !strings.Contains(got, "agents.defaultScope") {
+		t.Errorf("told: %s", got)
+	}
+	// The new folder is watched.
+	agent(t, third.Canonical, "four")
+	b.until(func(s *registry.Snapshot) bool { return slices.Equal(projects(s), []string{"four", "three", "two"}) })
+	if err := h.SetFolders(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.projects(); len(got) != 0 {
+		t.Errorf("without folders: %v", got)
+	}
+	if err := h.SetFolders(t.Context(), []workspace.Folder{first}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.projects(); !slices.Equal(got, []string{"one"}) {
+		t.Errorf("with the first again: %v", got)
+	}
+}
+
+// TestFoldersChangeBeforeTheCatalogIsRead has a client that changes its mind at
+// once.
+func TestFoldersChangeBeforeTheCatalogIsRead(t *testing.T) {
+	b := newBed(t)
+	h := b.build(folder(t, "", "one"))
+	second := folder(t, "", "two")
+	for range 3 {
+		if err := h.SetFolders(t.Context(), []workspace.Folder{second}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.answer()
+	if got := b.projects(); !slices.Equal(got, []string{"two"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestEachFolderHasItsOwnTrustAndSettings: what a folder's file says holds in
+// that folder, and only where it is trusted.
+func TestEachFolderHasItsOwnTrustAndSettings(t *testing.T) {
+	b := newBed(t)
+	b.config.Trust = false
+	write(t, filepath.Join(b.config.Home, "settings.json"), `{"agents": {"limits": {"runs": 20}, "maxContextTokens": 9000}}`)
+	first, second := folder(t, `{"agents": {"limits": {"runs": 10}, "maxContextTokens": 1}}`), folder(t, `{"agents": {"limits": {"runs": 5}}}`)
+	h := b.build(first, second)
+	if err := h.SetTrust(second.Canonical, true); err != nil {
+		t.Fatal(err)
+	}
+	if h.Trusted(first.Canonical) || !h.Trusted(second.Canonical) {
+		t.Error("trust of one folder is that of another")
+	}
+	for path, want := range map[string]int{first.Canonical: 20, second.Canonical: 5, "": 20} {
+		if got := h.Agents.Settings(path).Limits.Runs; got != want {
+			t.Errorf("%s: %d runs, want %d", path, got, want)
+		}
+	}
+	if err := h.SetTrust(first.Canonical, true); err != nil {
+		t.Fatal(err)
+	}
+	if s := h.Agents.Settings(first.Canonical); s.Limits.Runs != 10 || s.MaxContextTokens != 1 {
+		t.Errorf("trusted: %+v", s)
+	}
+}
+
+func TestSettingsReachTheRuns(t *testing.T) {
+	b := newBed(t)
+	user := filepath.Join(b.config.Home, "settings.json")
+	write(t, user, `{
+"agents": {"compression": {"threshold": 0.4, "preserve": 0.2, "model": "pro"}, "overrides": {"one": {"model": "pro"}},
+  "maxContextTokens": 7, "contextPersistence": false, "limits": {"modelCalls": 3}},
+"model": {"disableLoopDetection": true, "routes": [{"model": "pro", "when": {"mode": "task"}},
+  {"model": "flash", "when": {"images": "yes"}},
+  {"model": "flash"}],
+ "table": [{"id": "my-own", "aliases": ["mine"], "window": 5},
+  {"id": "bad", "window": -1}]},
+}`)
+	project := folder(t, `{"agents": {"overrides": {"one": {"enabled": false}}},
+"model": {"routes": [{"model": "gold"}]}}`, "one")
+	h := b.build(project)
+	s := h.Agents.Settings(project.Canonical)
+	if c := s.Compression; !c.Enabled || c.Threshold != 0.4 || c.Preserve != 0.2 || c.Model != "pro" {
+		t.Errorf("%+v", c)
+	}
+	if s.MaxContextTokens != 7 || !s.MemoryOnly || !s.DisableLoopDetection || s.Limits.ModelCalls != 3 || s.Limits.Live != 8 {
+		t.Errorf("%+v", s)
+	}
+	if len(s.Routes) != 2 || s.Routes[0].Model != "pro" || s.Routes[0].When.Mode != "task" || s.Routes[1].Model != "flash" {
+		t.Errorf("%+v", s.Routes)
+	}
+	if o := s.Overrides["one"]; len(o) != 2 || o[0].Project || o[0].File != user || o[0].Line != 2 || !o[1].Project || string(o[1].JSON) != `{"enabled":false}` {
+		t.Errorf("%+v", o)
+	}
+	for _, want := range []string{
+		user + `:5:3: model.routes: a rule cannot be read: when.images is a string; it is ignored`,
+		user + `:8:3: model.table: the model bad has a negative number of tokens; it is ignored`,
+		filepath.Join(project.Canonical, ".gemini", "settings.json") + `:2:11: a project cannot set model.routes`,
+	} {
+		if !slices.ContainsFunc(h.Notes, func(n string) bool { return strings.HasPrefix(n, want) }) {
+			t.Errorf("no note %q in %q", want, h.Notes)
+		}
+	}
+	if e, ok := h.Agents.Table.Lookup("mine"); !ok || e.Window != 5 {
+		t.Errorf("%+v %v", e, ok)
+	}
+}
+
+// TestSettingsChangeWhileTheDaemonRuns: rows of models come and go, and agents
+// that name them are judged anew.
+func TestSettingsChangeWhileTheDaemonRuns(t *testing.T) {
+	b := newBed(t)
+	unknown := func(s *registry.Snapshot) bool {
+		for _, e := range s.Entries() {
+			for _, p := range e.Definition.Problems {
+				if p.Code == "agent/model-unknown" && e.Definition.Folder != "" {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	h := b.build(folder(t, "", "one"))
+	b.answer()
+	if s, err := h.Catalog(t.Context()); err != nil || !unknown(s) {
+		t.Fatalf("the model mine is known: %v", err)
+	}
+	user := filepath.Join(b.config.Home, "settings.json")
+	write(t, user, `{"model": {"table": [{"id": "my-own", "aliases": ["mine"]}], "name": 3}}`)
+	b.until(func(s *registry.Snapshot) bool { return !unknown(s) })
+	if got := <-b.notices; !strings.HasPrefix(got, user+":1:") || !strings.Contains(got, "model.name") {
+		t.Errorf("told: %s", got)
+	}
+	if err := os.Remove(user); err != nil {
+		t.Fatal(err)
+	}
+	b.until(unknown)
+}
+
+// TestHowModelsAreReached is the table of what a person may set, and where.
+func TestHowModelsAreReached(t *testing.T) {
+	credentials := filepath.Join(t.TempDir(), "c.json")
+	write(t, credentials, "{}")
+	vertex := func(location string) gemini.Vertex {
+		return gemini.Vertex{Project: "p", Location: location, Credentials: credentials}
+	}
+	adc := "GOOGLE_APPLICATION_CREDENTIALS=" + credentials
+	for name, c := range map[string]struct {
+		environ       []string
+		user, project string
+		want          account
+		command, says string
+	}{
+		"a key":             {environ: []string{"GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=http://x"}, want: account{key: "k", url: "http://x"}},
+		"two keys":          {environ: []string{"GEMINI_API_KEY=k", "GOOGLE_API_KEY=g"}, want: account{key: "g"}},
+		"no key":            {command: "export GEMINI_API_KEY=…", says: "set GEMINI_API_KEY"},
+		"a key in settings": {user: `{"env": {"GEMINI_API_KEY": "s", "OTHER": 5}}`, want: account{key: "s"}},
+		"both":              {environ: []string{"GEMINI_API_KEY=k"}, user: `{"env": {"GEMINI_API_KEY": "s"}}`, want: account{key: "k"}},
+		"SEC-04 a project":  {project: `{"env": {"GEMINI_API_KEY": "evil"}}`, command: "export GEMINI_API_KEY=…", says: "set GEMINI_API_KEY"},
+		"SEC-04 a project's URL": {environ: []string{"GEMINI_API_KEY=k"}, want: account{key: "k"},
+			project: `{"env": {"GOOGLE_GEMINI_BASE_URL": "http://evil", "GOOGLE_GENAI_USE_VERTEXAI": "1"}, "security": {"auth": {"selectedType": "vertex-ai"}}}`},
+		"Vertex AI": {environ: []string{"GOOGLE_GENAI_USE_VERTEXAI=TRUE", "GOOGLE_CLOUD_PROJECT=p", "GOOGLE_CLOUD_LOCATION=eu", adc, "GOOGLE_VERTEX_BASE_URL=http://v", "GOOGLE_GEMINI_BASE_URL=http://x"},
+			want: account{onVertex: true, url: "http://v", vertex: vertex("eu")}},
+		"a region":               {environ: []string{"GOOGLE_GENAI_USE_VERTEXAI=1", "GOOGLE_CLOUD_PROJECT=p", "GOOGLE_CLOUD_REGION=r", adc}, want: account{onVertex: true, vertex: vertex("r")}},
+		"the project wins":       {environ: []string{"GOOGLE_GENAI_USE_VERTEXAI=1", "GOOGLE_CLOUD_PROJECT=p", "GOOGLE_API_KEY=g", adc}, want: account{onVertex: true, vertex: vertex("")}},
+		"the newer switch wins":  {environ: []string{"GOOGLE_GENAI_USE_ENTERPRISE=false", "GOOGLE_GENAI_USE_VERTEXAI=1", "GEMINI_API_KEY=k"}, want: account{key: "k"}},
+		"express mode":           {environ: []string{"GOOGLE_GENAI_USE_VERTEXAI=1", "GOOGLE_API_KEY=g", "GOOGLE_CLOUD_LOCATION=eu"}, want: account{onVertex: true, key: "g"}},
+		"Vertex AI in settings":  {user: `{"security": {"auth": {"selectedType": "vertex-ai"}}, "env": {"GOOGLE_CLOUD_PROJECT": "p"}}`, environ: []string{adc}, want: account{onVertex: true, vertex: vertex("")}},
+		"the environment wins":   {user: `{"security": {"auth": {"selectedType": "vertex-ai"}}}`, environ: []string{"GOOGLE_GENAI_USE_VERTEXAI=0", "GEMINI_API_KEY=k"}, want: account{key: "k"}},
+		"another way to sign in": {user: `{"security": {"auth": {"selectedType": "gemini-api-key"}}}`, environ: []string{"GEMINI_API_KEY=k"}, want: account{key: "k"}},
+		"no project":             {environ: []string{"GOOGLE_GENAI_USE_VERTEXAI=1", adc}, command: "export GOOGLE_CLOUD_PROJECT=…", says: "set GOOGLE_CLOUD_PROJECT"},
+		"no credentials":         {environ: []string{"GOOGLE_GENAI_USE_VERTEXAI=1", "GOOGLE_CLOUD_PROJECT=p"}, command: gemini.Login, says: "no credentials"},
+		"credentials that are not there": {environ: []string{"GOOGLE_GENAI_USE_VERTEXAI=1", "GOOGLE_CLOUD_PROJECT=p", "GOOGLE_APPLICATION_CREDENTIALS=" + credentials + "x"},
+			command: gemini.Login, says: credentials + "x"},
+	} {
+		b := newBed(t, c.environ...)
+		if c.user != "" {
+			write(t, filepath.Join(b.config.Home, "settings.json"), c.user)
+		}
+		h := &house{Config: b.config, ctx: t.Context(), trust: workspace.NewTrust(b.config.trustFile(), time.Now), first: folder(t, c.project).Canonical}
+		got, err := h.account()
+		if c.says == "" {
+			if got != c.want || err != nil {
+				t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
+			}
+			continue
+		}
+		reason, data := fault.ReasonOf(err)
+		if reason != fault.AuthRequired || data["command"] != c.command || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v %v %v", name, err, reason, data)
+		}
+	}
+}
+
+func TestCredentialsOfGcloudAreFound(t *testing.T) {
+	for _, c := range []struct{ variable, dir, file string }{
+		{"HOME", "", ".config/gcloud/application_default_credentials.json"},
+		{"CLOUDSDK_CONFIG", "", "application_default_credentials.json"},
+		{"APPDATA", "", "gcloud/application_default_credentials.json"},
+	} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, c.file), "{}")
+		h := &house{Config: Config{Environ: []string{c.variable + "=" + dir, "HOME=/nowhere"}}}
+		if got, err := h.credentials(""); got != filepath.Join(dir, c.file) || err != nil {
+			t.Errorf("%s: %q, %v", c.variable, got, err)
+		}
+	}
+	h := &house{Config: Config{Environ: []string{"HOME=/nowhere", "GCE_METADATA_HOST=127.0.0.1:1"}}}
+	if got, err := h.credentials(""); got != "" || err != nil {
+		t.Errorf("on Google Cloud: %q, %v", got, err)
+	}
+}
+
+func TestTheClientIsAnotherWhenTheAccountIs(t *testing.T) {
+	b := newBed(t)
+	h := &house{Config: b.config, ctx: t.Context(), trust: workspace.NewTrust(b.config.trustFile(), time.Now), table: b.build().Agents.Table}
+	if _, err := h.provider("flash"); err == nil {
+		t.Fatal("there is a client without a key")
+	}
+	user := filepath.Join(b.config.Home, "settings.json")
+	write(t, user, `{"env": {"GEMINI_API_KEY": "one"}}`)
+	h.settings.forget()
+	first, err := h.provider("flash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := h.provider("models/pro"); again != first || err != nil {
+		t.Errorf("the same account has two clients: %v", err)
+	}
+	write(t, user, `{"env": {"GEMINI_API_KEY": "two"}}`)
+	h.settings.forget()
+	if second, err := h.provider("flash"); second == first || err != nil {
+		t.Errorf("another key has the same client: %v", err)
+	}
+	for _, id := range []string{"openai/x", "claude-x"} {
+		if _, err := h.provider(id); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	h.closeClient()
+}
+
+// TestARunOnVertexAI is a whole run through the daemon. The models are scripted
+// ones that answer by Vertex AI's paths; the real ones are never called.
+func TestARunOnVertexAI(t *testing.T) {
+	script, err := modelserver.Parse("> Say hello\n<call ls {\"path\": \".\"}\n\n>result ls\n< Hello from Vertex.\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := modelserver.New(modelserver.Config{Script: script})
+	work := folder(t, "", "one")
+	b := newBed(t, "GOOGLE_GENAI_USE_VERTEXAI=true", "GOOGLE_CLOUD_PROJECT=my-project", "GOOGLE_CLOUD_LOCATION=europe-west4", "GEMINI_API_KEY=not-this-one")
+	write(t, filepath.Join(b.config.Home, "nobody", ".config", "gcloud", "application_default_credentials.json"),
+		`{"type": "authorized_user", "client_id": "id", "client_secret": "s", "refresh_token": "r"}`)
+	b.config.Transport = revoking{modelserver.Transport(server), server}
+	near, far := net.Pipe()
+	var daemon conc.WaitGroup
+	daemon.Go(func() {
+		if _, err := Serve(context.WithoutCancel(t.Context()), far, b.config); err != nil {
+			t.Error(err)
+		}
+	})
+	editor, err := editortest.Connect(t.Context(), near, editortest.Config{Dir: work.Path, Agents: editortest.Native()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := editor.Run(t.Context(), &wire.RunParams{Agent: "one", Model: "flash", Input: []activity.ContentBlock{{Type: "text", Text: "Say hello"}}})
+	if err != nil || result.Text != "Hello from Vertex." {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if err := editor.Close(); err != nil {
+		t.Error(err)
+	}
+	daemon.Wait()
+	if err := server.Done(); err != nil {
+		t.Error(err)
+	}
+	for _, r := range server.Requests() {
+		if !r.Vertex || r.Project != "my-project" || r.Location != "europe-west4" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if n := len(server.Grants()); n != 2 {
+		t.Errorf("signed in %d times: once, and once more after the token was refused", n)
+	}
+}
+
+// revoking refuses the first token after the first answer.
+type revoking struct {
+	http.RoundTripper
+	server *modelserver.Server
+}
+
+func (r revoking) RoundTrip(q *http.Request) (*http.Response, error) {
+	if len(r.server.Requests()) == 1 && len(r.server.Grants()) == 1 {
+		r.server.Revoke()
+	}
+	return r.RoundTripper.RoundTrip(q)
+}

@@ -1,0 +1,190 @@
+package daemon
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/model/gemini"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
+)
+
+// modelVariables are the variables that say how models are reached, as in
+// Google's SDKs. They come from the person's environment or else from the
+// section env of the person's own settings, never from a project (spec README).
+func modelVariables() []string {
+	return []string{
+		"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT",
+		"GOOGLE_CLOUD_REGION", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_VERTEX_BASE_URL",
+	}
+}
+
+// readProvider takes what the person's settings say of it. A project's have
+// neither of the two sections any more.
+func (s *folderSettings) readProvider(all *workspace.Settings) {
+	s.env = make(map[string]string)
+	for _, raw := range all.Lookup("env") {
+		var env map[string]json.RawMessage
+		if err := json.Unmarshal(raw.JSON, &env); err != nil {
+			s.problems = append(s.problems, at(raw.Origin, "env must be an object of variables; it is ignored"))
+			continue
+		}
+		for _, name := range modelVariables() {
+			var value string
+			if v, ok := env[name]; ok && json.Unmarshal(v, &value) != nil {
+				s.problems = append(s.problems, at(raw.Origin, "env."+name+" must be a string; it is ignored"))
+			} else if ok {
+				s.env[name] = value
+			}
+		}
+	}
+	for _, raw := range all.Lookup("security", "auth", "selectedType") { // gemini-cli's
+		s.vertex = string(raw.JSON) == `"vertex-ai"`
+	}
+}
+
+// account is how the Gemini API is reached: the client is another when it is.
+type account struct {
+	key, url string
+	onVertex bool
+	vertex   gemini.Vertex
+}
+
+// provider is the client of the Gemini API, made when a model is first asked.
+type provider struct {
+	mu     sync.Mutex
+	of     account
+	client *gemini.Client
+}
+
+// provider returns who answers for a model.
+func (b *house) provider(id string) (model.Model, error) {
+	if vendor, _, ok := strings.Cut(id, "/"); ok && vendor != "gemini" && vendor != "models" || strings.HasPrefix(id, "claude-") {
+		return nil, fault.New(fault.NotFound, "daemon.provider", "no provider is configured for the model %q; use a Gemini model", id).Because(fault.Config)
+	}
+	want, err := b.account()
+	if err != nil {
+		return nil, err
+	}
+	b.gemini.mu.Lock()
+	defer b.gemini.mu.Unlock()
+	if b.gemini.client != nil && b.gemini.of == want {
+		return b.gemini.client, nil
+	}
+	config := gemini.Config{
+		APIKey: want.key, BaseURL: want.url, Transport: b.Transport, Proxy: http.ProxyFromEnvironment, Table: b.table, Now: b.Now,
+	}
+	if want.onVertex {
+		config.Vertex = &want.vertex
+	}
+	client, err := gemini.New(config)
+	if err != nil {
+		return nil, err
+	}
+	if b.gemini.client != nil {
+		_ = b.gemini.client.Close() // runs that have it go on
+	}
+	b.gemini.of, b.gemini.client = want, client
+	return client, nil
+}
+
+// closeClient gives the connections to the model back.
+func (b *house) closeClient() {
+	b.gemini.mu.Lock()
+	defer b.gemini.mu.Unlock()
+	if b.gemini.client != nil {
+		_ = b.gemini.client.Close() // it has nothing to save
+	}
+}
+
+// account returns how the person wants models reached. The error has reason
+// authRequired, and the command that mends it.
+func (b *house) account() (account, error) {
+	s := b.settingsOf(b.first)
+	of := func(name string) string { return cmp.Or(b.env(name), s.env[name]) }
+	key := cmp.Or(of("GOOGLE_API_KEY"), of("GEMINI_API_KEY")) // as in Google's SDKs, the first one wins
+	if !wantsVertex(of, s.vertex) {
+		if key == "" {
+			return account{}, needs("export GEMINI_API_KEY=…",
+				"no key for the Gemini API: set GEMINI_API_KEY in the environment of agentls (keys: https://aistudio.google.com/apikey); `agentls demo` needs none")
+		}
+		return account{key: key, url: of("GOOGLE_GEMINI_BASE_URL")}, nil
+	}
+	a := account{onVertex: true, url: of("GOOGLE_VERTEX_BASE_URL")}
+	a.vertex.Project = of("GOOGLE_CLOUD_PROJECT")
+	if a.vertex.Project == "" {
+		if key == "" {
+			return account{}, needs("export GOOGLE_CLOUD_PROJECT=…",
+				"Vertex AI needs a project: set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION, or GOOGLE_API_KEY for express mode; or unset GOOGLE_GENAI_USE_VERTEXAI and use GEMINI_API_KEY")
+		}
+		a.key = key
+		return a, nil
+	}
+	a.vertex.Location = cmp.Or(of("GOOGLE_CLOUD_LOCATION"), of("GOOGLE_CLOUD_REGION"))
+	file, err := b.credentials(of("GOOGLE_APPLICATION_CREDENTIALS"))
+	a.vertex.Credentials = file
+	return a, err
+}
+
+// wantsVertex reads the switches of Google's SDKs, of which the first counts
+// that is set; without them the person's way of signing in.
+func wantsVertex(of func(name string) string, settings bool) bool {
+	set := cmp.Or(of("GOOGLE_GENAI_USE_ENTERPRISE"), of("GOOGLE_GENAI_USE_VERTEXAI"))
+	if set == "" {
+		return settings
+	}
+	return slices.Contains([]string{"1", "true"}, strings.ToLower(set))
+}
+
+// credentials returns the file of the application default credentials: the one
+// that is named, else what gcloud wrote; "" are those of the machine, where it
+// is one of Google Cloud.
+func (b *house) credentials(named string) (string, error) {
+	if named != "" {
+		if _, err := os.Stat(named); err != nil {
+			return "", needs(gemini.Login, "GOOGLE_APPLICATION_CREDENTIALS names a file that cannot be read (%v): correct it, or unset it and run `%s`", err, gemini.Login)
+		}
+		return named, nil
+	}
+	dir := b.env("CLOUDSDK_CONFIG")
+	if dir == "" {
+		dir = filepath.Join(b.env("HOME"), ".config", "gcloud")
+		if data := b.env("APPDATA"); data != "" {
+			dir = filepath.Join(data, "gcloud")
+		}
+	}
+	file := filepath.Join(dir, "application_default_credentials.json")
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	if b.env("GCE_METADATA_HOST") != "" || b.env("K_SERVICE") != "" || b.env("KUBERNETES_SERVICE_HOST") != "" || onGoogle() {
+		return "", nil
+	}
+	return "", needs(gemini.Login, "no credentials for Vertex AI: run `%s`, or set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account", gemini.Login)
+}
+
+// onGoogle reports whether this is a machine of Google's cloud, without asking
+// the network, where nobody may answer.
+func onGoogle() bool {
+	product, err := os.ReadFile("/sys/class/dmi/id/product_name")
+	return err == nil && strings.HasPrefix(string(product), "Google")
+}
+
+// needs is the error of credentials that are missing.
+func needs(command, format string, args ...any) error {
+	return fault.New(fault.Denied, "daemon.provider", format, args...).Because(fault.AuthRequired, "command", command)
+}
+
+// knows reports whether a model's name in an agent's file means one that can
+// run; it is called from several goroutines.
+func (b *house) knows(name string) (string, bool) {
+	_, named := b.table.Lookup(name)
+	return name, named || name == "demo" || strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "models/"), "gemini/"), "gemini-")
+}

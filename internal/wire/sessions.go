@@ -1,0 +1,259 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+)
+
+type (
+	// SubscribeParams asks for a session's events from a number on.
+	SubscribeParams struct {
+		Session string `json:"session"`
+		FromSeq uint64 `json:"fromSeq,omitempty"` // absent = 1; at most one more than the last event
+	}
+
+	// SubscribeResult is a page of past events, 500 at most. While More is set,
+	// ask again from NextSeq; after the last page events come live by
+	// agents/activity. A page covers all events from FromSeq of the request to
+	// NextSeq-1, also those of types that the client opted out of, and the next
+	// page or message goes on from NextSeq. What this client is sent live already,
+	// since it started a run in the session, is on no page.
+	SubscribeResult struct {
+		Events  []ActivityParams `json:"events"` // as agents/activity tells them; deltas may be merged
+		NextSeq uint64           `json:"nextSeq"`
+		More    bool             `json:"more"`
+	}
+
+	// UnsubscribeParams names a session.
+	UnsubscribeParams struct {
+		Session string `json:"session"`
+	}
+
+	// Empty is the answer that says nothing but that it was done.
+	Empty struct{}
+
+	// ParseParams is what a person typed.
+	ParseParams struct {
+		Text *string `json:"text"` // may be empty; never null
+	}
+
+	// ParseResult is what it means (spec 5.1, input syntax): "@name text" is for
+	// that agent, "@auto text" is to be routed, all else names nobody. Who sends it
+	// on gives Agent and Prompt to agents/run, which takes its input word for word.
+	ParseResult struct {
+		Agent    string    `json:"agent,omitempty"`    // whom it is for, as "name" or "folder:name"; absent = nobody is named
+		Auto     bool      `json:"auto,omitzero"`      // it is to be routed
+		Strategy string    `json:"strategy,omitempty"` // rule, llm or hybrid, where it says one
+		Prompt   string    `json:"prompt"`             // without the name, the quotes around it, and what escaped an @
+		Mentions []Mention `json:"mentions"`           // of known agents in the prompt, in order
+	}
+
+	// Mention is an agent's name in a text. Start and End count in the negotiated
+	// encoding, from the beginning of the text that was parsed.
+	Mention struct {
+		Name  string `json:"name"`
+		Start int    `json:"start"` // of its @
+		End   int    `json:"end"`   // after its name
+	}
+
+	// TemplatesResult lists what an agent's file can be made from.
+	TemplatesResult struct {
+		Templates []Template `json:"templates"`
+	}
+
+	// Template is one of them. Where the person's own cannot be used, Description
+	// says why.
+	Template struct {
+		Name        string `json:"name"`
+		Title       string `json:"title"`
+		Description string `json:"description"`
+	}
+
+	// SessionListParams asks for a page of sessions.
+	SessionListParams struct {
+		Cursor string `json:"cursor,omitempty"` // of the page before
+		Limit  int    `json:"limit,omitempty"`  // 1 to 1000; absent = 100
+	}
+
+	// SessionListResult is a page of sessions, newest first.
+	SessionListResult struct {
+		Sessions []Session `json:"sessions"`
+		Cursor   string    `json:"cursor,omitempty"` // of the next page; absent = this is the last
+	}
+
+	// Session is one conversation.
+	Session struct {
+		Session      string         `json:"session"`
+		Title        string         `json:"title"`               // as it was begun with, else the first line of the first request
+		Folder       string         `json:"folder"`              // URI of the workspace's first folder; "" without one
+		CreatedAt    string         `json:"createdAt,omitempty"` // RFC 3339 with ms
+		UpdatedAt    string         `json:"updatedAt,omitempty"`
+		Agents       []string       `json:"agents"`     // that have run, in the order of their first run
+		AgentChain   []string       `json:"agentChain"` // of the newest run that no other run started
+		HandoffCount int            `json:"handoffCount"`
+		Runs         int            `json:"runs"`
+		State        string         `json:"state"` // idle, running, waiting, paused, interrupted
+		Usage        model.Usage    `json:"usage"`
+		Cost         *activity.Cost `json:"cost,omitempty"`
+		Locked       bool           `json:"locked,omitzero"`   // another daemon has it
+		Problem      string         `json:"problem,omitempty"` // why it cannot be read
+	}
+
+	// SessionParams names a session.
+	SessionParams struct {
+		Session string `json:"session"`
+	}
+
+	// SessionGetResult is a session with its runs instead of their number, in the
+	// order of their start.
+	SessionGetResult struct {
+		Session
+		Runs []SessionRun `json:"runs"`
+	}
+
+	// SessionRun is one run of a session.
+	SessionRun struct {
+		Run    string `json:"run"`
+		Agent  string `json:"agent"`
+		State  string `json:"state"`            // running, waiting, paused, interrupted, finished
+		Reason string `json:"reason,omitempty"` // of a finished one
+	}
+
+	// SessionNewParams begins a session.
+	SessionNewParams struct {
+		Agent string `json:"agent,omitempty"` // who is to be talked to; must exist
+		Title string `json:"title,omitempty"` // one line, 200 characters at most; absent = the first line of the first request
+	}
+
+	// SessionNewResult names it.
+	SessionNewResult struct {
+		Session string `json:"session"`
+	}
+
+	// SessionCompressParams asks for shorter contexts (spec 8.3).
+	SessionCompressParams struct {
+		Session string `json:"session,omitempty"` // absent = main
+		Agent   string `json:"agent,omitempty"`   // absent = main
+		Force   bool   `json:"force,omitempty"`   // also below the threshold, and after a failure
+	}
+
+	// SessionCompressResult says what became of it.
+	SessionCompressResult struct {
+		Status string `json:"status"` // COMPRESSED, NOOP, COMPRESSION_FAILED_…
+		Before int    `json:"before"` // tokens
+		After  int    `json:"after"`
+	}
+
+	// ContextParams names an agent's context.
+	ContextParams struct {
+		Session string `json:"session,omitempty"` // absent = main
+		Agent   string `json:"agent"`
+	}
+
+	// ContextGetResult is a context as its model sees it.
+	ContextGetResult struct {
+		Messages     []Message `json:"messages"`
+		Tokens       int       `json:"tokens"`
+		Window       int       `json:"window"`    // of the agent's model, in tokens; 0 = not known
+		Estimated    bool      `json:"estimated"` // Tokens are not the provider's count
+		StartedAt    string    `json:"startedAt,omitempty"`
+		LastActiveAt string    `json:"lastActiveAt,omitempty"`
+	}
+
+	// Message is one message of a context. Raw is the provider's own form of what
+	// a model said.
+	Message struct {
+		Role  string          `json:"role"` // user, model
+		Parts []model.Part    `json:"parts"`
+		Raw   json.RawMessage `json:"raw,omitempty"`
+	}
+
+	// ContextClearParams ends an agent's context.
+	ContextClearParams struct {
+		Session string `json:"session,omitempty"` // absent = main
+		Agent   string `json:"agent"`
+		Purge   bool   `json:"purge,omitempty"` // what it held is erased from disk as well
+	}
+)
+
+// Check implements the server's check of parameters.
+func (p *SubscribeParams) Check() (string, error) { return requiredSession(p.Session) }
+
+// Check implements the server's check of parameters.
+func (p *UnsubscribeParams) Check() (string, error) { return requiredSession(p.Session) }
+
+// Check implements the server's check of parameters.
+func (p *ParseParams) Check() (string, error) {
+	if p.Text == nil {
+		return required("text", "")
+	}
+	return "", nil
+}
+
+// Check implements the server's check of parameters.
+func (p *SessionListParams) Check() (string, error) {
+	if p.Limit < 0 || p.Limit > maxSessions {
+		return "limit", fmt.Errorf("is %d, want 1 to %d", p.Limit, maxSessions)
+	}
+	return "", nil
+}
+
+// maxSessions bounds a page of sessions.
+const maxSessions = 1000
+
+// Check implements the server's check of parameters.
+func (p *SessionParams) Check() (string, error) { return requiredSession(p.Session) }
+
+// Check implements the server's check of parameters.
+func (p *SessionNewParams) Check() (string, error) {
+	switch {
+	case utf8.RuneCountInString(p.Title) > maxTitle:
+		return "title", fmt.Errorf("is longer than %d characters", maxTitle)
+	case strings.ContainsFunc(p.Title, unicode.IsControl):
+		return "title", fmt.Errorf("has control characters; use one line of text")
+	}
+	return "", nil
+}
+
+// maxTitle bounds a title, in characters.
+const maxTitle = 200
+
+// Check implements the server's check of parameters.
+func (p *SessionCompressParams) Check() (string, error) { return checkSession(p.Session) }
+
+// Check implements the server's check of parameters.
+func (p *ContextParams) Check() (string, error) {
+	if at, err := required("agent", p.Agent); err != nil {
+		return at, err
+	}
+	return checkSession(p.Session)
+}
+
+// Check implements the server's check of parameters.
+func (p *ContextClearParams) Check() (string, error) {
+	if at, err := required("agent", p.Agent); err != nil {
+		return at, err
+	}
+	return checkSession(p.Session)
+}
+
+func requiredSession(id string) (string, error) {
+	if at, err := required("session", id); err != nil {
+		return at, err
+	}
+	return checkSession(id)
+}
+
+// checkSession refuses what cannot name a session.
+func checkSession(id string) (string, error) {
+	if id != "" && (!sessionForm.MatchString(id) || id[0] == '.' || sessionPart.MatchString(id)) {
+		return "session", fmt.Errorf("is %q, which cannot name a session; use 1 to 64 letters, digits, dots, dashes and underscores, no dot at the start and no .NUMBER at the end", id)
+	}
+	return "", nil
+}
