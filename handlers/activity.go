@@ -26,12 +26,16 @@ type follower struct {
 	start uint64          // the first event that it reads
 	ctx   context.Context // ends it, with the connection at the latest
 	end   context.CancelFunc
+	begun chan struct{} // closed when it runs: what the client gets before is on its way
 	gone  chan struct{} // closed when it has ended
 
-	left bool // the client unsubscribed: it ends with the last of its runs; guarded by h.mu
+	before <-chan struct{} // closed when the one before it, of the same stream, has ended; nil = there was none
+	left   bool            // the client unsubscribed: it ends with the last of its runs; guarded by h.mu
 
 	mu    sync.Mutex
-	sent  uint64        // the last event that was queued for the client
+	over  bool          // nothing more is sent
+	last  uint64        // the last event that was sent; those that were left out since are not covered yet
+	sent  uint64        // the last event that was queued for the client, or left out
 	moved chan struct{} // closed and replaced when sent grows
 	ended bool
 	watch map[string]func(activity.Event) // told the events of a run, by run
@@ -51,7 +55,11 @@ func (h *Handlers) follow(live *agents.Live, watch func(activity.Event)) (*follo
 	f := h.followers[name]
 	fresh := f == nil
 	if fresh {
-		f = h.newFollower(name, live.First)
+		start := live.First
+		if past := h.past[name]; past != nil {
+			start = max(start, past.reached()+1) // it may have gone on into this run
+		}
+		f = h.newFollower(name, start)
 	}
 	f.mu.Lock()
 	f.runs[live.ID] = live
@@ -69,8 +77,11 @@ func (h *Handlers) follow(live *agents.Live, watch func(activity.Event)) (*follo
 // h.mu is held.
 func (h *Handlers) newFollower(name stream, start uint64) *follower {
 	f := &follower{
-		stream: name, h: h, start: start, gone: make(chan struct{}), sent: start - 1, moved: make(chan struct{}),
-		watch: make(map[string]func(activity.Event)), runs: make(map[string]*agents.Live),
+		stream: name, h: h, start: start, begun: make(chan struct{}), gone: make(chan struct{}), moved: make(chan struct{}),
+		last: start - 1, sent: start - 1, watch: make(map[string]func(activity.Event)), runs: make(map[string]*agents.Live),
+	}
+	if past := h.past[name]; past != nil {
+		f.before = past.gone
 	}
 	f.ctx, f.end = context.WithCancel(h.ctx)
 	h.followers[name] = f
@@ -85,6 +96,10 @@ func (f *follower) run(log *activity.Log) {
 	defer f.end()
 	defer f.advance(0)
 	defer h.drop(f)
+	if f.before != nil {
+		<-f.before // it is ending
+	}
+	close(f.begun)
 	filter := h.filter()
 	var buf []byte
 	slow := false // the client was, and has not caught up with the log since
@@ -107,16 +122,35 @@ func (f *follower) run(log *activity.Log) {
 			for _, e := range filter.Apply(batch) {
 				slow = h.drained(f.ctx) || slow // the log waits for the client, the run does not
 				buf = e.Wire(f.session, buf[:0])
-				if f.ctx.Err() != nil || h.Peer.NotifyRaw(wire.MethodActivity, buf) != nil {
+				if !f.send(e.Seq, buf) {
 					return
 				}
 			}
 		}
 		f.advance(last)
-		if h.over(f) {
+		if h.unwanted(f) {
 			return
 		}
 	}
+}
+
+// send sends the event seq, and reports whether more may follow.
+func (f *follower) send(seq uint64, event []byte) bool {
+	f.mu.Lock()
+	over := f.over
+	if !over {
+		f.last = seq
+	}
+	f.mu.Unlock()
+	return !over && f.h.Peer.NotifyRaw(wire.MethodActivity, event) == nil
+}
+
+// reached returns the last event that a follower which was forgotten sends.
+func (f *follower) reached() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = true
+	return f.last
 }
 
 // filter returns what leaves out the types that the client does not want.
@@ -131,22 +165,28 @@ func (h *Handlers) filter() *activity.Filter {
 func (h *Handlers) drop(f *follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.followers[f.stream] == f {
-		delete(h.followers, f.stream)
-	}
+	h.forget(f)
 }
 
-// over reports whether nobody wants the follower any more, which is then
+// forget makes room for another follower of the stream, which begins where f
+// ended and when it has ended. h.mu is held.
+func (h *Handlers) forget(f *follower) {
+	if h.followers[f.stream] == f {
+		delete(h.followers, f.stream)
+		h.past[f.stream] = f
+	}
+	f.reached()
+}
+
+// unwanted reports whether nobody wants the follower any more, which is then
 // forgotten: nobody can want it again.
-func (h *Handlers) over(f *follower) bool {
+func (h *Handlers) unwanted(f *follower) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !f.left || f.running() {
 		return false
 	}
-	if h.followers[f.stream] == f {
-		delete(h.followers, f.stream)
-	}
+	h.forget(f)
 	return true
 }
 
@@ -219,6 +259,11 @@ func (f *follower) advance(seq uint64) {
 // reach waits until everything up to seq was queued for the client, or nothing
 // more will be.
 func (f *follower) reach(ctx context.Context, seq uint64) {
+	select {
+	case <-f.begun:
+	case <-ctx.Done():
+		return
+	}
 	for {
 		f.mu.Lock()
 		over, moved := f.ended || f.sent >= seq, f.moved

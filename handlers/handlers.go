@@ -84,6 +84,7 @@ type Handlers struct {
 
 	mu        sync.Mutex
 	followers map[stream]*follower
+	past      map[stream]*follower        // the last one of each that has ended, or is ending
 	starting  map[[2]string]chan struct{} // requests that are being started, by session and agent
 	progress  map[string]string           // the run of a work-done token, by the token's JSON
 	unhealthy string                      // why a session cannot be written; "" while all can
@@ -95,7 +96,7 @@ type Handlers struct {
 func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h := &Handlers{
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
-		followers: make(map[stream]*follower), progress: make(map[string]string), starting: make(map[[2]string]chan struct{}), status: make(chan struct{}, 1),
+		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), starting: make(map[[2]string]chan struct{}), status: make(chan struct{}, 1),
 	}
 	h.desk = newDesk(h)
 	return h

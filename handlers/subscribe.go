@@ -110,7 +110,7 @@ func (h *Handlers) unsubscribe(ctx context.Context, _ struct{}, p *wire.Unsubscr
 	f.left = true
 	over := !f.running()
 	if over {
-		delete(h.followers, f.stream)
+		h.forget(f)
 		f.end()
 	}
 	h.mu.Unlock()

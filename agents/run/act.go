@@ -357,7 +357,11 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 	if display == "" {
 		display = t.plan.Title
 	}
-	b.enter(t, activity.Success, &activity.ToolResult{Content: content, Display: display, Blob: blob, Bytes: size, Media: media}, nil)
+	kept := &activity.ToolResult{Content: content, Display: display, Blob: blob, Bytes: size, Media: media}
+	if err := b.Session.Spill(kept); err != nil && b.Log != nil {
+		b.Log.Warn("a long result stays in the session's log", "call", t.call.ID, "err", err)
+	}
+	b.enter(t, activity.Success, kept, nil)
 }
 
 // keep keeps images and documents of a result in the session's blobs. What

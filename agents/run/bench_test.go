@@ -65,6 +65,8 @@ func (plain) Err() error { return nil }
 
 func (plain) Tokens(string) (int, bool) { return 0, false }
 
+func (plain) Spill(*activity.ToolResult) error { return nil }
+
 func (plain) CompressionFailed(string) bool { return false }
 
 func (p plain) Append(o activity.Origin, b activity.Body, d time.Duration) uint64 {

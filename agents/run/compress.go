@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -36,12 +35,16 @@ func (c Compression) threshold(model int) int { return int(c.Threshold * float64
 // itself.
 func (r *runner) compress(ctx context.Context) error {
 	agent, c := r.Definition.Name, r.Compression
-	limit := c.threshold(r.Models[0].Entry.Window)
-	if !c.Enabled || limit <= 0 || r.Session.CompressionFailed(agent) {
+	limit, window := c.threshold(r.Models[0].Entry.Window), c.window(r.Models[0].Entry.Window)
+	if !c.Enabled || limit <= 0 {
 		return nil
 	}
 	before, _ := r.Session.Tokens(agent)
 	if before < limit {
+		return nil
+	}
+	if r.Session.CompressionFailed(agent) {
+		r.drop(before, limit, window)
 		return nil
 	}
 	result, err := compression.Compress(ctx, r.Session.Context(agent), compression.Config{
@@ -54,12 +57,6 @@ func (r *runner) compress(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if overflows := before >= c.window(r.Models[0].Entry.Window); overflows && compression.Failed(result.Status) {
-		// The one thing left, before the provider refuses the request (REL-62).
-		r.say(told(agent, compression.Drop(r.Session.Context(agent), compression.Config{
-			Target: limit, Before: before, Folder: r.Env.Folder, Canonical: definition.CanonicalTool,
-		})))
-	}
 	if result.Status == compression.NoOp {
 		return nil // nothing became of it, and nothing is told
 	}
@@ -67,7 +64,26 @@ func (r *runner) compress(ctx context.Context) error {
 		r.say(activity.ErrorSeen{Code: "provider", Message: result.Err.Error(), Where: "compression"})
 	}
 	r.say(told(agent, result))
+	if compression.Failed(result.Status) {
+		r.drop(before, limit, window)
+	}
 	return nil
+}
+
+// drop takes out the oldest results of tools where the context does not fit any
+// more and cannot be summed up: the one thing left before the provider refuses
+// it (REL-62).
+func (r *runner) drop(before, limit, window int) {
+	if before < window {
+		return
+	}
+	agent := r.Definition.Name
+	result := compression.Drop(r.Session.Context(agent), compression.Config{
+		Target: limit, Before: before, Folder: r.Env.Folder, Canonical: definition.CanonicalTool,
+	})
+	if result.Status == compression.Compressed {
+		r.say(told(agent, result))
+	}
 }
 
 // told is what a session is told of a compression.
@@ -170,8 +186,5 @@ func consult(ctx context.Context, choice Choice, req *model.Request, say func(ac
 		return nil, &model.Error{Class: model.Cut, Message: "the answer ended before it was complete"}
 	}
 	say(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds()}, now().Sub(began))
-	if answer.Finish != model.Stop {
-		return nil, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("the model did not finish its summary (%s)", answer.Finish)}
-	}
 	return answer, nil
 }

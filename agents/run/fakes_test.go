@@ -69,6 +69,8 @@ func (j *journal) Err() error { return j.broken }
 
 func (j *journal) Tokens(string) (int, bool) { return j.tokens, false }
 
+func (j *journal) Spill(*activity.ToolResult) error { return nil }
+
 func (j *journal) CompressionFailed(string) bool { return j.failed }
 
 func (j *journal) PutBlob(data []byte) (string, error) {

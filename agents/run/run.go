@@ -52,6 +52,9 @@ type Session interface {
 	// CompressionFailed reports whether the newest attempt to make the agent's
 	// context shorter did.
 	CompressionFailed(agent string) bool
+	// Spill keeps a long result apart, before the event with it is appended. On an
+	// error the result is as it was, and can be appended.
+	Spill(r *activity.ToolResult) error
 	// PutBlob keeps data and returns its name, the hex SHA-256.
 	PutBlob(data []byte) (string, error)
 }

@@ -54,6 +54,8 @@ func (s stored) Context(agent string) []model.Message {
 
 func (s stored) Tokens(agent string) (int, bool) { return s.session.Tokens(agent) }
 
+func (s stored) Spill(r *activity.ToolResult) error { return s.session.Spill(r) }
+
 func (s stored) CompressionFailed(agent string) bool { return s.session.CompressionFailed(agent) }
 
 func (s stored) PutBlob(data []byte) (string, error) { return s.session.PutBlob(data) }

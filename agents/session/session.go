@@ -28,7 +28,8 @@ type Session struct {
 
 	mu     sync.Mutex // taken under the log's lock, so never held while it is called
 	views  map[string]*view
-	purged map[string]uint64 // the newest event that says so of an agent
+	texts  map[string]map[string]string // of results that lie in blobs, by agent and blob, once they were read
+	purged map[string]uint64            // the newest event that says so of an agent
 	total  totals
 }
 
@@ -43,13 +44,21 @@ func (s *Session) fold(e activity.Event) {
 			return
 		}
 	}
+	// A run that was cancelled before its turn came has no part in the context:
+	// its end is not that of the run which goes on there.
+	if _, ok := e.Body.(activity.RunFinished); ok && s.total.run(e.Run) == nil {
+		s.total.apply(e)
+		return
+	}
 	s.total.apply(e)
 	agent := e.Agent
 	switch b := e.Body.(type) {
 	case activity.ContextCompressed:
 		agent = valid(cmp.Or(b.Agent, agent))
+		delete(s.texts, agent)
 	case activity.ContextCleared:
 		agent = valid(cmp.Or(b.Agent, agent))
+		delete(s.texts, agent)
 		if b.Purged {
 			s.purged[agent] = e.Seq
 		}
@@ -97,14 +106,14 @@ func (s *Session) Context(agent string) []model.Message {
 	s.mu.Unlock()
 	if apart {
 		for i := range messages {
-			s.gather(&messages[i])
+			s.gather(agent, &messages[i])
 		}
 	}
 	return messages
 }
 
 // gather reads the results that lie in blobs into a message.
-func (s *Session) gather(m *model.Message) {
+func (s *Session) gather(agent string, m *model.Message) {
 	copied := false
 	for i, p := range m.Parts {
 		if !apart(p) {
@@ -115,8 +124,8 @@ func (s *Session) gather(m *model.Message) {
 		}
 		r := *p.Result
 		if r.Content == "" && r.Blob != "" {
-			if data, err := s.GetBlob(r.Blob); err == nil {
-				r.Content = valid(string(data))
+			if text, err := s.text(agent, r.Blob); err == nil {
+				r.Content = text
 			} else {
 				r.Content, r.Error = "[this result was lost: "+r.Blob+"]", true
 			}
@@ -248,6 +257,32 @@ func (s *Session) Spill(r *activity.ToolResult) error {
 	}
 	r.Content, r.Blob = "", sha
 	return nil
+}
+
+// text returns the text of a blob that is part of an agent's context. It is read
+// once: a context is in memory while it is in use (spec 3.1).
+func (s *Session) text(agent, blob string) (string, error) {
+	s.mu.Lock()
+	text, known := s.texts[agent][blob]
+	s.mu.Unlock()
+	if known {
+		return text, nil
+	}
+	data, err := s.GetBlob(blob)
+	if err != nil {
+		return "", err
+	}
+	text = valid(string(data))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.texts[agent] == nil {
+		if s.texts == nil {
+			s.texts = make(map[string]map[string]string)
+		}
+		s.texts[agent] = make(map[string]string)
+	}
+	s.texts[agent][blob] = text
+	return text, nil
 }
 
 // ActiveAt returns when an agent's context began and when something last

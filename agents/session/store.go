@@ -103,9 +103,12 @@ func (s *Store) New(title string) (*Session, error) {
 func (s *Store) NewID() string { return s.cfg.NewID() }
 
 var (
-	idForm  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	idForm  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`) // and maxID: a count in the pattern costs every start of the process
 	segment = regexp.MustCompile(`\.[0-9]+$`)
 )
+
+// maxID bounds a session's id, in bytes.
+const maxID = 64
 
 // segmentName returns the name of the file of a log's segment, counted from 1.
 func segmentName(id string, number int) string {
@@ -130,7 +133,7 @@ func cutSegment(name string) (id string, number int, ok bool) {
 // dot and a number, as the files of a log's later segments do. The error is
 // fault.Invalid.
 func CheckID(id string) error {
-	if !idForm.MatchString(id) || id[0] == '.' || segment.MatchString(id) {
+	if len(id) > maxID || !idForm.MatchString(id) || id[0] == '.' || segment.MatchString(id) {
 		return fault.New(fault.Invalid, "session.id",
 			"%q cannot name a session; use 1 to 64 letters, digits, dots, dashes and underscores, no dot at the start and no .NUMBER at the end.", id)
 	}

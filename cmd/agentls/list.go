@@ -33,6 +33,7 @@ func listCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			config.Brief = true
 			conn, err := connect(c.Context(), config, ".", client.Config{})
 			if err != nil {
 				return err

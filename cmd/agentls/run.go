@@ -184,6 +184,7 @@ func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptio
 		t.raw = func(event []byte) { writeLine(out, event) }
 	}
 	result, err := func() (*wire.RunResult, error) {
+		config.Brief = true
 		conn, err := connect(ctx, config, ".", t.handlers())
 		if err != nil {
 			return nil, err
@@ -268,6 +269,7 @@ func kindOf(err error) string {
 
 // runAgent runs an agent of a folder to its end, and shows it on the way.
 func runAgent(ctx context.Context, config daemon.Config, folder string, p *wire.RunParams, t *timeline) (*wire.RunResult, error) {
+	config.Brief = true
 	conn, err := connect(ctx, config, folder, t.handlers())
 	if err != nil {
 		return nil, err

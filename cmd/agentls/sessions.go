@@ -75,6 +75,7 @@ func with(ctx context.Context, std streams, do func(context.Context, *connection
 	if err != nil {
 		return err
 	}
+	config.Brief = true
 	conn, err := connect(ctx, config, ".", client.Config{})
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ func trustCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			config.Brief = true
 			conn, err := connect(c.Context(), config, folder, client.Config{})
 			if err != nil {
 				return err

@@ -128,12 +128,16 @@ func (b *house) follow(ctx context.Context) {
 	list, _ := b.folders.get()
 	dirs, files := b.watched(list)
 	// First the watcher: what changes after it began is told.
-	watcher, err := workspace.NewWatcher(workspace.WatchConfig{Dirs: dirs, Files: files, Now: b.Now, Notice: b.notice})
+	var watcher *workspace.Watcher
+	var err error
+	if !b.Brief {
+		watcher, err = workspace.NewWatcher(workspace.WatchConfig{Dirs: dirs, Files: files, Now: b.Now, Notice: b.notice})
+	}
 	var batches <-chan workspace.Batch
-	if err == nil {
+	if err == nil && watcher != nil {
 		defer func() { _ = watcher.Close() }() // it always returns nil
 		batches = watcher.Batches()
-	} else {
+	} else if err != nil {
 		b.notice("agentls does not see changes of files: " + err.Error())
 	}
 	if _, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil && ctx.Err() == nil {

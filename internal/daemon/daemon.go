@@ -43,8 +43,11 @@ type Config struct {
 	Transport http.RoundTripper
 	Version   string
 	Parent    int // process that is watched; 0 = none
-	Now       func() time.Time
-	Log       *slog.Logger
+	// Brief: files are not watched, since the daemon ends as soon as it has done
+	// what it was started for. To end a watch costs the kernel up to 17 ms.
+	Brief bool
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Serve serves one client on rwc until it goes or ctx ends. When it returns,

@@ -83,6 +83,8 @@ type Editor struct {
 	seen       map[string]uint64     // the last event of each session that it was told
 	paging     map[string]bool       // sessions whose page of past events is on its way
 	early      []wire.ActivityParams // events of them, which count after the page
+	paged      map[string]bool       // runs whose end was on a page
+	began      map[string]uint64     // the event with which the stream of a session began
 	left       map[string]bool       // sessions that it unsubscribed from: a gap before a run's start is none
 	scratch    []string              // what the person writes into files that ask
 	tokens     map[string]string     // of progress: created, begun, ended
@@ -101,7 +103,7 @@ type buffer struct {
 func Connect(ctx context.Context, rwc io.ReadWriteCloser, config Config) (*Editor, error) {
 	e := &Editor{
 		config: config, changed: make(chan struct{}), buffers: make(map[string]*buffer),
-		seen: make(map[string]uint64), paging: make(map[string]bool), left: make(map[string]bool), tokens: make(map[string]string),
+		seen: make(map[string]uint64), paging: make(map[string]bool), left: make(map[string]bool), began: make(map[string]uint64), paged: make(map[string]bool), tokens: make(map[string]string),
 	}
 	e.conn = client.New(ctx, rwc, client.Config{Notified: e.notified, Asked: e.asked})
 	yes := true
@@ -161,10 +163,14 @@ func (e *Editor) Run(ctx context.Context, p *wire.RunParams) (*wire.RunResult, e
 	if err := e.conn.Call(ctx, wire.MethodRun, p, result); err != nil {
 		return nil, err
 	}
+	// The end of the run may be on a page that somebody else of the editor reads.
+	if err := e.Await(ctx, func(Seen) bool { return !e.paging[result.Session] }); err != nil {
+		return nil, err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.config.Agents != nil && e.config.Agents.Activity != nil &&
-		!slices.ContainsFunc(e.events, func(a wire.ActivityParams) bool { return a.Run == result.Run && a.Type == "run.finished" }) {
+	if e.config.Agents != nil && e.config.Agents.Activity != nil && !e.paged[result.Run] &&
+		!slices.ContainsFunc(slices.Concat(e.events, e.early), func(a wire.ActivityParams) bool { return a.Run == result.Run && a.Type == "run.finished" }) {
 		e.violate("the answer to run %s came before its last event", result.Run)
 	}
 	return result, nil
@@ -210,7 +216,10 @@ func (e *Editor) Subscribe(ctx context.Context, session string, from uint64) ([]
 func (e *Editor) Unsubscribe(ctx context.Context, session string) error {
 	err := e.conn.Call(ctx, wire.MethodUnsubscribe, &wire.UnsubscribeParams{Session: session}, new(wire.Empty))
 	if err == nil {
-		e.update(func() { e.left[session] = true })
+		e.update(func() {
+			e.left[session] = true
+			delete(e.began, session)
+		})
 	}
 	return err
 }
@@ -223,9 +232,7 @@ func (e *Editor) Write(text string) {
 
 // Answer queues what the person does with the next question.
 func (e *Editor) Answer(r Reply) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.replies = append(e.replies, r)
+	e.update(func() { e.replies = append(e.replies, r) }) // a question may wait for it
 }
 
 // Await waits until done says so; it is asked again whenever the editor has

@@ -84,6 +84,9 @@ func (e *Editor) take(p wire.ActivityParams) {
 		e.violate("event %d–%d of session %s came after %d", from, p.Seq, p.Session, last)
 	}
 	e.seen[p.Session] = p.Seq
+	if e.began[p.Session] == 0 && !e.left[p.Session] {
+		e.began[p.Session] = from
+	}
 	p.Data = slices.Clone(p.Data)
 	e.events = append(e.events, p)
 }
@@ -108,6 +111,11 @@ func (e *Editor) takePage(session string, from uint64, page *wire.SubscribeResul
 	if err != nil {
 		return
 	}
+	// What ended with an earlier subscription joins that one.
+	for len(early) > 0 && early[0].Seq < page.NextSeq {
+		e.take(early[0])
+		early = early[1:]
+	}
 	at := max(1, from)
 	for _, p := range page.Events {
 		first := p.FromSeq
@@ -117,10 +125,12 @@ func (e *Editor) takePage(session string, from uint64, page *wire.SubscribeResul
 		if p.Session != session || first != at || p.Seq < first {
 			e.violate("a page of session %s has %d–%d of %s where %d is next", session, first, p.Seq, p.Session, at)
 		}
-		if !e.left[session] && slices.ContainsFunc(e.events, func(a wire.ActivityParams) bool { return a.Session == session && a.Seq >= first && a.Seq <= p.Seq }) {
-			e.violate("event %d–%d of session %s came live and in a page", first, p.Seq, session)
+		if began := e.began[session]; began > 0 && p.Seq >= began {
+			e.violate("event %d–%d of session %s is in a page, and came live, from %d on", first, p.Seq, session, began)
 		}
-		at = p.Seq + 1
+		if at = p.Seq + 1; p.Type == "run.finished" {
+			e.paged[p.Run] = true
+		}
 	}
 	switch {
 	case len(page.Events) > 500:
@@ -136,7 +146,7 @@ func (e *Editor) takePage(session string, from uint64, page *wire.SubscribeResul
 		return
 	}
 	if last, live := e.seen[session]; !live || e.left[session] && page.NextSeq > last {
-		e.seen[session] = page.NextSeq - 1
+		e.seen[session], e.began[session] = page.NextSeq-1, page.NextSeq
 	}
 	delete(e.left, session)
 }

@@ -218,6 +218,9 @@ func BenchmarkTurn(b *testing.B) {
 	var own []time.Duration
 	for b.Loop() {
 		w := newWorld(b, script.String()+"< Done.\n")
+		if err := os.WriteFile(filepath.Join(w.home, "settings.json"), []byte(`{"agents":{"limits":{"modelCalls":1000}}}`), 0o600); err != nil {
+			b.Fatal(err)
+		}
 		for i := range turns {
 			if err := os.WriteFile(filepath.Join(w.dir, fmt.Sprintf("f%d.txt", i)), []byte(strings.Repeat("a line of text\n", 20)), 0o600); err != nil {
 				b.Fatal(err)
