@@ -75,7 +75,11 @@ func (s *Service) contextOf(conv *conversation, agent string) (name string, wind
 	entry, err := s.Agents().Lookup("", agent)
 	if err == nil {
 		def := entry.Definition
-		_, row, _ := s.Table.Resolve(s.ModelOf(def, "", s.Settings(def.Folder)), defaultModel)
+		name := s.nameOf(def)
+		if name == model.Auto {
+			name = defaultModel // each run has its own; this one is the likeliest
+		}
+		_, row, _ := s.Table.Resolve(name, defaultModel)
 		return def.Name, row.Window, nil
 	}
 	if started, _ := conv.ActiveAt(agent); !started.IsZero() {

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -56,8 +57,18 @@ func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, er
 		return nil, err
 	}
 	said := textIn(p.Input)
+	texts := []string{def.Prompt, def.Query}
+	for _, m := range def.InitialMessages {
+		texts = append(texts, m.Text)
+	}
 	if def.Inputs == nil { // gemini-cli's own placeholders (spec 1.7)
 		values = map[string]any{"query": said, "today": now.Format(time.DateOnly)}
+	}
+	if len(a.input) > 0 {
+		texts[1] = ""
+	}
+	if _, err := def.Expand(strings.Join(texts, "\n"), values); err != nil {
+		return nil, err // it names all that is missing, in whichever text
 	}
 	if len(a.input) == 0 {
 		query := def.Query
@@ -142,7 +153,9 @@ func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, 
 		return nil, fault.New(fault.Invalid, "agents.start", "the inputs of %s do not fit: %s", def.Name, strings.TrimPrefix(err.Error(), "The arguments do not fit the tool:\n"))
 	}
 	values := map[string]any{}
-	if err := json.Unmarshal(canonical, &values); err != nil {
+	numbers := json.NewDecoder(bytes.NewReader(canonical))
+	numbers.UseNumber() // as they were given
+	if err := numbers.Decode(&values); err != nil {
 		return nil, fmt.Errorf("the inputs of %s: %w", def.Name, err)
 	}
 	return values, nil

@@ -85,14 +85,19 @@ func (s *Service) ModelOf(def *definition.Definition, override string, set Setti
 
 // Resolve returns the id of the model that an agent would run with.
 func (s *Service) Resolve(def *definition.Definition) string {
-	settings := s.Settings(def.Folder)
-	agent := override(def, settings.Overrides[def.Name])
-	name := s.ModelOf(agent.Definition, "", settings)
+	name := s.nameOf(def)
 	if name == model.Auto {
 		return name // each run's own
 	}
 	id, _, _ := s.Table.Resolve(name, defaultModel)
 	return id
+}
+
+// nameOf returns the name of the model of an agent as the settings have it.
+func (s *Service) nameOf(def *definition.Definition) string {
+	settings := s.Settings(def.Folder)
+	agent := override(def, settings.Overrides[def.Name])
+	return s.ModelOf(agent.Definition, "", settings)
 }
 
 // ToolsOf returns the tools that an agent is offered, by name.

@@ -3,10 +3,13 @@ package agents
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/internal/fault"
 )
 
@@ -42,22 +45,36 @@ func (s *Service) leave(conv *conversation, live *Live, ctx context.Context) act
 	return result
 }
 
-// Steer adds a person's words to a run that goes on; they are on stable storage
-// when it returns. position is how many wait before them. The error has the
-// reason unknownRun, or busy for a run that waits for its turn.
-func (s *Service) Steer(ctx context.Context, id string, input []activity.ContentBlock) (position int, err error) {
+// Said is words that a run has taken.
+type Said struct {
+	Position int // how many wait before them
+	log      *activity.Log
+	seq      uint64
+}
+
+// Commit waits until the words are on stable storage.
+func (s *Said) Commit(ctx context.Context) error {
+	if err := s.log.Commit(ctx, s.seq); err != nil {
+		return fault.New(fault.Unavailable, "agents.steer", "the session's log cannot be written: %w", err)
+	}
+	return nil
+}
+
+// Steer adds a person's words to a run that goes on. It does not wait. The error
+// has the reason unknownRun, or busy for a run that waits for its turn.
+func (s *Service) Steer(id string, input []activity.ContentBlock) (*Said, error) {
 	live, err := s.Find(id)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	position, seq, ok := live.run.Steer(input)
-	if !ok {
-		return 0, unknownRun(id)
+	switch {
+	case ok:
+		return &Said{Position: position, log: live.log, seq: seq}, nil
+	case !live.run.Begun():
+		return nil, fault.New(fault.Unavailable, "agents.steer", "the run %s waits for its turn; say it when it has begun", id).Because(fault.Busy, "run", id)
 	}
-	if err := live.log.Commit(ctx, seq); err != nil {
-		return 0, fault.New(fault.Unavailable, "agents.steer", "the session's log cannot be written: %w", err)
-	}
-	return position, nil
+	return nil, unknownRun(id)
 }
 
 // Resume lets a paused run go on, with more of what was used up. The error has
@@ -65,12 +82,51 @@ func (s *Service) Steer(ctx context.Context, id string, input []activity.Content
 func (s *Service) Resume(id string, more run.Extension) (*Live, error) {
 	live, err := s.Find(id)
 	if err != nil {
-		return nil, err
+		if _, _, left := s.left(id); !left {
+			return nil, err
+		}
+		return nil, fault.New(fault.Invalid, "agents.resume",
+			"the run %s was interrupted by the end of a daemon, and this version cannot take such a run up again: start another, its context is kept", id).Because(fault.UnknownRun, "run", id)
 	}
 	if !live.run.Resume(more) {
 		return nil, fault.New(fault.Invalid, "agents.resume", "the run %s is not paused, so there is nothing to resume", id)
 	}
 	return live, nil
+}
+
+// left returns a run that a restart left in a session that is open, or in main.
+func (s *Service) left(id string) (*conversation, session.Run, bool) {
+	if _, err := s.kept(session.Default); err != nil {
+		s.Log.Debug("the default session is not looked at for a run", "run", id, "err", err)
+	}
+	s.mu.Lock()
+	sessions := slices.Collect(maps.Values(s.sessions))
+	s.mu.Unlock()
+	for _, conv := range sessions {
+		for _, r := range conv.Runs() {
+			if r.Run == id && (r.State == activity.Interrupted || r.State == activity.Paused) {
+				return conv, r, true
+			}
+		}
+	}
+	return nil, session.Run{}, false
+}
+
+// abandon ends a run that a restart left, and reports whether there was one
+// (spec 3.5: in any state).
+func (s *Service) abandon(id string) bool {
+	conv, r, ok := s.left(id)
+	if !ok {
+		return false
+	}
+	conv.Mend(r.Agent)
+	origin := activity.Origin{Run: id, Agent: r.Agent, CorrelationID: id}
+	conv.Append(origin, activity.RunState{From: r.State, To: activity.Finished, Why: string(activity.Aborted)}, 0)
+	conv.Append(origin, activity.RunFinished{
+		Reason: activity.Aborted, Chain: []activity.Link{{Run: id, Agent: r.Agent}},
+		Guardrails: []activity.Guard{}, Changes: []activity.Change{}, Problems: []definition.Problem{},
+	}, 0)
+	return true
 }
 
 // Find returns a run that goes on. The error has the reason unknownRun.

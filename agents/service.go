@@ -197,6 +197,11 @@ func (s *Service) settle(live *Live) {
 		live.unwritten = true
 		s.Log.Error("the end of a run could not be written", "run", live.ID, "err", err)
 	}
+	s.forget(live)
+}
+
+// forget ends a run's being known.
+func (s *Service) forget(live *Live) {
 	s.mu.Lock()
 	delete(s.runs, live.ID)
 	s.mu.Unlock()
@@ -248,6 +253,8 @@ func (s *Service) Cancel(id, call string) bool {
 	}
 	s.mu.Unlock()
 	switch {
+	case live == nil && call == "":
+		return s.abandon(id)
 	case live == nil:
 		return false
 	case call != "":

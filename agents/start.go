@@ -175,9 +175,13 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 	}
 	// Under the lock: Close waits for all that were enlisted before it.
 	s.work.Go(func() {
-		if do, ok := <-live.begun; ok {
-			do()
+		do, ok := <-live.begun
+		if !ok { // it did not come to begin: nobody is to wait for it
+			close(live.ended)
+			s.forget(live)
+			return
 		}
+		do()
 	})
 	return len(live.behind), nil
 }

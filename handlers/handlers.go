@@ -144,7 +144,7 @@ func (h *Handlers) Routes() []server.Route {
 		// runs.go
 		server.Query(wire.MethodRun, h.reserve, h.run).InStream(),
 		server.Query(wire.MethodCancel, nothing[wire.CancelParams], h.cancel),
-		server.Query(wire.MethodSteer, nothing[wire.SteerParams], h.steer),
+		server.Query(wire.MethodSteer, h.say, h.steer),
 		server.Query(wire.MethodResume, nothing[wire.ResumeParams], h.resume).InStream(),
 
 		// subscribe.go

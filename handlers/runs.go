@@ -51,9 +51,11 @@ func (h *Handlers) run(ctx context.Context, r request, p *wire.RunParams) (any, 
 	if r.before != nil {
 		<-r.before // it does not wait for anything but the disk
 	}
-	live, err := h.start(ctx, r.snapshot, p)
-	r.started()
-	r.release()
+	live, err := func() (*agents.Live, error) {
+		defer r.release()
+		defer r.started() // whatever happens, who waits behind it goes on
+		return h.start(ctx, r.snapshot, p)
+	}()
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +81,27 @@ func (h *Handlers) answer(ctx context.Context, live *agents.Live, wait string, t
 	return &wire.RunAccepted{Session: live.Session, Run: live.ID}, nil
 }
 
-// steer serves agents/steer.
-func (h *Handlers) steer(ctx context.Context, _ struct{}, p *wire.SteerParams) (*wire.SteerResult, error) {
-	position, err := h.house.Agents.Steer(ctx, p.Run, p.Input)
-	if err != nil {
+// steering is what became of words when they were read: those of a person are
+// told in the order in which they came (REL-128).
+type steering struct {
+	said *agents.Said
+	err  error
+}
+
+func (h *Handlers) say(p *wire.SteerParams) steering {
+	said, err := h.house.Agents.Steer(strings.Clone(p.Run), p.Input)
+	return steering{said, err}
+}
+
+// steer serves agents/steer. The words are on stable storage when it answers.
+func (h *Handlers) steer(ctx context.Context, s steering, _ *wire.SteerParams) (*wire.SteerResult, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	if err := s.said.Commit(ctx); err != nil {
 		return nil, err
 	}
-	return &wire.SteerResult{Accepted: true, Position: position}, nil
+	return &wire.SteerResult{Accepted: true, Position: s.said.Position}, nil
 }
 
 // resume serves agents/resume.

@@ -150,7 +150,8 @@ func Compress(ctx context.Context, messages []model.Message, c Config) (Result, 
 	if c.Ask == nil {
 		return failed(NoAnswer), nil
 	}
-	snapshot, status, err := c.ask(ctx, short[:cut], &r)
+	older, _ := parted(short, cut)
+	snapshot, status, err := c.ask(ctx, older, &r)
 	if err != nil {
 		return r, err
 	}
@@ -158,7 +159,7 @@ func Compress(ctx context.Context, messages []model.Message, c Config) (Result, 
 		return failed(status), nil
 	}
 	kept := slices.DeleteFunc(slices.Clone(stale), func(id string) bool {
-		return slices.ContainsFunc(messages[:cut], func(m model.Message) bool { return answers(m, id) })
+		return slices.ContainsFunc(older, func(m model.Message) bool { return answers(m, id) })
 	})
 	after := Tokens(Apply(messages, cut, snapshot, kept))
 	if after > whole {
@@ -239,10 +240,11 @@ func Apply(messages []model.Message, cut int, snapshot string, reduced []string)
 	for cut > 0 && !mayCut(out, cut) {
 		cut--
 	}
+	_, newer := parted(out, cut)
 	return append([]model.Message{
 		{Role: model.User, Parts: []model.Part{{Text: opening + snapshot}}},
 		{Role: model.Reply, Parts: []model.Part{{Text: acknowledgement}}},
-	}, out[cut:]...)
+	}, newer...)
 }
 
 // What stands for the messages that went.
@@ -252,12 +254,32 @@ const (
 )
 
 // mayCut reports whether the conversation can be cut before message n: a user's
-// that answers no call, or the end after a reply that calls nothing.
+// that says something, or the end after a reply that calls nothing. Results of
+// calls that stand before what the user says go with the calls.
 func mayCut(messages []model.Message, n int) bool {
 	if n == len(messages) {
 		return n > 0 && messages[n-1].Role == model.Reply && !calls(messages[n-1])
 	}
-	return messages[n].Role == model.User && !results(messages[n])
+	return messages[n].Role == model.User && slices.ContainsFunc(messages[n].Parts, func(p model.Part) bool { return p.Result == nil })
+}
+
+// parted returns the conversation before and after a cut.
+func parted(messages []model.Message, cut int) (older, newer []model.Message) {
+	older, newer = messages[:cut:cut], slices.Clone(messages[cut:])
+	if len(newer) == 0 || !results(newer[0]) {
+		return older, newer
+	}
+	answered, said := newer[0], newer[0]
+	answered.Parts, said.Parts = nil, nil
+	for _, p := range newer[0].Parts {
+		if p.Result != nil {
+			answered.Parts = append(answered.Parts, p)
+		} else {
+			said.Parts = append(said.Parts, p)
+		}
+	}
+	newer[0] = said
+	return append(older, answered), newer
 }
 
 func calls(m model.Message) bool {

@@ -40,6 +40,8 @@ type task struct {
 	late     bool          // it could not be planned, and earlier calls of the batch may change that
 	behind   []*task       // it waits for these, and is planned again
 	said     string        // what the model gets of it, once it has ended
+
+	ctx context.Context // of this call: a person can end it alone, in every state
 }
 
 // batch is the calls of one answer.
@@ -81,6 +83,7 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 	for i, t := range b.tasks {
 		work.Go(func() {
 			defer close(t.done)
+			defer b.track(t.call.ID, nil)
 			var caught panics.Catcher
 			caught.Try(func() { b.conduct(i) })
 			if p := caught.Recovered(); p != nil {
@@ -109,6 +112,9 @@ func (t *task) completes() bool {
 // planned again when earlier calls of the batch have written.
 func (b *batch) validate(c model.Call) *task {
 	t := &task{call: c, name: c.Name, began: b.Now(), asked: make(chan struct{}), done: make(chan struct{})}
+	ctx, cancel := context.WithCancelCause(b.ctx)
+	t.ctx = ctx
+	b.track(c.ID, cancel)
 	t.tool, t.bad = b.Tools.Find(c.Name)
 	if t.bad == nil {
 		t.name = t.tool.Spec().Name
@@ -125,7 +131,7 @@ func (b *batch) validate(c model.Call) *task {
 func (b *batch) makePlan(t *task) {
 	env := b.env(t)
 	var caught panics.Catcher
-	caught.Try(func() { t.plan, t.bad = t.tool.Plan(b.ctx, env, t.call.Args) })
+	caught.Try(func() { t.plan, t.bad = t.tool.Plan(t.ctx, env, t.call.Args) })
 	if p := caught.Recovered(); p != nil {
 		t.plan, t.bad = nil, fmt.Errorf("panic: %v", p.Value)
 		b.say(b.defect(p, t.name))
@@ -165,7 +171,7 @@ func (b *batch) conduct(i int) {
 	token, err := b.permit(t, i)
 	settle()
 	if err != nil {
-		if b.ctx.Err() != nil {
+		if t.ctx.Err() != nil {
 			b.drop(t, "")
 		} else {
 			b.fail(t, err)
@@ -175,7 +181,7 @@ func (b *batch) conduct(i int) {
 	select {
 	case b.slots <- struct{}{}:
 		defer func() { <-b.slots }()
-	case <-b.ctx.Done():
+	case <-t.ctx.Done():
 		b.drop(t, "")
 		return
 	}
@@ -185,11 +191,12 @@ func (b *batch) conduct(i int) {
 // precede waits for the completions before the i-th call, of which the first
 // valid one counts.
 func (b *batch) precede(i int) bool {
+	t := b.tasks[i]
 	for _, earlier := range b.tasks[:i] {
 		if earlier.completes() {
 			select {
 			case <-earlier.done:
-			case <-b.ctx.Done():
+			case <-t.ctx.Done():
 				return false
 			}
 		}
@@ -203,14 +210,14 @@ func (b *batch) awaitWriters(t *task) bool {
 	for _, earlier := range t.behind {
 		select {
 		case <-earlier.done:
-		case <-b.ctx.Done():
+		case <-t.ctx.Done():
 			return false
 		}
 	}
-	if len(t.behind) > 0 && b.ctx.Err() == nil {
+	if len(t.behind) > 0 && t.ctx.Err() == nil {
 		b.makePlan(t)
 	}
-	return b.ctx.Err() == nil
+	return t.ctx.Err() == nil
 }
 
 // conflict reports whether t has to wait for earlier: they write the same file,
@@ -235,10 +242,7 @@ func conflict(earlier, t *task) bool {
 
 // execute runs a permitted call and writes its result.
 func (b *batch) execute(t *task, token *tool.Token) {
-	ctx, cancel := context.WithCancelCause(b.ctx)
-	defer cancel(nil)
-	b.track(t.call.ID, cancel)
-	defer b.track(t.call.ID, nil)
+	ctx := t.ctx
 	env := b.env(t)
 	var mu sync.Mutex
 	ended := false // guarded by mu: a tool that goes on after its call's end tells nothing

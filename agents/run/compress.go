@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -43,7 +44,7 @@ func (r *runner) compress(ctx context.Context) error {
 	if before < limit {
 		return nil
 	}
-	if r.Session.CompressionFailed(agent) {
+	if r.unsummed || r.Session.CompressionFailed(agent) {
 		r.drop(before, limit, window)
 		return nil
 	}
@@ -54,6 +55,10 @@ func (r *runner) compress(ctx context.Context) error {
 			return r.consult(ctx, c.Model, req)
 		},
 	})
+	var budget *errBudget
+	if err == nil && errors.As(result.Err, &budget) {
+		return budget // for the person to decide; nothing was tried
+	}
 	if err != nil {
 		return err
 	}
@@ -61,6 +66,7 @@ func (r *runner) compress(ctx context.Context) error {
 		return nil // nothing became of it, and nothing is told
 	}
 	if result.Err != nil {
+		r.unsummed = true // by this run not again; the next may be luckier
 		r.say(activity.ErrorSeen{Code: "provider", Message: result.Err.Error(), Where: "compression"})
 	}
 	r.say(told(agent, result))
@@ -99,14 +105,14 @@ func told(agent string, c compression.Result) activity.ContextCompressed {
 // asked again as for an answer.
 func (r *runner) consult(ctx context.Context, choice Choice, req *model.Request) (*model.Answer, error) {
 	tokens := estimate(req)
-	if err := r.budget(choice, tokens); err != nil {
-		return nil, err
-	}
 	req.Model = choice.ID
 	var answer *model.Answer
 	_, err := r.again(ctx, func(attempt int) (bool, error) {
+		err := r.budget(choice, tokens)
+		if err != nil {
+			return false, err
+		}
 		r.used.calls++
-		var err error
 		answer, err = consult(ctx, choice, req, r.sayFor, r.Now, attempt, tokens)
 		return false, err
 	})

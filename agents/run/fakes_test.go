@@ -27,13 +27,16 @@ type journal struct {
 	offset uint64     // of the numbers of a session that it is written to as well
 	both   sync.Mutex // holds its order and that session's together
 
-	mu        sync.Mutex
-	tokens    int // what Tokens returns
-	failed    bool
-	events    []activity.Event
-	committed uint64
-	commits   int
-	blobs     map[string][]byte
+	mu     sync.Mutex
+	tokens int // what Tokens returns
+	failed bool
+	// failedAfter makes CompressionFailed true once a compression was told.
+	failedAfter bool
+	before      []model.Message // what Context begins with
+	events      []activity.Event
+	committed   uint64
+	commits     int
+	blobs       map[string][]byte
 }
 
 func (j *journal) Append(o activity.Origin, b activity.Body, d time.Duration) uint64 {
@@ -71,7 +74,12 @@ func (j *journal) Tokens(string) (int, bool) { return j.tokens, false }
 
 func (j *journal) Spill(*activity.ToolResult) error { return nil }
 
-func (j *journal) CompressionFailed(string) bool { return j.failed }
+func (j *journal) CompressionFailed(string) bool {
+	return j.failed || j.failedAfter && slices.ContainsFunc(j.all(), func(e activity.Event) bool {
+		_, ok := e.Body.(activity.ContextCompressed)
+		return ok
+	})
+}
 
 func (j *journal) PutBlob(data []byte) (string, error) {
 	if j.noBlob != nil {
@@ -98,7 +106,7 @@ func (j *journal) all() []activity.Event {
 
 // Context makes the conversation of the events (spec 3.6).
 func (j *journal) Context(agent string) []model.Message {
-	var out []model.Message
+	out := slices.Clone(j.before)
 	var open []model.Call
 	var queued []model.Part
 	results := make(map[string]*model.Result)

@@ -53,13 +53,19 @@ type usage struct {
 // provider does not count, limits go by the estimate (REL-69).
 func (r *runner) count(choice Choice, answer *model.Answer, tokens int) {
 	u := answer.Usage
-	if !answer.Counted && u == (model.Usage{}) {
+	if !answer.Counted && u == (model.Usage{}) || u.InputTokens < 0 || u.OutputTokens < 0 || u.ThoughtTokens < 0 || u.CachedTokens < 0 {
+		u = model.Usage{}
 		u.InputTokens, u.OutputTokens = tokens, model.EstimateTokens(textOf(answer))
 		u.TotalTokens = u.InputTokens + u.OutputTokens
 	}
 	r.used.tokens = r.used.tokens.Add(u)
 	usd, known := model.Cost(choice.Entry, u)
 	r.used.usd += usd
+	if !known && !r.unknown && r.Limits.USD > 0 {
+		r.unknown = true
+		r.say(activity.Note{Level: "warning", Message: fmt.Sprintf(
+			"run.max_cost is not enforced for answers of %s: no price is known for it. Add one with the setting model.table.", choice.ID)})
+	}
 	r.used.priced = r.used.priced && known
 	r.used.rough = r.used.rough || !answer.Counted
 }
@@ -80,9 +86,9 @@ func (r *runner) budget(choice Choice, tokens int) error {
 		return &errBudget{"input", fmt.Sprintf("The next request has about %d tokens, and %d were sent already; the limit of a run is %d (agents.limits.inputTokens).", tokens, u.tokens.InputTokens, l.InputTokens)}
 	case l.Tokens > 0 && u.spent()+tokens > l.Tokens:
 		return &errBudget{"tokens", fmt.Sprintf("The run has used %d tokens and its next request has about %d; run.max_tokens is %d.", u.spent(), tokens, l.Tokens)}
-	case l.USD > 0 && u.priced:
-		usd, known := model.Cost(choice.Entry, model.Usage{InputTokens: tokens})
-		if known && u.usd+usd > l.USD {
+	case l.USD > 0:
+		usd, _ := model.Cost(choice.Entry, model.Usage{InputTokens: tokens}) // 0 where it is not known
+		if u.usd+usd > l.USD {
 			return &errBudget{"cost", fmt.Sprintf("The run has cost $%.4f and its next request costs about $%.4f; run.max_cost is $%.2f.", u.usd, usd, l.USD)}
 		}
 	}
@@ -164,7 +170,8 @@ func (r *runner) unpriced() {
 		return
 	}
 	for _, c := range r.Models {
-		if len(c.Entry.Prices) == 0 {
+		if len(c.Entry.Prices) == 0 && !r.unknown {
+			r.unknown = true
 			r.say(activity.Note{Level: "warning", Message: fmt.Sprintf(
 				"run.max_cost is not enforced: no price is known for the model %s. Add one with the setting model.table.", c.ID)})
 			return
@@ -195,6 +202,9 @@ func (r *runner) pause(ctx context.Context, why, on string) (Extension, bool) {
 		answer, err := ask(asking, tool.Question{
 			Title: r.Definition.Title + " has stopped", Message: why, Choices: []string{on, endIt},
 		})
+		if err == nil && answer.Action == "cancel" {
+			return // dismissed, not answered: the run stays as it is
+		}
 		answers <- err == nil && answer.Action == "accept" && answer.Text == on
 	})
 	var e Extension
@@ -243,4 +253,11 @@ func (run *Run) Resume(e Extension) bool {
 func provided(err error) bool {
 	var e *model.Error
 	return errors.As(err, &e) && (e.Class == model.Busy || e.Class == model.Cut)
+}
+
+// unauthorized reports whether a model refused the credentials: another one may
+// have its own.
+func unauthorized(err error) bool {
+	var e *model.Error
+	return errors.As(err, &e) && e.Class == model.Unauthorized
 }

@@ -103,7 +103,7 @@ func TestREL123PausedAtALimit(t *testing.T) {
 		choice, calls int
 		want          activity.Reason
 	}{
-		"goes on": {0, 3, activity.Goal}, "ends": {1, 2, activity.Budget}, "dismissed": {9, 2, activity.Budget},
+		"goes on": {0, 3, activity.Goal}, "ends": {1, 2, activity.Budget}, "dismissed, and resumed": {9, 3, activity.Goal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(w *world) {
@@ -115,7 +115,12 @@ func TestREL123PausedAtALimit(t *testing.T) {
 				if c.want == activity.Goal {
 					w.says(says("done"))
 				}
-				w.ended(w.do(), c.want)
+				h := w.start()
+				synctest.Wait()
+				if resumed := h.Resume(run.Extension{}); resumed != (c.choice == 9) {
+					t.Errorf("resumed: %v", resumed)
+				}
+				w.ended(h.wait(), c.want)
 				if len(messages) != 1 || !strings.Contains(messages[0], "modelCalls") || len(w.model.requests) != c.calls {
 					t.Errorf("asked %q, %d calls", messages, len(w.model.requests))
 				}
@@ -157,7 +162,7 @@ func TestPausedForTheProvider(t *testing.T) {
 func TestResume(t *testing.T) {
 	in(t, func(w *world) {
 		w.config.Limits.Tokens = 20
-		w.config.MaxTime = time.Minute
+		w.config.MaxTime = time.Minute // an hour is paused
 		dismissed := false
 		w.config.Env.Ask = func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 			<-ctx.Done()
@@ -167,11 +172,10 @@ func TestResume(t *testing.T) {
 		w.tool("look", tool.Safe, nil)
 		w.says(asks(calls("look", `{}`)), says("done"))
 		h := w.start()
-		synctest.Wait()
-		if h.Resume(run.Extension{}) != true {
+		time.Sleep(time.Hour)
+		if !h.Resume(run.Extension{}) {
 			t.Error("the run is not paused")
 		}
-		time.Sleep(time.Second)
 		got := h.wait()
 		w.ended(got, activity.Goal)
 		if !dismissed || h.Resume(run.Extension{}) {
@@ -275,6 +279,84 @@ func TestREL121Loops(t *testing.T) {
 				told := w.model.requests[3].Messages
 				parts := told[len(told)-1].Parts
 				w.contains("what the model is told", parts[len(parts)-1].Text, "repeat yourself", "look")
+			})
+		})
+	}
+}
+
+// TestLoopCountsAnew: after "go on" the person is asked again when it goes on as
+// long again, after "never" they are not.
+func TestLoopCountsAnew(t *testing.T) {
+	for choice, want := range map[int]int{0: 3, 2: 1} {
+		in(t, func(w *world) {
+			var messages []string
+			off := false
+			w.config.Repeats = repeats{&off}
+			w.config.Env.Ask = asked(choice, &messages)
+			w.tool("look", tool.Safe, nil)
+			for range 16 {
+				w.says(asks(calls("look", `{"a":1}`)))
+			}
+			w.says(says("done"))
+			w.ended(w.do(), activity.Goal)
+			if len(messages) != want {
+				t.Errorf("choice %d: asked %d times, not %d", choice, len(messages), want)
+			}
+		})
+	}
+}
+
+// TestUnpricedFallback: an answer without a price does not end the keeping of
+// run.max_cost for the others, and a person is told.
+func TestUnpricedFallback(t *testing.T) {
+	in(t, func(w *world) {
+		w.config.Limits.USD = 3.5
+		w.config.Models[0].Entry = priced
+		other := &script{t: t, rest: asks(calls("look", `{"a":2}`))}
+		w.config.Models = append(w.config.Models, run.Choice{ID: "m2", Model: other, Entry: model.Entry{ID: "m2"}})
+		w.tool("look", tool.Safe, nil)
+		w.says(fails(errKey))
+		w.model.rest = asks(calls("look", `{}`))
+		w.ended(w.do(), activity.Budget)
+		if len(w.model.requests) != 3 || len(other.requests) != 1 {
+			t.Errorf("%d and %d requests", len(w.model.requests), len(other.requests))
+		}
+		told := 0
+		for _, n := range of[activity.Note](w) {
+			if strings.Contains(n.Message, "not enforced") {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("told %d times", told)
+		}
+	})
+}
+
+// TestCredentialsOfAFallback: another model may have its own; where none
+// answers, the person's own choice says why.
+func TestCredentialsOfAFallback(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, second step
+		want          activity.Reason
+		says          string
+	}{
+		"the second answers":      {fails(errKey), says("done"), activity.Goal, "done"},
+		"the second has no key":   {fails(errFatal), nil, activity.Errored, "no such thing"},
+		"neither has a key":       {fails(errKey), fails(&model.Error{Class: model.Unauthorized, Message: "the other key"}), activity.Errored, "the key is refused"},
+		"the first is cut, alone": {fails(errCut), fails(errKey), activity.Errored, "the connection broke"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				w.model.rest = c.first
+				w.config.Models = append(w.config.Models, run.Choice{ID: "m2", Model: &script{t: t, rest: c.second}})
+				got := w.do()
+				w.ended(got, c.want)
+				text := got.Text
+				if got.Error != nil {
+					text = got.Error.Message
+				}
+				w.contains("the end", text, c.says)
 			})
 		})
 	}

@@ -25,15 +25,15 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 			return nil, tool.Errorf(tool.CodeDenied, "%s was not run: %s", t.name, d.Why)
 		}
 		if d.Verdict == guard.Auto {
-			return b.Gate.Permit(b.ctx, req, d, guard.Reject)
+			return b.Gate.Permit(t.ctx, req, d, guard.Reject)
 		}
 		if !myTurn {
 			if i > 0 {
 				for _, earlier := range b.tasks[:i] {
 					select {
 					case <-earlier.asked:
-					case <-b.ctx.Done():
-						return nil, b.ctx.Err()
+					case <-t.ctx.Done():
+						return nil, t.ctx.Err()
 					}
 				}
 			}
@@ -41,12 +41,12 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 			continue // what was answered meanwhile may stand for this question
 		}
 		a := b.question(t, d)
-		if err := b.ctx.Err(); err != nil {
+		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
 		switch {
 		case a.Outcome.Yes():
-			return b.Gate.Permit(b.ctx, req, d, a.Outcome)
+			return b.Gate.Permit(t.ctx, req, d, a.Outcome)
 		case a.Outcome == guard.Modify:
 			token, again, err := b.modify(t, a)
 			if !again {
@@ -96,11 +96,11 @@ func (b *batch) question(t *task, d guard.Decision) Answer {
 		}
 		b.say(asked)
 	}
-	a := b.Person.Confirm(b.ctx, q)
+	a := b.Person.Confirm(t.ctx, q)
 	switch {
-	case b.ctx.Err() == nil:
+	case t.ctx.Err() == nil:
 		b.say(activity.ConfirmationAnswered{ID: q.ID, Outcome: string(a.Outcome), By: a.By, Feedback: a.Feedback})
-	case !errors.Is(context.Cause(b.ctx), ErrInterrupted):
+	case !errors.Is(context.Cause(t.ctx), ErrInterrupted):
 		// The question dies with its run; one that was interrupted is asked anew.
 		b.say(activity.ConfirmationAnswered{ID: q.ID, Outcome: string(guard.Cancel), By: "policy"})
 	}
@@ -140,7 +140,7 @@ func (b *batch) modify(t *task, a Answer) (token *tool.Token, again bool, err er
 	req := b.gateRequest(t)
 	d := b.Gate.Authorize(req)
 	if d.Verdict == guard.Ask && t.plan.Risk.Max(seen) == seen {
-		token, err = b.Gate.Permit(b.ctx, req, d, guard.Once)
+		token, err = b.Gate.Permit(t.ctx, req, d, guard.Once)
 		return token, false, err
 	}
 	return nil, true, nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -334,6 +335,36 @@ func TestSEC69LateAnswer(t *testing.T) {
 		})
 		if d.Verdict != guard.Ask {
 			w.t.Errorf("the late answer is kept")
+		}
+	})
+}
+
+// TestCancelledCallThatWaits: a person can end one call before it runs: while it
+// is asked about, and behind another that writes the same file. The run goes on.
+func TestCancelledCallThatWaits(t *testing.T) {
+	in(t, func(w *world) {
+		w.tool("change", tool.Low, nil)
+		asked := make(chan struct{})
+		w.person.answer = func(ctx context.Context, _ run.Question) run.Answer {
+			close(asked)
+			<-ctx.Done()
+			return run.Answer{}
+		}
+		w.says(asks(calls("change", `{"path":"/a"}`), calls("change", `{"path":"/a","n":2}`)), says("done"))
+		h := w.start()
+		<-asked
+		synctest.Wait()
+		if !h.CancelCall(id(1, 1)) || !h.CancelCall(id(1, 0)) {
+			t.Error("the calls could not be cancelled")
+		}
+		w.ended(h.wait(), activity.Goal)
+		for i, end := range w.ends(1) {
+			if end.State != activity.Cancelled {
+				t.Errorf("call %d ended %+v", i, end)
+			}
+		}
+		if len(w.executed()) != 0 || h.CancelCall(id(1, 0)) {
+			t.Errorf("executed %v", w.executed())
 		}
 	})
 }

@@ -141,8 +141,8 @@ func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	})
 }
 
-// CancelCall ends one call that executes and reports whether there was one. The
-// run goes on.
+// CancelCall ends one call, in whatever state it is, and reports whether there was
+// one that had not ended. The run goes on.
 func (run *Run) CancelCall(id string) bool {
 	r := run.r
 	r.mu.Lock()
@@ -216,12 +216,14 @@ type runner struct {
 	toolCalls int
 	tools     *withCompletion // nil in chat mode
 	detector  loop.Detector
+	unsummed  bool            // no model could be asked to sum the context up
+	unknown   bool            // a person was told that a price is not known
 	adjusted  map[string]bool // models of which a person was told what they do not take
 	exampled  sync.Once
 	begins    []model.Message // the examples; set by exampled
 
 	mu      sync.Mutex
-	cancels map[string]context.CancelCauseFunc // of calls that execute; guarded by mu
+	cancels map[string]context.CancelCauseFunc // of calls that have not ended; guarded by mu
 	state   activity.State                     // guarded by mu
 	open    int                                // questions that wait for a person; guarded by mu
 	changes []activity.Change                  // guarded by mu
@@ -263,6 +265,7 @@ func (r *runner) turns(ctx context.Context) ending {
 		began := r.Now()
 		answer, shown, end, ok := r.answer(ctx)
 		if !ok {
+			r.sayFor(activity.TurnFinished{Turn: turn}, r.Now().Sub(began))
 			return end
 		}
 		calls := callsOf(answer)
@@ -317,14 +320,11 @@ func (r *runner) turns(ctx context.Context) ending {
 // answer gets the model's next answer, in a context that is short enough. What
 // stops it may be mended by a person; else end is how the run ends.
 func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, end ending, ok bool) {
-	if err := r.compress(ctx); err != nil {
-		if end, over := r.over(ctx); over {
-			return nil, false, end, false
-		}
-		return nil, false, unanswered(err), false
-	}
 	for {
-		answer, shown, err := r.think(ctx)
+		err := r.compress(ctx)
+		if err == nil {
+			answer, shown, err = r.think(ctx)
+		}
 		if err == nil {
 			return answer, shown, ending{}, true
 		}
@@ -496,11 +496,14 @@ func (r *runner) ended() bool {
 	return r.state == activity.Finished || r.state == activity.Interrupted
 }
 
-// track registers how a call that executes is cancelled; nil forgets it.
+// track registers how a call is cancelled; nil releases and forgets it.
 func (r *runner) track(call string, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if cancel == nil {
+		if end := r.cancels[call]; end != nil {
+			end(nil)
+		}
 		delete(r.cancels, call)
 	} else {
 		r.cancels[call] = cancel

@@ -23,12 +23,22 @@ func (run *Run) Steer(input []activity.ContentBlock) (position int, seq uint64, 
 	return position, seq, true
 }
 
+// Begun reports whether the run's first event is written.
+func (run *Run) Begun() bool {
+	run.r.mu.Lock()
+	defer run.r.mu.Unlock()
+	return run.r.begun
+}
+
 // beginTurn begins the next turn, with what the person has said meanwhile.
 func (r *runner) beginTurn() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	turn := int(r.turn.Add(1))
 	r.say(activity.TurnStarted{Turn: turn})
+	if r.steered > 0 {
+		r.detector.Reset() // what the person wants again is no loop
+	}
 	r.steered = 0
 	return turn
 }

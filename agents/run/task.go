@@ -122,7 +122,7 @@ func (c *completion) complete(args json.RawMessage) (*tool.Result, error) {
 	switch {
 	case c.r.done != nil:
 		return nil, tool.Errorf(tool.CodeFailed, "The task is completed already; the first call counts.")
-	case c.r.steered > 0:
+	case c.r.steered > 0 && !c.r.tools.only: // after the last turn nobody reads it
 		return nil, tool.Errorf(tool.CodeFailed, "The person has said something meanwhile. Read it, then complete the task once more.")
 	}
 	var members map[string]json.RawMessage
@@ -227,11 +227,14 @@ func (r *runner) grace(parent context.Context, hit ending) ending {
 	defer cancel()
 	r.say(activity.Note{Level: "warning", ToModel: true, Message: fmt.Sprintf(
 		"%s This is your last turn: call %s now with what you have. No other tool can be called.", hit.text, CompleteTask)})
-	r.tools.only = true
+	r.mu.Lock()
+	r.tools.only, r.closing = true, false
+	r.mu.Unlock()
 	turn := r.beginTurn()
 	began := r.Now()
 	answer, _, err := r.think(ctx)
 	if err != nil {
+		r.sayFor(activity.TurnFinished{Turn: turn}, r.Now().Sub(began))
 		if end, over := r.over(ctx); over && end.reason != activity.Timeout {
 			return end
 		}

@@ -312,3 +312,28 @@ func TestSteeredTaskIsNotComplete(t *testing.T) {
 		}
 	})
 }
+
+// TestREL128SteeringInTheLastTurn: words come too late for it, and do not cost
+// the result; they begin the next run.
+func TestREL128SteeringInTheLastTurn(t *testing.T) {
+	in(t, func(w *world) {
+		told := make(chan struct{})
+		w.task("", "").says(says("I am done."), step(func(ctx context.Context, yield func(model.Chunk, error) bool) {
+			<-told
+			asks(calls(run.CompleteTask, `{"result":"so far"}`))(ctx, yield)
+		}))
+		h := w.start()
+		synctest.Wait()
+		if _, _, ok := h.Steer([]activity.ContentBlock{{Type: "text", Text: "one more"}}); !ok {
+			t.Error("not taken")
+		}
+		close(told)
+		got := h.wait()
+		w.ended(got, activity.Goal)
+		if got.Text != "so far" || got.Recovered != activity.NoCompleteTask {
+			t.Errorf("the result is %+v", got)
+		}
+		notes := of[activity.Note](w)
+		w.contains("the last note", notes[len(notes)-1].Message, "next run begins with it")
+	})
+}

@@ -29,6 +29,7 @@ const (
 // withdrawn when it is tried again, also with another model. shown reports
 // whether a part of the answer was told.
 func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, err error) {
+	var first error
 	for i, choice := range r.Models {
 		if i > 0 {
 			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: fmt.Sprintf("%v; trying %s", err, choice.ID), Discard: shown})
@@ -38,9 +39,15 @@ func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, e
 			break
 		}
 		// A refusal is told as it is (REL-53): it would not mend with another model.
-		if !provided(err) {
+		if first == nil {
+			first = err // who the person chose says why
+		}
+		if !provided(err) && !unauthorized(err) {
 			break
 		}
+	}
+	if err != nil && ctx.Err() == nil && unauthorized(err) {
+		err = first
 	}
 	return answer, shown, err
 }

@@ -154,9 +154,9 @@ func (w *world) shown() string {
 }
 
 // TestREL53AtOnce: a refusal is not repeated and not asked of another model,
-// and the session stays usable.
+// and the session stays usable. (Credentials are: TestCredentialsOfAFallback.)
 func TestREL53AtOnce(t *testing.T) {
-	for _, err := range []*model.Error{errFatal, errKey} {
+	for _, err := range []*model.Error{errFatal} {
 		t.Run(string(err.Class), func(t *testing.T) {
 			in(t, func(w *world) {
 				other := &script{t: w.t}

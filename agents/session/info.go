@@ -188,13 +188,13 @@ func (t *totals) finish(o activity.Origin, b activity.RunFinished) {
 	}
 }
 
-// state returns where the session stands: what asks most of a person first. An
-// interrupted run counts while its agent has no newer one.
+// state returns where the session stands: what asks most of a person first. A
+// run that is interrupted or paused counts while its agent has no newer one.
 func (t *totals) state() State {
 	has := map[activity.State]bool{}
 	newest := map[string]bool{}
 	for _, r := range slices.Backward(t.runs) {
-		if r.State != activity.Interrupted || !newest[r.Agent] {
+		if r.State != activity.Interrupted && r.State != activity.Paused || !newest[r.Agent] {
 			has[r.State] = true
 		}
 		newest[r.Agent] = true

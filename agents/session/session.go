@@ -26,27 +26,19 @@ type Session struct {
 	store *Store
 	lock  *lock // nil in memory
 
-	mu     sync.Mutex // taken under the log's lock, so never held while it is called
-	views  map[string]*view
-	texts  map[string]map[string]string // of results that lie in blobs, by agent and blob, once they were read
-	purged map[string]uint64            // the newest event that says so of an agent
-	total  totals
+	mu      sync.Mutex // taken under the log's lock, so never held while it is called
+	views   map[string]*view
+	texts   map[string]map[string]string // of results that lie in blobs, by agent and blob, once they were read
+	waiting []activity.Event             // inputs of runs that wait for their turn
+	purged  map[string]uint64            // the newest event that says so of an agent
+	total   totals
 }
 
 // fold is told every event but deltas, by the log, in order.
 func (s *Session) fold(e activity.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Input that waits for a run of its own is said by that run's start.
-	if _, ok := e.Body.(activity.Input); ok {
-		if r := s.total.run(e.Run); r == nil || r.State == activity.Finished {
-			s.total.apply(e)
-			return
-		}
-	}
-	// A run that was cancelled before its turn came has no part in the context:
-	// its end is not that of the run which goes on there.
-	if _, ok := e.Body.(activity.RunFinished); ok && s.total.run(e.Run) == nil {
+	if s.foldWaiting(e) {
 		s.total.apply(e)
 		return
 	}
@@ -72,6 +64,53 @@ func (s *Session) fold(e activity.Event) {
 		s.views[agent] = v
 	}
 	v.apply(e)
+}
+
+// foldWaiting folds an event of a run that waits for its turn, and reports
+// whether it was one: such a run has no part in the context yet. Its input is
+// said by its start; where the daemon ended first, by the agent's next run
+// (REL-128).
+func (s *Session) foldWaiting(e activity.Event) bool {
+	r := s.total.run(e.Run)
+	switch b := e.Body.(type) {
+	case activity.Input:
+		if r == nil && e.Run != "" {
+			s.waiting = append(s.waiting, e)
+		}
+		return r == nil || r.State == activity.Finished
+	case activity.RunStarted:
+		s.waits(e.Run)
+	case activity.RunState:
+		if r != nil {
+			return false
+		}
+		for _, input := range s.waits(e.Run) {
+			if b.To != activity.Interrupted || input.Agent == "" {
+				break // the person took it back
+			}
+			v := s.views[input.Agent]
+			if v == nil {
+				v = &view{}
+				s.views[input.Agent] = v
+			}
+			v.apply(input)
+		}
+		return true
+	case activity.RunFinished:
+		return r == nil
+	}
+	return false
+}
+
+// waits takes the inputs of a run that waited off the list.
+func (s *Session) waits(run string) (inputs []activity.Event) {
+	s.waiting = slices.DeleteFunc(s.waiting, func(e activity.Event) bool {
+		if e.Run == run {
+			inputs = append(inputs, e)
+		}
+		return e.Run == run
+	})
+	return inputs
 }
 
 // begun takes what the log's header says; zero where it is lost.
@@ -333,7 +372,14 @@ func (s *Session) interrupt() {
 			live = append(live, r)
 		}
 	}
+	waiting := slices.Clone(s.waiting)
 	s.mu.Unlock()
+	for i, e := range waiting {
+		if slices.ContainsFunc(waiting[:i], func(before activity.Event) bool { return before.Run == e.Run }) {
+			continue
+		}
+		s.Log.Append(e.Origin, activity.RunState{To: activity.Interrupted, Why: "the daemon ended while the run waited for its turn"}, 0)
+	}
 	for _, r := range live {
 		s.Log.Append(r.about, activity.RunState{From: r.State, To: activity.Interrupted, Why: "the daemon ended", Resumes: "agents/resume"}, 0)
 	}

@@ -28,6 +28,7 @@ const (
 // folded from events only.
 type view struct {
 	messages []model.Message
+	run      string                  // the newest
 	batch    []openCall              // of the last reply, until all have results
 	queued   []model.Part            // input that the run's next turn takes
 	apart    bool                    // something of a result lies in a blob
@@ -59,6 +60,7 @@ func (v *view) apply(e activity.Event) {
 	v.active = e.Time
 	switch b := e.Body.(type) {
 	case activity.RunStarted:
+		v.run = e.Run
 		v.take()
 		v.user(v.editing(b.Context))
 		v.user(Render(b.Input))
@@ -80,7 +82,9 @@ func (v *view) apply(e activity.Event) {
 	case activity.ToolState:
 		v.move(b)
 	case activity.RunFinished:
-		v.take()
+		if e.Run == v.run { // not one that was left behind, and ended by hand
+			v.take()
+		}
 	case activity.ContextCompressed:
 		v.compressed(b)
 	case activity.ContextCleared:
@@ -93,6 +97,7 @@ func (v *view) apply(e activity.Event) {
 func (v *view) compressed(b activity.ContextCompressed) {
 	v.usage = model.Usage{} // was the compressor's
 	switch {
+	case b.Status == compression.NoAnswer: // may be otherwise the next time
 	case compression.Failed(b.Status):
 		v.failed = true
 	case b.Status == compression.Compressed && b.Snapshot != "":
@@ -107,7 +112,15 @@ func (v *view) compressed(b activity.ContextCompressed) {
 	}
 	v.messages = compression.Apply(v.messages, b.Cut, valid(b.Snapshot), reduced)
 	v.apart = slices.ContainsFunc(v.messages, func(m model.Message) bool { return slices.ContainsFunc(m.Parts, apart) })
-	v.editor = nil
+	if told := v.editor; told != nil && b.Snapshot != "" {
+		// What told it whole may have gone: it is told again, at once where the
+		// model is about to be asked.
+		v.editor = nil
+		if n := len(v.messages); n > 0 && v.messages[n-1].Role == model.User {
+			last := &v.messages[n-1]
+			last.Parts = append(slices.Clip(last.Parts), v.editing(told)...)
+		}
+	}
 	v.size, v.counted, v.since = b.After, false, 0
 	if b.After <= 0 {
 		v.size = compression.Tokens(v.messages)

@@ -222,7 +222,7 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 // ask asks a question of an agent's.
 func (t *terminal) ask(ctx context.Context, p *wire.AskParams) (*wire.AskResult, error) {
 	if !t.there {
-		return &wire.AskResult{Action: "cancel"}, nil
+		return &wire.AskResult{Action: "decline"}, nil
 	}
 	fmt.Fprintf(t.out, "\n%s asks: %s\n", tool.Escape(p.Agent), p.Message)
 	for i, c := range p.Choices {

@@ -21,23 +21,27 @@ import (
 // maxMessage is the longest message that is passed on, in bytes.
 const maxMessage = 2000
 
+// minSecret is how long a text is at least that is hidden, in bytes: to hide
+// shorter ones would spoil every message, and protect nothing.
+const minSecret = 6
+
 // secrets replaces the key, and what a base URL may hold of the sort, in texts.
 func secrets(key string, base *url.URL) *strings.Replacer {
 	var pairs []string
-	if key != "" {
+	if len(key) >= minSecret {
 		pairs = append(pairs, key, "[key]")
 	}
-	if q := url.QueryEscape(key); q != key {
+	if q := url.QueryEscape(key); q != key && len(key) >= minSecret {
 		pairs = append(pairs, q, "[key]")
 	}
 	if base.User != nil {
-		if p, ok := base.User.Password(); ok && p != "" {
+		if p, ok := base.User.Password(); ok && len(p) >= minSecret {
 			pairs = append(pairs, p, "[password]", url.QueryEscape(p), "[password]")
 		}
 	}
 	for _, values := range base.Query() {
 		for _, v := range values {
-			if v != "" {
+			if len(v) >= minSecret {
 				pairs = append(pairs, v, "[value]", url.QueryEscape(v), "[value]")
 			}
 		}

@@ -197,10 +197,10 @@ func once(_ context.Context, b *bench, p peer) ([][]float64, error) {
 	out, err := c.CombinedOutput()
 	took := time.Since(began)
 	if err == nil && !bytes.Contains(out, []byte("Hello there")) {
-		err = errors.New("it does not answer:")
+		err = errors.New("it does not answer")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w %s", err, out)
+		return nil, fmt.Errorf("%w: %s", err, out)
 	}
 	return [][]float64{{ms(took)}}, nil
 }
