@@ -49,11 +49,8 @@ func newCompletion(r *runner, output *definition.Output) *completion {
 	if needed != nil {
 		schema["required"] = needed
 	}
-	// References within the output's schema are to its own root.
-	if output != nil && bytes.Contains(value, []byte(`"$ref"`)) {
-		const id = "https://agentls.invalid/output.json"
-		value = identified(value, id)
-		schema["properties"] = map[string]json.RawMessage{name: value}
+	if output != nil {
+		rehouse(schema, name, value)
 	}
 	parameters, err := json.Marshal(schema)
 	if err != nil {
@@ -67,35 +64,71 @@ func newCompletion(r *runner, output *definition.Output) *completion {
 	return c
 }
 
-// described returns a schema with a description where it has none.
+// described returns a schema with a description where it has none; one that is
+// no object comes back as it is.
 func described(schema json.RawMessage, text string) json.RawMessage {
-	return with(schema, "description", text)
-}
-
-// identified returns a schema with an id of its own, so that its references
-// lead into it wherever it stands.
-func identified(schema json.RawMessage, id string) json.RawMessage { return with(schema, "$id", id) }
-
-// with returns a schema with a member that it has not; one that is no object
-// comes back as it is.
-func with(schema json.RawMessage, key, value string) json.RawMessage {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(schema, &members) != nil || members == nil {
+	if json.Unmarshal(schema, &members) != nil || members == nil || members["description"] != nil {
 		return schema
 	}
-	if _, given := members[key]; given {
-		return schema
-	}
-	quoted, err := json.Marshal(value)
+	quoted, err := json.Marshal(text)
 	if err != nil {
 		return schema
 	}
-	members[key] = quoted
+	members["description"] = quoted
 	changed, err := json.Marshal(members)
 	if err != nil {
 		return schema
 	}
 	return changed
+}
+
+// rehouse makes a schema that was a root the property name of parameters: its
+// definitions become those of the root, where providers look for them, and its
+// references go where what they name has gone. One that has an id of its own
+// stays as it is, since its references are to that.
+func rehouse(parameters map[string]any, name string, schema json.RawMessage) {
+	var root map[string]any
+	numbers := json.NewDecoder(bytes.NewReader(schema))
+	numbers.UseNumber()
+	if numbers.Decode(&root) != nil || root == nil || root["$id"] != nil {
+		return
+	}
+	home := "#/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			for key, member := range v {
+				switch ref, text := member.(string); {
+				case text && (key == "$ref" || key == "$dynamicRef"):
+					if rest, ok := strings.CutPrefix(ref, "#"); ok && (rest == "" || rest[0] == '/') && !strings.HasPrefix(rest, "/$defs/") && !strings.HasPrefix(rest, "/definitions/") {
+						v[key] = home + rest
+					}
+				case key != "const" && key != "enum" && key != "default" && key != "examples":
+					walk(member)
+				}
+			}
+		}
+	}
+	walk(root)
+	for _, key := range []string{"$defs", "definitions"} {
+		if defs, ok := root[key]; ok {
+			parameters[key] = defs
+			delete(root, key)
+		}
+	}
+	if draft, ok := root["$schema"]; ok {
+		parameters["$schema"] = draft
+		delete(root, "$schema")
+	}
+	if changed, err := json.Marshal(root); err == nil {
+		parameters["properties"] = map[string]json.RawMessage{name: changed}
+	}
 }
 
 // Spec implements tool.Tool.

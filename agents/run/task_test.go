@@ -37,6 +37,9 @@ func TestTaskEndsWithItsOutput(t *testing.T) {
 		"a blank text": {"", "", `{"result":"  "}`, "Task completed successfully.", ""},
 		"a report":     {reportSchema, "", `{"report":{"title":"T","lines":[1]}}`, "{\n  \"lines\": [\n    1\n  ],\n  \"title\": \"T\"\n}", `{"lines":[1],"title":"T"}`},
 		"a template":   {reportSchema, "${title} at ${lines}, $${title}${none}", `{"report":{"title":"T","lines":[1,2]}}`, "T at [1,2], ${title}", `{"lines":[1,2],"title":"T"}`},
+		"recursion":    {`{"type":"object","properties":{"next":{"$ref":"#"},"title":{"type":"string"}},"required":["title"]}`, "${title}", `{"report":{"title":"a","next":{"title":"b"}}}`, "a", `{"next":{"title":"b"},"title":"a"}`},
+		"a pointer":    {`{"type":"object","properties":{"a":{"type":"integer"},"b":{"$ref":"#/properties/a"}}}`, "${b}", `{"report":{"b":3}}`, "3", `{"b":3}`},
+		"its own id":   {`{"$id":"https://example.com/s","$defs":{"n":{"type":"integer"}},"$ref":"#/$defs/n"}`, "${value}", `{"report":7}`, "7", `7`},
 		"references":   {`{"$defs":{"n":{"type":"integer"}},"$ref":"#/$defs/n"}`, "${value} it is", `{"report":7}`, "7 it is", `7`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +71,23 @@ func TestOutputThatDoesNotFitGoesBack(t *testing.T) {
 		}
 		if second := w.results(2); !second[0].Error || !strings.Contains(second[0].Content, "report") {
 			t.Errorf("the model is told %q", second[0].Content)
+		}
+	})
+}
+
+// TestReferencesAreKept: what a reference names is still asked for where the schema
+// stands as a property, and where a provider looks for it.
+func TestReferencesAreKept(t *testing.T) {
+	in(t, func(w *world) {
+		w.task(`{"$defs":{"n":{"type":"integer"}},"type":"object","properties":{"a":{"$ref":"#/$defs/n"},"b":{"$ref":"#/properties/a"}}}`, "").says(
+			asks(calls(run.CompleteTask, `{"report":{"a":"x","b":"y"}}`)), asks(calls(run.CompleteTask, `{"report":{"a":1,"b":2}}`)))
+		w.ended(w.do(), activity.Goal)
+		first := w.results(1)[0].Content
+		w.contains("the model is told", first, "/report/a", "/report/b")
+		for _, d := range w.model.requests[0].Tools {
+			if d.Name == run.CompleteTask {
+				w.contains("the parameters", string(d.Parameters), `"$defs":{"n":`, `"$ref":"#/properties/report/properties/a"`, `"$ref":"#/$defs/n"`)
+			}
 		}
 	})
 }
