@@ -241,6 +241,18 @@ func (r *Registry) Apply(ctx context.Context, changed, removed []string) (*Snaps
 	return r.publish(r.amend(r.head.Load(), changes)), nil
 }
 
+// Renumber publishes the newest snapshot once more, under the next revision, and
+// returns it: what a client is shown of the agents has changed outside of their
+// files, as by trust.
+func (r *Registry) Renumber() *Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := *r.head.Load()
+	next.Revision++
+	r.head.Store(&next)
+	return &next
+}
+
 // publish makes a snapshot the newest, if it differs from the one before.
 func (r *Registry) publish(next *Snapshot) *Snapshot {
 	last := r.head.Load()

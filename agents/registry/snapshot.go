@@ -43,7 +43,7 @@ type Entry struct {
 // Snapshot is a state of the catalogue. It is immutable and may be kept.
 type Snapshot struct {
 	// Revision grows with each snapshot of a registry that differs from the one
-	// before.
+	// before, and with each [Registry.Renumber].
 	Revision uint64
 
 	entries  []*Entry // by scope, name, place, path

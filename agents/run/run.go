@@ -266,6 +266,10 @@ func (r *runner) turns(ctx context.Context) ending {
 		answer, shown, end, ok := r.answer(ctx)
 		if !ok {
 			r.sayFor(activity.TurnFinished{Turn: turn}, r.Now().Sub(began))
+			if end.reason == "" {
+				r.maxTurns++ // this one asked nothing
+				continue
+			}
 			return end
 		}
 		calls := callsOf(answer)
@@ -318,7 +322,9 @@ func (r *runner) turns(ctx context.Context) ending {
 }
 
 // answer gets the model's next answer, in a context that is short enough. What
-// stops it may be mended by a person; else end is how the run ends.
+// stops it may be mended by a person; else end is how the run ends. An end without
+// a reason is none: the person has said something while the run was paused, and
+// the model is to hear it first.
 func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, end ending, ok bool) {
 	for {
 		err := r.compress(ctx)
@@ -336,7 +342,9 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 		case errors.As(err, &budget):
 			extension, goOn := r.pause(ctx, budget.text, "Go on, with as much again")
 			if goOn {
-				r.extend(budget, extension)
+				if r.extend(budget, extension); r.spoken() {
+					return nil, shown, ending{}, false
+				}
 				continue
 			}
 			end = ending{reason: activity.Budget, text: "The run ended. " + budget.text}
@@ -345,6 +353,9 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 			if goOn {
 				r.more(extension)
 				r.say(activity.Retry{Of: "model", Attempt: 1, Cause: "the person let the run go on", Discard: shown})
+				if r.spoken() {
+					return nil, shown, ending{}, false
+				}
 				continue
 			}
 			end = unanswered(err)

@@ -43,6 +43,13 @@ func (r *runner) beginTurn() int {
 	return turn
 }
 
+// spoken reports whether a person has said something that no turn has taken.
+func (r *runner) spoken() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.steered > 0
+}
+
 // closed ends the taking of words, unless some wait: then the run goes on.
 func (r *runner) closed() bool {
 	r.mu.Lock()

@@ -190,7 +190,8 @@ func (s *Store) adopt(session *Session, held error) {
 		s.standard = session.ID
 	}
 	if first && held != nil {
-		session.Note = fmt.Sprintf("This is the session %s: %s", session.ID, fault.Message(held))
+		_, data := fault.ReasonOf(held)
+		session.Note = fmt.Sprintf("The session %s is in use by %v, so this is %s.", Default, data["holder"], session.ID)
 	}
 	note := session.Note
 	s.mu.Unlock()

@@ -134,22 +134,24 @@ func (t *tokens) get(ctx context.Context, refused string) (token, error) {
 	return fresh, nil
 }
 
+// Check reads the credentials that the client would sign in with at Vertex AI,
+// without the network, and reports what is wrong with them: a *[model.Error].
+// Those of a Google Cloud machine are not looked at.
+func (c *Client) Check() error {
+	if c.tokens == nil || c.tokens.file == "" {
+		return nil
+	}
+	_, err := c.tokens.detect()
+	return err
+}
+
 // fetch signs in. The credentials are made anew each time: the library's own
 // cache cannot be told that a token was refused, and refreshes on a goroutine
 // that nobody waits for.
 func (t *tokens) fetch(ctx context.Context) (token, error) {
-	options := &credentials.DetectOptions{Scopes: []string{cloudScope}, Client: t.http}
-	if t.file != "" {
-		data, err := os.ReadFile(t.file)
-		if err != nil {
-			return token{}, refusedLogin(0, fmt.Sprintf("the credentials for Vertex AI cannot be read: %v", err))
-		}
-		options.CredentialsJSON = data
-	}
-	found, err := credentials.DetectDefault(options)
+	found, err := t.detect()
 	if err != nil {
-		// The library's text may quote the file.
-		return token{}, refusedLogin(0, "the credentials for Vertex AI cannot be used: "+where(t.file)+" holds none that Google's library takes")
+		return token{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, signIn)
 	defer cancel()
@@ -162,6 +164,24 @@ func (t *tokens) fetch(ctx context.Context) (token, error) {
 		quota = "" // Google says so where it is needed
 	}
 	return token{value: got.Value, quota: quota, expires: got.Expiry}, nil
+}
+
+// detect reads the credentials. The error is a *[model.Error].
+func (t *tokens) detect() (*auth.Credentials, error) {
+	options := &credentials.DetectOptions{Scopes: []string{cloudScope}, Client: t.http}
+	if t.file != "" {
+		data, err := os.ReadFile(t.file)
+		if err != nil {
+			return nil, refusedLogin(0, fmt.Sprintf("the credentials for Vertex AI cannot be read: %v", err))
+		}
+		options.CredentialsJSON = data
+	}
+	found, err := credentials.DetectDefault(options)
+	if err != nil {
+		// The library's text may quote the file.
+		return nil, refusedLogin(0, "the credentials for Vertex AI cannot be used: "+where(t.file)+" holds none that Google's library takes")
+	}
+	return found, nil
 }
 
 func where(file string) string {
