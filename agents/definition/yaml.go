@@ -109,6 +109,11 @@ func (s *source) find(tk *token.Token) int {
 	}
 	line := s.lines[min(max(tk.Position.Line-1, 0), len(s.lines)-1)]
 	end := lineEnd(s.text, line)
+	if head != "'" && head != `"` {
+		if at, ok := plainAt(s.text[line:end], tk.Value, runeOffset(s.text[line:end], max(tk.Position.Column-1, 0))); ok {
+			return line + at
+		}
+	}
 	if head != tk.Value && head != "'" && head != `"` && !strings.HasPrefix(s.text[off:], tk.Value) {
 		if i := strings.LastIndex(s.text[line:end], tk.Value); i >= 0 {
 			return line + i
@@ -124,6 +129,23 @@ func (s *source) find(tk *token.Token) int {
 		return line + i
 	}
 	return off
+}
+
+// plainAt returns where a plain scalar begins in its line. The parser's column,
+// at, is right, or moved right by as many characters as there are spaces at the
+// line's end: then the scalar ends where these begin.
+func plainAt(line, value string, at int) (int, bool) {
+	if value == "" || strings.ContainsAny(value, "\n") {
+		return 0, false
+	}
+	if at < len(line) && strings.HasPrefix(line[at:], value) {
+		return at, true
+	}
+	text := strings.TrimRight(line, " \t\r")
+	if begin := len(text) - len(value); begin >= 0 && begin < at && at-begin == len(line)-len(text) && text[begin:] == value {
+		return begin, true
+	}
+	return 0, false
 }
 
 // converter makes our tree of the parser's.
