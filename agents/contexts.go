@@ -100,13 +100,15 @@ func (s *Service) exclude(id, agent string) (release func(), err error) {
 				"%s has a run in session %s (%s): wait for it or cancel it", agent, id, live.ID).Because(fault.Busy, "run", live.ID)
 		}
 	}
-	if s.excluded[key] {
+	if s.excluded[key] != nil {
 		return nil, fault.New(fault.Unavailable, "agents.context", "the context of %s in session %s is being cleared or compressed; ask again when that is done", agent, id).Because(fault.Busy)
 	}
-	s.excluded[key] = true
+	over := make(chan struct{})
+	s.excluded[key] = over
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.excluded, key)
+		close(over)
 	}, nil
 }

@@ -68,14 +68,14 @@ func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, er
 		texts[1] = ""
 	}
 	if _, err := def.Expand(strings.Join(texts, "\n"), values); err != nil {
-		return nil, err // it names all that is missing, in whichever text
+		return nil, badParam("inputs", "do not suffice: %s", fault.Message(err)) // it names all that is missing, in whichever text
 	}
 	if len(a.input) == 0 {
 		query := def.Query
 		if query == "" {
 			query = defaultQuery
 			if a.mode != definition.Task {
-				return nil, fault.New(fault.Invalid, "agents.start", "%s is asked nothing: give it an input", def.Name)
+				return nil, badParam("input", "is required: %s is asked nothing without it", def.Name)
 			}
 		}
 		if query, err = def.Expand(query, values); err != nil {
@@ -110,7 +110,7 @@ func textIn(blocks []activity.ContentBlock) string {
 func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, error) {
 	if def.Inputs == nil {
 		if len(raw) > 0 && string(raw) != "null" && string(raw) != "{}" {
-			return nil, fault.New(fault.Invalid, "agents.start", "%s has no inputs; say what it is to do in the input", def.Name)
+			return nil, badParam("inputs", "are given, but %s has none; say what it is to do in the input", def.Name)
 		}
 		return nil, nil
 	}
@@ -126,7 +126,7 @@ func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, 
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &given); err != nil || given == nil {
-			return nil, fault.New(fault.Invalid, "agents.start", "the inputs of %s must be an object", def.Name)
+			return nil, badParam("inputs", "must be an object")
 		}
 	}
 	for name, property := range schema.Properties {
@@ -140,9 +140,12 @@ func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, 
 			missing = append(missing, name)
 		}
 	}
-	if len(missing) > 0 {
+	if len(missing) == 1 {
+		return nil, badParam("inputs."+missing[0], "is required: %s needs it", def.Name)
+	}
+	if len(missing) > 1 {
 		slices.Sort(missing)
-		return nil, fault.New(fault.Invalid, "agents.start", "%s needs inputs that were not given: %s", def.Name, strings.Join(missing, ", "))
+		return nil, badParam("inputs", "lack what %s needs: %s", def.Name, strings.Join(missing, ", "))
 	}
 	all, err := json.Marshal(given)
 	if err != nil {
@@ -150,7 +153,7 @@ func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, 
 	}
 	canonical, err := tool.NewSchema(def.Inputs, nil).Check(all)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "agents.start", "the inputs of %s do not fit: %s", def.Name, strings.TrimPrefix(err.Error(), "The arguments do not fit the tool:\n"))
+		return nil, misfit(err)
 	}
 	values := map[string]any{}
 	numbers := json.NewDecoder(bytes.NewReader(canonical))
@@ -159,4 +162,15 @@ func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, 
 		return nil, fmt.Errorf("the inputs of %s: %w", def.Name, err)
 	}
 	return values, nil
+}
+
+// misfit says which input does not fit, or all where there are several.
+func misfit(err error) error {
+	text := strings.TrimPrefix(err.Error(), "The arguments do not fit the tool:\n")
+	at, why, ok := strings.Cut(text, ": ")
+	name, _, _ := strings.Cut(strings.TrimPrefix(at, "/"), "/")
+	if !ok || name == "" || at[0] != '/' || strings.Contains(text, "\n") {
+		return badParam("inputs", "do not fit: %s", text)
+	}
+	return badParam("inputs."+name, "does not fit: %s", why)
 }

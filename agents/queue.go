@@ -18,7 +18,7 @@ import (
 func (l *Live) await(ctx context.Context) bool {
 	for _, earlier := range l.behind {
 		select {
-		case <-earlier.ended:
+		case <-earlier:
 		case <-ctx.Done():
 			return false
 		}

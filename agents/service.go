@@ -99,7 +99,7 @@ type Service struct {
 	standard string           // the session that is meant when none is named; "" until one was
 	runs     map[string]*Live // that have not ended, by id
 	reserved map[string]*reservation
-	excluded map[[2]string]bool // session and agent whose context is being changed
+	excluded map[[2]string]chan struct{} // session and agent whose context is being changed; closed when it is
 	closed   bool
 	work     conc.WaitGroup // runs
 	tools    conc.WaitGroup // tools that outlive their run
@@ -140,7 +140,7 @@ type Live struct {
 	begun  chan func()             // what the run's goroutine does; closed when it is not to run
 	done   chan struct{}
 	ended  chan struct{}        // closed when those behind it may begin
-	behind []*Live              // it begins when they have ended
+	behind []<-chan struct{}    // it begins when all are closed
 	result activity.RunFinished // set before done is closed
 
 	unwritten bool // its last events are not on disk, so nobody is told of them; set before done is closed
@@ -168,7 +168,7 @@ func NewService(ctx context.Context, c Config) *Service {
 	context.AfterFunc(ctx, func() { end(run.ErrInterrupted) })
 	return &Service{
 		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()),
-		sessions: make(map[string]*conversation), runs: make(map[string]*Live), reserved: make(map[string]*reservation), excluded: make(map[[2]string]bool),
+		sessions: make(map[string]*conversation), runs: make(map[string]*Live), reserved: make(map[string]*reservation), excluded: make(map[[2]string]chan struct{}),
 	}
 }
 

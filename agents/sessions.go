@@ -43,12 +43,14 @@ func (s *Service) ListSessions(cursor string, limit int) (list []session.Info, n
 // start; "" is the default session. It is not opened for it, so one that another
 // daemon has can be looked at. The error has the reason unknownSession.
 func (s *Service) Session(id string) (session.Info, []session.Run, error) {
-	if id == "" {
-		s.mu.Lock()
-		id = cmp.Or(s.standard, session.Default)
-		s.mu.Unlock()
-	}
-	return s.Sessions.Peek(id)
+	return s.Sessions.Peek(s.Named(id))
+}
+
+// Named returns the session that an id names: the default one for "".
+func (s *Service) Named(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(id, s.standard, session.Default)
 }
 
 // NewSession begins a session and returns its id. title is shown for it; "" for

@@ -36,8 +36,8 @@ type Start struct {
 
 // Start sets a run going. It returns as soon as the run's first event is on
 // stable storage. Errors by reason: unknownAgent, invalidAgent, untrusted,
-// busy, authRequired, unknownSession; fault.Invalid for a run id that is in
-// use, and for inputs that are missing or do not fit.
+// busy, authRequired, unknownSession; fault.Invalid, which wraps a [BadParam],
+// for a run id that is in use, and for inputs that are missing or do not fit.
 func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 	agent, folder, err := s.find(p)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 	// From here on others see it: it is whole.
 	if conv.HasRun(live.ID) {
 		cancel(nil)
-		return nil, fault.New(fault.Invalid, "agents.start", "run %q was in session %s already; choose another id", live.ID, live.Session)
+		return nil, badParam("run", "is %q, which was in session %s already; choose another id", live.ID, live.Session)
 	}
 	position, err := s.enlist(live, p.Queue)
 	if err != nil {
@@ -153,10 +153,14 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 		return 0, fault.New(fault.Unavailable, "agents.start", "the daemon is ending")
 	}
 	if _, taken := s.runs[live.ID]; taken {
-		return 0, fault.New(fault.Invalid, "agents.start", "run %q goes on already; choose another id", live.ID)
+		return 0, badParam("run", "is %q, which goes on already; choose another id", live.ID)
 	}
-	if s.excluded[[2]string{live.Session, live.Agent}] {
+	over := s.excluded[[2]string{live.Session, live.Agent}]
+	if over != nil && !queue {
 		return 0, fault.New(fault.Unavailable, "agents.start", "the context of %s in session %s is being changed; try again", live.Agent, live.Session).Because(fault.Busy)
+	}
+	if over != nil {
+		live.behind = append(live.behind, over)
 	}
 	for _, other := range s.runs {
 		if other.Session != live.Session || other.Agent != live.Agent {
@@ -167,7 +171,7 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 				"%s has a run in session %s already (%s): wait for it, cancel it, queue this one, or use another session", live.Agent, live.Session, other.ID).
 				Because(fault.Busy, "run", other.ID)
 		}
-		live.behind = append(live.behind, other)
+		live.behind = append(live.behind, other.ended)
 	}
 	s.runs[live.ID] = live
 	if r := s.reserved[live.ID]; r != nil && r.cancelled {

@@ -34,7 +34,8 @@ type follower struct {
 
 	mu    sync.Mutex
 	over  bool          // nothing more is sent
-	last  uint64        // the last event that was sent; those that were left out since are not covered yet
+	last  uint64        // the last event that was sent, or is being; those that were left out since are not covered yet
+	took  uint64        // the last event that is on its way to the client
 	sent  uint64        // the last event that was queued for the client, or left out
 	moved chan struct{} // closed and replaced when sent grows
 	ended bool
@@ -78,7 +79,7 @@ func (h *Handlers) follow(live *agents.Live, watch func(activity.Event)) (*follo
 func (h *Handlers) newFollower(name stream, start uint64) *follower {
 	f := &follower{
 		stream: name, h: h, start: start, begun: make(chan struct{}), gone: make(chan struct{}), moved: make(chan struct{}),
-		last: start - 1, sent: start - 1, watch: make(map[string]func(activity.Event)), runs: make(map[string]*agents.Live),
+		last: start - 1, took: start - 1, sent: start - 1, watch: make(map[string]func(activity.Event)), runs: make(map[string]*agents.Live),
 	}
 	if past := h.past[name]; past != nil {
 		f.before = past.gone
@@ -142,7 +143,21 @@ func (f *follower) send(seq uint64, event []byte) bool {
 		f.last = seq
 	}
 	f.mu.Unlock()
-	return !over && f.h.Peer.NotifyRaw(wire.MethodActivity, event) == nil
+	if over || f.h.Peer.NotifyRaw(wire.MethodActivity, event) != nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.took = seq
+	return true
+}
+
+// queuedTo returns the last event that reaches the client before what is sent to
+// it from now on.
+func (f *follower) queuedTo() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.took
 }
 
 // reached returns the last event that a follower which was forgotten sends.

@@ -217,9 +217,13 @@ func (h *Handlers) trustChanged(catalog *registry.Snapshot, folder string) {
 }
 
 func (h *Handlers) tellChanged(catalog *registry.Snapshot, changed, removed []string) {
-	if !h.plain && len(changed)+len(removed) > 0 {
-		h.notify(wire.MethodDidChange, &wire.DidChangeParams{Revision: int(catalog.Revision), Changed: list(changed), Removed: list(removed)})
+	if h.plain || len(changed)+len(removed) == 0 {
+		return
 	}
+	h.telling.Lock() // files and trust change at once: what is told later is never older
+	defer h.telling.Unlock()
+	h.revision = max(h.revision, catalog.Revision)
+	h.notify(wire.MethodDidChange, &wire.DidChangeParams{Revision: int(h.revision), Changed: list(changed), Removed: list(removed)})
 }
 
 // below reports whether a workspace folder is another folder, or lies in it.

@@ -42,7 +42,7 @@ func (h *Handlers) added(folders []workspace.Folder, list []protocol.WorkspaceFo
 	for _, f := range list {
 		folder, err := workspace.NewFolder(f.URI, f.Name)
 		if err != nil {
-			h.notice("A workspace folder is left out: " + fault.Message(err))
+			h.notice(leftOut(err))
 			if first == nil {
 				first = err
 			}
@@ -55,6 +55,9 @@ func (h *Handlers) added(folders []workspace.Folder, list []protocol.WorkspaceFo
 	}
 	return folders, first
 }
+
+// leftOut says that a workspace folder cannot be used.
+func leftOut(err error) string { return "A workspace folder is left out: " + fault.Message(err) }
 
 // foldered is the capability of who takes changes of the folders.
 func foldered(c *protocol.ServerCapabilities) {
@@ -71,6 +74,11 @@ func (h *Handlers) didChangeFolders(_ context.Context, p *protocol.DidChangeWork
 	folders := slices.DeleteFunc(h.Workspace.Snapshot().Folders(), func(f workspace.Folder) bool {
 		return slices.ContainsFunc(p.Event.Removed, func(gone protocol.WorkspaceFolder) bool { return names(f, gone.URI) })
 	})
+	for _, gone := range p.Event.Removed {
+		if _, err := workspace.NewFolder(gone.URI, gone.Name); err != nil {
+			h.mended(leftOut(err))
+		}
+	}
 	folders, _ = h.added(folders, p.Event.Added) // what cannot be used was told
 	if _, err := h.Workspace.Apply(workspace.FoldersSet{Folders: folders}); err != nil {
 		return err
@@ -89,7 +97,7 @@ func names(f workspace.Folder, u uri.URI) bool {
 }
 
 // notice tells the person something once, however often it is said, and keeps it
-// in the status.
+// in the status until it is mended.
 func (h *Handlers) notice(text string) {
 	text = strings.Clone(text)
 	h.mu.Lock()
@@ -102,4 +110,28 @@ func (h *Handlers) notice(text string) {
 		h.tell(protocol.MessageTypeWarning, text)
 		h.observe()
 	}
+}
+
+// mended takes a notice out of the status. The same may be told again.
+func (h *Handlers) mended(text string) {
+	h.mu.Lock()
+	h.notices = slices.DeleteFunc(h.notices, func(other string) bool { return other == text })
+	h.mu.Unlock()
+	h.observe()
+}
+
+// setProblems takes over what is wrong with settings and trust now: the person
+// is told what was not wrong before, and the status has what holds.
+func (h *Handlers) setProblems(all []string) {
+	h.mu.Lock()
+	before := h.problems
+	h.problems = slices.Clone(all)
+	h.mu.Unlock()
+	for _, text := range all {
+		if !slices.Contains(before, text) {
+			h.Log.Warn(text)
+			h.tell(protocol.MessageTypeWarning, text)
+		}
+	}
+	h.observe()
 }

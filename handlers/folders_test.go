@@ -27,7 +27,9 @@ func TestFolders(t *testing.T) {
 		return list
 	}
 	opened := func(root *uri.URI, folders []protocol.WorkspaceFolder) (p protocol.InitializeParams) {
-		p.RootURI, p.WorkspaceFolders = root, protocol.NewNullable(folders)
+		//lint:ignore SA1019 older clients send nothing newer
+		p.RootURI = root
+		p.WorkspaceFolders = protocol.NewNullable(folders)
 		return p
 	}
 	root := uri.URI("file:///root")
@@ -56,6 +58,7 @@ func TestFolders(t *testing.T) {
 		t.Errorf("a workspace that is only elsewhere: %v", folders)
 	}
 
+	h.notices = nil
 	var set [][]workspace.Folder
 	h.house.SetFolders = func(_ context.Context, folders []workspace.Folder) error {
 		set = append(set, folders)
@@ -64,11 +67,12 @@ func TestFolders(t *testing.T) {
 	for _, c := range []struct {
 		added, removed []string
 		want           string
+		left           int // folders that were left out, and still are
 	}{
-		{[]string{"file:///a", "file:///b"}, nil, "/a /b"},
-		{[]string{"file:///c"}, []string{"file:///a/"}, "/b /c"},
-		{[]string{"file:///b"}, []string{"file:///nowhere"}, "/b /c"},
-		{nil, []string{"file:///b", "file:///c"}, ""},
+		{[]string{"file:///a", "file:///b"}, nil, "/a /b", 0},
+		{[]string{"file:///c", "vscode-vfs://github/x", "vscode-vfs://github/y"}, []string{"file:///a/"}, "/b /c", 2},
+		{[]string{"file:///b"}, []string{"file:///nowhere", "vscode-vfs://github/x"}, "/b /c", 1},
+		{nil, []string{"file:///b", "file:///c"}, "", 1},
 	} {
 		p := &protocol.DidChangeWorkspaceFoldersParams{Event: protocol.WorkspaceFoldersChangeEvent{Added: at(c.added...), Removed: at(c.removed...)}}
 		if err := h.didChangeFolders(t.Context(), p); err != nil {
@@ -79,8 +83,8 @@ func TestFolders(t *testing.T) {
 			got = append(got, f.Canonical)
 		}
 		last := set[len(set)-1]
-		if strings.Join(got, " ") != c.want || len(last) != len(got) {
-			t.Errorf("+%v -%v: %v, and the daemon has %v", c.added, c.removed, got, last)
+		if strings.Join(got, " ") != c.want || len(last) != len(got) || len(h.notices) != c.left {
+			t.Errorf("+%v -%v: %v, and the daemon has %v; told %q", c.added, c.removed, got, last, h.notices)
 		}
 	}
 }
@@ -97,6 +101,11 @@ func TestNotice(t *testing.T) {
 	h.notice("the disk is slow")
 	if !slices.Equal(h.notices, []string{"the clock is wrong", "the disk is slow"}) {
 		t.Errorf("told %q", h.notices)
+	}
+	h.mended("the disk is slow")
+	h.mended("the moon is full")
+	if !slices.Equal(h.notices, []string{"the clock is wrong"}) {
+		t.Errorf("still holds: %q", h.notices)
 	}
 }
 

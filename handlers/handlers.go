@@ -37,6 +37,10 @@ type Site struct {
 	// Notice is told, from any goroutine, what a person should know and nobody
 	// asked for, in a sentence. It does not wait; it may be nil.
 	Notice func(text string)
+	// Problems is told all that is wrong with settings and trust now, a sentence
+	// each, whenever that may be other than before: [House.Notes] at first. It
+	// does not wait; it may be nil.
+	Problems func(all []string)
 	// Health is told when a session can no longer be written, and with nil when
 	// it can again. It does not wait.
 	Health func(session string, err error)
@@ -61,7 +65,8 @@ type House struct {
 	Shown string
 	// Templates is the folder of the person's own templates; it need not exist.
 	Templates string
-	// Notes are told to the person once: what is wrong with settings or trust.
+	// Notes are told to the person at the start: what is wrong with settings or
+	// trust, until [Site.Problems] says otherwise.
 	Notes []string
 	Close func() error
 }
@@ -79,8 +84,12 @@ type Handlers struct {
 	plain bool                    // it knows only LSP; set by initialize
 	shows bool                    // it can show a document; set by initialize
 	edits editing                 // how it takes edits; set by initialize
+	ready sync.Once               // done by initialized
 
 	work conc.WaitGroup // followers, reporters
+
+	telling  sync.Mutex // held while agents/didChange is sent
+	revision uint64     // of the last one
 
 	mu        sync.Mutex
 	followers map[stream]*follower
@@ -88,7 +97,8 @@ type Handlers struct {
 	starting  map[[2]string]chan struct{} // requests that are being started, by session and agent
 	progress  map[string]string           // the run of a work-done token, by the token's JSON
 	unhealthy string                      // why a session cannot be written; "" while all can
-	notices   []string                    // that the person was told, each once
+	notices   []string                    // that the person was told, each once, and that still hold
+	problems  []string                    // of settings and trust, that the person was told and that still hold
 	status    chan struct{}               // capacity 1: something to report
 }
 

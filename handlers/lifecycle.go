@@ -38,15 +38,15 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 		}
 	}
 	h.house, err = h.Build(h.ctx, Site{
-		Folders: folders, Workspace: h.Workspace, Changed: h.catalogChanged, Trusted: h.trustRead, Notice: h.notice, Health: h.sessionHealth,
+		Folders: folders, Workspace: h.Workspace, Changed: h.catalogChanged, Trusted: h.trustRead, Notice: h.notice, Problems: h.setProblems, Health: h.sessionHealth,
 	})
 	if err != nil {
 		return nil, err
 	}
+	h.mu.Lock()
+	h.problems = h.house.Notes // told once the client is ready
+	h.mu.Unlock()
 	h.house.Agents.Observe(h.observe)
-	if h.caps.Status {
-		h.work.Go(h.reportStatus)
-	}
 	if p.ProcessID != nil {
 		h.Peer.WatchParent(int(*p.ProcessID))
 	}
@@ -101,11 +101,17 @@ func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
 	return nil
 }
 
-// initialized tells what the person should know from the start.
+// initialized tells what the person should know from the start, and begins to
+// report the status.
 func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) error {
-	for _, note := range h.house.Notes {
-		h.tell(protocol.MessageTypeWarning, note)
-	}
+	h.ready.Do(func() {
+		for _, note := range h.house.Notes {
+			h.tell(protocol.MessageTypeWarning, note)
+		}
+		if h.caps.Status {
+			h.work.Go(h.reportStatus)
+		}
+	})
 	h.observe()
 	return nil
 }
@@ -164,15 +170,14 @@ func (h *Handlers) reportStatus() {
 			return
 		}
 		now := wire.StatusParams{Health: "ok", ActiveRuns: len(h.house.Agents.Live()), Waiting: h.house.Agents.Waiting()}
-		if len(h.house.Notes) > 0 {
-			now.Health, now.Message = "warning", h.house.Notes[0]
-		}
 		h.mu.Lock()
-		if n := len(h.notices); n > 0 {
-			now.Health, now.Message = "warning", h.notices[n-1]
-		}
-		if h.unhealthy != "" {
+		switch {
+		case h.unhealthy != "":
 			now.Health, now.Message = "error", h.unhealthy
+		case len(h.problems) > 0:
+			now.Health, now.Message = "warning", h.problems[0]
+		case len(h.notices) > 0:
+			now.Health, now.Message = "warning", h.notices[len(h.notices)-1]
 		}
 		h.mu.Unlock()
 		if now != last {

@@ -3,6 +3,7 @@ package handlers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -150,6 +151,9 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 		}
 	}
 	live, err := h.house.Agents.Start(ctx, st)
+	if bad, ok := errors.AsType[*agents.BadParam](err); ok {
+		return nil, server.BadParams(wire.MethodRun, bad.Path, "%s", bad.Err)
+	}
 	return live, h.encoded(err)
 }
 

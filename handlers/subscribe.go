@@ -18,8 +18,9 @@ const (
 )
 
 // subscribe serves agents/subscribe. Past events come in answers; after the last
-// page they come live, each event once: what this client is sent live because it
-// started a run in the session is on no page.
+// page they come live. What this client is sent live already, because it started
+// a run in the session, it gets on pages too where it asks for that: a view that
+// is opened again has nothing of it.
 func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribeParams) (server.Answer, error) {
 	log, err := h.house.Agents.Timeline(p.Session)
 	if err != nil {
@@ -29,14 +30,14 @@ func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribePar
 	if last := log.Announced(); from > last+1 {
 		return server.Answer{}, server.BadParams(wire.MethodSubscribe, "fromSeq", "is %d, but the last event of the session is %d", p.FromSeq, last)
 	}
-	name := stream{strings.Clone(p.Session), true}
+	name := stream{strings.Clone(h.house.Agents.Named(p.Session)), true}
 	for {
 		h.mu.Lock()
 		f := h.followers[name]
 		h.mu.Unlock()
 		until := uint64(math.MaxUint64)
 		if f != nil {
-			until = f.start - 1
+			until = f.queuedTo()
 		}
 		page, err := h.page(log, name.session, from, until)
 		if err != nil || page.More {
@@ -102,7 +103,7 @@ func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (
 // told to their end; nothing of the session comes after the answer otherwise.
 func (h *Handlers) unsubscribe(ctx context.Context, _ struct{}, p *wire.UnsubscribeParams) (*wire.Empty, error) {
 	h.mu.Lock()
-	f := h.followers[stream{p.Session, true}]
+	f := h.followers[stream{h.house.Agents.Named(p.Session), true}]
 	if f == nil {
 		h.mu.Unlock()
 		return &wire.Empty{}, nil

@@ -42,13 +42,22 @@ const requestFailed = jsonrpc2.Code(protocol.LSPErrorCodesRequestFailed)
 
 // reasons says where a reason of spec 2.5 knows better than its kind whether
 // asking again helps; data may say it of one fault (data.retryable).
+// The same request is meant, word for word: a question that is not open any more
+// stays closed, and a file that has changed has to be read again.
 var reasons = map[fault.Reason]bool{
-	fault.Busy:         true,
-	fault.Overloaded:   true,
-	fault.OutOfDate:    true,
-	fault.AuthRequired: false,
-	fault.Config:       false,
-	fault.Untrusted:    false,
+	fault.Busy:           true,
+	fault.Overloaded:     true,
+	fault.OutOfDate:      false,
+	fault.UnknownAgent:   false,
+	fault.UnknownSession: false,
+	fault.UnknownRun:     false,
+	fault.NoAgent:        false,
+	fault.AuthRequired:   false,
+	fault.Untrusted:      false,
+	fault.InvalidAgent:   false,
+	fault.Config:         false,
+	fault.Refused:        false,
+	fault.Bug:            false,
 }
 
 // errAskedFor is why a call's context ends after $/cancelRequest.

@@ -534,3 +534,21 @@ func TestParallel(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestRenumber: the same agents under the next revision, and no change of files
+// is one against it.
+func TestRenumber(t *testing.T) {
+	w := newWorld(t)
+	w.agent("one", "a")
+	before := w.load()
+	s := w.r.Renumber()
+	if s.Revision != before.Revision+1 || w.r.Snapshot() != s || !slices.Equal(s.Entries(), before.Entries()) {
+		t.Errorf("revision %d after %d", s.Revision, before.Revision)
+	}
+	if changed, removed := s.Changed(before); len(changed)+len(removed) > 0 {
+		t.Errorf("changed %v, removed %v", changed, removed)
+	}
+	if w.load() != s {
+		t.Error("nothing changed since")
+	}
+}

@@ -189,6 +189,72 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestErrorsSayWhichCommandHelps: in the words of the command line, not of the
+// protocol.
+func TestErrorsSayWhichCommandHelps(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	t.Setenv("GEMINI_API_KEY", "test")
+	protocol := regexp.MustCompile(`agents/[a-z]|file://|see the list of agents`)
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"sessions", "foo"}, 2, []string{"there is no agentls sessions foo", "agentls sessions list", "agentls sessions show"}},
+		{[]string{"context", "foo"}, 2, []string{"agentls context show", "agentls context clear"}},
+		{[]string{"list", "foo"}, 2, []string{`agentls list takes no arguments, got "foo"`}},
+		{[]string{"context", "show"}, 2, []string{"an argument is missing: agentls context show NAME"}},
+		{[]string{"trust", "a", "b"}, 2, []string{`"b" is too much: agentls trust [PATH]`}},
+		{[]string{"run", "look", "at", "this"}, 2, []string{`quote it, as in agentls run "look at this"`}},
+		{[]string{"run", "hello"}, 1, []string{"there is no agent hello", "agentls list", `agentls run --prompt "hello"`}},
+		{[]string{"run", "fix", "this"}, 1, []string{"there is no agent fix", `agentls run "fix this"`}},
+		{[]string{"run", "writr", "look here"}, 1, []string{"there is no agent writr; did you mean writer?"}},
+		{[]string{"run", "writer"}, 2, []string{`there is nothing to do: give a prompt, as in agentls run writer "your request"`}},
+		{[]string{"run"}, 2, []string{"agentls run main"}},
+		{[]string{"run", "say hello", "--session", "a/b"}, 1, []string{`agentls: the session's name is "a/b"`}},
+		{[]string{"run", "nosuch", "look here"}, 1, []string{"there is no agent nosuch; see `agentls list`\n"}},
+		{[]string{"context", "show", "nosuch"}, 1, []string{"there is no session main; see `agentls sessions list`"}},
+		{[]string{"sessions", "show", "nope"}, 1, []string{"there is no session nope; see `agentls sessions list`"}},
+		{[]string{"trust", "/nonexistent"}, 1, []string{"/nonexistent is no folder that is there", "agentls trust PATH"}},
+	} {
+		code, out, errs := command(t, writer(t), c.args...)
+		if code != c.code || out != "" || !strings.HasPrefix(errs, "agentls: ") || protocol.MatchString(errs) {
+			t.Errorf("%q: exit %d, stdout %q, stderr %q", c.args, code, out, errs)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(errs, want) {
+				t.Errorf("%q does not say %q: %s", c.args, want, errs)
+			}
+		}
+	}
+	if got := quoted("it's $5"); got != `'it'\''s $5'` {
+		t.Errorf("for a shell: %s", got)
+	}
+}
+
+// TestRunWithoutAPrompt: an agent with a query of its own needs none, and all
+// inputs that are missing are listed.
+func TestRunWithoutAPrompt(t *testing.T) {
+	play(t, "> Look at app.ts.\n< I look.\n")
+	dir := writer(t)
+	asks := "---\nkind: agent\nname: asker\ntitle: A\nmodel: flash\ninputs:\n  path: {type: string, required: true}\n  why: {type: string, required: true}\n" +
+		"query: Look at ${path}.\n---\nYou look, since ${why}.\n"
+	if err := os.WriteFile(filepath.Join(dir, ".gemini", "agents", "asker.md"), []byte(asks), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := command(t, dir, "run", "asker", "--trust", "--input", "path=app.ts", "--input", "why=so")
+	if code != 0 || out != "A\nI look.\n" {
+		t.Errorf("exit %d, stdout %q\n%s", code, out, errs)
+	}
+	if code, _, errs := command(t, dir, "run", "asker", "--trust"); code == 0 || !strings.Contains(errs, "path, why") {
+		t.Errorf("without inputs: exit %d, %q", code, errs)
+	}
+	code, out, _ = command(t, dir, "run", "writer", "--trust", "--format", "json")
+	if failure, _ := objects(t, out)[0]["error"].(map[string]any); code != 2 || failure["kind"] != "invalid" {
+		t.Errorf("as JSON: exit %d, %s", code, out)
+	}
+}
+
 // TestRunWithoutAKey says what to set, and names the demo.
 func TestRunWithoutAKey(t *testing.T) {
 	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))

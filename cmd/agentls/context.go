@@ -18,7 +18,7 @@ import (
 func contextCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "context", Short: "Show or clear what an agent has seen and said",
-		Args: arguments(0, 0), RunE: needsPart,
+		Args: cobra.ArbitraryArgs, RunE: needsPart,
 	}
 	var session string
 	var asJSON, purge bool

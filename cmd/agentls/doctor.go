@@ -113,10 +113,10 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 		}
 		return ""
 	}
-	models := accessOf(ctx, config, env)
-	found := []finding{models.checkKey(), models.checkBaseURL()}
+	access := config.Check(ctx, folder)
 	trusted, trust := checkTrust(config, folder)
-	found = append(found, checkSettings(ctx, config, folder, trusted)...)
+	found := []finding{checkKey(access), checkBaseURL(access)}
+	found = append(found, checkSettings(config, folder, trusted, access.Problems)...)
 	found = append(found, trust)
 	dir := filepath.Join(config.Home, "agentls", "sessions", session.Key(folder))
 	found = append(found, checkSessions(dir))
@@ -138,83 +138,41 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	return found, nil
 }
 
-// access is how the person wants models reached: their environment, else the
-// section env of their own settings (spec README).
-type access struct {
-	env    func(name string) string
-	vertex bool // Vertex AI is asked for
+// checkKey says how models are reached, and never shows a key.
+func checkKey(a daemon.Access) finding {
+	if a.Err == nil {
+		return finding{"key", fine, "models: " + a.Account, ""}
+	}
+	f := finding{"key", broken, "models: " + fault.Message(a.Err), ""}
+	_, data := fault.ReasonOf(a.Err)
+	if command, ok := data["command"].(string); ok && !strings.Contains(f.Text, command) {
+		f.Mend = command
+	}
+	return f
 }
 
-func accessOf(ctx context.Context, config daemon.Config, env func(string) string) access {
-	all := workspace.LoadSettings(ctx, workspace.SettingsFiles{User: filepath.Join(config.Home, "settings.json")})
-	kept := map[string]string{}
-	for _, raw := range all.Lookup("env") {
-		var values map[string]any
-		_ = json.Unmarshal(raw.JSON, &values) // what is wrong with it is told by another check
-		for name, value := range values {
-			if text, ok := value.(string); ok {
-				kept[name] = text
-			}
-		}
+// checkBaseURL shows of a base URL where it is and no more: the rest may be
+// secret.
+func checkBaseURL(a daemon.Access) finding {
+	if a.BaseURLErr != nil {
+		return finding{"baseURL", broken, "base URL: " + fault.Message(a.BaseURLErr), "unset it, or set it to one, as in https://example.com"}
 	}
-	a := access{env: func(name string) string { return cmp.Or(env(name), kept[name]) }}
-	if set := cmp.Or(a.env("GOOGLE_GENAI_USE_ENTERPRISE"), a.env("GOOGLE_GENAI_USE_VERTEXAI")); set != "" {
-		a.vertex = set == "1" || strings.EqualFold(set, "true")
-		return a
-	}
-	for _, raw := range all.Lookup("security", "auth", "selectedType") {
-		a.vertex = string(raw.JSON) == `"vertex-ai"`
-	}
-	return a
-}
-
-// checkKey looks for what the model's provider wants, and never shows a key.
-func (a access) checkKey() finding {
-	project := a.env("GOOGLE_CLOUD_PROJECT")
-	if a.vertex && project != "" {
-		region := cmp.Or(a.env("GOOGLE_CLOUD_LOCATION"), a.env("GOOGLE_CLOUD_REGION"), "the default location")
-		file := a.env("GOOGLE_APPLICATION_CREDENTIALS")
-		if _, err := os.Stat(file); file != "" && err != nil {
-			return finding{"key", broken, "models: GOOGLE_APPLICATION_CREDENTIALS names a file that cannot be read: " + err.Error(), "correct it, or unset it: gcloud auth application-default login"}
-		}
-		return finding{"key", fine, fmt.Sprintf("models: Vertex AI, project %s, %s", project, region), ""}
-	}
-	for _, name := range []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"} { // as in Google's SDKs, the first one wins
-		key := a.env(name)
-		if key == "" {
-			continue
-		}
-		if strings.ContainsAny(key, "\r\n\t ") {
-			return finding{"key", broken, "models: the key in " + name + " has spaces or line ends", "set it again: export " + name + "=…"}
-		}
-		where := ""
-		if a.vertex {
-			where = " (Vertex AI)"
-		}
-		return finding{"key", fine, "models: key in " + name + where, ""}
-	}
-	if a.vertex {
-		return finding{"key", broken, "models: Vertex AI is asked for without a project", "export GOOGLE_CLOUD_PROJECT=… GOOGLE_CLOUD_LOCATION=…, or GOOGLE_API_KEY=…"}
-	}
-	return finding{"key", broken, "models: no key", "export GEMINI_API_KEY=… (keys: https://aistudio.google.com/apikey); agentls demo needs none"}
-}
-
-func (a access) checkBaseURL() finding {
-	name := "GOOGLE_GEMINI_BASE_URL"
-	if a.vertex {
-		name = "GOOGLE_VERTEX_BASE_URL"
-	}
-	base := a.env(name)
-	if base == "" {
+	if a.BaseURL == "" {
 		return finding{"baseURL", fine, "base URL: the provider's own", ""}
 	}
-	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return finding{"baseURL", broken, "base URL: " + name + " is no http(s) URL", "unset it, or set it to one, as in https://example.com"}
+	u, err := url.Parse(a.BaseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" { // without an account nobody has tried it
+		return finding{"baseURL", broken, "base URL: " + a.Variable + " is no http(s) URL", "unset it, or set it to one, as in https://example.com"}
 	}
-	shown := u.Redacted()
+	shown := u.Scheme + "://" + u.Host
+	if u.User != nil {
+		shown += ", with credentials"
+	}
+	if u.RawQuery != "" {
+		shown += ", with a query"
+	}
 	if host := u.Hostname(); u.Scheme == "http" && host != "localhost" && host != "127.0.0.1" && host != "::1" {
-		return finding{"baseURL", odd, "base URL: " + shown + " is not encrypted, and the key goes there", "use https"}
+		return finding{"baseURL", odd, "base URL: " + shown + ", is not encrypted, and the key goes there", "use https"}
 	}
 	return finding{"baseURL", fine, "base URL: " + shown, ""}
 }
@@ -233,13 +191,13 @@ func checkTrust(config daemon.Config, folder string) (bool, finding) {
 	return true, finding{"trust", fine, fmt.Sprintf("folder: %s is trusted since %s", record.Folder, record.Since.Local().Format(time.DateOnly)), ""}
 }
 
-// checkSettings reads the settings files as a run would.
-func checkSettings(ctx context.Context, config daemon.Config, folder string, trusted bool) []finding {
+// checkSettings tells what a run finds wrong with the settings, or which files it
+// reads.
+func checkSettings(config daemon.Config, folder string, trusted bool, problems []string) []finding {
 	user := filepath.Join(config.Home, "settings.json")
-	all := workspace.LoadSettings(ctx, workspace.SettingsFiles{User: user, Folder: folder, Trusted: trusted})
 	var found []finding
-	for _, p := range all.Problems {
-		found = append(found, finding{"settings", broken, fmt.Sprintf("settings: %s:%d:%d: %s", p.File, p.Line, p.Column, p.Message), "mend it: what is wrong does not count"})
+	for _, p := range problems {
+		found = append(found, finding{"settings", broken, "settings: " + p, "mend it: what is wrong does not count"})
 	}
 	if len(found) > 0 {
 		return found

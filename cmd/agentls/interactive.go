@@ -16,6 +16,7 @@ import (
 	"github.com/sourcegraph/conc"
 	"golang.org/x/term"
 
+	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
@@ -40,9 +41,11 @@ type dialogue struct {
 	keys     <-chan os.Signal
 
 	session string          // where runs go; as the daemon said last
+	placed  bool            // the daemon has said so
 	told    map[string]bool // agents whose old context was told of
 	waiting []string        // typed during a run, for after it
 	ended   bool            // the input has
+	failed  bool            // a request has
 
 	interrupted time.Time // of the last Ctrl-C
 	armed       bool      // a Ctrl-C at this prompt leaves
@@ -73,7 +76,10 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 	defer conn.Close()
 	d := &dialogue{
 		conn: conn, t: t, std: streams{std.in, out, std.err}, o: o, first: p, terminal: console.there, keys: keys,
-		session: cmp.Or(p.Session, "main"), told: make(map[string]bool),
+		session: p.Session, told: make(map[string]bool),
+	}
+	if d.session == "" {
+		d.session = conn.standard(ctx)
 	}
 	if err := d.banner(ctx); err != nil {
 		return err
@@ -86,6 +92,9 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 	err = d.talk(ctx)
 	if cause := context.Cause(ctx); errors.Is(cause, errOutputClosed) {
 		return cause
+	}
+	if err == nil && d.failed && !d.terminal { // nobody has seen it, perhaps
+		return exit{exitFailed}
 	}
 	return err
 }
@@ -164,28 +173,30 @@ func (d *dialogue) next(ctx context.Context) (string, error) {
 		return "", errLeave
 	}
 	d.armed = false
-	d.prompt()
+	if d.terminal {
+		d.t.ask(tool.Escape(d.name()) + "> ")
+	}
 	for {
 		select {
 		case <-ctx.Done():
+			d.t.answered(false)
 			return "", exit{exitInterrupted}
 		case <-d.conn.Done():
+			d.t.answered(false)
 			return "", fault.New(fault.Unavailable, "interactive", "the daemon has ended; start again, its log says why")
 		case <-d.keys:
 			if d.leaves(time.Now(), d.armed) {
-				d.t.say("")
+				d.t.answered(false)
 				return "", exit{exitInterrupted}
 			}
 			d.armed = true
-			d.t.say("\n(Ctrl-C again leaves)")
-			d.prompt()
+			d.t.say("(Ctrl-C again leaves)")
 		case r := <-d.lines:
+			d.t.answered(r.ok)
 			if r.ok {
 				d.interrupted = time.Time{} // whoever types something stays
+				d.waiting = append(d.waiting, r.more...)
 				return r.line, nil
-			}
-			if d.terminal {
-				d.t.say("") // the prompt's line is not whole
 			}
 			return "", cmp.Or(r.err, errLeave)
 		}
@@ -200,22 +211,13 @@ func (d *dialogue) leaves(now time.Time, second bool) bool {
 	return second || soon
 }
 
-func (d *dialogue) prompt() {
-	if d.terminal {
-		d.t.mu.Lock()
-		defer d.t.mu.Unlock()
-		d.t.newLineLocked()
-		fmt.Fprintf(d.t.err, "%s> ", tool.Escape(d.name()))
-	}
-}
-
 // commandForm is the form of a command: a word behind a slash. A path has more.
 var commandForm = regexp.MustCompile(`^/[A-Za-z-]+(\s|$)`)
 
 // isCommand reports whether a line is something else than words for an agent.
 func isCommand(line string) bool {
 	switch line {
-	case "exit", "quit", "context", "clear":
+	case "exit", "quit", "context", "clear", "help":
 		return true
 	}
 	return commandForm.MatchString(line)
@@ -240,6 +242,7 @@ func (d *dialogue) serve(ctx context.Context, line string) error {
 	if ctx.Err() != nil {
 		return exit{exitInterrupted}
 	}
+	d.failed = true
 	d.t.say("%s", fault.Message(err))
 	return nil
 }
@@ -322,8 +325,8 @@ func (d *dialogue) agents(ctx context.Context, rest string) error {
 // to.
 func (d *dialogue) request(ctx context.Context, line string) error {
 	p := &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: line}}, Session: d.session, Mode: d.first.Mode, Model: d.first.Model, Run: runID()}
-	if d.o.session == "" && d.session == "main" {
-		p.Session = "" // another daemon may have main: then it is main-2
+	if d.first.Session == "" && !d.placed {
+		p.Session = "" // the daemon knows best which nobody has
 	}
 	if err := d.conn.address(ctx, p); err != nil {
 		return err
@@ -369,7 +372,8 @@ func (d *dialogue) attend(ctx context.Context, p *wire.RunParams) error {
 			if failed != nil {
 				return failed
 			}
-			d.session = result.Session
+			d.session, d.placed = result.Session, true
+			d.failed = d.failed || result.Reason != activity.Goal
 			return nil
 		case <-d.keys:
 			leaves := d.leaves(time.Now(), run.Err() != nil)
@@ -378,39 +382,60 @@ func (d *dialogue) attend(ctx context.Context, p *wire.RunParams) error {
 				_ = d.conn.Close() // whatever the run is at: its log is written
 				return exit{exitInterrupted}
 			}
-			d.t.say("cancelling; Ctrl-C again leaves")
+			if d.terminal {
+				d.t.sayBelow("cancelling; Ctrl-C again leaves")
+			} else {
+				d.t.say("cancelling; Ctrl-C again leaves")
+			}
 		case r := <-lines:
 			if !r.ok {
 				d.ended, lines = true, nil
 				continue
 			}
 			d.t.typed()
-			d.steer(ctx, p, strings.TrimSpace(r.line))
+			waits := d.steer(ctx, p, r.line)
+			for _, line := range r.more {
+				if waits {
+					d.afterwards(line) // in the order in which they came
+				} else {
+					waits = d.steer(ctx, p, line)
+				}
+			}
 		}
 	}
 }
 
-// steer tells a run what was typed, or keeps it for after the run.
-func (d *dialogue) steer(ctx context.Context, p *wire.RunParams, line string) {
+// steer tells a run what was typed, or keeps it for after the run, and reports
+// whether it does.
+func (d *dialogue) steer(ctx context.Context, p *wire.RunParams, line string) (waits bool) {
+	line = strings.TrimSpace(line)
 	switch {
 	case line == "":
-		return
+		return false
 	case isCommand(line) || strings.HasPrefix(line, "@"):
-		d.waiting = append(d.waiting, line)
-		d.t.say("→ after this run: %s", tool.Escape(first(line)))
-		return
+		d.afterwards(line)
+		return true
 	}
 	var r wire.SteerResult
 	err := d.conn.Call(ctx, wire.MethodSteer, &wire.SteerParams{Run: p.Run, Input: wire.InputBlocks{{Type: "text", Text: line}}}, &r)
 	switch {
 	case err != nil && kindOf(err) == string(fault.UnknownRun), err == nil && !r.Accepted: // it has just ended
-		d.waiting = append(d.waiting, line)
-		d.t.say("→ after this run: %s", tool.Escape(first(line)))
+		d.afterwards(line)
+		return true
 	case err != nil:
 		d.t.say("→ not told: %s", fault.Message(err))
 	case r.Position > 0:
 		d.t.say("→ told before the next turn, after %s", count(r.Position, "other"))
 	default:
 		d.t.say("→ told before the next turn")
+	}
+	return false
+}
+
+// afterwards keeps a line for after the run.
+func (d *dialogue) afterwards(line string) {
+	if line = strings.TrimSpace(line); line != "" {
+		d.waiting = append(d.waiting, line)
+		d.t.say("→ after this run: %s", tool.Escape(first(line)))
 	}
 }

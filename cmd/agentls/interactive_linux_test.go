@@ -163,7 +163,7 @@ func TestCtrlC(t *testing.T) {
 		}, ""},
 		{"once in a run", "> go on\n< Hello.\n<hang\n\n> and now\n< Well.\n", func(types func(string) func()) []act {
 			return []act{{"main> ", types("go on\n")}, {"Hello.", interrupt}, {"ABORTED", func() {}}, {"main> ", types("and now\n")}, {"Well.", func() {}}, {"main> ", interrupt}, {"main> ", interrupt}}
-		}, "cancelling"},
+		}, "\ncancelling; Ctrl-C again leaves\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			play(t, c.script)
@@ -200,6 +200,29 @@ func TestPastedLinesAreOneRequest(t *testing.T) {
 	}, "run", "-i")
 	if code != 0 {
 		t.Errorf("exit %d\n%s", code, shown)
+	}
+}
+
+// TestCommandsThatWereTypedAheadAreTakenInTurn: the rest of what came together
+// waits, also while a run goes on.
+func TestCommandsThatWereTypedAheadAreTakenInTurn(t *testing.T) {
+	play(t, "> what is here\n>messages 1\n< Nothing.\n\n> and there\n>messages 1\n< Little.\n")
+	code, shown := perform(t, t.TempDir(), func(types func(string) func()) []act {
+		return []act{{"main> ", types("/help\nwhat is here\nclear\nand there\ncontext\nexit\nnever said\n")}}
+	}, "run", "-i")
+	if code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	rest := shown
+	for _, next := range []string{"/compress", "main> what is here\n", "Nothing.", "main> clear\n", "The context of main is cleared", "main> and there\n", "Little.", "2 messages", "main> exit\n"} {
+		_, after, ok := strings.Cut(rest, next)
+		if !ok {
+			t.Fatalf("%q is not shown, or not in its turn:\n%s", next, shown)
+		}
+		rest = after
+	}
+	if n := strings.Count(shown, "is cleared"); n != 1 {
+		t.Errorf("it is said %d times that the context is cleared:\n%s", n, shown)
 	}
 }
 
@@ -279,6 +302,12 @@ func TestInteractiveOverAPipe(t *testing.T) {
 	if strings.Contains(errs, "> ") {
 		t.Errorf("there is a prompt:\n%s", errs)
 	}
+	if code, _, errs := piped(t, t.TempDir(), "@nobody hello\n/help\n", "run", "-i"); code != 1 || !strings.Contains(errs, "/compress") {
+		t.Errorf("a request that failed: exit %d\n%s", code, errs)
+	}
+	if code, out, errs := piped(t, t.TempDir(), strings.Repeat("x", maxPrompt+1), "run"); code != 2 || out != "" || !strings.Contains(errs, "longer than 1048576 bytes") {
+		t.Errorf("a prompt that is too long: exit %d, %q\n%s", code, out, errs)
+	}
 	if code, out, errs := piped(t, t.TempDir(), strings.Repeat("x", maxPrompt+1), "run", "-i"); code != 1 || out != "" || !strings.Contains(errs, "at most") {
 		t.Errorf("a line that is too long: exit %d, %q\n%s", code, out, errs)
 	}
@@ -323,7 +352,7 @@ func TestSessionsAndContext(t *testing.T) {
 	if got := objects(t, strings.ReplaceAll(ok("sessions", "list", "--json"), "\n", "")); len(got) != 1 || len(got[0]["sessions"].([]any)) != 1 {
 		t.Errorf("as JSON: %v", got)
 	}
-	has(t, ok("sessions", "show"), "> look around\nThe Writer\n", "I look.\n  ✓ ls .", "There is nothing.\n2 turns, 1 tool calls")
+	has(t, ok("sessions", "show"), "> look around\nThe Writer\n", "I look.\n  ✓ ls .", "There is nothing.\n2 turns, 1 tool call,")
 	events := objects(t, ok("sessions", "show", "main", "--json"))
 	for i, e := range events {
 		if e["seq"] != float64(i+1) {
@@ -377,8 +406,9 @@ func TestDoctor(t *testing.T) {
 		want    []string
 	}{
 		{"as it should be", func(t *testing.T, _, _ string) {}, 0, []string{"✓ models: key in GEMINI_API_KEY", "✓ base URL", "✓ settings", "is not trusted", "✓ sessions: ", "✓ agents: 1 in .gemini/agents", "✓ locks: ", "watches: "}},
-		{"no key", func(t *testing.T, _, _ string) { t.Setenv("GEMINI_API_KEY", "") }, 1, []string{"✗ models: no key → export GEMINI_API_KEY"}},
-		{"a key with a line end", func(t *testing.T, _, _ string) { t.Setenv("GEMINI_API_KEY", key+"\n") }, 1, []string{"✗ models: the key in GEMINI_API_KEY has"}},
+		{"no key", func(t *testing.T, _, _ string) { t.Setenv("GEMINI_API_KEY", "") }, 1, []string{"✗ models: no key", "export GEMINI_API_KEY"}},
+		{"a key with a line end", func(t *testing.T, _, _ string) { t.Setenv("GEMINI_API_KEY", key+"\n") }, 0, []string{"✓ models: key in GEMINI_API_KEY"}},
+		{"a key with a space", func(t *testing.T, _, _ string) { t.Setenv("GEMINI_API_KEY", key+" x") }, 1, []string{"✗ models: the API key has characters"}},
 		{"a key in the settings", func(t *testing.T, home, _ string) {
 			t.Setenv("GEMINI_API_KEY", "")
 			put(t, filepath.Join(home, "settings.json"), `{"env": {"GOOGLE_API_KEY": "`+key+`"}}`)
@@ -386,7 +416,25 @@ func TestDoctor(t *testing.T) {
 		{"Vertex without a project", func(t *testing.T, _, _ string) {
 			t.Setenv("GEMINI_API_KEY", "")
 			t.Setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
-		}, 1, []string{"✗ models: Vertex AI is asked for without a project"}},
+		}, 1, []string{"✗ models: Vertex AI needs a project", "export GOOGLE_CLOUD_PROJECT"}},
+		{"Vertex with credentials", func(t *testing.T, home, _ string) {
+			vertex(t, home, "my-project", `{"type": "authorized_user", "client_id": "id", "client_secret": "`+key+`", "refresh_token": "r"}`)
+		}, 0, []string{"✓ models: Vertex AI, project my-project, the global location, credentials of "}},
+		{"Vertex with a key", func(t *testing.T, _, _ string) { t.Setenv("GOOGLE_GENAI_USE_VERTEXAI", "true") }, 0, []string{"✓ models: Vertex AI, key in GEMINI_API_KEY"}},
+		{"Vertex with bad credentials", func(t *testing.T, home, _ string) { vertex(t, home, "my-project", key) }, 1, []string{"✗ models: the credentials for Vertex AI cannot be used"}},
+		{"Vertex with a bad project", func(t *testing.T, home, _ string) {
+			vertex(t, home, "My Project", `{"type": "authorized_user", "client_id": "id", "client_secret": "s", "refresh_token": "r"}`)
+		}, 1, []string{"✗ models: ", "mend GOOGLE_CLOUD_PROJECT"}},
+		{"Vertex without credentials", func(t *testing.T, home, _ string) {
+			vertex(t, home, "my-project", "")
+			t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(home, "nothing.json"))
+		}, 1, []string{"✗ models: GOOGLE_APPLICATION_CREDENTIALS names a file that cannot be read", "gcloud auth application-default login"}},
+		{"a base URL with secrets", func(t *testing.T, _, _ string) {
+			t.Setenv("GOOGLE_GEMINI_BASE_URL", "https://"+key+":p@example.com/"+key+"?k="+key)
+		}, 0, []string{"✓ base URL: https://example.com, with credentials, with a query\n"}},
+		{"settings that are ignored", func(t *testing.T, home, _ string) {
+			put(t, filepath.Join(home, "settings.json"), `{"model": {"routes": [{"nonsense": 1}], "table": [{"nonsense": 1}]}, "env": {"GOOGLE_API_KEY": 7}}`)
+		}, 1, []string{"✗ settings: ", "model.routes: ", "model.table: ", "env.GOOGLE_API_KEY must be a string; it is ignored"}},
 		{"a base URL that is none", func(t *testing.T, _, _ string) { t.Setenv("GOOGLE_GEMINI_BASE_URL", "example.com") }, 1, []string{"✗ base URL"}},
 		{"settings that do not parse", func(t *testing.T, home, _ string) {
 			put(t, filepath.Join(home, "settings.json"), "{\n\"agents\": {\n")
@@ -400,7 +448,8 @@ func TestDoctor(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home := filepath.Join(t.TempDir(), "home")
-			for _, name := range []string{"GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GEMINI_BASE_URL"} {
+			for _, name := range []string{"GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION",
+				"GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL"} {
 				t.Setenv(name, "")
 			}
 			t.Setenv("GEMINI_HOME", home)
@@ -430,7 +479,7 @@ func TestDoctor(t *testing.T) {
 // TestASessionThatAnotherHas: doctor names who, the list says so, and what goes
 // on elsewhere can be looked at.
 func TestASessionThatAnotherHas(t *testing.T) {
-	home := play(t, "> one\n< One.\n\n> two\n>messages 1\n< Two.\n")
+	home := play(t, "> one\n< One.\n\n> two\n>messages 1\n< Two.\n\n> three\n>messages 3\n< Three.\n")
 	dir := t.TempDir()
 	t.Chdir(dir)
 	config, err := base(streams{os.Stdin, io.Discard, t.Output()})
@@ -450,12 +499,26 @@ func TestASessionThatAnotherHas(t *testing.T) {
 	_, out, _ = command(t, dir, "sessions", "list")
 	has(t, out, "another agentls has it")
 	code, out, errs := command(t, dir, "run", "number two")
-	if code != 0 || !strings.Contains(out, "Two.") || !strings.Contains(errs, "main-2") || strings.Contains(errs, "continues") {
+	if code != 0 || !strings.Contains(out, "Two.") || strings.Contains(errs, "continues") || strings.Count(errs, "so this is main-2") != 1 || !strings.Contains(errs, "The session main is in use by agentls ") {
+		t.Errorf("exit %d, %q\n%s", code, out, errs)
+	}
+	code, out, errs = command(t, dir, "run", "number three")
+	if code != 0 || !strings.Contains(out, "Three.") || !strings.Contains(errs, "continues main-2: 2 messages, just now") {
 		t.Errorf("exit %d, %q\n%s", code, out, errs)
 	}
 	if ids := sessions(t, home); len(ids) != 2 {
 		t.Errorf("sessions: %q", ids)
 	}
+}
+
+// vertex asks for Vertex AI, with what a file of credentials holds.
+func vertex(t *testing.T, home, project, credentials string) {
+	t.Helper()
+	file := filepath.Join(home, "credentials.json")
+	put(t, file, credentials)
+	t.Setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+	t.Setenv("GOOGLE_CLOUD_PROJECT", project)
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
 }
 
 // TestDoctorAsksTheModel once, and leaves no session.

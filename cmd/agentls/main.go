@@ -94,13 +94,19 @@ func execute(args []string, std streams) int {
 	return exitFailed
 }
 
-// arguments returns a check of how many arguments a command takes.
+// arguments returns a check of how many arguments a command takes; its use says
+// which.
 func arguments(least, most int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return usage{fmt.Errorf("takes %d to %d arguments, got %d", least, most, len(args))}
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) >= least && len(args) <= most:
+			return nil
+		case len(args) < least:
+			return usage{fmt.Errorf("an argument is missing: %s", c.UseLine())}
+		case most == 0:
+			return usage{fmt.Errorf("%s takes no arguments, got %s", c.CommandPath(), quoted(strings.Join(args, " ")))}
 		}
-		return nil
+		return usage{fmt.Errorf("%s is too much: %s", quoted(strings.Join(args[most:], " ")), c.UseLine())}
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
@@ -32,7 +34,8 @@ type runOptions struct {
 	inputs                                        string   // JSON, whole
 	input                                         []string // key=value
 	interactive, trust                            bool
-	given                                         bool // the prompt came from a pipe: what is in it names nobody
+	given                                         bool     // the prompt came from a pipe: what is in it names nobody
+	args                                          []string // besides the flags
 }
 
 func runCommand(std streams) *cobra.Command {
@@ -41,7 +44,8 @@ func runCommand(std streams) *cobra.Command {
 		Use: "run [NAME] [PROMPT]", Short: "Run an agent; without a name, main",
 		Long: `Runs an agent of this folder, or main without a NAME. The agent's text goes to
 standard output, what it does on the way to standard error. Without PROMPT it is
-read from standard input, where that is no terminal.
+read from standard input, where that is no terminal; an agent with a query of its
+own needs none.
 
 Runs of an agent go on in the same context until agentls context clear NAME, or
 begin a new one with --session new.`,
@@ -49,7 +53,14 @@ begin a new one with --session new.`,
   agentls run reviewer "look at src/app.ts"
   git diff | agentls run reviewer --format json
   agentls run --interactive`,
-		Args: arguments(0, 2), ValidArgsFunction: completeAgents(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return usage{fmt.Errorf("the prompt has to be one argument: quote it, as in agentls run %s or agentls run %s %s",
+					quoted(strings.Join(args, " ")), tool.Escape(args[0]), quoted(strings.Join(args[1:], " ")))}
+			}
+			return nil
+		},
+		ValidArgsFunction: completeAgents(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, config, err := o.request(std, args)
 			switch {
@@ -98,6 +109,7 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	if err != nil {
 		return nil, daemon.Config{}, usage{err}
 	}
+	o.args = args
 	p := &wire.RunParams{Session: o.session, Mode: o.mode, Model: o.model}
 	prompt := o.prompt
 	switch {
@@ -115,14 +127,14 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 		return nil, daemon.Config{}, usage{errors.New(noRouting)}
 	}
 	if prompt == "" && !o.interactive && !term.IsTerminal(int(std.in.Fd())) {
-		data, err := io.ReadAll(io.LimitReader(std.in, maxPrompt))
-		if err != nil {
+		data, err := io.ReadAll(io.LimitReader(std.in, maxPrompt+1))
+		switch {
+		case err != nil:
 			return nil, daemon.Config{}, err
+		case len(data) > maxPrompt:
+			return nil, daemon.Config{}, usage{fmt.Errorf("the prompt on standard input is longer than %d bytes: put it into a file, and name that in a shorter prompt", maxPrompt)}
 		}
 		prompt, o.given = strings.TrimSpace(string(data)), true
-	}
-	if prompt == "" && !o.interactive {
-		return nil, daemon.Config{}, usage{fmt.Errorf("there is nothing to do: give a prompt, as in agentls run %s \"your request\"", cmp.Or(p.Agent, "main"))}
 	}
 	if prompt != "" {
 		p.Input = wire.InputBlocks{{Type: "text", Text: prompt}}
@@ -200,6 +212,9 @@ func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptio
 		}
 		return conn.run(ctx, p, t)
 	}()
+	if err != nil {
+		err = misread(err, o.args, p.Agent)
+	}
 	if err := o.report(out, result, err); err != nil {
 		return err
 	}
@@ -251,11 +266,11 @@ func writeLine(out io.Writer, data []byte) {
 // kindOf returns the kind of an error that the daemon answered, or of one of
 // ours.
 func kindOf(err error) string {
+	if _, ok := errors.AsType[usage](err); ok {
+		return fault.Invalid.String()
+	}
 	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
-		var data struct {
-			Kind string `json:"kind"`
-		}
-		_ = json.Unmarshal(e.Data, &data) // what has no kind is told by its code
+		data := aboutOf(err) // what has no kind is told by its code
 		if data.Kind == "" && e.Code == jsonrpc2.InvalidParams {
 			data.Kind = fault.Invalid.String()
 		}
@@ -389,9 +404,12 @@ func isA(value any, kind string) bool {
 	return false
 }
 
-// continues says in what old context a run of an agent goes on.
+// continues says in what old context a run of an agent goes on. session is the
+// one that was asked for, "" for main.
 func (c *connection) continues(ctx context.Context, session, agent string) continuation {
-	session = cmp.Or(session, "main")
+	if session == "" {
+		session = c.standard(ctx)
+	}
 	var old wire.ContextGetResult
 	// What is wrong with a session the run says, and better.
 	if c.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session, Agent: agent}, &old) != nil || len(old.Messages) == 0 {
@@ -402,6 +420,24 @@ func (c *connection) continues(ctx context.Context, session, agent string) conti
 		when = ", " + ago(time.Since(last))
 	}
 	return continuation{session, fmt.Sprintf("continues %s: %s%s", session, count(len(old.Messages), "message"), when)}
+}
+
+// standard returns the session that a run gets which names none: main, or
+// main-2 and so on where others have those before it. When the run begins, the
+// daemon decides anew.
+func (c *connection) standard(ctx context.Context) string {
+	const most = 100
+	for n := 1; n <= most; n++ {
+		name := session.Default
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", session.Default, n)
+		}
+		var s wire.SessionGetResult
+		if err := c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: name}, &s); err != nil || !s.Locked {
+			return name // one that is not there yet is begun
+		}
+	}
+	return session.Default
 }
 
 // run runs an agent to its end. When ctx ends, the run is cancelled.

@@ -102,7 +102,7 @@ func TestRunPrintsTitleAndText(t *testing.T) {
 	if code != 0 || out != "The Writer\nI look.\nThere is nothing.\n" {
 		t.Errorf("exit %d, stdout %q\n%s", code, out, errs)
 	}
-	for _, want := range []string{"model gemini-", "✓ ls .", "2 turns, 1 tool calls"} {
+	for _, want := range []string{"model gemini-", "✓ ls .", "2 turns, 1 tool call,"} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("stderr does not tell %q:\n%s", want, errs)
 		}

@@ -20,7 +20,7 @@ import (
 func sessionsCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "sessions", Short: "List the sessions of this folder, or show one",
-		Args: arguments(0, 0), RunE: needsPart,
+		Args: cobra.ArbitraryArgs, RunE: needsPart,
 	}
 	var listJSON bool
 	list := &cobra.Command{
@@ -61,12 +61,16 @@ how each run ended. With --json its events, one a line.`,
 }
 
 // needsPart answers a command that is nothing without one of its parts.
-func needsPart(c *cobra.Command, _ []string) error {
+func needsPart(c *cobra.Command, args []string) error {
 	var names []string
 	for _, sub := range c.Commands() {
-		names = append(names, sub.Name())
+		names = append(names, c.CommandPath()+" "+sub.Name())
 	}
-	return usage{fmt.Errorf("agentls %s wants one of: %s", c.Name(), strings.Join(names, ", "))}
+	there := strings.Join(names, ", ")
+	if len(args) > 0 {
+		return usage{fmt.Errorf("there is no %s %s, only: %s", c.CommandPath(), tool.Escape(args[0]), there)}
+	}
+	return usage{fmt.Errorf("%s wants one of its parts: %s", c.CommandPath(), there)}
 }
 
 // with does something with a daemon of this folder.

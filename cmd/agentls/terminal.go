@@ -46,6 +46,7 @@ type terminal struct {
 // input. What was pasted may have several lines.
 type reply struct {
 	line string
+	more []string // what came together with it, and is to be taken after it
 	ok   bool
 	err  error // why the input has ended; nil at its end
 }
@@ -165,7 +166,8 @@ func (t *terminal) take(data []byte, end bool) {
 		t.typed = append(t.typed, data...)
 		if n := bytes.LastIndexByte(t.typed, '\n'); n >= 0 {
 			if len(t.lines) < maxAhead {
-				t.lines <- reply{line: string(t.typed[:n]), ok: true}
+				all := requests(string(t.typed[:n]))
+				t.lines <- reply{line: all[0], more: all[1:], ok: true}
 			}
 			t.typed = append([]byte(nil), t.typed[n+1:]...)
 		}
@@ -174,6 +176,24 @@ func (t *terminal) take(data []byte, end bool) {
 			t.lines, t.typed = nil, nil
 		}
 	}
+}
+
+// requests takes lines that came together apart: a command is a line of its own,
+// and what stands between two commands is one request. There is one at least.
+func requests(text string) (all []string) {
+	joins := false // the last request goes on
+	for line := range strings.SplitSeq(text, "\n") {
+		command := isCommand(strings.TrimSpace(line))
+		switch {
+		case joins && !command:
+			all[len(all)-1] += "\n" + line
+			continue
+		case len(all) > 0 && strings.TrimSpace(line) == "":
+			continue
+		}
+		all, joins = append(all, line), !command
+	}
+	return all
 }
 
 // keys are what a person types, besides anything else, which is no.

@@ -40,6 +40,8 @@ type timeline struct {
 	tried   strings.Builder          // with past: text that may be withdrawn still
 	shown   bool                     // this answer of the model's has shown text
 	asked   map[string]chan struct{} // by question: closed when its event was shown
+	failed  string                   // the error that was shown last
+	prompt  string                   // stands, and somebody may be typing behind it; "" = none does
 }
 
 // continuation is the old context that a run goes on in.
@@ -195,6 +197,9 @@ func (t *timeline) show(e wire.ActivityParams) {
 			t.say("context compressed: %s → %s tokens", short(b.Before), short(b.After))
 		}
 	case activity.ContextCleared:
+		if !t.past {
+			return // who is here has asked for it, and was answered
+		}
 		t.say("the context of %s is cleared", tool.Escape(b.Agent))
 	case activity.RunState:
 		if b.To == activity.Paused || b.To == activity.Interrupted {
@@ -205,6 +210,12 @@ func (t *timeline) show(e wire.ActivityParams) {
 	case activity.Note:
 		t.say("%s", tool.Escape(b.Message))
 	case activity.ErrorSeen:
+		if e.ParentRun == "" && b.Where == "model" {
+			return // the run's end says it
+		}
+		t.mu.Lock()
+		t.failed = b.Message
+		t.mu.Unlock()
 		t.say("error: %s", tool.Escape(b.Message))
 	case activity.RunFinished:
 		if t.past {
@@ -441,8 +452,43 @@ func (t *timeline) text(s string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status.clear(time.Now())
+	defer t.interposeLocked()()
 	_, _ = io.WriteString(t.out, plainText(s)) // who gave an output that may be closed looks after it
 	t.midLine = !strings.HasSuffix(s, "\n")
+}
+
+// ask shows a prompt, which stands until answered is called: what is told
+// meanwhile is shown above it.
+func (t *timeline) ask(prompt string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.newLineLocked()
+	t.prompt = prompt
+	_, _ = io.WriteString(t.err, prompt)
+}
+
+// answered says that no prompt stands any more. Where its line is not ended, by
+// what was typed, it is ended here.
+func (t *timeline) answered(ended bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.prompt != "" && !ended {
+		fmt.Fprintln(t.err)
+	}
+	t.prompt = ""
+}
+
+// interposeLocked ends the line of the prompt that stands. The function that it
+// returns shows the prompt again.
+func (t *timeline) interposeLocked() (again func()) {
+	if t.prompt == "" {
+		return func() {}
+	}
+	fmt.Fprintln(t.err)
+	return func() {
+		t.newLineLocked()
+		_, _ = io.WriteString(t.err, t.prompt)
+	}
 }
 
 // plainText escapes what a terminal would act on, controls and changes of
@@ -474,16 +520,33 @@ func (t *timeline) say(format string, args ...any) {
 	defer t.mu.Unlock()
 	t.status.clear(time.Now())
 	t.newLineLocked()
+	defer t.interposeLocked()()
 	fmt.Fprintf(t.err, format+"\n", args...)
 }
 
-// end shows how a run ended.
+// sayBelow is say for the answer to a key of a person's, which the terminal has
+// shown where the cursor was.
+func (t *timeline) sayBelow(format string, args ...any) {
+	t.mu.Lock()
+	if !t.midLine && t.prompt == "" {
+		fmt.Fprintln(t.err)
+	}
+	t.mu.Unlock()
+	t.say(format, args...)
+}
+
+// end shows how a run ended, and an error that was not shown yet.
 func (t *timeline) end(r *activity.RunFinished) {
+	t.mu.Lock()
+	told := t.failed
+	t.failed = ""
+	t.mu.Unlock()
 	switch {
+	case r.Error != nil && told == r.Error.Message:
 	case r.Error != nil:
 		t.say("%s (%s): %s", r.Reason, r.Error.Kind, tool.Escape(r.Error.Message))
 	case r.Reason != activity.Goal:
 		t.say("%s %s", r.Reason, tool.Escape(r.Text))
 	}
-	t.say("%d turns, %d tool calls, %d tokens in, %d out", r.Turns, r.ToolCalls, r.Usage.InputTokens, r.Usage.OutputTokens+r.Usage.ThoughtTokens)
+	t.say("%s, %s, %d tokens in, %d out", count(r.Turns, "turn"), count(r.ToolCalls, "tool call"), r.Usage.InputTokens, r.Usage.OutputTokens+r.Usage.ThoughtTokens)
 }

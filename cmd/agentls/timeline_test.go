@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,7 +85,7 @@ model m
 Yes.
 Main
 Really.
-2 turns, 1 tool calls, 9 tokens in, 4 out
+2 turns, 1 tool call, 9 tokens in, 4 out
 ERROR (provider): no\nmore
 0 turns, 0 tool calls, 0 tokens in, 0 out
 `
@@ -215,6 +216,75 @@ func TestFit(t *testing.T) {
 	} {
 		if got := fit(c.line, c.columns); got != c.want {
 			t.Errorf("%q in %d columns: %q, want %q", c.line, c.columns, got, c.want)
+		}
+	}
+}
+
+// TestAnErrorIsToldOnce: the one that ends a run by its end, any other when it
+// is there.
+func TestAnErrorIsToldOnce(t *testing.T) {
+	failed := activity.RunFinished{Reason: activity.Errored, Error: &activity.Failure{Kind: "provider", Message: "no more"}, Turns: 1, ToolCalls: 1}
+	for _, c := range []struct {
+		name   string
+		events []activity.Body
+		want   string
+	}{
+		{"of the model", []activity.Body{activity.ErrorSeen{Code: "provider", Message: "no more", Where: "model"}, failed},
+			"ERROR (provider): no more\n1 turn, 1 tool call, 0 tokens in, 0 out\n"},
+		{"of another place, and the run ends with it", []activity.Body{activity.ErrorSeen{Message: "no more", Where: "run"}, failed},
+			"error: no more\n1 turn, 1 tool call, 0 tokens in, 0 out\n"},
+		{"two", []activity.Body{activity.ErrorSeen{Message: "odd", Where: "compression"}, failed},
+			"error: odd\nERROR (provider): no more\n1 turn, 1 tool call, 0 tokens in, 0 out\n"},
+	} {
+		for _, past := range []bool{true, false} {
+			var out strings.Builder
+			line := newTimeline(streams{out: &out, err: &out}, nil)
+			line.past = past
+			for i, body := range c.events {
+				line.show(event(uint64(i+1), "1", "main", body))
+			}
+			if !past {
+				line.end(&failed)
+			}
+			if out.String() != c.want {
+				t.Errorf("%s, past %v: %q, want %q", c.name, past, out.String(), c.want)
+			}
+		}
+	}
+}
+
+// TestWhatIsToldStandsAboveThePrompt, which is shown again below it.
+func TestWhatIsToldStandsAboveThePrompt(t *testing.T) {
+	var out strings.Builder
+	line := newTimeline(streams{out: &out, err: &out}, nil)
+	line.ask("main> ")
+	line.say("a note")
+	line.text("some text")
+	line.answered(true)
+	line.text("more")
+	line.sayBelow("cancelling")
+	line.sayBelow("again")
+	line.ask("main> ")
+	line.answered(false)
+	line.show(event(1, "", "main", activity.ContextCleared{Agent: "main"}))
+	want := "main> \na note\nmain> \nsome text\nmain> more\ncancelling\n\nagain\nmain> \n"
+	if out.String() != want {
+		t.Errorf("shown: %q, want %q", out.String(), want)
+	}
+}
+
+// TestRequestsOfAPaste: a command is taken alone, what is between two is one.
+func TestRequestsOfAPaste(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                              {""},
+		"x":                             {"x"},
+		"/help\n x\nexit":               {"/help", " x", "exit"},
+		"one\n\ntwo\n/context\n\nthree": {"one\n\ntwo", "/context", "three"},
+		"clear\nhelp\ncontext":          {"clear", "help", "context"},
+		"/etc/hosts\nis a file":         {"/etc/hosts\nis a file"},
+	} {
+		if got := requests(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -38,6 +38,9 @@ func trustCommand(std streams) *cobra.Command {
 			defer conn.Close()
 			p := &wire.TrustParams{URI: string(uri.File(folder)), Trusted: new(!revoke)}
 			if err := conn.Call(c.Context(), wire.MethodTrust, p, nil); err != nil {
+				if aboutOf(err).Path == "uri" {
+					return fmt.Errorf("%s is no folder that is there; name one, as in agentls trust PATH", tool.Escape(folder))
+				}
 				return err
 			}
 			word := "is trusted now"

@@ -11,6 +11,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -82,6 +83,7 @@ func (f *folders) paths() []string {
 // catalog has their agents; who asks for the catalog does.
 func (b *house) setFolders(_ context.Context, list []workspace.Folder) error {
 	b.folders.set(list)
+	b.relyOn("")
 	b.tellProblems()
 	return nil
 }
@@ -137,9 +139,12 @@ func (b *house) follow(ctx context.Context) {
 	if err == nil && watcher != nil {
 		defer func() { _ = watcher.Close() }() // it always returns nil
 		batches = watcher.Batches()
+		b.settings.forget() // what changed since the start was told to nobody
+		b.setTable(b.settingsOf(b.first).table)
 	} else if err != nil {
 		b.notice("agentls does not see changes of files: " + err.Error())
 	}
+	b.relyOn("")
 	if _, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil && ctx.Err() == nil {
 		b.Log.Error("the agents could not be read", "err", err)
 	}
@@ -187,7 +192,10 @@ func (b *house) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Sn
 	b.settings.forget()
 	all := slices.Concat(batch.Created, batch.Changed, batch.Removed)
 	if slices.Contains(all, b.trustFile()) {
-		b.site.Trusted(b.registry.Snapshot())
+		b.tellProblems()
+		if b.trustMoved() {
+			b.site.Trusted(b.registry.Renumber())
+		}
 	}
 	if slices.ContainsFunc(all, func(path string) bool { return filepath.Base(path) == filepath.Base(workspace.ProjectSettings) }) {
 		b.tellProblems()
@@ -217,31 +225,64 @@ func (b *house) setTable(rows []model.Entry) bool {
 	return true
 }
 
-// untold returns those of some problems that the person has not been told, and
-// counts them as told.
-func (b *house) untold(problems []string) []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var list []string
-	for _, p := range problems {
-		if !b.told[p] {
-			b.told[p] = true
-			list = append(list, p)
+// problems returns what is wrong with the settings of some folders and with the
+// records of trust, each once.
+func (b *house) problems(folders ...string) []string {
+	var all []string
+	for _, folder := range folders {
+		for _, p := range b.settingsOf(folder).problems {
+			if !slices.Contains(all, p) { // the person's own settings hold in all folders
+				all = append(all, p)
+			}
 		}
 	}
-	return list
+	if _, err := b.trust.Records(); err != nil {
+		all = append(all, fault.Message(err))
+	}
+	return all
 }
 
-// tellProblems tells the person what is wrong with the settings of all folders
-// and was not told before.
+// tellProblems says what is wrong with the settings of all folders, and with
+// trust, by now.
 func (b *house) tellProblems() {
-	var all []string
-	for _, folder := range append(b.folders.paths(), b.first) {
-		all = append(all, b.settingsOf(folder).problems...)
+	b.telling.Lock() // what is told last was read last
+	defer b.telling.Unlock()
+	all := b.problems(append(b.folders.paths(), b.first)...)
+	if b.site.Problems != nil {
+		b.site.Problems(all)
 	}
-	for _, p := range b.untold(all) {
-		b.notice(p)
+}
+
+// relyOn keeps which folders of the workspace are trusted: those that were not
+// known yet, and those that are another folder or lie in it, where one is named.
+func (b *house) relyOn(changed string) {
+	for _, folder := range b.folders.paths() {
+		b.mu.Lock()
+		_, known := b.relied[folder]
+		b.mu.Unlock()
+		if _, inside := workspace.Below(changed, folder); known && (changed == "" || !inside) {
+			continue
+		}
+		is := b.trusted(folder)
+		b.mu.Lock()
+		b.relied[folder] = is
+		b.mu.Unlock()
 	}
+}
+
+// trustMoved reports whether a folder of the workspace is trusted that was not
+// before, or the other way round.
+func (b *house) trustMoved() bool {
+	moved := false
+	for _, folder := range b.folders.paths() {
+		is := b.trusted(folder)
+		b.mu.Lock()
+		was, known := b.relied[folder]
+		b.relied[folder] = is
+		b.mu.Unlock()
+		moved = moved || known && was != is
+	}
+	return moved
 }
 
 // notice tells the person something that is no answer.

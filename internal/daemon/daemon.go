@@ -94,9 +94,11 @@ type house struct {
 	work     conc.WaitGroup
 	gemini   provider
 
-	mu   sync.Mutex
-	told map[string]bool // problems of settings that the person was told
-	rows []model.Entry   // of the settings, that the table has
+	telling sync.Mutex // held while what is wrong with settings and trust is read and told
+
+	mu     sync.Mutex
+	rows   []model.Entry   // of the settings, that the table has
+	relied map[string]bool // which folders of the workspace were trusted when that was last looked at
 }
 
 // build makes the parts of the daemon for a workspace. What an answer to
@@ -106,7 +108,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	ctx, end := context.WithCancel(ctx)
 	b := &house{
 		Config: c, ctx: ctx, site: site, trust: workspace.NewTrust(c.trustFile(), c.Now),
-		table: model.NewTable(c.Now), told: make(map[string]bool),
+		table: model.NewTable(c.Now), relied: make(map[string]bool),
 	}
 	b.folders.set(site.Folders)
 	if len(site.Folders) > 0 {
@@ -115,10 +117,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	b.registry = registry.New(registry.Config{Places: b.places(site.Folders), Model: b.knows})
 	settings := b.settingsOf(b.first)
 	b.setTable(settings.table)
-	notes := b.untold(settings.problems)
-	if _, err := b.trust.Records(); err != nil {
-		notes = append(notes, fault.Message(err))
-	}
+	notes := b.problems(b.first)
 	host, _ := os.Hostname() // only to tell another daemon's person who holds a session
 	sessions := session.Config{
 		Health: site.Health,
@@ -191,6 +190,10 @@ func (b *house) setTrust(folder string, trusted bool) error {
 	err := b.trust.Set(b.ctx, folder, trusted)
 	b.settings.forget() // after: who reads meanwhile may see what was
 	b.tellProblems()
+	if err == nil {
+		b.relyOn(folder) // so that the change of the file is no news
+		b.registry.Renumber()
+	}
 	return err
 }
 

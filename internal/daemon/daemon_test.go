@@ -32,13 +32,14 @@ type bed struct {
 	house    *handlers.House
 	answered chan struct{}
 	changed  chan *registry.Snapshot // the catalog after each change
-	notices  chan string
+	problems chan []string           // of settings and trust, whenever they were told
+	trusted  chan *registry.Snapshot // the catalog after each change of trust; may be nil
 }
 
 func newBed(t *testing.T, environ ...string) *bed {
 	home := t.TempDir()
 	return &bed{
-		t: t, answered: make(chan struct{}), changed: make(chan *registry.Snapshot, 64), notices: make(chan string, 64),
+		t: t, answered: make(chan struct{}), changed: make(chan *registry.Snapshot, 64), problems: make(chan []string, 64),
 		config: Config{
 			Home: home, Trust: true, Version: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 			Environ: append(environ, "HOME="+filepath.Join(home, "nobody")),
@@ -84,9 +85,13 @@ func (b *bed) build(folders ...workspace.Folder) *handlers.House {
 		Folders:   folders,
 		Workspace: new(workspace.Workspace),
 		Changed:   func(_, after *registry.Snapshot) { b.changed <- after },
-		Trusted:   func(*registry.Snapshot) {},
-		Health:    func(string, error) {},
-		Notice:    func(text string) { b.notices <- text },
+		Trusted: func(s *registry.Snapshot) {
+			if b.trusted != nil {
+				b.trusted <- s
+			}
+		},
+		Health:   func(string, error) {},
+		Problems: func(all []string) { b.problems <- all },
 	}, b.answered)
 	if err != nil {
 		b.t.Fatal(err)
@@ -138,6 +143,25 @@ func (b *bed) until(want func(*registry.Snapshot) bool) {
 	}
 }
 
+// told waits until what is wrong with settings and trust is one thing with these
+// words, or nothing where none are given.
+func (b *bed) told(words ...string) {
+	b.t.Helper()
+	for {
+		select {
+		case all := <-b.problems:
+			if len(words) == 0 && len(all) == 0 {
+				return
+			}
+			if len(words) > 0 && len(all) == 1 && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(all[0], w) }) {
+				return
+			}
+		case <-b.t.Context().Done():
+			b.t.Fatalf("was not told %q", words)
+		}
+	}
+}
+
 // TestTheCatalogIsReadAfterTheAnswer: initialize does not wait for it, and it
 // does not take the processor from the answer.
 func TestTheCatalogIsReadAfterTheAnswer(t *testing.T) {
@@ -177,9 +201,7 @@ func TestFoldersChangeWhileTheDaemonRuns(t *testing.T) {
 	if got := h.Reach(); !slices.Equal(got, []string{second.Canonical, third.Canonical}) {
 		t.Errorf("runs reach %v", got)
 	}
-	if got := <-b.notices; !strings.Contains(got, filepath.Join(third.Canonical, ".gemini", "settings.json")+":1:") || !strings.Contains(got, "agents.defaultScope") {
-		t.Errorf("told: %s", got)
-	}
+	b.told(filepath.Join(third.Canonical, ".gemini", "settings.json")+":1:", "agents.defaultScope")
 	// The new folder is watched.
 	agent(t, third.Canonical, "four")
 	b.until(func(s *registry.Snapshot) bool { return slices.Equal(projects(s), []string{"four", "three", "two"}) })
@@ -305,13 +327,86 @@ func TestSettingsChangeWhileTheDaemonRuns(t *testing.T) {
 	user := filepath.Join(b.config.Home, "settings.json")
 	write(t, user, `{"model": {"table": [{"id": "my-own", "aliases": ["mine"]}], "name": 3}}`)
 	b.until(func(s *registry.Snapshot) bool { return !unknown(s) })
-	if got := <-b.notices; !strings.HasPrefix(got, user+":1:") || !strings.Contains(got, "model.name") {
-		t.Errorf("told: %s", got)
-	}
+	b.told(user+":1:", "model.name")
 	if err := os.Remove(user); err != nil {
 		t.Fatal(err)
 	}
 	b.until(unknown)
+	b.told() // nothing is wrong any more
+	write(t, user, `{"model": {"name": 3}}`)
+	b.told(user+":1:", "model.name")
+}
+
+// TestSettingsChangeBeforeTheyAreWatched: what is written after the settings were
+// read for the start, and before their files are watched, counts all the same.
+func TestSettingsChangeBeforeTheyAreWatched(t *testing.T) {
+	b := newBed(t)
+	b.build(folder(t, "", "one"))
+	user := filepath.Join(b.config.Home, "settings.json")
+	write(t, user, `{"model": {"name": 3}}`)
+	b.answer()
+	b.told(user+":1:", "model.name")
+}
+
+// TestTrustIsAProblemOfItsOwn: records of trust that cannot be read are told as
+// what is wrong with settings is, until they are mended.
+func TestTrustIsAProblemOfItsOwn(t *testing.T) {
+	b := newBed(t)
+	b.config.Trust = false
+	b.build(folder(t, "", "one"))
+	b.answer()
+	b.projects()
+	b.told()
+	write(t, b.config.trustFile(), "{")
+	b.told(b.config.trustFile(), "no folder is trusted")
+	write(t, b.config.trustFile(), `{"version": 1, "folders": {}}`)
+	b.told()
+}
+
+// TestTrustHasARevision: the catalog that is told of after a change of trust is
+// another one than before, whoever made the change; what concerns no folder of
+// the workspace is not told (spec 2.2, 4.4).
+func TestTrustHasARevision(t *testing.T) {
+	b := newBed(t)
+	b.config.Trust = false
+	b.trusted = make(chan *registry.Snapshot, 64)
+	f := folder(t, "", "one")
+	h := b.build(f)
+	b.answer()
+	before, err := h.Catalog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.SetTrust(f.Canonical, true); err != nil {
+		t.Fatal(err)
+	}
+	own, err := h.Catalog(t.Context())
+	if err != nil || own.Revision <= before.Revision || !h.Trusted(f.Canonical) {
+		t.Errorf("revision %d after %d, %v", own.Revision, before.Revision, err)
+	}
+	records := workspace.NewTrust(b.config.trustFile(), time.Now)
+	if err := records.Set(t.Context(), t.TempDir(), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := records.Set(t.Context(), f.Canonical, false); err != nil {
+		t.Fatal(err)
+	}
+	last := own.Revision
+	for told := false; !told; {
+		select {
+		case s := <-b.trusted:
+			if s.Revision <= last {
+				t.Errorf("revision %d after %d", s.Revision, last)
+			}
+			last, told = s.Revision, true
+		case <-t.Context().Done():
+			t.Fatal("not told")
+		}
+	}
+	now, err := h.Catalog(t.Context())
+	if err != nil || now.Revision != last {
+		t.Errorf("the catalog has revision %d, told was %d, %v", now.Revision, last, err)
+	}
 }
 
 // TestHowModelsAreReached is the table of what a person may set, and where.

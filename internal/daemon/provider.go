@@ -78,13 +78,7 @@ func (b *house) provider(id string) (model.Model, error) {
 	if b.gemini.client != nil && b.gemini.of == want {
 		return b.gemini.client, nil
 	}
-	config := gemini.Config{
-		APIKey: want.key, BaseURL: want.url, Transport: b.Transport, Proxy: http.ProxyFromEnvironment, Table: b.table, Now: b.Now,
-	}
-	if want.onVertex {
-		config.Vertex = &want.vertex
-	}
-	client, err := gemini.New(config)
+	client, err := gemini.New(b.clientConfig(want, want.url))
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +87,17 @@ func (b *house) provider(id string) (model.Model, error) {
 	}
 	b.gemini.of, b.gemini.client = want, client
 	return client, nil
+}
+
+// clientConfig is what the client for an account is made of.
+func (b *house) clientConfig(want account, url string) gemini.Config {
+	config := gemini.Config{
+		APIKey: want.key, BaseURL: url, Transport: b.Transport, Proxy: http.ProxyFromEnvironment, Table: b.table, Now: b.Now,
+	}
+	if want.onVertex {
+		config.Vertex = &want.vertex
+	}
+	return config
 }
 
 // closeClient gives the connections to the model back.
@@ -104,24 +109,27 @@ func (b *house) closeClient() {
 	}
 }
 
-// account returns how the person wants models reached. The error has reason
-// authRequired, and the command that mends it.
+// account returns how the person wants models reached, which with an error is
+// not whole. The error has reason authRequired, and the command that mends it.
 func (b *house) account() (account, error) {
 	s := b.settingsOf(b.first)
-	of := func(name string) string { return cmp.Or(b.env(name), s.env[name]) }
-	key := cmp.Or(of("GOOGLE_API_KEY"), of("GEMINI_API_KEY")) // as in Google's SDKs, the first one wins
+	of := s.variables(b.env)
+	_, key := keyOf(of)
+	var a account
 	if !wantsVertex(of, s.vertex) {
+		a.url = of("GOOGLE_GEMINI_BASE_URL")
 		if key == "" {
-			return account{}, needs("export GEMINI_API_KEY=…",
+			return a, needs("export GEMINI_API_KEY=…",
 				"no key for the Gemini API: set GEMINI_API_KEY in the environment of agentls (keys: https://aistudio.google.com/apikey); `agentls demo` needs none")
 		}
-		return account{key: key, url: of("GOOGLE_GEMINI_BASE_URL")}, nil
+		a.key = key
+		return a, nil
 	}
-	a := account{onVertex: true, url: of("GOOGLE_VERTEX_BASE_URL")}
+	a.onVertex, a.url = true, of("GOOGLE_VERTEX_BASE_URL")
 	a.vertex.Project = of("GOOGLE_CLOUD_PROJECT")
 	if a.vertex.Project == "" {
 		if key == "" {
-			return account{}, needs("export GOOGLE_CLOUD_PROJECT=…",
+			return a, needs("export GOOGLE_CLOUD_PROJECT=…",
 				"Vertex AI needs a project: set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION, or GOOGLE_API_KEY for express mode; or unset GOOGLE_GENAI_USE_VERTEXAI and use GEMINI_API_KEY")
 		}
 		a.key = key
@@ -131,6 +139,22 @@ func (b *house) account() (account, error) {
 	file, err := b.credentials(of("GOOGLE_APPLICATION_CREDENTIALS"))
 	a.vertex.Credentials = file
 	return a, err
+}
+
+// variables returns what says the variables of models: the environment, else the
+// person's settings.
+func (s *folderSettings) variables(env func(name string) string) (of func(name string) string) {
+	return func(name string) string { return cmp.Or(env(name), s.env[name]) }
+}
+
+// keyOf returns the API key and the variable that says it: as in Google's SDKs,
+// the first one wins.
+func keyOf(of func(name string) string) (variable, key string) {
+	variable = "GOOGLE_API_KEY"
+	if of(variable) == "" {
+		variable = "GEMINI_API_KEY"
+	}
+	return variable, of(variable)
 }
 
 // wantsVertex reads the switches of Google's SDKs, of which the first counts

@@ -80,6 +80,8 @@ type Editor struct {
 	written    []string
 	progress   []string              // "begin fixer", "report …", "end …"
 	catalog    int                   // agents/didChange
+	revision   int                   // the last one of it
+	status     wire.StatusParams     // the last agents/status
 	seen       map[string]uint64     // the last event of each session that it was told
 	paging     map[string]bool       // sessions whose page of past events is on its way
 	early      []wire.ActivityParams // events of them, which count after the page
@@ -265,6 +267,8 @@ type Seen struct {
 	Written   []string
 	Progress  []string
 	Catalog   int // how often agents/didChange came
+	Revision  int // of the last one
+	Status    wire.StatusParams
 }
 
 // Seen returns what the editor has seen so far.
@@ -279,7 +283,7 @@ func (e *Editor) Seen() Seen {
 }
 
 func (e *Editor) view() Seen {
-	return Seen{e.events, e.questions, e.dialogs, e.messages, e.shown, e.resolved, e.written, e.progress, e.catalog}
+	return Seen{e.events, e.questions, e.dialogs, e.messages, e.shown, e.resolved, e.written, e.progress, e.catalog, e.revision, e.status}
 }
 
 // Shutdown ends the session as an editor does that is closed.

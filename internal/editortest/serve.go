@@ -49,7 +49,20 @@ func (e *Editor) notified(method string, params []byte) {
 			if decode(&p) {
 				e.written = append(e.written, p.URIs...)
 			}
+		case wire.MethodStatus:
+			var p wire.StatusParams
+			if decode(&p) {
+				e.status = p
+			}
 		case wire.MethodDidChange:
+			var p wire.DidChangeParams
+			if !decode(&p) {
+				return
+			}
+			if p.Revision < e.revision {
+				e.violate("agents/didChange has the revision %d after %d", p.Revision, e.revision)
+			}
+			e.revision = p.Revision
 			e.catalog++
 		case protocol.MethodWindowShowMessage:
 			var p protocol.ShowMessageParams
@@ -97,8 +110,8 @@ func (e *Editor) begins(p wire.ActivityParams) bool {
 }
 
 // takePage checks a page of past events: no more than 500, each range joining
-// the one before it, none of them an event that came live. What comes live then
-// has to join the last page. It is called under the lock.
+// the one before it; where events come live already, none that has not come. What
+// comes live then has to join the last page. It is called under the lock.
 func (e *Editor) takePage(session string, from uint64, page *wire.SubscribeResult, err error) {
 	delete(e.paging, session)
 	early := e.early
@@ -110,6 +123,10 @@ func (e *Editor) takePage(session string, from uint64, page *wire.SubscribeResul
 	}()
 	if err != nil {
 		return
+	}
+	live := e.seen[session]
+	for _, p := range early {
+		live = max(live, p.Seq)
 	}
 	// What ended with an earlier subscription joins that one.
 	for len(early) > 0 && early[0].Seq < page.NextSeq {
@@ -125,8 +142,8 @@ func (e *Editor) takePage(session string, from uint64, page *wire.SubscribeResul
 		if p.Session != session || first != at || p.Seq < first {
 			e.violate("a page of session %s has %d–%d of %s where %d is next", session, first, p.Seq, p.Session, at)
 		}
-		if began := e.began[session]; began > 0 && p.Seq >= began {
-			e.violate("event %d–%d of session %s is in a page, and came live, from %d on", first, p.Seq, session, began)
+		if began := e.began[session]; began > 0 && p.Seq >= began && p.Seq > live {
+			e.violate("event %d–%d of session %s is in a page, and is to come live, as after %d", first, p.Seq, session, live)
 		}
 		if at = p.Seq + 1; p.Type == "run.finished" {
 			e.paged[p.Run] = true

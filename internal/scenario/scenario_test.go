@@ -100,6 +100,8 @@ type story struct {
 	done   chan error // the daemon's end
 	runs   map[string]chan result
 	wrong  func(error) // what is found when the story is over
+
+	revision int // of the catalog that was seen last
 }
 
 type result struct {
@@ -375,7 +377,9 @@ func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // cmdAwait waits until something was seen: await question [N], await event TYPE
-// [TEXT], await dialog, await catalog, await gate NAME, await run ID.
+// [TEXT], await dialog, await catalog, await revision (of agents/didChange, beyond
+// the one that was awaited or listed last), await status HEALTH [TEXT], await
+// messages N, await gate NAME, await run ID.
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -386,6 +390,18 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 		err = s.editor.Await(ctx, func(v editortest.Seen) bool { return len(v.Questions) > 0 })
 	case "dialog":
 		err = s.editor.Await(ctx, func(v editortest.Seen) bool { return len(v.Dialogs) > 0 })
+	case "status":
+		err = s.editor.Await(ctx, func(v editortest.Seen) bool {
+			return v.Status.Health == args[1] && strings.Contains(v.Status.Message, strings.Join(args[2:], " "))
+		})
+	case "messages":
+		var n int
+		n, err = strconv.Atoi(args[1])
+		ts.Check(err)
+		err = s.editor.Await(ctx, func(v editortest.Seen) bool { return len(v.Messages) >= n })
+	case "revision":
+		before := s.revision
+		err = s.editor.Await(ctx, func(v editortest.Seen) bool { s.revision = v.Revision; return v.Revision > before })
 	case "catalog":
 		err = s.editor.Await(ctx, func(v editortest.Seen) bool { return v.Catalog > 0 })
 	case "resolved":
@@ -628,6 +644,10 @@ func (s *story) agents() (string, error) {
 	if err := s.editor.Call(ctx, wire.MethodList, &wire.ListParams{}, &r); err != nil {
 		return "", err
 	}
+	if r.Revision < s.revision {
+		return "", fmt.Errorf("the list has revision %d, told was %d", r.Revision, s.revision)
+	}
+	s.revision = r.Revision
 	var b strings.Builder
 	for _, a := range r.Agents {
 		fmt.Fprintf(&b, "%s %s %s %s\n", a.Scope, a.Name, a.State, strings.Join(a.Tools, ","))

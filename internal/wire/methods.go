@@ -14,7 +14,7 @@ const (
 	MethodSteer = "agents/steer"
 	// MethodResume lets a paused run go on, with more of what was used up.
 	MethodResume = "agents/resume"
-	// MethodSubscribe has a session's events sent from a number on: what is past in the answer, then live.
+	// MethodSubscribe has a session's events sent from a number on: what is past in the answer, also what this client was sent live before, then live.
 	MethodSubscribe = "agents/subscribe"
 	// MethodUnsubscribe ends a subscription. It is idempotent.
 	MethodUnsubscribe = "agents/unsubscribe"

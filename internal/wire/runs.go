@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -219,6 +221,7 @@ var (
 	sessionForm = bounded{regexp.MustCompile(`^[A-Za-z0-9._-]+$`), 64}
 	sessionPart = regexp.MustCompile(`\.[0-9]+$`)
 	runForm     = bounded{regexp.MustCompile(`^[A-Za-z0-9._:-]+$`), 128}
+	imageForm   = bounded{regexp.MustCompile(`^image/[A-Za-z0-9.+_-]+$`), 127}
 )
 
 // bounded is a pattern with a limit of length, in bytes.
@@ -258,7 +261,20 @@ func checkBlock(b *activity.ContentBlock) (string, error) {
 			return m.path, fmt.Errorf("is required in a block of type %s", b.Type)
 		}
 	}
+	switch {
+	case b.Type == "image" && !isBase64(b.Data):
+		return "data", fmt.Errorf("is no base64")
+	case b.Type == "image" && !imageForm.MatchString(b.MimeType):
+		return "mimeType", fmt.Errorf("is %q, which is no type of images; use image/png, for example", b.MimeType)
+	}
 	return "", nil
+}
+
+// isBase64 reports whether data is base64 of RFC 4648, padded. Nothing is kept
+// of what it decodes to: images are large.
+func isBase64(data string) bool {
+	_, err := io.Copy(io.Discard, base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
+	return err == nil
 }
 
 func required(path, value string) (string, error) {

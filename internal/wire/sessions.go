@@ -14,16 +14,19 @@ import (
 type (
 	// SubscribeParams asks for a session's events from a number on.
 	SubscribeParams struct {
-		Session string `json:"session"`
-		FromSeq uint64 `json:"fromSeq,omitempty"` // absent = 1; at most one more than the last event
+		Session string `json:"session,omitempty"` // absent = main, which is begun where it is not there
+		FromSeq uint64 `json:"fromSeq,omitempty"` // the first event that is wanted; absent = 1; at most one more than the last event
 	}
 
 	// SubscribeResult is a page of past events, 500 at most. While More is set,
 	// ask again from NextSeq; after the last page events come live by
 	// agents/activity. A page covers all events from FromSeq of the request to
 	// NextSeq-1, also those of types that the client opted out of, and the next
-	// page or message goes on from NextSeq. What this client is sent live already,
-	// since it started a run in the session, is on no page.
+	// page or message goes on from NextSeq. A client that is sent the session's
+	// events live already, since it subscribed before or started a run there, gets
+	// on pages what it asks for of what it was sent, under the same numbers; that
+	// changes nothing about what it is sent live. Who wants no event twice asks
+	// from the first one that it has not had.
 	SubscribeResult struct {
 		Events  []ActivityParams `json:"events"` // as agents/activity tells them; deltas may be merged
 		NextSeq uint64           `json:"nextSeq"`
@@ -32,7 +35,7 @@ type (
 
 	// UnsubscribeParams names a session.
 	UnsubscribeParams struct {
-		Session string `json:"session"`
+		Session string `json:"session,omitempty"` // absent = main
 	}
 
 	// Empty is the answer that says nothing but that it was done.
@@ -107,7 +110,7 @@ type (
 
 	// SessionParams names a session.
 	SessionParams struct {
-		Session string `json:"session"`
+		Session string `json:"session,omitempty"` // absent = main
 	}
 
 	// SessionGetResult is a session with its runs instead of their number, in the
@@ -183,10 +186,10 @@ type (
 )
 
 // Check implements the server's check of parameters.
-func (p *SubscribeParams) Check() (string, error) { return requiredSession(p.Session) }
+func (p *SubscribeParams) Check() (string, error) { return checkSession(p.Session) }
 
 // Check implements the server's check of parameters.
-func (p *UnsubscribeParams) Check() (string, error) { return requiredSession(p.Session) }
+func (p *UnsubscribeParams) Check() (string, error) { return checkSession(p.Session) }
 
 // Check implements the server's check of parameters.
 func (p *ParseParams) Check() (string, error) {
@@ -208,7 +211,7 @@ func (p *SessionListParams) Check() (string, error) {
 const maxSessions = 1000
 
 // Check implements the server's check of parameters.
-func (p *SessionParams) Check() (string, error) { return requiredSession(p.Session) }
+func (p *SessionParams) Check() (string, error) { return checkSession(p.Session) }
 
 // Check implements the server's check of parameters.
 func (p *SessionNewParams) Check() (string, error) {
@@ -241,13 +244,6 @@ func (p *ContextClearParams) Check() (string, error) {
 		return at, err
 	}
 	return checkSession(p.Session)
-}
-
-func requiredSession(id string) (string, error) {
-	if at, err := required("session", id); err != nil {
-		return at, err
-	}
-	return checkSession(id)
 }
 
 // checkSession refuses what cannot name a session.

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// about is what the data of an error says (spec 2.5).
+type about struct {
+	Kind        string   `json:"kind"`
+	Path        string   `json:"path"`        // of parameters that make no sense: which
+	Session     string   `json:"session"`     // of unknownSession and busy
+	Holder      string   `json:"holder"`      // of busy: who has the session
+	Suggestions []string `json:"suggestions"` // of unknownAgent
+}
+
+// answered is an error that the daemon answered, in the words of the command
+// line: where an editor calls a method, a person types a command.
+type answered struct {
+	about about
+	text  string
+	error // as it came
+}
+
+// Error implements error.
+func (a *answered) Error() string { return a.text }
+
+// Unwrap returns the error as it came.
+func (a *answered) Unwrap() error { return a.error }
+
+// Call asks the daemon. Its errors are in the words of the command line.
+func (c *connection) Call(ctx context.Context, method string, params, result any) error {
+	return inOurWords(method, c.Client.Call(ctx, method, params, result))
+}
+
+// inOurWords turns the error of a method into one for a person at the command
+// line, by its kind or the path of what is wrong.
+func inOurWords(method string, err error) error {
+	e, ok := errors.AsType[*jsonrpc2.Error](err)
+	if !ok {
+		return err
+	}
+	a := &answered{text: e.Message, error: err}
+	_ = json.Unmarshal(e.Data, &a.about) // what has no data is told as it is
+	what := e.Message                    // happened; what to do comes last, behind a semicolon
+	if n := strings.LastIndex(what, "; "); n >= 0 {
+		what = what[:n]
+	}
+	switch fault.Reason(a.about.Kind) {
+	case fault.UnknownAgent:
+		if len(a.about.Suggestions) == 0 {
+			a.text = what + "; see `agentls list`"
+		}
+	case fault.UnknownSession:
+		a.text = fmt.Sprintf("there is no session %s; see `agentls sessions list`", tool.Escape(a.about.Session))
+	case fault.Busy:
+		if a.about.Holder != "" {
+			a.text = what + "; end that one first, or use another: --session NAME, or --session new"
+		}
+	}
+	if rest, ok := strings.CutPrefix(a.text, method+": "); ok && e.Code == jsonrpc2.InvalidParams {
+		a.text = rest
+		if ours := ourNames[a.about.Path]; ours != "" {
+			a.text = ours + strings.TrimPrefix(rest, a.about.Path)
+		}
+	}
+	return a
+}
+
+// ourNames are what the command line calls parameters of the protocol.
+var ourNames = map[string]string{"agent": "the agent's name", "name": "the agent's name", "session": "the session's name", "input": "the prompt", "inputs": "--inputs"}
+
+// aboutOf returns what the data of an error says; nothing where it is none of
+// the daemon's.
+func aboutOf(err error) about {
+	if a, ok := errors.AsType[*answered](err); ok {
+		return a.about
+	}
+	return about{}
+}
+
+// misread explains an error of a run that was not meant so: args are what was
+// given besides flags, the agent's name first.
+func misread(err error, args []string, agent string) error {
+	of := aboutOf(err)
+	switch {
+	case of.Path == "input":
+		return usage{fmt.Errorf("there is nothing to do: give a prompt, as in agentls run %s \"your request\"", cmp.Or(agent, "main"))}
+	case of.Kind != string(fault.UnknownAgent) || len(args) == 0 || len(args) == 2 && strings.ContainsAny(args[1], " \n"):
+		return err
+	}
+	how := "agentls run " + quoted(strings.Join(args, " "))
+	if len(args) == 1 {
+		how = "agentls run --prompt " + quoted(args[0]) // one word is taken for a name
+	}
+	text := err.Error()
+	if !strings.HasSuffix(text, "?") {
+		text += "."
+	}
+	return &answered{of, text + " If this is no name but a request, quote it: " + how, err}
+}
+
+// quoted quotes a text for a shell.
+func quoted(text string) string {
+	if text = tool.Escape(text); strings.ContainsAny(text, "\"$`\\!") {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return `"` + text + `"`
+}

@@ -1,0 +1,77 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/model/gemini"
+	"github.com/agentls/agentls/workspace"
+)
+
+// Access is what a first run would find before it reaches the network. Nothing
+// in it is a secret but BaseURL, which may have a password or a key.
+type Access struct {
+	Account    string   // how models are reached, in words; "" with Err
+	Err        error    // why they are not, and what mends it; see [fault.ReasonOf]
+	BaseURL    string   // "" = the provider's own
+	Variable   string   // that says BaseURL
+	BaseURLErr error    // what is wrong with it
+	Problems   []string // of the settings, each with its place, as a run notices them
+}
+
+// Check does what a first run in folder does, short of the network: it reads the
+// settings, and makes the client of the model's provider. folder is canonical.
+func (c Config) Check(ctx context.Context, folder string) Access {
+	b := &house{
+		Config: c, ctx: ctx, first: folder, trust: workspace.NewTrust(c.trustFile(), c.Now), table: model.NewTable(c.Now),
+	}
+	settings := b.settingsOf(folder)
+	b.setTable(settings.table)
+	a := Access{Problems: settings.problems}
+	want, err := b.account()
+	a.BaseURL, a.Variable = want.url, "GOOGLE_GEMINI_BASE_URL"
+	if want.onVertex {
+		a.Variable = "GOOGLE_VERTEX_BASE_URL"
+	}
+	if err == nil {
+		a.Err = b.try(want, "")
+	} else {
+		a.Err = err
+	}
+	if a.Err == nil {
+		variable, _ := keyOf(settings.variables(b.env))
+		a.Account = want.words(variable)
+		a.BaseURLErr = b.try(want, want.url)
+	}
+	return a
+}
+
+// try makes a client and checks what it would sign in with.
+func (b *house) try(want account, url string) error {
+	client, err := gemini.New(b.clientConfig(want, url))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }() // it has nothing to save
+	return client.Check()
+}
+
+// words say what an account is, without its secrets. keyIn is the variable that
+// says the key.
+func (a account) words(keyIn string) string {
+	switch {
+	case !a.onVertex:
+		return "key in " + keyIn
+	case a.vertex.Project == "":
+		return "Vertex AI, key in " + keyIn
+	}
+	location := a.vertex.Location
+	if location == "" {
+		location = "the global location"
+	}
+	from := a.vertex.Credentials
+	if from == "" {
+		from = "this machine"
+	}
+	return "Vertex AI, project " + a.vertex.Project + ", " + location + ", credentials of " + from
+}
