@@ -268,20 +268,28 @@ func (d *desk) Ask(session, run, agent string) tool.Ask {
 	if !d.CanConfirm() {
 		return nil
 	}
+	put := func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+		if !d.h.caps.Ask {
+			return tool.Answer{}, errUnserved
+		}
+		return d.ask(ctx, wire.AskParams{
+			ID: newNonce(), Nonce: newNonce(), Session: session, Run: run, Agent: agent,
+			Title: tool.Escape(q.Title), Message: tool.Escape(q.Message), Choices: escapeAll(q.Choices),
+		})
+	}
 	return func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+		if q.Aside { // no other run's question is to wait behind it
+			if answer, err := put(ctx, q); !errors.Is(err, errUnserved) {
+				return answer, err
+			}
+		}
 		leave, err := d.enter(ctx)
 		if err != nil {
 			return tool.Answer{}, err
 		}
 		defer leave()
-		if d.h.caps.Ask {
-			answer, err := d.ask(ctx, wire.AskParams{
-				ID: newNonce(), Nonce: newNonce(), Session: session, Run: run, Agent: agent,
-				Title: tool.Escape(q.Title), Message: tool.Escape(q.Message), Choices: escapeAll(q.Choices),
-			})
-			if !errors.Is(err, errUnserved) {
-				return answer, err
-			}
+		if answer, err := put(ctx, q); !errors.Is(err, errUnserved) {
+			return answer, err
 		}
 		return d.askPlain(ctx, agent, q)
 	}

@@ -200,7 +200,7 @@ func (r *runner) pause(ctx context.Context, why, on string) (Extension, bool) {
 	answers := make(chan bool, 1)
 	r.Leftovers.Go(func() {
 		answer, err := ask(asking, tool.Question{
-			Title: r.Definition.Title + " has stopped", Message: why, Choices: []string{on, endIt},
+			Title: r.Definition.Title + " has stopped", Message: why, Choices: []string{on, endIt}, Aside: true,
 		})
 		if err == nil && answer.Action == "cancel" {
 			return // dismissed, not answered: the run stays as it is

@@ -58,7 +58,7 @@ func (r *runner) askLoop(ctx context.Context, ask tool.Ask, f loop.Finding) stri
 	answer, err := ask(ctx, tool.Question{
 		Title:   r.Definition.Title + " repeats itself",
 		Message: fmt.Sprintf("%s, %d times. What should it do?", f.What, f.Count),
-		Choices: []string{goOnLoop, endIt, neverLoop},
+		Choices: []string{goOnLoop, endIt, neverLoop}, Aside: true,
 	})
 	if err != nil || answer.Action != "accept" {
 		return ""

@@ -93,6 +93,8 @@ type Question struct {
 	Title   string
 	Message string
 	Choices []string // empty = free text
+	// Aside: it may stand open while others are asked, for as long as it takes.
+	Aside bool
 }
 
 // Answer is what a person answered.
