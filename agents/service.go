@@ -191,7 +191,11 @@ func (s *Service) Close() error {
 // settle ends a run's being known, after its last event is on stable storage.
 func (s *Service) settle(live *Live) {
 	// The run's own context may have ended; its last event is written all the same.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), settleIn)
+	patience := settleIn
+	if live.result.Reason != activity.Aborted && s.ctx.Err() == nil {
+		patience = busyDisk // nobody who cancelled waits
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
 	defer cancel()
 	if err := live.log.Commit(ctx, live.log.Last()); err != nil {
 		live.unwritten = true
@@ -209,8 +213,12 @@ func (s *Service) forget(live *Live) {
 	s.observe()
 }
 
-// settleIn bounds how long a run's end waits for the disk.
-const settleIn = time.Second
+// How long a run's end waits for the disk: one that was cancelled is to be over
+// within a second (REL-127), another may wait for a disk that is busy.
+const (
+	settleIn = time.Second
+	busyDisk = 10 * time.Second
+)
 
 func (s *Service) observe() {
 	if s.observer != nil {

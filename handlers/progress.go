@@ -245,7 +245,7 @@ func ending(r activity.RunFinished) string {
 	case r.Error != nil:
 		return fmt.Sprintf("%s: %s", r.Reason, tool.Escape(r.Error.Message))
 	case r.Reason == activity.Goal:
-		return fmt.Sprintf("done in %d turns, %s tok", r.Turns, tokens(r.Usage.TotalTokens))
+		return fmt.Sprintf("done in %s, %s tok", tool.Count(r.Turns, "turn", "turns"), tokens(r.Usage.TotalTokens))
 	}
 	return string(r.Reason)
 }

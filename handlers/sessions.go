@@ -128,7 +128,7 @@ func (h *Handlers) commandSessions(ctx context.Context) (any, error) {
 	}
 	var b strings.Builder
 	for _, s := range result.Sessions {
-		fmt.Fprintf(&b, "%s · %s · %d runs", s.Session, s.State, s.Runs)
+		fmt.Fprintf(&b, "%s · %s · %s", s.Session, s.State, tool.Count(s.Runs, "run", "runs"))
 		if len(s.Agents) > 0 {
 			fmt.Fprintf(&b, " · %s", strings.Join(s.Agents, ", "))
 		}

@@ -54,6 +54,14 @@ func offsetEnd(s string, n int) int {
 	return len(s) - i
 }
 
+// Count returns a number with what it counts: "1 line", "2 lines".
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // URI returns the file URI of an absolute path.
 func URI(path string) string {
 	p := filepath.ToSlash(path)

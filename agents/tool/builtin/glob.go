@@ -128,5 +128,5 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 	if w.partial {
 		b.WriteString("[partial: the search was stopped after 5 seconds or 10,000 results]\n")
 	}
-	return &tool.Result{Content: b.String(), Display: fmt.Sprintf("Found %d files for %s", len(all), tool.Name(pattern))}, nil
+	return &tool.Result{Content: b.String(), Display: fmt.Sprintf("Found %s for %s", tool.Count(len(all), "file", "files"), tool.Name(pattern))}, nil
 }

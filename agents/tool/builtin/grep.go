@@ -236,7 +236,7 @@ func (q *query) report(found []hits, args grepArgs, partial bool) *tool.Result {
 	if partial {
 		b.WriteString("[partial: the search was stopped after 5 seconds or 10,000 matches]\n")
 	}
-	return &tool.Result{Content: head + b.String(), Display: fmt.Sprintf("Found %d matches for %s", total, tool.Name(args.Pattern))}
+	return &tool.Result{Content: head + b.String(), Display: fmt.Sprintf("Found %s for %s", tool.Count(total, "match", "matches"), tool.Name(args.Pattern))}
 }
 
 // count returns how many lines matched.

@@ -117,5 +117,5 @@ func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 	if more := len(entries) - maxEntries; more > 0 {
 		fmt.Fprintf(&b, "[%d more are left out: narrow it with ignore, or search with glob]\n", more)
 	}
-	return &tool.Result{Content: b.String(), Display: fmt.Sprintf("Listed %d entries of %s", len(entries), tool.Name(p.Rel))}, nil
+	return &tool.Result{Content: b.String(), Display: fmt.Sprintf("Listed %s of %s", tool.Count(len(entries), "entry", "entries"), tool.Name(p.Rel))}, nil
 }

@@ -116,7 +116,7 @@ func doRead(ctx context.Context, env *tool.Env, args readArgs) (*tool.Result, er
 		return nil, err
 	}
 	note(env, p, f)
-	return &tool.Result{Content: e.content, Display: fmt.Sprintf("Read %d lines from %s", e.lines, tool.Name(p.Rel))}, nil
+	return &tool.Result{Content: e.content, Display: fmt.Sprintf("Read %s from %s", tool.Count(e.lines, "line", "lines"), tool.Name(p.Rel))}, nil
 }
 
 // refuseBinary says what a file is that is no text.

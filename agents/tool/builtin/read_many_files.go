@@ -251,7 +251,7 @@ func doMany(ctx context.Context, env *tool.Env, args manyArgs) (*tool.Result, er
 	if partial {
 		r.text.WriteString("[partial: the search was stopped after 5 seconds or 10,000 files]\n")
 	}
-	display := fmt.Sprintf("Read %d files", r.files)
+	display := "Read " + tool.Count(r.files, "file", "files")
 	if n := len(r.left); n > 0 {
 		display += fmt.Sprintf(", %d more not or not whole", n)
 	}
