@@ -1,0 +1,140 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/loop"
+	"github.com/agentls/agentls/agents/model"
+)
+
+// turns takes turns until the run is to end, and says how.
+func (r *runner) turns(ctx context.Context) ending {
+	before := "" // text of an answer that was cut and goes on
+	continued := false
+	for {
+		if end, over := r.over(ctx); over {
+			return end
+		}
+		if int(r.turn.Load()) >= r.maxTurns {
+			return ending{reason: activity.MaxTurns, text: fmt.Sprintf("The run ended after %d turns.", r.maxTurns)}
+		}
+		r.remind()
+		turn := r.beginTurn()
+		began := r.Now()
+		answer, shown, end, ok := r.answer(ctx)
+		if !ok {
+			r.sayFor(activity.TurnFinished{Turn: turn}, r.Now().Sub(began))
+			if end.reason == "" {
+				r.maxTurns++ // this one asked nothing
+				continue
+			}
+			return end
+		}
+		calls := callsOf(answer)
+		// What cannot go on begins anew: the model is not sent this answer.
+		anew := answer.Finish == model.Length && (len(calls) > 0 || textOf(answer) == "")
+		if answer.Finish == model.Length || answer.Finish == model.Blocked {
+			calls = nil // a call of an answer that was cut or blocked is not complete
+		}
+		var done []loop.Call
+		if len(calls) > 0 {
+			r.toolCalls += len(calls)
+			done = r.act(ctx, calls)
+		}
+		if anew && !continued {
+			r.say(activity.Retry{Of: "model", Attempt: 2, Cause: "the answer was cut off before it could be used", Discard: shown})
+		}
+		r.sayFor(activity.TurnFinished{Turn: turn, Usage: answer.Usage, ToolCalls: len(calls)}, r.Now().Sub(began))
+		if end, ok := r.completed(); ok {
+			return end
+		}
+		switch {
+		case len(calls) > 0:
+			if end, over := r.over(ctx); over {
+				return end
+			}
+			if end, over := r.looks(ctx, done, answer); over {
+				return end
+			}
+			continued, before = false, "" // each answer may go on once
+			continue
+		case answer.Finish == model.Blocked:
+			return failed("blocked", fmt.Sprintf("The model's provider blocked the answer (%s).", answer.Blocked))
+		case answer.Finish == model.Length && !continued:
+			if continued = true; !anew {
+				before = textOf(answer)
+			}
+			continue
+		case answer.Finish == model.Length:
+			end := failed("truncated", "The answer is longer than the model can write, also when it went on once.")
+			end.text = before + textOf(answer)
+			return end
+		case !r.closed():
+			continued, before = false, "" // the person has said something meanwhile
+			continue
+		case r.tools != nil:
+			return ending{reason: activity.NoCompleteTask, text: fmt.Sprintf("The agent stopped without calling %s.", CompleteTask)}
+		}
+		return ending{reason: activity.Goal, text: before + textOf(answer)}
+	}
+}
+
+// answer gets the model's next answer, in a context that is short enough. What
+// stops it may be mended by a person; else end is how the run ends. An end without
+// a reason is none: the person has said something while the run was paused, and
+// the model is to hear it first.
+func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, end ending, ok bool) {
+	for {
+		err := r.compress(ctx)
+		if err == nil {
+			answer, shown, err = r.think(ctx)
+		}
+		if err == nil {
+			return answer, shown, ending{}, true
+		}
+		if end, over := r.over(ctx); over {
+			return nil, shown, end, false
+		}
+		var budget *errBudget
+		switch {
+		case errors.As(err, &budget):
+			extension, goOn := r.pause(ctx, budget.text, "Go on, with as much again")
+			if goOn {
+				if r.extend(budget, extension); r.spoken() {
+					return nil, shown, ending{}, false
+				}
+				continue
+			}
+			end = ending{reason: activity.Budget, text: "The run ended. " + budget.text}
+		case provided(err):
+			extension, goOn := r.pause(ctx, "The model does not answer: "+err.Error(), "Try again")
+			if goOn {
+				r.more(extension)
+				r.say(activity.Retry{Of: "model", Attempt: 1, Cause: "the person let the run go on", Discard: shown})
+				if r.spoken() {
+					return nil, shown, ending{}, false
+				}
+				continue
+			}
+			end = unanswered(err)
+		default:
+			end = unanswered(err)
+		}
+		if over, is := r.over(ctx); is {
+			end = over
+		}
+		return nil, shown, end, false
+	}
+}
+
+// looks looks for loops in a turn that called tools.
+func (r *runner) looks(ctx context.Context, done []loop.Call, answer *model.Answer) (ending, bool) {
+	if r.Repeats == nil || !r.Repeats.On() {
+		return ending{}, false
+	}
+	findings := r.detector.Text(textOf(answer)) // before the calls, which end what text it is compared with
+	return r.repeats(ctx, append(findings, r.detector.Calls(done)...))
+}
