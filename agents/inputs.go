@@ -124,7 +124,7 @@ func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, 
 		return nil, fault.New(fault.Invalid, "agents.start", "the inputs of %s cannot be read: %w", def.Name, err).Because(fault.InvalidAgent)
 	}
 	given := map[string]json.RawMessage{}
-	if len(raw) > 0 {
+	if len(raw) > 0 && string(raw) != "null" {
 		if err := json.Unmarshal(raw, &given); err != nil || given == nil {
 			return nil, badParam("inputs", "must be an object")
 		}
