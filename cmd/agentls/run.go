@@ -478,24 +478,3 @@ func verdict(ctx context.Context, r *wire.RunResult) error {
 	}
 	return exit{exitFailed}
 }
-
-// count says how many there are: "1 message", "12 messages".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// ago says how long ago something was, as people do.
-func ago(d time.Duration) string {
-	for _, unit := range []struct {
-		name string
-		size time.Duration
-	}{{"year", 365 * 24 * time.Hour}, {"month", 30 * 24 * time.Hour}, {"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
-		if n := int(d / unit.size); n > 0 {
-			return count(n, unit.name) + " ago"
-		}
-	}
-	return "just now"
-}

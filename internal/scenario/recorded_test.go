@@ -6,17 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agentls/agentls/agents/activity"
-	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/editortest"
 	"github.com/agentls/agentls/internal/modelserver"
 	"github.com/agentls/agentls/internal/wire"
@@ -123,28 +118,9 @@ func playRecorded(t *testing.T, line []byte) {
 		script = append(script, done)
 	}
 	model := modelserver.New(modelserver.Config{Script: modelserver.Join(script...)})
-	door := modelserver.Transport(model)
-	dir := t.TempDir()
-	work := filepath.Join(dir, "work")
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	near, far := net.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		_, err := daemon.Serve(context.Background(), far, daemon.Config{
-			Home: filepath.Join(dir, "home"), Trust: true, Version: "test", Now: time.Now, Transport: door, Approval: "edits",
-			Environ: []string{"GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL=http://model.invalid"},
-			Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
-		})
-		done <- err
-	}()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	editor, err := editortest.Connect(ctx, near, editortest.Config{Dir: work, Agents: editortest.Native()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	editor, leave := edit(ctx, t, t.TempDir(), model, "edits")
 	editor.Answer(editortest.Reply{Choice: "End the run"}) // of a run that an answer like this has stopped
 	result, err := editor.Run(ctx, &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: "go"}}})
 	if err != nil {
@@ -173,13 +149,7 @@ func playRecorded(t *testing.T, line []byte) {
 			t.Errorf("the unknown tool's result: %s", e.Data)
 		}
 	}
-	if err := editor.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	door.Wait()
+	leave()
 	if failures := model.Failures(); len(failures) > 0 {
 		t.Error(failures)
 	}

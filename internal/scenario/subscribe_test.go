@@ -2,17 +2,9 @@ package scenario_test
 
 import (
 	"context"
-	"io"
-	"log/slog"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/agentls/agentls/internal/daemon"
-	"github.com/agentls/agentls/internal/editortest"
 	"github.com/agentls/agentls/internal/modelserver"
 	"github.com/agentls/agentls/internal/wire"
 )
@@ -26,28 +18,9 @@ func TestSubscribeDuringRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := modelserver.Transport(modelserver.New(modelserver.Config{Script: script}))
-	dir := t.TempDir()
-	work := filepath.Join(dir, "work")
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	near, far := net.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		_, err := daemon.Serve(context.Background(), far, daemon.Config{
-			Home: filepath.Join(dir, "home"), Trust: true, Version: "test", Now: time.Now, Transport: door,
-			Environ: []string{"GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL=http://model.invalid"},
-			Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
-		})
-		done <- err
-	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	defer cancel()
-	editor, err := editortest.Connect(ctx, near, editortest.Config{Dir: work, Agents: editortest.Native()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	editor, leave := edit(ctx, t, t.TempDir(), modelserver.New(modelserver.Config{Script: script}), "")
 	ran := make(chan error, 1)
 	first := make(chan struct{})
 	go func() {
@@ -92,11 +65,5 @@ func TestSubscribeDuringRuns(t *testing.T) {
 	if rounds < 3 {
 		t.Errorf("only %d rounds", rounds)
 	}
-	if err := editor.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	door.Wait()
+	leave()
 }

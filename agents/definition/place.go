@@ -1,0 +1,104 @@
+package definition
+
+// Where what the YAML parser found stands in the file.
+
+import (
+	"strings"
+
+	"github.com/goccy/go-yaml/token"
+)
+
+// file returns the offset in the file of an offset in the text.
+func (s *source) file(off int) int {
+	if s.at != nil {
+		return s.at[off]
+	}
+	line := searchLine(s.lines, off)
+	return s.starts[line] + off - s.lines[line]
+}
+
+// searchLine returns the index of the line that holds off.
+func searchLine(lines []int, off int) int {
+	low, high := 0, len(lines)
+	for high-low > 1 {
+		mid := (low + high) / 2
+		if lines[mid] <= off {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// offset returns where a line and a column of the parser are in the text: the
+// first character there that is no space, since its columns of what follows a
+// tab are off by one.
+func (s *source) offset(at *token.Position) int {
+	line := min(max(at.Line-1, 0), len(s.lines)-1)
+	start, end := s.lines[line], len(s.text)
+	if line+1 < len(s.lines) {
+		end = s.lines[line+1]
+	}
+	off := start + runeOffset(s.text[start:end], max(at.Column-1, 0))
+	for off < len(s.text) && (s.text[off] == ' ' || s.text[off] == '\t' || s.text[off] == '\n') {
+		off++
+	}
+	return min(off, len(s.text))
+}
+
+// find is offset for a scalar's token: where the parser's column is wrong, as it
+// is for some values before spaces at a line's end, the nearest place of that
+// line where the scalar stands.
+func (s *source) find(tk *token.Token) int {
+	off := s.offset(tk.Position)
+	var head string
+	switch tk.Type {
+	case token.SingleQuoteType:
+		head = "'"
+	case token.DoubleQuoteType:
+		head = `"`
+	default:
+		head, _, _ = strings.Cut(tk.Value, " ")
+		head, _, _ = strings.Cut(head, "\n")
+	}
+	line := s.lines[min(max(tk.Position.Line-1, 0), len(s.lines)-1)]
+	end := lineEnd(s.text, line)
+	if head != "'" && head != `"` {
+		if at, ok := plainAt(s.text[line:end], tk.Value, runeOffset(s.text[line:end], max(tk.Position.Column-1, 0))); ok {
+			return line + at
+		}
+	}
+	if head != tk.Value && head != "'" && head != `"` && !strings.HasPrefix(s.text[off:], tk.Value) {
+		if i := strings.LastIndex(s.text[line:end], tk.Value); i >= 0 {
+			return line + i
+		}
+	}
+	if strings.HasPrefix(s.text[off:], head) {
+		return off
+	}
+	if i := strings.LastIndex(s.text[line:min(end, max(line, off+len(head)))], head); i >= 0 {
+		return line + i
+	}
+	if i := strings.Index(s.text[line:end], head); i >= 0 {
+		return line + i
+	}
+	return off
+}
+
+// plainAt returns where a plain scalar begins in its line. The parser's column,
+// at, is right, or moved right by as many characters as there are spaces at the
+// line's end: then the scalar ends where these begin.
+func plainAt(line, value string, at int) (int, bool) {
+	if value == "" || strings.ContainsAny(value, "\n") {
+		return 0, false
+	}
+	if at < len(line) && strings.HasPrefix(line[at:], value) {
+		return at, true
+	}
+	text := strings.TrimRight(line, " \t\r")
+	if begin := len(text) - len(value); begin >= 0 && begin < at && at-begin == len(line)-len(text) && text[begin:] == value {
+		return begin, true
+	}
+	return 0, false
+}
