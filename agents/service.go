@@ -290,8 +290,13 @@ func (s *Service) CancelSession(id string) bool {
 
 // Interrupt leaves every run interrupted; it does not wait.
 func (s *Service) Interrupt() {
-	for _, live := range s.Live() {
-		live.cancel(run.ErrInterrupted)
+	all := s.Live()
+	for _, waits := range []bool{true, false} { // else one that waits would begin when the one before it ends
+		for _, live := range all {
+			if live.run.Begun() != waits {
+				live.cancel(run.ErrInterrupted)
+			}
+		}
 	}
 }
 

@@ -121,7 +121,10 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 		defer cancel(nil)
 		defer close(live.ended)
 		if position > 0 {
-			if !live.await(runCtx) {
+			// What ends the run before this one may end this one too, and be a moment
+			// late here: no model is asked for a client that has gone.
+			if !live.await(runCtx) || p.Client.Err() != nil || s.ctx.Err() != nil {
+				cancel(run.ErrInterrupted) // it keeps an earlier cause
 				live.result = s.leave(conv, live, runCtx)
 				s.settle(live)
 				return
