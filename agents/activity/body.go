@@ -289,13 +289,61 @@ type (
 		To   string `json:"to"`
 	}
 
-	// Checkpoint is the boundary of a turn, with the files kept before it.
+	// Checkpoint says that the content of files was kept, right before a call
+	// writes them (spec 3.7): what a rewind to the boundary before it brings back.
 	Checkpoint struct {
-		Files []string `json:"files"`
+		Files []string `json:"files"`          // URIs
+		Kept  []Kept   `json:"kept,omitempty"` // the same files; After is not known yet
+	}
+
+	// Kept is what a file was before and after something wrote it. Contents are
+	// blobs of the session, named by their SHA-256; "" = there is no file. They are
+	// the bytes on disk or, of a document that is open in the editor, its text.
+	Kept struct {
+		URI    string `json:"uri"`
+		Before string `json:"before,omitempty"`
+		After  string `json:"after,omitempty"`
+		Buffer bool   `json:"buffer,omitempty"` // written through the editor
 	}
 
 	// FileChanged is what a call did to a file.
-	FileChanged Change
+	FileChanged struct {
+		Change
+		Call   string `json:"call,omitempty"`
+		Before string `json:"before,omitempty"` // as in Kept
+		After  string `json:"after,omitempty"`
+		Buffer bool   `json:"buffer,omitempty"`
+	}
+
+	// ChangeResolved is what a person decided about changes to a file. After keep,
+	// Baseline is the content that counts as accepted; after undo, Kept is what the
+	// file was and is.
+	ChangeResolved struct {
+		URI      string   `json:"uri"`
+		Hunks    []string `json:"hunks,omitempty"` // ids; none = all
+		Action   string   `json:"action"`          // keep, undo
+		Baseline string   `json:"baseline,omitempty"`
+		Kept     *Kept    `json:"kept,omitempty"`
+	}
+
+	// Rewound says that the session went back: each agent's context is what it was
+	// at the last boundary of a turn up to ToSeq, and Files what they were then.
+	// What happened since stays in the log, and a rewind to before this event
+	// brings it back.
+	Rewound struct {
+		ToSeq uint64   `json:"toSeq"`
+		Files []string `json:"files"`          // URIs of files that were brought back
+		Left  []string `json:"left,omitempty"` // of those that somebody else changed
+		Kept  []Kept   `json:"kept,omitempty"` // of Files
+	}
+
+	// Forked says that another session began with this one's events up to AtSeq. In
+	// the new session, From is set and Session is the one that it came from.
+	Forked struct {
+		Session string `json:"session"`
+		AtSeq   uint64 `json:"atSeq"`
+		From    bool   `json:"from,omitempty"`
+	}
 
 	// Retry says that something is tried again.
 	Retry struct {
@@ -382,6 +430,9 @@ func (ConfirmationAnswered) Type() string { return "confirmation.answered" } // 
 func (ApprovalChanged) Type() string      { return "approval.changed" }      // Type implements [Body].
 func (Checkpoint) Type() string           { return "checkpoint" }            // Type implements [Body].
 func (FileChanged) Type() string          { return "file.changed" }          // Type implements [Body].
+func (ChangeResolved) Type() string       { return "change.resolved" }       // Type implements [Body].
+func (Rewound) Type() string              { return "rewound" }               // Type implements [Body].
+func (Forked) Type() string               { return "forked" }                // Type implements [Body].
 func (Retry) Type() string                { return "retry" }                 // Type implements [Body].
 func (LoopDetected) Type() string         { return "loop.detected" }         // Type implements [Body].
 func (ContextCompressed) Type() string    { return "context.compressed" }    // Type implements [Body].
@@ -410,6 +461,9 @@ var bodies = map[string]func([]byte) (Body, error){
 	ApprovalChanged{}.Type():      read[ApprovalChanged],
 	Checkpoint{}.Type():           read[Checkpoint],
 	FileChanged{}.Type():          read[FileChanged],
+	ChangeResolved{}.Type():       read[ChangeResolved],
+	Rewound{}.Type():              read[Rewound],
+	Forked{}.Type():               read[Forked],
 	Retry{}.Type():                read[Retry],
 	LoopDetected{}.Type():         read[LoopDetected],
 	ContextCompressed{}.Type():    read[ContextCompressed],

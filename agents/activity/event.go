@@ -69,8 +69,10 @@ func Decode(name string, data []byte) (Body, error) {
 // what read-only tools do are not.
 func Synced(b Body) bool {
 	switch b := b.(type) {
-	case RunStarted, RunState, RunFinished, ConfirmationAnswered, Input:
+	case RunStarted, RunState, RunFinished, ConfirmationAnswered, Input, ApprovalChanged, ChangeResolved, Rewound, Forked:
 		return true
+	case Checkpoint:
+		return len(b.Kept) > 0 // a file is about to be written
 	case ToolState:
 		return b.Risk != "safe" && (b.State == Executing || b.State.Terminal())
 	}

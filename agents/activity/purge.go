@@ -67,7 +67,7 @@ func Purged(b Body) Body {
 	case Checkpoint:
 		return Checkpoint{Files: []string{}}
 	case FileChanged:
-		return FileChanged{Kind: b.Kind, Hunks: []Hunk{}}
+		return FileChanged{Change: Change{Kind: b.Kind, Hunks: []Hunk{}}}
 	case Retry:
 		return Retry{Of: b.Of, Attempt: b.Attempt, WaitMs: b.WaitMs, Discard: b.Discard}
 	case LoopDetected:

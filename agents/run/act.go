@@ -333,7 +333,7 @@ func (b *batch) env(t *task) *tool.Env {
 // an error for the model, with the same text.
 func (b *batch) succeed(t *task, result *tool.Result) {
 	for _, c := range result.Changes {
-		b.say(activity.FileChanged(c))
+		b.say(activity.FileChanged{Change: c, Call: t.call.ID})
 		b.mu.Lock()
 		b.changes = append(b.changes, c)
 		b.mu.Unlock()

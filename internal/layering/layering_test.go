@@ -12,10 +12,10 @@ import (
 // other. A package that has no floor fails the test, and so does a row without
 // a package. A name that ends in /* stands for each folder below it.
 var floors = [][]string{
-	{"internal/fault", "internal/modelserver"},
+	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver"},
 	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "workspace"},
 	{"agents/activity", "agents/registry", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template"},
-	{"internal/wire", "agents/tool", "agents/session"},
+	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session"},
 	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/guard", "agents/tool/tooltest"},
 	{"agents/tool/builtin", "agents/run"},
 	{"agents"},
@@ -25,7 +25,7 @@ var floors = [][]string{
 }
 
 // promised are rows of the plan whose package need not be there.
-var promised = []string{"agents/tool/tooltest", "internal/clienttest"}
+var promised = []string{"agents/tool/tooltest", "internal/clienttest", "internal/mask", "internal/faults", "agents/change", "internal/watchdog"}
 
 // whole are the packages that try the whole house from outside, and its tools.
 var whole = []string{"internal/scenario", "internal/spine", "internal/clienttest", "internal/cmd"}
@@ -35,6 +35,7 @@ var whole = []string{"internal/scenario", "internal/spine", "internal/clienttest
 var kits = map[string][]string{
 	"internal/modelserver":   and("cmd/agentls"), // the demo plays a script
 	"internal/editortest":    and(),
+	"internal/faults":        and(),
 	"server/servertest":      and(),
 	"agents/model/modeltest": {},
 	"agents/tool/tooltest":   {},
