@@ -100,7 +100,10 @@ func (s *Service) exclude(id, agent string) (release func(), err error) {
 				"%s has a run in session %s (%s): wait for it or cancel it", agent, id, live.ID).Because(fault.Busy, "run", live.ID)
 		}
 	}
-	if s.excluded[key] != nil {
+	if s.leaving[id] != nil {
+		return nil, departing(id)
+	}
+	if s.excluded[key] != nil || s.excluded[[2]string{id, ""}] != nil {
 		return nil, fault.New(fault.Unavailable, "agents.context", "the context of %s in session %s is being cleared or compressed; ask again when that is done", agent, id).Because(fault.Busy)
 	}
 	over := make(chan struct{})

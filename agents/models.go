@@ -1,11 +1,15 @@
 package agents
 
 import (
+	"context"
+	"iter"
+
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/run"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // choose returns the models that may answer for an agent: the one with the
@@ -17,17 +21,46 @@ func (s *Service) choose(def *definition.Definition, name string, set Settings) 
 	}
 	var choices []run.Choice
 	for i, name := range append([]string{name}, fallbacks...) {
-		id, entry, _ := s.Table.Resolve(name, defaultModel)
-		m, err := s.Provider(id)
+		choice, err := s.choice(name)
 		if err != nil {
 			if i == 0 {
 				return nil, err
 			}
 			continue // a fallback that is not configured cannot help
 		}
-		choices = append(choices, run.Choice{ID: id, Model: m, Entry: entry})
+		choices = append(choices, choice)
 	}
 	return choices, nil
+}
+
+// choice returns who answers by a name or an alias.
+func (s *Service) choice(name string) (run.Choice, error) {
+	id, entry, _ := s.Table.Resolve(name, defaultModel)
+	_, retries, err := s.Provider(id)
+	return run.Choice{ID: id, Model: lasting{s, id}, Entry: entry, Retries: retries}, err
+}
+
+// lasting is the model of a run: it is looked for each time that it is asked, so
+// that a run which the credentials stopped goes on with those that the person
+// has mended meanwhile (REL-70).
+type lasting struct {
+	service *Service
+	id      string
+}
+
+// Generate implements [model.Model].
+func (l lasting) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	m, _, err := l.service.Provider(l.id)
+	if err == nil {
+		return m.Generate(ctx, req)
+	}
+	class := model.Fatal
+	if reason, _ := fault.ReasonOf(err); reason == fault.AuthRequired {
+		class = model.Unauthorized
+	}
+	return func(yield func(model.Chunk, error) bool) {
+		yield(model.Chunk{}, &model.Error{Class: class, Message: fault.Message(err), Err: err})
+	}
 }
 
 // route returns the model of a run that leaves it to the settings (spec 3.3).
@@ -59,9 +92,8 @@ func (s *Service) summarizer(set Settings, own run.Choice) run.Compression {
 		MaxTokens: set.MaxContextTokens, Model: own,
 	}
 	if set.Compression.Model != "" {
-		id, entry, _ := s.Table.Resolve(set.Compression.Model, defaultModel)
-		if m, err := s.Provider(id); err == nil {
-			c.Model = run.Choice{ID: id, Model: m, Entry: entry}
+		if choice, err := s.choice(set.Compression.Model); err == nil {
+			c.Model = choice
 		}
 	}
 	return c

@@ -3,13 +3,10 @@ package agents
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/run"
-	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/internal/fault"
 )
 
@@ -75,58 +72,6 @@ func (s *Service) Steer(id string, input []activity.ContentBlock) (*Said, error)
 		return nil, fault.New(fault.Unavailable, "agents.steer", "the run %s waits for its turn; say it when it has begun", id).Because(fault.Busy, "run", id)
 	}
 	return nil, unknownRun(id)
-}
-
-// Resume lets a paused run go on, with more of what was used up. The error has
-// the reason unknownRun; it is fault.Invalid for a run that is not paused.
-func (s *Service) Resume(id string, more run.Extension) (*Live, error) {
-	live, err := s.Find(id)
-	if err != nil {
-		if _, _, left := s.left(id); !left {
-			return nil, err
-		}
-		return nil, fault.New(fault.Invalid, "agents.resume",
-			"the run %s was interrupted by the end of a daemon, and this version cannot take such a run up again: start another, its context is kept", id).Because(fault.UnknownRun, "run", id)
-	}
-	if !live.run.Resume(more) {
-		return nil, fault.New(fault.Invalid, "agents.resume", "the run %s is not paused, so there is nothing to resume", id)
-	}
-	return live, nil
-}
-
-// left returns a run that a restart left in a session that is open, or in main.
-func (s *Service) left(id string) (*conversation, session.Run, bool) {
-	if _, err := s.kept(session.Default); err != nil {
-		s.Log.Debug("the default session is not looked at for a run", "run", id, "err", err)
-	}
-	s.mu.Lock()
-	sessions := slices.Collect(maps.Values(s.sessions))
-	s.mu.Unlock()
-	for _, conv := range sessions {
-		for _, r := range conv.Runs() {
-			if r.Run == id && (r.State == activity.Interrupted || r.State == activity.Paused) {
-				return conv, r, true
-			}
-		}
-	}
-	return nil, session.Run{}, false
-}
-
-// abandon ends a run that a restart left, and reports whether there was one
-// (spec 3.5: in any state).
-func (s *Service) abandon(id string) bool {
-	conv, r, ok := s.left(id)
-	if !ok {
-		return false
-	}
-	conv.Mend(r.Agent)
-	origin := activity.Origin{Run: id, Agent: r.Agent, CorrelationID: id}
-	conv.Append(origin, activity.RunState{From: r.State, To: activity.Finished, Why: string(activity.Aborted)}, 0)
-	conv.Append(origin, activity.RunFinished{
-		Reason: activity.Aborted, Chain: []activity.Link{{Run: id, Agent: r.Agent}},
-		Guardrails: []activity.Guard{}, Changes: []activity.Change{}, Problems: []definition.Problem{},
-	}, 0)
-	return true
 }
 
 // Find returns a run that goes on. The error has the reason unknownRun.

@@ -20,7 +20,11 @@ func TestReserve(t *testing.T) {
 		t.Error("what is reserved cannot be cancelled, or what is not can")
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	live := &Live{ID: "mine", Session: "s", Agent: "a", cancel: cancel, begun: make(chan func()), done: make(chan struct{}), ended: make(chan struct{})}
+	conv, _, err := s.open("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := &Live{ID: "mine", Session: "s", Agent: "a", log: conv.Log, cancel: cancel, begun: make(chan func()), done: make(chan struct{}), ended: make(chan struct{})}
 	if _, err := s.enlist(live, false); err != nil {
 		t.Fatal(err)
 	}

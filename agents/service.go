@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,14 @@ type Desk interface {
 	// Ask returns the way in which an agent asks the person, nil when nobody
 	// can be asked.
 	Ask(session, run, agent string) tool.Ask
+	// Restore makes a file hold to, nil for no file, if it is still what has the
+	// digest base ("" = there is none): through the editor where it is open there,
+	// else on disk, byte for byte. The error is fault.Stale for another file, and
+	// fault.Denied for one that is open and would have to go.
+	Restore(ctx context.Context, path, base string, to *Content, label string) error
+	// Decode returns the text in the bytes of a file, as Read has it; false for
+	// what is no text.
+	Decode(data []byte) (text string, ok bool)
 }
 
 // Settings is what the person's settings say about runs (spec README).
@@ -66,22 +75,24 @@ type Settings struct {
 	Overrides map[string][]Override
 }
 
-// Config is what a Service needs. All of it is required.
+// Config is what a Service needs. All of it is required but where it says so.
 type Config struct {
 	Agents   func() *registry.Snapshot
 	Sessions *session.Store
 	Table    *model.Table
-	// Provider returns who answers for a model id. The error is for the person
-	// (authRequired without a key).
-	Provider func(id string) (model.Model, error)
+	// Provider returns who answers for a model id, and the retries of the key that
+	// it is asked with. The error is for the person (authRequired without a key).
+	Provider func(id string) (model.Model, *model.Retries, error)
 	Tools    []tool.Tool
 	Folders  func() []string          // workspace folders, canonical, the first one first
 	Trusted  func(folder string) bool // spec 4.4
 	Settings func(folder string) Settings
-	Approval Approval // the mode of sessions that have none of their own
-	Environ  []string // of child processes
-	Home     string   // the person's home folder
-	State    string   // the daemon's own folder, which no tool writes
+	Admit    func() error // may refuse a new run (overloaded); nil = none is refused
+	Approval Approval     // the mode of sessions that have none of their own
+	Environ  []string     // of child processes
+	Home     string       // the person's home folder
+	State    string       // the daemon's own folder, which no tool writes
+	Mask     run.Mask     // of what the daemon holds; nil = nothing
 	Now      func() time.Time
 	Log      *slog.Logger
 }
@@ -100,6 +111,7 @@ type Service struct {
 	runs     map[string]*Live // that have not ended, by id
 	reserved map[string]*reservation
 	excluded map[[2]string]chan struct{} // session and agent whose context is being changed; closed when it is
+	leaving  map[string]chan struct{}    // sessions that are being closed or deleted; closed when they are
 	closed   bool
 	work     conc.WaitGroup // runs
 	tools    conc.WaitGroup // tools that outlive their run
@@ -118,10 +130,11 @@ type conversation struct {
 	*session.Session
 	gate *guard.Gate
 
-	mu       sync.Mutex
-	seen     map[string]*tool.Seen // by agent
-	approval Approval
-	loops    bool // the person does not want loops looked for; guarded by mu
+	changes sync.Mutex // held while files are brought back, kept or undone; taken before mu
+
+	mu    sync.Mutex
+	seen  map[string]*tool.Seen // by agent
+	loops bool                  // the person does not want loops looked for; guarded by mu
 }
 
 // Live is a run that was started.
@@ -352,6 +365,20 @@ func (s *Service) open(id string) (conv *conversation, note string, err error) {
 		return nil, "", err
 	}
 	s.mu.Lock()
+	for conv := s.sessions[opened.ID]; conv == nil || conv.Session != opened; conv = s.sessions[opened.ID] {
+		leaving := s.leaving[opened.ID]
+		if leaving == nil && conv == nil && slices.Contains(s.Sessions.Live(), opened) {
+			break
+		}
+		s.mu.Unlock() // it was closed since
+		if leaving != nil {
+			<-leaving
+		}
+		if opened, err = s.Sessions.Open(id); err != nil {
+			return nil, "", err
+		}
+		s.mu.Lock()
+	}
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, "", fault.New(fault.Unavailable, "agents.open", "the daemon is ending")
@@ -371,12 +398,7 @@ func (s *Service) approval(c *conversation, own Approval) Approval {
 	if own != "" {
 		return own
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.approval != "" {
-		return c.approval
-	}
-	return s.Approval
+	return s.approvalOf(c)
 }
 
 func (c *conversation) seenBy(agent string) *tool.Seen {
@@ -392,6 +414,12 @@ func (c *conversation) seenBy(agent string) *tool.Seen {
 func (c *conversation) Append(o activity.Origin, b activity.Body, d time.Duration) uint64 {
 	return c.Log.Append(o, b, d)
 }
+
+// Recovered implements run.Session.
+func (c *conversation) Recovered(ctx context.Context) error { return c.Log.Recovered(ctx) }
+
+// GoUnsaved implements run.Session.
+func (c *conversation) GoUnsaved() { c.Log.GoUnsaved() }
 
 // Err implements run.Session.
 func (c *conversation) Err() error { return c.Log.Err() }

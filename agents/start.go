@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -32,72 +33,109 @@ type Start struct {
 	Definition *definition.Definition  // instead of the saved file's: a buffer's; may be nil
 	Desk       Desk
 	Client     context.Context // the connection's: when it ends, the run is interrupted
+
+	atMost guard.Approval // of a run that is taken up again: the mode that it began with; "" = any
 }
 
 // Start sets a run going. It returns as soon as the run's first event is on
 // stable storage. Errors by reason: unknownAgent, invalidAgent, untrusted,
-// busy, authRequired, unknownSession; fault.Invalid, which wraps a [BadParam],
-// for a run id that is in use, and for inputs that are missing or do not fit.
+// busy, overloaded, authRequired, unknownSession; fault.Invalid, which wraps a
+// [BadParam], for a run id that is in use, and for inputs that are missing or do
+// not fit.
 func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
-	agent, folder, err := s.find(p)
-	if err != nil {
-		return nil, err
-	}
-	def, settings := agent.Definition, s.Settings(folder)
-	task, err := fillIn(def, p, s.Now())
-	if err != nil {
-		return nil, err
-	}
-	name := s.ModelOf(def, p.Model, settings)
-	var choices []run.Choice
-	if name != model.Auto { // no session is begun for a run that nobody can answer
-		if choices, err = s.choose(def, name, settings); err != nil {
+	if s.Admit != nil {
+		if err := s.Admit(); err != nil {
 			return nil, err
 		}
+	}
+	plan, err := s.plan(p)
+	if err != nil {
+		return nil, err
 	}
 	conv, note, err := s.open(p.Session)
 	if err != nil {
 		return nil, err
 	}
-	tools := s.toolSet(agent, settings)
-	if name == model.Auto {
-		if choices, err = s.choose(def, route(conv, def, task, tools, settings), settings); err != nil {
+	if p.Run == "" {
+		p.Run = uuid.Must(uuid.NewV7()).String()
+	} else if conv.HasRun(p.Run) {
+		return nil, badParam("run", "is %q, which was in session %s already; choose another id", p.Run, conv.ID)
+	}
+	live, err := s.begin(ctx, conv, plan, p, func(live *Live) (uint64, error) {
+		conv.Mend(plan.def.Name) // calls that an interrupted run left open
+		return live.run.Begin(plan.task.input), nil
+	})
+	if err == nil {
+		live.Note = note
+	}
+	return live, err
+}
+
+// planned is what a run is made of, before it is in a session.
+type planned struct {
+	agent    *tuned
+	def      *definition.Definition
+	folder   string
+	settings Settings
+	task     *assignment
+	name     string       // of the model
+	choices  []run.Choice // nil for a model that is chosen by what the context holds
+}
+
+// plan finds everything that a run needs but its session: none is begun for a
+// run that nobody can answer.
+func (s *Service) plan(p Start) (*planned, error) {
+	agent, folder, err := s.find(p)
+	if err != nil {
+		return nil, err
+	}
+	r := &planned{agent: agent, def: agent.Definition, folder: folder, settings: s.Settings(folder)}
+	if r.task, err = fillIn(r.def, p, s.Now()); err != nil {
+		return nil, err
+	}
+	if r.name = s.ModelOf(r.def, p.Model, r.settings); r.name != model.Auto {
+		r.choices, err = s.choose(r.def, r.name, r.settings)
+	}
+	return r, err
+}
+
+// begin sets a run going in a session. first writes its first event, when nothing
+// else can change the agent's context any more; on its error there is no run.
+func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p Start, first func(*Live) (uint64, error)) (*Live, error) {
+	def, task := r.def, r.task
+	tools := s.toolSet(r.agent, r.settings)
+	choices := r.choices
+	if choices == nil {
+		var err error
+		if choices, err = s.choose(def, route(conv, def, task, tools, r.settings), r.settings); err != nil {
 			return nil, err
 		}
 	}
 	runCtx, cancel := context.WithCancelCause(s.ctx)
 	live := &Live{
-		Session: conv.ID, ID: p.Run, Agent: def.Name, Note: note, log: conv.Log,
+		Session: conv.ID, ID: p.Run, Agent: def.Name, log: conv.Log, MaxTurns: task.maxTurns,
 		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}), ended: make(chan struct{}),
 	}
-	if live.ID == "" {
-		live.ID = uuid.Must(uuid.NewV7()).String()
-	}
-	live.MaxTurns = task.maxTurns
 	live.run = run.New(run.Config{
 		ID: live.ID, CorrelationID: live.ID, Chain: []string{def.Name},
-		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, folder, s.Now()), Examples: task.examples, Context: p.Context,
+		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.folder, s.Now()), Examples: task.examples, Context: p.Context, Inputs: p.Inputs,
 		Models:   choices,
-		Approval: func() guard.Approval { return s.approval(conv, p.Approval) },
-		Session:  conv, Tools: tools, Gate: conv.gate, Critical: settings.Critical, Person: p.Desk,
+		Approval: func() guard.Approval { return stricter(p.atMost, s.approval(conv, p.Approval)) }, Asked: p.Model,
+		Session: conv, Tools: tools, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,
 		Env: tool.Env{
-			Session: conv.ID, Folder: folder, Folders: append(s.Folders(), settings.AdditionalFolders...),
-			Trusted: s.Trusted(folder), Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID),
+			Session: conv.ID, Folder: r.folder, Folders: append(s.Folders(), r.settings.AdditionalFolders...),
+			Trusted: s.Trusted(r.folder), Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID),
 			Ask: p.Desk.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenBy(def.Name), Now: s.Now,
 			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State,
 		},
-		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: settings.ConfirmationTimeout,
+		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,
 		Limits: run.Limits{
-			ModelCalls: settings.Limits.ModelCalls, InputTokens: settings.Limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
+			ModelCalls: r.settings.Limits.ModelCalls, InputTokens: r.settings.Limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
 		},
-		Compression: s.summarizer(settings, choices[0]), Repeats: &repeats{conv, settings.DisableLoopDetection},
-		Problems: leftOut(agent), Leftovers: &s.tools, Now: s.Now, Log: s.Log,
+		Compression: s.summarizer(r.settings, choices[0]), Repeats: &repeats{conv, r.settings.DisableLoopDetection},
+		Problems: leftOut(r.agent), Mask: s.Mask, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
 	})
 	// From here on others see it: it is whole.
-	if conv.HasRun(live.ID) {
-		cancel(nil)
-		return nil, badParam("run", "is %q, which was in session %s already; choose another id", live.ID, live.Session)
-	}
 	position, err := s.enlist(live, p.Queue)
 	if err != nil {
 		cancel(nil)
@@ -105,16 +143,14 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 	}
 	defer close(live.begun)
 	release := context.AfterFunc(p.Client, func() { cancel(run.ErrInterrupted) })
-	begin := func() uint64 {
-		conv.Mend(def.Name) // calls that an interrupted run left open
-		return live.run.Begin(task.input)
-	}
 	if position > 0 {
 		// What a person said is kept from now on, whatever becomes of the run.
 		live.First = conv.Append(activity.Origin{Run: live.ID, Agent: def.Name, CorrelationID: live.ID},
 			activity.Input{Input: task.input, Position: position}, 0)
-	} else {
-		live.First = begin()
+	} else if live.First, err = first(live); err != nil {
+		release()
+		cancel(nil)
+		return nil, err
 	}
 	live.begun <- func() {
 		defer release()
@@ -129,7 +165,9 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 				s.settle(live)
 				return
 			}
-			begin()
+			if _, err := first(live); err != nil {
+				s.Log.Error("a run that waited did not begin", "run", live.ID, "err", err)
+			}
 		}
 		s.observe()
 		live.result = live.run.Do(runCtx)
@@ -137,7 +175,11 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 	}
 	// Not ctx: a request that is cancelled now has a run, which is its answer.
 	if err := conv.Commit(s.ctx, live.First); err != nil && s.ctx.Err() == nil {
-		cancel(run.ErrCancelled)
+		cause := run.ErrCancelled
+		if p.atMost != "" {
+			cause = run.ErrInterrupted // it can be resumed once more
+		}
+		cancel(cause)
 		return nil, fault.New(fault.Unavailable, "agents.start", "the session's log cannot be written: %w", err)
 	}
 	return live, nil
@@ -158,7 +200,10 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 	if _, taken := s.runs[live.ID]; taken {
 		return 0, badParam("run", "is %q, which goes on already; choose another id", live.ID)
 	}
-	over := s.excluded[[2]string{live.Session, live.Agent}]
+	if err := s.present(live.Session, live.log); err != nil {
+		return 0, err
+	}
+	over := cmp.Or(s.excluded[[2]string{live.Session, live.Agent}], s.excluded[[2]string{live.Session, ""}])
 	if over != nil && !queue {
 		return 0, fault.New(fault.Unavailable, "agents.start", "the context of %s in session %s is being changed; try again", live.Agent, live.Session).Because(fault.Busy)
 	}

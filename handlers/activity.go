@@ -123,7 +123,7 @@ func (f *follower) run(log *activity.Log) {
 			for _, e := range filter.Apply(batch) {
 				slow = h.drained(f.ctx) || slow // the log waits for the client, the run does not
 				buf = e.Wire(f.session, buf[:0])
-				if !f.send(e.Seq, buf) {
+				if !f.send(e.Seq, h.masked(e.Type, buf)) {
 					return
 				}
 			}
@@ -150,6 +150,16 @@ func (f *follower) send(seq uint64, event []byte) bool {
 	defer f.mu.Unlock()
 	f.took = seq
 	return true
+}
+
+// masked returns an event of some type as it leaves: without what looks like a
+// credential. What a person is asked stays as it is, since they must see what
+// would be done.
+func (h *Handlers) masked(kind string, event []byte) []byte {
+	if h.house.Mask == nil || kind == (activity.ConfirmationAsked{}).Type() {
+		return event
+	}
+	return h.house.Mask(event)
 }
 
 // queuedTo returns the last event that reaches the client before what is sent to

@@ -58,7 +58,7 @@ func newDesk(h *Handlers) *desk {
 func (d *desk) CanConfirm() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !d.mute && d.h.ctx.Err() == nil
+	return !d.mute // one that has gone is no refusal either: see served
 }
 
 // Confirm implements the asking of a run about a call.
@@ -222,7 +222,7 @@ func put[R any](ctx context.Context, d *desk, q inquiry[R]) (*R, error) {
 		case first := <-answered:
 			return first, nil
 		default:
-			return r.result, served(r.err)
+			return r.result, d.served(ctx, r.err)
 		}
 	}
 	select {
@@ -324,10 +324,19 @@ func (d *desk) ask(ctx context.Context, p wire.AskParams) (tool.Answer, error) {
 	return tool.Answer{Action: "accept", Text: text}, nil
 }
 
-// served tells "the client does not have this method" from other failures.
-func served(err error) error {
-	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok && e.Code == jsonrpc2.MethodNotFound {
-		return errUnserved
+// served tells "the client does not have this method" from other failures. A
+// client that has gone has not said no: what asked it is about to be interrupted,
+// and is asked anew when it is resumed (REL-126). So that is waited for.
+func (d *desk) served(ctx context.Context, err error) error {
+	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
+		if e.Code == jsonrpc2.MethodNotFound {
+			return errUnserved
+		}
+		return err
+	}
+	if err != nil && fault.KindOf(err) == fault.Unavailable {
+		<-ctx.Done() // of a run, or of a request, of this connection
+		return ctx.Err()
 	}
 	return err
 }

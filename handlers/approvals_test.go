@@ -109,9 +109,9 @@ func plain() agents.Question {
 	return q
 }
 
-// TestRespondConfirm: the first valid answer counts, whichever way it comes;
+// TestSEC69FirstAnswerCounts: the first valid answer counts, whichever way it comes;
 // one that is not valid leaves the question open (spec 2.2).
-func TestRespondConfirm(t *testing.T) {
+func TestSEC69FirstAnswerCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		said   string // by agents/confirm; "" = nothing until it is withdrawn
 		tried  []string
@@ -185,6 +185,75 @@ func TestConfirmUnanswered(t *testing.T) {
 	conn.h.caps.Confirm = nil
 	if got := conn.h.desk.Confirm(t.Context(), plain()); got.Outcome != guard.Reject || got.By != "user" {
 		t.Errorf("a dialog that is dismissed: %+v", got)
+	}
+}
+
+// TestREL126NobodyAnswers: a question that is not answered in time is no, and
+// what comes later changes nothing; without a time-out it waits.
+func TestREL126NobodyAnswers(t *testing.T) {
+	asked, withdrawn := make(chan wire.ConfirmParams, 1), make(chan struct{}, 1)
+	conn := connect(t, func(ctx context.Context, _ string, params []byte) (any, error) {
+		var p wire.ConfirmParams
+		if err := (wire.Codec{}).Unmarshal(params, &p); err != nil {
+			return nil, err
+		}
+		asked <- p
+		<-ctx.Done()
+		withdrawn <- struct{}{}
+		return &wire.ConfirmResult{Outcome: "once"}, nil
+	})
+	q := plain()
+	q.Timeout = time.Millisecond
+	if got := conn.h.desk.Confirm(t.Context(), q); got.Outcome != guard.Reject || got.By != "timeout" {
+		t.Errorf("%+v", got)
+	}
+	p := <-asked
+	<-withdrawn
+	if err := conn.respond(t.Context(), p.ID, p.Nonce, `{"outcome":"once"}`); !isStale(err) {
+		t.Errorf("an answer after the time-out: %v", err)
+	}
+
+	answered := make(chan agents.Answer, 1)
+	go func() { answered <- conn.h.desk.Confirm(t.Context(), plain()) }()
+	if p = <-asked; p.ExpiresAt != "" {
+		t.Errorf("it expires at %s", p.ExpiresAt)
+	}
+	if err := conn.respond(t.Context(), p.ID, p.Nonce, `{"outcome":"once"}`); err != nil {
+		t.Error(err)
+	}
+	if got := <-answered; got.Outcome != guard.Once {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestREL126AClientThatGoes: a connection that ends is no refusal; what asked is
+// waited for, which ends with the connection.
+func TestREL126AClientThatGoes(t *testing.T) {
+	for _, ours := range []bool{true, false} {
+		asked := make(chan struct{}, 1)
+		conn := connect(t, func(ctx context.Context, _ string, _ []byte) (any, error) {
+			asked <- struct{}{}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		if !ours {
+			conn.h.caps.Confirm = nil // it has dialogs only
+		}
+		ctx, end := context.WithCancel(t.Context())
+		answered := make(chan agents.Answer, 1)
+		go func() { answered <- conn.h.desk.Confirm(ctx, plain()) }()
+		<-asked
+		_ = conn.client.Close()
+		<-conn.h.ctx.Done()
+		select {
+		case got := <-answered:
+			t.Errorf("it counts as %+v", got)
+		default:
+		}
+		end()
+		if got := <-answered; got.Outcome != guard.Reject {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

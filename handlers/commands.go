@@ -25,7 +25,7 @@ import (
 // commandNames are the commands that there are (spec 2.6).
 var commandNames = []string{
 	wire.CommandRun, wire.CommandRunOnSelection, wire.CommandList, wire.CommandCancel, wire.CommandSessions,
-	wire.CommandShowTranscript, wire.CommandTrustWorkspace,
+	wire.CommandUndoLast, wire.CommandShowTranscript, wire.CommandTrustWorkspace,
 }
 
 // commands are what a client that knows only LSP starts things with.
@@ -50,6 +50,8 @@ func (h *Handlers) executeCommand(ctx context.Context, s *workspace.Snapshot, p 
 		return h.commandCancel(p)
 	case wire.CommandSessions:
 		return h.commandSessions(ctx)
+	case wire.CommandUndoLast:
+		return h.commandUndoLast(ctx, s, p)
 	case wire.CommandShowTranscript:
 		return h.commandTranscript(ctx, p)
 	case wire.CommandTrustWorkspace:
@@ -264,6 +266,7 @@ func (h *Handlers) commandTranscript(ctx context.Context, p *protocol.ExecuteCom
 	if err != nil {
 		return nil, err
 	}
+	text = string(h.masked("", []byte(text)))
 	name := "session-" + cmp.Or(id, session.Default) + ".md"
 	path := filepath.Join(h.house.Shown, name)
 	if !h.showText(ctx, name, text) {

@@ -223,7 +223,7 @@ func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answ
 			Type: protocol.MessageTypeWarning, Message: message, Actions: actions,
 		})
 		if err != nil {
-			return agents.Answer{}, served(err)
+			return agents.Answer{}, d.served(ctx, err)
 		}
 		switch {
 		case chosen == nil: // dismissed, which is the person's no
@@ -261,7 +261,7 @@ func (d *desk) askPlain(ctx context.Context, agent string, q tool.Question) (too
 		Type: protocol.MessageTypeInfo, Message: tool.Escape(agent+" asks: ") + escapeLines(q.Message), Actions: actions,
 	})
 	if err != nil {
-		return tool.Answer{}, served(err)
+		return tool.Answer{}, d.served(ctx, err)
 	}
 	if chosen == nil || titles[chosen.Title] == "" {
 		return tool.Answer{Action: "decline"}, nil

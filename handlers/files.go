@@ -132,10 +132,16 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 	if _, err := disk.Write(ctx, workspace.Write{Name: path, Text: text, Seen: workspace.Digest(base)}); err != nil {
 		return err
 	}
-	if e.h.caps.FilesWritten {
-		e.h.notify(wire.MethodFilesWritten, &wire.FilesWrittenParams{Run: e.run, URIs: []string{tool.URI(path)}})
-	}
+	e.h.wrote(e.run, path)
 	return nil
+}
+
+// wrote tells a client that wants to know it that a file on disk is another; run
+// is "" for what no run did.
+func (h *Handlers) wrote(run, path string) {
+	if h.caps.FilesWritten {
+		h.notify(wire.MethodFilesWritten, &wire.FilesWrittenParams{Run: run, URIs: []string{tool.URI(path)}})
+	}
 }
 
 // applyEdit has the editor change an open document, and believes it only when

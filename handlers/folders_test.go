@@ -147,6 +147,14 @@ func TestTranscriptLines(t *testing.T) {
 		{activity.RunState{From: activity.Running, To: activity.Waiting}, ""},
 		{activity.Note{Level: "info", Message: "told\nmore"}, "- note: told"},
 		{activity.TodosChanged{}, ""},
+		{activity.Checkpoint{Files: []string{"file:///a"}}, ""},
+		{activity.ChangeResolved{URI: "file:///w/a.go", Action: "undo"}, "- changes to a.go were undone"},
+		{activity.ChangeResolved{URI: "file:///w/a.go", Action: "keep"}, "- changes to a.go were kept"},
+		{activity.ApprovalChanged{From: "ask", To: "auto"}, "- the mode was set from ask to auto"},
+		{activity.Rewound{ToSeq: 7}, "- went back to 7"},
+		{activity.Rewound{ToSeq: 7, Files: []string{"a"}, Left: []string{"b", "c"}}, "- went back to 7, with 1 file; 2 files left as somebody changed them"},
+		{activity.Forked{Session: "b", AtSeq: 7}, "- session b began with the first 7 events of this one"},
+		{activity.Forked{Session: "a", AtSeq: 7, From: true}, "- this session began with the first 7 events of a"},
 	} {
 		var b strings.Builder
 		describe(&b, activity.Event{Body: c.body})

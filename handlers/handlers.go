@@ -61,6 +61,11 @@ type House struct {
 	// Reach returns the folders in which runs may read and write files,
 	// canonical: the workspace's and the user's additional ones.
 	Reach func() []string
+	// Mask takes out of JSON or a text that is shown what looks like a credential,
+	// and Known only the secrets that the daemon itself holds (spec 7.2); nil takes
+	// nothing.
+	Mask  func([]byte) []byte
+	Known func([]byte) []byte
 	// Shown is a folder for texts that a person is shown as files.
 	Shown string
 	// Templates is the folder of the person's own templates; it need not exist.
@@ -96,7 +101,7 @@ type Handlers struct {
 	past      map[stream]*follower        // the last one of each that has ended, or is ending
 	starting  map[[2]string]chan struct{} // requests that are being started, by session and agent
 	progress  map[string]string           // the run of a work-done token, by the token's JSON
-	unhealthy string                      // why a session cannot be written; "" while all can
+	unhealthy map[string]string           // why sessions cannot be written
 	notices   []string                    // that the person was told, each once, and that still hold
 	problems  []string                    // of settings and trust, that the person was told and that still hold
 	status    chan struct{}               // capacity 1: something to report
@@ -106,7 +111,7 @@ type Handlers struct {
 func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h := &Handlers{
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
-		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), starting: make(map[[2]string]chan struct{}), status: make(chan struct{}, 1),
+		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
 	}
 	h.desk = newDesk(h)
 	return h
@@ -155,7 +160,7 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodRun, h.reserve, h.run).InStream(),
 		server.Query(wire.MethodCancel, nothing[wire.CancelParams], h.cancel),
 		server.Query(wire.MethodSteer, h.say, h.steer),
-		server.Query(wire.MethodResume, nothing[wire.ResumeParams], h.resume).InStream(),
+		server.Query(wire.MethodResume, seen[wire.ResumeParams](h), h.resume).InStream(),
 
 		// subscribe.go
 		server.Query(wire.MethodSubscribe, nothing[wire.SubscribeParams], h.subscribe).InStream(),
@@ -166,8 +171,17 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodSessionGet, nothing[wire.SessionParams], h.getSession),
 		server.Query(wire.MethodSessionNew, nothing[wire.SessionNewParams], h.newSession),
 		server.Query(wire.MethodSessionCompress, nothing[wire.SessionCompressParams], h.compress),
+		server.Query(wire.MethodSessionClose, nothing[wire.SessionParams], h.closeSession).InStream(),
+		server.Query(wire.MethodSessionDelete, nothing[wire.SessionDeleteParams], h.deleteSession).InStream(),
+		server.Query(wire.MethodSessionFork, nothing[wire.SessionForkParams], h.forkSession),
+		server.Query(wire.MethodSessionSetApproval, nothing[wire.SessionApprovalParams], h.setApproval),
 		server.Query(wire.MethodContextGet, nothing[wire.ContextParams], h.getContext),
 		server.Query(wire.MethodContextClear, nothing[wire.ContextClearParams], h.clearContext),
+
+		// changes.go
+		server.Query(wire.MethodSessionRewind, seen[wire.SessionRewindParams](h), h.rewind),
+		server.Query(wire.MethodChanges, seen[wire.ChangesParams](h), h.changes),
+		server.Query(wire.MethodChangesResolve, seen[wire.ChangesResolveParams](h), h.resolveChanges),
 
 		// approvals.go
 		server.Query(wire.MethodRespond, nothing[wire.RespondParams], h.respond),

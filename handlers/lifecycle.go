@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"go.lsp.dev/protocol"
 
@@ -59,7 +61,7 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 	}
 	ours, err := json.Marshal(map[string]any{"agents": wire.ServerCapabilities{
 		Version: wire.Version, Modes: []string{string(guard.Plan), string(guard.Asks), string(guard.Edits), string(guard.Free)},
-		Sessions: true, Steer: true,
+		Sessions: true, Steer: true, Changes: true, Checkpoints: true,
 	}})
 	if err != nil {
 		return nil, err
@@ -119,7 +121,9 @@ func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) err
 // shutdown leaves what runs interrupted: a window that reloads must not abort
 // it (REL-25). What is written stays.
 func (h *Handlers) shutdown(context.Context, *struct{}) (any, error) {
+	live := h.house.Agents.Live()
 	h.house.Agents.Interrupt()
+	h.flush(live)
 	return nil, nil
 }
 
@@ -135,12 +139,12 @@ func (h *Handlers) observe() {
 // with nil that it can again. The person hears of the first.
 func (h *Handlers) sessionHealth(session string, err error) {
 	h.mu.Lock()
-	before := h.unhealthy
-	h.unhealthy = ""
+	before, now := h.unhealthy[session], ""
+	delete(h.unhealthy, session)
 	if err != nil {
-		h.unhealthy = fmt.Sprintf("Session %s cannot be written: %s", session, fault.Message(err))
+		now = fmt.Sprintf("Session %s cannot be written: %s", session, fault.Message(err))
+		h.unhealthy[session] = now
 	}
-	now := h.unhealthy
 	h.mu.Unlock()
 	if before == "" && now != "" {
 		h.tell(errorMessage, now)
@@ -172,8 +176,8 @@ func (h *Handlers) reportStatus() {
 		now := wire.StatusParams{Health: "ok", ActiveRuns: len(h.house.Agents.Live()), Waiting: h.house.Agents.Waiting()}
 		h.mu.Lock()
 		switch {
-		case h.unhealthy != "":
-			now.Health, now.Message = "error", h.unhealthy
+		case len(h.unhealthy) > 0:
+			now.Health, now.Message = "error", h.unhealthy[slices.Min(slices.Collect(maps.Keys(h.unhealthy)))]
 		case len(h.problems) > 0:
 			now.Health, now.Message = "warning", h.problems[0]
 		case len(h.notices) > 0:

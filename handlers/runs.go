@@ -105,17 +105,21 @@ func (h *Handlers) steer(ctx context.Context, s steering, _ *wire.SteerParams) (
 	return &wire.SteerResult{Accepted: true, Position: s.said.Position}, nil
 }
 
-// resume serves agents/resume.
-func (h *Handlers) resume(ctx context.Context, _ struct{}, p *wire.ResumeParams) (any, error) {
-	var more agents.Extension
-	if e := p.Extend; e != nil {
-		more = agents.Extension{Turns: e.Turns, Seconds: e.Seconds, Tokens: e.Tokens, USD: e.USD}
-	}
-	live, err := h.house.Agents.Resume(p.Run, more)
-	if err != nil {
+// resume serves agents/resume, of a run that this daemon or an earlier one has
+// left paused or interrupted.
+func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.ResumeParams) (any, error) {
+	if _, err := h.house.Catalog(ctx); err != nil {
 		return nil, err
 	}
-	return h.answer(ctx, live, p.Wait, nil)
+	r := agents.Resume{Run: strings.Clone(p.Run), Session: strings.Clone(p.Session), Desk: h.person(s), Client: h.ctx}
+	if e := p.Extend; e != nil {
+		r.More = agents.Extension{Turns: e.Turns, Seconds: e.Seconds, Tokens: e.Tokens, USD: e.USD}
+	}
+	live, err := h.house.Agents.Resume(ctx, r)
+	if err != nil {
+		return nil, h.encoded(err)
+	}
+	return h.answer(ctx, live, p.Wait, p.WorkDoneToken)
 }
 
 // start sets a run going.
@@ -198,6 +202,9 @@ func (h *Handlers) await(ctx context.Context, live *agents.Live, token []byte) (
 	result := live.Result()
 	result.Problems = slices.Clone(result.Problems) // the log has the same
 	h.encode(result.Problems)
+	if h.house.Known != nil {
+		result.Text, result.Output = string(h.house.Known([]byte(result.Text))), h.house.Known(result.Output)
+	}
 	return &wire.RunResult{Session: live.Session, Run: live.ID, Agent: live.Agent, RunFinished: result}, nil
 }
 

@@ -50,7 +50,7 @@ func (d *desk) askByFile(ctx context.Context, agent string, q tool.Question) (to
 	focus := true
 	result, err := d.h.Peer.ShowDocument(ctx, &protocol.ShowDocumentParams{URI: uri.File(path), TakeFocus: &focus})
 	if err != nil || result == nil || !result.Success {
-		return declined, served(err)
+		return declined, d.served(ctx, err)
 	}
 	look := time.NewTicker(scratchEvery)
 	defer look.Stop()

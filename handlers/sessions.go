@@ -1,10 +1,12 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
+	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
@@ -76,6 +78,68 @@ func (h *Handlers) newSession(ctx context.Context, _ struct{}, p *wire.SessionNe
 		return nil, err
 	}
 	return &wire.SessionNewResult{Session: id}, nil
+}
+
+// closeSession serves agents/session/close. Nothing more of the session is sent
+// after the answer, until the client subscribes again or runs something there.
+func (h *Handlers) closeSession(ctx context.Context, _ struct{}, p *wire.SessionParams) (*wire.Empty, error) {
+	id := strings.Clone(h.house.Agents.Named(p.Session))
+	return &wire.Empty{}, h.house.Agents.CloseSession(id, func() { h.dismiss(ctx, id) })
+}
+
+// deleteSession serves agents/session/delete. Subscriptions to it end: what
+// begins under its name later is another session.
+func (h *Handlers) deleteSession(ctx context.Context, _ struct{}, p *wire.SessionDeleteParams) (*wire.Empty, error) {
+	id := strings.Clone(p.Session)
+	return &wire.Empty{}, h.house.Agents.DeleteSession(id, func() { h.dismiss(ctx, id) })
+}
+
+// dismiss waits until all of a session whose log is closed has been sent, and
+// forgets how far that was: what has its name later may count from 1.
+func (h *Handlers) dismiss(ctx context.Context, session string) {
+	for _, told := range []bool{true, false} {
+		name := stream{session, told}
+		h.mu.Lock()
+		f := cmp.Or(h.followers[name], h.past[name])
+		h.mu.Unlock()
+		if f == nil {
+			continue
+		}
+		select {
+		case <-f.gone:
+		case <-ctx.Done():
+			f.end() // nobody waits for the answer before which all was to be sent
+			select {
+			case <-f.gone:
+			case <-h.ctx.Done(): // it may never have begun
+			}
+		}
+		h.mu.Lock()
+		delete(h.past, name)
+		h.mu.Unlock()
+	}
+	h.sessionHealth(session, nil)
+}
+
+// forkSession serves agents/session/fork.
+func (h *Handlers) forkSession(ctx context.Context, _ struct{}, p *wire.SessionForkParams) (*wire.SessionNewResult, error) {
+	id, err := h.house.Agents.Fork(ctx, strings.Clone(p.Session), p.AtSeq)
+	if fault.KindOf(err) == fault.Invalid {
+		return nil, server.BadParams(wire.MethodSessionFork, "atSeq", "cannot be used: %s", fault.Message(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &wire.SessionNewResult{Session: id}, nil
+}
+
+// setApproval serves agents/session/setApproval.
+func (h *Handlers) setApproval(ctx context.Context, _ struct{}, p *wire.SessionApprovalParams) (*wire.SessionApprovalResult, error) {
+	now, err := h.house.Agents.SetApproval(ctx, strings.Clone(p.Session), agents.Approval(strings.Clone(p.Approval)))
+	if err != nil {
+		return nil, err
+	}
+	return &wire.SessionApprovalResult{Approval: string(now)}, nil
 }
 
 // compress serves agents/session/compress.

@@ -84,16 +84,17 @@ func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (
 		next := batch[len(batch)-1].Seq + 1
 		for _, e := range filter.Apply(activity.Merge(batch)) {
 			buf = e.Wire(session, buf[:0])
-			if n := len(page.Events); n == maxPage || n > 0 && size+len(buf) > maxPageBytes {
+			sent := h.masked(e.Type, buf)
+			if n := len(page.Events); n == maxPage || n > 0 && size+len(sent) > maxPageBytes {
 				page.NextSeq, page.More = e.FromSeq, true
 				return page, nil
 			}
 			var event wire.ActivityParams
-			if err := (wire.Codec{}).Unmarshal(buf, &event); err != nil {
+			if err := (wire.Codec{}).Unmarshal(sent, &event); err != nil {
 				return nil, fault.New(fault.Internal, "handlers.subscribe", "event %d of the session %s cannot be read back: %w", e.Seq, session, err)
 			}
 			page.Events = append(page.Events, event)
-			size += len(buf)
+			size += len(sent)
 		}
 		page.NextSeq = next
 	}

@@ -65,6 +65,14 @@ func describe(b *strings.Builder, e activity.Event) {
 		fmt.Fprintf(b, "\n- answered: %s, by %s\n", body.Outcome, body.By)
 	case activity.FileChanged:
 		fmt.Fprintf(b, "\n```diff\n%s\n```\n", strings.TrimSuffix(body.Patch, "\n"))
+	case activity.ChangeResolved:
+		fmt.Fprintf(b, "\n- changes to %s were %s\n", tool.Escape(nameOf(body.URI)), resolvedAs(body.Action))
+	case activity.ApprovalChanged:
+		fmt.Fprintf(b, "\n- the mode was set from %s to %s\n", tool.Escape(body.From), tool.Escape(body.To))
+	case activity.Rewound:
+		fmt.Fprintf(b, "\n- %s\n", tool.Escape(rewound(body)))
+	case activity.Forked:
+		fmt.Fprintf(b, "\n- %s\n", tool.Escape(forked(body)))
 	case activity.ContextCompressed:
 		fmt.Fprintf(b, "\n- the context of %s: %s\n", tool.Escape(body.Agent), compressed(body))
 	case activity.ContextCleared:
@@ -95,6 +103,37 @@ func describe(b *strings.Builder, e activity.Event) {
 		fmt.Fprintf(b, "\n*%s*\n", ending(body))
 	}
 }
+
+// resolvedAs says what a person decided about changes.
+func resolvedAs(action string) string {
+	if action == "undo" {
+		return "undone"
+	}
+	return "kept"
+}
+
+// rewound says how far a session went back.
+func rewound(b activity.Rewound) string {
+	text := fmt.Sprintf("went back to %d", b.ToSeq)
+	if n := len(b.Files); n > 0 {
+		text += ", with " + tool.Count(n, "file", "files")
+	}
+	if n := len(b.Left); n > 0 {
+		text += "; " + tool.Count(n, "file", "files") + " left as somebody changed them"
+	}
+	return text
+}
+
+// forked says what came of what, seen from the session that has the event.
+func forked(b activity.Forked) string {
+	if b.From {
+		return fmt.Sprintf("this session began with the first %d events of %s", b.AtSeq, b.Session)
+	}
+	return fmt.Sprintf("session %s began with the first %d events of this one", b.Session, b.AtSeq)
+}
+
+// nameOf is the last part of a URI.
+func nameOf(u string) string { return u[strings.LastIndexByte(u, '/')+1:] }
 
 func inputText(blocks []activity.ContentBlock) string {
 	var parts []string

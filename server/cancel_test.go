@@ -145,9 +145,11 @@ func TestREL21PipelinedWithoutReading(t *testing.T) {
 	}
 }
 
-// TestManyQuickCallsWithCancels is the stress test of libraries.md A0: a
-// context derived from a request's brings the process down in here.
-func TestManyQuickCallsWithCancels(t *testing.T) { // REL-17
+// TestREL17ManyQuickCallsWithCancels sends cancels before, right after and
+// again, at random; each call is answered once. It is the stress test of
+// libraries.md A0 as well: a context derived from a request's brings the process
+// down in here.
+func TestREL17ManyQuickCallsWithCancels(t *testing.T) {
 	const n = 10_000
 	var derived atomic.Int64
 	r := serve(t, server.Query("quick", func(p *count) int { return p.N }, func(ctx context.Context, n int, _ *count) (any, error) {

@@ -35,6 +35,9 @@ type Config struct {
 	// Watch begins to watch a process and returns what says, at each call,
 	// whether it still runs; nil asks the operating system.
 	Watch func(pid int) (alive func() bool)
+
+	// Pulse is told when the read loop comes round; nil tells nobody.
+	Pulse *Pulse
 }
 
 // Bounds of the end of a connection; together they leave half of the two
@@ -82,7 +85,7 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, cfg Config, open func(co
 	})
 	c.line = &line{
 		in: bufio.NewReaderSize(rwc, maxHeader), out: c.out, calls: c.calls, asks: &c.asks, log: cfg.Log, done: ctx.Done(),
-		ended: c.readEnded,
+		ended: c.readEnded, pulse: cfg.Pulse,
 	}
 	c.conn = jsonrpc2.NewConn(c.line, jsonrpc2.WithCodec(wire.Codec{}))
 	peer := newPeer(c)
@@ -188,7 +191,7 @@ func (c *connection) guarded(what string, do func()) {
 	var catch panics.Catcher
 	catch.Try(do)
 	if r := catch.Recovered(); r != nil {
-		c.log.Error("panic", "in", what, "bug", bugID(r), "stack", r.String())
+		c.log.Error("panic", "in", what, "bug", BugID(r), "stack", r.String())
 		c.finish(HungUp, fmt.Errorf("%s: %w", what, r.AsError()))
 	}
 }
@@ -374,7 +377,7 @@ func guard[T any](c *connection, method string, do func() (T, error)) (result T,
 	var catch panics.Catcher
 	catch.Try(func() { result, err = do() })
 	if r := catch.Recovered(); r != nil {
-		id := bugID(r)
+		id := BugID(r)
 		c.log.Error("panic in handler", "method", method, "bug", id, "stack", r.String())
 		bug := fault.New(fault.Internal, "server.guard", "%s failed because of a bug in agentls; report it with the id %s, under which the log has the details", method, id)
 		bug.Data = map[string]any{"bug": id}
@@ -383,9 +386,9 @@ func guard[T any](c *connection, method string, do func() (T, error)) (result T,
 	return result, err
 }
 
-// bugID is the same for the same place in the same build, so that reports of
+// BugID is the same for the same place in the same build, so that reports of
 // one bug can be told to be one.
-func bugID(r *panics.Recovered) string {
+func BugID(r *panics.Recovered) string {
 	h := fnv.New32a()
 	for frames := runtime.CallersFrames(r.Callers); ; {
 		f, more := frames.Next()

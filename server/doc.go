@@ -39,8 +39,8 @@
 // handler returns, and a context derived from it is still looked at afterwards,
 // by a goroutine of package context that nothing can recover. The process dies
 // of it. A request's context goes to jsonrpc2.Async and nowhere else; calls are
-// cancelled through a map by id. TestManyQuickCallsWithCancels is the stress
-// test that stands guard.
+// cancelled through a map by id. TestREL17ManyQuickCallsWithCancels is the
+// stress test that stands guard.
 //
 // # Ids
 //

@@ -21,10 +21,10 @@ func fuzzed() []server.Route {
 		server.Notify("note", func(context.Context, *runParams) error { return nil }))
 }
 
-// FuzzFrames feeds any bytes to a connection (REL-05, REL-24). Whatever they
+// FuzzREL24Frames feeds any bytes to a connection (REL-05, REL-24). Whatever they
 // are, nothing panics, everything that comes back is a frame of JSON, and the
 // connection ends when its client does.
-func FuzzFrames(f *testing.F) {
+func FuzzREL24Frames(f *testing.F) {
 	for _, k := range servertest.Hostile() {
 		if len(k.Bytes) < 4096 {
 			f.Add([]byte(k.Bytes))
@@ -65,9 +65,9 @@ type duplex struct {
 
 func (d duplex) Close() error { return errors.Join(d.PipeWriter.Close(), d.PipeReader.Close()) }
 
-// FuzzMessages frames any body well (REL-10, REL-12, REL-19, REL-24). Whatever
+// FuzzREL24Messages frames any body well (REL-10, REL-12, REL-19, REL-24). Whatever
 // it is, the next request is served.
-func FuzzMessages(f *testing.F) {
+func FuzzREL24Messages(f *testing.F) {
 	for _, k := range servertest.Hostile() {
 		if _, body, ok := strings.Cut(k.Bytes, "\r\n\r\n"); ok && len(body) < 4096 {
 			f.Add([]byte(body), true)

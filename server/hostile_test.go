@@ -13,9 +13,13 @@ import (
 	"github.com/agentls/agentls/server/servertest"
 )
 
-// TestHostile runs the table whole, and byte by byte (REL-05 to REL-19).
-func TestHostile(t *testing.T) {
-	for _, k := range servertest.Hostile() {
+// hostile runs the cases of the table that test an id, whole and byte by byte.
+func hostile(t *testing.T, id string) {
+	cases := servertest.Of(id)
+	if len(cases) == 0 {
+		t.Fatalf("the table has nothing for %s", id)
+	}
+	for _, k := range cases {
 		t.Run(k.Name, func(t *testing.T) {
 			for _, chunk := range []int{1 << 30, 7, 1} {
 				if chunk == 1 && len(k.Bytes) > 4096 {
@@ -36,6 +40,22 @@ func TestHostile(t *testing.T) {
 		})
 	}
 }
+
+func TestREL02HostileInitialize(t *testing.T)    { hostile(t, "REL-02") }
+func TestREL05HostileLengths(t *testing.T)       { hostile(t, "REL-05") }
+func TestREL06HostileSizes(t *testing.T)         { hostile(t, "REL-06") }
+func TestREL07HostileHeaders(t *testing.T)       { hostile(t, "REL-07") }
+func TestREL08Headers(t *testing.T)              { hostile(t, "REL-08") }
+func TestREL09ManyMessagesAtOnce(t *testing.T)   { hostile(t, "REL-09") }
+func TestREL10HostileBodies(t *testing.T)        { hostile(t, "REL-10") }
+func TestREL11Batches(t *testing.T)              { hostile(t, "REL-11") }
+func TestREL12HostileText(t *testing.T)          { hostile(t, "REL-12") }
+func TestREL14Ids(t *testing.T)                  { hostile(t, "REL-14") }
+func TestREL16AnswersToNothing(t *testing.T)     { hostile(t, "REL-16") }
+func TestREL17HostileCancels(t *testing.T)       { hostile(t, "REL-17") }
+func TestREL18UnknownMethods(t *testing.T)       { hostile(t, "REL-18") }
+func TestREL19HostileNotifications(t *testing.T) { hostile(t, "REL-19") }
+func TestHostileEnvelopes(t *testing.T)          { hostile(t, "spec 2.2") }
 
 func TestREL09SplitAtRandom(t *testing.T) {
 	r := serve(t, echo)

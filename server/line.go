@@ -41,6 +41,7 @@ type line struct {
 	log   *slog.Logger
 	done  <-chan struct{} // the connection has ended
 	ended func(error)     // called once, when nothing more can be read: io.EOF, or why
+	pulse *Pulse          // nil for none
 
 	// repeated is where the message that ReadFrame returned last has one member
 	// twice, as a pointer into its params; "" if nowhere.
@@ -67,7 +68,11 @@ type flaw struct {
 // refused here. The bytes are valid until the next call.
 func (l *line) ReadFrame(context.Context) ([]byte, int64, error) {
 	for {
+		l.pulse.rest()
 		body, bad, err := l.next()
+		if err == nil {
+			l.pulse.work()
+		}
 		if err == nil && l.over() {
 			err = io.EOF
 		}

@@ -16,7 +16,7 @@ import (
 // A client that has closed its end is an error of Write and ends the connection
 // (REL-27), since the private descriptor is neither 1 nor 2: the Go runtime lets
 // the process die of SIGPIPE for those two only. Standard error is one of them,
-// so cmd still has to call signal.Ignore(syscall.SIGPIPE), or the first log line
+// so cmd still has to call signal.Notify for SIGPIPE, or the first log line
 // after the editor has gone ends the process before anything is saved.
 //
 // Close does not end a Read of a pipe that blocks; see [Serve].

@@ -72,6 +72,7 @@ type AgentSettings struct {
 	MaxContextTokens    Value[int] // 0 = none; a project can lower it only
 	Compression         CompressionSettings
 	Limits              LimitSettings
+	Retention           RetentionSettings
 	FallbackModels      Value[[]string]
 
 	// Overrides are the sections agents.overrides.<agent>, the person's before
@@ -96,6 +97,14 @@ type LimitSettings struct {
 	Live        Value[int]
 	Runs        Value[int]
 	InputTokens Value[int]
+}
+
+// RetentionSettings is the section agents.retention, which only the person's own
+// file can set: a project must not erase what is theirs.
+type RetentionSettings struct {
+	Days        Value[int]      // since the last event of a session; 0 = any
+	MaxSessions Value[int]      // of a workspace, the newest; 0 = any number
+	Pinned      Value[[]string] // ids of sessions that are kept
 }
 
 // SecuritySettings is the section security, which only the person's own file

@@ -235,6 +235,7 @@ func refusedToProject(path []string) string {
 		reach   = "it decides which servers and keys are used, which only your own settings can"
 		reports = "it sends data elsewhere, which only your own settings can"
 		money   = "it chooses which models are paid for with your key, which only your own settings can"
+		erases  = "it decides which of your sessions are erased, which only your own settings can"
 	)
 	name := plainKey(path[len(path)-1])
 	if len(path) == 1 {
@@ -253,6 +254,8 @@ func refusedToProject(path []string) string {
 	switch strings.Join(path, ".") {
 	case "model.routes", "model.table", "agents.compression.model":
 		return money
+	case "agents.retention":
+		return erases
 	}
 	switch name {
 	case "trust", "trusted", "istrusted", "foldertrust", "trustedfolders", "safetools",

@@ -37,7 +37,7 @@ type Write struct {
 //
 // The error is [fault.Stale] when the file is not the one that was seen, with
 // its digest now as "digest" ("" when it is gone); [fault.Denied] for what
-// leaves the folder or is no regular file; [fault.Invalid] for a file that is
+// leaves the folder, is no regular file or read-only; [fault.Invalid] for a file that is
 // not text, unless Exact; [fault.Unavailable] when the disk fails: the old file
 // is whole then. Two programs that replace a file within the same microseconds
 // cannot be kept apart on today's systems; a new file never replaces another.
@@ -57,6 +57,9 @@ func (d *Disk) Write(ctx context.Context, write Write) (*Text, error) {
 	old, err := d.seen(ctx, op, p, write.Seen)
 	if err != nil {
 		return nil, err
+	}
+	if old.Mode&0o222 == 0 { // a new file in its place would be written all the same
+		return nil, fault.New(fault.Denied, op, "%q is read-only; make it writable first", p.rel)
 	}
 	content := []byte(write.Text)
 	if !write.Exact {

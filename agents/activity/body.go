@@ -155,6 +155,12 @@ type (
 		Chain      []string       `json:"chain"`
 		Definition string         `json:"definition"` // hex SHA-256 of the agent's file
 		Context    *EditorContext `json:"context,omitempty"`
+		// Inputs are the values of the agent's inputs as they were given, Folder is the
+		// URI of the run's workspace folder, and Asked the model that the request named:
+		// what a later daemon needs to take the run up again.
+		Inputs json.RawMessage `json:"inputs,omitempty"`
+		Folder string          `json:"folder,omitempty"`
+		Asked  string          `json:"asked,omitempty"` // the model that the request named
 	}
 
 	// EditorContext is what the person has in the editor when they ask (spec
@@ -174,6 +180,20 @@ type (
 		To      State  `json:"to"`
 		Why     string `json:"why,omitempty"`
 		Resumes string `json:"resumes,omitempty"` // what makes it go on
+		// Limit is the one that a paused run would cross: calls, input, tokens, cost.
+		Limit string `json:"limit,omitempty"`
+		// Extended is what a run that goes on may use besides.
+		Extended *Extended `json:"extended,omitempty"`
+	}
+
+	// Extended is how much more a run may use than its agent and the settings say.
+	Extended struct {
+		Turns       int     `json:"turns,omitempty"`
+		Seconds     int     `json:"seconds,omitempty"`
+		ModelCalls  int     `json:"modelCalls,omitempty"`
+		InputTokens int     `json:"inputTokens,omitempty"`
+		Tokens      int     `json:"tokens,omitempty"`
+		USD         float64 `json:"usd,omitempty"`
 	}
 
 	// RunFinished is the last event of a run: its result but for session, run

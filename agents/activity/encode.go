@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // The ends of a line (spec 3.1). The checksum covers the bytes before crcKey.
@@ -168,6 +170,63 @@ func encodeBody(b Body) ([]byte, error) {
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	}
 	return data, nil
+}
+
+// encode returns the data of a body as it is recorded, and the body that it
+// stands for: another one where something was masked.
+func (l *Log) encode(b Body) (Body, []byte) {
+	data, err := encodeBody(b)
+	if err != nil {
+		return l.lost(b, fault.New(fault.Internal, "activity.append", "A %s event could not be encoded: %w.", b.Type(), err))
+	}
+	if _, said := b.(ModelContent); said || l.cfg.Mask == nil {
+		return b, data
+	}
+	masked := l.cfg.Mask(data)
+	if bytes.Equal(masked, data) {
+		return b, data
+	}
+	// What is shown and folded now is what will be read again. A value that was
+	// found outside of strings, in a number say, is found in strings only.
+	for _, masked := range [][]byte{masked, maskStrings(data, l.cfg.Mask)} {
+		var compact bytes.Buffer
+		if json.Compact(&compact, masked) != nil {
+			continue
+		}
+		masked = bytes.ToValidUTF8(compact.Bytes(), []byte("\uFFFD"))
+		if next, err := Decode(b.Type(), masked); err == nil {
+			return next, masked
+		}
+	}
+	return l.lost(b, fault.New(fault.Internal, "activity.append", "A %s event could not be masked, so it was not recorded.", b.Type()))
+}
+
+// maskStrings masks the strings of data, which is JSON, each by itself.
+func maskStrings(data []byte, mask func([]byte) []byte) []byte {
+	out := make([]byte, 0, len(data)+64)
+	for i := 0; i < len(data); {
+		end, ok := skipString(data, i)
+		if !ok {
+			out = append(out, data[i])
+			i++
+			continue
+		}
+		if text := mask(data[i:end:end]); json.Valid(text) {
+			out = append(out, text...)
+		} else {
+			out = append(out, `""`...)
+		}
+		i = end
+	}
+	return out
+}
+
+// lost records that an event could not be.
+func (l *Log) lost(b Body, err *fault.Error) (Body, []byte) {
+	l.logger().Error("event lost", "session", l.cfg.Session, "type", b.Type(), "err", err)
+	seen := ErrorSeen{Code: string(fault.Bug), Message: fault.Message(err), Where: "activity.append"}
+	data, _ := encodeBody(seen) // strings only: cannot fail
+	return seen, data
 }
 
 // appendString appends s as a JSON string, byte for byte as encoding/json does

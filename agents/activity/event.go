@@ -33,6 +33,14 @@ type Body interface {
 	Type() string
 }
 
+// Plus returns what both add.
+func (x Extended) Plus(y Extended) Extended {
+	return Extended{
+		Turns: x.Turns + y.Turns, Seconds: x.Seconds + y.Seconds, ModelCalls: x.ModelCalls + y.ModelCalls,
+		InputTokens: x.InputTokens + y.InputTokens, Tokens: x.Tokens + y.Tokens, USD: x.USD + y.USD,
+	}
+}
+
 // Unknown is a body that this version has no type for. It is kept as it is.
 type Unknown struct {
 	Name string

@@ -35,6 +35,9 @@ type File interface {
 	Size() (int64, error)
 }
 
+// Disk returns the machine's file system.
+func Disk() Files { return disk{} }
+
 // disk is the machine's file system.
 type disk struct{}
 

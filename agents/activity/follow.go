@@ -25,6 +25,7 @@ type Follower struct {
 	after uint64 // what was returned
 	past  uint64 // what cannot be read any more, and the next entry covers
 	hint  point  // where the next line lies in a file
+	raw   bool   // lines as they lie, also those that are not announced: for the log itself
 	batch []Entry
 	err   error
 }
@@ -102,7 +103,11 @@ func (f *Follower) take(wait bool) (batch []Entry, grown chan struct{}, done boo
 	for f.err == nil && len(batch) == 0 {
 		pos := max(f.after, f.past)
 		l.mu.Lock()
-		if pos >= l.announced {
+		newest := l.announced
+		if f.raw {
+			newest = l.last
+		}
+		if pos >= newest {
 			if done = l.done; wait && !done {
 				grown = l.wait()
 			}
@@ -115,12 +120,12 @@ func (f *Follower) take(wait bool) (batch []Entry, grown chan struct{}, done boo
 			// first event that it has covers the rest.
 			from := max(first, pos+1)
 			b := l.tail.blocks[l.tail.at(from)]
-			data := b.lines(from, min(b.last(), l.announced))
+			data := b.lines(from, min(b.last(), newest))
 			l.mu.Unlock()
 			batch = f.split(data)
 			continue
 		}
-		until := l.announced
+		until := newest
 		if first != 0 {
 			until = min(until, first-1)
 		}
@@ -186,7 +191,9 @@ func (f *Follower) begin() {
 // add puts e into the batch and returns its size. Events before it that are
 // missing are covered by it.
 func (f *Follower) add(e Entry) int {
-	e = f.log.whole(e)
+	if !f.raw {
+		e = f.log.whole(e)
+	}
 	e.FromSeq = f.after + 1
 	f.after = e.Seq
 	f.batch = append(f.batch, e)

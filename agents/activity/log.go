@@ -56,12 +56,28 @@ type Config struct {
 	// [Log.Err] returns, and with nil when it can again: once each. It runs on
 	// the log's goroutine and must not wait for the log. May be nil.
 	Health func(error)
+	// Mask replaces what must not be recorded in the data of an event, JSON
+	// before and after, before anybody hears of it or it is written; it returns
+	// its argument where it finds nothing. What a model said is left as it is
+	// ([ModelContent], spec 7.2). It runs in Append and must be quick. Nil
+	// changes nothing.
+	Mask func([]byte) []byte
 	// Files is the file system; nil is the machine's.
 	Files Files
+	// Copy makes a log that is begun have the first events of another: those up
+	// to Until, under their numbers and as their lines have them. They are on
+	// stable storage when Open returns. Nil for a log that begins with nothing.
+	Copy *Copy
 
 	// start runs the writer; nil starts a goroutine. Tests and the benchmark
 	// that compares the two run it in place.
 	start func(func())
+}
+
+// Copy names the beginning of a log.
+type Copy struct {
+	Of    *Log
+	Until uint64
 }
 
 // Log is one session's timeline: append-only, with one writer, any number of
@@ -131,14 +147,8 @@ type Log struct {
 func (l *Log) Append(o Origin, b Body, d time.Duration) uint64 {
 	var data []byte
 	delta := isDelta(b)
-	if !delta {
-		var err error
-		if data, err = encodeBody(b); err != nil {
-			err = fault.New(fault.Internal, "activity.append", "A %s event could not be encoded: %w.", b.Type(), err)
-			l.logger().Error("event lost", "session", l.cfg.Session, "err", err)
-			b = ErrorSeen{Code: string(fault.Bug), Message: fault.Message(err), Where: "activity.append"}
-			data, _ = encodeBody(b) // strings only: cannot fail
-		}
+	if !delta || l.cfg.Mask != nil {
+		b, data = l.encode(b)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -46,15 +46,14 @@ func Open(cfg Config) (*Log, Recovery, error) {
 		return nil, Recovery{}, fault.New(fault.Internal, "activity.open", "a log needs a session and a clock")
 	}
 	l := &Log{cfg: cfg}
+	o := opener{log: l}
+	begin := o.open
 	if cfg.Path == "" {
-		l.created, l.title = cfg.Now().UTC().Truncate(time.Millisecond), cfg.Title
-		return l, Recovery{}, nil
-	}
-	if l.files = cfg.Files; l.files == nil {
+		begin = o.inMemory
+	} else if l.files = cfg.Files; l.files == nil {
 		l.files = disk{}
 	}
-	o := opener{log: l}
-	if err := o.open(); err != nil {
+	if err := begin(); err != nil {
 		for _, s := range o.segs {
 			if s.file != nil {
 				_ = s.file.Close() // nothing was written
@@ -85,6 +84,25 @@ type edit struct {
 	note     []byte
 	bad      bool // what goes is kept in the file of bad lines
 	events   int  // how many events a bad line seems to have been
+}
+
+// inMemory begins a log without a file.
+func (o *opener) inMemory() error {
+	l := o.log
+	l.created, l.title = l.cfg.Now().UTC().Truncate(time.Millisecond), l.cfg.Title
+	if l.cfg.Copy == nil {
+		return nil
+	}
+	err := o.copied(func(e Entry) error {
+		if e.FromSeq < e.Seq {
+			return errors.New("the beginning of the session that it is to go on from is not kept any more")
+		}
+		l.tail.add(e.Seq, e.line(nil))
+		return nil
+	})
+	l.written, l.synced = l.last, l.last
+	l.announce()
+	return err
 }
 
 func (o *opener) open() error {
@@ -160,6 +178,9 @@ func (o *opener) create() error {
 	l.seg = s
 	h, err := parseHeader(head)
 	l.created = h.created()
+	if err == nil && l.cfg.Copy != nil {
+		err = o.copy(s)
+	}
 	return err
 }
 

@@ -3,7 +3,6 @@ package activity
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,78 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/agentls/agentls/agents/definition"
-	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/internal/fault"
 )
-
-// Purged returns what is left of a body when what was said is erased (spec 3.7):
-// numbers, states, names of tools, agents and models, and ids stay, so that a
-// session's runs and what they used are still known; texts, arguments, results,
-// files and data of the provider go.
-func Purged(b Body) Body {
-	switch b := b.(type) {
-	case RunStarted:
-		return RunStarted{Input: []ContentBlock{}, Mode: b.Mode, Approval: b.Approval, Model: b.Model, Tools: b.Tools, Chain: b.Chain, Definition: b.Definition}
-	case RunState:
-		return RunState{From: b.From, To: b.To}
-	case RunFinished:
-		left := RunFinished{
-			Reason: b.Reason, Recovered: b.Recovered, Usage: b.Usage, Cost: b.Cost, Turns: b.Turns, ToolCalls: b.ToolCalls,
-			Chain: []Link{}, Guardrails: b.Guardrails, Changes: []Change{}, Problems: []definition.Problem{},
-		}
-		for _, l := range b.Chain {
-			l.Reason = ""
-			left.Chain = append(left.Chain, l)
-		}
-		if b.Error != nil {
-			left.Error = &Failure{Kind: b.Error.Kind}
-		}
-		return left
-	case TurnStarted, TurnFinished, ModelStarted, ModelFinished, ApprovalChanged, ContextCleared:
-		return b
-	case Input:
-		return Input{Input: []ContentBlock{}, Position: b.Position}
-	case ModelContent:
-		return ModelContent{Content: []model.Part{}, Invalid: b.Invalid}
-	case ContentDelta:
-		return ContentDelta{}
-	case ThoughtDelta:
-		return ThoughtDelta{}
-	case ToolState:
-		left := ToolState{Call: b.Call, Name: b.Name, Args: json.RawMessage("{}"), State: b.State, Risk: b.Risk}
-		if b.Result != nil {
-			left.Result = &ToolResult{Bytes: b.Result.Bytes}
-		}
-		if b.Error != nil {
-			left.Error = &ToolError{Code: b.Error.Code}
-		}
-		return left
-	case ToolDelta:
-		return ToolDelta{Call: b.Call}
-	case ConfirmationAsked:
-		return ConfirmationAsked{ID: b.ID, Call: b.Call, Tool: b.Tool, Risk: b.Risk, ExpiresAt: b.ExpiresAt}
-	case ConfirmationAnswered:
-		return ConfirmationAnswered{ID: b.ID, Outcome: b.Outcome, By: b.By}
-	case Checkpoint:
-		return Checkpoint{Files: []string{}}
-	case FileChanged:
-		return FileChanged{Change: Change{Kind: b.Kind, Hunks: []Hunk{}}}
-	case Retry:
-		return Retry{Of: b.Of, Attempt: b.Attempt, WaitMs: b.WaitMs, Discard: b.Discard}
-	case LoopDetected:
-		return LoopDetected{Kind: b.Kind, Count: b.Count, Action: b.Action}
-	case ContextCompressed:
-		return ContextCompressed{Agent: b.Agent, Before: b.Before, After: b.After, Status: b.Status}
-	case TodosChanged:
-		return TodosChanged{Todos: []Todo{}}
-	case ErrorSeen:
-		return ErrorSeen{Code: b.Code}
-	case Note:
-		return Note{Level: b.Level}
-	}
-	return Unknown{Name: b.Type()}
-}
 
 // Purge erases what the events of an agent up to until hold, in memory and on
 // disk: each keeps its number, time, type and ids, and of its data what

@@ -353,8 +353,8 @@ func TestREL97FailedSyncGoesOnInNewSegment(t *testing.T) {
 	}
 }
 
-// A log of a newer format is refused with what to do, and not touched.
-func TestNewerFormatIsRefusedAndKept(t *testing.T) {
+// REL-35: a log of a newer format is refused with what to do, and not touched.
+func TestREL35NewerFormatIsRefusedAndKept(t *testing.T) {
 	m, lines := saved(t, 3)
 	lines[0] = []byte(`{"format":2,"session":"s","workspace":"w","created":"2030-01-01T00:00:00.000Z","agentls":"9.1"}` + "\n")
 	data := bytes.Join(lines, nil)
@@ -369,8 +369,8 @@ func TestNewerFormatIsRefusedAndKept(t *testing.T) {
 	}
 }
 
-// Types and members of a newer version are read, shown and kept as they are.
-func TestUnknownTypesAndMembersAreKept(t *testing.T) {
+// REL-106: types and members of a newer version are read, shown and kept as they are.
+func TestREL106UnknownTypesAndMembersAreKept(t *testing.T) {
 	m := newMemFS()
 	head := `{"format":1,"session":"s","workspace":"w","created":"2026-01-01T00:00:00.000Z","agentls":"1","more":[1]}` + "\n"
 	line := seal([]byte(`{"seq":1,"time":"2026-01-01T00:00:00.000Z","type":"graph.later","data":{"node":"n","x":[1,{"y":null}]},"color":{"a":"\u00e9"}`), 0)

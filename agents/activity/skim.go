@@ -34,6 +34,7 @@ type Skimmer struct {
 // Skimmed is what a log tells.
 type Skimmed struct {
 	Session string    // "" where the header cannot be read
+	Format  int       // of the log; more than [Format] is a newer version's
 	Title   string    // "" for none
 	Agentls string    // the version that began it
 	Created time.Time // zero where the header cannot be read
@@ -135,7 +136,7 @@ func (s *skim) read(f File, from, to int64, header bool) error {
 		if first {
 			// Of a segment its header; else a line whose beginning was not read.
 			if h, err := parseHeader(line); err == nil && header {
-				s.out.Session, s.out.Agentls, s.out.Title, s.out.Created = h.Session, h.Agentls, h.Title, h.created()
+				s.out.Session, s.out.Format, s.out.Agentls, s.out.Title, s.out.Created = h.Session, h.Format, h.Agentls, h.Title, h.created()
 			}
 			continue
 		}

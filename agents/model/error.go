@@ -32,6 +32,8 @@ type Error struct {
 	Code       string        // the provider's name of the error (RESOURCE_EXHAUSTED); may be ""
 	Message    string        // the provider's words, or ours where there are none
 	RetryAfter time.Duration // what the provider asks to wait; 0 = it does not say
+	PerModel   bool          // the limit is one of this model: others may answer the same key
+	TooLong    bool          // the conversation has more tokens than the model takes
 	Err        error         // what is below; may be nil
 }
 

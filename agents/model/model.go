@@ -14,7 +14,8 @@
 // # Errors
 //
 // A provider reports failures as *[Error]. It does not retry: the run does,
-// since a person is told of each attempt (spec 3.3).
+// since a person is told of each attempt (spec 3.3). How often they may, all
+// runs that ask with one key share: [Retries].
 //
 // The package imports nothing of this module.
 package model

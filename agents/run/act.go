@@ -40,6 +40,7 @@ type task struct {
 	late     bool          // it could not be planned, and earlier calls of the batch may change that
 	behind   []*task       // it waits for these, and is planned again
 	said     string        // what the model gets of it, once it has ended
+	told     []string      // URIs of files whose change is in the log; guarded by the runner's mu
 
 	ctx context.Context // of this call: a person can end it alone, in every state
 }
@@ -253,7 +254,14 @@ func (b *batch) execute(t *task, token *tool.Token) {
 			b.say(body)
 		}
 	}
-	env.Progress = func(text string) { tell(activity.ToolDelta{Call: t.call.ID, Text: text}) }
+	said := b.Mask.Stream() // guarded by mu
+	env.Progress = func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if text = said.Write(text); text != "" && !ended {
+			b.say(activity.ToolDelta{Call: t.call.ID, Text: text})
+		}
+	}
 	seq := b.enter(t, activity.Executing, nil, nil)
 	if t.plan.Risk != tool.Safe {
 		// What cannot be written down does not happen (spec 3.1).
@@ -281,6 +289,9 @@ func (b *batch) execute(t *task, token *tool.Token) {
 		caught.Try(func() { o.result, o.err = t.plan.Run(ctx, env, token) })
 		if p := caught.Recovered(); p != nil {
 			o.result, o.err = nil, fmt.Errorf("panic: %v", p.Value)
+			if t.plan.Risk != tool.Safe {
+				o.err = fmt.Errorf("panic: %v. Its outcome is unknown: look at what it did before you repeat it", p.Value)
+			}
 			tell(b.defect(p, t.name))
 		}
 		if o.result == nil && o.err == nil {
@@ -300,6 +311,9 @@ func (b *batch) execute(t *task, token *tool.Token) {
 		}
 	}
 	mu.Lock()
+	if rest := said.Flush(); rest != "" {
+		b.say(activity.ToolDelta{Call: t.call.ID, Text: rest})
+	}
 	ended = true
 	mu.Unlock()
 	switch {
@@ -318,6 +332,7 @@ func (b *batch) execute(t *task, token *tool.Token) {
 // env returns what a call may reach.
 func (b *batch) env(t *task) *tool.Env {
 	env := b.Env
+	env.Edits = keeping{b.Env.Edits, b, t}
 	env.Session, env.Run, env.Call, env.Agent = b.Env.Session, b.ID, t.call.ID, b.Definition.Name
 	env.Progress = func(string) {}
 	if ask := b.Env.Ask; ask != nil {
@@ -332,12 +347,14 @@ func (b *batch) env(t *task) *tool.Env {
 // succeed writes the result of a call that ran; one that says that it failed is
 // an error for the model, with the same text.
 func (b *batch) succeed(t *task, result *tool.Result) {
+	b.mu.Lock()
 	for _, c := range result.Changes {
-		b.say(activity.FileChanged{Change: c, Call: t.call.ID})
-		b.mu.Lock()
-		b.changes = append(b.changes, c)
-		b.mu.Unlock()
+		if !slices.Contains(t.told, c.URI) {
+			b.say(activity.FileChanged{Change: c, Call: t.call.ID})
+			b.changes = append(b.changes, c)
+		}
 	}
+	b.mu.Unlock()
 	content, blob, size := b.cut(result)
 	if t.modified {
 		content = "The person changed this call; it ran with " + string(t.call.Args) + "\n" + content
@@ -393,7 +410,7 @@ func (b *batch) cut(result *tool.Result) (content, blob string, size int) {
 	if !isCut && len(whole) == len(result.Content) {
 		return content, "", len(whole)
 	}
-	name, err := b.Session.PutBlob(whole)
+	name, err := b.Session.PutBlob(b.Mask.Known(whole))
 	if err != nil {
 		return content + "\nThe whole could not be kept: " + err.Error(), "", len(whole)
 	}
@@ -425,6 +442,10 @@ func (b *batch) drop(t *task, said string) {
 	switch cause := context.Cause(b.ctx); {
 	case errors.Is(cause, ErrInterrupted):
 		why = ErrInterrupted.Error()
+		if t.state != activity.Executing { // it is made, and asked for, when the run is resumed
+			t.said = why
+			return
+		}
 	case errors.Is(cause, errTimeout):
 		why = "cancelled: the run's time is used up"
 	}

@@ -63,6 +63,10 @@ type plain struct{ *session.Session }
 
 func (plain) Err() error { return nil }
 
+func (plain) Recovered(context.Context) error { return nil }
+
+func (plain) GoUnsaved() {}
+
 func (plain) Tokens(string) (int, bool) { return 0, false }
 
 func (plain) Spill(*activity.ToolResult) error { return nil }

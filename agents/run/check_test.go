@@ -99,7 +99,8 @@ func (w *world) check(result activity.RunFinished) {
 		}
 	}
 	for _, call := range asked {
-		if !state[call].Terminal() {
+		// What an interruption kept from executing is made when the run is resumed.
+		if left := now == activity.Interrupted && state[call] != activity.Executing; !state[call].Terminal() && !left {
 			w.t.Errorf("REL-61: %s was asked for and is %q at the end", call, state[call])
 		}
 	}

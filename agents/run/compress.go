@@ -78,18 +78,20 @@ func (r *runner) compress(ctx context.Context) error {
 
 // drop takes out the oldest results of tools where the context does not fit any
 // more and cannot be summed up: the one thing left before the provider refuses
-// it (REL-62).
-func (r *runner) drop(before, limit, window int) {
+// it (REL-62). It reports whether there were any.
+func (r *runner) drop(before, limit, window int) bool {
 	if before < window {
-		return
+		return false
 	}
 	agent := r.Definition.Name
 	result := compression.Drop(r.Session.Context(agent), compression.Config{
 		Target: limit, Before: before, Folder: r.Env.Folder, Canonical: definition.CanonicalTool,
 	})
-	if result.Status == compression.Compressed {
-		r.say(told(agent, result))
+	if result.Status != compression.Compressed {
+		return false
 	}
+	r.say(told(agent, result))
+	return true
 }
 
 // told is what a session is told of a compression.
@@ -107,7 +109,7 @@ func (r *runner) consult(ctx context.Context, choice Choice, req *model.Request)
 	tokens := estimate(req)
 	req.Model = choice.ID
 	var answer *model.Answer
-	_, err := r.again(ctx, func(attempt int) (bool, error) {
+	_, err := r.again(ctx, choice, func(attempt int) (bool, error) {
 		err := r.budget(choice, tokens)
 		if err != nil {
 			return false, err

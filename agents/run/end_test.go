@@ -404,7 +404,7 @@ func TestCancelCall(t *testing.T) {
 func TestREL96BrokenLog(t *testing.T) {
 	in(t, func(w *world) {
 		w.tool("look", tool.Safe, func(context.Context, *tool.Env, map[string]any) (*tool.Result, error) {
-			w.log.broken = errors.New("no space left on device")
+			w.log.breaks(errors.New("no space left on device"))
 			return &tool.Result{Content: "seen"}, nil
 		})
 		w.says(asks(calls("look", `{}`)))

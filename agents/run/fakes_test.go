@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/compression"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/run"
@@ -20,12 +21,14 @@ import (
 // journal is a session's log in memory. What it makes of the events is strict:
 // a run that asks the model again must have given every call its result.
 type journal struct {
-	broken error // what Err returns
-	t      tb
-	commit func(ctx context.Context, seq uint64) error // nil = at once
-	noBlob error
-	offset uint64     // of the numbers of a session that it is written to as well
-	both   sync.Mutex // holds its order and that session's together
+	broken  error         // what Err returns; guarded by mu
+	mended  chan struct{} // closed when it is mended; guarded by mu
+	unsaved bool          // the person agreed to that; guarded by mu
+	t       tb
+	commit  func(ctx context.Context, seq uint64) error // nil = at once
+	noBlob  error
+	offset  uint64     // of the numbers of a session that it is written to as well
+	both    sync.Mutex // holds its order and that session's together
 
 	mu     sync.Mutex
 	tokens int // what Tokens returns
@@ -68,7 +71,50 @@ func (j *journal) Commit(ctx context.Context, seq uint64) error {
 	return nil
 }
 
-func (j *journal) Err() error { return j.broken }
+func (j *journal) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.unsaved {
+		return nil
+	}
+	return j.broken
+}
+
+// breaks makes the log one that cannot be written; nil mends it.
+func (j *journal) breaks(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.broken = err
+	if err == nil && j.mended != nil {
+		close(j.mended)
+		j.mended = nil
+	}
+}
+
+func (j *journal) Recovered(ctx context.Context) error {
+	j.mu.Lock()
+	if j.broken == nil {
+		j.mu.Unlock()
+		return nil
+	}
+	if j.mended == nil {
+		j.mended = make(chan struct{})
+	}
+	mended := j.mended
+	j.mu.Unlock()
+	select {
+	case <-mended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (j *journal) GoUnsaved() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.unsaved = true
+}
 
 func (j *journal) Tokens(string) (int, bool) { return j.tokens, false }
 
@@ -151,6 +197,8 @@ func (j *journal) Context(agent string) []model.Message {
 				user(queued...)
 				queued = nil
 			}
+		case activity.ContextCompressed:
+			out = compression.Apply(out, b.Cut, b.Snapshot, b.Reduced)
 		case activity.ModelContent:
 			if b.Invalid || len(b.Content) == 0 {
 				continue

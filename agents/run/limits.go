@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // Limits bound what a run may use, 0 = none. The call of a model that would
@@ -132,28 +135,51 @@ func boundOf(holds bool, limit int) int {
 	return 0
 }
 
-// extend gives a run more of what it has used up: what was said, else as much
-// again as the limit that it hit.
-func (r *runner) extend(hit *errBudget, e Extension) {
+// extension is what a person gives a run: what they said, and where that names
+// none of the limit that the run hit, as much again.
+func (r *runner) extension(hit string, e Extension) activity.Extended {
 	first := r.Limits
-	switch hit.limit {
-	case "calls":
-		r.limits.ModelCalls += first.ModelCalls
-	case "input":
-		r.limits.InputTokens += cmp.Or(e.Tokens, first.InputTokens)
-	case "tokens":
-		r.limits.Tokens += cmp.Or(e.Tokens, first.Tokens)
-	case "cost":
-		r.limits.USD += cmp.Or(e.USD, first.USD)
+	x := activity.Extended{Turns: e.Turns, Seconds: e.Seconds, USD: e.USD}
+	if first.InputTokens > 0 {
+		x.InputTokens = e.Tokens
 	}
-	delete(r.reminded, hit.limit)
-	r.more(e)
+	if first.Tokens > 0 {
+		x.Tokens = e.Tokens
+	}
+	switch hit {
+	case "calls":
+		x.ModelCalls = first.ModelCalls
+	case "input":
+		x.InputTokens = cmp.Or(x.InputTokens, first.InputTokens)
+	case "tokens":
+		x.Tokens = cmp.Or(x.Tokens, first.Tokens)
+	case "cost":
+		x.USD = cmp.Or(x.USD, first.USD)
+	}
+	return x
 }
 
-// more adds turns and time.
-func (r *runner) more(e Extension) {
-	r.maxTurns += e.Turns
-	r.clock.add(e.Seconds)
+// extend adds to the run's limits; one that the run does not have stays away.
+func (r *runner) extend(x activity.Extended) {
+	l := &r.limits
+	if l.ModelCalls > 0 {
+		l.ModelCalls += x.ModelCalls
+	}
+	if l.InputTokens > 0 {
+		l.InputTokens += x.InputTokens
+	}
+	if l.Tokens > 0 {
+		l.Tokens += x.Tokens
+	}
+	if l.USD > 0 {
+		l.USD += x.USD
+	}
+	r.maxTurns += x.Turns
+	if r.clock != nil {
+		r.clock.add(x.Seconds)
+	} else if r.MaxTime > 0 { // it does not go on yet
+		r.MaxTime += time.Duration(x.Seconds) * time.Second
+	}
 }
 
 // cost is what the run has cost, nil where a price is not known.
@@ -180,38 +206,60 @@ func (r *runner) unpriced() {
 }
 
 // pause stops the run until a person lets it go on. It returns false if it is
-// to end: the person says so, or nobody can be asked. on is what the person is
-// offered.
-func (r *runner) pause(ctx context.Context, why, on string) (Extension, bool) {
+// to end: the person says so, or nobody can be asked. limit is the one that it
+// would cross, "" for another reason; on is what the person is offered.
+func (r *runner) pause(ctx context.Context, limit, why, on string) bool {
+	_, goOn := r.pauseUntil(ctx, limit, why, []string{on}, nil)
+	return goOn
+}
+
+// pauseUntil stops the run until a person lets it go on in one of the ways that
+// are offered, or until what stopped it goes away: gone waits for that, and may
+// be nil. choice is the way that was chosen, "" where none was. A run that goes on
+// has what it was given.
+func (r *runner) pauseUntil(ctx context.Context, limit, why string, ways []string, gone func(context.Context) error) (choice string, goOn bool) {
 	ask := r.Env.Ask
 	if ask == nil {
-		return Extension{}, false
+		return "", false
 	}
 	resumed := make(chan Extension, 1)
 	r.mu.Lock()
 	r.clock.pause()
-	r.moveLocked(activity.Paused, why, "agents/resume")
+	r.shift(activity.RunState{To: activity.Paused, Why: why, Resumes: "agents/resume", Limit: limit})
 	r.resumed = resumed
 	r.tellWaits()
 	r.mu.Unlock()
 
 	asking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	answers := make(chan bool, 1)
+	answers := make(chan string, 1)
 	r.Leftovers.Go(func() {
 		answer, err := ask(asking, tool.Question{
-			Title: r.Definition.Title + " has stopped", Message: why, Choices: []string{on, endIt}, Aside: true,
+			Title: r.Definition.Title + " has stopped", Message: why, Choices: append(slices.Clone(ways), endIt), Aside: true,
 		})
 		if err == nil && answer.Action == "cancel" {
 			return // dismissed, not answered: the run stays as it is
 		}
-		answers <- err == nil && answer.Action == "accept" && answer.Text == on
+		if err != nil || answer.Action != "accept" || !slices.Contains(ways, answer.Text) {
+			answer.Text = ""
+		}
+		answers <- answer.Text
 	})
+	away := make(chan struct{}, 1)
+	if gone != nil {
+		r.Leftovers.Go(func() {
+			if gone(asking) == nil && asking.Err() == nil {
+				away <- struct{}{}
+			}
+		})
+	}
 	var e Extension
-	goOn := false
 	select {
-	case goOn = <-answers:
+	case choice = <-answers:
+		goOn = choice != ""
 	case e = <-resumed:
+		goOn = true
+	case <-away:
 		goOn = true
 	case <-ctx.Done():
 	}
@@ -223,12 +271,44 @@ func (r *runner) pause(ctx context.Context, why, on string) (Extension, bool) {
 		goOn = true
 	default:
 	}
-	if goOn && ctx.Err() == nil {
-		r.moveLocked(activity.Running, "", "")
+	goOn = goOn && ctx.Err() == nil
+	if goOn {
+		moved := activity.RunState{To: activity.Running}
+		if x := r.extension(limit, e); x != (activity.Extended{}) {
+			moved.Extended = &x
+			r.extend(x)
+			delete(r.reminded, limit)
+		}
+		r.shift(moved)
 		r.clock.resume()
 	}
 	r.tellWaits()
-	return e, goOn && ctx.Err() == nil
+	return choice, goOn
+}
+
+// The ways on of a run whose session cannot be written.
+const (
+	tryAgain  = "Try again"
+	goUnsaved = "Go on without saving"
+)
+
+// unwritable pauses a run whose session cannot be written, until it can, or the
+// person lets it go on in memory (REL-96).
+func (r *runner) unwritable(ctx context.Context, err error) (ending, bool) {
+	for err != nil {
+		why := "The session cannot be written: " + fault.Message(err) + " Nothing is lost so far. Make room or mend the disk, and the run goes on by itself."
+		choice, goOn := r.pauseUntil(ctx, "", why, []string{tryAgain, goUnsaved}, r.Session.Recovered)
+		if !goOn {
+			return failed(string(fault.Config), "The run ended, since its session cannot be written: "+fault.Message(err)), true
+		}
+		if choice == goUnsaved {
+			r.unsaved = true
+			r.Session.GoUnsaved()
+			return ending{}, false
+		}
+		err = r.Session.Err()
+	}
+	return ending{}, false
 }
 
 // endIt is the answer with which a person ends a run that has stopped.
@@ -248,11 +328,11 @@ func (run *Run) Resume(e Extension) bool {
 	return true
 }
 
-// provided reports whether a failure of models may mend by itself: what a
-// person may want to wait for and try again.
+// provided reports whether a failure of models may mend, by itself or by other
+// credentials: what a person may want to wait for and try again.
 func provided(err error) bool {
 	var e *model.Error
-	return errors.As(err, &e) && (e.Class == model.Busy || e.Class == model.Cut)
+	return errors.As(err, &e) && (e.Class == model.Busy || e.Class == model.Cut || e.Class == model.Unauthorized)
 }
 
 // unauthorized reports whether a model refused the credentials: another one may

@@ -22,6 +22,7 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/mask"
 )
 
 // The causes with which the context of a run is cancelled.
@@ -44,6 +45,10 @@ type Session interface {
 	Commit(ctx context.Context, seq uint64) error
 	// Err returns why the log cannot be written, nil while it can.
 	Err() error
+	// Recovered waits until the log can be written.
+	Recovered(ctx context.Context) error
+	// GoUnsaved has a log that cannot be written go on in memory until it can.
+	GoUnsaved()
 	// Context returns what the agent has seen and said, as a model is sent it.
 	Context(agent string) []model.Message
 	// Tokens returns how many tokens the agent's context has, and whether that is
@@ -55,7 +60,7 @@ type Session interface {
 	// Spill keeps a long result apart, before the event with it is appended. On an
 	// error the result is as it was, and can be appended.
 	Spill(r *activity.ToolResult) error
-	// PutBlob keeps data and returns its name, the hex SHA-256.
+	// PutBlob keeps data on stable storage and returns its name, the hex SHA-256.
 	PutBlob(data []byte) (string, error)
 }
 
@@ -68,11 +73,21 @@ type Tools interface {
 	Find(name string) (tool.Tool, error)
 }
 
+// Mask takes out of what tools say what must not be recorded, sent or shown (spec
+// 7.2); *mask.Masker is one.
+type Mask interface {
+	// Known returns data without it, or data itself.
+	Known(data []byte) []byte
+	// Stream does the same for a text that comes in pieces.
+	Stream() *mask.Stream
+}
+
 // Choice is a model that may answer.
 type Choice struct {
-	ID    string // as the provider knows it
-	Model model.Model
-	Entry model.Entry // what is known of it
+	ID      string // as the provider knows it
+	Model   model.Model
+	Entry   model.Entry    // what is known of it
+	Retries *model.Retries // of the key that it is asked with; nil = none are counted
 }
 
 // Config is what a run needs. Everything without a remark is required.
@@ -87,6 +102,8 @@ type Config struct {
 	System      string                  // the system prompt, whole
 	Examples    []definition.Exchange   // the agent's initial messages, filled in
 	Context     *activity.EditorContext // what the person has in the editor; may be nil
+	Inputs      json.RawMessage         // as they were given, for a daemon that takes the run up again; may be nil
+	Asked       string                  // the model that the request named; "" = none
 	Models      []Choice                // the first answers; the others are tried in order when it fails
 	Approval    func() guard.Approval
 	Session     Session
@@ -103,6 +120,7 @@ type Config struct {
 	Timeout     time.Duration // for a person's answer to a confirmation; 0 = none
 
 	Problems  []definition.Problem // of parts of the agent that the run leaves out
+	Mask      Mask                 // takes what the daemon holds out of what tools say; nil = nothing
 	Leftovers *conc.WaitGroup      // takes tools that outlive the run
 	Now       func() time.Time
 	Waits     func()       // told when the run begins to wait for a person, and when it goes on; may be nil
@@ -116,6 +134,9 @@ type Run struct{ r *runner }
 func New(c Config) *Run {
 	r := &runner{Config: c, cancels: make(map[string]context.CancelCauseFunc), limits: c.Limits, maxTurns: c.MaxTurns}
 	r.used.priced = true
+	if c.Mask == nil {
+		r.Mask = (*mask.Masker)(nil)
+	}
 	if c.Mode == definition.Task {
 		r.tools = &withCompletion{Tools: c.Tools, complete: newCompletion(r, c.Definition.Output)}
 		r.Tools = r.tools
@@ -137,7 +158,7 @@ func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	r.begun = true
 	return r.say(activity.RunStarted{
 		Input: input, Context: r.Context, Mode: cmp.Or(string(r.Mode), string(definition.Chat)), Approval: string(r.Approval()), Model: r.Models[0].ID,
-		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest,
+		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest, Inputs: r.Inputs, Folder: folderURI(r.Env.Folder), Asked: r.Asked,
 	})
 }
 
@@ -177,7 +198,9 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 			}
 		})
 	}
-	r.move(activity.Running, "", "")
+	if r.past == nil {
+		r.move(activity.Running, "", "")
+	}
 	var end ending
 	var caught panics.Catcher
 	caught.Try(func() { end = r.loop(ctx) })
@@ -218,9 +241,12 @@ type runner struct {
 	detector  loop.Detector
 	unsummed  bool            // no model could be asked to sum the context up
 	unknown   bool            // a person was told that a price is not known
+	unsaved   bool            // the person lets the run go on without the disk
 	adjusted  map[string]bool // models of which a person was told what they do not take
 	exampled  sync.Once
 	begins    []model.Message // the examples; set by exampled
+	past      *Past           // of a run that is taken up again, until it goes on
+	spent     time.Duration   // of MaxTime, before it was taken up
 
 	mu      sync.Mutex
 	cancels map[string]context.CancelCauseFunc // of calls that have not ended; guarded by mu
@@ -240,9 +266,12 @@ type runner struct {
 func (r *runner) loop(parent context.Context) ending {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	r.clock = startStopwatch(r.MaxTime, func() { cancel(errTimeout) })
+	r.clock = startStopwatch(r.remaining(), func() { cancel(errTimeout) })
 	r.unpriced()
-	end := r.turns(ctx)
+	end, over := r.takeUp(ctx)
+	if !over {
+		end = r.turns(ctx)
+	}
 	r.clock.stop()
 	if r.tools != nil && (end.reason == activity.Timeout || end.reason == activity.MaxTurns || end.reason == activity.NoCompleteTask) {
 		return r.grace(parent, end)
@@ -259,11 +288,12 @@ func (r *runner) over(ctx context.Context) (ending, bool) {
 		return ending{reason: activity.Aborted}, true
 	}
 	if ctx.Err() == nil {
-		if err := r.Session.Err(); err != nil {
-			// What cannot be written down does not happen (spec 3.1).
-			return failed(string(fault.Config), "The run ended, since its session cannot be written: "+fault.Message(err)), true
+		// What cannot be written down does not happen (spec 3.1).
+		if err := r.Session.Err(); err == nil || r.unsaved {
+			return ending{}, false
+		} else if end, over := r.unwritable(ctx, err); ctx.Err() == nil {
+			return end, over
 		}
-		return ending{}, false
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTimeout):
@@ -292,7 +322,7 @@ func (r *runner) finish(end ending) activity.RunFinished {
 	if r.untold() && !end.interrupted {
 		r.say(activity.Note{Level: "info", Message: "What was said last was not told to the model any more; the agent's next run begins with it."})
 	}
-	took := r.Now().Sub(r.began)
+	took := r.Now().Sub(r.began) + r.spent
 	result := activity.RunFinished{
 		Reason: end.reason, Recovered: end.recovered, Text: end.text, Output: end.output, Usage: r.used.tokens, Cost: r.cost(),
 		Turns: int(r.turn.Load()), ToolCalls: r.toolCalls,
@@ -337,12 +367,18 @@ func (r *runner) move(to activity.State, why, resumes string) {
 }
 
 func (r *runner) moveLocked(to activity.State, why, resumes string) {
-	next, err := step(moves, r.state, to)
+	r.shift(activity.RunState{To: to, Why: why, Resumes: resumes})
+}
+
+// shift is move with all that there is to say of it; mu is held.
+func (r *runner) shift(moved activity.RunState) {
+	next, err := step(moves, r.state, moved.To)
 	if err != nil {
 		r.say(activity.ErrorSeen{Code: "internal", Message: fault.Message(err), Where: "run"})
 		return
 	}
-	r.say(activity.RunState{From: r.state, To: next, Why: why, Resumes: resumes})
+	moved.From = r.state
+	r.say(moved)
 	r.state = next
 }
 

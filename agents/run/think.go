@@ -16,8 +16,7 @@ import (
 
 // The limits of trying again (spec 3.3, 12.2).
 const (
-	maxBusy   = 5                // attempts before the first byte of an answer
-	maxBusyIn = 3 * time.Minute  // for them all
+	maxBusy   = 5                // attempts before the first byte of an answer, within model.RetryWithin
 	maxCut    = 2                // further attempts after a cut, malformed or empty answer
 	firstWait = time.Second      // before the second attempt; doubles
 	longWait  = 30 * time.Second // at most, unless the provider asks for more
@@ -42,7 +41,7 @@ func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, e
 		if first == nil {
 			first = err // who the person chose says why
 		}
-		if !provided(err) && !unauthorized(err) {
+		if !provided(err) {
 			break
 		}
 	}
@@ -55,38 +54,53 @@ func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, e
 // ask asks one model until it answers or trying again does not help. shown is
 // about the last attempt.
 func (r *runner) ask(ctx context.Context, choice Choice) (answer *model.Answer, shown bool, err error) {
-	shown, err = r.again(ctx, func(attempt int) (bool, error) {
+	try := func(attempt int) (bool, error) {
 		var err error
 		answer, shown, err = r.attempt(ctx, choice, attempt)
 		return shown, err
-	})
+	}
+	shown, err = r.again(ctx, choice, try)
+	if e, ok := errors.AsType[*model.Error](err); ok && e.TooLong {
+		// Its window is another than we know: what can go without loss of what was
+		// said goes, once (REL-62).
+		if before, _ := r.Session.Tokens(r.Definition.Name); r.drop(before, before/2, 0) {
+			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: e.Error() + "; trying without the oldest results of tools", Discard: shown})
+			shown, err = r.again(ctx, choice, try)
+		}
+	}
 	if err != nil {
 		answer = nil
 	}
 	return answer, shown, err
 }
 
-// again tries something until it succeeds or trying again does not help (spec
-// 3.3). What a failed attempt has shown is withdrawn before the next.
-func (r *runner) again(ctx context.Context, try func(attempt int) (shown bool, err error)) (shown bool, err error) {
+// again asks a model for something until it succeeds or trying again does not
+// help (spec 3.3), as far as all who ask with the same key may try together.
+// What a failed attempt has shown is withdrawn before the next.
+func (r *runner) again(ctx context.Context, choice Choice, try func(attempt int) (shown bool, err error)) (shown bool, err error) {
 	began, busy, cut := r.Now(), 0, 0
 	for attempt := 1; ; attempt++ {
+		if err := r.turnOf(ctx, choice, attempt, began); err != nil {
+			return false, err // what was shown is withdrawn already
+		}
 		shown, err = try(attempt)
-		if err == nil || ctx.Err() != nil {
-			return shown, err
+		if err == nil {
+			choice.Retries.Answered()
+			return shown, nil
 		}
 		var e *model.Error
-		if !errors.As(err, &e) {
+		if ctx.Err() != nil || !errors.As(err, &e) {
 			return shown, err
 		}
+		choice.Retries.Refused(choice.ID, e)
 		wait := time.Duration(0)
 		switch e.Class {
 		case model.Busy:
 			if busy++; busy == maxBusy {
 				return shown, err
 			}
-			wait = max(e.RetryAfter, rand.N(min(firstWait<<(busy-1), longWait))+1)
-			if r.Now().Sub(began)+wait > maxBusyIn {
+			wait = max(e.RetryAfter, choice.Retries.Turn(choice.ID), rand.N(min(firstWait<<(busy-1), longWait))+1)
+			if r.Now().Sub(began)+wait > model.RetryWithin {
 				return shown, err
 			}
 		case model.Cut:
@@ -96,12 +110,47 @@ func (r *runner) again(ctx context.Context, try func(attempt int) (shown bool, e
 		default:
 			return shown, err
 		}
-		r.say(activity.Retry{Of: "model", Attempt: attempt + 1, WaitMs: wait.Milliseconds(), Cause: e.Error(), Discard: shown})
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return shown, ctx.Err()
+		if !choice.Retries.Take() {
+			spent := *e
+			spent.Message += "; it is not asked again for now, since all runs with this key together have tried too often"
+			return shown, &spent
 		}
+		r.say(activity.Retry{Of: "model", Attempt: attempt + 1, WaitMs: wait.Milliseconds(), Cause: e.Error(), Discard: shown})
+		if err := wake(ctx, wait); err != nil {
+			return shown, err
+		}
+	}
+}
+
+// turnOf waits while the provider wants to hear nobody with this key, as another
+// run was told: whoever asks then does not ask at once with all the others
+// (REL-54).
+func (r *runner) turnOf(ctx context.Context, choice Choice, attempt int, began time.Time) error {
+	for {
+		wait := choice.Retries.Turn(choice.ID)
+		if wait == 0 {
+			return nil
+		}
+		const why = "the provider has asked everybody with this key to wait"
+		if r.Now().Sub(began)+wait > model.RetryWithin {
+			return &model.Error{Class: model.Busy, Message: why, RetryAfter: wait}
+		}
+		r.say(activity.Retry{Of: "model", Attempt: attempt, WaitMs: wait.Milliseconds(), Cause: why})
+		if err := wake(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// wake returns after a while, or with ctx's error at its end.
+func wake(ctx context.Context, after time.Duration) error {
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -175,9 +175,9 @@ func TestREL53AtOnce(t *testing.T) {
 	}
 }
 
-// TestFallbackModels are tried in order, each as patiently as the first, and
+// TestREL52FallbackModels are tried in order, each as patiently as the first, and
 // what the one before showed is withdrawn.
-func TestFallbackModels(t *testing.T) {
+func TestREL52FallbackModels(t *testing.T) {
 	in(t, func(w *world) {
 		two, three := &script{t: w.t}, &script{t: w.t}
 		w.config.Models = append(w.config.Models, run.Choice{ID: "m2", Model: two}, run.Choice{ID: "m3", Model: three})

@@ -43,6 +43,9 @@ func (r *runner) turns(ctx context.Context) ending {
 		if len(calls) > 0 {
 			r.toolCalls += len(calls)
 			done = r.act(ctx, calls)
+			if errors.Is(context.Cause(ctx), ErrInterrupted) {
+				return ending{reason: activity.Aborted, interrupted: true} // the turn is finished when the run is resumed
+			}
 		}
 		if anew && !continued {
 			r.say(activity.Retry{Of: "model", Attempt: 2, Cause: "the answer was cut off before it could be used", Discard: shown})
@@ -101,18 +104,19 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 		var budget *errBudget
 		switch {
 		case errors.As(err, &budget):
-			extension, goOn := r.pause(ctx, budget.text, "Go on, with as much again")
-			if goOn {
-				if r.extend(budget, extension); r.spoken() {
+			if r.pause(ctx, budget.limit, budget.text, "Go on, with as much again") {
+				if r.spoken() {
 					return nil, shown, ending{}, false
 				}
 				continue
 			}
 			end = ending{reason: activity.Budget, text: "The run ended. " + budget.text}
 		case provided(err):
-			extension, goOn := r.pause(ctx, "The model does not answer: "+err.Error(), "Try again")
-			if goOn {
-				r.more(extension)
+			why := "The model does not answer: " + err.Error()
+			if unauthorized(err) { // the error says how to mend them
+				why = "The credentials for the model are refused: " + err.Error()
+			}
+			if r.pause(ctx, "", why, "Try again") {
 				r.say(activity.Retry{Of: "model", Attempt: 1, Cause: "the person let the run go on", Discard: shown})
 				if r.spoken() {
 					return nil, shown, ending{}, false

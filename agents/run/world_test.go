@@ -185,9 +185,11 @@ func (w *world) ends(turn int) []activity.ToolState {
 			byID[s.Call] = s
 		}
 	}
-	out := make([]activity.ToolState, len(byID))
-	for i := range out {
-		out[i] = byID[id(turn, i)]
+	var out []activity.ToolState
+	for i := 0; len(out) < len(byID); i++ {
+		if s, ended := byID[id(turn, i)]; ended {
+			out = append(out, s)
+		}
 	}
 	return out
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -16,7 +15,8 @@ import (
 
 // blobs keeps data by its content.
 type blobs struct {
-	dir string // "" = in memory
+	dir   string // "" = in memory
+	files activity.Files
 
 	mu     sync.Mutex
 	memory map[string][]byte
@@ -40,7 +40,7 @@ func (b *blobs) put(data []byte) (string, error) {
 	path := filepath.Join(b.dir, sha)
 	// Files come by rename when they are whole and synced, so one that is there
 	// is the data.
-	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == int64(len(data)) {
+	if size, err := sizeOf(b.files, path); err == nil && size == int64(len(data)) {
 		return sha, nil
 	}
 	if err := b.write(path, data); err != nil {
@@ -62,13 +62,13 @@ func (b *blobs) write(path string, data []byte) (err error) {
 	if err := makeDir(b.dir); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(b.dir, ".new-*") // mode 0600
+	f, temp, err := tempFile(b.files, filepath.Join(b.dir, newPrefix+filepath.Base(path)))
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name()) // the first error counts
+			_ = b.files.Remove(temp) // the first error counts
 		}
 	}()
 	_, err = f.Write(data)
@@ -79,13 +79,16 @@ func (b *blobs) write(path string, data []byte) (err error) {
 		err = closed
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = b.files.Rename(temp, path)
 	}
 	if err == nil {
-		err = activity.SyncDir(b.dir)
+		err = b.files.SyncDir(b.dir)
 	}
 	return err
 }
+
+// newPrefix begins the names of data that is not whole yet.
+const newPrefix = ".new-"
 
 func (b *blobs) get(sha string) ([]byte, error) {
 	if raw, err := hex.DecodeString(sha); err != nil || len(raw) != sha256.Size || hex.EncodeToString(raw) != sha {
@@ -99,7 +102,7 @@ func (b *blobs) get(sha string) ([]byte, error) {
 		}
 		return nil, fault.New(fault.NotFound, "session.blob", "The data %s is not kept.", sha)
 	}
-	data, err := os.ReadFile(filepath.Join(b.dir, sha))
+	data, err := readFile(b.files, filepath.Join(b.dir, sha))
 	switch sum := sha256.Sum256(data); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.New(fault.NotFound, "session.blob", "The data %s is not kept.", sha)

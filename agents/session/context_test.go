@@ -100,7 +100,7 @@ func TestEditorContext(t *testing.T) {
 
 // What a context counts: the provider's word for what it has answered, an
 // estimate for the rest.
-func TestTokens(t *testing.T) {
+func TestREL69Tokens(t *testing.T) {
 	store := New(Config{Now: clock})
 	defer store.Close()
 	s := open(t, store, "x")
@@ -286,6 +286,51 @@ func TestLongResultsLieBesideTheLog(t *testing.T) {
 	store = New(Config{Dir: dir, Now: clock})
 	s = open(t, store, "x")
 	check(s)
+	store.Close()
+}
+
+// What must not be recorded is in no file, whatever it came with; a checkpoint's
+// content is the person's own (spec 7.2).
+func TestMaskedInEveryFile(t *testing.T) {
+	const key = "swordfish"
+	dir := t.TempDir()
+	store := New(Config{Dir: dir, Now: clock, Mask: func(data []byte) []byte { return bytes.ReplaceAll(data, []byte(key), []byte("[masked:KEY]")) }})
+	s, err := store.New("about " + key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := activity.Origin{Run: "r", Agent: "a"}
+	s.Log.Append(o, activity.RunStarted{Input: text("use " + key)}, 0)
+	long := &activity.ToolResult{Content: key + strings.Repeat(" long", maxInline)}
+	if err := s.Spill(long); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := s.PutText([]byte("all of it: " + key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Log.Append(o, calls("1", "2"), 0)
+	s.Log.Append(o, activity.ToolState{Call: "1", State: activity.Success, Result: long}, 0)
+	s.Log.Append(o, activity.ToolState{Call: "2", State: activity.Success, Result: &activity.ToolResult{Content: "cut " + key, Blob: whole}}, 0)
+	f, err := store.Fork(t.Context(), s, s.Log.Last())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Session{s, f} {
+		if got := fmt.Sprint(says(s.Context("a"))); strings.Contains(got, key) || strings.Count(got, "[masked:KEY]") != 3 {
+			t.Errorf("the model is told %.200s", got)
+		}
+	}
+	if found := below(t, dir, key); len(found) != 0 {
+		t.Errorf("in %v", found)
+	}
+	before, err := s.PutBlob([]byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := s.GetBlob(before); err != nil || string(data) != key {
+		t.Errorf("a file's content is %q, %v", data, err)
+	}
 	store.Close()
 }
 

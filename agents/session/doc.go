@@ -21,11 +21,21 @@
 // ([activity.ContextCleared]) are events too: the log keeps what went, and only
 // a purge ([Session.Clear]) erases.
 //
+// # Going back, and elsewhere
+//
+// A rewind ([Session.Rewind]) is an event as well: the fold brings back what each
+// context was, and a rewind to before that event undoes it. Marks of the contexts
+// at the ends of turns are kept for it, while they cost nothing but themselves;
+// what they let go of is read from the log again. A fork ([Store.Fork]) begins
+// with another session's lines.
+//
 // # Beside the log
 //
 // "blobs" holds long results and media, each once for all sessions of the
 // workspace. "<session>.info.json" holds what a list tells of a closed session;
-// it may be missing or old ([Store.List]).
+// it may be missing or old ([Store.List]). Names that begin with ".fork-" and
+// ".gone-" are logs that are not whole yet, and that are being deleted: what a
+// crash leaves of them goes the next time that somebody forks, deletes or retains.
 //
 // # What it must not import
 //

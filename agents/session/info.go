@@ -59,8 +59,19 @@ type Run struct {
 	Agent  string          `json:"agent"`
 	State  activity.State  `json:"state"`
 	Reason activity.Reason `json:"reason,omitempty"` // of a finished one
-	about  activity.Origin
-	title  string // what its request suggests for the session
+	// Inherited says that the run is another session's, from which this one was
+	// forked: it ended here, whatever becomes of it there.
+	Inherited bool `json:"-"`
+
+	about activity.Origin
+	seq   uint64 // of its first event
+	over  bool   // it has its last event; a state may say so before
+	title string // what its request suggests for the session
+}
+
+// live reports whether the run goes on or waits for a person.
+func (r *Run) live() bool {
+	return r.State == activity.Running || r.State == activity.Waiting || r.State == activity.Finished && !r.over
 }
 
 // totals folds what Info and Runs tell.
@@ -92,15 +103,19 @@ func (t *totals) apply(e activity.Event) {
 	t.info.UpdatedAt = e.Time
 	switch b := e.Body.(type) {
 	case activity.RunStarted:
-		t.start(e.Origin, b)
+		t.start(e, b)
 	case activity.RunState:
-		if r := t.run(e.Run); r != nil {
+		if r := t.run(e.Run); r != nil && !r.over {
 			r.State = b.To
 		}
 	case activity.RunFinished:
 		t.finish(e.Origin, b)
 	case activity.ModelFinished:
 		t.info.Usage = t.info.Usage.Add(b.Usage)
+	case activity.Forked:
+		if b.From {
+			t.fork()
+		}
 	case activity.ContextCleared:
 		if !b.Purged {
 			break
@@ -129,7 +144,7 @@ func (t *totals) told(id, folder string) Info {
 // totalled are the types of the events that the totals are folded from.
 var totalled = []string{
 	activity.RunStarted{}.Type(), activity.RunState{}.Type(), activity.RunFinished{}.Type(),
-	activity.ModelFinished{}.Type(), activity.ContextCleared{}.Type(),
+	activity.ModelFinished{}.Type(), activity.ContextCleared{}.Type(), activity.Forked{}.Type(),
 }
 
 // run returns a run that has started; nil for another.
@@ -140,16 +155,28 @@ func (t *totals) run(id string) *Run {
 	return nil
 }
 
-func (t *totals) start(o activity.Origin, b activity.RunStarted) {
+// fork begins the count of a session that goes on from another: what was used
+// before was used there.
+func (t *totals) fork() {
+	t.info.Usage, t.info.Cost, t.unknown = model.Usage{}, nil, false
+	for i := range t.runs {
+		t.runs[i].Inherited = true
+	}
+}
+
+func (t *totals) start(e activity.Event, b activity.RunStarted) {
+	o := e.Origin
 	if t.at == nil {
 		t.at = make(map[string]int)
 	}
 	if r := t.run(o.Run); r != nil {
-		r.State = activity.Running
+		if !r.over {
+			r.State = activity.Running
+		}
 		return
 	}
 	t.at[o.Run] = len(t.runs)
-	t.runs = append(t.runs, Run{Run: o.Run, Agent: o.Agent, State: activity.Running, about: o, title: title(b.Input)})
+	t.runs = append(t.runs, Run{Run: o.Run, Agent: o.Agent, State: activity.Running, about: o, seq: e.Seq, title: title(b.Input)})
 	t.info.Runs++
 	if !slices.Contains(t.info.Agents, o.Agent) {
 		t.info.Agents = append(t.info.Agents, o.Agent)
@@ -164,15 +191,15 @@ func (t *totals) start(o activity.Origin, b activity.RunStarted) {
 
 func (t *totals) finish(o activity.Origin, b activity.RunFinished) {
 	r := t.run(o.Run)
-	if r == nil || r.Reason != "" {
+	if r == nil || r.over {
 		return
 	}
-	r.State, r.Reason = activity.Finished, b.Reason
+	r.State, r.Reason, r.over = activity.Finished, b.Reason, true
 	if b.Reason == activity.HandedOff {
 		t.info.HandoffCount++
 	}
-	if o.ParentRun != "" {
-		return // its parent's has it
+	if o.ParentRun != "" || r.Inherited {
+		return // its parent's has it, or another session
 	}
 	switch cost := t.info.Cost; {
 	case b.Cost == nil || t.unknown || cost != nil && cost.Currency != b.Cost.Currency:
@@ -194,7 +221,10 @@ func (t *totals) state() State {
 	has := map[activity.State]bool{}
 	newest := map[string]bool{}
 	for _, r := range slices.Backward(t.runs) {
-		if r.State != activity.Interrupted && r.State != activity.Paused || !newest[r.Agent] {
+		switch {
+		case r.State == activity.Finished && r.live():
+			has[activity.Running] = true
+		case r.State != activity.Interrupted && r.State != activity.Paused || !newest[r.Agent]:
 			has[r.State] = true
 		}
 		newest[r.Agent] = true

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,7 +79,7 @@ func (s *Store) List() ([]Info, error) {
 			info Info
 			gone bool
 		}
-		skimmers := sync.Pool{New: func() any { return &activity.Skimmer{Types: totalled} }}
+		skimmers := sync.Pool{New: func() any { return &activity.Skimmer{Types: totalled, Files: s.cfg.Files} }}
 		mapper := iter.Mapper[foundFiles, result]{MaxGoroutines: listWorkers}
 		for _, r := range mapper.Map(files, func(f *foundFiles) result {
 			k := skimmers.Get().(*activity.Skimmer)
@@ -194,6 +195,8 @@ func (s *Store) look(f *foundFiles, k *activity.Skimmer, reads, writes *atomic.I
 		info.State = info.State.closed()
 	}
 	switch {
+	case sum.Format > activity.Format:
+		info.Problem = newer(sum)
 	case sum.Session == "":
 		info.Problem = "the header of its log cannot be read"
 	case sum.Bad > 0:
@@ -202,6 +205,11 @@ func (s *Store) look(f *foundFiles, k *activity.Skimmer, reads, writes *atomic.I
 		s.writeInfo(f, info)
 	}
 	return info, true
+}
+
+// newer says why the log of a newer version is only listed.
+func newer(sum activity.Skimmed) string {
+	return fmt.Sprintf("it was written by agentls %s in a newer form (%d); update agentls to open it", sum.Agentls, sum.Format)
 }
 
 // stat takes the size and the time of the session's newest segment.
@@ -216,7 +224,7 @@ func (f *foundFiles) stat(dir string) error {
 
 func (s *Store) readInfo(id string) (keptInfo, bool) {
 	var kept keptInfo
-	data, err := os.ReadFile(filepath.Join(s.cfg.Dir, id+infoSuffix))
+	data, err := readFile(s.cfg.Files, filepath.Join(s.cfg.Dir, id+infoSuffix))
 	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Format != keptFormat || kept.Info.Session != id {
 		return keptInfo{}, false
 	}
@@ -232,11 +240,7 @@ func (s *Store) writeInfo(f *foundFiles, info Info) {
 	if err != nil {
 		return
 	}
-	path := filepath.Join(s.cfg.Dir, f.id+infoSuffix)
-	temp := path + ".tmp"
-	if os.WriteFile(temp, append(data, '\n'), 0o600) != nil || os.Rename(temp, path) != nil {
-		_ = os.Remove(temp) // a rest does no harm
-	}
+	_ = writeFile(s.cfg.Files, filepath.Join(s.cfg.Dir, f.id+infoSuffix), append(data, '\n'))
 }
 
 // keepInfo keeps what a list tells of the session, for when it is closed.
@@ -246,13 +250,7 @@ func (s *Session) keepInfo() {
 	}
 	info := s.Info()
 	info.State = info.State.closed()
-	f := &foundFiles{id: s.ID, segments: 1}
-	for {
-		if _, err := os.Lstat(filepath.Join(s.store.cfg.Dir, segmentName(s.ID, f.segments+1))); err != nil {
-			break
-		}
-		f.segments++
-	}
+	f := &foundFiles{id: s.ID, segments: max(1, len(s.store.segmentsOf(s.ID)))}
 	if f.stat(s.store.cfg.Dir) == nil {
 		s.store.writeInfo(f, info)
 	}

@@ -31,10 +31,19 @@ type holder struct {
 func acquire(path, session, owner string, now time.Time) (*lock, error) {
 	f := flock.New(path)
 	ok, err := f.TryLock()
-	// Who only looks whether it is held is gone in a moment.
-	for tries := 0; err == nil && !ok && tries < maxLooks && !held(path); tries++ {
+	// Who only looks whether it is held is gone in a moment, and so is one that
+	// somebody takes away with its session.
+	for tries := 0; err == nil && tries < maxLooks; tries++ {
+		if ok && current(f, path) || !ok && held(path) {
+			break
+		}
+		if ok {
+			err = f.Unlock()
+		}
 		runtime.Gosched()
-		ok, err = f.TryLock()
+		if err == nil {
+			ok, err = f.TryLock()
+		}
 	}
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "session.lock", "The session %s cannot be locked: %w. Use another session.", session, err)
@@ -49,6 +58,17 @@ func acquire(path, session, owner string, now time.Time) (*lock, error) {
 		_ = os.WriteFile(path, append(content, '\n'), 0o600)
 	}
 	return &lock{f, path}, nil
+}
+
+// current reports whether the lock is on the file that has the name now: another
+// one would keep nobody away.
+func current(f *flock.Flock, path string) bool {
+	has, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	is, err := os.Stat(path)
+	return err == nil && os.SameFile(has, is)
 }
 
 // maxLooks bounds how often a lock is tried that only others who look at it can
@@ -90,6 +110,15 @@ func (l *lock) release() error {
 	}
 	// An empty file is one that nobody has, so that lists need not try it.
 	_ = os.Truncate(l.path, 0)
+	return l.flock.Unlock()
+}
+
+// remove lets others have the lock of what is no more, and takes its file away
+// where the system lets it go while it is held.
+func (l *lock) remove() error {
+	if err := os.Remove(l.path); err != nil {
+		return l.release()
+	}
 	return l.flock.Unlock()
 }
 

@@ -32,8 +32,26 @@ func (s *Store) Peek(id string) (Info, []Run, error) {
 	lock := filepath.Join(s.cfg.Dir, id+".lock")
 	info, err := os.Lstat(lock) // trying one that is not there would make it
 	locked := err == nil && info.Size() > 0 && held(lock)
+	told, runs, err := s.skim(id)
+	if err != nil {
+		return Info{}, nil, err
+	}
+	told.Locked = locked
+	if !locked {
+		told.State = told.State.closed()
+		for i, r := range runs {
+			if r.live() {
+				runs[i].State = activity.Interrupted
+			}
+		}
+	}
+	return told, runs, nil
+}
+
+// skim reads the log of a session that is not open whole.
+func (s *Store) skim(id string) (Info, []Run, error) {
 	var t totals
-	sum, err := (&activity.Skimmer{Types: totalled, Max: math.MaxInt64}).Skim(filepath.Join(s.cfg.Dir, id+".jsonl"), t.apply)
+	sum, err := (&activity.Skimmer{Types: totalled, Files: s.cfg.Files, Max: math.MaxInt64}).Skim(filepath.Join(s.cfg.Dir, segmentName(id, 1)), t.apply)
 	if fault.KindOf(err) == fault.NotFound {
 		return Info{}, nil, unknown(id)
 	}
@@ -42,20 +60,17 @@ func (s *Store) Peek(id string) (Info, []Run, error) {
 	}
 	t.title = oneLine(sum.Title)
 	told := t.told(id, s.cfg.Folder)
-	told.Locked, told.UpdatedAt = locked, sum.Updated
+	told.UpdatedAt = sum.Updated
 	if !sum.Created.IsZero() {
 		told.CreatedAt = sum.Created
 	}
-	if sum.Bad > 0 {
+	switch {
+	case sum.Format > activity.Format:
+		told.Problem = newer(sum)
+	case sum.Session == "":
+		told.Problem = "the header of its log cannot be read"
+	case sum.Bad > 0:
 		told.Problem = "a part of its log cannot be read; it is set aside when the session is opened"
-	}
-	if !locked {
-		told.State = told.State.closed()
-		for i, r := range t.runs {
-			if r.State == activity.Running || r.State == activity.Waiting {
-				t.runs[i].State = activity.Interrupted
-			}
-		}
 	}
 	return told, append([]Run{}, t.runs...), nil
 }

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -26,91 +25,28 @@ type Session struct {
 	store *Store
 	lock  *lock // nil in memory
 
-	mu      sync.Mutex // taken under the log's lock, so never held while it is called
-	views   map[string]*view
-	texts   map[string]map[string]string // of results that lie in blobs, by agent and blob, once they were read
-	waiting []activity.Event             // inputs of runs that wait for their turn
-	purged  map[string]uint64            // the newest event that says so of an agent
-	total   totals
+	rewinding sync.Mutex // held by Rewind, so that two do not share what they bring back
+
+	mu       sync.Mutex // taken under the log's lock, so never held while it is called
+	views    map[string]*view
+	marks    map[string][]mark            // of each agent's view, in order
+	warm     bool                         // marks keep what they are of, whatever it costs
+	brought  map[string]view              // what a rewind brings back that its marks do not keep
+	texts    map[string]map[string]string // of results that lie in blobs, by agent and blob, once they were read
+	waiting  []activity.Event             // inputs of runs that wait for their turn
+	purged   map[string]uint64            // the newest event that says so of an agent
+	total    totals
+	progress map[string]*progress // of the runs that have not finished
+	files    map[string]*FileHistory
+	approval string
 }
 
-// fold is told every event but deltas, by the log, in order.
-func (s *Session) fold(e activity.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.foldWaiting(e) {
-		s.total.apply(e)
-		return
+// blank returns a session that nothing has happened in.
+func (s *Store) blank(id string) *Session {
+	return &Session{
+		ID: id, store: s, warm: true, views: make(map[string]*view), marks: make(map[string][]mark), purged: make(map[string]uint64),
+		progress: make(map[string]*progress), files: make(map[string]*FileHistory),
 	}
-	s.total.apply(e)
-	agent := e.Agent
-	switch b := e.Body.(type) {
-	case activity.ContextCompressed:
-		agent = valid(cmp.Or(b.Agent, agent))
-		delete(s.texts, agent)
-	case activity.ContextCleared:
-		agent = valid(cmp.Or(b.Agent, agent))
-		delete(s.texts, agent)
-		if b.Purged {
-			s.purged[agent] = e.Seq
-		}
-	}
-	if agent == "" {
-		return
-	}
-	v := s.views[agent]
-	if v == nil {
-		v = &view{}
-		s.views[agent] = v
-	}
-	v.apply(e)
-}
-
-// foldWaiting folds an event of a run that waits for its turn, and reports
-// whether it was one: such a run has no part in the context yet. Its input is
-// said by its start; where the daemon ended first, by the agent's next run
-// (REL-128).
-func (s *Session) foldWaiting(e activity.Event) bool {
-	r := s.total.run(e.Run)
-	switch b := e.Body.(type) {
-	case activity.Input:
-		if r == nil && e.Run != "" {
-			s.waiting = append(s.waiting, e)
-		}
-		return r == nil || r.State == activity.Finished
-	case activity.RunStarted:
-		s.waits(e.Run)
-	case activity.RunState:
-		if r != nil {
-			return false
-		}
-		for _, input := range s.waits(e.Run) {
-			if b.To != activity.Interrupted || input.Agent == "" {
-				break // the person took it back
-			}
-			v := s.views[input.Agent]
-			if v == nil {
-				v = &view{}
-				s.views[input.Agent] = v
-			}
-			v.apply(input)
-		}
-		return true
-	case activity.RunFinished:
-		return r == nil
-	}
-	return false
-}
-
-// waits takes the inputs of a run that waited off the list.
-func (s *Session) waits(run string) (inputs []activity.Event) {
-	s.waiting = slices.DeleteFunc(s.waiting, func(e activity.Event) bool {
-		if e.Run == run {
-			inputs = append(inputs, e)
-		}
-		return e.Run == run
-	})
-	return inputs
 }
 
 // begun takes what the log's header says; zero where it is lost.
@@ -223,7 +159,7 @@ func (s *Session) Clear(agent string, purge bool) (seq uint64, err error) {
 	v := s.views[agent]
 	var live string
 	for _, r := range s.total.runs {
-		if r.Agent == agent && (r.State == activity.Running || r.State == activity.Waiting) {
+		if r.Agent == agent && r.live() {
 			live = r.Run
 		}
 	}
@@ -259,6 +195,7 @@ func (s *Session) purge(agent string, seq uint64) error {
 	}
 	// What tells of the session beside the log may hold a title that is gone.
 	s.keepInfo()
+	s.store.tidyInfo()
 	return s.store.sweep(blobs)
 }
 
@@ -284,13 +221,13 @@ const maxInline = 16 << 10
 // model, get the result whole. A result that was cut stays as it is: its Blob
 // is the whole already. Sessions in memory keep all results in the log.
 //
-// The error is that of [Session.PutBlob]; the result is then as it was, and can
+// The error is that of [Session.PutText]; the result is then as it was, and can
 // be appended.
 func (s *Session) Spill(r *activity.ToolResult) error {
 	if s.store.cfg.Dir == "" || r == nil || r.Blob != "" || len(r.Content) <= maxInline {
 		return nil
 	}
-	sha, err := s.PutBlob([]byte(valid(r.Content)))
+	sha, err := s.PutText([]byte(valid(r.Content)))
 	if err != nil {
 		return err
 	}
@@ -335,53 +272,30 @@ func (s *Session) ActiveAt(agent string) (started, last time.Time) {
 	return time.Time{}, time.Time{}
 }
 
-// Mend ends the calls of an agent's context that nobody will end any more,
-// since the run that made them was interrupted, paused or is over: each gets a
-// tool.state cancelled that says so. Call it before a run of the agent begins
-// or goes on. It returns the number of the last event, 0 when there was nothing
-// to mend.
-func (s *Session) Mend(agent string) uint64 {
+// waitingRuns returns the first input of each run that waits for its turn.
+func (s *Session) waitingRuns() []activity.Event {
 	s.mu.Lock()
-	var open []openCall
-	if v := s.views[agent]; v != nil {
-		for _, c := range v.open() {
-			if r := s.total.run(c.about.Run); r == nil || r.State != activity.Running && r.State != activity.Waiting {
-				open = append(open, c)
-			}
+	defer s.mu.Unlock()
+	var out []activity.Event
+	for _, e := range s.waiting {
+		if !slices.ContainsFunc(out, func(before activity.Event) bool { return before.Run == e.Run }) {
+			out = append(out, e)
 		}
 	}
-	s.mu.Unlock()
-	var last uint64
-	for _, c := range open {
-		last = s.Log.Append(c.about, activity.ToolState{
-			Call: c.call.ID, Name: c.call.Name, Args: c.call.Args, State: activity.Cancelled, Risk: c.risk,
-			Error: &activity.ToolError{Code: "tool.interrupted", Message: interrupted},
-		}, 0)
-	}
-	return last
+	return out
 }
 
 // interrupt records that the runs that went on when the last daemon ended do so
 // no more. A run that waited for a person is one of them: its question is void
 // (REL-103). A paused one stays paused (spec 3.5).
 func (s *Session) interrupt() {
-	s.mu.Lock()
-	var live []Run
-	for _, r := range s.total.runs {
-		if r.State == activity.Running || r.State == activity.Waiting {
-			live = append(live, r)
-		}
-	}
-	waiting := slices.Clone(s.waiting)
-	s.mu.Unlock()
-	for i, e := range waiting {
-		if slices.ContainsFunc(waiting[:i], func(before activity.Event) bool { return before.Run == e.Run }) {
-			continue
-		}
+	for _, e := range s.waitingRuns() {
 		s.Log.Append(e.Origin, activity.RunState{To: activity.Interrupted, Why: "the daemon ended while the run waited for its turn"}, 0)
 	}
-	for _, r := range live {
-		s.Log.Append(r.about, activity.RunState{From: r.State, To: activity.Interrupted, Why: "the daemon ended", Resumes: "agents/resume"}, 0)
+	for _, r := range s.Runs() {
+		if r.live() {
+			s.Log.Append(r.about, activity.RunState{From: r.State, To: activity.Interrupted, Why: "the daemon ended", Resumes: "agents/resume"}, 0)
+		}
 	}
 }
 
@@ -410,6 +324,15 @@ func (s *Session) Runs() []Run {
 // name: the hex SHA-256. It is on stable storage when PutBlob returns. The error
 // is fault.Unavailable.
 func (s *Session) PutBlob(data []byte) (sha string, err error) { return s.store.blobs.put(data) }
+
+// PutText is PutBlob for the text of a result, in which what must not be recorded
+// is masked first ([Config.Mask]); its name is then that of what is kept.
+func (s *Session) PutText(text []byte) (sha string, err error) {
+	if mask := s.store.cfg.Mask; mask != nil {
+		text = mask(text)
+	}
+	return s.PutBlob(text)
+}
 
 // GetBlob returns what PutBlob kept. A name that is none gives fault.Invalid,
 // one that is not there fault.NotFound, and data that does not match its name

@@ -51,6 +51,12 @@ type Config struct {
 	// Health is told when a session's log can no longer be written, and with
 	// nil when it can again; see [activity.Config]. May be nil.
 	Health func(session string, err error)
+	// Mask replaces what must not be recorded, in data that is JSON or text; see
+	// [activity.Config]. Long results that lie in blobs pass it too; what
+	// [Session.PutBlob] is given does not. Nil changes nothing.
+	Mask func([]byte) []byte
+	// Files is the file system; nil is the machine's.
+	Files activity.Files
 }
 
 // Store holds the sessions of one workspace. Its methods may be called from any
@@ -78,7 +84,10 @@ func New(cfg Config) *Store {
 	if cfg.NewID == nil {
 		cfg.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	s := &Store{cfg: cfg, blobs: &blobs{}, slots: make(map[string]*slot)}
+	if cfg.Files == nil {
+		cfg.Files = activity.Disk()
+	}
+	s := &Store{cfg: cfg, blobs: &blobs{files: cfg.Files}, slots: make(map[string]*slot)}
 	if cfg.Dir != "" {
 		s.blobs.dir = filepath.Join(cfg.Dir, "blobs")
 	}
@@ -96,7 +105,11 @@ func Key(folder string) string {
 // counts, is what [Info] tells instead of the first request; "" for none. The
 // errors are those of [Store.Open].
 func (s *Store) New(title string) (*Session, error) {
-	return s.open(s.NewID(), true, oneLine(title))
+	title = oneLine(title)
+	if s.cfg.Mask != nil {
+		title = valid(string(s.cfg.Mask([]byte(title))))
+	}
+	return s.open(s.NewID(), opening{begin: true, title: title})
 }
 
 // NewID returns an id that no session has.
@@ -152,13 +165,13 @@ func CheckID(id string) error {
 // read or written, fault.Unavailable.
 func (s *Store) Open(id string) (*Session, error) {
 	if id != "" {
-		return s.open(id, true, "")
+		return s.open(id, opening{begin: true})
 	}
 	s.mu.Lock()
 	first := s.standard
 	s.mu.Unlock()
 	if first != "" {
-		return s.open(first, true, "")
+		return s.open(first, opening{begin: true})
 	}
 	var held error
 	for n := 1; n <= maxDefaults; n++ {
@@ -166,7 +179,7 @@ func (s *Store) Open(id string) (*Session, error) {
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d", Default, n)
 		}
-		session, err := s.open(name, true, "")
+		session, err := s.open(name, opening{begin: true})
 		if err != nil && busy(err) {
 			if held == nil {
 				held = err
@@ -203,10 +216,17 @@ func (s *Store) adopt(session *Session, held error) {
 // Get returns a session that is open or was kept. One that is neither gives
 // fault.NotFound with the reason unknownSession; the other errors are those of
 // Open.
-func (s *Store) Get(id string) (*Session, error) { return s.open(id, false, "") }
+func (s *Store) Get(id string) (*Session, error) { return s.open(id, opening{}) }
 
-// open returns a session; begin lets it make one, with the title.
-func (s *Store) open(id string, begin bool, title string) (*Session, error) {
+// opening says how a session is opened.
+type opening struct {
+	begin bool   // it may be one that there is not yet
+	title string // of one that is begun
+	fork  *fork  // what one that is begun goes on from; nil for nothing
+}
+
+// open returns a session.
+func (s *Store) open(id string, how opening) (*Session, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
@@ -217,7 +237,7 @@ func (s *Store) open(id string, begin bool, title string) (*Session, error) {
 			t = &slot{ready: make(chan struct{}), gone: make(chan struct{})}
 			s.slots[id] = t
 			s.mu.Unlock()
-			return s.fill(t, id, begin, title)
+			return s.fill(t, id, how)
 		}
 		closing := t.closing
 		s.mu.Unlock()
@@ -226,7 +246,7 @@ func (s *Store) open(id string, begin bool, title string) (*Session, error) {
 			continue
 		}
 		<-t.ready
-		if t.err != nil && begin && fault.KindOf(t.err) == fault.NotFound {
+		if t.err != nil && how.begin && fault.KindOf(t.err) == fault.NotFound {
 			continue // somebody looked for it only
 		}
 		return t.session, t.err
@@ -234,7 +254,7 @@ func (s *Store) open(id string, begin bool, title string) (*Session, error) {
 }
 
 // fill loads the session of a slot.
-func (s *Store) fill(t *slot, id string, begin bool, title string) (*Session, error) {
+func (s *Store) fill(t *slot, id string, how opening) (*Session, error) {
 	t.err = fault.New(fault.Internal, "session.open", "the session %s could not be opened", id) // if load panics
 	defer func() {
 		if t.err != nil {
@@ -244,44 +264,55 @@ func (s *Store) fill(t *slot, id string, begin bool, title string) (*Session, er
 		}
 		close(t.ready)
 	}()
-	t.session, t.err = s.load(id, begin, title)
+	t.session, t.err = s.load(id, how)
 	return t.session, t.err
 }
 
 // load opens a session's log under its lock.
-func (s *Store) load(id string, begin bool, title string) (*Session, error) {
-	session := &Session{ID: id, store: s, views: make(map[string]*view), purged: make(map[string]uint64)}
-	cfg := activity.Config{
-		Session: id, Workspace: filepath.Base(s.cfg.Dir), Version: s.cfg.Version, Title: title,
-		Now: s.cfg.Now, Log: s.cfg.Log, Fold: session.fold, Blob: s.blobs.get,
-	}
-	if s.cfg.Health != nil {
-		cfg.Health = func(err error) { s.cfg.Health(id, err) }
-	}
+func (s *Store) load(id string, how opening) (_ *Session, err error) {
+	session := s.blank(id)
+	cfg := s.config(session, how.title)
 	if s.cfg.Dir == "" {
-		cfg.Workspace = ""
-		if !begin {
+		if !how.begin {
 			return nil, unknown(id)
+		}
+		if how.fork != nil {
+			cfg.Copy = &how.fork.of
 		}
 	} else {
 		cfg.Path = filepath.Join(s.cfg.Dir, id+".jsonl")
-		if _, err := os.Lstat(cfg.Path); !begin && errors.Is(err, fs.ErrNotExist) {
+		if !how.begin && !exists(s.cfg.Files, cfg.Path) {
 			return nil, unknown(id)
 		}
 		if err := makeDir(s.cfg.Dir); err != nil {
 			return nil, fault.New(fault.Unavailable, "session.open", "The folder of the sessions cannot be made: %w. Mend it, or turn agents.contextPersistence off.", err)
 		}
-		var err error
 		if session.lock, err = acquire(filepath.Join(s.cfg.Dir, id+".lock"), id, s.cfg.Owner, s.cfg.Now()); err != nil {
 			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				_ = session.lock.release() // the first error counts
+			}
+		}()
+		if !how.begin && !exists(s.cfg.Files, cfg.Path) {
+			return nil, unknown(id) // was deleted meanwhile
+		}
+		if how.fork != nil {
+			if err := s.build(id, how); err != nil {
+				return nil, err
+			}
 		}
 	}
 	log, found, err := activity.Open(cfg)
 	if err != nil {
-		_ = session.lock.release() // the first error counts
 		return nil, err
 	}
 	session.Log = log
+	if how.fork != nil && s.cfg.Dir == "" {
+		session.forked(how.fork)
+	}
+	session.loaded()
 	session.begun(log.Created(), log.Title())
 	if found.Cut > 0 {
 		log.Append(activity.Origin{}, activity.Note{Level: "warning", Message: fmt.Sprintf(
@@ -290,6 +321,21 @@ func (s *Store) load(id string, begin bool, title string) (*Session, error) {
 	session.interrupt()
 	session.resumePurge()
 	return session, nil
+}
+
+// config returns how a session's log is opened, but for its path.
+func (s *Store) config(session *Session, title string) activity.Config {
+	cfg := activity.Config{
+		Session: session.ID, Version: s.cfg.Version, Title: title, Now: s.cfg.Now, Log: s.cfg.Log, Fold: session.fold, Blob: s.blobs.get,
+		Mask: s.cfg.Mask, Files: s.cfg.Files,
+	}
+	if s.cfg.Dir != "" {
+		cfg.Workspace = filepath.Base(s.cfg.Dir)
+	}
+	if s.cfg.Health != nil {
+		cfg.Health = func(err error) { s.cfg.Health(session.ID, err) }
+	}
+	return cfg
 }
 
 func unknown(id string) error {
@@ -312,20 +358,25 @@ func (s *Store) close(session *Session) error {
 	}
 	t.closing = true
 	s.mu.Unlock()
+	defer s.leave(session.ID, t)
 	err := session.Log.Close()
 	session.keepInfo()
 	// The lock goes last: nobody else may write while we do.
 	if released := session.lock.release(); err == nil && released != nil {
 		err = fault.New(fault.Unavailable, "session.close", "The session %s is still locked: %w.", session.ID, released)
 	}
+	return err
+}
+
+// leave forgets a session that is closing.
+func (s *Store) leave(id string, t *slot) {
 	s.mu.Lock()
-	delete(s.slots, session.ID)
-	if s.standard == session.ID {
+	delete(s.slots, id)
+	if s.standard == id {
 		s.standard = ""
 	}
 	s.mu.Unlock()
 	close(t.gone)
-	return err
 }
 
 // Live returns the open sessions, by id.

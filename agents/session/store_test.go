@@ -1,14 +1,11 @@
 package session
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -21,58 +18,6 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// childDir makes a process of this test a daemon that holds a session there.
-const childDir = "AGENTLS_TEST_SESSIONS"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		hold(dir)
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// hold opens main and records events until it is killed, printing the number of
-// each one that was acknowledged.
-func hold(dir string) {
-	store := New(Config{Dir: dir, Owner: "the child", Now: time.Now})
-	s, err := store.Open("main")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	o := activity.Origin{Run: "r" + strconv.Itoa(os.Getpid()), Agent: "a"}
-	s.Log.Append(o, activity.RunStarted{Input: text("go")}, 0)
-	for i := 0; ; i++ {
-		s.Log.Append(o, activity.ContentDelta{Text: "x"}, 0)
-		seq := s.Log.Append(o, activity.ConfirmationAnswered{ID: strconv.Itoa(i)}, 0)
-		if err := s.Log.Commit(context.Background(), seq); err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(seq)
-	}
-}
-
-// child starts a daemon that holds main, and returns once it does.
-func child(t *testing.T, dir string) (cmd *exec.Cmd, out *bufio.Reader) {
-	t.Helper()
-	cmd = exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	out = bufio.NewReader(pipe)
-	if line, err := out.ReadString('\n'); err != nil || strings.Trim(line, "0123456789\n") != "" {
-		t.Fatalf("the child says %q, %v", line, err)
-	}
-	return cmd, out
-}
-
 func open(t *testing.T, store *Store, id string) *Session {
 	t.Helper()
 	s, err := store.Open(id)
@@ -82,6 +27,11 @@ func open(t *testing.T, store *Store, id string) *Session {
 	return s
 }
 
+// debugLog returns a log that is written to w.
+func debugLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
 // read returns what follows an event, once it is announced.
 func read(t *testing.T, s *Session, after uint64) ([]activity.Entry, error) {
 	t.Helper()
@@ -89,111 +39,6 @@ func read(t *testing.T, s *Session, after uint64) ([]activity.Entry, error) {
 		t.Fatal(err)
 	}
 	return s.Log.Read(after, 100)
-}
-
-// REL-100, REL-30: while a daemon lives its session is refused with who has it;
-// when it is killed the lock is free at once, all that it had acknowledged is
-// there, and its run is interrupted.
-func TestREL100LockGoesWithItsHolder(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "deep", "w")
-	rounds := 10
-	if testing.Short() {
-		rounds = 2
-	}
-	for round := range rounds {
-		cmd, out := child(t, dir)
-		store := New(Config{Dir: dir, Now: time.Now})
-		if _, err := store.Open("main"); !busy(err) || !strings.Contains(fault.Message(err), "the child") {
-			t.Errorf("got %v", err)
-		}
-		acked := uint64(0)
-		for range 1 + rand.IntN(40) {
-			line, err := out.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
-			acked, _ = strconv.ParseUint(strings.TrimSpace(line), 10, 64)
-		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		rest, _ := io.ReadAll(out)
-		if lines := bytes.Split(rest, []byte("\n")); len(lines) > 1 {
-			acked, _ = strconv.ParseUint(string(lines[len(lines)-2]), 10, 64)
-		}
-		_ = cmd.Wait() // killed
-		s := open(t, store, "main")
-		if s.Log.Last() < acked || acked == 0 {
-			t.Errorf("%d of %d acknowledged events are there", s.Log.Last(), acked)
-		}
-		runs := s.Runs()
-		if len(runs) != round+1 || runs[round].State != activity.Interrupted || s.Info().State != Interrupted {
-			t.Errorf("runs %+v, state %s", runs, s.Info().State)
-		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// REL-100: the lock is the system's; what its file says only informs.
-func TestREL100LockContentOnlyInforms(t *testing.T) {
-	dir := t.TempDir()
-	for _, content := range []string{`{"owner":"process 1 on another host","since":"2020-01-01T00:00:00Z"}`, "\x00garbage", ""} {
-		if err := os.WriteFile(filepath.Join(dir, "main.lock"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		store := New(Config{Dir: dir, Now: clock, Owner: "me"})
-		if s := open(t, store, ""); s.ID != "main" || s.Note != "" {
-			t.Errorf("got %s, %q", s.ID, s.Note)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "main.lock"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		other := New(Config{Dir: dir, Now: clock})
-		if _, err := other.Open("main"); !busy(err) {
-			t.Errorf("with %q: %v", content, err)
-		}
-		store.Close()
-	}
-}
-
-// REL-99: two daemons on one workspace both run: a named session is refused to
-// the second, the default one is another, which a note says.
-func TestREL99TwoDaemons(t *testing.T) {
-	dir := t.TempDir()
-	one := New(Config{Dir: dir, Now: clock, Owner: "agentls 1, process 11 on here"})
-	two := New(Config{Dir: dir, Now: clock, Owner: "agentls 1, process 12 on here"})
-	three := New(Config{Dir: dir, Now: clock})
-	if s := open(t, one, ""); s.ID != "main" || s.Note != "" {
-		t.Errorf("the first got %s, %q", s.ID, s.Note)
-	}
-	s := open(t, two, "")
-	if s.ID != "main-2" || !strings.Contains(s.Note, "process 11 on here") {
-		t.Errorf("the second got %s, %q", s.ID, s.Note)
-	}
-	entries, err := read(t, s, 0)
-	if err != nil || len(entries) != 1 || entries[0].Type != "note" || !strings.Contains(string(entries[0].Wire("x", nil)), "main-2") {
-		t.Errorf("its log has %v, %v", entries, err)
-	}
-	if again := open(t, two, ""); again != s {
-		t.Error("the default changed while it was open")
-	}
-	if s := open(t, three, ""); s.ID != "main-3" {
-		t.Errorf("the third got %s", s.ID)
-	}
-	for _, id := range []string{"main", "main-2"} {
-		_, err := three.Open(id)
-		if reason, data := fault.ReasonOf(err); reason != fault.Busy || fault.KindOf(err) != fault.Unavailable || data["holder"] == "" {
-			t.Errorf("%s: %v", id, err)
-		}
-	}
-	one.Close()
-	if s := open(t, three, "main"); s.ID != "main" {
-		t.Errorf("got %s", s.ID)
-	}
-	two.Close()
-	three.Close()
 }
 
 // REL-104: opened by many at once, a session is opened once.
@@ -458,6 +303,78 @@ func BenchmarkNewSession(b *testing.B) {
 	}
 	b.StopTimer()
 	store.Close()
+}
+
+// BenchmarkRecovery is the restart of a daemon that was killed with 100 sessions of
+// 1 MB each (spec 12.2: ready in at most two seconds; ten in half of one): opening
+// them all, and listing them, which is what it waits for.
+func BenchmarkRecovery(b *testing.B) {
+	dir := b.TempDir()
+	cfg := Config{Dir: dir, Now: clock}
+	store := New(cfg)
+	s, err := store.Open("s0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := speaker{s, activity.Origin{Run: "r", Agent: "a"}}
+	a.say(activity.RunStarted{Input: text("hi")})
+	for n := 1; ; n++ {
+		for range 20 {
+			a.say(activity.ContentDelta{Text: "a dozen or so characters "})
+		}
+		a.turn(n, strings.Repeat("line of a result\n", 100))
+		if err := s.Log.Commit(b.Context(), s.Log.Last()); err != nil {
+			b.Fatal(err)
+		}
+		if size, err := sizeOf(activity.Disk(), filepath.Join(dir, "s0.jsonl")); err != nil || size >= 1<<20 {
+			break
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "s0.jsonl")) // as a kill leaves it
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		b.Fatal(err)
+	}
+	reset := func(n int) {
+		all, _ := filepath.Glob(filepath.Join(dir, "*"))
+		for _, path := range all {
+			os.Remove(path)
+		}
+		for i := range n {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("s%d.jsonl", i)), data, 0o600); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for _, n := range []int{10, 100} {
+		for _, what := range []string{"list", "open"} {
+			b.Run(fmt.Sprint(what, "/", n), func(b *testing.B) {
+				b.SetBytes(int64(n * len(data)))
+				for b.Loop() {
+					b.StopTimer()
+					reset(n)
+					store := New(cfg)
+					b.StartTimer()
+					if infos, err := store.List(); err != nil || len(infos) != n {
+						b.Fatal(len(infos), err)
+					}
+					for i := range n {
+						if what == "list" {
+							break
+						}
+						if _, err := store.Open(fmt.Sprint("s", i)); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.StopTimer()
+					store.Close()
+					b.StartTimer()
+				}
+			})
+		}
+	}
 }
 
 // BenchmarkContext is the view of a long conversation.

@@ -28,20 +28,18 @@ func (s *Store) sweep(names []string) error {
 		if err != nil || len(left) == 0 {
 			break
 		}
-		if strings.HasSuffix(e.Name(), ".jsonl") && e.Type().IsRegular() {
-			err = keepNamed(filepath.Join(s.cfg.Dir, e.Name()), left)
+		if strings.HasSuffix(e.Name(), ".jsonl") && !strings.HasPrefix(e.Name(), gonePrefix) && e.Type().IsRegular() {
+			err = s.digests(filepath.Join(s.cfg.Dir, e.Name()), func(sha string) { delete(left, sha) })
 		}
 	}
 	for sha := range left {
 		if err != nil {
 			break
 		}
-		if err = os.Remove(filepath.Join(s.blobs.dir, sha)); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
+		err = remove(s.cfg.Files, filepath.Join(s.blobs.dir, sha))
 	}
 	if err == nil && len(left) > 0 {
-		if err = activity.SyncDir(s.blobs.dir); errors.Is(err, fs.ErrNotExist) {
+		if err = s.cfg.Files.SyncDir(s.blobs.dir); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	}
@@ -51,9 +49,9 @@ func (s *Store) sweep(names []string) error {
 	return nil
 }
 
-// keepNamed takes those names from left that a file holds.
-func keepNamed(path string, left map[string]bool) error {
-	f, err := os.Open(path)
+// digests tells fn the names of blobs that a file may hold.
+func (s *Store) digests(path string, fn func(sha string)) error {
+	f, err := s.cfg.Files.Open(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -61,13 +59,18 @@ func keepNamed(path string, left map[string]bool) error {
 		return err
 	}
 	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
 	const overlap = 66 // a name, and what is before and after it
+	in := io.NewSectionReader(f, 0, size)
 	buf := make([]byte, 0, 1<<20)
 	for {
-		n, err := f.Read(buf[len(buf):cap(buf)])
+		n, err := in.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		for sha := range activity.Digests(buf) {
-			delete(left, sha)
+			fn(sha)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -28,7 +28,10 @@ const (
 // folded from events only.
 type view struct {
 	messages []model.Message
-	run      string                  // the newest
+	run      string                  // the newest, or the one that goes on
+	turn     uint64                  // the event with which its newest turn began
+	epoch    int                     // how often the messages were replaced
+	marked   bool                    // its newest mark is of what it is now
 	batch    []openCall              // of the last reply, until all have results
 	queued   []model.Part            // input that the run's next turn takes
 	apart    bool                    // something of a result lies in a blob
@@ -48,6 +51,7 @@ type openCall struct {
 	about  activity.Origin // of the reply
 	call   model.Call
 	risk   string // as the last tool.state said
+	state  activity.CallState
 	result *model.Result
 	apart  int // tokens of what its result has in a blob, estimated
 }
@@ -57,7 +61,7 @@ func (v *view) apply(e activity.Event) {
 	if v.started.IsZero() {
 		v.started = e.Time
 	}
-	v.active = e.Time
+	v.active, v.marked = e.Time, false
 	switch b := e.Body.(type) {
 	case activity.RunStarted:
 		v.run = e.Run
@@ -71,7 +75,12 @@ func (v *view) apply(e activity.Event) {
 			v.queued = append(v.queued, model.Part{Text: text})
 		}
 	case activity.TurnStarted:
+		v.run, v.turn = e.Run, e.Seq
 		v.take()
+	case activity.RunState:
+		if b.To == activity.Running && (b.From == activity.Interrupted || b.From == activity.Paused) {
+			v.editor = nil // time has passed: it is told whole again (spec 3.6)
+		}
 	case activity.ModelFinished:
 		v.usage = b.Usage
 	case activity.ModelContent:
@@ -88,7 +97,7 @@ func (v *view) apply(e activity.Event) {
 	case activity.ContextCompressed:
 		v.compressed(b)
 	case activity.ContextCleared:
-		*v = view{}
+		*v = view{epoch: v.epoch + 1}
 	}
 }
 
@@ -111,6 +120,7 @@ func (v *view) compressed(b activity.ContextCompressed) {
 		reduced[i] = valid(id)
 	}
 	v.messages = compression.Apply(v.messages, b.Cut, valid(b.Snapshot), reduced)
+	v.epoch++
 	v.apart = slices.ContainsFunc(v.messages, func(m model.Message) bool { return slices.ContainsFunc(m.Parts, apart) })
 	if told := v.editor; told != nil && b.Snapshot != "" {
 		// What told it whole may have gone: it is told again, at once where the
@@ -219,7 +229,7 @@ func (v *view) move(b activity.ToolState) {
 		return
 	}
 	c := &v.batch[i]
-	c.risk = b.Risk
+	c.risk, c.state = b.Risk, b.State
 	if !b.State.Terminal() {
 		return
 	}

@@ -71,6 +71,18 @@ func URI(path string) string {
 	return (&url.URL{Scheme: "file", Path: p}).String()
 }
 
+// PathOf returns the absolute path of a file URI; "" for what is none.
+func PathOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Host != "" || !strings.HasPrefix(u.Path, "/") {
+		return ""
+	}
+	if len(u.Path) > 2 && u.Path[2] == ':' && filepath.Separator == '\\' {
+		return filepath.FromSlash(u.Path[1:])
+	}
+	return filepath.FromSlash(u.Path)
+}
+
 // CutLine returns the first limit characters of s, and whether that is all.
 func CutLine(s string, limit int) (string, bool) {
 	if len(s) <= limit {

@@ -66,6 +66,13 @@ func completeSessions(_ *cobra.Command, args []string, _ string) ([]string, cobr
 	return sessionNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeSessionFlag offers them, and what else it may be, for --session.
+func completeSessionFlag(c *cobra.Command, more ...string) {
+	_ = c.RegisterFlagCompletionFunc("session", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return append(sessionNames(), more...), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
 // sessionNames returns the names of this folder's sessions, from the files of
 // their logs: reading those would take longer than a shell should wait.
 func sessionNames() (names []string) {

@@ -58,9 +58,7 @@ said; with --purge it is erased from the disk as well.`,
 	clear.Flags().BoolVar(&purge, "purge", false, "erase what it held from the disk as well")
 	for _, part := range []*cobra.Command{show, clear} {
 		part.Flags().StringVar(&session, "session", "main", "the session")
-		_ = part.RegisterFlagCompletionFunc("session", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return sessionNames(), cobra.ShellCompDirectiveNoFileComp
-		})
+		completeSessionFlag(part)
 	}
 	c.AddCommand(show, clear)
 	return c

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
 )
@@ -33,10 +34,23 @@ const (
 	exitInterrupted = 130
 )
 
+// reaping is the first argument of the process that sees to one command of a
+// daemon's; see [builtin.Reap].
+const reaping = "__reap"
+
+// reaper is reaping in the program itself, and "" in its tests, which cannot be
+// started in its place.
+var reaper string
+
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == reaping {
+		os.Exit(builtin.Reap(os.Args[2:]))
+	}
+	reaper = reaping
 	// A client that closes our output must not kill the process before the log
-	// is synced (REL-27): a write then fails, which ends the connection.
-	signal.Ignore(syscall.SIGPIPE)
+	// is synced (REL-27): a write then fails, which ends the connection. Not
+	// Ignore, which commands would inherit.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(execute(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
@@ -71,7 +85,7 @@ func execute(args []string, std streams) int {
 	root.SetErr(std.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
 	root.AddCommand(
-		serveCommand(std), runCommand(std), listCommand(std), sessionsCommand(std), contextCommand(std), trustCommand(std),
+		serveCommand(std), runCommand(std), listCommand(std), sessionsCommand(std), changesCommand(std), contextCommand(std), trustCommand(std),
 		doctorCommand(std), demoCommand(std), versionCommand(std),
 	)
 	err := root.ExecuteContext(ctx)
@@ -116,14 +130,17 @@ func base(std streams) (daemon.Config, error) {
 	if err != nil {
 		return daemon.Config{}, err
 	}
-	level := slog.LevelWarn
-	if os.Getenv("AGENTLS_DEBUG") != "" {
-		level = slog.LevelDebug
-	}
+	return baseAt(std, home), nil
+}
+
+// baseAt is base for a person's folder. Its log has no secrets.
+func baseAt(std streams, home string) daemon.Config {
+	secrets := daemon.NewSecrets(os.Environ())
+	level, _ := levels(os.Getenv("AGENTLS_DEBUG"))
 	return daemon.Config{
-		Home: home, Environ: os.Environ(), Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now,
-		Log: slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: level})),
-	}, nil
+		Home: home, Environ: os.Environ(), Reaper: reaper, Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets,
+		Log: slog.New(slog.NewTextHandler(masked{std.err, secrets.Shown}, &slog.HandlerOptions{Level: level})),
+	}
 }
 
 func versionCommand(std streams) *cobra.Command {

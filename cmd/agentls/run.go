@@ -84,11 +84,9 @@ begin a new one with --session new.`,
 	f.StringVar(&o.inputs, "inputs", "", "all inputs of the agent as one `JSON` object")
 	f.BoolVar(&o.trust, "trust", false, "trust the folder for this process")
 	complete(c, "approve", "plan", "ask", "edits", "auto")
-	complete(c, "format", "text", "json", "stream-json")
+	complete(c, "format", formats...)
 	complete(c, "mode", "chat", "task")
-	_ = c.RegisterFlagCompletionFunc("session", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return append(sessionNames(), "new"), cobra.ShellCompDirectiveNoFileComp
-	})
+	completeSessionFlag(c, "new")
 	return c
 }
 
@@ -99,8 +97,8 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 		return nil, daemon.Config{}, err
 	}
 	switch {
-	case !slices.Contains([]string{"text", "json", "stream-json"}, o.format):
-		err = fmt.Errorf("--format is %q, want text, json or stream-json", o.format)
+	case o.checkFormat() != nil:
+		return nil, daemon.Config{}, o.checkFormat()
 	case o.interactive && o.format != "text":
 		err = fmt.Errorf("--interactive and --format %s do not go together: leave one out", o.format)
 	case o.mode != "" && o.mode != "chat" && o.mode != "task":
@@ -110,7 +108,9 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 		return nil, daemon.Config{}, usage{err}
 	}
 	o.args = args
-	p := &wire.RunParams{Session: o.session, Mode: o.mode, Model: o.model}
+	// With the request: what is said for this process counts more than the mode
+	// that the session was given.
+	p := &wire.RunParams{Session: o.session, Mode: o.mode, Model: o.model, Approval: o.approve}
 	prompt := o.prompt
 	switch {
 	case len(args) == 2 && prompt == "":
@@ -184,6 +184,26 @@ func (o *outlet) Write(b []byte) (int, error) {
 
 // runOnce runs an agent once, and shows it in the format that was asked for.
 func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptions, p *wire.RunParams) error {
+	return o.follow(ctx, config, std, func(ctx context.Context, conn *connection, t *timeline) (*wire.RunResult, error) {
+		if !o.given {
+			if err := conn.address(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+		if err := conn.prepare(ctx, o, p, t); err != nil {
+			return nil, misread(err, o.args, p.Agent)
+		}
+		result, err := conn.run(ctx, p, t)
+		if err != nil {
+			err = misread(err, o.args, p.Agent)
+		}
+		return result, err
+	})
+}
+
+// follow shows a run to its end in the format that was asked for; run has it done
+// by a daemon of this folder.
+func (o *runOptions) follow(ctx context.Context, config daemon.Config, std streams, run func(context.Context, *connection, *timeline) (*wire.RunResult, error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &outlet{std.out, cancel}
@@ -202,19 +222,8 @@ func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptio
 			return nil, err
 		}
 		defer conn.Close()
-		if !o.given {
-			if err := conn.address(ctx, p); err != nil {
-				return nil, err
-			}
-		}
-		if err := conn.prepare(ctx, o, p, t); err != nil {
-			return nil, err
-		}
-		return conn.run(ctx, p, t)
+		return run(ctx, conn, t)
 	}()
-	if err != nil {
-		err = misread(err, o.args, p.Agent)
-	}
 	if err := o.report(out, result, err); err != nil {
 		return err
 	}
@@ -442,19 +451,25 @@ func (c *connection) standard(ctx context.Context) string {
 
 // run runs an agent to its end. When ctx ends, the run is cancelled.
 func (c *connection) run(ctx context.Context, p *wire.RunParams, t *timeline) (*wire.RunResult, error) {
+	if p.Run == "" {
+		p.Run = runID()
+	}
+	return c.toItsEnd(ctx, wire.MethodRun, p, p.Run, cmp.Or(p.Agent, "main"), t)
+}
+
+// toItsEnd sends a request that is answered when a run has ended, and shows the
+// run. When ctx ends, the run is cancelled.
+func (c *connection) toItsEnd(ctx context.Context, method string, params any, run, agent string, t *timeline) (*wire.RunResult, error) {
 	result := new(wire.RunResult)
 	// The run ends by itself when ctx is done: the request is cancelled, and is
 	// answered with the result all the same.
 	call := context.WithoutCancel(ctx)
-	if p.Run == "" {
-		p.Run = runID()
-	}
 	stop := context.AfterFunc(ctx, func() {
-		_ = c.Call(call, wire.MethodCancel, &wire.CancelParams{Run: p.Run}, nil) // the answer to the run says how it ended
+		_ = c.Call(call, wire.MethodCancel, &wire.CancelParams{Run: run}, nil) // the answer to the run says how it ended
 	})
 	defer stop()
-	end := t.watch(cmp.Or(p.Agent, "main"))
-	err := c.Call(call, wire.MethodRun, p, result)
+	end := t.watch(agent)
+	err := c.Call(call, method, params, result)
 	end()
 	if err != nil {
 		return nil, err

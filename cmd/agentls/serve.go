@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +33,7 @@ func serveCommand(std streams) *cobra.Command {
 	var way channel
 	var trust bool
 	var parent int
-	var approve string
+	var approve, logTo string
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve an editor as a language server, on standard input and output",
 		Long: `Serves an editor as a language server: on standard input and output, or on a
@@ -45,10 +48,11 @@ daemon itself never listens.`,
 			if err := way.check(c.Flags().Changed); err != nil {
 				return err
 			}
-			config, err := base(std)
+			config, end, err := served(std, logTo)
 			if err != nil {
 				return err
 			}
+			defer end()
 			config.Trust = config.Trust || trust
 			config.Approval = mode
 			config.Parent = parent
@@ -71,9 +75,49 @@ daemon itself never listens.`,
 	c.Flags().IntVar(&way.socket, "socket", 0, "connect to this `PORT` of 127.0.0.1, on which the client listens")
 	c.Flags().BoolVar(&trust, "trust", false, "trust the workspace for this process")
 	c.Flags().StringVar(&approve, "approve", "", approveHelp)
+	c.Flags().StringVar(&logTo, "log", "", "write the log to this `FILE`, 10 MiB at most and two older ones; without it in agentls/logs of your .gemini folder")
 	c.Flags().IntVar(&parent, "clientProcessId", 0, "end when this process has")
 	complete(c, "approve", "plan", "ask", "edits", "auto")
 	return c
+}
+
+// served returns what a daemon is made of that serves an editor: it needs no
+// home, has a log file, keeps to a limit of memory, and ends when it hangs. Call
+// end when it has ended.
+func served(std streams, logTo string) (config daemon.Config, end func(), err error) {
+	var leave []func()
+	end = func() {
+		for _, f := range leave {
+			f()
+		}
+	}
+	homeless := ""
+	home, err := daemon.HomeOf(os.Getenv)
+	if err != nil {
+		homeless = fault.Message(err)
+		if home, err = os.MkdirTemp("", "agentls-"); err != nil {
+			return config, end, fault.New(fault.Unavailable, "serve", "there is neither a home folder nor a temporary one: set HOME or GEMINI_HOME (%w)", err)
+		}
+		leave = append(leave, func() { _ = os.RemoveAll(home) }) // a temporary folder
+	}
+	config = baseAt(std, home)
+	config.Homeless = homeless
+	if logTo == "" {
+		logTo = filepath.Join(home, "agentls", "logs", "agentls.log")
+	}
+	file := &logFile{path: logTo}
+	leave = append([]func(){func() { _ = file.Close() }}, leave...) // every line is written
+	_, level := levels(os.Getenv("AGENTLS_DEBUG"))
+	config.Log = slog.New(slog.NewMultiHandler(
+		config.Log.Handler(),
+		slog.NewTextHandler(masked{file, config.Secrets.Shown}, &slog.HandlerOptions{Level: level}).WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}),
+	))
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(daemon.MemoryLimit)
+	}
+	config.Memory = daemon.MemoryLimitOf()
+	config.Exit = os.Exit
+	return config, end, nil
 }
 
 // check refuses flags that do not name exactly one way. given reports whether a

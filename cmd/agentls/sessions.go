@@ -19,7 +19,7 @@ import (
 
 func sessionsCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
-		Use: "sessions", Short: "List the sessions of this folder, or show one",
+		Use: "sessions", Short: "List the sessions of this folder, show one, go on, go back",
 		Args: cobra.ArbitraryArgs, RunE: needsPart,
 	}
 	var listJSON bool
@@ -43,7 +43,8 @@ func sessionsCommand(std streams) *cobra.Command {
 	show := &cobra.Command{
 		Use: "show [ID]", Short: "Show a session as you saw it; without an ID, main",
 		Long: `Shows a session as you saw it: what you said, what the agents said and did, and
-how each run ended. With --json its events, one a line.`,
+how each run ended. A number in brackets is a place that rewind and fork take. With
+--json its events, one a line.`,
 		Args: arguments(0, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			id := "main"
@@ -56,7 +57,7 @@ how each run ended. With --json its events, one a line.`,
 		},
 	}
 	show.Flags().BoolVar(&showJSON, "json", false, "print the events as lines of JSON")
-	c.AddCommand(list, show)
+	c.AddCommand(list, show, sessionResumeCommand(std), sessionForkCommand(std), sessionRewindCommand(std), sessionDeleteCommand(std))
 	return c
 }
 
@@ -175,6 +176,9 @@ func showSession(ctx context.Context, conn *connection, out io.Writer, id string
 		}
 		if from = page.NextSeq; !page.More || failed != nil {
 			t.close()
+			if failed == nil && !events {
+				_, failed = fmt.Fprintf(out, "\nGo back to a place [N]: agentls sessions rewind %s --to N; go on from it apart: agentls sessions fork %s --at N\n", tool.Escape(id), tool.Escape(id))
+			}
 			return failed
 		}
 	}

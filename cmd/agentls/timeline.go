@@ -39,6 +39,7 @@ type timeline struct {
 	shown   bool                     // this answer of the model's has shown text
 	asked   map[string]chan struct{} // by question: closed when its event was shown
 	failed  string                   // the error that was shown last
+	place   uint64                   // with past: the boundary that the next turn comes behind; 0 = none
 	prompt  string                   // stands, and somebody may be typing behind it; "" = none does
 }
 
@@ -166,7 +167,18 @@ func (t *timeline) show(e wire.ActivityParams) {
 	case activity.TurnStarted:
 		t.mu.Lock()
 		t.newLineLocked() // what is said in two turns is not one sentence
+		place := t.place
+		t.place = 0
 		t.mu.Unlock()
+		if place > 0 {
+			t.say("[%d]", place)
+		}
+	case activity.TurnFinished:
+		if t.past {
+			t.mu.Lock()
+			t.place = e.Seq
+			t.mu.Unlock()
+		}
 	case activity.ModelStarted:
 		t.mu.Lock()
 		t.shown = false
@@ -199,6 +211,18 @@ func (t *timeline) show(e wire.ActivityParams) {
 			return // who is here has asked for it, and was answered
 		}
 		t.say("the context of %s is cleared", tool.Escape(b.Agent))
+	case activity.ChangeResolved:
+		t.say("changes to %s: %s", tool.Escape(localName(b.URI)), tool.Escape(b.Action))
+	case activity.ApprovalChanged:
+		t.say("mode %s, was %s", tool.Escape(b.To), tool.Escape(b.From))
+	case activity.Rewound:
+		t.say("went back to %d: %s brought back, %d left", b.ToSeq, count(len(b.Files), "file"), len(b.Left))
+	case activity.Forked:
+		if b.From {
+			t.say("forked from %s at %d", tool.Escape(b.Session), b.AtSeq)
+			break
+		}
+		t.say("forked as %s at %d", tool.Escape(b.Session), b.AtSeq)
 	case activity.RunState:
 		if b.To == activity.Paused || b.To == activity.Interrupted {
 			t.say("%s: %s", b.To, tool.Escape(cmp.Or(b.Why, "no reason is given")))
@@ -218,6 +242,8 @@ func (t *timeline) show(e wire.ActivityParams) {
 	case activity.RunFinished:
 		if t.past {
 			t.end(&b)
+			t.say("[%d]", e.Seq)
+			t.place = 0
 		}
 	}
 }

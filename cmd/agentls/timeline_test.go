@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,18 @@ func story() []wire.ActivityParams {
 		event(14, "1", "main", activity.ContentDelta{Text: "Really."}),
 		event(15, "1", "main", activity.RunFinished{Reason: activity.Goal, Text: "Done.Really.", Turns: 2, ToolCalls: 1, Usage: model.Usage{InputTokens: 9, OutputTokens: 4}}),
 		event(16, "2", "other", activity.RunFinished{Reason: activity.Errored, Error: &activity.Failure{Kind: "provider", Message: "no\nmore"}}),
+		event(17, "", "", activity.ApprovalChanged{From: "ask", To: "edits"}),
+		event(18, "3", "main", activity.RunStarted{Input: text("More."), Model: "m"}),
+		event(19, "3", "main", activity.TurnStarted{Turn: 1}),
+		event(20, "3", "main", activity.Checkpoint{Files: []string{"file:///w/a.ts"}}),
+		event(21, "3", "main", activity.TurnFinished{Turn: 1}),
+		event(22, "3", "main", activity.TurnStarted{Turn: 2}),
+		event(23, "3", "main", activity.TurnFinished{Turn: 2}),
+		event(24, "3", "main", activity.RunFinished{Reason: activity.Goal, Turns: 2}),
+		event(25, "", "", activity.ChangeResolved{URI: "file:///w/a.ts", Action: "keep"}),
+		event(26, "", "", activity.Rewound{ToSeq: 15, Files: []string{"file:///w/a.ts"}, Left: []string{}}),
+		event(27, "", "", activity.Forked{Session: "b", AtSeq: 26}),
+		event(28, "", "", activity.Forked{Session: "a", AtSeq: 9, From: true}),
 	}
 }
 
@@ -86,8 +99,21 @@ Yes.
 Main
 Really.
 2 turns, 1 tool call, 9 tokens in, 4 out
+[15]
 ERROR (provider): no\nmore
 0 turns, 0 tool calls, 0 tokens in, 0 out
+[16]
+mode edits, was ask
+> More.
+Main
+model m
+[21]
+2 turns, 0 tool calls, 0 tokens in, 0 out
+[24]
+changes to /w/a.ts: keep
+went back to 15: 1 file brought back, 0 left
+forked as b at 26
+forked from a at 9
 `
 	if out.String() != want {
 		t.Errorf("shown:\n%s\nwant:\n%s", out.String(), want)
@@ -246,8 +272,12 @@ func TestAnErrorIsToldOnce(t *testing.T) {
 			if !past {
 				line.end(&failed)
 			}
-			if out.String() != c.want {
-				t.Errorf("%s, past %v: %q, want %q", c.name, past, out.String(), c.want)
+			want := c.want
+			if past {
+				want += fmt.Sprintf("[%d]\n", len(c.events)) // a place to go back to
+			}
+			if out.String() != want {
+				t.Errorf("%s, past %v: %q, want %q", c.name, past, out.String(), want)
 			}
 		}
 	}

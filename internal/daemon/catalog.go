@@ -103,6 +103,9 @@ func (b *house) catalog(ctx context.Context) (*registry.Snapshot, error) {
 
 // places are where agents are looked for.
 func (b *house) places(list []workspace.Folder) []registry.Place {
+	if b.safe {
+		return nil
+	}
 	places := []registry.Place{{Scope: definition.Global, Dir: filepath.Join(b.Home, "agents")}}
 	for _, f := range list {
 		places = append(places, registry.Place{
@@ -122,6 +125,20 @@ func (b *house) watched(list []workspace.Folder) (dirs, files []string) {
 		files = append(files, filepath.Join(f.Canonical, workspace.ProjectSettings))
 	}
 	return dirs, files
+}
+
+// followOn follows, and once there is no following any more it lets nobody wait
+// for the catalog, until ctx ends.
+func (b *house) followOn(ctx context.Context) {
+	b.guarded("see changes of files", b.follow)
+	for ctx.Err() == nil {
+		list, _ := b.folders.get()
+		b.folders.reached(list)
+		select {
+		case <-b.folders.moved:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // follow reads the catalog and then takes changes of files and folders in,
@@ -228,7 +245,7 @@ func (b *house) setTable(rows []model.Entry) bool {
 // problems returns what is wrong with the settings of some folders and with the
 // records of trust, each once.
 func (b *house) problems(folders ...string) []string {
-	var all []string
+	all := slices.Clone(b.banners)
 	for _, folder := range folders {
 		for _, p := range b.settingsOf(folder).problems {
 			if !slices.Contains(all, p) { // the person's own settings hold in all folders

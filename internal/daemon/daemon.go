@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sourcegraph/conc"
+	"github.com/sourcegraph/conc/panics"
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/model"
@@ -36,18 +37,39 @@ import (
 // Config is what a daemon is made of. Home, Now and Log are required.
 type Config struct {
 	Home     string   // the person's folder: ~/.gemini, or $GEMINI_HOME
+	Homeless string   // why there is none, for the person, and Home is one for this process; "" = there is one
 	Environ  []string // the person's environment, as KEY=value
 	Trust    bool     // the workspace is trusted for this process
 	Approval agents.Approval
 	// Transport reaches the model; nil is the network.
 	Transport http.RoundTripper
+	Reaper    string // how this program is started to see to a command, see [builtin.Config]; "" = it cannot be
 	Version   string
 	Parent    int // process that is watched; 0 = none
 	// Brief: files are not watched, since the daemon ends as soon as it has done
 	// what it was started for. To end a watch costs the kernel up to 17 ms.
 	Brief bool
-	Now   func() time.Time
-	Log   *slog.Logger
+	// Secrets are what the environment holds; nil has them read from Environ. The
+	// settings' are added, so whoever masks a log with them knows those too.
+	Secrets *Secrets
+	// Memory is a limit of what the process uses, in bytes: from 80 % of it on what
+	// can be read again is let go of, and new runs are refused (REL-42). 0 = none.
+	Memory int64
+	// Exit ends the process when the daemon hangs (REL-32), with exit code
+	// [watchdog.Code]; nil has nobody look.
+	Exit func(code int)
+	Now  func() time.Time
+	Log  *slog.Logger
+
+	seams seams
+}
+
+// seams are what tests put in; the zero value is the daemon.
+type seams struct {
+	routes func([]server.Route) []server.Route
+	build  func(*house)         // before anything is read
+	agents func(*agents.Config) // before there is a service
+	site   func(*handlers.Site)
 }
 
 // Serve serves one client on rwc until it goes or ctx ends. When it returns,
@@ -56,15 +78,33 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, c Config) (server.Outcom
 	var h *handlers.Handlers
 	answered := make(chan struct{})
 	first := &firstWrite{ReadWriteCloser: rwc, written: sync.OnceFunc(func() { close(answered) })}
+	p := new(parts)
 	build := func(ctx context.Context, site handlers.Site) (*handlers.House, error) {
-		return c.build(ctx, site, answered)
+		return c.build(ctx, site, answered, p)
 	}
-	outcome, err := server.Serve(ctx, first, server.Config{Now: c.Now, Log: c.Log, Parent: c.Parent},
+	var watched conc.WaitGroup
+	if c.Exit != nil {
+		// Not until ctx ends, but until all has: what hangs may do so at the end.
+		watch, over := context.WithCancel(context.WithoutCancel(ctx))
+		defer watched.Wait()
+		defer over()
+		watched.Go(func() { c.watchdog(watch, p) })
+	}
+	outcome, err := server.Serve(ctx, first, server.Config{Now: c.Now, Log: c.Log, Parent: c.Parent, Pulse: &p.loop},
 		func(ctx context.Context, peer server.Peer) []server.Route {
 			h = handlers.New(ctx, peer, handlers.Config{Build: build, Version: c.Version, Now: c.Now, Log: c.Log})
-			return h.Routes()
+			routes := h.Routes()
+			if c.seams.routes != nil {
+				routes = c.seams.routes(routes)
+			}
+			return routes
 		})
-	return outcome, errors.Join(err, h.Close())
+	var closed error
+	if caught := panics.Try(func() { closed = h.Close() }); caught != nil {
+		// Of a goroutine that it waited for: the rest has ended, or ends with the process.
+		c.Log.Error("panic", "in", "the end of the daemon", "bug", server.BugID(caught), "stack", caught.String())
+	}
+	return outcome, errors.Join(err, closed)
 }
 
 // firstWrite tells when something was written: the answer to initialize, before
@@ -93,6 +133,10 @@ type house struct {
 	settings settingsCache
 	work     conc.WaitGroup
 	gemini   provider
+	memory   memory
+	starts   *starts  // nil for one that is not recorded
+	safe     bool     // no agents are loaded (REL-33)
+	banners  []string // what the person is told as long as the daemon lives
 
 	telling sync.Mutex // held while what is wrong with settings and trust is read and told
 
@@ -104,8 +148,14 @@ type house struct {
 // build makes the parts of the daemon for a workspace. What an answer to
 // initialize can do without is left for afterwards: the catalog is read when
 // answered is closed, so that the two do not share the processor.
-func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan struct{}) (*handlers.House, error) {
+func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan struct{}, p *parts) (*handlers.House, error) {
 	ctx, end := context.WithCancel(ctx)
+	if c.Secrets == nil {
+		c.Secrets = NewSecrets(c.Environ)
+	}
+	if c.seams.site != nil {
+		c.seams.site(&site)
+	}
 	b := &house{
 		Config: c, ctx: ctx, site: site, trust: workspace.NewTrust(c.trustFile(), c.Now),
 		table: model.NewTable(c.Now), relied: make(map[string]bool),
@@ -113,6 +163,10 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	b.folders.set(site.Folders)
 	if len(site.Folders) > 0 {
 		b.first = site.Folders[0].Canonical
+	}
+	inMemory := b.lookAtHome()
+	if c.seams.build != nil {
+		c.seams.build(b)
 	}
 	b.registry = registry.New(registry.Config{Places: b.places(site.Folders), Model: b.knows})
 	settings := b.settingsOf(b.first)
@@ -122,43 +176,61 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	sessions := session.Config{
 		Health: site.Health,
 		Folder: b.first, Owner: fmt.Sprintf("agentls %s, process %d on %s", c.Version, os.Getpid(), host),
-		Version: c.Version, Now: c.Now, Log: c.Log,
+		Version: c.Version, Now: c.Now, Log: c.Log, Mask: b.record,
 	}
-	if settings.persistent {
-		sessions.Dir = filepath.Join(c.Home, "agentls", "sessions", session.Key(b.first))
+	if settings.persistent && !inMemory {
+		sessions.Dir = filepath.Join(c.state(), "sessions", session.Key(b.first))
 	}
-	service := agents.NewService(ctx, agents.Config{
-		Agents: b.registry.Snapshot, Sessions: session.New(sessions), Table: b.table, Provider: b.provider,
-		Tools: builtin.Tools(), Folders: b.folders.paths, Trusted: b.trusted,
+	store := session.New(sessions)
+	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}
+	work := agents.Config{
+		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
+		Tools: builtin.Config{Reaper: c.Reaper}.Tools(), Folders: b.folders.paths, Trusted: b.trusted,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: builtin.Environ(c.Environ), Now: c.Now, Log: c.Log,
-		Home: canonical(b.env("HOME")), State: canonical(c.Home),
-	})
+		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets,
+	}
+	if c.seams.agents != nil {
+		c.seams.agents(&work)
+	}
+	service := agents.NewService(ctx, work)
+	p.house.Store(&working{service, store})
 	b.work.Go(func() {
 		select {
 		case <-answered:
-			b.follow(ctx)
+			b.followOn(ctx)
 		case <-ctx.Done():
 		}
 	})
+	if !c.Brief {
+		b.work.Go(func() {
+			b.guarded("look for sessions that need not be kept", func(ctx context.Context) { b.retain(ctx, store) })
+		})
+		b.work.Go(func() { b.guarded("look at its memory", b.memory.watch) })
+		b.work.Go(func() { b.guarded("record its start", func(ctx context.Context) { b.becomeReady(ctx, answered) }) })
+	}
 	return &handlers.House{
 		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, SetFolders: b.setFolders, Reach: b.reach,
+		Mask: c.Secrets.Shown, Known: c.Secrets.Known,
 		Shown: filepath.Join(c.shown(), strconv.Itoa(os.Getpid())), Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder),
 		Close: func() error {
 			err := service.Close()
 			end()
 			b.work.Wait()
 			b.closeClient()
+			if b.starts != nil {
+				b.starts.ready()
+			}
 			return err
 		},
 	}, nil
 }
 
 // trustFile is where it is recorded which folders are trusted (spec 4.4).
-func (c Config) trustFile() string { return filepath.Join(c.Home, "agentls", "trust.json") }
+func (c Config) trustFile() string { return filepath.Join(c.state(), "trust.json") }
 
 // shown is where the folders for texts are that processes show as files.
-func (c Config) shown() string { return filepath.Join(c.Home, "agentls", "shown") }
+func (c Config) shown() string { return filepath.Join(c.state(), "shown") }
 
 // sweep removes what was shown by processes that ended without doing so.
 func (c Config) sweep() {

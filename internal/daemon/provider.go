@@ -57,36 +57,56 @@ type account struct {
 	vertex   gemini.Vertex
 }
 
-// provider is the client of the Gemini API, made when a model is first asked.
-type provider struct {
-	mu     sync.Mutex
-	of     account
-	client *gemini.Client
+// payer is what providers count requests by: a key at an endpoint, or a project
+// of Vertex AI.
+type payer struct{ key, url, project string }
+
+func (a account) payer() payer {
+	if a.vertex.Project != "" {
+		return payer{project: a.vertex.Project}
+	}
+	return payer{key: a.key, url: a.url}
 }
 
-// provider returns who answers for a model.
-func (b *house) provider(id string) (model.Model, error) {
+// provider is the client of the Gemini API, made when a model is first asked.
+type provider struct {
+	mu      sync.Mutex
+	of      account
+	client  *gemini.Client
+	retries map[payer]*model.Retries // of each that was asked with
+}
+
+// provider returns who answers for a model, and what all runs share that ask
+// with the same key.
+func (b *house) provider(id string) (model.Model, *model.Retries, error) {
 	if vendor, _, ok := strings.Cut(id, "/"); ok && vendor != "gemini" && vendor != "models" || strings.HasPrefix(id, "claude-") {
-		return nil, fault.New(fault.NotFound, "daemon.provider", "no provider is configured for the model %q; use a Gemini model", id).Because(fault.Config)
+		return nil, nil, fault.New(fault.NotFound, "daemon.provider", "no provider is configured for the model %q; use a Gemini model", id).Because(fault.Config)
 	}
 	want, err := b.account()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	b.gemini.mu.Lock()
-	defer b.gemini.mu.Unlock()
-	if b.gemini.client != nil && b.gemini.of == want {
-		return b.gemini.client, nil
+	g := &b.gemini
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.client == nil || g.of != want {
+		client, err := gemini.New(b.clientConfig(want, want.url))
+		if err != nil {
+			return nil, nil, err
+		}
+		if g.client != nil {
+			_ = g.client.Close() // runs that have it go on
+		}
+		g.of, g.client = want, client
 	}
-	client, err := gemini.New(b.clientConfig(want, want.url))
-	if err != nil {
-		return nil, err
+	retries := g.retries[want.payer()]
+	if retries == nil {
+		if retries = model.NewRetries(b.Now); g.retries == nil {
+			g.retries = make(map[payer]*model.Retries)
+		}
+		g.retries[want.payer()] = retries
 	}
-	if b.gemini.client != nil {
-		_ = b.gemini.client.Close() // runs that have it go on
-	}
-	b.gemini.of, b.gemini.client = want, client
-	return client, nil
+	return g.client, retries, nil
 }
 
 // clientConfig is what the client for an account is made of.

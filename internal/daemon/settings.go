@@ -3,12 +3,14 @@ package daemon
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -19,6 +21,7 @@ type folderSettings struct {
 	env        map[string]string // the person's variables for models; see [modelVariables]
 	vertex     bool              // the person signs in at Vertex AI
 	persistent bool
+	retention  session.Retention // of sessions; the zero one keeps all
 	problems   []string
 }
 
@@ -42,9 +45,13 @@ func (b *house) settingsOf(folder string) *folderSettings {
 	if s := b.settings.of[folder]; s != nil {
 		return s
 	}
-	s := b.translate(workspace.LoadSettings(b.ctx, workspace.SettingsFiles{
+	all := workspace.LoadSettings(b.ctx, workspace.SettingsFiles{
 		User: b.userSettings(), Folder: folder, Trusted: b.trusted(folder),
-	}))
+	})
+	if b.Secrets != nil { // not so where only the access to models is checked
+		b.Secrets.read(all)
+	}
+	s := b.translate(all)
 	if b.settings.of == nil {
 		b.settings.of = make(map[string]*folderSettings)
 	}
@@ -108,6 +115,12 @@ func (b *house) translate(all *workspace.Settings) *folderSettings {
 				JSON: raw.JSON, Project: raw.Origin.Scope == workspace.ProjectScope, File: raw.Origin.File, Line: raw.Origin.Line,
 			})
 		}
+	}
+	s.retention = session.Retention{Days: a.Retention.Days.Value, MaxSessions: a.Retention.MaxSessions.Value, Pinned: a.Retention.Pinned.Value}
+	if slices.ContainsFunc(all.Problems, func(p workspace.SettingsProblem) bool {
+		return strings.HasPrefix(p.Key, "agents.retention") && p.File == b.userSettings()
+	}) {
+		s.retention = session.Retention{} // what was meant is not known, and what is erased is gone
 	}
 	s.readProvider(all)
 	for _, p := range all.Problems {

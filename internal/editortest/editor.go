@@ -41,6 +41,8 @@ type Config struct {
 	NoDialog       bool // it refuses window/showMessageRequest, as some do
 	NoVersions     bool // it takes no versions in edits
 	NoProgress     bool // it has no work-done progress
+
+	LiesAboutEdits bool // it says that it applied an edit, and did not
 }
 
 // Native returns what an editor with all of agentls' own capabilities says.
@@ -58,11 +60,16 @@ type Reply struct {
 	Modified *wire.Modified        // with outcome modify
 	Before   func(context.Context) // runs before the reply, while the question is open; may be nil
 	Fail     *jsonrpc2.Error       // answered with an error instead
+
+	Fault Fault  // what is wrong with the answer; "" = nothing
+	Then  string // the second answer of a question that is answered Twice
+	Late  bool   // it is answered although it was withdrawn
 }
 
 // Editor is a fake editor. Its methods may be called from any goroutine.
 type Editor struct {
 	config Config
+	line   *line
 	conn   *client.Client
 	Caps   protocol.ServerCapabilities // of the daemon
 
@@ -107,7 +114,8 @@ func Connect(ctx context.Context, rwc io.ReadWriteCloser, config Config) (*Edito
 		config: config, changed: make(chan struct{}), buffers: make(map[string]*buffer),
 		seen: make(map[string]uint64), paging: make(map[string]bool), left: make(map[string]bool), began: make(map[string]uint64), paged: make(map[string]bool), tokens: make(map[string]string),
 	}
-	e.conn = client.New(ctx, rwc, client.Config{Notified: e.notified, Asked: e.asked})
+	e.line = newLine(rwc)
+	e.conn = client.New(ctx, e.line, client.Config{Notified: e.notified, Asked: e.asked})
 	yes := true
 	root := uri.File(config.Dir)
 	p := &protocol.InitializeParams{RootURI: &root}
@@ -161,8 +169,18 @@ func (e *Editor) Notify(ctx context.Context, method string, params any) error {
 
 // Run runs an agent and waits for its end.
 func (e *Editor) Run(ctx context.Context, p *wire.RunParams) (*wire.RunResult, error) {
+	return e.end(ctx, wire.MethodRun, p)
+}
+
+// Resume takes a run up again and waits for its end.
+func (e *Editor) Resume(ctx context.Context, p *wire.ResumeParams) (*wire.RunResult, error) {
+	return e.end(ctx, wire.MethodResume, p)
+}
+
+// end sends a request that is answered with the end of a run.
+func (e *Editor) end(ctx context.Context, method string, params any) (*wire.RunResult, error) {
 	result := new(wire.RunResult)
-	if err := e.conn.Call(ctx, wire.MethodRun, p, result); err != nil {
+	if err := e.conn.Call(ctx, method, params, result); err != nil {
 		return nil, err
 	}
 	// The end of the run may be on a page that somebody else of the editor reads.
@@ -220,6 +238,33 @@ func (e *Editor) Unsubscribe(ctx context.Context, session string) error {
 	if err == nil {
 		e.update(func() {
 			e.left[session] = true
+			delete(e.began, session)
+		})
+	}
+	return err
+}
+
+// CloseSession lets go of a session: nothing of it comes after the answer, until
+// the editor subscribes again or runs something there.
+func (e *Editor) CloseSession(ctx context.Context, session string) error {
+	err := e.conn.Call(ctx, wire.MethodSessionClose, &wire.SessionParams{Session: session}, new(wire.Empty))
+	if err == nil {
+		e.update(func() {
+			e.left[session] = true
+			delete(e.began, session)
+		})
+	}
+	return err
+}
+
+// DeleteSession erases a session: what comes of one that has its name later
+// begins anew.
+func (e *Editor) DeleteSession(ctx context.Context, session string) error {
+	err := e.conn.Call(ctx, wire.MethodSessionDelete, &wire.SessionDeleteParams{Session: session}, new(wire.Empty))
+	if err == nil {
+		e.update(func() {
+			delete(e.seen, session)
+			delete(e.left, session)
 			delete(e.began, session)
 		})
 	}

@@ -217,7 +217,11 @@ func (e *Editor) asked(ctx context.Context, method string, params []byte) (any, 
 		if r.Choice == "" {
 			return nil, nil
 		}
-		return &wire.ConfirmResult{Outcome: r.Choice, Feedback: r.Feedback, Modified: r.Modified}, nil
+		result := &wire.ConfirmResult{Outcome: r.Choice, Feedback: r.Feedback, Modified: r.Modified}
+		if r.Fault != "" {
+			return e.faulty(r, result, &wire.ConfirmResult{Outcome: r.Then})
+		}
+		return result, nil
 	case wire.MethodAsk:
 		if e.config.Agents == nil || !e.config.Agents.Ask {
 			return nil, e.unasked(method)
@@ -269,6 +273,9 @@ func (e *Editor) asked(ctx context.Context, method string, params []byte) (any, 
 		var p protocol.ApplyWorkspaceEditParams
 		if err := decode(&p); err != nil {
 			return nil, err
+		}
+		if e.config.LiesAboutEdits {
+			return &protocol.ApplyWorkspaceEditResult{Applied: true}, nil
 		}
 		return e.apply(ctx, p)
 	case protocol.MethodWindowWorkDoneProgressCreate:
@@ -332,6 +339,9 @@ func (e *Editor) reply(ctx context.Context) (Reply, error) {
 			return r, jsonrpc2.Errorf(-32800, "withdrawn")
 		}
 	}
+	if r.Late {
+		<-ctx.Done()
+	}
 	if r.Before != nil {
 		r.Before(ctx)
 	}
@@ -362,6 +372,9 @@ func (e *Editor) dialog(ctx context.Context, p protocol.ShowMessageRequestParams
 	}
 	if !slices.Contains(titles, r.Choice) {
 		return nil, jsonrpc2.Errorf(jsonrpc2.InvalidRequest, "the dialog has no action %q", r.Choice)
+	}
+	if r.Fault != "" {
+		return e.faulty(r, &protocol.MessageActionItem{Title: r.Choice}, &protocol.MessageActionItem{Title: r.Then})
 	}
 	return &protocol.MessageActionItem{Title: r.Choice}, nil
 }

@@ -109,9 +109,9 @@ func TestEventsTakeTheirTimeFromTheClock(t *testing.T) {
 	ok.finish(t)
 }
 
-// TestEveryGoroutineHasAnOwner holds that goroutines start in a conc.WaitGroup
+// TestREL31EveryGoroutineHasAnOwner holds that goroutines start in a conc.WaitGroup
 // that somebody waits for. A go statement says below who waits instead.
-func TestEveryGoroutineHasAnOwner(t *testing.T) {
+func TestREL31EveryGoroutineHasAnOwner(t *testing.T) {
 	ok := excuse("no go statements", exceptions{
 		"server/conn.go":                  "the outbox: Serve waits for it by its channel, for a bounded time, since a write to a pipe cannot be interrupted",
 		"server/servertest/servertest.go": "writers of a test's client: the function that starts one receives its result before it returns",

@@ -73,12 +73,20 @@
 //	<repeat N TEXT             N chunks of text; {} in it is the number of the chunk, from 0
 //	<finish REASON MESSAGE     why the answer ended; none: it ends without saying. Without the line: STOP
 //	<usage in=N out=N cached=N thoughts=N total=N  the counts; none: no counts. Without the line: in=100 out=10
+//	<long N                    a chunk with a text of N bytes
 //	<block REASON              the prompt is refused: no candidate, only feedback
 //	<raw {JSON}                a chunk as it stands; with one, nothing is added that no line says
 //	<bytes "GO STRING"         bytes of the body as they stand (with alt=sse: between two events)
 //
 //	<status CODE TEXT          an error in place of an answer; TEXT or {JSON} and then retry-after=VALUE,
 //	                           in quotes if it has spaces, may follow the code
+//	<cut at N                  the connection breaks after N bytes of the body, or where it ends
+//	                           (a first line of an answer, as the next three)
+//	<stall at N                nothing more comes after N bytes of the body, until the client gives up
+//	<gzip                      the body is compressed
+//	<wire STYLE…               how the events are written: lf (line ends), nospace (after data:), bom,
+//	                           comments, fields (event, id, retry), lines (many data: for one event),
+//	                           comma (after the JSON), done ([DONE] at the end)
 //	<cut                       the connection breaks, in the middle of an event; <cut rune: in the
 //	                           middle of a rune; <cut clean: between two events; as the first line: without an answer
 //	<hang                      nothing more comes until the client gives up; as the first line: not even headers
@@ -86,7 +94,6 @@
 //	<headers                   the headers go out now
 //	<pause DURATION            such as 50ms
 //	<gate NAME                 waits for [Server.Open]
-//	<gzip                      the body is compressed (as the first line)
 //
 // # Several conversations
 //

@@ -12,6 +12,9 @@ import (
 // maxRepeat bounds the chunks of one <repeat line.
 const maxRepeat = 1_000_000
 
+// maxLong bounds the text of a <long line, in bytes.
+const maxLong = 64 << 20
+
 // Parse reads a script. An error names the line.
 func Parse(text string) (*Script, error) {
 	p := &parser{script: &Script{sections: make([]section, 1)}}
@@ -62,7 +65,7 @@ func (p *parser) take(line string) error {
 	case line[0] == '#':
 		return nil
 	case line[0] == '>':
-		if p.step != nil && (len(p.step.actions) > 0 || p.step.status != nil || p.step.gzip || p.finish != nil || p.usageSaid) {
+		if p.step != nil && (len(p.step.actions) > 0 || p.step.status != nil || !p.step.empty() || p.finish != nil || p.usageSaid) {
 			if err := p.endStep(); err != nil {
 				return err
 			}
@@ -127,7 +130,7 @@ func (p *parser) endStep() error {
 	if len(s.actions) == 0 && s.status == nil && p.finish == nil && !p.usageSaid {
 		return fmt.Errorf("the step has no answer")
 	}
-	if s.status != nil && (len(s.actions) > 0 || p.finish != nil || p.usageSaid) {
+	if s.status != nil && (len(s.actions) > 0 || !s.empty() || p.finish != nil || p.usageSaid) {
 		return fmt.Errorf("the step has a status and an answer")
 	}
 	if s.status == nil {
@@ -278,6 +281,12 @@ func (p *parser) answer(text string) error {
 		p.finish = &action{finish: reason, message: message}
 	case "usage":
 		return p.counts(strings.TrimSpace(rest))
+	case "long":
+		n, err := strconv.Atoi(strings.TrimSpace(rest))
+		if err != nil || n < 1 || n > maxLong {
+			return fmt.Errorf("want <long BYTES with BYTES from 1 to %d", maxLong)
+		}
+		s.actions = append(s.actions, action{kind: long, n: n})
 	case "block":
 		reason := strings.TrimSpace(rest)
 		if reason == "" {
@@ -305,6 +314,12 @@ func (p *parser) answer(text string) error {
 // behave reads the lines that say how the answer comes, not what it is.
 func (p *parser) behave(word, rest string) error {
 	s := p.step
+	if ours, err := s.how(word, rest); ours || err != nil {
+		if err == nil && len(s.actions) > 0 {
+			err = fmt.Errorf("<%s is a first line of an answer", word)
+		}
+		return err
+	}
 	switch word {
 	case "status":
 		if s.status != nil {
@@ -339,11 +354,6 @@ func (p *parser) behave(word, rest string) error {
 			return fmt.Errorf("want <gate NAME")
 		}
 		s.actions = append(s.actions, action{kind: gate, text: rest})
-	case "gzip":
-		if len(s.actions) > 0 {
-			return fmt.Errorf("<gzip is the first line of an answer")
-		}
-		s.gzip = true
 	default:
 		return fmt.Errorf("unknown answer <%s; text begins with a space", word)
 	}

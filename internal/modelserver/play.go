@@ -30,7 +30,8 @@ type player struct {
 	ctx     context.Context
 	format  format
 
-	out    io.Writer // w, or what compresses into it
+	body   *counted  // of what is written to w
+	out    io.Writer // body, or what compresses into it
 	zip    *gzip.Writer
 	began  bool              // the headers are written
 	chunks int               // written so far
@@ -70,6 +71,8 @@ func (p *player) act(a action) bool {
 			}
 		}
 		return true
+	case long:
+		return p.chunk(p.encode(action{parts: []json.RawMessage{marshal(map[string]string{"text": strings.Repeat("x", a.n)})}}))
 	case rawBytes:
 		p.begin()
 		return p.write(a.bytes)
@@ -154,10 +157,7 @@ func (p *player) chunk(data []byte) bool {
 		return p.write(append([]byte(lead), data...))
 	default:
 		p.begin()
-		line := make([]byte, 0, len(data)+10)
-		line = append(line, "data: "...)
-		line = append(line, data...)
-		return p.write(append(line, "\r\n\r\n"...))
+		return p.write(p.step.event(data))
 	}
 }
 
@@ -171,19 +171,26 @@ func (p *player) begin() {
 		kind = "text/event-stream"
 	}
 	p.w.Header().Set("Content-Type", kind)
-	p.out = p.w
+	p.body = &counted{p: p, to: p.w}
+	p.out = p.body
 	if p.step.gzip {
 		p.w.Header().Set("Content-Encoding", "gzip")
-		p.zip = gzip.NewWriter(p.w)
+		p.zip = gzip.NewWriter(p.body)
 		p.out = p.zip
 	}
 	p.w.WriteHeader(http.StatusOK)
+	if p.format == events {
+		p.write([]byte(p.step.first()))
+	}
 }
 
 // write sends bytes at once and reports whether the client is there.
 func (p *player) write(b []byte) bool {
 	if p.ctx.Err() != nil {
 		return false
+	}
+	if len(b) == 0 {
+		return true
 	}
 	if _, err := p.out.Write(b); err != nil {
 		return false
@@ -212,9 +219,15 @@ func (p *player) end() {
 		p.write([]byte("]\n"))
 	default:
 		p.begin()
+		if p.format == events {
+			p.write([]byte(p.step.last()))
+		}
 	}
 	if p.zip != nil {
 		_ = p.zip.Close()
+	}
+	if p.step.limit != nil {
+		_ = p.body.stop() // the client is gone then
 	}
 }
 

@@ -26,6 +26,9 @@ type Request struct {
 	// answer was written: since the server was made, by its clock. Answered is 0
 	// while the answer goes on.
 	Received, Answered time.Duration
+	// Written is how many bytes the body of the answer had, of one that has ended
+	// and is no error.
+	Written int
 }
 
 // Message is one of Request.Messages.

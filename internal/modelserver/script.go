@@ -28,7 +28,7 @@ type step struct {
 	expects []expect
 	actions []action
 	status  *status // an error in place of the answer
-	gzip    bool
+	manner
 }
 
 type expect struct {
@@ -57,7 +57,7 @@ type action struct {
 	raw      json.RawMessage // rawChunk
 	bytes    []byte          // rawBytes
 	text     string          // repeat, gate, cut
-	n        int             // repeat
+	n        int             // repeat, long
 	d        time.Duration   // pause, heartbeat
 }
 
@@ -66,6 +66,7 @@ type kind uint8
 const (
 	chunk kind = iota
 	repeat
+	long
 	rawChunk
 	rawBytes
 	cut

@@ -191,6 +191,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		case q.URL.Query().Get("alt") == "sse":
 			p.format = events
 		}
+		defer s.written(r, p)
 		p.play()
 	default:
 		s.note(r)
@@ -261,6 +262,14 @@ func (s *Server) answered(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Answered = s.since()
+}
+
+func (s *Server) written(r *Request, p *player) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.body != nil {
+		r.Written = p.body.n
+	}
 }
 
 // take notes a request and returns the step that answers it.

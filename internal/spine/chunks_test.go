@@ -39,9 +39,9 @@ func TestChunks(t *testing.T) {
 	t.Logf("%d chunks were %d events in the log and %d messages", n, len(log), len(told))
 }
 
-// TestStreams100: a hundred sessions stream at once to one client. Each is whole
-// and in order (REL-41).
-func TestStreams100(t *testing.T) {
+// TestREL41HundredStreams: a hundred sessions stream at once to one client. Each is whole
+// and in order.
+func TestREL41HundredStreams(t *testing.T) {
 	leaks(t)
 	w := newWorld(t, hundred(200))
 	h, e := w.open()

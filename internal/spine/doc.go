@@ -12,14 +12,22 @@
 //     nothing, and catches up when it reads again (REL-37); a question overtakes
 //     what waits for it (REL-39); an answer larger than the outbox is no reason
 //     to hang up.
+//   - cycles_test.go: a client that reads slowly (REL-38); a thousand starts and
+//     cancellations (REL-45).
 //   - requests_test.go: 10,000 requests with cancels are answered once each
 //     (REL-17, REL-21).
+//   - params_test.go: wrong parameters of every method of the schema (REL-19).
+//   - shutdown_test.go: what the client has had when shutdown is answered
+//     (REL-03).
 //   - kill_test.go: whatever a client has been told is in the log after kill -9,
 //     at any moment, and nothing of the daemon is left (REL-30, REL-76, REL-100).
 //   - ends_test.go: the ways in which a process ends (REL-04, REL-25, REL-27,
-//     REL-29).
+//     REL-29), and how one begins on a small machine (REL-130).
+//   - orphans_test.go: what is left of commands when it has ended, in each of
+//     them: nothing (REL-76, REL-92); an editor that died and left its pipe open
+//     (REL-26).
 //   - hostile_test.go: the table of package servertest against the process, and
-//     nothing but frames on its standard output.
+//     nothing but frames on its standard output (REL-05).
 //   - bench_test.go: what the spine costs, as ratios against genai and against
 //     reading the same bytes from the socket.
 //

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/agentls/agentls/internal/editortest"
+	"github.com/agentls/agentls/internal/faults"
+	"github.com/agentls/agentls/internal/wire"
 )
 
 // busy is a script whose run streams, then has a process of the given seconds,
@@ -213,7 +216,7 @@ func TestREL29Signals(t *testing.T) {
 			_ = e.Close()
 			if len(c.signals) > 1 {
 				p.gone = true
-				log, _, err := readLog(w.log("main"))
+				log, _, err := faults.ReadLog(w.log("main"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -256,5 +259,58 @@ func TestStrayPrints(t *testing.T) {
 	}
 	if !strings.Contains(p.said.String(), "stray\n") {
 		t.Errorf("what was printed is not on standard error: %q", p.said.String())
+	}
+}
+
+// TestREL130FirstStart: on one processor with little memory, in a home that has
+// nothing, the daemon is ready within two seconds and then does nothing.
+func TestREL130FirstStart(t *testing.T) {
+	w := newWorld(t, "< Hello.\n")
+	if err := os.RemoveAll(w.home); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := built(); err != nil { // before the clock runs
+		t.Fatal(err)
+	}
+	began := time.Now()
+	p := w.spawn("GOMAXPROCS=1", "GOMEMLIMIT=64MiB")
+	e := p.connect(w)
+	var list wire.ListResult
+	if err := e.Call(context.Background(), wire.MethodList, wire.ListParams{}, &list); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 2*time.Second || len(list.Agents) == 0 {
+		t.Errorf("%d agents after %v", len(list.Agents), took)
+	}
+	spent := func() (ticks int) {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
+		for _, f := range fields[11:13] { // utime and stime, in hundredths
+			n, err := strconv.Atoi(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ticks += n
+		}
+		return ticks
+	}
+	<-time.After(time.Second) // what the start left to do
+	before := spent()
+	<-time.After(2 * time.Second) // that nothing is done is what is looked for
+	if used := spent() - before; used > 20 {
+		t.Errorf("in two idle seconds it used %d hundredths of one", used)
+	}
+	e.finish(e.start("", "go"))
+	if err := e.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if code := p.exits(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/agentls/agentls/server/servertest"
 )
 
-// TestHostileFrames runs the table of package servertest against the process:
+// TestREL05HostileFrames runs the table of package servertest against the process:
 // what does not end the connection all against one, and a new one for each that
 // does, which then exits with 1 (REL-05 to REL-19).
-func TestHostileFrames(t *testing.T) {
+func TestREL05HostileFrames(t *testing.T) {
 	w := newWorld(t, "< Hello.\n")
 	open := func(t *testing.T) (*process, *servertest.Client) {
 		p := w.spawn()

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/internal/editortest"
+	"github.com/agentls/agentls/internal/faults"
+	"github.com/agentls/agentls/internal/wire"
 )
 
 // rounds says how often TestREL30Kill kills.
@@ -36,7 +39,9 @@ func rounds(t *testing.T) int {
 // the model streams, while a process runs, while a person is asked, and anywhere.
 // Every event that the client has had is in the log, once and in order; no
 // process is left (REL-76); and the next daemon opens the session, whose lock is
-// free (REL-100), shows the run as interrupted and goes on.
+// free (REL-100), shows the run as interrupted, goes on, and has that run come to
+// its end when it is resumed. internal/cmd/crashloop does it more often, and
+// counts where the kills fall.
 func TestREL30Kill(t *testing.T) {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -58,7 +63,7 @@ func TestREL30Kill(t *testing.T) {
 func kill(t *testing.T, round int, phase string) (last string, events, had, torn int) {
 	seconds := mark(3000 + round)
 	w := newWorld(t, strings.Repeat("<repeat 100 w{} and more\\n\n<pause 1ms\n", 40)+
-		"<call bash {\"command\":\"sleep "+seconds+"\"}\n\n# when history contains once more\n< Here again.\n")
+		"<call bash {\"command\":\"sleep "+seconds+"\"}\n\n# when history contains once more\n< Here again.\n\n< And to the end.\n")
 	p := w.spawn()
 	e := p.connect(w)
 	if phase == "executing" || phase == "anywhere" {
@@ -89,7 +94,7 @@ func kill(t *testing.T, round int, phase string) (last string, events, had, torn
 	told := e.Seen().Events
 	_ = e.Close() // the connection is broken: that is the test
 
-	log, torn, err := readLog(w.log("main"))
+	log, torn, err := faults.ReadLog(w.log("main"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +114,14 @@ func kill(t *testing.T, round int, phase string) (last string, events, had, torn
 	if r := again.finish(again.start("main", "once more")); r.Session != "main" || r.Text != "Here again." {
 		t.Errorf("the next run was in %s and says %q", r.Session, r.Text)
 	}
+	old := ""
+	if len(log) > 0 && log[len(log)-1].Type != "run.finished" {
+		old = log[0].Run
+		var r wire.RunResult
+		if err := again.Call(context.Background(), wire.MethodResume, &wire.ResumeParams{Session: "main", Run: old}, &r); err != nil || r.Text != "And to the end." {
+			t.Errorf("the run that was killed says %q when it is resumed: %v", r.Text, err)
+		}
+	}
 	if err := again.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -125,15 +138,14 @@ func kill(t *testing.T, round int, phase string) (last string, events, had, torn
 	if err := check(again.Seen().Events, after); err != nil {
 		t.Error(err)
 	}
-	if len(log) > 0 {
-		old := log[0].Run
+	if old != "" {
 		var of []string
 		for _, s := range states(after) {
 			if state, ok := strings.CutPrefix(s, old+":"); ok {
 				of = append(of, state)
 			}
 		}
-		if len(of) == 0 || of[len(of)-1] != "interrupted" {
+		if n := len(of); n < 3 || !slices.Equal(of[n-3:], []string{"interrupted", "running", "finished"}) {
 			t.Errorf("the run that was killed went %v", of)
 		}
 	}

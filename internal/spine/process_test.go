@@ -59,8 +59,9 @@ type process struct {
 	gone   bool // killed, or not read to its end: the last frame may be cut
 }
 
-// spawn starts the binary. It is killed when the test ends before it has.
-func (w *world) spawn() *process {
+// spawn starts the binary, with more in its environment than the person's. It is
+// killed when the test ends before it has.
+func (w *world) spawn(environ ...string) *process {
 	t := w.t
 	t.Helper()
 	binary, err := built()
@@ -77,7 +78,7 @@ func (w *world) spawn() *process {
 	}
 	p := &process{t: t, in: w1, out: r2, ended: make(chan struct{})}
 	p.cmd = exec.Command(binary, "serve", "--trust")
-	p.cmd.Dir, p.cmd.Env = w.dir, w.environ()
+	p.cmd.Dir, p.cmd.Env = w.dir, append(w.environ(), environ...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = r1, w2, &p.said
 	p.cmd.WaitDelay = time.Second // for who holds its standard error
 	err = p.cmd.Start()

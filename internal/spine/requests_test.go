@@ -13,11 +13,11 @@ import (
 	"github.com/agentls/agentls/server/servertest"
 )
 
-// TestREL21TenThousandRequests: a client sends 10,000 quick requests without
+// TestREL17And21TenThousandRequests: a client sends 10,000 quick requests without
 // waiting, and cancels a third of them. Each is answered once, with what its
 // method may be answered with; a run that has begun is answered with its result,
 // also when it was cancelled (REL-17).
-func TestREL21TenThousandRequests(t *testing.T) {
+func TestREL17And21TenThousandRequests(t *testing.T) {
 	leaks(t)
 	const n, sessions = 10_000, 16
 	w := newWorld(t, strings.Repeat("< Hello.\n\n", n/20))

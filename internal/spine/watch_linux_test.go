@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agentls/agentls/internal/faults"
 )
 
 // awaitLog waits until a log's file is as wanted, and returns its events. It
@@ -22,17 +24,17 @@ func awaitLog(t testing.TB, path string, want func([]line) bool) []line {
 	}
 	end := time.Now().Add(patience)
 	buf := make([]byte, 64<<10)
-	log := reader{path: path}
+	log := faults.LogReader{Path: path}
 	for {
-		if err := log.more(); err != nil {
+		if err := log.More(); err != nil {
 			t.Fatal(err)
 		}
-		if want(log.events) {
-			return log.events
+		if want(log.Events) {
+			return log.Events
 		}
 		left := time.Until(end)
 		if left <= 0 {
-			t.Fatalf("%s, of %d events, is not what is waited for", path, len(log.events))
+			t.Fatalf("%s, of %d events, is not what is waited for", path, len(log.Events))
 		}
 		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds())+1); err != nil && err != unix.EINTR {
 			t.Fatal(err)

@@ -33,8 +33,10 @@ type ConfirmCapability struct {
 // capabilities.experimental.agents of its answer. What is not built is not
 // advertised.
 type ServerCapabilities struct {
-	Version  int      `json:"version"`
-	Modes    []string `json:"modes"`              // of approval
-	Sessions bool     `json:"sessions,omitempty"` // agents/session/…, agents/context/…, agents/subscribe
-	Steer    bool     `json:"steer,omitempty"`    // agents/steer, agents/resume
+	Version     int      `json:"version"`
+	Modes       []string `json:"modes"`                 // of approval
+	Sessions    bool     `json:"sessions,omitempty"`    // agents/session/…, agents/context/…, agents/subscribe
+	Steer       bool     `json:"steer,omitempty"`       // agents/steer, agents/resume
+	Changes     bool     `json:"changes,omitempty"`     // agents/changes, agents/changes/resolve
+	Checkpoints bool     `json:"checkpoints,omitempty"` // agents/session/rewind, agents/session/fork
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// TestCheck: parameters that make no sense are refused with the path of the
+// TestREL19Parameters: those that make no sense are refused with the path of the
 // member and what is wrong with it (spec 2.2).
-func TestCheck(t *testing.T) {
+func TestREL19Parameters(t *testing.T) {
 	run := func(block string) string { return `{"input":[{"type":"text","text":"x"},` + block + `]}` }
 	for _, c := range []struct {
 		params        interface{ Check() (string, error) }
@@ -60,8 +60,13 @@ func TestCheck(t *testing.T) {
 		{new(wire.SteerParams), `{"run":"a","input":"x"}`, "", ""},
 		{new(wire.ResumeParams), `{}`, "run", "is required"},
 		{new(wire.ResumeParams), `{"run":"a","wait":"no"}`, "wait", `is "no", want end or accept`},
-		{new(wire.ResumeParams), `{"run":"a","extend":{"turns":-1}}`, "extend", "has a negative number"},
+		{new(wire.ResumeParams), `{"run":"a","extend":{"turns":-1}}`, "extend.turns", "is negative"},
+		{new(wire.ResumeParams), `{"run":"a","extend":{"seconds":-1}}`, "extend.seconds", "is negative"},
+		{new(wire.ResumeParams), `{"run":"a","extend":{"tokens":-1}}`, "extend.tokens", "is negative"},
+		{new(wire.ResumeParams), `{"run":"a","extend":{"usd":-0.5}}`, "extend.usd", "is negative"},
 		{new(wire.ResumeParams), `{"run":"a","extend":{"usd":0.5}}`, "", ""},
+		{new(wire.ResumeParams), `{"run":"a","session":"../x"}`, "session", "is "},
+		{new(wire.ResumeParams), `{"run":"a","session":"main","workDoneToken":7}`, "", ""},
 		{new(wire.SubscribeParams), `{"fromSeq":1}`, "", ""},
 		{new(wire.SubscribeParams), `{"session":"../x"}`, "session", "is "},
 		{new(wire.SubscribeParams), `{"session":"main"}`, "", ""},
@@ -75,6 +80,33 @@ func TestCheck(t *testing.T) {
 		{new(wire.SessionListParams), `{"limit":1001}`, "limit", "is 1001, want 1 to 1000"},
 		{new(wire.SessionParams), `{}`, "", ""},
 		{new(wire.SessionParams), `{"session":".x"}`, "session", "is "},
+		{new(wire.SessionDeleteParams), `{}`, "session", "is required"},
+		{new(wire.SessionDeleteParams), `{"session":".x"}`, "session", "is "},
+		{new(wire.SessionDeleteParams), `{"session":"main"}`, "", ""},
+		{new(wire.SessionForkParams), `{"session":"a b","atSeq":1}`, "session", "is "},
+		{new(wire.SessionForkParams), `{"session":"a"}`, "atSeq", "is required: the number of an event, from 1"},
+		{new(wire.SessionForkParams), `{"atSeq":0}`, "atSeq", "is required"},
+		{new(wire.SessionForkParams), `{"atSeq":1}`, "", ""},
+		{new(wire.SessionRewindParams), `{"session":"a b","toSeq":1}`, "session", "is "},
+		{new(wire.SessionRewindParams), `{"files":true}`, "toSeq", "is required: the number of an event, from 1"},
+		{new(wire.SessionRewindParams), `{"toSeq":3,"force":true,"files":true}`, "", ""},
+		{new(wire.SessionRewindParams), `{"toSeq":3}`, "", ""},
+		{new(wire.SessionApprovalParams), `{}`, "approval", "is required: plan, ask, edits or auto"},
+		{new(wire.SessionApprovalParams), `{"approval":"yolo"}`, "approval", `is "yolo", want plan, ask, edits or auto`},
+		{new(wire.SessionApprovalParams), `{"session":"a b","approval":"ask"}`, "session", "is "},
+		{new(wire.SessionApprovalParams), `{"approval":"ask"}`, "", ""},
+		{new(wire.ChangesParams), `{}`, "", ""},
+		{new(wire.ChangesParams), `{"session":"a b"}`, "session", "is "},
+		{new(wire.ChangesParams), `{"session":"a","run":"r"}`, "", ""},
+		{new(wire.ChangesResolveParams), `{}`, "action", "is required: keep or undo"},
+		{new(wire.ChangesResolveParams), `{"action":"drop"}`, "action", `is "drop", want keep or undo`},
+		{new(wire.ChangesResolveParams), `{"session":"a b","action":"keep"}`, "session", "is "},
+		{new(wire.ChangesResolveParams), `{"action":"keep"}`, "", ""},
+		{new(wire.ChangesResolveParams), `{"action":"keep","hunks":["a"]}`, "uri", "is required with hunks"},
+		{new(wire.ChangesResolveParams), `{"action":"keep","uri":"file:///a","hunks":[]}`, "hunks", "is empty; leave it out to mean all"},
+		{new(wire.ChangesResolveParams), `{"action":"keep","uri":"file:///a","hunks":["a",""]}`, "hunks[1]", "is empty"},
+		{new(wire.ChangesResolveParams), `{"action":"undo","uri":"file:///a","hunks":["a"]}`, "", ""},
+		{new(wire.ChangesResolveParams), `{"action":"undo","uri":"a.txt"}`, "uri", "is \"a.txt\", which is no URI of a file"},
 		{new(wire.SessionNewParams), `{}`, "", ""},
 		{new(wire.SessionNewParams), `{"title":"a\nb"}`, "title", "has control characters; use one line of text"},
 		{new(wire.SessionNewParams), `{"title":"` + strings.Repeat("é", 201) + `"}`, "title", "is longer than 200 characters"},

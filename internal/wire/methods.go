@@ -12,7 +12,7 @@ const (
 	MethodCancel = "agents/cancel"
 	// MethodSteer adds a person's words to a run that goes on: its model is told them before the next turn.
 	MethodSteer = "agents/steer"
-	// MethodResume lets a paused run go on, with more of what was used up.
+	// MethodResume lets a run go on that is paused or interrupted, from its last checkpoint, with more of what was used up.
 	MethodResume = "agents/resume"
 	// MethodSubscribe has a session's events sent from a number on: what is past in the answer, also what this client was sent live before, then live.
 	MethodSubscribe = "agents/subscribe"
@@ -30,6 +30,20 @@ const (
 	MethodSessionNew = "agents/session/new"
 	// MethodSessionCompress makes the contexts of a session shorter.
 	MethodSessionCompress = "agents/session/compress"
+	// MethodSessionClose lets go of a session, which the next request that names it opens again.
+	MethodSessionClose = "agents/session/close"
+	// MethodSessionDelete erases a session from disk.
+	MethodSessionDelete = "agents/session/delete"
+	// MethodSessionFork begins a session with the events of another up to a number.
+	MethodSessionFork = "agents/session/fork"
+	// MethodSessionRewind goes back in a session: contexts, and if asked files, become what they were. To rewind to before that undoes it.
+	MethodSessionRewind = "agents/session/rewind"
+	// MethodSessionSetApproval sets how much the runs of a session do without asking, from now on and after a restart.
+	MethodSessionSetApproval = "agents/session/setApproval"
+	// MethodChanges returns what agents changed in files and nobody has wholly kept or undone.
+	MethodChanges = "agents/changes"
+	// MethodChangesResolve keeps or undoes changes, also while a run goes on.
+	MethodChangesResolve = "agents/changes/resolve"
 	// MethodContextGet returns what an agent has seen and said in a session, as its model sees it.
 	MethodContextGet = "agents/context/get"
 	// MethodContextClear ends an agent's context: its next run begins a new one.
@@ -77,6 +91,8 @@ const (
 	CommandCancel = "agentls.cancel"
 	// CommandSessions returns what agents/session/list does, and shows it where nobody takes a result.
 	CommandSessions = "agentls.sessions"
+	// CommandUndoLast undoes what the newest run changed in files, of those whose changes nobody has kept or undone: [session?]. Without one it is the default session, main. What somebody changed since is left, and told.
+	CommandUndoLast = "agentls.undoLast"
 	// CommandShowTranscript shows a session as a document: [session?]. Without one it shows the default session, main.
 	CommandShowTranscript = "agentls.showTranscript"
 	// CommandTrustWorkspace trusts a workspace folder: [uri?]. Without one it asks about each folder that is not trusted.

@@ -51,11 +51,13 @@ type (
 		Position int  `json:"position"` // 0 = the next that is told
 	}
 
-	// ResumeParams lets a paused run go on.
+	// ResumeParams lets a run go on that is paused or interrupted.
 	ResumeParams struct {
-		Run    string  `json:"run"`
-		Extend *Extend `json:"extend,omitempty"`
-		Wait   string  `json:"wait,omitempty"` // end (default), accept
+		Run           string          `json:"run"`
+		Session       string          `json:"session,omitempty"` // where the run is; absent = it is looked for: in the sessions that are open, in main, then in those that a list shows as interrupted or paused
+		Extend        *Extend         `json:"extend,omitempty"`
+		Wait          string          `json:"wait,omitempty"`          // end (default), accept
+		WorkDoneToken json.RawMessage `json:"workDoneToken,omitempty"` // progress is reported under it
 	}
 
 	// Extend is how much more a run may use.
@@ -196,8 +198,18 @@ func (p *ResumeParams) Check() (string, error) {
 	if at, err := required("run", p.Run); err != nil {
 		return at, err
 	}
-	if e := p.Extend; e != nil && (e.Turns < 0 || e.Seconds < 0 || e.Tokens < 0 || e.USD < 0) {
-		return "extend", fmt.Errorf("has a negative number")
+	if at, err := checkSession(p.Session); err != nil {
+		return at, err
+	}
+	if e := p.Extend; e != nil {
+		for _, n := range []struct {
+			at       string
+			negative bool
+		}{{"turns", e.Turns < 0}, {"seconds", e.Seconds < 0}, {"tokens", e.Tokens < 0}, {"usd", e.USD < 0}} {
+			if n.negative {
+				return "extend." + n.at, fmt.Errorf("is negative")
+			}
+		}
 	}
 	return oneOf("wait", p.Wait, "", "end", "accept")
 }

@@ -32,6 +32,17 @@ const (
 	params  = -32602
 )
 
+// Of returns the cases whose name begins with an id.
+func Of(id string) []Case {
+	var list []Case
+	for _, k := range Hostile() {
+		if strings.HasPrefix(k.Name, id+" ") {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
 // Hostile returns the table. Its methods are of LSP (textDocument/didChange,
 // shutdown) or of nobody, so that it fits any server.
 func Hostile() []Case {

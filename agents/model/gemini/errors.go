@@ -178,6 +178,13 @@ func (c *Client) refusal(k *call, api genai.APIError) *model.Error {
 	}
 	e.RetryAfter = c.retryAfter(k.header, details, api.Message)
 	e.Class = classOf(status, api.Message, details)
+	e.PerModel = perModel(details)
+	e.TooLong = status == http.StatusBadRequest && tooLong.MatchString(api.Message)
+	if status == http.StatusTooManyRequests {
+		if why := usedUp(api.Message, details, e.RetryAfter); why != "" {
+			e.Class, e.Message = model.Fatal, why+": "+e.Message
+		}
+	}
 	if e.Class == model.Busy && k.passed > 0 {
 		e.Class = model.Cut
 	}
@@ -210,10 +217,12 @@ func detailsOf(raw []map[string]any) []detail {
 var (
 	limitZero = regexp.MustCompile(`(?i)\blimit: 0\b`)
 	retryIn   = regexp.MustCompile(`(?i)retry in ([0-9.]+ ?m?s)\b`)
+	tooLong   = regexp.MustCompile(`(?i)\binput token count\b|exceeds the maximum number of tokens`)
 	keyWords  = regexp.MustCompile(`(?i)api[ _-]?key|unregistered callers|credential|authentication`)
 )
 
-// classOf sorts an error by its status, words and details (spec 3.3).
+// classOf sorts an error by its status, words and details (spec 3.3). What a 429
+// is more closely, usedUp says.
 func classOf(status int, message string, details []detail) model.Class {
 	reason := func(parts ...string) bool {
 		for _, d := range details {
@@ -232,12 +241,7 @@ func classOf(status int, message string, details []detail) model.Class {
 		return model.Unauthorized
 	case status == http.StatusForbidden && (reason("API_KEY_", "CONSUMER_INVALID", "ACCESS_TOKEN") || len(details) == 0 && keyWords.MatchString(message) || keyRefused(message)):
 		return model.Unauthorized
-	case status == http.StatusTooManyRequests:
-		if usedUp(message, details) {
-			return model.Fatal
-		}
-		return model.Busy
-	case status == http.StatusRequestTimeout || status >= 500:
+	case status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500:
 		return model.Busy
 	default:
 		return model.Fatal
@@ -251,38 +255,78 @@ func keyRefused(message string) bool {
 			strings.Contains(m, "leaked") || strings.Contains(m, "not found"))
 }
 
-// usedUp reports whether a 429 is of a quota that a wait of minutes does not
-// bring back: that of a day, one of 0, or money. The provider's usual message
-// speaks of billing for a quota of a minute too, so it counts only where no
-// detail says better.
-func usedUp(message string, details []detail) bool {
+// Why a 429 is not one that a wait of minutes mends.
+const (
+	noDay    = "the quota of the day is used up"
+	noCredit = "the quota is 0, or there is no credit"
+)
+
+// usedUp says which quota a 429 is of that a wait of minutes does not bring
+// back: that of a day, one of 0, or money; "" for none. The provider's usual
+// message speaks of billing for a quota of a minute too, so it counts only where
+// no detail says better.
+func usedUp(message string, details []detail, wait time.Duration) string {
 	if limitZero.MatchString(message) {
-		return true
+		return noCredit
 	}
 	told := false
 	for _, d := range details {
 		if strings.Contains(d.Reason, "BILLING") || strings.Contains(d.Reason, "CREDITS") || d.Metadata["quota_limit_value"] == "0" {
-			return true
+			return noCredit
 		}
 		if strings.HasSuffix(d.Type, "google.rpc.RetryInfo") && d.RetryDelay != "" {
 			told = true
 		}
-		for _, v := range d.Violations {
-			id := v.QuotaID + " " + d.Metadata["quota_limit"]
-			if strings.Contains(id, "PerDay") || fmt.Sprint(v.QuotaValue) == "0" || limitZero.MatchString(v.Description) {
-				return true
+		for _, id := range d.limits() {
+			if strings.Contains(id, "PerDay") {
+				return noDay
 			}
-			if strings.Contains(id, "PerMinute") {
-				told = true
-			}
+			told = told || strings.Contains(id, "PerMinute")
 		}
-		if strings.Contains(d.Metadata["quota_limit"], "PerDay") {
-			return true
+		for _, v := range d.Violations {
+			if fmt.Sprint(v.QuotaValue) == "0" || limitZero.MatchString(v.Description) {
+				return noCredit
+			}
 		}
 	}
-	m := strings.ToLower(message)
-	return !told && !retryIn.MatchString(message) &&
-		(strings.Contains(m, "billing") || strings.Contains(m, "credits") || strings.Contains(m, "per day") || strings.Contains(m, "daily"))
+	if wait > model.RetryWithin {
+		return fmt.Sprintf("the provider does not want to be asked again for %s", wait.Round(time.Second))
+	}
+	if told || retryIn.MatchString(message) {
+		return ""
+	}
+	switch m := strings.ToLower(message); {
+	case strings.Contains(m, "per day") || strings.Contains(m, "daily"):
+		return noDay
+	case strings.Contains(m, "billing") || strings.Contains(m, "credits"):
+		return noCredit
+	}
+	return ""
+}
+
+// limits returns the names of the quotas that a detail is about.
+func (d *detail) limits() []string {
+	names := []string{d.Metadata["quota_limit"]}
+	for _, v := range d.Violations {
+		names = append(names, v.QuotaID)
+	}
+	return names
+}
+
+// perModel reports whether all quotas of which an error tells are of one model.
+func perModel(details []detail) bool {
+	all := false
+	for _, d := range details {
+		for _, id := range d.limits() {
+			if id == "" {
+				continue
+			}
+			if all = strings.Contains(id, "PerModel"); !all {
+				return false
+			}
+		}
+	}
+	return all
 }
 
 // retryAfter returns the longest wait that the answer asks for.

@@ -44,8 +44,12 @@ func TestREL51REL53Errors(t *testing.T) {
 		"a date gone by":         {503, "", "Fri, 20 Nov 2026 11:00:00 GMT", model.Busy, 0, ""},
 		"a wait that is none":    {503, "", "soon", model.Busy, 0, ""},
 		"a wait in words":        {429, `{"error":{"code":429,"message":"Quota exceeded. Please retry in 21.2s."}}`, "", model.Busy, 21200 * time.Millisecond, ""},
-		"quota of a day":         {429, quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier", retry("7s")), "", model.Fatal, 7 * time.Second, ""},
-		"limit 0":                {429, `{"error":{"code":429,"message":"Quota exceeded for metric: x, limit: 0, model: y. Please retry in 5s."}}`, "", model.Fatal, 5 * time.Second, "limit: 0"},
+		"quota of a day":         {429, quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier", retry("7s")), "", model.Fatal, 7 * time.Second, "the quota of the day is used up: You exceeded"},
+		"as long as we wait":     {429, quota("PerMinute", retry("180s")), "", model.Busy, 3 * time.Minute, ""},
+		"longer than we wait":    {429, quota("PerMinute", retry("180.5s")), "", model.Fatal, 180500 * time.Millisecond, "asked again for 3m1s: You exceeded"},
+		"a header that is long":  {429, "", "3600", model.Fatal, time.Hour, "asked again for 1h0m0s: "},
+		"a day in words":         {429, `{"error":{"code":429,"message":"Daily limit reached."}}`, "", model.Fatal, 0, "the quota of the day is used up: Daily"},
+		"limit 0":                {429, `{"error":{"code":429,"message":"Quota exceeded for metric: x, limit: 0, model: y. Please retry in 5s."}}`, "", model.Fatal, 5 * time.Second, "no credit: Quota exceeded for metric: x, limit: 0"},
 		"limit 20 is not 0":      {429, `{"error":{"code":429,"message":"Quota exceeded, limit: 20. Please retry in 5s."}}`, "", model.Busy, 5 * time.Second, ""},
 		"billing":                {429, `{"error":{"code":429,"message":"Check your plan and billing details."}}`, "", model.Fatal, 0, "billing"},
 		"credits":                {429, reason(429, "CREDITS_EXHAUSTED", "Your prepayment credits are depleted."), "", model.Fatal, 0, ""},
@@ -92,7 +96,45 @@ func TestREL51REL53Errors(t *testing.T) {
 	}
 }
 
-func TestErrorsInTheStream(t *testing.T) {
+// TestREL62TooLong: which refusals say that the conversation is too long.
+func TestREL62TooLong(t *testing.T) {
+	for message, want := range map[string]bool{
+		"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).":                                 true,
+		"Unable to submit request because the input token count is 32769 but model only supports up to 32768. Reduce the prompt.": true,
+		"Request contains an invalid argument.":                        false,
+		"max_output_tokens must be from 1 to 65536.":                   false,
+		"Invalid value at 'contents[0]': the number of tokens is odd.": false,
+	} {
+		for code, may := range map[int]bool{400: true, 403: false} {
+			_, _, _, err := listen(t, serve(t, strings.NewReader(fmt.Sprintf("data: {\"error\":{\"code\":%d,\"message\":%q}}\n\n", code, message))), hello())
+			var e *model.Error
+			if !errors.As(err, &e) || e.Class != model.Fatal && code == 400 || e.TooLong != (want && may) {
+				t.Errorf("%d, %s: %+v", code, message, err)
+			}
+		}
+	}
+}
+
+// TestREL54WhoseLimitItIs: a limit that names a model is no other model's.
+func TestREL54WhoseLimitItIs(t *testing.T) {
+	for details, want := range map[string]bool{
+		``: false,
+		`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7s"}`:                                                                        false,
+		`{"violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"}]}`:                                                                    true,
+		`{"violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"},{"quotaId":"RequestsPerMinutePerProject"}]}`:                          false,
+		`{"violations":[{"quotaId":"RequestsPerMinutePerProject"},{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"}]}`:                          false,
+		`{"reason":"RATE_LIMIT_EXCEEDED","metadata":{"quota_limit":"RequestsPerMinutePerProjectPerBaseModel"}}`:                                         false,
+		`{"reason":"RATE_LIMIT_EXCEEDED","metadata":{"quota_limit":"RequestsPerMinutePerProjectPerModel"}},{"violations":[{"quotaMetric":"requests"}]}`: true,
+	} {
+		_, _, _, err := listen(t, serve(t, strings.NewReader("data: {\"error\":{\"code\":429,\"message\":\"slow down\",\"details\":["+details+"]}}\n\n")), hello())
+		var e *model.Error
+		if !errors.As(err, &e) || e.Class != model.Busy || e.PerModel != want {
+			t.Errorf("%s: %+v", details, err)
+		}
+	}
+}
+
+func TestREL55ErrorsInTheStream(t *testing.T) {
 	broken := func(code int) string {
 		return fmt.Sprintf(`{"error":{"code":%d,"message":"broken","status":"X","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7s"}]}}`, code)
 	}
@@ -117,7 +159,7 @@ func TestErrorsInTheStream(t *testing.T) {
 	}
 }
 
-func TestUnreached(t *testing.T) {
+func TestREL52Unreached(t *testing.T) {
 	for _, tt := range []struct {
 		err   error
 		class model.Class

@@ -88,13 +88,16 @@ type Config struct {
 	// Transport carries the requests; nil = a pool of connections of the
 	// client's own, that Close closes.
 	Transport http.RoundTripper
+	// Dial connects the client's own transport; nil = a [net.Dialer].
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Proxy says which proxy a request takes, for the client's own transport;
 	// nil = none.
 	Proxy func(*http.Request) (*url.URL, error)
 	// IdleTimeout is how long a stream may bring nothing of an answer (comments
 	// do not count), HeaderTimeout how long a request may wait for the answer's
-	// headers, DialTimeout for a connection, MaxCall for all of the answer.
-	// 0 = the constants of these names.
+	// headers, DialTimeout for a connection and for its TLS handshake, and MaxCall,
+	// the cap of each call of a model, for all of the answer. 0 = the constants of
+	// these names.
 	IdleTimeout, HeaderTimeout, DialTimeout, MaxCall time.Duration
 }
 
@@ -168,12 +171,15 @@ func New(config Config) (*Client, error) {
 	def(&config.HeaderTimeout, HeaderTimeout)
 	def(&config.DialTimeout, DialTimeout)
 	def(&config.MaxCall, MaxCall)
+	if config.Dial == nil {
+		config.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+	}
 	c := &Client{config: config, secret: secrets(config.APIKey, u)}
 	base := config.Transport
 	if base == nil {
 		c.own = &http.Transport{
 			Proxy:               config.Proxy,
-			DialContext:         (&net.Dialer{Timeout: config.DialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+			DialContext:         config.dial,
 			TLSHandshakeTimeout: config.DialTimeout,
 			ForceAttemptHTTP2:   true,
 			// Without HTTP/2 each stream has a connection: as many are kept as
@@ -200,6 +206,17 @@ func New(config Config) (*Client, error) {
 	}
 	c.http = &http.Client{Transport: &transport{base: base, headerTimeout: config.HeaderTimeout, tokens: c.tokens}, CheckRedirect: stay}
 	return c, nil
+}
+
+// dial connects within the time for it.
+func (c *Config) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.DialTimeout)
+	defer cancel()
+	conn, err := c.Dial(ctx, network, address)
+	if err != nil && ctx.Err() == context.DeadlineExceeded {
+		err = fmt.Errorf("no connection to %s within %s", address, c.DialTimeout)
+	}
+	return conn, err
 }
 
 // Close closes the connections that the client keeps for later calls. Calls

@@ -306,7 +306,7 @@ func TestREL70CredentialsBreakDuringARun(t *testing.T) {
 	}
 }
 
-func TestVertexSignInFails(t *testing.T) {
+func TestREL70SignInFails(t *testing.T) {
 	for what, c := range map[string]struct {
 		answer func(*http.Request) (*http.Response, error)
 		class  model.Class

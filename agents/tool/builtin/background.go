@@ -4,41 +4,37 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
-
-	"github.com/sourcegraph/conc"
 )
 
 // outlive starts cmd, tells started how that went, and returns when it has
-// exited by itself or, after run has ended, all that it started is gone.
-func (w *work) outlive(run context.Context, cmd *exec.Cmd, started chan<- error) {
-	done := make(chan struct{})
-	var both conc.WaitGroup
-	both.Go(func() {
-		defer close(done)
-		runtime.LockOSThread() // as in finish
-		defer runtime.UnlockOSThread()
-		err := w.groups.start(cmd)
-		started <- err
-		if err != nil {
+// exited by itself with all that it started or, after run has ended, all of
+// that is gone.
+func (w *work) outlive(run context.Context, cmd *exec.Cmd, started chan<- begun) {
+	v, err := w.shelter(cmd)
+	if err != nil {
+		w.dismiss()
+		started <- begun{err: err}
+		return
+	}
+	started <- begun{pid: v.pid}
+	select {
+	case <-v.ended:
+		if len(w.left()) == 0 {
+			w.dismiss()
 			return
 		}
-		_ = cmd.Wait() // how it ended is seen in its output
-		w.groups.ended(cmd.Process.Pid)
-	})
-	both.Go(func() {
-		select {
-		case <-done:
-			if len(w.left()) == 0 {
-				return
-			}
-			<-run.Done() // a daemon that put itself into the background
-		case <-run.Done():
-		}
-		w.end(done)
-	})
-	both.Wait()
+		<-run.Done() // a daemon that put itself into the background, and there is no reaper
+	case <-run.Done():
+	}
+	w.end(v.ended)
+	w.dismiss()
+}
+
+// begun is how the start of a process went.
+type begun struct {
+	pid int
+	err error
 }
 
 // capped writes to a file as much as fits, and drops the rest: a command does

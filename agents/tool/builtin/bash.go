@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sourcegraph/conc"
+
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/command"
 )
@@ -26,7 +28,8 @@ type bashArgs struct {
 	Background  bool   `json:"background"`
 }
 
-func bash() tool.Tool {
+// bash returns the tool; reaper is as in [Config].
+func bash(reaper string) tool.Tool {
 	return define("bash", tool.Safe, `{
 	"type": "object",
 	"properties": {
@@ -38,17 +41,20 @@ func bash() tool.Tool {
 	},
 	"required": ["command"],
 	"additionalProperties": false
-}`, map[string]string{"cmd": "command", "dir_path": "directory", "cwd": "directory", "workdir": "directory", "is_background": "background", "run_in_background": "background"}, planBash)
+}`, map[string]string{"cmd": "command", "dir_path": "directory", "cwd": "directory", "workdir": "directory", "is_background": "background", "run_in_background": "background"}, func(_ context.Context, env *tool.Env, args bashArgs) (*tool.Plan, error) {
+		return planBash(env, args, reaper)
+	})
 }
 
 // shellCall is a planned call of bash.
 type shellCall struct {
 	bashArgs
 	dir      string // where it runs
+	reaper   string
 	analysis command.Analysis
 }
 
-func planBash(_ context.Context, env *tool.Env, args bashArgs) (*tool.Plan, error) {
+func planBash(env *tool.Env, args bashArgs, reaper string) (*tool.Plan, error) {
 	p, err := resolveFolder(env, args.Directory)
 	if err != nil {
 		return nil, err
@@ -56,7 +62,7 @@ func planBash(_ context.Context, env *tool.Env, args bashArgs) (*tool.Plan, erro
 	if !p.IsDir() {
 		return nil, tool.Errorf(tool.CodeArgs, "/directory: %s is no folder.", tool.Name(p.Rel))
 	}
-	c := shellCall{bashArgs: args, dir: p.Real}
+	c := shellCall{bashArgs: args, dir: p.Real, reaper: reaper}
 	if c.analysis, err = command.Analyze(args.Command, command.Config{Env: env, Dir: p.Real}); err != nil {
 		return nil, err
 	}
@@ -103,37 +109,55 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	if c.Background {
 		return c.background(ctx, env, note)
 	}
-	if env.Slots != nil {
-		select {
-		case env.Slots <- struct{}{}:
-			defer func() { <-env.Slots }()
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	leave, err := enter(ctx, env.Slots)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	limit := defaultTimeout
 	if c.Timeout > 0 {
 		limit = time.Duration(c.Timeout) * time.Second
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
-	w := newWork(env, c.dir)
+	w := newWork(env, c.dir, c.reaper)
 	defer w.output.close()
 	var end ending
-	err := w.during(limited, func() error {
+	err = w.during(limited, func() error {
 		var err error
 		end, err = c.run(w)
 		return err
 	})
-	if err != nil && !errors.Is(err, errEnded) {
-		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", err)
-	}
 	end.timeout = errors.Is(context.Cause(limited), errTimeout)
 	end.cancelled = ctx.Err() != nil && !end.timeout
-	if !end.timeout && !end.cancelled && c.analysis.Steps == nil {
-		end.left = w.leave()
+	stays := false
+	if err == nil && !end.timeout && !end.cancelled && c.analysis.Steps == nil {
+		end.left, stays = w.leave()
+	}
+	if !stays {
+		w.dismiss()
+	}
+	if err != nil && !errors.Is(err, errEnded) && !errors.Is(err, errLost) {
+		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", err)
+	}
+	if len(w.stuck) > 0 {
+		end.left = fmt.Sprintf("%s could not be ended and wait for the system: %s", tool.Count(len(w.stuck), "process", "processes"), listed(w.stuck))
 	}
 	return end.result(w, note, limit), nil
+}
+
+// enter waits for one of the slots for processes, in the order in which calls
+// came (REL-77), and returns what gives it back; nil slots are without number.
+func enter(ctx context.Context, slots chan struct{}) (leave func(), err error) {
+	if slots == nil {
+		return func() {}, nil
+	}
+	select {
+	case slots <- struct{}{}: // a channel serves who waits in order
+		return func() { <-slots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // errTimeout says that a command used up its time.
@@ -183,12 +207,8 @@ func (c *shellCall) run(w *work) (ending, error) {
 	}
 	cmd := w.command(path, []string{"bash", "--noprofile", "--norc", "-c", c.Command}, nil)
 	cmd.Stdout, cmd.Stderr = w.output.out, w.output.err
-	err = w.finish(cmd)
-	code, sig, ran := exitOf(err)
-	if !ran {
-		return ending{}, err
-	}
-	return ending{code: code, signal: sig}, nil
+	s, err := w.await(w.shelter(cmd))
+	return ending{code: s.code, signal: s.signal}, err
 }
 
 // shell returns the path of bash. No other shell takes its place: what was
@@ -207,28 +227,46 @@ func shell(env *tool.Env) (string, error) {
 
 // leave sees to what a command has started and left behind: it goes on until
 // the run ends, where there is somebody to end it, and else is ended now
-// (REL-71).
-func (w *work) leave() string {
+// (REL-71). It says so, and whether something stays.
+func (w *work) leave() (note string, stays bool) {
 	left := w.left()
 	if len(left) == 0 {
-		return ""
+		return "", false
 	}
+	names := listed(left)
+	if w.env.Background == nil {
+		w.signal(terminate)
+		w.sweep()
+		return "what it left behind was ended: " + names, false
+	}
+	w.env.Background(func(ctx context.Context) {
+		over := make(chan struct{})
+		var waiting conc.WaitGroup
+		waiting.Go(func() {
+			w.wards.Wait() // with a reaper, until nothing is left
+			close(over)
+		})
+		select {
+		case <-over:
+			if len(w.left()) > 0 { // there is no reaper
+				<-ctx.Done()
+			}
+		case <-ctx.Done():
+		}
+		w.end(over)
+		w.dismiss()
+		waiting.Wait()
+	})
+	return "what it left behind goes on until this run ends: " + names + ". Its output is not kept; start servers with background: true", true
+}
+
+// listed names the first processes of a list.
+func listed(left []process) string {
 	names := make([]string, 0, len(left))
 	for _, p := range left[:min(len(left), 10)] {
 		names = append(names, fmt.Sprintf("%s (%d)", tool.Name(p.name), p.pid))
 	}
-	if w.env.Background == nil {
-		w.signal(terminate)
-		w.sweep()
-		return fmt.Sprintf("%d processes that it left behind were ended: %s", len(left), strings.Join(names, ", "))
-	}
-	w.env.Background(func(ctx context.Context) {
-		<-ctx.Done()
-		done := make(chan struct{})
-		close(done)
-		w.end(done)
-	})
-	return fmt.Sprintf("%d processes go on until this run ends: %s. Their output is not kept; start servers with background: true", len(left), strings.Join(names, ", "))
+	return strings.Join(names, ", ")
 }
 
 // result returns what the model is told.
@@ -297,15 +335,15 @@ func (c *shellCall) background(ctx context.Context, env *tool.Env, note string) 
 	if err != nil {
 		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", err)
 	}
-	file, err := os.CreateTemp(env.Blobs, "background-*.log")
+	file, err := scratch(env.Blobs, "background-*.log")
 	if err != nil {
 		return nil, tool.Errorf(tool.CodeFailed, "The command's output has no place: %v.", err)
 	}
-	w := newWork(env, c.dir)
+	w := newWork(env, c.dir, c.reaper)
 	cmd := w.command(path, []string{"bash", "--noprofile", "--norc", "-c", c.Command}, nil)
 	sink := &capped{file: file, left: maxSpool}
 	cmd.Stdout, cmd.Stderr = sink, sink
-	started := make(chan error, 1)
+	started := make(chan begun, 1)
 	env.Background(func(run context.Context) {
 		defer file.Close()
 		if env.Blobs == "" {
@@ -313,16 +351,12 @@ func (c *shellCall) background(ctx context.Context, env *tool.Env, note string) 
 		}
 		w.outlive(run, cmd, started)
 	})
-	select {
-	case err = <-started:
-	case <-ctx.Done():
-		err = <-started // starting takes no time; the run's end ends it
-	}
-	if err != nil {
-		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", err)
+	first := <-started // it takes no time; the run's end ends it
+	if first.err != nil {
+		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", first.err)
 	}
 	return &tool.Result{
-		Content: fmt.Sprintf("%sStarted in the background as process %d. Its output goes to %s. It ends with this run.\n", note, cmd.Process.Pid, file.Name()),
-		Display: fmt.Sprintf("Started in the background (process %d)", cmd.Process.Pid),
+		Content: fmt.Sprintf("%sStarted in the background as process %d. Its output goes to %s. It ends with this run.\n", note, first.pid, file.Name()),
+		Display: fmt.Sprintf("Started in the background (process %d)", first.pid),
 	}, nil
 }

@@ -14,10 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sourcegraph/conc"
 
@@ -267,185 +265,12 @@ func TestSEC117ChildrenGetNothingButTheirOutput(t *testing.T) {
 	}
 }
 
-func TestREL71AGrandchildThatHoldsTheOutput(t *testing.T) {
-	shell(t)
-	w := tooltest.New(t, nil)
-	began := time.Now()
-	r := call(t, w.Env(), "bash", "command", "sleep "+nap(71)+" & echo started")
-	if took := time.Since(began); took > 1500*time.Millisecond {
-		t.Errorf("it took %v", took)
-	}
-	if !strings.Contains(r.Content, "started") || !strings.Contains(r.Content, "left behind were ended: sleep") || r.Failed {
-		t.Errorf("got %s", r.Content)
-	}
-	if left := alive(t, nap(71)); len(left) > 0 {
-		t.Errorf("still there: %q", left)
-	}
-	// With a run to end it, it goes on until then.
-	run, end := context.WithCancel(t.Context())
-	var tasks conc.WaitGroup
-	env := w.Env()
-	env.Background = func(task func(context.Context)) { tasks.Go(func() { task(run) }) }
-	r = call(t, env, "bash", "command", "sleep "+nap(70)+" & echo started")
-	if !strings.Contains(r.Content, "go on until this run ends: sleep") || len(alive(t, nap(70))) == 0 {
-		t.Errorf("got %s", r.Content)
-	}
-	end()
-	tasks.Wait()
-	if left := alive(t, nap(70)); len(left) > 0 {
-		t.Errorf("still there: %q", left)
-	}
-}
-
-func TestREL72And73And74CancelEndsTheWholeTree(t *testing.T) {
-	shell(t)
-	for what, text := range map[string]string{
-		"REL-72 a tree":            "(sleep 72.5 & sleep 72.5 & echo ready; wait)",
-		"REL-73 sessions":          "setsid sleep 72.5 & setsid setsid bash -c 'sleep 72.5; true' & sleep 0.1; echo ready; sleep 72.5",
-		"REL-73 orphans":           "(setsid bash -c 'sleep 72.5 & sleep 72.5; true' & ) ; sleep 0.1; echo ready; sleep 72.5",
-		"REL-73 an environment":    "setsid env -i /bin/sleep 72.5 & sleep 0.1; echo ready; sleep 72.5",
-		"REL-74 one that ignores":  "trap '' TERM; (trap '' TERM; while true; do sleep 72.5; done) & echo ready; while true; do sleep 72.5; done",
-		"REL-74 one that stopped":  "(kill -STOP $BASHPID; sleep 72.5) & sleep 0.1; echo ready; sleep 72.5",
-		"REL-74 one that forks on": "f() { sleep 72.5 & sleep 0.01; f; }; echo ready; for i in 1 2 3 4 5 6; do (sleep 72.5 &) ; done; sleep 72.5",
-	} {
-		w := tooltest.New(t, nil)
-		env := w.Env()
-		ctx, cancel := context.WithCancel(t.Context())
-		var at atomic.Int64
-		var once sync.Once
-		env.Progress = func(s string) {
-			if strings.Contains(s, "ready") {
-				once.Do(func() { at.Store(time.Now().UnixNano()); cancel() })
-			}
-		}
-		r, err := tooltest.Run(ctx, named(t, "bash"), env, args(t, "command", strings.ReplaceAll(text, "72.5", nap(72))))
-		took := time.Since(time.Unix(0, at.Load()))
-		if err != nil || r.Code != tool.CodeCancelled || !r.Failed {
-			t.Errorf("%s: %+v, %v", what, r, err)
-		}
-		// Two seconds of grace and half of one to sweep; the rest is the machine's.
-		if took > 4*time.Second {
-			t.Errorf("%s: it took %v", what, took)
-		}
-		if left := alive(t, nap(72)); len(left) > 0 {
-			t.Errorf("%s: still there: %q", what, left)
-		}
-		cancel()
-	}
-}
-
 func TestBashTimeOut(t *testing.T) {
 	shell(t)
 	w := tooltest.New(t, map[string]string{"a": "x\n"})
 	r := call(t, w.Env(), "bash", "command", "echo before; sleep "+nap(73), "timeout", 1)
 	if !r.Failed || r.Code != tool.CodeTimeout || !strings.Contains(r.Content, "ended after 1s") || !strings.Contains(r.Content, "before") || len(alive(t, nap(73))) > 0 {
 		t.Errorf("%+v, alive %q", r, alive(t, nap(73)))
-	}
-}
-
-func TestREL75NoInput(t *testing.T) {
-	shell(t)
-	w := tooltest.New(t, nil)
-	r := call(t, w.Env(), "bash", "command", "read x; echo \"got ($x) $?\"", "timeout", 20)
-	if !strings.Contains(r.Content, "got () 0") && !strings.Contains(r.Content, "got () 1") {
-		t.Errorf("got %s", r.Content)
-	}
-}
-
-// TestREL76TheKernelEndsCommandsOfADeadDaemon runs this test's program again as
-// a daemon that is killed while a command runs.
-func TestREL76TheKernelEndsCommandsOfADeadDaemon(t *testing.T) {
-	shell(t)
-	if folder := os.Getenv("REL76_FOLDER"); folder != "" {
-		env := &tool.Env{Session: "s", Run: "r", Call: "c", Agent: "a", Folder: folder, Folders: []string{folder}, Trusted: true, Now: time.Now, Environ: os.Environ(), Progress: func(s string) { fmt.Print(s) }}
-		_, _ = tooltest.Run(t.Context(), named(t, "bash"), env, `{"command":"echo ready; exec sleep `+os.Getenv("REL76_NAP")+`"}`)
-		return
-	}
-	w := tooltest.New(t, nil)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestREL76", "-test.v=false")
-	cmd.Env = append(os.Environ(), "REL76_FOLDER="+w.Folder, "REL76_NAP="+nap(76))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	buf := make([]byte, 64)
-	n, _ := out.Read(buf)
-	if !strings.Contains(string(buf[:n]), "ready") {
-		t.Errorf("the daemon said %q", buf[:n])
-	}
-	if len(alive(t, nap(76))) == 0 {
-		t.Error("the command does not run")
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	deadline := time.Now().Add(3 * time.Second)
-	for len(alive(t, nap(76))) > 0 {
-		if time.Now().After(deadline) {
-			t.Fatalf("still there: %q", alive(t, nap(76)))
-		}
-		runtime.Gosched()
-	}
-}
-
-func TestREL77SlotsLimitCommands(t *testing.T) {
-	shell(t)
-	w := tooltest.New(t, nil)
-	env := w.Env()
-	env.Slots = make(chan struct{}, 2)
-	var calls conc.WaitGroup
-	for i := range 12 {
-		calls.Go(func() {
-			one := *env
-			one.Call = fmt.Sprintf("c%d", i)
-			r, err := tooltest.Run(t.Context(), named(t, "bash"), &one, `{"command":"mkdir -p run && mkdir run/$$ && n=$(ls run | wc -l) && sleep 0.05 && rmdir run/$$ && test $n -le 2"}`)
-			if err != nil || r.Failed {
-				t.Errorf("%+v, %v", r, err)
-			}
-		})
-	}
-	calls.Wait()
-	// One that waits can be cancelled.
-	env.Slots <- struct{}{}
-	env.Slots <- struct{}{}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := tooltest.Run(ctx, named(t, "bash"), env, `{"command":"pwd -P -L x"}`); err == nil {
-		t.Error("a call that waits for a place goes on after its run")
-	}
-}
-
-func TestOutputIsBoundedAndTheWholeIsKept(t *testing.T) {
-	shell(t)
-	w := tooltest.New(t, nil)
-	env := w.Env()
-	env.Blobs = t.TempDir()
-	var told atomic.Int64
-	env.Progress = func(s string) { told.Add(int64(len(s))) }
-	r := call(t, env, "bash", "command", "seq 1 1000000; echo last >&2", "timeout", 60)
-	if len(r.Content) > 2<<20 || !strings.Contains(r.Content, "\n1\n2\n") || !strings.Contains(r.Content, "\n1000000\n") || !strings.Contains(r.Content, "bytes are left out here") {
-		t.Errorf("%d bytes of content", len(r.Content))
-	}
-	if n := bytes.Count(r.Whole, []byte("\n")); n != 1000001 {
-		t.Errorf("the whole has %d lines", n)
-	}
-	if n := told.Load(); n == 0 || n > 2<<20 {
-		t.Errorf("%d bytes were told", n)
-	}
-	if r := call(t, env, "bash", "command", "echo small"); r.Whole != nil {
-		t.Error("a small output has a whole")
-	}
-	r = call(t, env, "bash", "command", "head -c 100000000 /dev/zero | tr '\\0' x", "timeout", 120)
-	if len(r.Whole) != 64<<20 || len(r.Content) > 2<<20 {
-		t.Errorf("of 100 MB %d are kept, %d shown", len(r.Whole), len(r.Content))
-	}
-	left, err := os.ReadDir(env.Blobs)
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %q, %v", left, err)
 	}
 }
 
@@ -464,10 +289,7 @@ func TestBackgroundCommands(t *testing.T) {
 	w := tooltest.New(t, nil)
 	env := w.Env()
 	refused(t, env, tool.CodeFailed, "bash", "command", "sleep 1", "background", true)
-	env.Blobs = filepath.Join(filepath.Dir(w.Folder), "blobs")
-	if err := os.Mkdir(env.Blobs, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	env.Blobs = filepath.Join(filepath.Dir(w.Folder), "blobs") // made when it is needed
 	run, end := context.WithCancel(t.Context())
 	var tasks conc.WaitGroup
 	env.Background = func(task func(context.Context)) { tasks.Go(func() { task(run) }) }

@@ -19,10 +19,23 @@ import (
 //go:embed *.md
 var descriptions embed.FS
 
-// Tools returns the built-in tools, in the order in which they are documented.
-func Tools() []tool.Tool {
-	return []tool.Tool{readFile(), readManyFiles(), list(), glob(), grep(), writeFile(), editFile(), bash(), writeTodos(), askUser()}
+// Config is what the tools need from the program that they are part of. The
+// zero Config is one that gives nothing.
+type Config struct {
+	// Reaper is the first argument with which this very program, started again,
+	// calls [Reap] with those that follow; "" where it does not. With it, nothing
+	// that a command of bash has started outlives the daemon, however that ends
+	// (REL-76); without it, only what is not a child of a child of the daemon's.
+	Reaper string
 }
+
+// Tools returns the built-in tools, in the order in which they are documented.
+func (c Config) Tools() []tool.Tool {
+	return []tool.Tool{readFile(), readManyFiles(), list(), glob(), grep(), writeFile(), editFile(), bash(c.Reaper), writeTodos(), askUser()}
+}
+
+// Tools returns the built-in tools of the zero Config.
+func Tools() []tool.Tool { return Config{}.Tools() }
 
 // builtin is a tool as this package makes them: planning starts with arguments
 // that fit the schema.

@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,12 +14,25 @@ import (
 	"github.com/agentls/agentls/agents/tool/tooltest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// reap makes this test's program a reaper.
+const reap = "reap"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == reap {
+		os.Exit(builtin.Reap(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // named returns one of the tools.
 func named(t testing.TB, name string) tool.Tool {
 	t.Helper()
-	for _, b := range builtin.Tools() {
+	return namedOf(t, builtin.Config{Reaper: reap}, name)
+}
+
+func namedOf(t testing.TB, c builtin.Config, name string) tool.Tool {
+	t.Helper()
+	for _, b := range c.Tools() {
 		if b.Spec().Name == name {
 			return b
 		}

@@ -13,12 +13,15 @@ import (
 )
 
 // The limits of a command's output: what is kept in memory of each stream, what
-// is kept of the whole on disk, and what is told while it runs.
+// is kept of the whole on disk, and what is told while it runs. In memory is at
+// most a megabyte (REL-40): two heads, two tails that are cut at twice their
+// size, as much of the whole as a head, and what is not told yet.
 const (
-	maxHead     = 512 << 10
-	maxTail     = 512 << 10
+	maxHead     = 96 << 10
+	maxTail     = 96 << 10
 	maxSpool    = 64 << 20
 	maxProgress = 1 << 20
+	maxPending  = 64 << 10
 	flushEvery  = 50 * time.Millisecond
 	silence     = 30 * time.Second
 )
@@ -32,6 +35,9 @@ type output struct {
 	folder   string // of the spool; "" = the system's
 	early    []byte // what came before the spool was opened
 	pending  strings.Builder
+	full     chan struct{} // capacity 1: pending is
+	room     sync.Cond     // it is not any more
+	deaf     bool          // nobody is told any more
 	told     int
 	last     time.Time // of the last output
 	now      func() time.Time
@@ -47,17 +53,26 @@ type stream struct {
 }
 
 func newOutput(folder string, now func() time.Time) *output {
-	o := &output{folder: folder, now: now, last: now()}
+	o := &output{folder: folder, now: now, last: now(), full: make(chan struct{}, 1)}
+	o.room.L = &o.mu
 	o.out, o.err = &stream{output: o}, &stream{output: o}
 	return o
 }
 
 // Write implements [io.Writer]. It never fails: a command does not end because
-// its output cannot be kept.
+// its output cannot be kept. It waits while what came before was not told: then
+// the command waits as well, since nobody reads its pipe.
 func (s *stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = s.now()
+	for s.pending.Len() >= maxPending && !s.deaf {
+		select {
+		case s.full <- struct{}{}:
+		default: // it is said already
+		}
+		s.room.Wait()
+	}
 	s.keep(p)
 	s.add(s.plain.Convert(p))
 	return len(p), nil
@@ -65,15 +80,14 @@ func (s *stream) Write(p []byte) (int, error) {
 
 func (s *stream) add(text string) {
 	s.total += int64(len(text))
-	if s.told < maxProgress {
+	if s.told < maxProgress && !s.deaf {
 		s.pending.WriteString(text)
 		s.told += len(text)
 		if s.told >= maxProgress {
 			s.pending.WriteString("\n[… more than is shown while it runs …]\n")
 		}
 	}
-	room := maxHead - len(s.head)
-	if room > 0 {
+	if room := maxHead - len(s.head); room > 0 {
 		n := min(room, len(text))
 		s.head = append(s.head, text[:n]...)
 		text = text[n:]
@@ -97,16 +111,27 @@ func (o *output) keep(p []byte) {
 		if o.early = append(o.early, p...); len(o.early) <= maxHead {
 			return
 		}
-		f, err := os.CreateTemp(o.folder, "output-*.tmp")
+		f, err := scratch(o.folder, "output-*.tmp")
 		if err != nil {
 			o.early, o.spooled = nil, maxSpool // no room: head and tail have to do
 			return
 		}
+		_ = os.Remove(f.Name()) // so that nothing is left of it however the daemon ends; where that fails, close does it
 		o.spool, p, o.early = f, o.early, nil
 	}
 	if _, err := o.spool.Write(p); err != nil {
 		o.spooled = maxSpool
 	}
+}
+
+// scratch makes a file in a folder of blobs, which may not be there yet.
+func scratch(folder, pattern string) (*os.File, error) {
+	if folder != "" {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return os.CreateTemp(folder, pattern)
 }
 
 // text returns what a stream wrote, as far as memory has it.
@@ -148,8 +173,8 @@ func (o *output) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.spool != nil {
-		_ = o.spool.Close() // it is removed
-		_ = os.Remove(o.spool.Name())
+		_ = o.spool.Close()           // it is removed
+		_ = os.Remove(o.spool.Name()) // it is, mostly
 		o.spool = nil
 	}
 }
@@ -160,7 +185,16 @@ func (o *output) take() string {
 	defer o.mu.Unlock()
 	text := o.pending.String()
 	o.pending.Reset()
+	o.room.Broadcast()
 	return text
+}
+
+// ignore says that nobody is told any more.
+func (o *output) ignore() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.deaf = true
+	o.room.Broadcast()
 }
 
 // quiet returns how long nothing has come.
@@ -173,6 +207,7 @@ func (o *output) quiet() time.Duration {
 // tell passes output on as it comes, until ctx ends, and then the rest. A
 // command that is silent for long may wait for input that never comes (REL-75).
 func (o *output) tell(ctx context.Context, progress func(string)) {
+	defer o.ignore()
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	warned := false
@@ -183,6 +218,9 @@ func (o *output) tell(ctx context.Context, progress func(string)) {
 				progress(text)
 			}
 			return
+		case <-o.full:
+			progress(o.take())
+			warned = false
 		case <-tick.C:
 			if text := o.take(); text != "" {
 				progress(text)

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"syscall"
 
 	"github.com/sourcegraph/conc"
 
@@ -85,26 +83,9 @@ func (w *work) simple(s *command.Step, io streams) (int, error) {
 	if io.in != nil {
 		cmd.Stdin = io.in
 	}
-	err := w.finish(cmd)
-	code, _, ok := exitOf(err)
-	if !ok {
-		return 0, fmt.Errorf("starting %s: %w", args[0], err)
+	end, err := w.finish(cmd)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", args[0], err)
 	}
-	return code, nil
-}
-
-// exitOf returns the exit code and the signal that a wait ended with, and
-// whether the process ran.
-func exitOf(err error) (code int, sig string, ran bool) {
-	if err == nil {
-		return 0, "", true
-	}
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok {
-		return 0, "", false
-	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal()), status.Signal().String(), true
-	}
-	return exit.ExitCode(), "", true
+	return end.code, nil
 }

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"os/exec"
-	"runtime"
+	"sync"
 	"time"
 
 	"github.com/sourcegraph/conc"
@@ -31,16 +31,23 @@ type work struct {
 	env    *tool.Env
 	dir    string
 	mark   string // NAME=value, different for each call of the daemon
+	reaper string // see Config; "" where there is none
 	output *output
 	groups groups
+	wards  conc.WaitGroup  // the goroutines of processes
 	known  map[int]process // what was found of the call; only the one that ends it looks
+	stuck  []process       // what could not be ended; whoever ends the call sets it
+	lost   chan struct{}   // closed when something could not be ended: nobody waits for it
+	lose   func()          // closes lost
 }
 
-func newWork(env *tool.Env, dir string) *work {
-	return &work{
-		env: env, dir: dir, output: newOutput(env.Blobs, env.Now),
+func newWork(env *tool.Env, dir, reaper string) *work {
+	w := &work{
+		env: env, dir: dir, output: newOutput(env.Blobs, env.Now), reaper: reaper, lost: make(chan struct{}),
 		mark: marker + "=" + rand.Text(), // call ids are of a session, and there are several
 	}
+	w.lose = sync.OnceFunc(func() { close(w.lost) })
+	return w
 }
 
 // command returns a process of the call: no input, no terminal, no descriptor
@@ -55,25 +62,34 @@ func (w *work) command(path string, args []string, extra []string) *exec.Cmd {
 	return cmd
 }
 
-// finish starts a process and waits for it. The thread that forks is kept until
-// then: the kernel ends the process when that thread, and so the daemon, is
-// gone (REL-76).
-func (w *work) finish(cmd *exec.Cmd) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := w.groups.start(cmd); err != nil {
-		return err
-	}
-	err := cmd.Wait()
-	w.groups.ended(cmd.Process.Pid)
-	if errors.Is(err, exec.ErrWaitDelay) {
-		return nil // it exited well; something else holds its output
-	}
-	return err
+// status is how a process ended.
+type status struct {
+	code   int    // as a shell has it: 128 and the signal's number where one ended it
+	signal string // its name; "" for none
 }
 
+// finish starts a process and waits until it has ended and its output was read.
+// The error says that it did not run, or that it cannot be ended.
+func (w *work) finish(cmd *exec.Cmd) (status, error) { return w.await(w.start(cmd)) }
+
+// await waits for a process that was started.
+func (w *work) await(v *ward, err error) (status, error) {
+	if err != nil {
+		return status{}, err
+	}
+	select {
+	case <-v.exited:
+		return v.status, v.err
+	case <-w.lost:
+		return status{}, errLost
+	}
+}
+
+// errLost says that a process goes on although it was killed: it waits for a
+// device or a file system that does not answer.
+var errLost = errors.New("it cannot be ended: it waits for the system")
+
 // during runs do and, when ctx ends first, ends all processes of the call.
-// Everything that do started has been waited for when it returns.
 func (w *work) during(ctx context.Context, do func() error) error {
 	done := make(chan struct{})
 	var err error
@@ -97,7 +113,7 @@ func (w *work) during(ctx context.Context, do func() error) error {
 }
 
 // end ends all processes of the call: asked first, then made to. What cannot be
-// ended is left to the kernel.
+// ended is left to the kernel, and nobody waits for it any more.
 func (w *work) end(done <-chan struct{}) {
 	w.groups.close()
 	w.signal(terminate)
@@ -118,6 +134,21 @@ func (w *work) end(done <-chan struct{}) {
 		}
 	}
 	w.sweep()
+	if !within(done, giveUp) {
+		w.lose()
+	}
+}
+
+// within waits for done, for at most d, and reports whether it came.
+func within(done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
 }
 
 // sweep kills what is left of the call until nothing is, or for as long as
@@ -138,6 +169,9 @@ func (w *work) sweep() {
 		select {
 		case <-deadline.C:
 			pause.Stop()
+			if w.stuck = w.left(); len(w.stuck) > 0 {
+				w.lose()
+			}
 			return
 		case <-pause.C:
 		}
@@ -156,10 +190,30 @@ func (w *work) signal(what signal) {
 
 // left returns the processes of the call that there are.
 func (w *work) left() []process {
-	found := marked(w.mark, w.known)
+	found := marked(w.mark, w.known, w.groups.reaping())
 	w.known = make(map[int]process, len(found))
 	for _, p := range found {
 		w.known[p.pid] = p
 	}
 	return found
+}
+
+// dismiss waits for the goroutines of the call's processes, which have ended.
+// A reaper that still has something to see to is told to end it. What cannot be
+// ended is not waited for: its goroutine stays until the kernel lets go of it.
+func (w *work) dismiss() {
+	over := make(chan struct{})
+	var both conc.WaitGroup
+	both.Go(func() {
+		if !within(over, lingers) {
+			w.groups.dismiss()
+		}
+	})
+	select {
+	case <-w.lost:
+	default:
+		w.wards.Wait()
+	}
+	close(over)
+	both.Wait()
 }

@@ -17,6 +17,12 @@ func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// isolateReaper gives a reaper a session of its own, and has the kernel tell it
+// when the thread that started it is gone. Before it listens, that ends it.
+func isolateReaper(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: dismissal}
+}
+
 // seal marks every descriptor of the daemon but the first three as not to be
 // inherited. Go does that for what it opens; what the daemon's own parent left
 // open it does not know of (SEC-117).
@@ -53,10 +59,11 @@ func (p process) signal(what signal) {
 
 // marked returns the living processes whose environment holds mark, those that
 // are known already, and what is below or in the session of one of them: also
-// what left the group and the session of the one that was started (REL-73). A
+// what left the group and the session of the one that was started (REL-73). The
+// reapers are not among them, but all that is below them is. Without a reaper, a
 // process that empties its environment and whose parents are gone before
 // anybody looks is not found.
-func marked(mark string, known map[int]process) []process {
+func marked(mark string, known map[int]process, reapers map[int]bool) []process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
@@ -100,7 +107,7 @@ func marked(mark string, known map[int]process) []process {
 	}
 	var out []process
 	for _, p := range all {
-		if of[p.pid] {
+		if of[p.pid] && !reapers[p.pid] {
 			out = append(out, p.process)
 		}
 	}

@@ -31,7 +31,7 @@ type groups struct {
 	closed bool
 }
 
-func (g *groups) start(cmd *exec.Cmd) error {
+func (g *groups) start(cmd *exec.Cmd, _ bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -52,6 +52,12 @@ func (g *groups) ended(pid int) {
 	defer g.mu.Unlock()
 	delete(g.pids, pid)
 }
+
+func (g *groups) lead(int) {} // there are no reapers here
+
+func (g *groups) reaping() map[int]bool { return nil }
+
+func (g *groups) dismiss() {}
 
 func (g *groups) close() {
 	g.mu.Lock()
@@ -76,4 +82,4 @@ type process struct {
 func (p process) signal(signal) {}
 
 // marked finds nothing here.
-func marked(string, map[int]process) []process { return nil }
+func marked(string, map[int]process, map[int]bool) []process { return nil }

@@ -8,10 +8,8 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"github.com/agentls/agentls/agents/activity"
-	"github.com/agentls/agentls/agents/definition"
+	diff "github.com/agentls/agentls/agents/change"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 )
@@ -109,6 +107,9 @@ func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, 
 	if f.Binary {
 		return nil, refuseBinary(p, f)
 	}
+	if p.Info != nil && p.Info.Mode().IsRegular() && p.Info.Mode()&0o222 == 0 && !f.Open {
+		return nil, tool.Errorf(tool.CodeDenied, "%s is read-only. Ask the person to make it writable.", tool.Name(p.Rel))
+	}
 	c.old = f
 	switch seen := env.Seen.Digest(p.Real); {
 	case seen == "":
@@ -133,11 +134,10 @@ func (c *change) text() string {
 // plan returns the plan to make the file's text new.
 func (c *change) plan(text string) *tool.Plan {
 	rel := filepath.ToSlash(c.at.Rel)
-	patch, _ := unified(rel, c.old == nil, c.text(), text)
 	p := &tool.Plan{
 		Risk: tool.Low, Why: "changes a file", Title: c.tool + " " + tool.Name(rel), Path: c.at.Real,
 		Reads: []string{c.at.Real}, Writes: []string{c.at.Real},
-		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text, Patch: patch},
+		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text, Patch: c.done(text).Patch},
 		Do:      func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return c.do(ctx, env, text) },
 	}
 	if c.old == nil {
@@ -218,24 +218,33 @@ func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Resu
 	if after, err := env.Files.Read(ctx, c.at.Real); err == nil && after.Text == text {
 		env.Seen.Note(c.at.Real, after.Digest) // what it wrote it has seen
 	}
-	patch, hunks := unified(rel, c.old == nil, c.text(), text)
-	for i := range hunks {
-		hunks[i].ID = fmt.Sprintf("%s/%d", env.Call, i+1)
-	}
-	kind, done := "edit", "Changed"
+	done, said := c.done(text), "Changed"
 	if c.old == nil {
-		kind, done = "create", "Made"
+		said = "Made"
 	}
 	return &tool.Result{
-		Content: fmt.Sprintf("%s %s.\n%s", done, tool.Name(rel), patch),
-		Display: fmt.Sprintf("%s %s", done, tool.Name(rel)),
-		Changes: []activity.Change{{URI: tool.URI(c.at.Real), Kind: kind, Patch: patch, Hunks: hunks}},
+		Content: fmt.Sprintf("%s %s.\n%s", said, tool.Name(rel), done.Patch),
+		Display: fmt.Sprintf("%s %s", said, tool.Name(rel)),
+		Changes: []activity.Change{done},
 	}, nil
+}
+
+// done returns what it does to the file to make its text new.
+func (c *change) done(text string) activity.Change {
+	var old *string
+	if c.old != nil {
+		old = &c.old.Text
+	}
+	return diff.Of(tool.URI(c.at.Real), filepath.ToSlash(c.at.Rel), old, &text)
 }
 
 // refused explains a write that was not made.
 func (c *change) refused(ctx context.Context, env *tool.Env, err error) error {
-	if fault.KindOf(err) != fault.Stale {
+	switch fault.KindOf(err) {
+	case fault.Stale:
+	case fault.Denied:
+		return tool.Errorf(tool.CodeDenied, "%s was not changed: %s", tool.Name(c.at.Rel), fault.Message(err))
+	default:
 		return explain(err, c.at)
 	}
 	now := "it is gone"
@@ -243,40 +252,4 @@ func (c *change) refused(ctx context.Context, env *tool.Env, err error) error {
 		now = "it is now " + short(f.Digest)
 	}
 	return tool.Errorf(tool.CodeStale, "%s changed while the call was decided about (%s). Read it again with read_file and repeat the call.", tool.Name(c.at.Rel), now)
-}
-
-// unified returns the difference between two texts as a patch with relative
-// paths, and its hunks, with the lines that changed in the new text.
-func unified(rel string, fresh bool, old, text string) (string, []activity.Hunk) {
-	from := "a/" + rel
-	if fresh {
-		from = "/dev/null"
-	}
-	u, err := udiff.ToUnifiedDiff(from, "b/"+rel, old, udiff.Lines(old, text), udiff.DefaultContextLines)
-	hunks := []activity.Hunk{}
-	if err != nil {
-		return "", hunks
-	}
-	for _, h := range u.Hunks {
-		at := uint32(max(0, h.ToLine-1))
-		first, last, any := at, at, false
-		for _, l := range h.Lines {
-			if l.Kind != udiff.Equal && !any {
-				first, last, any = at, at, true
-			}
-			if l.Kind == udiff.Insert {
-				last = at + 1
-			} else if l.Kind == udiff.Delete {
-				last = max(last, at)
-			}
-			if l.Kind != udiff.Delete {
-				at++
-			}
-		}
-		hunks = append(hunks, activity.Hunk{
-			Range:  definition.Range{Start: definition.Position{Line: first}, End: definition.Position{Line: last}},
-			Status: "pending",
-		})
-	}
-	return u.String(), hunks
 }

@@ -83,7 +83,7 @@ func TestChunksAreCheckedForOrder(t *testing.T) {
 
 func TestProbesAreNamedOnce(t *testing.T) {
 	names := probeNames()
-	if slices.Sort(names); len(slices.Compact(names)) != len(probes()) {
+	if slices.Sort(names); len(slices.Compact(names)) != len(probes(options{})) {
 		t.Errorf("%q", names)
 	}
 	var out strings.Builder

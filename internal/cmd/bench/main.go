@@ -39,6 +39,8 @@ func main() {
 	var o options
 	flag.BoolVar(&o.quick, "quick", false, "fewer repetitions")
 	flag.StringVar(&o.only, "only", "", "one probe: "+strings.Join(probeNames(), ", "))
+	flag.IntVar(&o.streams, "streams", 100, "how many sessions stream at once in the probe streams")
+	flag.IntVar(&o.seconds, "seconds", 60, "how long they stream; a sixth of it with -quick")
 	flag.StringVar(&o.json, "json", "", "a file for the numbers")
 	flag.StringVar(&o.bench, "bench", "../shared/bench", "the folder of the scripted model and the limit, from the module's")
 	flag.StringVar(&o.dir, "dir", "", "where the temporary folders are made; /dev/shm leaves the disk out")
@@ -57,6 +59,7 @@ func main() {
 type options struct {
 	quick                          bool
 	only, json, bench, dir, binary string
+	streams, seconds               int
 }
 
 // The exit codes.
@@ -68,7 +71,7 @@ const (
 
 // run measures, prints the table and returns the exit code.
 func run(ctx context.Context, o options, out io.Writer) (int, error) {
-	chosen := probes()
+	chosen := probes(o)
 	if o.only != "" {
 		chosen = slices.DeleteFunc(chosen, func(p probe) bool { return p.name != o.only })
 		if len(chosen) == 0 {
@@ -145,10 +148,11 @@ func moduleRoot(ctx context.Context) (string, error) {
 
 // bench is what the probes measure with.
 type bench struct {
-	quick  bool
+	options
 	tmp    string
 	binary string // agentls
 	limit  string
+	llm    string // the scripted model
 	work   *world // with a hundred agents
 	large  *world // with ten thousand; nil until it is wanted
 	model  *fake
@@ -160,7 +164,7 @@ func (b *bench) peers() []peer { return []peer{agentls{b}, limit{b}} }
 
 // prepare builds the programs and starts the scripted model.
 func prepare(ctx context.Context, tmp, root, kit string, o options) (*bench, error) {
-	b := &bench{quick: o.quick, tmp: tmp, binary: o.binary, limit: filepath.Join(tmp, "limit")}
+	b := &bench{options: o, tmp: tmp, binary: o.binary, limit: filepath.Join(tmp, "limit"), llm: filepath.Join(tmp, "fakellm")}
 	build := func(dir, target, pkg string) error {
 		c := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", target, pkg)
 		c.Dir = dir
@@ -176,14 +180,13 @@ func prepare(ctx context.Context, tmp, root, kit string, o options) (*bench, err
 	} else if b.binary, err = filepath.Abs(b.binary); err == nil {
 		_, err = os.Stat(b.binary)
 	}
-	model := filepath.Join(tmp, "fakellm")
-	if err = errors.Join(err, build(kit, model, "./fakellm"), build(kit, b.limit, "./limit")); err != nil {
+	if err = errors.Join(err, build(kit, b.llm, "./fakellm"), build(kit, b.limit, "./limit")); err != nil {
 		return nil, err
 	}
 	if b.work, err = newWorld(filepath.Join(tmp, "work"), 100); err != nil {
 		return nil, err
 	}
-	b.model, err = startFake(ctx, model, tmp, b.work.dir)
+	b.model, err = startFake(ctx, b.llm, tmp, b.work.dir)
 	return b, err
 }
 

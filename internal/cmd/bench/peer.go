@@ -36,8 +36,8 @@ type peer interface {
 	session(ctx context.Context, c *client.Client, label string) (string, error)
 	// prompt has a prompt answered.
 	prompt(ctx context.Context, c *client.Client, session, text string) error
-	// text returns the text of the answer that a notification has.
-	text(method string, params []byte) string
+	// text returns the text of an answer that a notification has, and its session.
+	text(method string, params []byte) (session, text string)
 }
 
 // errUnknown is the error of what a build of agentls does not have.
@@ -96,20 +96,21 @@ func (a agentls) prompt(ctx context.Context, c *client.Client, session, text str
 	return nil
 }
 
-func (a agentls) text(method string, params []byte) string {
+func (a agentls) text(method string, params []byte) (session, text string) {
 	if method != wire.MethodActivity || !bytes.Contains(params, []byte(`"content.delta"`)) {
-		return ""
+		return "", ""
 	}
 	var e struct {
-		Type string `json:"type"`
-		Data struct {
+		Session string `json:"session"`
+		Type    string `json:"type"`
+		Data    struct {
 			Text string `json:"text"`
 		} `json:"data"`
 	}
 	if json.Unmarshal(params, &e) != nil || e.Type != "content.delta" {
-		return ""
+		return "", ""
 	}
-	return e.Data.Text
+	return e.Session, e.Data.Text
 }
 
 // limit is the least program that does the same work.
@@ -146,21 +147,22 @@ func (l limit) prompt(ctx context.Context, c *client.Client, session, text strin
 	return c.Call(ctx, "session/prompt", map[string]any{"sessionId": session, "prompt": []any{map[string]any{"text": text}}}, nil)
 }
 
-func (l limit) text(method string, params []byte) string {
+func (l limit) text(method string, params []byte) (session, text string) {
 	if method != "session/update" {
-		return ""
+		return "", ""
 	}
 	var u struct {
-		Update struct {
+		SessionID string `json:"sessionId"`
+		Update    struct {
 			Content struct {
 				Text string `json:"text"`
 			} `json:"content"`
 		} `json:"update"`
 	}
 	if json.Unmarshal(params, &u) != nil {
-		return ""
+		return "", ""
 	}
-	return u.Update.Content.Text
+	return u.SessionID, u.Update.Content.Text
 }
 
 // server is a peer that serves.
@@ -172,7 +174,7 @@ type server struct {
 	ready time.Duration
 
 	mu    sync.Mutex
-	heard func(text string) // gets the answers' texts; may be nil; guarded by mu
+	heard func(session, text string) // gets the answers' texts; may be nil; guarded by mu
 }
 
 // serve starts a peer and shakes hands with it. End it.
@@ -221,13 +223,13 @@ func (s *server) notified(method string, params []byte) {
 	if s.heard == nil {
 		return
 	}
-	if t := s.text(method, params); t != "" {
-		s.heard(t)
+	if session, t := s.text(method, params); t != "" {
+		s.heard(session, t)
 	}
 }
 
 // listen has a function get the texts of answers, nil none.
-func (s *server) listen(heard func(text string)) {
+func (s *server) listen(heard func(session, text string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = heard

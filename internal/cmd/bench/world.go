@@ -69,10 +69,12 @@ type fake struct {
 // patience bounds what takes a moment.
 const patience = 20 * time.Second
 
-func startFake(ctx context.Context, binary, tmp, workspace string) (*fake, error) {
+// startFake starts the scripted model, whose log is in tmp; more are flags of its
+// own.
+func startFake(ctx context.Context, binary, tmp, workspace string, more ...string) (*fake, error) {
 	f := &fake{log: filepath.Join(tmp, "model.jsonl")}
 	port := filepath.Join(tmp, "model.port")
-	f.cmd = exec.CommandContext(ctx, binary, "-portfile", port, "-log", f.log, "-ws", workspace)
+	f.cmd = exec.CommandContext(ctx, binary, append([]string{"-portfile", port, "-log", f.log, "-ws", workspace}, more...)...)
 	if err := f.cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func TestShortHasNoLongSteps(t *testing.T) {
 	c := &checks{machine: &machine{}}
 	last := func(list []step) string { return list[len(list)-1].name }
 	long, short := c.steps(false), c.steps(true)
-	if last(long) != "fuzzing" || len(long) != len(short)+1 {
+	if last(long) != "fuzzing" || len(long) != len(short)+3 {
 		t.Errorf("%d steps, %d with -short", len(long), len(short))
 	}
 	if o := short[len(short)-1].do(); !o.none || len(o.left) != 1 {

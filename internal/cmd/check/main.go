@@ -2,13 +2,14 @@
 // change is done, in one call.
 //
 //	go run ./internal/cmd/check              # all of it
-//	go run ./internal/cmd/check -short       # no fuzzing, no real clients
+//	go run ./internal/cmd/check -short       # no fuzzing, mutants, crash loop, real clients
 //	go run ./internal/cmd/check -fuzztime 2m # longer fuzzing
 //
 // It covers gofmt, vet, go mod tidy, staticcheck, the tests under the race
 // detector and in random order (layering, scenarios and goroutine leaks are
 // among them), the tests that poison recycled requests, generated documents and
-// expected timelines without a difference, some seconds of each fuzz target, the
+// expected timelines without a difference, mutants that a test must find, a daemon
+// that is killed again and again, some seconds of each fuzz target, the
 // size of the binary, and clients that others wrote.
 //
 // A step that passes is one line. A step that fails shows its output, and the
@@ -33,7 +34,7 @@ import (
 )
 
 func main() {
-	short := flag.Bool("short", false, "no fuzzing and no real clients")
+	short := flag.Bool("short", false, "no fuzzing, mutants, crash loop and real clients")
 	fuzztime := flag.Duration("fuzztime", 20*time.Second, "how long each fuzz target runs")
 	flag.Parse()
 	if flag.NArg() > 0 {

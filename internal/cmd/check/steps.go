@@ -42,9 +42,11 @@ func (c *checks) steps(short bool) []step {
 		{"binary", c.binary},
 	}
 	if short {
-		return append(list, step{"fuzzing", func() outcome { return skip("fuzzing and real clients", "-short", "run without it") }})
+		return append(list, step{"fuzzing", func() outcome {
+			return skip("fuzzing, mutants, the crash loop and real clients", "-short", "run without it")
+		}})
 	}
-	return append(list, step{"real clients", c.clients}, step{"fuzzing", c.fuzz})
+	return append(list, step{"mutants", c.mutants}, step{"crash loop", c.crashes}, step{"real clients", c.clients}, step{"fuzzing", c.fuzz})
 }
 
 // gofmt compares in this process, so that a Go without the gofmt binary will do.

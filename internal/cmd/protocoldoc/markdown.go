@@ -347,7 +347,7 @@ var (
 	// Numbers of the specification say nothing to who reads only this page.
 	inBrackets = regexp.MustCompile(` \((see )?spec [0-9][^)]*\)`)
 	inText     = regexp.MustCompile(` (of|in) spec [0-9.]+|, as spec [0-9.]+ lists them`)
-	goLink     = regexp.MustCompile(`\*?\[([A-Za-z.]+)\]`)
+	goLink     = regexp.MustCompile(`\*?\[([A-Za-z.]+)\]([^(]|$)`) // no link of Markdown
 	spaces     = regexp.MustCompile(`\s+`)
 )
 
@@ -356,7 +356,7 @@ func paragraph(doc string) string {
 	doc = spaces.ReplaceAllString(strings.TrimSpace(doc), " ")
 	doc = inBrackets.ReplaceAllString(doc, "")
 	doc = inText.ReplaceAllString(doc, "")
-	return goLink.ReplaceAllString(doc, "`$1`")
+	return goLink.ReplaceAllString(doc, "`$1`$2")
 }
 
 // cell returns a comment as a cell of a table.

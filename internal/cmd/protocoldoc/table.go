@@ -41,7 +41,7 @@ var rows = []row{
 	{
 		constant: "MethodResume", params: "ResumeParams", results: []string{"RunResult", "RunAccepted"},
 		when:    []string{"with `wait: \"end\"`, after every event of the run has been sent", "with `wait: \"accept\"`, at once"},
-		without: "A paused run can be cancelled, and the agent asked again.",
+		without: "A paused run asks by itself whether it may go on, in a dialog where need be. One that the end of a daemon interrupted can be cancelled, and the agent asked again: it remembers what was said. `agentls sessions resume` on the command line does the same.",
 	},
 	{
 		constant: "MethodSubscribe", params: "SubscribeParams", results: []string{"SubscribeResult"},
@@ -74,6 +74,34 @@ var rows = []row{
 	{
 		constant: "MethodSessionCompress", params: "SessionCompressParams", results: []string{"SessionCompressResult"},
 		without: "A context is compressed by itself when it reaches the threshold of the settings.",
+	},
+	{
+		constant: "MethodSessionClose", params: "SessionParams", results: []string{"Empty"},
+		without: "A session that nobody uses costs a little memory, until the daemon ends.",
+	},
+	{
+		constant: "MethodSessionDelete", params: "SessionDeleteParams", results: []string{"Empty"},
+		without: "`agentls sessions delete` on the command line does the same; the setting `agents.retention` removes old sessions.",
+	},
+	{
+		constant: "MethodSessionFork", params: "SessionForkParams", results: []string{"SessionNewResult"},
+		without: "`agentls sessions fork` on the command line does the same.",
+	},
+	{
+		constant: "MethodSessionRewind", params: "SessionRewindParams", results: []string{"SessionRewindResult"},
+		without: "`agentls sessions rewind` on the command line does the same; the command `agentls.undoLast` takes back what the newest run changed in files.",
+	},
+	{
+		constant: "MethodSessionSetApproval", params: "SessionApprovalParams", results: []string{"SessionApprovalResult"},
+		without: "Sessions have the mode that the daemon was started with (`agentls serve --approve`).",
+	},
+	{
+		constant: "MethodChanges", params: "ChangesParams", results: []string{"ChangesResult"},
+		without: "`agentls changes` on the command line shows the same.",
+	},
+	{
+		constant: "MethodChangesResolve", params: "ChangesResolveParams", results: []string{"ChangesResolveResult"},
+		without: "The command `agentls.undoLast` undoes what the newest run changed; `agentls changes` on the command line keeps and undoes.",
 	},
 	{
 		constant: "MethodContextGet", params: "ContextParams", results: []string{"ContextGetResult"},
@@ -140,6 +168,7 @@ var commands = []command{
 	{"CommandList", "[ListResult](#listresult), as `agents/list`"},
 	{"CommandCancel", "[CancelResult](#cancelresult), as `agents/cancel`"},
 	{"CommandSessions", "[SessionListResult](#sessionlistresult), as `agents/session/list`"},
+	{"CommandUndoLast", "[ChangesResolveResult](#changesresolveresult), as `agents/changes/resolve`; a client that knows only LSP is told in one line by `window/showMessage`"},
 	{"CommandShowTranscript", "`{\"uri\": string}`: where the text is"},
 	{"CommandTrustWorkspace", "`{\"trusted\": string[]}`: the URIs of the folders that are trusted now"},
 }

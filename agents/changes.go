@@ -1,0 +1,284 @@
+package agents
+
+import (
+	"context"
+	"slices"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/change"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+type (
+	// Resolve asks to keep or to undo what agents did to files.
+	Resolve struct {
+		Session string   // "" = main
+		URI     string   // of the file; "" = all
+		Run     string   // only what this run did; "" = all
+		Hunks   []string // ids of [Service.Changes], with URI; none = all
+		Action  string   // keep, undo
+		Desk    Desk
+	}
+
+	// Conflict is a change that was left as it is.
+	Conflict struct {
+		URI  string
+		Hunk string // "" for the whole file
+		Why  string // a sentence for people
+	}
+)
+
+// The actions of [Resolve].
+const (
+	keepAction = "keep"
+	undoAction = "undo"
+)
+
+// Changes returns what agents changed in a session's files and nobody has wholly
+// kept or undone, by URI; run is the run whose changes are meant, "" for all.
+// Each change goes from what the person had or has accepted to what the agents
+// left. Its hunks are the pending ones and those that were kept before, with
+// ranges in what the agents left. What the person changed by hand between two
+// steps of the agents is not among them. The error has the reason
+// unknownSession.
+func (s *Service) Changes(ctx context.Context, id, run string, desk Desk) ([]activity.Change, error) {
+	conv, err := s.kept(id)
+	if err != nil {
+		return nil, err
+	}
+	b := s.shelf(conv, desk)
+	files := []activity.Change{}
+	for _, h := range conv.Files() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v, err := b.fold(h, run)
+		if err != nil {
+			s.Log.Warn("what an agent changed cannot be told", "session", conv.ID, "file", h.URI, "err", err)
+			continue
+		}
+		if c := change.Of(h.URI, b.name(h.URI), v.baseline, v.newest); len(c.Hunks) > 0 {
+			c.Hunks = append(c.Hunks, change.Accepted(v.original, v.baseline, v.newest)...)
+			slices.SortStableFunc(c.Hunks, func(a, b activity.Hunk) int { return int(a.Range.Start.Line) - int(b.Range.Start.Line) })
+			files = append(files, c)
+		}
+	}
+	return files, nil
+}
+
+// ResolveChanges keeps changes, which then count as the person's, or undoes them.
+// It works while a run goes on. A hunk that the person changed by hand since is
+// not undone, nor is a file that an agent made and the person changed taken away:
+// these are conflicts. An agent has to read a file again in which something was
+// undone, since it is not what the agent saw.
+//
+// It returns the files that were asked about, each as [Service.Changes] had it,
+// with what became of its hunks; what was kept before is not among them. All is
+// on stable storage then. The error has the reason unknownSession; it is
+// fault.Invalid for an action that is none and for hunks without a URI, and
+// fault.Unavailable where the log cannot be written.
+func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activity.Change, conflicts []Conflict, err error) {
+	switch {
+	case r.Action != keepAction && r.Action != undoAction:
+		return nil, nil, badParam("action", "is %q; it is keep or undo", r.Action)
+	case r.URI == "" && len(r.Hunks) > 0:
+		return nil, nil, badParam("uri", "is required with hunks")
+	}
+	conv, err := s.kept(r.Session)
+	if err != nil {
+		return nil, nil, err
+	}
+	conv.changes.Lock()
+	defer conv.changes.Unlock()
+	b := s.shelf(conv, r.Desk)
+	files, conflicts = []activity.Change{}, []Conflict{}
+	for _, h := range conv.Files() {
+		if r.URI != "" && h.URI != r.URI {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return files, conflicts, err
+		}
+		o, err := b.resolve(ctx, r, h)
+		if err != nil {
+			return files, conflicts, err
+		}
+		for _, c := range o.conflicts {
+			conflicts = append(conflicts, Conflict{h.URI, c.Hunk, c.Why})
+		}
+		if len(o.change.Hunks) > 0 {
+			files = append(files, o.change)
+		}
+	}
+	if r.URI != "" && len(files)+len(conflicts) == 0 {
+		conflicts = append(conflicts, Conflict{URI: r.URI, Why: whySettled})
+	}
+	if err := conv.Commit(ctx, conv.Log.Last()); err != nil {
+		return files, conflicts, fault.New(fault.Unavailable, "agents.changes", "the session's log cannot be written: %w", err)
+	}
+	return files, conflicts, nil
+}
+
+// The reasons of conflicts, beside those of package change.
+const (
+	whySettled = "No agent changed it, or all was kept or undone."
+	whyMoving  = "It changes while it is to be undone: try again."
+)
+
+// outcome is what became of the changes of one file.
+type outcome struct {
+	change    activity.Change
+	conflicts []change.Conflict
+}
+
+// conflict makes a conflict of all that was asked about.
+func (o *outcome) conflict(why string) *outcome {
+	o.conflicts = append(o.conflicts, change.Conflict{Why: why})
+	return o
+}
+
+// mark says what became of hunks.
+func (o *outcome) mark(ids []string, status string) {
+	for i, h := range o.change.Hunks {
+		if slices.Contains(ids, h.ID) {
+			o.change.Hunks[i].Status = status
+		}
+	}
+}
+
+// resolve keeps or undoes hunks of one file. A file that a run, or the person,
+// writes at the same moment is looked at again.
+func (b *shelf) resolve(ctx context.Context, r Resolve, h session.FileHistory) (*outcome, error) {
+	for try := 1; ; try++ {
+		v, err := b.fold(h, r.Run)
+		if err != nil {
+			return (&outcome{}).conflict(because("What an agent made of it is lost", err)), nil
+		}
+		o := &outcome{change: change.Of(h.URI, b.name(h.URI), v.baseline, v.newest)}
+		switch {
+		case len(o.change.Hunks) == 0:
+			return o, nil
+		case r.Action == keepAction:
+			return o, b.accept(h, v, r, o)
+		}
+		if err = b.undo(ctx, v, r, o); fault.KindOf(err) != fault.Stale {
+			return o, err
+		}
+		if try == tries {
+			o.conflicts = nil
+			return o.conflict(whyMoving), nil
+		}
+		for _, now := range b.conv.Files() {
+			if now.URI == h.URI {
+				h = now
+			}
+		}
+	}
+}
+
+// accept makes hunks part of what the person has accepted.
+func (b *shelf) accept(h session.FileHistory, v *folded, r Resolve, o *outcome) error {
+	_, o.conflicts = change.Keep(v.baseline, v.newest, r.Hunks)
+	ids := b.chosen(o, r)
+	if len(ids) == 0 {
+		return nil
+	}
+	baseline, _ := change.Keep(v.baseline, v.newest, ids)
+	if r.Run != "" {
+		// The run's hunks are added to what was accepted of all.
+		all, err := b.fold(h, "")
+		if err != nil {
+			return err
+		}
+		without, _, _ := change.Undo(v.baseline, v.newest, v.newest, ids)
+		baseline = change.Rebase(all.baseline, without, v.newest)
+	}
+	event := activity.ChangeResolved{URI: h.URI, Hunks: ids, Action: keepAction}
+	if baseline != nil {
+		sha, err := b.conv.PutBlob([]byte(*baseline))
+		if err != nil {
+			return err
+		}
+		event.Baseline = sha
+	}
+	o.mark(ids, change.Kept)
+	return b.say(event)
+}
+
+// undo takes hunks out of a file as it is now.
+func (b *shelf) undo(ctx context.Context, v *folded, r Resolve, o *outcome) error {
+	uri := o.change.URI
+	path, why, _ := b.place(uri)
+	if why != "" {
+		o.conflict(why)
+		return nil
+	}
+	now, err := b.read(ctx, path)
+	if err != nil {
+		o.conflict(because("It cannot be read", err))
+		return nil
+	}
+	is := textOf(now)
+	result, undone, conflicts := change.Undo(v.baseline, v.newest, is, r.Hunks)
+	o.conflicts = conflicts
+	if len(undone) == 0 {
+		return nil
+	}
+	if result == nil && now != nil && now.Open {
+		o.conflict("An agent made it, and it is open in the editor: close it, then undo again.")
+		return nil
+	}
+	event := activity.ChangeResolved{URI: uri, Hunks: undone, Action: undoAction}
+	if result == is || result != nil && is != nil && *result == *is { // by hand, before
+		sha, err := b.keep(now)
+		if err != nil {
+			return err
+		}
+		event.Kept = &activity.Kept{URI: uri, Before: sha, After: sha, Buffer: now != nil && now.Open}
+	} else {
+		kept, err := b.put(ctx, path, now, b.exact(v, result), "undo in "+tool.Escape(b.name(uri)))
+		switch {
+		case fault.KindOf(err) == fault.Stale:
+			return err
+		case err != nil:
+			o.conflict(because("It cannot be written", err))
+			return nil
+		}
+		event.Kept = &kept
+	}
+	o.mark(undone, change.Undone)
+	return b.say(event)
+}
+
+// exact is a text as the content of a file: the very bytes that were there, where
+// it is what was there.
+func (b *shelf) exact(v *folded, text *string) *Content {
+	switch {
+	case text == nil:
+		return nil
+	case v.before != nil && *v.before.text() == *text:
+		return v.before
+	}
+	return &Content{Text: *text}
+}
+
+// chosen returns the hunks that are meant and that there are.
+func (b *shelf) chosen(o *outcome, r Resolve) []string {
+	var ids []string
+	for _, h := range o.change.Hunks {
+		if len(r.Hunks) == 0 || slices.Contains(r.Hunks, h.ID) {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids
+}
+
+// say writes what a person decided to the log.
+func (b *shelf) say(event activity.ChangeResolved) error {
+	if b.conv.Append(activity.Origin{}, event, 0) == 0 {
+		return fault.New(fault.Unavailable, "agents.changes", "the session's log is closed")
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package agents
+
+import (
+	"slices"
+
+	"github.com/agentls/agentls/agents/change"
+	"github.com/agentls/agentls/agents/session"
+)
+
+// folded is what the steps of a file add up to. Texts are as package change has
+// them: nil for no file.
+type folded struct {
+	original *string  // what it was before the first step
+	baseline *string  // with what a person accepted since
+	newest   *string  // as the last step left it
+	before   *Content // original, as it was kept
+}
+
+// fold adds up what was done to a file: by a run, or by all for "".
+//
+// What changed it between two steps was the person, and what another run did is
+// nothing of this one's: both are moved into the original and the baseline, so
+// that they are never shown, or undone, as the run's. A step of which nobody
+// knows how it ended is passed over; if it wrote the file, that counts as the
+// person's.
+func (b *shelf) fold(h session.FileHistory, run string) (*folded, error) {
+	f := &folding{b: b, run: run, h: h, accepted: !h.HasBaseline}
+	for _, st := range h.Steps {
+		if !st.Complete {
+			continue
+		}
+		if st.Seq > h.BaselineSeq {
+			if err := f.accept(); err != nil {
+				return nil, err
+			}
+		}
+		if err := f.step(st); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.accept(); err != nil {
+		return nil, err
+	}
+	_, err := f.latest()
+	return &f.folded, err
+}
+
+// folding is a fold on its way.
+type folding struct {
+	folded
+	b        *shelf
+	run      string // "" for all
+	h        session.FileHistory
+	begun    bool
+	accepted bool // the baseline of h is taken over
+	at       side // newest, as it was kept
+	read     bool // newest is what at is: only some are ever read
+	past     []moment
+}
+
+// moment is what a fold had come to after a step.
+type moment struct {
+	original, baseline *string
+	at                 side
+}
+
+// accept takes over what a person accepted, when the fold has come there.
+func (f *folding) accept() error {
+	if f.accepted {
+		return nil
+	}
+	f.accepted = true
+	content, err := f.b.content(f.h.Baseline, true)
+	if err != nil {
+		return err
+	}
+	if f.run == "" || !f.begun {
+		f.baseline = content.text()
+		return nil
+	}
+	newest, err := f.latest()
+	if err != nil {
+		return err
+	}
+	// What was not accepted of all may be this run's.
+	f.baseline = change.Agreed(f.baseline, content.text(), newest)
+	return nil
+}
+
+// step goes on with one step.
+func (f *folding) step(st session.FileStep) error {
+	before, after := side{st.Before, st.Buffer}, side{st.After, st.Buffer}
+	if !f.begun {
+		content, err := f.b.content(before.sha, before.buffer)
+		if err != nil {
+			return err
+		}
+		text := content.text()
+		if f.begun = true; !f.accepted || !f.h.HasBaseline {
+			f.baseline = text
+		}
+		f.original, f.newest, f.before, f.at, f.read = text, text, content, before, true
+		f.past = append(f.past, moment{f.original, f.baseline, f.at})
+	} else if err := f.foreign(before); err != nil {
+		return err
+	}
+	switch {
+	case st.By == byRewind:
+		if err := f.rewind(after); err != nil {
+			return err
+		}
+	case f.run != "" && st.Run != f.run:
+		if err := f.foreign(after); err != nil {
+			return err
+		}
+	default:
+		f.move(after)
+	}
+	f.past = append(f.past, moment{f.original, f.baseline, f.at})
+	return nil
+}
+
+// byRewind is the step that a rewind made.
+const byRewind = "rewind"
+
+// move goes on to what a step left.
+func (f *folding) move(to side) { f.at, f.read = to, f.read && to == f.at }
+
+// latest returns the newest content.
+func (f *folding) latest() (*string, error) {
+	if !f.read && f.begun {
+		content, err := f.b.content(f.at.sha, f.at.buffer)
+		if err != nil {
+			return nil, err
+		}
+		f.newest, f.read = content.text(), true
+	}
+	return f.newest, nil
+}
+
+// foreign goes on to what somebody else left.
+func (f *folding) foreign(to side) error {
+	if same, err := f.b.alike(f.at, to); err != nil || same {
+		f.move(to)
+		return err
+	}
+	before, err := f.latest()
+	if err != nil {
+		return err
+	}
+	f.move(to)
+	after, err := f.latest()
+	if err != nil {
+		return err
+	}
+	f.original, f.baseline = change.Rebase(f.original, before, after), change.Rebase(f.baseline, before, after)
+	return nil
+}
+
+// rewind goes back to when the file was the same.
+func (f *folding) rewind(to side) error {
+	for _, m := range slices.Backward(f.past) {
+		same, err := f.b.alike(m.at, to)
+		if err != nil {
+			return err
+		}
+		if same {
+			f.original, f.baseline = m.original, m.baseline
+			f.move(to)
+			return nil
+		}
+	}
+	// It was never like that: nothing of it is an agent's.
+	f.move(to)
+	newest, err := f.latest()
+	f.original, f.baseline = newest, newest
+	return err
+}

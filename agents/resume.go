@@ -1,0 +1,213 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Resume asks for a run to go on.
+type Resume struct {
+	Run     string
+	Session string // where a run is looked for that an earlier daemon left; "" = wherever it is
+	More    run.Extension
+	Desk    Desk
+	Client  context.Context // as in Start
+}
+
+// Resume lets a run go on, with more of what was used up: one that is paused, or
+// one that an earlier daemon left interrupted or paused, which goes on from its
+// last checkpoint (spec 3.5). It returns as soon as that is on stable storage.
+// What the run used before counts on.
+//
+// The error has the reason unknownRun, or busy: its agent has another run in the
+// session, or another daemon has the session. It is fault.Invalid for a run that
+// goes on or has finished. Otherwise the errors are those of [Service.Start]:
+// the agent's file may have changed or be gone.
+func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
+	if live, err := s.Find(p.Run); err == nil {
+		if !live.run.Resume(p.More) {
+			return nil, fault.New(fault.Invalid, "agents.resume", "the run %s is not paused, so there is nothing to resume", p.Run)
+		}
+		return live, nil
+	}
+	conv, r, err := s.left(p.Session, p.Run)
+	if err != nil {
+		return nil, err
+	}
+	past, err := unfinished(conv, r.Run)
+	if err != nil {
+		return nil, err
+	}
+	start := Start{
+		Agent: past.Origin.Agent, Folder: tool.PathOf(past.Started.Folder), Session: conv.ID, Run: p.Run,
+		Input: past.Started.Input, Inputs: past.Started.Inputs, Context: past.Started.Context,
+		Mode: definition.Mode(past.Started.Mode), Model: past.Started.Asked,
+		atMost: guard.Approval(past.Started.Approval), Desk: p.Desk, Client: p.Client,
+	}
+	plan, err := s.plan(start)
+	if err != nil {
+		return nil, err
+	}
+	return s.begin(ctx, conv, plan, start, func(live *Live) (uint64, error) {
+		past, err := unfinished(conv, p.Run) // somebody may have been quicker
+		if err != nil {
+			return 0, err
+		}
+		if plan.def.Digest != past.Started.Definition {
+			conv.Append(past.Origin, activity.Note{Level: "info", Message: fmt.Sprintf(
+				"The file of %s has changed since the run began; it goes on as the file says now.", plan.def.Name)}, 0)
+		}
+		return live.run.Continue(run.Past{
+			State: past.Run.State, Turn: past.Turn, ModelCalls: past.ModelCalls, ToolCalls: past.ToolCalls, Usage: past.Usage,
+			Active: past.Active, Changes: past.Changes, Open: openOf(past.Open), TurnOver: past.TurnOver, Limit: past.Limit, Extended: past.Extended,
+			Moved: past.Moved, Finish: past.Finish, Input: past.Started.Input, More: p.More,
+		}), nil
+	})
+}
+
+// unfinished returns how far a run came that was left interrupted or paused.
+func unfinished(conv *conversation, id string) (session.Progress, error) {
+	r, _ := runIn(conv.Runs(), id)
+	past, ok := conv.Progress(id)
+	switch {
+	case r.State == activity.Finished:
+		return past, fault.New(fault.Invalid, "agents.resume", "the run %s has finished (%s); start another, which goes on in its context", id, r.Reason)
+	case !ok:
+		return past, fault.New(fault.Invalid, "agents.resume", "the run %s had not begun; ask again, its agent remembers what was said", id)
+	case r.State != activity.Interrupted && r.State != activity.Paused:
+		return past, fault.New(fault.Invalid, "agents.resume", "the run %s goes on already", id)
+	}
+	return past, nil
+}
+
+func openOf(calls []session.OpenCall) []run.Open {
+	var open []run.Open
+	for _, c := range calls {
+		open = append(open, run.Open{Call: c.Call, State: c.State, Risk: c.Risk})
+	}
+	return open
+}
+
+// stricter returns the mode that asks more, b where a is none: a run that goes on
+// later gets no more than it had, and no more than its session has now.
+func stricter(a, b guard.Approval) guard.Approval {
+	order := []guard.Approval{guard.Plan, guard.Asks, guard.Edits, guard.Free}
+	if i, j := slices.Index(order, a), slices.Index(order, b); i >= 0 && i < j {
+		return a
+	}
+	return b
+}
+
+// left returns a run that an earlier daemon left, and its session, which is
+// opened: in the session that is named, else in one that is open, in main, or in
+// one that is listed as left with such a run. The error has the reason
+// unknownRun, or busy where another daemon has the session.
+func (s *Service) left(id, runID string) (*conversation, session.Run, error) {
+	if id != "" {
+		conv, err := s.kept(id)
+		if err != nil {
+			return nil, session.Run{}, err
+		}
+		if r, ok := runIn(conv.Runs(), runID); ok {
+			return conv, r, nil
+		}
+		return nil, session.Run{}, unknownRun(runID)
+	}
+	if _, err := s.kept(session.Default); err != nil {
+		s.Log.Debug("the default session is not looked at for a run", "run", runID, "err", err)
+	}
+	s.mu.Lock()
+	open := slices.Collect(maps.Values(s.sessions))
+	s.mu.Unlock()
+	for _, conv := range open {
+		if r, ok := runIn(conv.Runs(), runID); ok {
+			return conv, r, nil
+		}
+	}
+	all, err := s.Sessions.List()
+	if err != nil {
+		return nil, session.Run{}, err
+	}
+	// Sessions that were left with such a run first; then some in which it may have
+	// finished, so that the answer says so.
+	slices.SortStableFunc(all, func(a, b session.Info) int {
+		return cmp.Compare(btoi(a.State == session.Idle), btoi(b.State == session.Idle))
+	})
+	for i, info := range all {
+		if info.Problem != "" {
+			continue
+		}
+		if i >= maxLooked && info.State == session.Idle {
+			break
+		}
+		if _, runs, err := s.Sessions.Peek(info.Session); err != nil {
+			continue // gone or damaged meanwhile: it is not there
+		} else if _, ok := runIn(runs, runID); !ok {
+			continue
+		}
+		conv, err := s.kept(info.Session)
+		if err != nil {
+			return nil, session.Run{}, err
+		}
+		if r, ok := runIn(conv.Runs(), runID); ok {
+			return conv, r, nil
+		}
+	}
+	return nil, session.Run{}, unknownRun(runID)
+}
+
+// maxLooked bounds how many sessions are read for a run that may have finished.
+const maxLooked = 100
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// runIn returns a run of a session's own; a fork's copy of one is none.
+func runIn(runs []session.Run, id string) (session.Run, bool) {
+	i := slices.IndexFunc(runs, func(r session.Run) bool { return r.Run == id && !r.Inherited })
+	if i < 0 {
+		return session.Run{}, false
+	}
+	return runs[i], true
+}
+
+// abandon ends a run that an earlier daemon left, and reports whether there was
+// one (spec 3.5: in any state).
+func (s *Service) abandon(id string) bool {
+	conv, _, err := s.left("", id)
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	live := s.runs[id]
+	if live == nil { // under the lock: nobody takes it up meanwhile
+		seq := conv.Abandon(id)
+		s.mu.Unlock()
+		if seq > 0 {
+			ctx, cancel := context.WithTimeout(s.ctx, settleIn)
+			defer cancel()
+			if err := conv.Commit(ctx, seq); err != nil {
+				s.Log.Error("the end of a run could not be written", "run", id, "err", err)
+			}
+		}
+		return seq > 0
+	}
+	s.mu.Unlock()
+	live.cancel(run.ErrCancelled)
+	return true
+}

@@ -1,0 +1,358 @@
+package agents
+
+import (
+	"context"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+type (
+	// Rewind asks a session to go back.
+	Rewind struct {
+		Session string // "" = main
+		ToSeq   uint64 // an event of the session, from 1
+		Files   bool   // files go back, too
+		Force   bool   // also those that were changed by hand
+		Desk    Desk
+	}
+
+	// Rewound says what became of files.
+	Rewound struct {
+		Files []string // URIs of those that are what they were then
+		Left  []Left   // those that are as they are
+	}
+
+	// Left is a file that did not go back.
+	Left struct {
+		URI string
+		Why string // a sentence for people
+	}
+)
+
+// Rewind makes the contexts of a session what they were at the last boundary of
+// a turn up to an event ([session.Session.Rewind]) and, if asked, each file that
+// a call wrote since then what it was before that (spec 3.7): byte for byte, or
+// through the editor where it is open there. A file that is not as the agents
+// left it is left, unless Force; so is one that cannot be written, or that lies
+// where no agent may write. Both is told, and neither ends the rewind. What
+// commands did to files is not known, and stays.
+//
+// To go back to before the event that says so brings all back.
+//
+// The error has the reason unknownSession, or busy while a run goes on or waits
+// in the session; it is fault.Invalid for an event that there is not.
+//
+// # Order
+//
+// What each file holds is kept in a blob, then an event of the type checkpoint
+// names the blobs, as before any write of a call; only when that is on stable
+// storage are files written, and then one event, rewound, moves the contexts. So
+// whenever the daemon dies, the log names all that was in any file. It dies
+// between two files: some are back, the contexts are not, and the same rewind
+// again finds these as they should be and goes on with the others.
+func (s *Service) Rewind(ctx context.Context, r Rewind) (*Rewound, error) {
+	conv, err := s.kept(r.Session)
+	if err != nil {
+		return nil, err
+	}
+	release, err := s.excludeAll(conv)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if last := conv.Log.Last(); r.ToSeq == 0 || r.ToSeq > last {
+		return nil, fault.New(fault.Invalid, "agents.rewind", "there is no event %d in the session %s, which has events 1 to %d", r.ToSeq, conv.ID, last)
+	}
+	conv.changes.Lock()
+	defer conv.changes.Unlock()
+	b := s.shelf(conv, r.Desk)
+	done := &Rewound{}
+	var kept []activity.Kept
+	if r.Files {
+		plans, left := b.plan(ctx, r)
+		if err := b.checkpoint(ctx, plans); err != nil {
+			return nil, err
+		}
+		done.Left = left
+		for _, p := range plans {
+			k, why := b.bring(ctx, p, r.Force)
+			if why != "" {
+				done.Left = append(done.Left, Left{p.uri, why})
+				continue
+			}
+			done.Files, kept = append(done.Files, p.uri), append(kept, k)
+		}
+	}
+	leftURIs := make([]string, len(done.Left))
+	for i, l := range done.Left {
+		leftURIs[i] = l.URI
+	}
+	seq, err := conv.Rewind(r.ToSeq, done.Files, leftURIs, kept)
+	if err != nil {
+		b.takeBack(context.WithoutCancel(ctx), kept)
+		return nil, err
+	}
+	conv.mu.Lock()
+	clear(conv.seen) // what an agent read since, its context does not have
+	conv.mu.Unlock()
+	if err := conv.Commit(context.WithoutCancel(ctx), seq); err != nil {
+		return nil, fault.New(fault.Unavailable, "agents.rewind", "the session's log cannot be written: %w", err)
+	}
+	return done, nil
+}
+
+// excludeAll keeps every run from beginning in a session until release is called.
+// The error has the reason busy.
+func (s *Service) excludeAll(conv *conversation) (release func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.inUse(conv.ID); err != nil {
+		return nil, err
+	}
+	if err := s.present(conv.ID, conv.Log); err != nil {
+		return nil, err
+	}
+	key, over := [2]string{conv.ID, ""}, make(chan struct{})
+	s.excluded[key] = over
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.excluded, key)
+		close(over)
+	}, nil
+}
+
+// plannedFile is a file that is to be brought back.
+type plannedFile struct {
+	uri, path string
+	steps     []session.FileStep // since then, the first one first
+	to        *Content           // nil for no file
+	target    activity.Kept      // Before is what to is
+}
+
+// plan returns the files that were written since an event, with what they were
+// then, and those that are left.
+func (b *shelf) plan(ctx context.Context, r Rewind) (plans []plannedFile, left []Left) {
+	for _, h := range b.conv.Files() {
+		steps, mixed := b.since(h.Steps, r.ToSeq)
+		if len(steps) == 0 {
+			continue
+		}
+		path, why, protected := b.place(h.URI)
+		if why == "" && protected && !wroteByCall(h.Steps) {
+			why = "It lies in a protected place, and no call that somebody allowed wrote it."
+		}
+		if why == "" && mixed && !r.Force {
+			why = "Another agent, which stays where it is, wrote it since: to go back without regard to that, force it."
+		}
+		p := plannedFile{uri: h.URI, path: path, steps: steps, target: steps[0].Kept}
+		if why == "" {
+			var err error
+			if p.to, err = b.content(p.target.Before, p.target.Buffer); err != nil {
+				why = because("What it was is lost", err)
+			}
+		}
+		if why == "" {
+			_, why = b.look(ctx, p, r.Force)
+		}
+		if why != "" {
+			left = append(left, Left{h.URI, why})
+			continue
+		}
+		plans = append(plans, p)
+	}
+	return plans, left
+}
+
+// since returns a file's steps from the first one on that a rewind to an event
+// takes back. mixed is whether some of these stay: another agent's, whose context
+// has them.
+func (b *shelf) since(steps []session.FileStep, toSeq uint64) (since []session.FileStep, mixed bool) {
+	for i, st := range steps {
+		boundary := toSeq
+		if st.Agent != "" { // it is taken back with what the agent knows of it
+			boundary = min(toSeq, b.conv.Boundary(st.Agent, toSeq))
+		}
+		if taken := st.Seq > boundary; taken && since == nil {
+			since = steps[i:]
+		} else if since != nil && !taken {
+			mixed = true
+		}
+	}
+	return since, mixed
+}
+
+// wroteByCall reports whether a call wrote the file.
+func wroteByCall(steps []session.FileStep) bool {
+	for _, st := range steps {
+		if st.Call != "" && st.Complete {
+			return true
+		}
+	}
+	return false
+}
+
+// look reads a file and says why it is not brought back, "" where it is.
+func (b *shelf) look(ctx context.Context, p plannedFile, force bool) (now *tool.File, why string) {
+	now, err := b.read(ctx, p.path)
+	if err != nil {
+		return nil, because("It cannot be read", err)
+	}
+	back, err := b.holds(now, p.target.Before, p.target.Buffer)
+	if err != nil || back {
+		return now, lost(err)
+	}
+	if !force {
+		why, err := b.touched(now, p.steps)
+		if err != nil {
+			why = lost(err)
+		}
+		if why != "" {
+			return now, why
+		}
+	}
+	switch {
+	case p.to == nil && now.Open:
+		return now, "It was made since, and is open in the editor: close it, then delete it or go back again."
+	case p.to != nil && p.to.binary && now != nil && now.Open:
+		return now, "What it was is no text, and it is open in the editor: close it, then go back again."
+	}
+	return now, ""
+}
+
+func lost(err error) string {
+	if err == nil {
+		return ""
+	}
+	return because("What was made of it is lost", err)
+}
+
+// touched says why a file counts as changed by hand, "" where it does not: it is
+// not what the last step left, or what a step found is not what the one before
+// it left.
+func (b *shelf) touched(now *tool.File, steps []session.FileStep) (why string, err error) {
+	const since = "It was changed by hand, or by a command, since: to go back without regard to that, force it."
+	for i, st := range steps[1:] {
+		if is, err := b.alike(leftBy(steps[i]), side{st.Before, st.Buffer}); err != nil || !is {
+			return since, err
+		}
+	}
+	last := steps[len(steps)-1]
+	after := leftBy(last)
+	is, err := b.holds(now, after.sha, after.buffer)
+	switch {
+	case err != nil || is:
+		return "", err
+	case !last.Complete:
+		return "A call was to write it, and whether it did is not known; it is not what it was before: to go back without regard to that, force it.", nil
+	}
+	return since, nil
+}
+
+// side is what a file was on one side of a step: a blob, and whether it was open
+// in the editor.
+type side struct {
+	sha    string
+	buffer bool
+}
+
+// leftBy is what a file was after a step. Of one that did not come to its end it
+// is not known, so what it was before counts.
+func leftBy(st session.FileStep) side {
+	if !st.Complete {
+		return side{st.Before, st.Buffer}
+	}
+	return side{st.After, st.Buffer}
+}
+
+// alike reports whether two kept contents are the same, as holds does.
+func (b *shelf) alike(x, y side) (bool, error) {
+	if x.sha == y.sha || x.sha == "" || y.sha == "" || x.buffer == y.buffer {
+		return x.sha == y.sha, nil
+	}
+	one, err := b.content(x.sha, x.buffer)
+	if err != nil {
+		return false, err
+	}
+	other, err := b.content(y.sha, y.buffer)
+	if err != nil {
+		return false, err
+	}
+	return !one.binary && !other.binary && one.Text == other.Text, nil
+}
+
+// checkpoint keeps what files hold before they are brought back, and says so in
+// the log.
+func (b *shelf) checkpoint(ctx context.Context, plans []plannedFile) error {
+	event := activity.Checkpoint{}
+	for _, p := range plans {
+		now, err := b.read(ctx, p.path)
+		if err != nil {
+			continue // it will be left
+		}
+		k := activity.Kept{URI: p.uri, Buffer: now != nil && now.Open}
+		if k.Before, err = b.keep(now); err != nil {
+			return unkept(err)
+		}
+		event.Files, event.Kept = append(event.Files, p.uri), append(event.Kept, k)
+	}
+	if len(event.Kept) == 0 {
+		return ctx.Err()
+	}
+	seq := b.conv.Append(activity.Origin{}, event, 0)
+	if seq == 0 {
+		return unkept(fault.New(fault.Unavailable, "agents.rewind", "the session's log is closed"))
+	}
+	if err := b.conv.Commit(ctx, seq); err != nil {
+		return unkept(err)
+	}
+	return nil
+}
+
+func unkept(err error) error {
+	return fault.New(fault.Unavailable, "agents.rewind", "nothing was changed, since what files hold could not be kept first: %w", err)
+}
+
+// bring makes a file what it was, and says why not where it does not. One that
+// is what it was already stays.
+func (b *shelf) bring(ctx context.Context, p plannedFile, force bool) (kept activity.Kept, why string) {
+	for range tries {
+		now, why := b.look(ctx, p, force)
+		if why != "" {
+			return kept, why
+		}
+		if back, err := b.holds(now, p.target.Before, p.target.Buffer); err == nil && back {
+			sha, err := b.keep(now)
+			return activity.Kept{URI: p.uri, Before: sha, After: sha, Buffer: now != nil && now.Open}, lost(err)
+		}
+		kept, err := b.put(ctx, p.path, now, p.to, "rewind "+tool.Escape(b.name(p.uri)))
+		switch {
+		case err == nil:
+			return kept, ""
+		case fault.KindOf(err) != fault.Stale:
+			return kept, because("It cannot be written", err)
+		}
+	}
+	return kept, "It changed while it was to be brought back: try again."
+}
+
+// takeBack undoes what was brought back, as far as it goes: the contexts could
+// not follow.
+func (b *shelf) takeBack(ctx context.Context, kept []activity.Kept) {
+	for _, k := range kept {
+		path := tool.PathOf(k.URI)
+		now, err := b.read(ctx, path)
+		if err != nil {
+			continue
+		}
+		if is, err := b.holds(now, k.After, k.Buffer); err != nil || !is {
+			continue
+		}
+		if to, err := b.content(k.Before, k.Buffer); err == nil {
+			_, _ = b.put(ctx, path, now, to, "undo rewind "+tool.Escape(b.name(k.URI))) // the checkpoint has it
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package session
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/agentls/agentls/agents/activity"
+)
+
+// FileHistory is what a session did to one file. Contents are named as in
+// [activity.Kept].
+type FileHistory struct {
+	URI   string
+	Steps []FileStep // in order
+	// Baseline is the newest content that a person accepted
+	// ([activity.ChangeResolved]), "" for that there is no file, and BaselineSeq the
+	// event that says so. HasBaseline is whether there is one.
+	Baseline    string
+	BaselineSeq uint64
+	HasBaseline bool
+
+	judged []judgement // the newest about each agent's changes, in order
+}
+
+// judgement is what a person accepted of an agent.
+type judgement struct {
+	agent, content string
+	seq            uint64
+}
+
+// judge makes the newest judgement the baseline.
+func (h *FileHistory) judge() {
+	h.Baseline, h.BaselineSeq, h.HasBaseline = "", 0, len(h.judged) > 0
+	if h.HasBaseline {
+		j := h.judged[len(h.judged)-1]
+		h.Baseline, h.BaselineSeq = j.content, j.seq
+	}
+}
+
+// forget takes out what was said about an agent.
+func (h *FileHistory) forget(agent string) {
+	h.judged = slices.DeleteFunc(h.judged, func(j judgement) bool { return j.agent == agent })
+}
+
+// FileStep is one time that something wrote a file. A change whose content
+// nobody kept, as a command makes it, is none.
+type FileStep struct {
+	Seq   uint64 // of the first event about it, which comes before the write where what was there was kept first
+	Run   string // "" for none
+	Agent string // "" for none
+	Call  string // "" for none, or where it is not known
+	activity.Kept
+	By       string // call, rewind, undo
+	Complete bool   // After is known
+}
+
+// The values of FileStep.By.
+const (
+	byCall   = "call"
+	byRewind = "rewind"
+	byUndo   = "undo"
+)
+
+// foldFiles folds what an event says about the content of files.
+func (s *Session) foldFiles(e activity.Event) {
+	switch b := e.Body.(type) {
+	case activity.Checkpoint:
+		for _, k := range b.Kept {
+			k.After = "" // not known yet
+			s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Kept: k, By: byCall})
+		}
+	case activity.FileChanged:
+		s.changed(e, b)
+	case activity.Rewound:
+		for _, k := range b.Kept {
+			s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Kept: k, By: byRewind, Complete: true})
+		}
+	case activity.ChangeResolved:
+		s.resolved(e, b)
+	case activity.ContextCleared:
+		if b.Purged {
+			s.forgetFiles(valid(cmp.Or(b.Agent, e.Agent)))
+		}
+	}
+}
+
+// step adds a step to its file's history.
+func (s *Session) step(f FileStep) {
+	f.URI, f.Before, f.After = valid(f.URI), valid(f.Before), valid(f.After)
+	if f.URI == "" {
+		return // was purged
+	}
+	h := s.history(f.URI)
+	h.Steps = append(h.Steps, f)
+}
+
+func (s *Session) history(uri string) *FileHistory {
+	h := s.files[uri]
+	if h == nil {
+		h = &FileHistory{URI: uri}
+		s.files[uri] = h
+	}
+	return h
+}
+
+// changed completes the step that a checkpoint began, or is one.
+func (s *Session) changed(e activity.Event, b activity.FileChanged) {
+	if b.Before == "" && b.After == "" {
+		return // nobody kept what it was and is
+	}
+	done := FileStep{
+		Seq: e.Seq, Run: e.Run, Agent: e.Agent, Call: valid(b.Call), By: byCall,
+		Kept:     activity.Kept{URI: b.URI, Before: b.Before, After: b.After, Buffer: b.Buffer},
+		Complete: b.After != "" || b.Kind == "delete",
+	}
+	if h := s.files[valid(b.URI)]; h != nil {
+		for i := range slices.Backward(h.Steps) {
+			if f := &h.Steps[i]; f.By == byCall && f.Run == e.Run && f.Call == "" && !f.Complete {
+				f.Call, f.After, f.Buffer, f.Complete = done.Call, valid(b.After), b.Buffer, done.Complete
+				return
+			}
+		}
+	}
+	s.step(done)
+}
+
+func (s *Session) resolved(e activity.Event, b activity.ChangeResolved) {
+	uri := valid(b.URI)
+	switch {
+	case uri == "": // was purged
+	case b.Action == "keep":
+		h := s.history(uri)
+		h.forget(e.Agent)
+		h.judged = append(h.judged, judgement{e.Agent, valid(b.Baseline), e.Seq})
+		h.judge()
+	case b.Kept != nil:
+		s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Kept: *b.Kept, By: byUndo, Complete: true})
+	}
+}
+
+// forgetFiles takes out what an agent's events said, which the log does not say
+// any more.
+func (s *Session) forgetFiles(agent string) {
+	for uri, h := range s.files {
+		h.Steps = slices.DeleteFunc(h.Steps, func(f FileStep) bool { return f.Agent == agent })
+		h.forget(agent)
+		h.judge()
+		if len(h.Steps) == 0 && !h.HasBaseline {
+			delete(s.files, uri)
+		}
+	}
+}
+
+// Files returns what the session did to files, by URI.
+func (s *Session) Files() []FileHistory {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []FileHistory
+	for _, uri := range slices.Sorted(maps.Keys(s.files)) {
+		h := *s.files[uri]
+		h.Steps, h.judged = slices.Clone(h.Steps), nil
+		out = append(out, h)
+	}
+	return out
+}
+
+// Approval returns the mode that the session was last given
+// ([activity.ApprovalChanged]); "" for none.
+func (s *Session) Approval() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.approval
+}

@@ -1,0 +1,281 @@
+package session
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
+)
+
+// Progress is how far a run that has not finished has come: what taking it up
+// again needs to know (REL-103, REL-123). It is folded from events.
+type Progress struct {
+	Run        Run
+	Origin     activity.Origin     // of the run's first event
+	Started    activity.RunStarted // must not be modified
+	Turn       int                 // the newest; 0 = none has begun
+	ModelCalls int                 // requests to models, also those that were tried again
+	ToolCalls  int                 // that answers asked for
+	// Usage is of the answers of each model. What its provider did not count is
+	// estimated (REL-69).
+	Usage  map[string]model.Usage
+	Active time.Duration // in the state running, up to the newest event that is not a delta
+	Limit  string        // that a paused run would cross; "" for another reason
+	// Extended is what persons have added to the run's limits.
+	Extended activity.Extended
+	TurnOver bool         // the newest turn has finished
+	Finish   model.Finish // of the newest answer that is in the context; "" for none
+	// Moved says that the agent's context went on without the run: a later one of
+	// it began, it was cleared, or the session went back to before the run's newest
+	// turn.
+	Moved   bool
+	Open    []OpenCall        // of the run, in call order
+	Changes []activity.Change // of files, in order
+}
+
+// OpenCall is a call of a context's last reply that has no result.
+type OpenCall struct {
+	Call  model.Call
+	State activity.CallState // the newest that the log has; "" for none
+	Risk  string             // as the log has it last; safe for a call that has no state
+}
+
+// progress folds a Progress.
+type progress struct {
+	told   Progress // but for what the view and the totals have
+	turn   uint64   // the event with which the newest turn began; 0 = none
+	since  time.Time
+	runs   bool // in the state running since then
+	newest time.Time
+	asked  int            // tokens of the newest request, estimated
+	finish model.Finish   // of an answer whose content has not come yet
+	rough  string         // the model whose answer was not counted, until its content has come
+	guess  map[string]int // tokens of answers that were estimated from what they said
+}
+
+// foldProgress folds an event of a run. What a run has come to is kept until it
+// has finished.
+func (s *Session) foldProgress(e activity.Event) {
+	if b, clears := e.Body.(activity.ContextCleared); clears && b.Purged {
+		for _, p := range s.progress {
+			if p.told.Origin.Agent == valid(cmp.Or(b.Agent, e.Agent)) {
+				p.purge()
+			}
+		}
+	}
+	p := s.progress[e.Run]
+	if b, begins := e.Body.(activity.RunStarted); begins && p == nil && !s.total.run(e.Run).over {
+		p = &progress{since: e.Time, runs: true, newest: e.Time}
+		p.told.Origin, p.told.Started = e.Origin, b
+		s.progress[e.Run] = p
+	}
+	if p == nil {
+		return
+	}
+	if _, over := e.Body.(activity.RunFinished); over {
+		delete(s.progress, e.Run)
+		return
+	}
+	p.apply(e)
+}
+
+func (p *progress) apply(e activity.Event) {
+	t := &p.told
+	switch b := e.Body.(type) {
+	case activity.RunState:
+		if p.move(b.To, e.Time); b.To != activity.Interrupted {
+			t.Limit = b.Limit
+		}
+		if x := b.Extended; x != nil {
+			t.Extended = t.Extended.Plus(*x)
+		}
+	case activity.TurnStarted:
+		t.Turn, p.turn, t.TurnOver = b.Turn, e.Seq, false
+	case activity.TurnFinished:
+		t.TurnOver = true
+	case activity.ModelStarted:
+		t.ModelCalls++
+		p.asked = b.Tokens
+	case activity.ModelFinished:
+		p.answered(b)
+	case activity.ModelContent:
+		p.said(b)
+	case activity.FileChanged:
+		if b.URI != "" { // was not purged
+			t.Changes = append(t.Changes, b.Change)
+		}
+	}
+	p.newest = e.Time
+}
+
+// move takes a state. The time of a run that was interrupted is known up to the
+// event before: the one that says so may be written long after.
+func (p *progress) move(to activity.State, at time.Time) {
+	if p.runs && to != activity.Running {
+		if to == activity.Interrupted {
+			at = p.newest
+		}
+		p.told.Active += max(at.Sub(p.since), 0)
+		p.runs = false
+	}
+	if !p.runs && to == activity.Running {
+		p.since, p.runs = at, true
+	}
+}
+
+// answered counts an answer.
+func (p *progress) answered(b activity.ModelFinished) {
+	u := b.Usage
+	p.finish, p.rough = b.Finish, ""
+	if u == (model.Usage{}) || u.InputTokens < 0 || u.OutputTokens < 0 || u.ThoughtTokens < 0 || u.CachedTokens < 0 {
+		u = model.Usage{InputTokens: max(p.asked, 0), TotalTokens: max(p.asked, 0)}
+		p.rough = b.Model
+	}
+	p.use(b.Model, u)
+}
+
+func (p *progress) use(id string, u model.Usage) {
+	if p.told.Usage == nil {
+		p.told.Usage = make(map[string]model.Usage)
+	}
+	p.told.Usage[id] = p.told.Usage[id].Add(u)
+}
+
+// said takes an answer's content.
+func (p *progress) said(b activity.ModelContent) {
+	n := 0
+	for _, part := range b.Content {
+		n += model.EstimateTokens(part.Text)
+		if part.Call != nil && !b.Invalid {
+			p.told.ToolCalls++
+		}
+	}
+	if p.rough != "" {
+		p.use(p.rough, model.Usage{OutputTokens: n, TotalTokens: n})
+		if p.guess == nil {
+			p.guess = make(map[string]int)
+		}
+		p.guess[p.rough] += n
+		p.rough = ""
+	}
+	if !b.Invalid {
+		p.told.Finish = p.finish
+	}
+	p.finish = ""
+}
+
+// purge forgets what the log does not say any more.
+func (p *progress) purge() {
+	t := &p.told
+	t.Started = activity.Purged(t.Started).(activity.RunStarted)
+	t.ToolCalls, t.Changes = 0, nil
+	for id, n := range p.guess {
+		u := t.Usage[id]
+		u.OutputTokens, u.TotalTokens = u.OutputTokens-n, u.TotalTokens-n
+		t.Usage[id] = u
+	}
+	p.guess = nil
+}
+
+// Progress returns how far a run has come; false for one that has finished or
+// has not begun. The calls that Mend ends are open before it only.
+func (s *Session) Progress(run string) (Progress, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.progressOf(run)
+}
+
+// progressOf is Progress. s.mu is held.
+func (s *Session) progressOf(run string) (Progress, bool) {
+	p, r := s.progress[run], s.total.run(run)
+	if p == nil || r == nil {
+		return Progress{}, false
+	}
+	out := p.told
+	out.Run, out.Usage, out.Changes = *r, maps.Clone(p.told.Usage), slices.Clone(p.told.Changes)
+	if p.runs {
+		out.Active += max(p.newest.Sub(p.since), 0)
+	}
+	v := s.views[p.told.Origin.Agent]
+	out.Moved = v == nil || v.run != run || p.turn != 0 && v.turn != p.turn
+	if v != nil {
+		for _, c := range v.open() {
+			if c.about.Run == run {
+				out.Open = append(out.Open, OpenCall{Call: c.call, State: c.state, Risk: c.risk})
+			}
+		}
+	}
+	return out, true
+}
+
+// Abandon ends a run that nobody is going to take up again, one that is
+// interrupted or paused: the calls that it left open get results, and it finishes
+// ABORTED with what it has used. It returns the number of its last event; 0 where
+// there is no such run.
+func (s *Session) Abandon(run string) uint64 {
+	s.mu.Lock()
+	r := s.total.run(run)
+	left := r != nil && (r.State == activity.Interrupted || r.State == activity.Paused)
+	s.mu.Unlock()
+	if !left {
+		return 0
+	}
+	return s.abort(run)
+}
+
+// abort ends a run that has begun and not finished.
+func (s *Session) abort(run string) uint64 {
+	p, ok := s.Progress(run)
+	if !ok {
+		return 0
+	}
+	s.mend(p.Run.Agent, func(r *Run) bool { return r == nil || r.Run == run })
+	var used model.Usage
+	for _, u := range p.Usage {
+		used = used.Add(u)
+	}
+	// Read again, it is the same: no list is nil.
+	changes := append([]activity.Change{}, p.Changes...)
+	s.Log.Append(p.Run.about, activity.RunState{From: p.Run.State, To: activity.Finished, Why: string(activity.Aborted)}, 0)
+	return s.Log.Append(p.Run.about, activity.RunFinished{
+		Reason: activity.Aborted, Usage: used, Turns: p.Turn, ToolCalls: p.ToolCalls,
+		Chain:      []activity.Link{{Run: run, Agent: p.Run.Agent, DurationMs: p.Active.Milliseconds(), Usage: used}},
+		Guardrails: []activity.Guard{}, Changes: changes, Problems: []definition.Problem{},
+	}, 0)
+}
+
+// Mend ends the calls of an agent's context that nobody will end any more,
+// since the run that made them was interrupted, paused or is over: each gets a
+// tool.state cancelled that says so. Call it before a run of the agent begins
+// or goes on. It returns the number of the last event, 0 when there was nothing
+// to mend.
+func (s *Session) Mend(agent string) uint64 {
+	return s.mend(agent, func(r *Run) bool { return r == nil || !r.live() })
+}
+
+// mend ends the open calls of those runs of which over says that they will not;
+// it gets nil for a run that is not known.
+func (s *Session) mend(agent string, over func(*Run) bool) uint64 {
+	s.mu.Lock()
+	var open []openCall
+	if v := s.views[agent]; v != nil {
+		for _, c := range v.open() {
+			if over(s.total.run(c.about.Run)) {
+				open = append(open, c)
+			}
+		}
+	}
+	s.mu.Unlock()
+	var last uint64
+	for _, c := range open {
+		last = s.Log.Append(c.about, activity.ToolState{
+			Call: c.call.ID, Name: c.call.Name, Args: c.call.Args, State: activity.Cancelled, Risk: c.risk,
+			Error: &activity.ToolError{Code: "tool.interrupted", Message: interrupted},
+		}, 0)
+	}
+	return last
+}

@@ -1,0 +1,222 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestREL75PromptDetector: a command that is silent for half a minute is said to
+// be, once until it says something.
+func TestREL75PromptDetector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		o := newOutput(t.TempDir(), time.Now)
+		ctx, cancel := context.WithCancel(t.Context())
+		var told []string
+		var telling sync.WaitGroup
+		telling.Go(func() {
+			o.tell(ctx, func(text string) {
+				if strings.Contains(text, "it may wait for input") {
+					text = "silent"
+				}
+				told = append(told, fmt.Sprintf("%v %s", time.Since(began).Round(time.Second), text))
+			})
+		})
+		fmt.Fprint(o.out, "Password: ")
+		time.Sleep(100 * time.Second)
+		fmt.Fprint(o.err, "well?")
+		time.Sleep(29 * time.Second)
+		fmt.Fprint(o.out, "x")
+		time.Sleep(31 * time.Second)
+		cancel()
+		telling.Wait()
+		if got, want := strings.Join(told, "; "), "0s Password: ; 30s silent; 1m40s well?; 2m9s x; 2m39s silent"; got != want {
+			t.Errorf("told %s\nwant %s", got, want)
+		}
+	})
+}
+
+// TestREL40OutputWaitsForWhoIsTold: what is not told yet is bounded, and nothing
+// of it is dropped below what is told at all.
+func TestREL40OutputWaitsForWhoIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutput(t.TempDir(), time.Now)
+		ctx, cancel := context.WithCancel(t.Context())
+		taken := make(chan struct{})
+		told := 0
+		var telling, writing sync.WaitGroup
+		telling.Go(func() {
+			o.tell(ctx, func(text string) {
+				<-taken
+				told += len(text)
+			})
+		})
+		written := 0
+		writing.Go(func() {
+			for range 30 {
+				n, _ := o.out.Write(bytes.Repeat([]byte{'x'}, 32<<10))
+				written += n
+			}
+		})
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if written > 3*maxPending {
+			t.Errorf("%d bytes were taken from a command that nobody is told of", written)
+		}
+		close(taken)
+		writing.Wait()
+		cancel()
+		telling.Wait()
+		if told != 30*32<<10 {
+			t.Errorf("%d bytes were told", told)
+		}
+		o.out.Write(bytes.Repeat([]byte{'x'}, 2*maxProgress)) // nobody is told any more, and nobody waits
+		o.close()
+	})
+}
+
+// TestREL40OutputInMemory: whatever comes, on both streams, a megabyte is kept
+// of it in memory and 64 on disk.
+func TestREL40OutputInMemory(t *testing.T) {
+	chunk := make([]byte, 32<<10)
+	for i := range chunk {
+		chunk[i] = byte(i*i>>3 | 1)
+	}
+	o := newOutput(t.TempDir(), time.Now)
+	ctx, cancel := context.WithCancel(t.Context())
+	var telling sync.WaitGroup
+	telling.Go(func() { o.tell(ctx, func(string) {}) })
+	before, most := heap(), int64(0)
+	for n := range 34 << 20 / len(chunk) {
+		o.out.Write(chunk)
+		o.err.Write(bytes.ToLower(chunk))
+		if n < 100 && n%5 == 0 || n%400 == 0 {
+			most = max(most, heap()-before)
+		}
+	}
+	cancel()
+	telling.Wait()
+	if most > 1<<20 {
+		t.Errorf("%d bytes are held of 68 MB", most)
+	}
+	t.Logf("%d bytes are held of 68 MB", most)
+	info, err := o.spool.Stat()
+	if err != nil || info.Size() != maxSpool {
+		t.Errorf("%d bytes are on disk, %v", info.Size(), err)
+	}
+	if text := o.out.text(); len(text) > 2*(maxHead+maxTail) || !strings.Contains(text, "bytes are left out here") {
+		t.Errorf("the text has %d bytes", len(text))
+	}
+	o.close()
+}
+
+// heap returns how much is held, in bytes.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what pools hold goes with the second one
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestREL77InTheOrderOfTheQueue: who waits longest is next, and one that gives up
+// is passed over.
+func TestREL77InTheOrderOfTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := make(chan struct{}, 4)
+		var leave []func()
+		for range cap(slots) {
+			done, err := enter(t.Context(), slots)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave = append(leave, done)
+		}
+		const n = 46
+		var order []int
+		var waiting sync.WaitGroup
+		ended := make([]chan struct{}, n)
+		cancels := make([]context.CancelFunc, n)
+		for i := range n {
+			ended[i] = make(chan struct{})
+			var ctx context.Context
+			ctx, cancels[i] = context.WithCancel(t.Context())
+			defer cancels[i]()
+			waiting.Go(func() {
+				done, err := enter(ctx, slots)
+				if err != nil {
+					return
+				}
+				order = append(order, i) // one at a time: only one place is given back at once
+				<-ended[i]
+				done()
+			})
+			synctest.Wait()
+		}
+		cancels[3]()
+		cancels[40]()
+		synctest.Wait()
+		var want []int
+		for i := range n {
+			if i != 3 && i != 40 {
+				want = append(want, i)
+			}
+		}
+		for i := range want {
+			if i < len(leave) {
+				leave[i]()
+			} else {
+				close(ended[order[i-len(leave)]])
+			}
+			synctest.Wait()
+		}
+		for _, i := range order[len(order)-len(leave):] {
+			close(ended[i])
+		}
+		waiting.Wait()
+		if fmt.Sprint(order) != fmt.Sprint(want) {
+			t.Errorf("the order is %v\nwant %v", order, want)
+		}
+	})
+}
+
+// TestREL80AWalkEndsWithItsTime: what is found until then is kept, and flagged.
+func TestREL80AWalkEndsWithItsTime(t *testing.T) {
+	base := t.TempDir()
+	for i := range 10 {
+		if err := os.WriteFile(filepath.Join(base, fmt.Sprint(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(base, "d", fmt.Sprint(i)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := &opened{root: root, folder: base}
+	defer dir.close()
+	over, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	found := 0
+	w := &walker{ctx: over, dir: dir, hidden: newIgnores(dir, "."), visit: func(string) bool {
+		if found++; found == 3 {
+			cancel()
+		}
+		return true
+	}}
+	w.walk(".")
+	if !w.partial || found < 3 || found > 10 {
+		t.Errorf("%d files, partial %v", found, w.partial)
+	}
+}

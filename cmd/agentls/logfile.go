@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Of the daemon's own log (REL-49): at most so many bytes a file, and so many
+// files, of which the newest has the plain name.
+const (
+	logSize  = 10 << 20
+	logFiles = 3
+)
+
+// logFile is a log that is kept to a size: a file that is full becomes NAME.1,
+// that one NAME.2, and the last one goes. Several processes may write to one.
+// It is opened when the first line comes. Lines that cannot be written are
+// dropped, and counted; the next one that can says how many.
+type logFile struct {
+	path string
+	size int64 // of one file; 0 = logSize
+
+	mu      sync.Mutex
+	file    *os.File // nil = not open
+	dropped int
+	why     error // the last ones were dropped
+	torn    bool  // the last one was written in part
+}
+
+// Write writes one line. It never fails: a log that is full is no reason not to
+// work.
+func (l *logFile) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.write(line); err != nil {
+		l.dropped, l.why = l.dropped+1, err
+		_ = l.close() // it may be another disk by the next line
+	}
+	return len(line), nil
+}
+
+func (l *logFile) write(line []byte) error {
+	if err := l.ready(int64(len(line))); err != nil {
+		return err
+	}
+	var head []byte
+	if l.torn {
+		head = append(head, '\n')
+	}
+	if l.dropped > 0 {
+		head = fmt.Appendf(head, "level=WARN msg=\"lines of this log were dropped\" lines=%d err=%q\n", l.dropped, l.why)
+	}
+	n, err := l.file.Write(append(head, line...))
+	l.torn = err != nil && (n > 0 || l.torn)
+	if err == nil {
+		l.dropped, l.why = 0, nil
+	}
+	return err
+}
+
+// ready makes sure that the file is open and has room for more bytes.
+func (l *logFile) ready(more int64) error {
+	limit := l.size
+	if limit == 0 {
+		limit = logSize
+	}
+	if l.file == nil {
+		if err := l.open(); err != nil {
+			return err
+		}
+	}
+	info, err := l.file.Stat()
+	if err != nil || info.Size() == 0 || info.Size()+more <= limit {
+		return err
+	}
+	// Another process may have moved the file on already.
+	if now, err := os.Stat(l.path); err == nil && os.SameFile(info, now) {
+		for n := logFiles - 1; n > 0; n-- {
+			from := l.path
+			if n > 1 {
+				from = fmt.Sprintf("%s.%d", l.path, n-1)
+			}
+			if err := os.Rename(from, fmt.Sprintf("%s.%d", l.path, n)); err != nil && n == 1 {
+				return err
+			}
+		}
+	}
+	_ = l.close() // every line of it was written
+	return l.open()
+}
+
+func (l *logFile) open() error {
+	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+		return err
+	}
+	if info, err := os.Stat(l.path); err == nil && !info.Mode().IsRegular() && info.Mode()&os.ModeDevice == 0 {
+		return fmt.Errorf("%s is not a file", l.path) // to open a pipe may take for ever
+	}
+	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err == nil {
+		l.file = file
+	}
+	return err
+}
+
+func (l *logFile) close() error {
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}
+
+// Close closes the file. A line that comes later opens it again.
+func (l *logFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.close()
+}
+
+// masked is a log from which secrets are taken out. slog writes a record at once.
+type masked struct {
+	to   io.Writer
+	mask func([]byte) []byte
+}
+
+// Write writes a record.
+func (m masked) Write(record []byte) (int, error) {
+	if _, err := m.to.Write(m.mask(record)); err != nil {
+		return 0, err
+	}
+	return len(record), nil
+}
+
+// levels says what is logged: on standard error what a person should know, in a
+// file also what helps to find out what happened; everything when debugging.
+func levels(debug string) (errs, file slog.Level) {
+	if debug != "" {
+		return slog.LevelDebug, slog.LevelDebug
+	}
+	return slog.LevelWarn, slog.LevelInfo
+}

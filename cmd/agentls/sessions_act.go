@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// sessionResumeCommand takes up a run again that was left.
+func sessionResumeCommand(std streams) *cobra.Command {
+	var o runOptions
+	var p wire.ResumeParams
+	var more wire.Extend
+	c := &cobra.Command{
+		Use: "resume RUN|SESSION", Short: "Take up a run that was interrupted or paused, or the newest of a session",
+		Long: `Takes up a run that was interrupted, since its agentls ended, or that is paused,
+from its last checkpoint. What it has used counts on; the flags give it more.`,
+		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.checkFormat(); err != nil {
+				return err
+			}
+			config, err := base(std)
+			if err != nil {
+				return err
+			}
+			config.Trust = config.Trust || o.trust
+			if more != (wire.Extend{}) {
+				p.Extend = &more
+			}
+			return o.follow(c.Context(), config, std, func(ctx context.Context, conn *connection, t *timeline) (*wire.RunResult, error) {
+				agent, err := conn.leftRun(ctx, args[0], &p)
+				if err != nil {
+					return nil, err
+				}
+				t.introduce(agent, conn.titleOf(ctx, agent), continuation{})
+				return conn.toItsEnd(ctx, wire.MethodResume, &p, p.Run, agent, t)
+			})
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&p.Session, "session", "", "the session that the run is in; without it, it is looked for")
+	f.IntVar(&more.Turns, "turns", 0, "turns that it may take more")
+	f.IntVar(&more.Seconds, "seconds", 0, "seconds that it may go on longer")
+	f.IntVar(&more.Tokens, "tokens", 0, "tokens that it may use more")
+	f.Float64Var(&more.USD, "usd", 0, "dollars that it may cost more")
+	f.StringVar(&o.format, "format", "text", "text, json (the result at the end) or stream-json (each event as it comes)")
+	f.BoolVar(&o.trust, "trust", false, "trust the folder for this process")
+	complete(c, "format", formats...)
+	completeSessionFlag(c)
+	return c
+}
+
+// leftRun finds out which run is meant by the name of a run or of a session, and
+// returns its agent.
+func (c *connection) leftRun(ctx context.Context, name string, p *wire.ResumeParams) (agent string, err error) {
+	p.Run = name
+	var s wire.SessionGetResult
+	if p.Session == "" {
+		if c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: name}, &s) == nil {
+			p.Run = ""
+		} else if c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{}, &s) != nil {
+			return "", nil // the run is looked for by the daemon, in other sessions too
+		}
+	} else if err := c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: p.Session}, &s); err != nil {
+		return "", err
+	}
+	for i := len(s.Runs) - 1; i >= 0; i-- {
+		switch r := s.Runs[i]; {
+		case p.Run == r.Run:
+			return r.Agent, nil
+		case p.Run == "" && (r.State == "interrupted" || r.State == "paused"):
+			p.Run, p.Session = r.Run, s.Session.Session
+			return r.Agent, nil
+		}
+	}
+	if p.Run == "" {
+		return "", fmt.Errorf("no run of session %s was left: all have ended; go on with agentls run --session %s \"your request\"", tool.Escape(name), tool.Escape(name))
+	}
+	return "", nil
+}
+
+// titleOf returns an agent's title; "" for one that is not known.
+func (c *connection) titleOf(ctx context.Context, agent string) string {
+	got := new(wire.GetResult)
+	_ = c.Call(ctx, wire.MethodGet, &wire.GetParams{Name: agent}, got) // the run itself says what is wrong
+	return got.Title
+}
+
+// sessionForkCommand begins a session with a part of another.
+func sessionForkCommand(std streams) *cobra.Command {
+	var at uint64
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "fork SESSION", Short: "Begin a session with what was said in another, up to a place",
+		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
+		RunE: func(c *cobra.Command, args []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				if !c.Flags().Changed("at") {
+					var err error
+					if at, err = conn.lastEvent(ctx, args[0]); err != nil {
+						return err
+					}
+				}
+				var r wire.SessionNewResult
+				if err := conn.Call(ctx, wire.MethodSessionFork, &wire.SessionForkParams{Session: args[0], AtSeq: at}, &r); err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(std.out, r)
+				}
+				_, err := fmt.Fprintf(std.out, "Session %s begins with %s up to %d. Go on there: agentls run --session %s \"your request\"\n", r.Session, tool.Escape(args[0]), at, r.Session)
+				return err
+			})
+		},
+	}
+	c.Flags().Uint64Var(&at, "at", 0, "the place, a number in brackets of agentls sessions show; without it, the end")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// lastEvent returns the number of a session's newest event.
+func (c *connection) lastEvent(ctx context.Context, session string) (uint64, error) {
+	for from := uint64(1); ; {
+		var page wire.SubscribeResult
+		if err := c.Call(ctx, wire.MethodSubscribe, &wire.SubscribeParams{Session: session, FromSeq: from}, &page); err != nil {
+			return 0, err
+		}
+		if from = page.NextSeq; !page.More {
+			return from - 1, nil
+		}
+	}
+}
+
+// sessionRewindCommand goes back in a session.
+func sessionRewindCommand(std streams) *cobra.Command {
+	p := &wire.SessionRewindParams{}
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "rewind SESSION --to N", Short: "Go back in a session, with its files if you like",
+		Long: `Goes back to a place in a session: the agents remember what was said until then.
+With --files their changes to files since are taken back too; a file that somebody
+else has changed is left, unless --force. Going back can be undone in the same way.`,
+		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
+		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("to") {
+				return usage{errors.New("--to is missing: agentls sessions show " + tool.Escape(args[0]) + " has the places, as numbers in brackets")}
+			}
+			if p.Force && !p.Files {
+				return usage{errors.New("--force is about files: add --files, or leave it out")}
+			}
+			p.Session = args[0]
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				before, err := conn.lastEvent(ctx, p.Session)
+				if err != nil {
+					return err
+				}
+				var r wire.SessionRewindResult
+				if err := conn.Call(ctx, wire.MethodSessionRewind, p, &r); err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(std.out, r)
+				}
+				return printRewound(std.out, p, before, &r)
+			})
+		},
+	}
+	f := c.Flags()
+	f.Uint64Var(&p.ToSeq, "to", 0, "the place, a number in brackets of agentls sessions show")
+	f.BoolVar(&p.Files, "files", false, "take the changes to files back, too")
+	f.BoolVar(&p.Force, "force", false, "also of files that somebody else has changed since")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// printRewound says what became of a session that was at the event before.
+func printRewound(out io.Writer, p *wire.SessionRewindParams, before uint64, r *wire.SessionRewindResult) error {
+	var b strings.Builder
+	for _, u := range r.Files {
+		fmt.Fprintf(&b, "brought back  %s\n", tool.Escape(localName(u)))
+	}
+	for _, left := range r.Left {
+		fmt.Fprintf(&b, "left          %s: %s\n", tool.Escape(localName(left.URI)), tool.Escape(left.Why))
+	}
+	files := ""
+	if p.Files {
+		files = " --files"
+	}
+	fmt.Fprintf(&b, "Session %s is at %d again. Undo this: agentls sessions rewind %s --to %d%s\n", tool.Escape(p.Session), p.ToSeq, tool.Escape(p.Session), before, files)
+	if len(r.Left) > 0 && !p.Force {
+		fmt.Fprintf(&b, "Take back what was left as well: agentls sessions rewind %s --to %d --files --force\n", tool.Escape(p.Session), p.ToSeq)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// sessionDeleteCommand erases a session.
+func sessionDeleteCommand(std streams) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "delete SESSION", Short: "Erase a session from the disk",
+		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
+		RunE: func(c *cobra.Command, args []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				var s wire.SessionGetResult
+				if err := conn.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: args[0]}, &s); err != nil {
+					return err
+				}
+				if !yes {
+					ok, err := agreed(ctx, std, fmt.Sprintf("Erase session %s (%s, %q)? It cannot be brought back.", tool.Escape(args[0]), count(len(s.Runs), "run"), fit(tool.Escape(s.Title), 50)))
+					if err != nil || !ok {
+						return err
+					}
+				}
+				if err := conn.Call(ctx, wire.MethodSessionDelete, &wire.SessionDeleteParams{Session: args[0]}, nil); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(std.out, "Session %s is erased.\n", tool.Escape(args[0]))
+				return err
+			})
+		},
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return c
+}
+
+// agreed asks at the terminal, and reports whether the answer was a clear yes.
+func agreed(ctx context.Context, std streams, question string) (bool, error) {
+	t := newTerminal(std)
+	if !t.there {
+		return false, usage{errors.New("there is no terminal to ask on; say --yes")}
+	}
+	answer := t.listen()
+	fmt.Fprintf(std.err, "%s [y/N] ", question)
+	line, _ := t.await(ctx, answer)
+	if strings.EqualFold(line, "y") || strings.EqualFold(line, "yes") {
+		return true, nil
+	}
+	fmt.Fprintln(std.err, "Nothing was done.")
+	return false, ctx.Err()
+}
+
+// localName is the path of a URI, from here where that is shorter.
+func localName(u string) string {
+	path := tool.PathOf(u)
+	if path == "" {
+		return u
+	}
+	if folder, err := here(); err == nil {
+		if rest, ok := strings.CutPrefix(path, folder+"/"); ok {
+			return rest
+		}
+	}
+	return path
+}
+
+// checkFormat refuses a --format that there is not.
+func (o *runOptions) checkFormat() error {
+	for _, f := range formats {
+		if o.format == f {
+			return nil
+		}
+	}
+	return usage{fmt.Errorf("--format is %q, want text, json or stream-json", o.format)}
+}
+
+// formats are those of --format of run.
+var formats = []string{"text", "json", "stream-json"}

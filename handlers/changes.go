@@ -1,0 +1,173 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+	"github.com/agentls/agentls/workspace"
+)
+
+// rewind serves agents/session/rewind.
+func (h *Handlers) rewind(ctx context.Context, s *workspace.Snapshot, p *wire.SessionRewindParams) (*wire.SessionRewindResult, error) {
+	done, err := h.house.Agents.Rewind(ctx, agents.Rewind{
+		Session: strings.Clone(p.Session), ToSeq: p.ToSeq, Files: p.Files, Force: p.Force, Desk: h.person(s),
+	})
+	if fault.KindOf(err) == fault.Invalid {
+		return nil, server.BadParams(wire.MethodSessionRewind, "toSeq", "cannot be used: %s", fault.Message(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := &wire.SessionRewindResult{Files: list(done.Files), Left: []wire.LeftFile{}}
+	for _, left := range done.Left {
+		result.Left = append(result.Left, wire.LeftFile{URI: left.URI, Why: left.Why})
+	}
+	return result, nil
+}
+
+// changes serves agents/changes.
+func (h *Handlers) changes(ctx context.Context, s *workspace.Snapshot, p *wire.ChangesParams) (*wire.ChangesResult, error) {
+	files, err := h.house.Agents.Changes(ctx, strings.Clone(p.Session), strings.Clone(p.Run), h.person(s))
+	if err != nil {
+		return nil, err
+	}
+	return &wire.ChangesResult{Files: changesOut(files)}, nil
+}
+
+// resolveChanges serves agents/changes/resolve.
+func (h *Handlers) resolveChanges(ctx context.Context, s *workspace.Snapshot, p *wire.ChangesResolveParams) (*wire.ChangesResolveResult, error) {
+	return h.resolve(ctx, agents.Resolve{
+		Session: strings.Clone(p.Session), URI: strings.Clone(p.URI), Hunks: cloned(p.Hunks), Action: strings.Clone(p.Action), Desk: h.person(s),
+	})
+}
+
+func (h *Handlers) resolve(ctx context.Context, r agents.Resolve) (*wire.ChangesResolveResult, error) {
+	files, conflicts, err := h.house.Agents.ResolveChanges(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	result := &wire.ChangesResolveResult{Files: changesOut(files), Conflicts: []wire.Conflict{}}
+	for _, c := range conflicts {
+		result.Conflicts = append(result.Conflicts, wire.Conflict{URI: c.URI, Hunk: c.Hunk, Why: c.Why})
+	}
+	return result, nil
+}
+
+// changesOut are changes as a client is sent them: no list of theirs is null.
+// Their hunks are whole lines, so their columns are 0 in every encoding.
+func changesOut(files []activity.Change) []activity.Change {
+	out := slices.Clone(files)
+	for i := range out {
+		if out[i].Hunks == nil {
+			out[i].Hunks = []activity.Hunk{}
+		}
+	}
+	return append([]activity.Change{}, out...)
+}
+
+func cloned(texts []string) []string {
+	if texts == nil {
+		return nil
+	}
+	out := make([]string, len(texts))
+	for i, text := range texts {
+		out[i] = strings.Clone(text)
+	}
+	return out
+}
+
+// commandUndoLast takes [session?] and undoes what the newest run there changed in
+// files, of those whose changes nobody has kept or undone; it answers as
+// agents/changes/resolve does. It does not ask: the person has chosen it, and what
+// somebody changed since is left.
+func (h *Handlers) commandUndoLast(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+	id, err := textArgument(p, 0)
+	if err != nil {
+		return nil, invalidArguments(err)
+	}
+	result, text, err := h.undoLast(ctx, s, id)
+	if err != nil {
+		return nil, err
+	}
+	if h.plain {
+		h.tell(infoMessage, text)
+	}
+	return result, nil
+}
+
+// undoLast also says what it did, in one line.
+func (h *Handlers) undoLast(ctx context.Context, s *workspace.Snapshot, session string) (*wire.ChangesResolveResult, string, error) {
+	_, runs, err := h.house.Agents.Session(session)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, r := range slices.Backward(runs) {
+		files, err := h.house.Agents.Changes(ctx, session, r.Run, h.person(s))
+		if err != nil {
+			return nil, "", err
+		}
+		if len(files) == 0 {
+			continue
+		}
+		result, err := h.resolve(ctx, agents.Resolve{Session: session, Run: r.Run, Action: "undo", Desk: h.person(s)})
+		if err != nil {
+			return nil, "", err
+		}
+		return result, undone(r.Agent, result), nil
+	}
+	return &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}, "There is nothing to undo: what agents changed in this session was kept or undone.", nil
+}
+
+// undone says in one line what became of a run's changes.
+func undone(agent string, r *wire.ChangesResolveResult) string {
+	var back, left []string
+	for _, f := range r.Files {
+		if !slices.ContainsFunc(f.Hunks, func(h activity.Hunk) bool { return h.Status != "undone" }) {
+			back = append(back, f.URI)
+		}
+	}
+	why := map[string]string{}
+	for _, c := range r.Conflicts {
+		if _, told := why[c.URI]; !told {
+			left = append(left, c.URI)
+		}
+		why[c.URI] = c.Why
+	}
+	text := fmt.Sprintf("Nothing that %s changed was undone", agent)
+	if len(back) > 0 {
+		text = fmt.Sprintf("Undone what %s changed in %s", agent, named(back, nil))
+	}
+	if len(left) > 0 {
+		text += "; left: " + named(left, why)
+	}
+	return text + "."
+}
+
+// maxNamed is how many files a line of text names.
+const maxNamed = 4
+
+// named names files, each with what is said of it.
+func named(uris []string, why map[string]string) string {
+	var names []string
+	for _, u := range uris {
+		name := tool.Escape(nameOf(u))
+		if why[u] != "" {
+			name += " (" + strings.TrimSuffix(why[u], ".") + ")"
+		}
+		names = append(names, name)
+	}
+	if more := len(names) - maxNamed; more > 0 {
+		names = append(names[:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}

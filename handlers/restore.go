@@ -1,0 +1,97 @@
+package handlers
+
+import (
+	"context"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
+)
+
+// Decode implements [agents.Desk].
+func (p person) Decode(data []byte) (string, bool) {
+	t, err := workspace.DecodeText(data)
+	if err != nil {
+		return "", false
+	}
+	return t.Text, true
+}
+
+// Restore implements [agents.Desk]. What it does to an open document the person
+// can undo there.
+func (p person) Restore(ctx context.Context, path, base string, to *agents.Content, label string) error {
+	const op = "handlers.restore"
+	d, open := p.h.Workspace.Snapshot().DocumentAt(path)
+	if !open {
+		return p.h.restoreOnDisk(ctx, path, workspace.Digest(base), to)
+	}
+	switch {
+	case string(d.Digest()) != base:
+		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read", path).Because(fault.OutOfDate)
+	case to == nil:
+		return fault.New(fault.Denied, op, "%s is open in the editor, so it cannot be deleted; close it first", path)
+	case p.h.edits.applies:
+		return p.h.applyEdit(ctx, d, to.Text, label)
+	case d.Dirty():
+		return fault.New(fault.Denied, op, "%s has unsaved changes in an editor that takes no edits; ask the person to save it", path)
+	}
+	// The editor reads it again from disk, where it must be what the editor shows.
+	disk, err := p.h.disk(path)
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	now, err := disk.ReadText(ctx, path, maxRead)
+	if err != nil {
+		return err
+	}
+	if now.Text != d.Text {
+		return fault.New(fault.Stale, op, "%s is not on disk what the editor shows", path).Because(fault.OutOfDate)
+	}
+	return p.h.restoreOnDisk(ctx, path, now.Digest, to)
+}
+
+// restoreOnDisk makes a file hold exactly what it is given, and tells the client.
+func (h *Handlers) restoreOnDisk(ctx context.Context, path string, base workspace.Digest, to *agents.Content) error {
+	disk, err := h.disk(path)
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	switch {
+	case to == nil:
+		err = disk.Delete(ctx, path, base)
+		switch gone := fault.KindOf(err) == fault.NotFound; {
+		case gone && base == "":
+			return nil
+		case gone:
+			err = fault.New(fault.Stale, "handlers.restore", "%s is gone already", path).Because(fault.OutOfDate)
+		}
+	default:
+		w := workspace.Write{Name: path, Text: string(to.Data), Seen: base, Exact: true}
+		if to.Data == nil {
+			if w.Text, err = encodedAs(ctx, disk, path, to.Text); err != nil {
+				return err
+			}
+		}
+		_, err = disk.Write(ctx, w)
+	}
+	if err == nil {
+		h.wrote("", path)
+	}
+	return err
+}
+
+// encodedAs returns the bytes of a text in the charset of the file that is there,
+// with its byte order mark; in UTF-8 where there is none, or no text.
+func encodedAs(ctx context.Context, disk *workspace.Disk, path, text string) (string, error) {
+	now, err := disk.ReadText(ctx, path, maxRead)
+	switch fault.KindOf(err) {
+	case fault.NotFound, fault.Invalid:
+		return text, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(now.Encode(text)), nil
+}

@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/sourcegraph/conc/panics"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/internal/watchdog"
+	"github.com/agentls/agentls/server"
+)
+
+// parts are those of a daemon that have to come round (REL-32).
+type parts struct {
+	loop  server.Pulse
+	house atomic.Pointer[working] // nil until initialize made it
+}
+
+// working is what a house works with.
+type working struct {
+	service  *agents.Service
+	sessions *session.Store
+}
+
+// checks are what the watchdog does with them: each waits for what it asks.
+func (p *parts) checks() []watchdog.Check {
+	return []watchdog.Check{
+		{Name: "the connection's read loop", Ping: p.loop.Ping},
+		{Name: "the runs", Ping: func() {
+			if w := p.house.Load(); w != nil {
+				w.service.Waiting()
+			}
+		}},
+		{Name: "the sessions' logs", Ping: func() {
+			if w := p.house.Load(); w != nil {
+				for _, s := range w.sessions.Live() {
+					s.Log.Announced()
+				}
+			}
+		}},
+	}
+}
+
+// watchdog ends the process when one of the parts hangs, until ctx ends.
+func (c Config) watchdog(ctx context.Context, p *parts) {
+	bite := watchdog.Bite{Dir: c.state(), Version: c.Version, Started: c.Now(), Now: c.Now, Log: c.Log, Exit: c.Exit}
+	watchdog.Watch(ctx, p.checks(), bite.Hung)
+}
+
+// restarts is how often work of the daemon's own is begun anew after a bug in it.
+const restarts = 3
+
+// guarded does work of the house's own. A panic in it is told, with an id under
+// which its stack is in the log, and the work is begun anew; the rest of the
+// daemon goes on (REL-20, REL-31).
+func (b *house) guarded(what string, do func(context.Context)) {
+	for n := 0; ; n++ {
+		caught := panics.Try(func() { do(b.ctx) })
+		if caught == nil {
+			return
+		}
+		bug := server.BugID(caught)
+		b.Log.Error("panic", "in", what, "bug", bug, "stack", caught.String())
+		if n == restarts {
+			b.notice(fmt.Sprintf("agentls does not %s any more because of a bug; report it with the id %s, under which the log has the details, and start agentls again", what, bug))
+			return
+		}
+		if b.ctx.Err() != nil {
+			return
+		}
+	}
+}

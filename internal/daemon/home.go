@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// state is the folder of what the daemon itself keeps.
+func (c Config) state() string { return filepath.Join(c.Home, "agentls") }
+
+// writable says why nothing can be kept in the daemon's own folder, nil where it
+// can. It leaves nothing there, nor makes the folder.
+func (c Config) writable() error {
+	dir := c.state()
+	for {
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			return fmt.Errorf("%s is not a folder", dir)
+		}
+		if err == nil {
+			break
+		}
+		if up := filepath.Dir(dir); !errors.Is(err, fs.ErrNotExist) || up == dir {
+			return err
+		}
+		dir = filepath.Dir(dir)
+	}
+	f, err := os.CreateTemp(dir, ".agentls-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("a full disk, or a quota, is found only by writing\n")
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	_ = os.Remove(f.Name()) // it is small
+	return err
+}
+
+// lookAtHome finds out what can be kept, and how the starts before this one went.
+// What the person has to know becomes a banner. It reports whether sessions are
+// to be kept in memory only (REL-98).
+func (b *house) lookAtHome() (inMemory bool) {
+	const lost = "sessions are only kept in memory, and gone when it ends"
+	if b.Homeless != "" {
+		b.banners = append(b.banners, fmt.Sprintf("agentls has no home folder (%s), so %s. Set HOME or GEMINI_HOME and start it again.", b.Homeless, lost))
+		return true
+	}
+	if err := b.writable(); err != nil {
+		b.banners = append(b.banners, fmt.Sprintf("agentls cannot write to %s (%v), so %s. Make the folder writable, or set GEMINI_HOME to another one, and start it again.", b.state(), err, lost))
+		return true
+	}
+	if b.Exit == nil {
+		return false // no editor starts it again
+	}
+	b.starts = &starts{file: filepath.Join(b.state(), "starts", session.Key(b.first)+".json"), now: b.Now}
+	if b.starts.begin() {
+		return b.enterSafeMode(session.Key(b.first))
+	}
+	return false
+}
+
+// enterSafeMode sets the workspace's state aside and loads no agents. It reports
+// whether sessions are to be kept in memory only.
+func (b *house) enterSafeMode(key string) (inMemory bool) {
+	b.safe = true
+	told := "agentls ended twice within a minute before it was ready, so it runs in safe mode: no agents are loaded"
+	next := "Start it again to leave safe mode. If it ends again, look for what is wrong with the agents' files; " + filepath.Join(b.state(), "logs") + " has the log."
+	aside, err := b.setAside(key)
+	switch {
+	case err != nil:
+		told += fmt.Sprintf(", and sessions are only kept in memory, since those of this workspace could not be set aside (%s). %s", fault.Message(err), next)
+	case aside == "":
+		told += ". " + next
+	default:
+		told += fmt.Sprintf(", and the sessions of this workspace were moved to %s. %s To have them back, end agentls and move them to %s.",
+			aside, next, filepath.Join(b.state(), "sessions", key))
+	}
+	b.banners = append(b.banners, told)
+	return err != nil
+}
+
+// record returns what is recorded in a session. A daemon that has come to this
+// works, and whatever ends it later is no crash on start: an editor may kill it.
+func (b *house) record(data []byte) []byte {
+	if b.starts != nil {
+		b.starts.ready()
+	}
+	return b.Secrets.Known(data)
+}
+
+// becomeReady records that this start is no crash, once initialize was answered
+// and some time has passed.
+func (b *house) becomeReady(ctx context.Context, answered <-chan struct{}) {
+	if b.starts == nil {
+		return
+	}
+	select {
+	case <-answered:
+	case <-ctx.Done():
+		return
+	}
+	timer := time.NewTimer(readyAfter)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		b.starts.ready()
+	case <-ctx.Done():
+	}
+}

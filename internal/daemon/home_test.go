@@ -1,0 +1,60 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agentls/agentls/internal/editortest"
+)
+
+// TestREL98HomeThatCannotBeWritten: the daemon starts, says so as long as it
+// lives, and keeps sessions in memory; nothing is left anywhere.
+func TestREL98HomeThatCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	sealed := filepath.Join(t.TempDir(), "sealed")
+	if err := os.Mkdir(sealed, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	homes := map[string]string{"below a file": filepath.Join(file, "home"), "no home": t.TempDir()}
+	if _, err := os.Stat("/proc/self"); err == nil {
+		homes["read-only"] = "/proc/self/home"
+	}
+	if os.Geteuid() > 0 {
+		homes["sealed"] = sealed
+	}
+	for name, home := range homes {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			b.config.Home = home
+			b.config.Exit = func(int) { t.Error("it ends") }
+			want := "cannot write to " + home
+			if name == "no home" {
+				b.config.Homeless, want = "HOME is not set", "has no home folder (HOME is not set)"
+			}
+			for range 3 { // and again, which is no crash loop
+				d := b.serve(folder(t, "", "one"), "> say it\n< Said.\n")
+				d.says("say it", "Said.")
+				told := func(all []string) bool {
+					return slices.ContainsFunc(all, func(m string) bool { return strings.Contains(m, want) && strings.Contains(m, "only kept in memory") })
+				}
+				if err := d.Await(t.Context(), func(s editortest.Seen) bool { return told([]string{s.Status.Message}) }); err != nil {
+					t.Fatal(err)
+				}
+				if seen := d.Seen(); !told(seen.Messages) || len(seen.Messages) != 1 && name != "below a file" || seen.Status.Health != "warning" {
+					t.Errorf("told %q, %+v", seen.Messages, seen.Status)
+				}
+				if _, err := d.Subscribe(t.Context(), "main", 1); err != nil {
+					t.Errorf("the session in memory: %v", err)
+				}
+				d.end()
+			}
+			if left, _ := os.ReadDir(home); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}

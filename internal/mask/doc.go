@@ -1,0 +1,23 @@
+// Package mask takes secrets out of what is recorded, sent or shown (spec 7.2).
+//
+// There are two measures. A value that the daemon itself holds is taken out of
+// everything ([Masker.Known]). What merely looks like a credential is taken out
+// of what leaves the daemon, and not out of the record that a model's context is
+// made of ([Masker.Shown]). A marker takes a secret's place: [masked:NAME] for a
+// value that is known, [masked:credential] and [masked:private key] for others.
+//
+// # JSON
+//
+// Both take JSON as well as plain text, and JSON stays valid. A secret is found
+// however JSON writes it, also where a string holds JSON again. A JSON number
+// stays what it is, and so does a word of less than sixteen letters that is a
+// whole string or a member's name: it may be a word of the protocol's. A value
+// in base64, or in any other coding, is not found.
+//
+// # Cost
+//
+// Nothing is allocated where nothing is found, and most bytes are not looked at:
+// [Masker.Known] takes some 0.07 µs for 100 bytes and 13 µs for 16 KiB,
+// [Masker.Shown] 0.35 µs and 55 µs (BenchmarkShown). The time grows with the
+// length of a text, whatever is in it.
+package mask

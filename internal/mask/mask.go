@@ -1,0 +1,184 @@
+package mask
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// Least is the least length, in bytes, of a value that is masked: what is
+// shorter occurs by chance.
+const Least = 8
+
+// Masker knows the values that a daemon holds. The zero value and nil know none.
+// It does not change, and is safe for concurrent use.
+type Masker struct {
+	patterns []pattern
+	marks    []string  // of each pattern's id
+	values   *finder   // of patterns; nil = there are none
+	most     int       // the length of the longest pattern
+	begins   [256]bool // the bytes with which patterns begin
+}
+
+// New returns a masker of values by name, such as that of the variable that
+// holds the value. Values shorter than [Least] are left out, and so is what a
+// marker says itself: a name is no secret.
+func New(secrets map[string]string) *Masker {
+	m := &Masker{}
+	names := make([]string, 0, len(secrets))
+	for name := range secrets {
+		names = append(names, name)
+	}
+	slices.Sort(names) // a value with two names is told by the first
+	m.marks = []string{credential, privateKey}
+	for _, name := range names {
+		m.marks = append(m.marks, marker(name))
+	}
+	known := make(map[string]bool)
+	for i, name := range names {
+		value := secrets[name]
+		isMarked := func(mark string) bool { return strings.Contains(mark, value) || strings.Contains(value, mark) }
+		if len(value) < Least || slices.ContainsFunc(m.marks, isMarked) {
+			continue
+		}
+		for _, text := range written(value) {
+			if !known[text] {
+				known[text] = true
+				m.patterns = append(m.patterns, pattern{text: text, id: i + 2, word: isWord(text)})
+				m.most = max(m.most, len(text))
+				m.begins[text[0]] = true
+			}
+		}
+	}
+	if len(m.patterns) > 0 {
+		m.values = newFinder(m.patterns, false)
+	}
+	return m
+}
+
+// marker takes the place of the secret of a name.
+func marker(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(`"\[]`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	return "[masked:" + clean + "]"
+}
+
+// isWord reports whether a value could be a word of a protocol's.
+func isWord(value string) bool {
+	if len(value) >= 16 {
+		return false
+	}
+	for _, c := range []byte(value) {
+		if !isLetter(c) && c != '.' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// Known returns data without the values that the daemon holds. It returns data
+// itself, and allocates nothing, where there is none; it never changes data.
+func (m *Masker) Known(data []byte) []byte {
+	if m == nil || m.values == nil || m.values.next(data, 0) < 0 {
+		return data
+	}
+	return replaced(data, m.held(data))
+}
+
+// Shown returns data without the values that the daemon holds, and without what
+// looks like a credential: the values of API keys, tokens and passwords that are
+// named, authorization headers, keys in the forms that their issuers give them,
+// private keys. It returns data itself, and allocates nothing, where there is
+// none; it never changes data.
+func (m *Masker) Shown(data []byte) []byte {
+	data = m.Known(data)
+	places := looking(data)
+	if len(places) == 0 {
+		return data
+	}
+	return replaced(data, places)
+}
+
+// place is what a marker takes the place of.
+type place struct {
+	from, to int
+	mark     string
+}
+
+// held returns where data has values that the daemon holds, apart and in order.
+func (m *Masker) held(data []byte) []place {
+	var places []place
+	marks := m.marked(data)
+	text := literalsOf(data)
+	for at := m.values.next(data, 0); at >= 0; at = m.values.next(data, at+1) {
+		p := m.values.longest(data, at)
+		found := place{at, at + len(p.text), m.marks[p.id]}
+		if slices.ContainsFunc(marks, found.overlaps) || !text.allows(found, p) {
+			continue
+		}
+		found.from, found.to = wholeEscapes(data, found.from, found.to)
+		places = join(places, found)
+	}
+	return places
+}
+
+// marked returns the markers that stand in data already: what is in one is no
+// secret, and was made of one where it looks like one.
+func (m *Masker) marked(data []byte) []place {
+	const opening = "[masked:"
+	var found []place
+	for at := 0; ; {
+		i := bytes.Index(data[at:], []byte(opening))
+		if i < 0 {
+			return found
+		}
+		at += i
+		for _, mark := range m.marks {
+			if bytes.HasPrefix(data[at:], []byte(mark)) {
+				found = append(found, place{at, at + len(mark), mark})
+				break
+			}
+		}
+		at += len(opening)
+	}
+}
+
+func (p place) overlaps(other place) bool { return p.from < other.to && other.from < p.to }
+
+// join adds a place to those before it. Those that overlap become one, so that
+// no part of a secret is left; the longer one's name stays. p was found after
+// them.
+func join(places []place, p place) []place {
+	if len(places) == 0 || p.from >= places[len(places)-1].to {
+		return append(places, p)
+	}
+	last := &places[len(places)-1]
+	if p.to-p.from > last.to-last.from {
+		last.mark = p.mark
+	}
+	last.from, last.to = min(last.from, p.from), max(last.to, p.to)
+	return places
+}
+
+// replaced returns a copy of data with markers in some places.
+func replaced(data []byte, places []place) []byte {
+	if len(places) == 0 {
+		return data
+	}
+	size := len(data)
+	for _, p := range places {
+		size += max(0, len(p.mark)-(p.to-p.from))
+	}
+	out := make([]byte, 0, size)
+	at := 0
+	for _, p := range places {
+		out = append(out, data[at:p.from]...)
+		out = append(out, p.mark...)
+		at = p.to
+	}
+	return append(out, data[at:]...)
+}

@@ -1,0 +1,55 @@
+package mask
+
+// Stream takes the values that a daemon holds out of a text that comes in
+// pieces. It keeps back what may be the beginning of a value, so that one that
+// is cut in two is found. Make it with [Masker.Stream]; it is for one goroutine.
+type Stream struct {
+	m    *Masker
+	kept []byte // may be the beginning of a value
+}
+
+// Stream returns a stream with nothing kept back.
+func (m *Masker) Stream() *Stream { return &Stream{m: m} }
+
+// Write returns what of the text up to now can be passed on: the next piece
+// continues it. It may be "".
+func (s *Stream) Write(text string) string {
+	if s.m == nil || s.m.values == nil {
+		return text
+	}
+	data := append(s.kept, text...)
+	places := s.m.held(data)
+	keep := len(data) - s.m.unfinished(data)
+	for i := len(places) - 1; i >= 0 && places[i].to > keep; i-- {
+		// A value that ends in what is kept stays with it, since a longer one may
+		// begin in it.
+		keep = min(keep, places[i].from)
+	}
+	out := string(s.m.Known(data[:keep]))
+	s.kept = append([]byte(nil), data[keep:]...)
+	return out
+}
+
+// Flush returns what was kept back. The stream begins anew.
+func (s *Stream) Flush() string {
+	out := string(s.m.Known(s.kept))
+	s.kept = nil
+	return out
+}
+
+// unfinished returns the length of the longest end of data that begins a value
+// and does not finish it.
+func (m *Masker) unfinished(data []byte) int {
+	for n := min(m.most-1, len(data)); n > 0; n-- {
+		end := data[len(data)-n:]
+		if !m.begins[end[0]] {
+			continue
+		}
+		for _, p := range m.patterns {
+			if len(p.text) > n && p.text[:n] == string(end) {
+				return n
+			}
+		}
+	}
+	return 0
+}
