@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/change"
@@ -69,16 +70,20 @@ func (s *Service) Changes(ctx context.Context, id, run string, desk Desk) ([]act
 }
 
 // ResolveChanges keeps changes, which then count as the person's, or undoes them.
-// It works while a run goes on. A hunk that the person changed by hand since is
+// It works while a run goes on; the session is neither closed nor deleted nor
+// brought back meanwhile. A hunk that the person changed by hand since is
 // not undone, nor is a file that an agent made and the person changed taken away:
 // these are conflicts. An agent has to read a file again in which something was
 // undone, since it is not what the agent saw.
 //
 // It returns the files that were asked about, each as [Service.Changes] had it,
 // with what became of its hunks; what was kept before is not among them. All is
-// on stable storage then. The error has the reason unknownSession; it is
-// fault.Invalid for an action that is none and for hunks without a URI, and
-// fault.Unavailable where the log cannot be written.
+// on stable storage then. The error has the reason unknownSession, or busy while
+// the session is being closed or deleted; it is fault.Invalid for an action that
+// is none and for hunks without a URI, and fault.Unavailable where the log cannot
+// be written. It names the files that were changed before it came up. What a file
+// held is on stable storage, and named by an event of the type checkpoint, before
+// the file is written.
 func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activity.Change, conflicts []Conflict, err error) {
 	switch {
 	case r.Action != keepAction && r.Action != undoAction:
@@ -90,20 +95,29 @@ func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activi
 	if err != nil {
 		return nil, nil, err
 	}
+	release, err := s.resolving(conv)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
 	conv.changes.Lock()
 	defer conv.changes.Unlock()
 	b := s.shelf(conv, r.Desk)
 	files, conflicts = []activity.Change{}, []Conflict{}
+	var written []string // names of files
 	for _, h := range conv.Files() {
-		if r.URI != "" && h.URI != r.URI {
+		if r.URI != "" && !sameFile(h.URI, r.URI) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return files, conflicts, err
+			return files, conflicts, after(written, err)
 		}
 		o, err := b.resolve(ctx, r, h)
+		if o != nil && o.written {
+			written = append(written, tool.Escape(b.name(h.URI)))
+		}
 		if err != nil {
-			return files, conflicts, err
+			return files, conflicts, after(written, err)
 		}
 		for _, c := range o.conflicts {
 			conflicts = append(conflicts, Conflict{h.URI, c.Hunk, c.Why})
@@ -116,9 +130,45 @@ func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activi
 		conflicts = append(conflicts, Conflict{URI: r.URI, Why: whySettled})
 	}
 	if err := conv.Commit(ctx, conv.Log.Last()); err != nil {
-		return files, conflicts, fault.New(fault.Unavailable, "agents.changes", "the session's log cannot be written: %w", err)
+		return files, conflicts, after(written, fault.New(fault.Unavailable, "agents.changes", "the session's log cannot be written: %w", err))
 	}
 	return files, conflicts, nil
+}
+
+// resolving keeps a session from being closed, deleted or brought back until
+// release is called. The error has the reason busy.
+func (s *Service) resolving(conv *conversation) (release func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.present(conv.ID, conv.Log); err != nil {
+		return nil, err
+	}
+	if s.resolves == nil {
+		s.resolves = make(map[string]int)
+	}
+	s.resolves[conv.ID]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.resolves[conv.ID]--; s.resolves[conv.ID] == 0 {
+			delete(s.resolves, conv.ID)
+		}
+	}, nil
+}
+
+// sameFile reports whether two URIs name one file: clients escape otherwise than
+// the log does.
+func sameFile(a, b string) bool {
+	path := tool.PathOf(a)
+	return a == b || path != "" && path == tool.PathOf(b)
+}
+
+// after is an error that came up when files were undone already.
+func after(written []string, err error) error {
+	if len(written) == 0 {
+		return err
+	}
+	return fault.New(fault.KindOf(err), "agents.changes", "%s; before that, changes were undone in %s", fault.Message(err), strings.Join(written, ", "))
 }
 
 // The reasons of conflicts, beside those of package change.
@@ -131,6 +181,7 @@ const (
 type outcome struct {
 	change    activity.Change
 	conflicts []change.Conflict
+	written   bool // the file is another now
 }
 
 // conflict makes a conflict of all that was asked about.
@@ -163,7 +214,7 @@ func (b *shelf) resolve(ctx context.Context, r Resolve, h session.FileHistory) (
 		case r.Action == keepAction:
 			return o, b.accept(h, v, r, o)
 		}
-		if err = b.undo(ctx, v, r, o); fault.KindOf(err) != fault.Stale {
+		if err = b.undo(ctx, h, v, r, o); fault.KindOf(err) != fault.Stale {
 			return o, err
 		}
 		if try == tries {
@@ -208,9 +259,9 @@ func (b *shelf) accept(h session.FileHistory, v *folded, r Resolve, o *outcome) 
 }
 
 // undo takes hunks out of a file as it is now.
-func (b *shelf) undo(ctx context.Context, v *folded, r Resolve, o *outcome) error {
+func (b *shelf) undo(ctx context.Context, h session.FileHistory, v *folded, r Resolve, o *outcome) error {
 	uri := o.change.URI
-	path, why, _ := b.place(uri)
+	path, why := b.writable(h)
 	if why != "" {
 		o.conflict(why)
 		return nil
@@ -231,15 +282,22 @@ func (b *shelf) undo(ctx context.Context, v *folded, r Resolve, o *outcome) erro
 		return nil
 	}
 	event := activity.ChangeResolved{URI: uri, Hunks: undone, Action: undoAction}
+	kept := activity.Kept{URI: uri, Buffer: now != nil && now.Open}
+	if kept.Before, err = b.keep(now); err != nil {
+		return err
+	}
 	if result == is || result != nil && is != nil && *result == *is { // by hand, before
-		sha, err := b.keep(now)
-		if err != nil {
-			return err
-		}
-		event.Kept = &activity.Kept{URI: uri, Before: sha, After: sha, Buffer: now != nil && now.Open}
+		kept.After = kept.Before
+		event.Kept = &kept
 	} else {
-		kept, err := b.put(ctx, path, now, b.exact(v, result), "undo in "+tool.Escape(b.name(uri)))
-		switch {
+		if err := b.checkpoint(ctx, []activity.Kept{kept}); err != nil {
+			return unkept(tool.Escape(b.name(uri))+" was not changed", err)
+		}
+		// From here on it goes to its end: the log has to say what the file is.
+		kept, written, err := b.put(context.WithoutCancel(ctx), path, now, b.exact(v, result), "undo in "+tool.Escape(b.name(uri)))
+		switch o.written = written; {
+		case written && err != nil:
+			return fault.New(fault.Unavailable, "agents.changes", "what %s is now cannot be kept: %w", tool.Escape(b.name(uri)), err)
 		case fault.KindOf(err) == fault.Stale:
 			return err
 		case err != nil:

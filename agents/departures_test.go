@@ -210,3 +210,19 @@ func TestFork(t *testing.T) {
 }
 
 func second(_ string, err error) error { return err }
+
+// TestSetApprovalOfWhatIsClosedMeanwhile is no success: the mode is as it was.
+func TestSetApprovalOfWhatIsClosedMeanwhile(t *testing.T) {
+	s := keeping(t, t.TempDir())
+	s.Config.Approval = "ask"
+	conv, _, err := s.open("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conv.Log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := s.SetApproval(t.Context(), "a", "edits"); fault.KindOf(err) != fault.Unavailable || now != "" || s.approval(conv, "") != "ask" {
+		t.Errorf("%q, %v", now, err)
+	}
+}

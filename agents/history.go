@@ -76,16 +76,22 @@ func (f *folding) accept() error {
 	}
 	if f.run == "" || !f.begun {
 		f.baseline = content.text()
-		return nil
+	} else {
+		newest, err := f.latest()
+		if err != nil {
+			return err
+		}
+		// What was not accepted of all may be this run's.
+		f.baseline = change.Agreed(f.baseline, content.text(), newest)
 	}
-	newest, err := f.latest()
-	if err != nil {
-		return err
+	if n := len(f.past); n > 0 { // who comes back to this moment finds it accepted
+		f.past[n-1].baseline = f.baseline
 	}
-	// What was not accepted of all may be this run's.
-	f.baseline = change.Agreed(f.baseline, content.text(), newest)
 	return nil
 }
+
+// note keeps what the fold has come to.
+func (f *folding) note() { f.past = append(f.past, moment{f.original, f.baseline, f.at}) }
 
 // step goes on with one step.
 func (f *folding) step(st session.FileStep) error {
@@ -100,9 +106,12 @@ func (f *folding) step(st session.FileStep) error {
 			f.baseline = text
 		}
 		f.original, f.newest, f.before, f.at, f.read = text, text, content, before, true
-		f.past = append(f.past, moment{f.original, f.baseline, f.at})
-	} else if err := f.foreign(before); err != nil {
-		return err
+		f.note()
+	} else if f.at != before {
+		if err := f.foreign(before); err != nil {
+			return err
+		}
+		f.note() // a rewind that this step is may itself be taken back
 	}
 	switch {
 	case st.By == byRewind:
@@ -116,7 +125,7 @@ func (f *folding) step(st session.FileStep) error {
 	default:
 		f.move(after)
 	}
-	f.past = append(f.past, moment{f.original, f.baseline, f.at})
+	f.note()
 	return nil
 }
 

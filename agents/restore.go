@@ -3,9 +3,11 @@ package agents
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 )
@@ -124,22 +126,23 @@ func (b *shelf) holds(f *tool.File, sha string, buffer bool) (bool, error) {
 }
 
 // put makes a file hold something, nil for none, if it is still what was read,
-// and returns what it was and is. The error is that of [Desk.Restore].
-func (b *shelf) put(ctx context.Context, path string, now *tool.File, to *Content, label string) (activity.Kept, error) {
-	kept := activity.Kept{URI: tool.URI(path)}
+// and returns what it was and is. The error is that of [Desk.Restore], or says
+// that what the file is now could not be kept; written is whether it is another
+// now.
+func (b *shelf) put(ctx context.Context, path string, now *tool.File, to *Content, label string) (kept activity.Kept, written bool, err error) {
+	kept = activity.Kept{URI: tool.URI(path)}
 	base := ""
 	if now != nil {
 		base, kept.Buffer = now.Digest, now.Open
 	}
-	var err error
 	if kept.Before, err = b.keep(now); err != nil {
-		return kept, err
+		return kept, false, err
 	}
 	if err := b.desk.Restore(ctx, path, base, to, label); err != nil {
-		return kept, err
+		return kept, false, err
 	}
 	if to == nil {
-		return kept, nil
+		return kept, true, nil
 	}
 	// From here on the file is another: what it is must be known, whatever becomes
 	// of the request.
@@ -151,7 +154,21 @@ func (b *shelf) put(ctx context.Context, path string, now *tool.File, to *Conten
 		}
 	}
 	kept.After, err = b.keep(after)
-	return kept, err
+	return kept, true, err
+}
+
+// checkpoint says in the log what files held before a person has them written,
+// and returns when that is on stable storage.
+func (b *shelf) checkpoint(ctx context.Context, kept []activity.Kept) error {
+	event := activity.Checkpoint{Kept: kept}
+	for _, k := range kept {
+		event.Files = append(event.Files, k.URI)
+	}
+	seq := b.conv.Append(activity.Origin{}, event, 0)
+	if seq == 0 {
+		return fault.New(fault.Unavailable, "agents.checkpoint", "the session's log is closed")
+	}
+	return b.conv.Commit(ctx, seq)
 }
 
 // place returns the path of a file that a session's log names. why says why
@@ -178,6 +195,21 @@ func (b *shelf) place(uri string) (path, why string, protected bool) {
 		return path, "It is a folder now.", false
 	}
 	return path, "", p.Protected
+}
+
+// writable is place for the file of a history, whose steps say whether a call
+// wrote it.
+func (b *shelf) writable(h session.FileHistory) (path, why string) {
+	path, why, protected := b.place(h.URI)
+	if why == "" && protected && !wroteByCall(h.Steps) {
+		why = "It lies in a protected place, and no call that somebody allowed wrote it."
+	}
+	return path, why
+}
+
+// wroteByCall reports whether a call wrote the file.
+func wroteByCall(steps []session.FileStep) bool {
+	return slices.ContainsFunc(steps, func(st session.FileStep) bool { return st.Call != "" && st.Complete })
 }
 
 func (b *shelf) inside(path string) bool {

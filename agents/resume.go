@@ -41,6 +41,11 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 		}
 		return live, nil
 	}
+	if s.Admit != nil {
+		if err := s.Admit(); err != nil {
+			return nil, err
+		}
+	}
 	conv, r, err := s.left(p.Session, p.Run)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,8 @@ package agents
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/session"
@@ -40,10 +42,14 @@ type (
 // where no agent may write. Both is told, and neither ends the rewind. What
 // commands did to files is not known, and stays.
 //
-// To go back to before the event that says so brings all back.
+// To go back to before the event that says so brings contexts and files back. It
+// does not bring back the runs that began since and had not finished: they have
+// ended ABORTED.
 //
 // The error has the reason unknownSession, or busy while a run goes on or waits
-// in the session; it is fault.Invalid for an event that there is not.
+// in the session or changes are being kept or undone there; it is fault.Invalid
+// for an event that there is not. Who gives up while nothing is written gets the
+// context's error, and nothing has changed; later the rewind goes on to its end.
 //
 // # Order
 //
@@ -73,12 +79,14 @@ func (s *Service) Rewind(ctx context.Context, r Rewind) (*Rewound, error) {
 	var kept []activity.Kept
 	if r.Files {
 		plans, left := b.plan(ctx, r)
-		if err := b.checkpoint(ctx, plans); err != nil {
+		plans, unread, err := b.keepNow(ctx, plans)
+		if err != nil {
 			return nil, err
 		}
-		done.Left = left
+		done.Left = append(left, unread...)
+		whole := context.WithoutCancel(ctx) // half of it is nothing that anybody asked for
 		for _, p := range plans {
-			k, why := b.bring(ctx, p, r.Force)
+			k, why := b.bring(whole, p, r.Force)
 			if why != "" {
 				done.Left = append(done.Left, Left{p.uri, why})
 				continue
@@ -141,13 +149,7 @@ func (b *shelf) plan(ctx context.Context, r Rewind) (plans []plannedFile, left [
 		if len(steps) == 0 {
 			continue
 		}
-		path, why, protected := b.place(h.URI)
-		if why == "" && protected && !wroteByCall(h.Steps) {
-			why = "It lies in a protected place, and no call that somebody allowed wrote it."
-		}
-		if why == "" && mixed && !r.Force {
-			why = "Another agent, which stays where it is, wrote it since: to go back without regard to that, force it."
-		}
+		path, why := b.writable(h)
 		p := plannedFile{uri: h.URI, path: path, steps: steps, target: steps[0].Kept}
 		if why == "" {
 			var err error
@@ -156,7 +158,13 @@ func (b *shelf) plan(ctx context.Context, r Rewind) (plans []plannedFile, left [
 			}
 		}
 		if why == "" {
-			_, why = b.look(ctx, p, r.Force)
+			var back bool
+			if _, back, why = b.look(ctx, p, r.Force || mixed); back && !slices.ContainsFunc(steps, isComplete) {
+				continue // it was to be written, and never was
+			}
+		}
+		if why == "" && mixed && !r.Force {
+			why = "Another agent, which stays where it is, wrote it since: " + forceIt
 		}
 		if why != "" {
 			left = append(left, Left{h.URI, why})
@@ -185,42 +193,37 @@ func (b *shelf) since(steps []session.FileStep, toSeq uint64) (since []session.F
 	return since, mixed
 }
 
-// wroteByCall reports whether a call wrote the file.
-func wroteByCall(steps []session.FileStep) bool {
-	for _, st := range steps {
-		if st.Call != "" && st.Complete {
-			return true
-		}
-	}
-	return false
-}
+func isComplete(st session.FileStep) bool { return st.Complete }
 
-// look reads a file and says why it is not brought back, "" where it is.
-func (b *shelf) look(ctx context.Context, p plannedFile, force bool) (now *tool.File, why string) {
+// forceIt ends the reasons for which a file is left only without Force.
+const forceIt = "to go back without regard to that, force it."
+
+// Forcible reports whether [Rewind.Force] is what a file lacks that was left for
+// a reason.
+func Forcible(why string) bool { return strings.HasSuffix(why, forceIt) }
+
+// look reads a file and says why it is not brought back, "" where it is. back is
+// whether it is already what it was. What force cannot help with counts first.
+func (b *shelf) look(ctx context.Context, p plannedFile, force bool) (now *tool.File, back bool, why string) {
 	now, err := b.read(ctx, p.path)
 	if err != nil {
-		return nil, because("It cannot be read", err)
+		return nil, false, because("It cannot be read", err)
 	}
-	back, err := b.holds(now, p.target.Before, p.target.Buffer)
-	if err != nil || back {
-		return now, lost(err)
-	}
-	if !force {
-		why, err := b.touched(now, p.steps)
-		if err != nil {
-			why = lost(err)
-		}
-		if why != "" {
-			return now, why
-		}
-	}
+	back, err = b.holds(now, p.target.Before, p.target.Buffer)
 	switch {
+	case err != nil || back:
+		return now, back, lost(err)
 	case p.to == nil && now.Open:
-		return now, "It was made since, and is open in the editor: close it, then delete it or go back again."
+		return now, false, "It was made since, and is open in the editor: close it, then delete it or go back again."
 	case p.to != nil && p.to.binary && now != nil && now.Open:
-		return now, "What it was is no text, and it is open in the editor: close it, then go back again."
+		return now, false, "What it was is no text, and it is open in the editor: close it, then go back again."
+	case force:
+		return now, false, ""
 	}
-	return now, ""
+	if why, err = b.touched(now, p.steps); err != nil {
+		why = lost(err)
+	}
+	return now, false, why
 }
 
 func lost(err error) string {
@@ -234,7 +237,7 @@ func lost(err error) string {
 // not what the last step left, or what a step found is not what the one before
 // it left.
 func (b *shelf) touched(now *tool.File, steps []session.FileStep) (why string, err error) {
-	const since = "It was changed by hand, or by a command, since: to go back without regard to that, force it."
+	const since = "It was changed by hand, or by a command, since: " + forceIt
 	for i, st := range steps[1:] {
 		if is, err := b.alike(leftBy(steps[i]), side{st.Before, st.Buffer}); err != nil || !is {
 			return since, err
@@ -247,7 +250,7 @@ func (b *shelf) touched(now *tool.File, steps []session.FileStep) (why string, e
 	case err != nil || is:
 		return "", err
 	case !last.Complete:
-		return "A call was to write it, and whether it did is not known; it is not what it was before: to go back without regard to that, force it.", nil
+		return "It was to be written, and whether it was is not known; it is not what it was before: " + forceIt, nil
 	}
 	return since, nil
 }
@@ -284,54 +287,58 @@ func (b *shelf) alike(x, y side) (bool, error) {
 	return !one.binary && !other.binary && one.Text == other.Text, nil
 }
 
-// checkpoint keeps what files hold before they are brought back, and says so in
-// the log.
-func (b *shelf) checkpoint(ctx context.Context, plans []plannedFile) error {
-	event := activity.Checkpoint{}
+// keepNow keeps what files hold before they are brought back, and says so in the
+// log. It returns those of which that is known, and the others.
+func (b *shelf) keepNow(ctx context.Context, plans []plannedFile) (sure []plannedFile, unread []Left, err error) {
+	var kept []activity.Kept
 	for _, p := range plans {
 		now, err := b.read(ctx, p.path)
 		if err != nil {
-			continue // it will be left
+			unread = append(unread, Left{p.uri, because("It cannot be read", err)})
+			continue
 		}
 		k := activity.Kept{URI: p.uri, Buffer: now != nil && now.Open}
 		if k.Before, err = b.keep(now); err != nil {
-			return unkept(err)
+			return nil, nil, unkept("nothing was changed", err)
 		}
-		event.Files, event.Kept = append(event.Files, p.uri), append(event.Kept, k)
+		sure, kept = append(sure, p), append(kept, k)
 	}
-	if len(event.Kept) == 0 {
-		return ctx.Err()
+	if err := ctx.Err(); err != nil || len(kept) == 0 {
+		return nil, unread, err // what could not be read in time is not left for that
 	}
-	seq := b.conv.Append(activity.Origin{}, event, 0)
-	if seq == 0 {
-		return unkept(fault.New(fault.Unavailable, "agents.rewind", "the session's log is closed"))
+	if err := b.checkpoint(ctx, kept); err != nil {
+		return nil, nil, unkept("nothing was changed", err)
 	}
-	if err := b.conv.Commit(ctx, seq); err != nil {
-		return unkept(err)
-	}
-	return nil
+	return sure, unread, nil
 }
 
-func unkept(err error) error {
-	return fault.New(fault.Unavailable, "agents.rewind", "nothing was changed, since what files hold could not be kept first: %w", err)
+// unkept is the error of a write that was not begun.
+func unkept(so string, err error) error {
+	kind := fault.Unavailable
+	if fault.KindOf(err) == fault.Canceled {
+		kind = fault.Canceled
+	}
+	return fault.New(kind, "agents.checkpoint", "%s, since what is there could not be kept first: %w", so, err)
 }
 
 // bring makes a file what it was, and says why not where it does not. One that
 // is what it was already stays.
 func (b *shelf) bring(ctx context.Context, p plannedFile, force bool) (kept activity.Kept, why string) {
 	for range tries {
-		now, why := b.look(ctx, p, force)
+		now, back, why := b.look(ctx, p, force)
 		if why != "" {
 			return kept, why
 		}
-		if back, err := b.holds(now, p.target.Before, p.target.Buffer); err == nil && back {
+		if back {
 			sha, err := b.keep(now)
 			return activity.Kept{URI: p.uri, Before: sha, After: sha, Buffer: now != nil && now.Open}, lost(err)
 		}
-		kept, err := b.put(ctx, p.path, now, p.to, "rewind "+tool.Escape(b.name(p.uri)))
+		kept, written, err := b.put(ctx, p.path, now, p.to, "rewind "+tool.Escape(b.name(p.uri)))
 		switch {
 		case err == nil:
 			return kept, ""
+		case written:
+			return kept, because("It was written, and what it is now cannot be kept", err)
 		case fault.KindOf(err) != fault.Stale:
 			return kept, because("It cannot be written", err)
 		}
@@ -352,7 +359,7 @@ func (b *shelf) takeBack(ctx context.Context, kept []activity.Kept) {
 			continue
 		}
 		if to, err := b.content(k.Before, k.Buffer); err == nil {
-			_, _ = b.put(ctx, path, now, to, "undo rewind "+tool.Escape(b.name(k.URI))) // the checkpoint has it
+			_, _, _ = b.put(ctx, path, now, to, "undo rewind "+tool.Escape(b.name(k.URI))) // the checkpoint has it
 		}
 	}
 }

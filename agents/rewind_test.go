@@ -371,3 +371,64 @@ func TestRewindForgetsWhatWasRead(t *testing.T) {
 		t.Errorf("it has seen %s", got)
 	}
 }
+
+// TestRewindThatIsGivenUp: before anything is written it does nothing; later it
+// goes to its end.
+func TestRewindThatIsGivenUp(t *testing.T) {
+	h := begins(t)
+	h.has(t, "a", "0")
+	h.has(t, "b", "0")
+	h.works("r1", h.writes("a", "1"), h.writes("b", "1"))
+	ctx, giveUp := context.WithCancel(t.Context())
+	h.before = func(context.Context, string) error { giveUp(); return nil }
+	back := func() (*Rewound, error) {
+		return h.s.Rewind(ctx, Rewind{Session: h.conv.ID, ToSeq: 1, Files: true, Desk: h.site})
+	}
+	done, err := back()
+	if err != nil || h.names(done.Files) != "a b" || len(done.Left) > 0 {
+		t.Errorf("in the middle: %+v, %v", done, err)
+	}
+	h.holds(t, map[string]string{"a": "0", "b": "0"})
+
+	h.works("r2", h.writes("a", "2"), h.writes("b", "2"))
+	if _, err := back(); fault.KindOf(err) != fault.Canceled {
+		t.Errorf("at the beginning: %v", err)
+	}
+	h.holds(t, map[string]string{"a": "2", "b": "2"})
+	if m := h.conv.Context("main"); len(m) == 0 {
+		t.Error("the contexts went back")
+	}
+}
+
+// TestRewindSaysNothingOfWhatNobodyChanged: a write that was to be and failed
+// leaves a checkpoint, and the file as it was.
+func TestRewindSaysNothingOfWhatNobodyChanged(t *testing.T) {
+	h := begins(t)
+	h.has(t, "never", "0")
+	h.has(t, "a", "0")
+	start := h.last() + 1
+	h.works("r1", func() { h.checkpoint("never") }, func() { h.checkpoint("nor this") }, h.writes("a", "1"))
+	done := h.back(start, false)
+	h.leaves(done, nil)
+	if got := h.names(done.Files); got != "a" {
+		t.Errorf("brought back: %s", got)
+	}
+}
+
+// TestRewindAsksForForceOnlyWhereItHelps: what is open counts before what was
+// changed by hand.
+func TestRewindAsksForForceOnlyWhereItHelps(t *testing.T) {
+	h := begins(t)
+	h.has(t, "hand", "0")
+	start := h.last() + 1
+	h.works("r1", h.writes("hand", "1"), h.writes("made", "1"))
+	h.has(t, "hand", "mine")
+	h.opens("made", "mine")
+	done := h.back(start, false)
+	h.leaves(done, map[string]string{"hand": "changed by hand", "made": "open in the editor"})
+	for _, l := range done.Left {
+		if Forcible(l.Why) != (l.URI == h.uri("hand")) {
+			t.Errorf("%s: %s", l.URI, l.Why)
+		}
+	}
+}

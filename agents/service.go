@@ -112,6 +112,8 @@ type Service struct {
 	reserved map[string]*reservation
 	excluded map[[2]string]chan struct{} // session and agent whose context is being changed; closed when it is
 	leaving  map[string]chan struct{}    // sessions that are being closed or deleted; closed when they are
+	resolves map[string]int              // by session, how many requests keep or undo changes there
+	listed   *listing                    // of the newest page of sessions; nil = of none
 	closed   bool
 	work     conc.WaitGroup // runs
 	tools    conc.WaitGroup // tools that outlive their run

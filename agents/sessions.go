@@ -3,43 +3,11 @@ package agents
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
-	"fmt"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/internal/fault"
 )
-
-// ListSessions returns a page of the workspace's sessions, newest first, and the
-// cursor of the next page; "" for the first page and after the last one. limit
-// is at least 1. No session is opened for it. A session in which something
-// happens meanwhile may be left out of the pages that follow, since it is new
-// again. The errors are those of [session.Store.List], and fault.Invalid for a
-// cursor that is none.
-func (s *Service) ListSessions(cursor string, limit int) (list []session.Info, next string, err error) {
-	after, err := parseCursor(cursor)
-	if err != nil {
-		return nil, "", err
-	}
-	all, err := s.Sessions.List()
-	if err != nil {
-		return nil, "", err
-	}
-	for i, info := range all {
-		if !after.before(info) {
-			continue
-		}
-		if len(list) == limit {
-			return list, cursorOf(all[i-1]), nil
-		}
-		list = append(list, info)
-	}
-	return list, "", nil
-}
 
 // Session returns what a session adds up to, and its runs in the order of their
 // start; "" is the default session. It is not opened for it, so one that another
@@ -74,7 +42,8 @@ func (s *Service) NewSession(title string) (id string, err error) {
 // for the session, which files an agent has read and, where sessions are not kept
 // on disk, all of it. One that is not open stays as it is. closed, which may be
 // nil, is called when its log is closed, before anybody can open it again. The
-// error has the reason unknownSession, or busy while a run goes on or waits there.
+// error has the reason unknownSession, or busy while a run goes on or waits there
+// or changes are being kept or undone.
 func (s *Service) CloseSession(id string, closed func()) error {
 	id = s.Named(id)
 	return s.depart(id, closed, func(conv *conversation) error {
@@ -88,8 +57,8 @@ func (s *Service) CloseSession(id string, closed func()) error {
 
 // DeleteSession erases a session from disk. A session that begins under its name
 // later is another one. closed is as with CloseSession. The error has the reason
-// unknownSession, or busy while a run goes on or waits there, or while another
-// daemon has the session.
+// unknownSession, or busy as with CloseSession and while another daemon has the
+// session.
 func (s *Service) DeleteSession(id string, closed func()) error {
 	return s.depart(id, closed, func(conv *conversation) error {
 		if conv != nil {
@@ -149,6 +118,9 @@ func (s *Service) inUse(id string) error {
 			return fault.New(fault.Unavailable, "agents.session", "the context of %s in session %s is being changed; ask again when that is done", key[1], id).Because(fault.Busy)
 		}
 	}
+	if s.resolves[id] > 0 {
+		return fault.New(fault.Unavailable, "agents.session", "changes of the session %s are being kept or undone; ask again when that is done", id).Because(fault.Busy)
+	}
 	if s.leaving[id] != nil {
 		return departing(id)
 	}
@@ -189,8 +161,9 @@ func (s *Service) Fork(ctx context.Context, id string, atSeq uint64) (newID stri
 
 // SetApproval gives a session a mode, which its runs have from their next call
 // on and later daemons too, and returns it; "" is the default session. The error
-// is fault.Invalid for what is no mode, fault.Unavailable when the mode could not
-// be recorded: it holds until the daemon ends.
+// is fault.Invalid for what is no mode; fault.Unavailable when the mode could not
+// be recorded, and then it holds until the daemon ends, or when the session was
+// closed meanwhile, and then nothing was changed.
 func (s *Service) SetApproval(ctx context.Context, id string, to Approval) (Approval, error) {
 	if !to.Valid() {
 		return "", fault.New(fault.Invalid, "agents.approval", "%q is no mode; there are plan, ask, edits and auto", to)
@@ -201,12 +174,16 @@ func (s *Service) SetApproval(ctx context.Context, id string, to Approval) (Appr
 	}
 	conv.mu.Lock() // two changes are told in the order in which they count
 	from, seq := s.approvalOf(conv), uint64(0)
-	if from != to || conv.Approval() == "" {
+	other := from != to || conv.Approval() == ""
+	if other {
 		seq = conv.Append(activity.Origin{}, activity.ApprovalChanged{From: string(from), To: string(to)}, 0)
 	}
 	conv.mu.Unlock()
-	if seq == 0 {
+	switch {
+	case !other:
 		return to, nil
+	case seq == 0:
+		return "", fault.New(fault.Unavailable, "agents.approval", "the session %s was closed meanwhile, so its mode is still %s; ask again", conv.ID, from)
 	}
 	if err := conv.Commit(ctx, seq); err != nil {
 		return "", fault.New(fault.Unavailable, "agents.approval", "the mode %s could not be recorded and holds until the daemon ends: %w", to, err)
@@ -221,39 +198,4 @@ func (s *Service) approvalOf(conv *conversation) Approval {
 		return kept
 	}
 	return s.Approval
-}
-
-// place is where a page of sessions ended: the newest event and the id of its
-// last one. The zero place is before all.
-type place struct {
-	at time.Time
-	id string
-}
-
-// before reports whether a session stands after p in the list.
-func (p place) before(info session.Info) bool {
-	if p.id == "" {
-		return true
-	}
-	if c := info.UpdatedAt.Compare(p.at); c != 0 {
-		return c < 0
-	}
-	return info.Session > p.id
-}
-
-func cursorOf(info session.Info) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", info.UpdatedAt.UnixNano(), info.Session))
-}
-
-func parseCursor(cursor string) (place, error) {
-	if cursor == "" {
-		return place{}, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	at, id, ok := strings.Cut(string(raw), " ")
-	n, notNumber := strconv.ParseInt(at, 10, 64)
-	if err != nil || !ok || notNumber != nil || session.CheckID(id) != nil {
-		return place{}, fault.New(fault.Invalid, "agents.sessions", "the cursor is none that agents/session/list gave; begin without one")
-	}
-	return place{time.Unix(0, n), id}, nil
 }

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"log/slog"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -191,7 +189,7 @@ func (c *connection) guarded(what string, do func()) {
 	var catch panics.Catcher
 	catch.Try(do)
 	if r := catch.Recovered(); r != nil {
-		c.log.Error("panic", "in", what, "bug", BugID(r), "stack", r.String())
+		c.log.Error("panic", "in", what, "bug", fault.BugID(r.Callers), "stack", r.String())
 		c.finish(HungUp, fmt.Errorf("%s: %w", what, r.AsError()))
 	}
 }
@@ -377,27 +375,11 @@ func guard[T any](c *connection, method string, do func() (T, error)) (result T,
 	var catch panics.Catcher
 	catch.Try(func() { result, err = do() })
 	if r := catch.Recovered(); r != nil {
-		id := BugID(r)
+		id := fault.BugID(r.Callers)
 		c.log.Error("panic in handler", "method", method, "bug", id, "stack", r.String())
 		bug := fault.New(fault.Internal, "server.guard", "%s failed because of a bug in agentls; report it with the id %s, under which the log has the details", method, id)
 		bug.Data = map[string]any{"bug": id}
 		return result, bug
 	}
 	return result, err
-}
-
-// BugID is the same for the same place in the same build, so that reports of
-// one bug can be told to be one.
-func BugID(r *panics.Recovered) string {
-	h := fnv.New32a()
-	for frames := runtime.CallersFrames(r.Callers); ; {
-		f, more := frames.Next()
-		// What the runtime and the catcher add differs by the kind of panic only.
-		if !strings.HasPrefix(f.Function, "runtime.") && !strings.Contains(f.Function, "conc/panics") {
-			fmt.Fprintf(h, "%s:%d\n", f.Function, f.Line)
-		}
-		if !more {
-			return fmt.Sprintf("%08x", h.Sum32())
-		}
-	}
 }

@@ -349,7 +349,7 @@ type (
 	// Rewound says that the session went back: each agent's context is what it was
 	// at the last boundary of a turn up to ToSeq, and Files what they were then.
 	// What happened since stays in the log, and a rewind to before this event
-	// brings it back.
+	// brings it back, but for unfinished runs that this one ended.
 	Rewound struct {
 		ToSeq uint64   `json:"toSeq"`
 		Files []string `json:"files"`          // URIs of files that were brought back

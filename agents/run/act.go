@@ -90,7 +90,7 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 			if p := caught.Recovered(); p != nil {
 				b.say(b.defect(p, t.name))
 				if !t.state.Terminal() {
-					b.fail(t, fmt.Errorf("panic: %v", p.Value))
+					b.fail(t, errors.New("a defect of agentls"+bug(p)))
 				}
 			}
 		})
@@ -134,7 +134,7 @@ func (b *batch) makePlan(t *task) {
 	var caught panics.Catcher
 	caught.Try(func() { t.plan, t.bad = t.tool.Plan(t.ctx, env, t.call.Args) })
 	if p := caught.Recovered(); p != nil {
-		t.plan, t.bad = nil, fmt.Errorf("panic: %v", p.Value)
+		t.plan, t.bad = nil, errors.New("a defect of agentls"+bug(p))
 		b.say(b.defect(p, t.name))
 	}
 	if t.plan == nil && t.bad == nil {
@@ -288,9 +288,9 @@ func (b *batch) execute(t *task, token *tool.Token) {
 		var caught panics.Catcher
 		caught.Try(func() { o.result, o.err = t.plan.Run(ctx, env, token) })
 		if p := caught.Recovered(); p != nil {
-			o.result, o.err = nil, fmt.Errorf("panic: %v", p.Value)
+			o.result, o.err = nil, errors.New("a defect of agentls"+bug(p))
 			if t.plan.Risk != tool.Safe {
-				o.err = fmt.Errorf("panic: %v. Its outcome is unknown: look at what it did before you repeat it", p.Value)
+				o.err = errors.New("a defect of agentls" + bug(p) + ". Its outcome is unknown: look at what it did before you repeat it")
 			}
 			tell(b.defect(p, t.name))
 		}

@@ -216,7 +216,7 @@ func TestREL82Panics(t *testing.T) {
 		}
 		w.says(asks(append(parts, calls("look", `{}`))...), says("done"))
 		w.ended(w.do(), activity.Goal)
-		for i, want := range []string{"panic: in Plan", "The tool failed", errDisk.Error(), "panic: in Do", "The tool failed", errDisk.Error()} {
+		for i, want := range []string{"a defect of agentls (bug ", "The tool failed", errDisk.Error(), "Its outcome is unknown", "The tool failed", errDisk.Error()} {
 			s := w.ends(1)[i]
 			if s.State != activity.Failed || s.Error.Code != tool.CodeInternal {
 				w.t.Errorf("%s ends %s %+v", names[i], s.State, s.Error)

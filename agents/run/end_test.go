@@ -199,7 +199,7 @@ func TestErrors(t *testing.T) {
 			yield(model.Chunk{Answer: &model.Answer{Finish: model.Malformed, Detail: "MALFORMED_FUNCTION_CALL"}}, nil)
 		}}, "provider", "(MALFORMED_FUNCTION_CALL)", 3},
 		"another error": {[]step{fails(errors.New("the sky fell"))}, "internal", "the sky fell", 1},
-		"a panic":       {[]step{func(context.Context, func(model.Chunk, error) bool) { panic("the sky fell") }}, "internal", "the sky fell", 1},
+		"a panic":       {[]step{func(context.Context, func(model.Chunk, error) bool) { panic("the sky fell") }}, "internal", "(bug ", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(w *world) {

@@ -205,7 +205,7 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 	var caught panics.Catcher
 	caught.Try(func() { end = r.loop(ctx) })
 	if p := caught.Recovered(); p != nil {
-		end = failed(string(fault.Bug), fmt.Sprintf("a defect of agentls ended the run: %v", p.Value))
+		end = failed(string(fault.Bug), "a defect of agentls ended the run"+bug(p))
 		end.told = true
 		r.say(r.defect(p, "run"))
 	}
@@ -345,9 +345,14 @@ func (r *runner) finish(end ending) activity.RunFinished {
 // defect is what a session is told of a panic; the stack is for the log only.
 func (r *runner) defect(p *panics.Recovered, where string) activity.ErrorSeen {
 	if r.Log != nil {
-		r.Log.Error("panic in a run", "run", r.ID, "where", where, "stack", p.String())
+		r.Log.Error("panic in a run", "run", r.ID, "where", where, "bug", fault.BugID(p.Callers), "stack", p.String())
 	}
-	return activity.ErrorSeen{Code: "internal", Message: fmt.Sprintf("a defect of agentls: %v", p.Value), Where: where}
+	return activity.ErrorSeen{Code: "internal", Message: "a defect of agentls" + bug(p), Where: where}
+}
+
+// bug says how a defect is reported (REL-20).
+func bug(p *panics.Recovered) string {
+	return fmt.Sprintf(" (bug %s, under which the log has the details)", fault.BugID(p.Callers))
 }
 
 func (r *runner) say(b activity.Body) uint64 { return r.sayFor(b, 0) }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
@@ -40,13 +39,18 @@ since is left, and told.`,
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				if keep || undo {
 					r, err := conn.resolve(ctx, p.Session, files, map[bool]string{true: "undo", false: "keep"}[undo])
-					if err != nil {
+					if err != nil && len(r.Files)+len(r.Conflicts) == 0 {
 						return err
 					}
+					// Where it failed half way, what was done before is told as well.
+					show := printResolved
 					if asJSON {
-						return printJSON(std.out, r)
+						show = func(out io.Writer, r *wire.ChangesResolveResult) error { return printJSON(out, r) }
 					}
-					return printResolved(std.out, r)
+					if shown := show(std.out, r); err == nil {
+						err = shown
+					}
+					return err
 				}
 				var r wire.ChangesResult
 				if err := conn.Call(ctx, wire.MethodChanges, &p, &r); err != nil {
@@ -81,7 +85,7 @@ func urisOf(names []string) (uris []string, err error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(folder, name)
 		}
-		uris = append(uris, string(uri.File(name)))
+		uris = append(uris, tool.URI(filepath.Clean(name)))
 	}
 	return uris, nil
 }
@@ -103,7 +107,8 @@ func only(all []activity.Change, uris []string) []activity.Change {
 	return named
 }
 
-// resolve keeps or undoes the changes of files; without files, all.
+// resolve keeps or undoes the changes of files; without files, all. With an error
+// it returns what was done before.
 func (c *connection) resolve(ctx context.Context, session string, files []string, action string) (*wire.ChangesResolveResult, error) {
 	all := &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}
 	if len(files) == 0 {
@@ -112,7 +117,7 @@ func (c *connection) resolve(ctx context.Context, session string, files []string
 	for _, file := range files {
 		var r wire.ChangesResolveResult
 		if err := c.Call(ctx, wire.MethodChangesResolve, &wire.ChangesResolveParams{Session: session, URI: file, Action: action}, &r); err != nil {
-			return nil, err
+			return all, err
 		}
 		all.Files, all.Conflicts = append(all.Files, r.Files...), append(all.Conflicts, r.Conflicts...)
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 )
@@ -147,7 +149,8 @@ func sessionRewindCommand(std streams) *cobra.Command {
 		Use: "rewind SESSION --to N", Short: "Go back in a session, with its files if you like",
 		Long: `Goes back to a place in a session: the agents remember what was said until then.
 With --files their changes to files since are taken back too; a file that somebody
-else has changed is left, unless --force. Going back can be undone in the same way.`,
+else has changed is left, unless --force. Going back can be undone in the same way;
+only runs that had not finished, and began after the place, are ended for good.`,
 		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("to") {
@@ -162,6 +165,10 @@ else has changed is left, unless --force. Going back can be undone in the same w
 				if err != nil {
 					return err
 				}
+				unfinished, err := conn.unfinished(ctx, p.Session)
+				if err != nil {
+					return err
+				}
 				var r wire.SessionRewindResult
 				if err := conn.Call(ctx, wire.MethodSessionRewind, p, &r); err != nil {
 					return err
@@ -169,7 +176,11 @@ else has changed is left, unless --force. Going back can be undone in the same w
 				if asJSON {
 					return printJSON(std.out, r)
 				}
-				return printRewound(std.out, p, before, &r)
+				var ended []wire.SessionRun
+				if still, err := conn.unfinished(ctx, p.Session); err == nil { // it went back, whatever comes of this
+					ended = slices.DeleteFunc(unfinished, func(run wire.SessionRun) bool { return slices.Contains(still, run) })
+				}
+				return printRewound(std.out, p, before, &r, ended)
 			})
 		},
 	}
@@ -181,9 +192,22 @@ else has changed is left, unless --force. Going back can be undone in the same w
 	return c
 }
 
-// printRewound says what became of a session that was at the event before.
-func printRewound(out io.Writer, p *wire.SessionRewindParams, before uint64, r *wire.SessionRewindResult) error {
+// unfinished returns the runs of a session that have not finished.
+func (c *connection) unfinished(ctx context.Context, session string) ([]wire.SessionRun, error) {
+	var s wire.SessionGetResult
+	if err := c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: session}, &s); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(s.Runs, func(r wire.SessionRun) bool { return r.State == "finished" }), nil
+}
+
+// printRewound says what became of a session that was at the event before, and
+// of the runs that had to end for it.
+func printRewound(out io.Writer, p *wire.SessionRewindParams, before uint64, r *wire.SessionRewindResult, ended []wire.SessionRun) error {
 	var b strings.Builder
+	for _, run := range ended {
+		fmt.Fprintf(&b, "ended         run %s of %s: it began after that and had not finished; this is not undone\n", run.Run, tool.Escape(run.Agent))
+	}
 	for _, u := range r.Files {
 		fmt.Fprintf(&b, "brought back  %s\n", tool.Escape(localName(u)))
 	}
@@ -195,7 +219,7 @@ func printRewound(out io.Writer, p *wire.SessionRewindParams, before uint64, r *
 		files = " --files"
 	}
 	fmt.Fprintf(&b, "Session %s is at %d again. Undo this: agentls sessions rewind %s --to %d%s\n", tool.Escape(p.Session), p.ToSeq, tool.Escape(p.Session), before, files)
-	if len(r.Left) > 0 && !p.Force {
+	if !p.Force && slices.ContainsFunc(r.Left, func(left wire.LeftFile) bool { return agents.Forcible(left.Why) }) {
 		fmt.Fprintf(&b, "Take back what was left as well: agentls sessions rewind %s --to %d --files --force\n", tool.Escape(p.Session), p.ToSeq)
 	}
 	_, err := io.WriteString(out, b.String())

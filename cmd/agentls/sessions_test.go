@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -226,5 +227,74 @@ func TestSessionsResume(t *testing.T) {
 		if code != 0 || out != "The Writer\nTaken up.\n" {
 			t.Errorf("resume %s: exit %d, %q\n%s", name, code, out, errs)
 		}
+	}
+}
+
+// TestRewindHints: only what --force would bring back is offered with it, and runs
+// that had to end are named.
+func TestRewindHints(t *testing.T) {
+	for why, want := range map[string]bool{
+		"It was changed by hand, or by a command, since: to go back without regard to that, force it.": true,
+		"It is a folder now.": false,
+	} {
+		var out strings.Builder
+		r := &wire.SessionRewindResult{Left: []wire.LeftFile{{URI: "file:///w/a", Why: why}}}
+		if err := printRewound(&out, &wire.SessionRewindParams{Session: "main", ToSeq: 3, Files: true}, 9, r, nil); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "--force") != want || strings.Contains(out.String(), "ended") {
+			t.Errorf("%s: %q", why, out.String())
+		}
+	}
+}
+
+// TestRewindNamesTheRunsThatItEnds: they are not brought back with the rest.
+func TestRewindNamesTheRunsThatItEnds(t *testing.T) {
+	home, dir := talked(t, "")
+	logs, err := filepath.Glob(filepath.Join(home, "agentls", "sessions", "*", "main.jsonl"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("%q, %v", logs, err)
+	}
+	log, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What a daemon leaves that is killed in the second run's last turn.
+	cut := regexp.MustCompile(`(?m)^.*"type":"turn.started","data":{"turn":2}.*\n`).FindIndex(log)
+	if cut == nil {
+		t.Fatalf("no second turn:\n%s", log)
+	}
+	if err := os.WriteFile(logs[0], log[:cut[0]], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := regexp.MustCompile(`"run":"([^"]+)"[^\n]*\n$`).FindSubmatch(log[:cut[0]])
+	if run == nil {
+		t.Fatalf("no run in\n%s", log[:cut[0]])
+	}
+	_, shown, _ := command(t, dir, "sessions", "show", "main")
+	code, out, errs := command(t, dir, "sessions", "rewind", "main", "--to", places(shown)[0])
+	if code != 0 || !strings.Contains(out, "ended         run "+string(run[1])+" of writer:") {
+		t.Errorf("exit %d, %q\n%s", code, out, errs)
+	}
+	if _, out, _ := command(t, dir, "sessions", "rewind", "main", "--to", places(shown)[0]); strings.Contains(out, "ended") {
+		t.Errorf("once more: %q", out)
+	}
+}
+
+// TestChangesOfANameThatURIsEscape: what is listed can be named.
+func TestChangesOfANameThatURIsEscape(t *testing.T) {
+	const name = "b+c=d@(e),f;g:h&i$.txt"
+	_, dir := talked(t, "\n> third\n<call write_file {\"file_path\": \""+name+"\", \"content\": \"b\\n\"}\n\n>result write_file\n< Three.\n")
+	if code, _, errs := command(t, dir, "run", "writer", "the third", "--approve", "edits"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, errs)
+	}
+	if code, out, errs := command(t, dir, "changes", "--undo", "./"+name); code != 0 || out != name+"  1 undone\n" {
+		t.Errorf("exit %d, %q\n%s", code, out, errs)
+	}
+	if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		t.Error("it is there")
+	}
+	if uris, err := urisOf([]string{"/w/" + name}); err != nil || len(uris) != 1 || uris[0] != tool.URI("/w/"+name) {
+		t.Errorf("%q, %v", uris, err)
 	}
 }

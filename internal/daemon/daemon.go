@@ -102,7 +102,7 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, c Config) (server.Outcom
 	var closed error
 	if caught := panics.Try(func() { closed = h.Close() }); caught != nil {
 		// Of a goroutine that it waited for: the rest has ended, or ends with the process.
-		c.Log.Error("panic", "in", "the end of the daemon", "bug", server.BugID(caught), "stack", caught.String())
+		c.Log.Error("panic", "in", "the end of the daemon", "bug", fault.BugID(caught.Callers), "stack", caught.String())
 	}
 	return outcome, errors.Join(err, closed)
 }

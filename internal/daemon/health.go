@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/watchdog"
 	"github.com/agentls/agentls/server"
 )
@@ -62,7 +63,7 @@ func (b *house) guarded(what string, do func(context.Context)) {
 		if caught == nil {
 			return
 		}
-		bug := server.BugID(caught)
+		bug := fault.BugID(caught.Callers)
 		b.Log.Error("panic", "in", what, "bug", bug, "stack", caught.String())
 		if n == restarts {
 			b.notice(fmt.Sprintf("agentls does not %s any more because of a bug; report it with the id %s, under which the log has the details, and start agentls again", what, bug))

@@ -36,7 +36,7 @@ const (
 	MethodSessionDelete = "agents/session/delete"
 	// MethodSessionFork begins a session with the events of another up to a number.
 	MethodSessionFork = "agents/session/fork"
-	// MethodSessionRewind goes back in a session: contexts, and if asked files, become what they were. To rewind to before that undoes it.
+	// MethodSessionRewind goes back in a session: contexts, and if asked files, become what they were. To rewind to before that undoes it, but for runs that it ended.
 	MethodSessionRewind = "agents/session/rewind"
 	// MethodSessionSetApproval sets how much the runs of a session do without asking, from now on and after a restart.
 	MethodSessionSetApproval = "agents/session/setApproval"
