@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -20,14 +21,16 @@ import (
 
 // editing is how a client takes what the daemon does to its documents.
 type editing struct {
-	applies  bool // workspace/applyEdit
-	versions bool // with versions of documents
-	progress bool // window/workDoneProgress/create
+	applies  bool          // workspace/applyEdit
+	versions bool          // with versions of documents
+	progress bool          // window/workDoneProgress/create
+	within   time.Duration // for it to say whether it applied an edit; 0 = applyIn
 }
 
 const (
-	maxRead = 16 << 20        // bytes of a file that a tool sees
-	syncIn  = 2 * time.Second // for an applied edit to come back as didChange
+	maxRead = 16 << 20         // bytes of a file that a tool sees
+	syncIn  = 2 * time.Second  // for an applied edit to come back as didChange
+	applyIn = 30 * time.Second // for the editor to say whether it applied one: nobody is asked for that
 )
 
 // person is this client as a run sees it: it asks through the desk, and reads
@@ -166,7 +169,9 @@ func (h *Handlers) applyEdit(ctx context.Context, d *workspace.Document, text, l
 	}
 	arrived := h.awaitText(d.URI, text)
 	defer arrived.stop()
-	result, err := h.Peer.ApplyEdit(ctx, &protocol.ApplyWorkspaceEditParams{Label: &label, Edit: edit})
+	asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))
+	defer cancel()
+	result, err := h.Peer.ApplyEdit(asking, &protocol.ApplyWorkspaceEditParams{Label: &label, Edit: edit})
 	if err != nil {
 		return fault.New(fault.Unavailable, "handlers.applyEdit", "the editor did not take the edit: %w", err)
 	}

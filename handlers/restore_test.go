@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
@@ -28,6 +29,7 @@ type room struct {
 	t      *testing.T
 	folder string
 	person agents.Desk
+	silent chan struct{} // while it is open the editor says nothing; nil = it does
 }
 
 // enter returns a room. A client that applies edits does so at once, and says so.
@@ -39,6 +41,10 @@ func enter(t *testing.T) *room {
 	}
 	r := &room{t: t, folder: folder}
 	r.connected = connect(t, func(ctx context.Context, method string, params []byte) (any, error) {
+		if r.silent != nil {
+			<-r.silent
+			return &protocol.ApplyWorkspaceEditResult{Applied: true}, nil
+		}
 		var p protocol.ApplyWorkspaceEditParams
 		if err := (wire.Codec{}).Unmarshal(params, &p); method != protocol.MethodWorkspaceApplyEdit || err != nil {
 			return nil, errors.Join(errors.New("not expected: "+method), err)
@@ -223,6 +229,22 @@ func TestRestoreThroughTheEditor(t *testing.T) {
 		t.Errorf("another one on disk: %v", err)
 	}
 	r.holds("c", "changed below it\n")
+}
+
+// TestRestoreAtASilentEditor: an editor that never says whether it applied an edit
+// holds nobody up for ever.
+func TestRestoreAtASilentEditor(t *testing.T) {
+	r := enter(t)
+	r.has("a", "on disk\n")
+	r.opens("a", "typed\n")
+	r.silent, r.h.edits.within = make(chan struct{}), 10*time.Millisecond
+	defer close(r.silent)
+	if err := r.restore("a", digest("typed\n"), &agents.Content{Text: "before\n"}); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("without an answer: %v", err)
+	}
+	if got := r.buffer("a"); got != "typed\n" {
+		t.Errorf("the buffer is %q", got)
+	}
 }
 
 // edit runs edit_file in a room, as a run would: between is called when the call

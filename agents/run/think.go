@@ -112,7 +112,7 @@ func (r *runner) again(ctx context.Context, choice Choice, try func(attempt int)
 		}
 		if !choice.Retries.Take() {
 			spent := *e
-			spent.Message += "; it is not asked again for now, since all runs with this key together have tried too often"
+			spent.Message += "; it is not asked again at once, since all runs with this key together have tried too often"
 			return shown, &spent
 		}
 		r.say(activity.Retry{Of: "model", Attempt: attempt + 1, WaitMs: wait.Milliseconds(), Cause: e.Error(), Discard: shown})
