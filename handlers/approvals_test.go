@@ -203,7 +203,7 @@ func TestREL126NobodyAnswers(t *testing.T) {
 		return &wire.ConfirmResult{Outcome: "once"}, nil
 	})
 	q := plain()
-	q.Timeout = time.Millisecond
+	q.Timeout = time.Second // enough for the question to reach the client
 	if got := conn.h.desk.Confirm(t.Context(), q); got.Outcome != guard.Reject || got.By != "timeout" {
 		t.Errorf("%+v", got)
 	}
