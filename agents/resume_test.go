@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"testing"
 	"time"
@@ -15,8 +16,8 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// leftBehind is a run that a daemon left over a question, and what makes the next
-// daemons.
+// leftBehind leaves a run that a daemon was asking a model for, and returns what
+// makes the next daemons.
 func leftBehind(t *testing.T) (next func(m model.Model, slow func()) *Service) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,11 +32,8 @@ func leftBehind(t *testing.T) (next func(m model.Model, slow func()) *Service) {
 		t.Cleanup(func() { _ = s.Close() })
 		return s
 	}
-	asked := make(chan struct{})
-	s := next(&counted{say: func(int64) (model.Answer, error) {
-		close(asked)
-		return calls("ask_user", `{"question": "Which?"}`), nil
-	}}, func() {})
+	asked := make(stalls)
+	s := next(asked, func() {})
 	client, leave := context.WithCancel(t.Context())
 	live, err := s.Start(t.Context(), Start{Run: "r", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: away{}, Client: client})
 	if err != nil {
@@ -48,6 +46,18 @@ func leftBehind(t *testing.T) (next func(m model.Model, slow func()) *Service) {
 		t.Fatal(err)
 	}
 	return next
+}
+
+// stalls is a model that says nothing; it is closed when it is asked.
+type stalls chan struct{}
+
+// Generate implements [model.Model].
+func (s stalls) Generate(ctx context.Context, _ *model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		close(s)
+		<-ctx.Done()
+		yield(model.Chunk{}, ctx.Err())
+	}
 }
 
 // done is a model that has come to its end.
