@@ -147,21 +147,23 @@ func TestREL44NoMoreProcesses(t *testing.T) {
 	}
 }
 
-// spare makes n threads that wait for work.
+// spare makes n threads that wait for work. It returns when all of them may: one
+// whose goroutine has yet to let go of it is none that the runtime can take.
 func spare(n int) {
-	var all sync.WaitGroup
+	var held, idle sync.WaitGroup
 	free := make(chan struct{})
+	held.Add(n)
 	for range n {
-		all.Add(1)
-		go func() { // ends when free is closed
+		idle.Go(func() {
 			runtime.LockOSThread()
-			defer runtime.UnlockOSThread() // the thread stays
-			all.Done()
+			held.Done()
 			<-free
-		}()
+			runtime.UnlockOSThread() // the thread stays
+		})
 	}
-	all.Wait()
+	held.Wait()
 	close(free)
+	idle.Wait()
 }
 
 func TestREL71AGrandchildThatHoldsTheOutput(t *testing.T) {
