@@ -12,6 +12,7 @@ import (
 	"github.com/sourcegraph/conc"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
@@ -62,7 +63,10 @@ type Settings struct {
 	ConfirmationTimeout time.Duration // 0 = none
 	Critical            bool          // security.critical: ask
 	AdditionalFolders   []string      // canonical
-	Exclude             []string      // tools.exclude
+	Exclude             []string      // tools.exclude: names and globs
+	Deny                []tool.Rule   // tools.exclude: some calls of a tool, as bash(git push)
+	Allow               []tool.Rule   // tools.allowed, of the user's own settings
+	Reveal              []string      // credential files that the user's own settings let agents read (SEC-20); absolute, canonical
 	MemoryOnly          bool          // agents.contextPersistence is false
 
 	Compression          Compression // of contexts (spec 8.3)
@@ -86,6 +90,11 @@ type Config struct {
 	Tools    []tool.Tool
 	Folders  func() []string          // workspace folders, canonical, the first one first
 	Trusted  func(folder string) bool // spec 4.4
+	// Reviewed returns why an agent's file must be looked at by the person before
+	// its next run (fault.Denied with reason untrusted), nil where it may run; nil
+	// for none that has to be (spec 4.4).
+	Reviewed func(*definition.Definition) error
+	Grants   guard.Store // keeps answers for always; nil = nowhere
 	Settings func(folder string) Settings
 	Admit    func() error // may refuse a new run (overloaded); nil = none is refused
 	Approval Approval     // the mode of sessions that have none of their own
@@ -391,7 +400,7 @@ func (s *Service) open(id string) (conv *conversation, note string, err error) {
 	if conv := s.sessions[opened.ID]; conv != nil {
 		return conv, "", nil
 	}
-	conv = &conversation{Session: opened, gate: guard.New(), seen: make(map[string]*tool.Seen)}
+	conv = &conversation{Session: opened, gate: guard.NewKeeping(s.Grants), seen: make(map[string]*tool.Seen)}
 	s.sessions[opened.ID] = conv
 	return conv, opened.Note, nil
 }

@@ -122,11 +122,13 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		Models:   choices,
 		Approval: func() guard.Approval { return stricter(p.atMost, s.approval(conv, p.Approval)) }, Asked: p.Model,
 		Session: conv, Tools: tools, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,
+		Deny: r.settings.Deny, Allow: r.settings.Allow,
 		Env: tool.Env{
 			Session: conv.ID, Folder: r.folder, Folders: append(s.Folders(), r.settings.AdditionalFolders...),
 			Trusted: s.Trusted(r.folder), Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID),
 			Ask: p.Desk.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenBy(def.Name), Now: s.Now,
 			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State,
+			Reveal: r.settings.Reveal, Strange: s.strange(),
 		},
 		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,
 		Limits: run.Limits{
@@ -275,6 +277,11 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 				Because(fault.Untrusted, "folder", tool.URI(folder))
 		}
 	}
+	if s.Reviewed != nil {
+		if err := s.Reviewed(def); err != nil {
+			return nil, "", err
+		}
+	}
 	if len(def.Authority) > 0 {
 		return nil, "", fault.New(fault.Denied, "agents.start",
 			"%s restricts itself in a way that cannot be kept here (%s): say it with tools.allow and tools.deny", def.Name, def.Authority[0]).
@@ -288,6 +295,17 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is switched off by the setting agents.overrides.%s.enabled (%s)", def.Name, def.Name, agent.Off).Because(fault.Refused)
 	}
 	return &agent, folder, nil
+}
+
+// strange returns the folders of the workspace that are not trusted.
+func (s *Service) strange() []string {
+	var all []string
+	for _, folder := range s.Folders() {
+		if !s.Trusted(folder) {
+			all = append(all, folder)
+		}
+	}
+	return all
 }
 
 // hidden returns the agent that a project's agent of the same name hides, nil

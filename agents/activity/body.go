@@ -88,6 +88,9 @@ type (
 		// Media are images and documents that the model got besides, each in a
 		// blob of the session.
 		Media []model.Media `json:"media,omitempty"`
+		// Taint says that others may have written what the model got: "foreign" or
+		// "web" (spec 11.1 rule 6).
+		Taint string `json:"taint,omitempty"`
 	}
 
 	// ToolError is what came of a tool call that failed; the model got Message.

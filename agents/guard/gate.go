@@ -12,19 +12,26 @@ import (
 )
 
 // Gate is the one chokepoint of a session's tool calls (spec 11.1 rule 3). It
-// remembers what a person answered for a run or for the session. It is safe for
-// concurrent use.
+// remembers what a person answered for a run or for the session, and whether
+// something was read that others may have written. It is safe for concurrent
+// use.
 type Gate struct {
-	mu   sync.Mutex
-	kept map[memory]bool
+	store Store // of answers for always; nil = none are kept
+
+	mu    sync.Mutex
+	kept  map[memory]Grant
+	taint tool.Taint            // of the session
+	runs  map[string]tool.Taint // of runs
 }
 
-// memory is what an answer is kept for. run is "" for an answer that holds for
-// the session.
-type memory struct{ run, agent, tool, shape string }
+// New returns a gate that remembers nothing, and has nowhere to keep an answer
+// for longer than the session.
+func New() *Gate { return NewKeeping(nil) }
 
-// New returns a gate that remembers nothing.
-func New() *Gate { return &Gate{kept: make(map[memory]bool)} }
+// NewKeeping returns a gate that keeps answers for always in store; nil is none.
+func NewKeeping(store Store) *Gate {
+	return &Gate{store: store, kept: make(map[memory]Grant), runs: make(map[string]tool.Taint)}
+}
 
 // Request is a question to the gate. Everything but Plan and ID may be zero;
 // what is zero makes the decision stricter.
@@ -32,11 +39,14 @@ type Request struct {
 	ID       tool.Identity
 	Plan     *tool.Plan
 	Approval Approval
-	Trusted  bool     // the run's folder is (spec 4.4)
-	CanAsk   bool     // there is a person to ask
-	Sandbox  bool     // processes are confined (spec 11.1)
-	Require  []string // the agent's own list of tools that always ask (globs, spec 1.3)
-	Critical bool     // the user's settings say security.critical: ask
+	Trusted  bool        // the run's folder is (spec 4.4)
+	CanAsk   bool        // there is a person to ask
+	Sandbox  bool        // processes are confined (spec 11.1)
+	Require  []string    // the agent's own list of tools that always ask (globs, spec 1.3)
+	Critical bool        // the user's settings say security.critical: ask
+	Deny     []tool.Rule // of all scopes: these calls are refused
+	Allow    []tool.Rule // of the user's own settings: these need no question; never above medium but for argv of bash
+	Folder   string      // the run's: what relative paths of rules start at
 }
 
 // Decision is what the gate says of one plan. The zero Decision refuses.
@@ -47,7 +57,8 @@ type Decision struct {
 	Why      string    // for people and the model: why it asks, or why not
 	Outcomes []Outcome // what a person may answer, when Verdict is Ask
 	Covers   string    // what an answer that holds longer than once covers, in words
-	Kept     bool      // an earlier answer stands for the question
+	Kept     bool      // an earlier answer, or a rule of the user's, stands for the question
+	Taint    bool      // it asks because of what was read before
 }
 
 // Authorize decides about a plan. It changes nothing.
@@ -66,8 +77,20 @@ func (g *Gate) Authorize(r Request) Decision {
 	if !r.Trusted {
 		return decideUntrusted(d, p)
 	}
-	d.Verdict = row[p.Risk]
-	if p.Risk == tool.Catastrophic && r.Critical && r.Approval != Plan {
+	for _, rule := range r.Deny {
+		if rule.Denies(p, r.Folder) {
+			d.Why = "the rule " + tool.Escape(rule.Text) + " denies it"
+			return d
+		}
+	}
+	taint := g.tainted(r.ID.Run)
+	if p.Leaves && taint > tool.Clean && d.Risk < tool.Protected {
+		// Egress of a tainted session (spec 11.1): what was read may want to be sent.
+		d.Risk, d.Taint = d.Risk.Max(tool.Protected), true
+		d.Why += "; what others wrote was read in this session, and this may send something off"
+	}
+	d.Verdict = row[d.Risk]
+	if d.Risk == tool.Catastrophic && r.Critical && r.Approval != Plan {
 		d.Verdict = Ask
 	}
 	if d.Verdict == Refuse {
@@ -76,28 +99,39 @@ func (g *Gate) Authorize(r Request) Decision {
 	}
 	always := slices.ContainsFunc(r.Require, func(glob string) bool { return matches(glob, p.Tool) })
 	unconfined := p.Spawns && !r.Sandbox && p.Risk > tool.Safe
-	if d.Verdict == Auto && (always || unconfined) {
+	web := taint == tool.Web && p.Risk > tool.Safe
+	if d.Verdict == Auto && (always || unconfined || web) {
 		d.Verdict = Ask
-		if always {
-			d.Why = "the agent's file says that " + p.Tool + " always asks"
-		} else {
-			d.Why = p.Why + "; no sandbox"
-		}
 	}
 	if d.Verdict != Ask {
 		return d
 	}
-	remember := !always && !unconfined
-	if remember && g.remembers(r) {
+	switch {
+	case always:
+		d.Why = "the agent's file says that " + p.Tool + " always asks"
+	case web:
+		d.Taint = true
+		d.Why += "; a page of the web was read in this run"
+	}
+	if unconfined {
+		d.Why += "; no sandbox"
+	}
+	remember := !always && !unconfined && !web && !d.Taint
+	if remember && (g.remembers(r) || r.allowed()) {
 		d.Verdict, d.Kept = Auto, true
 		return d
 	}
 	if !r.CanAsk {
 		d.Verdict = Refuse
-		d.Why = fmt.Sprintf("%s asks a person first (%s), and nobody can be asked here", p.Tool, p.Why)
+		d.Why = fmt.Sprintf("%s asks a person first (%s), and nobody can be asked here", p.Tool, d.Why)
 		return d
 	}
-	d.Outcomes = offered(p, p.Risk, remember)
+	d.Outcomes = offered(p, d.Risk, remember, g.store != nil)
+	if !remember || len(keys(p)) == 0 {
+		d.Covers = ""
+	} else if d.Covers == "" {
+		d.Covers = covers(p)
+	}
 	return d
 }
 
@@ -125,7 +159,8 @@ func refusal(r Request, p *tool.Plan) string {
 // Permit mints the token of a decided call: at once where the decision is Auto,
 // and where it is Ask only with an outcome that was offered and says yes. run
 // is the run's context: the token dies with it. An answer that holds longer is
-// kept. The error is fault.Denied.
+// kept first: one for always that cannot be written down is no yes. The error is
+// fault.Denied, or what the store says.
 func (g *Gate) Permit(run context.Context, r Request, d Decision, o Outcome) (*tool.Token, error) {
 	if d.Digest == "" || d.Digest != r.Plan.Digest(r.ID) {
 		return nil, fault.New(fault.Denied, "guard.permit", "%s is not the call that was decided about", r.Plan.Tool)
@@ -140,44 +175,12 @@ func (g *Gate) Permit(run context.Context, r Request, d Decision, o Outcome) (*t
 	default:
 		return nil, fault.New(fault.Denied, "guard.permit", "%s: %s", r.Plan.Tool, d.Why)
 	}
-	if o == Run || o == Session {
-		key := memory{agent: r.ID.Agent, tool: r.Plan.Tool, shape: r.Plan.Shape}
-		if o == Run {
-			key.run = r.ID.Run
+	if o == Run || o == Session || o == Always {
+		if err := g.keep(r, d, o); err != nil {
+			return nil, err
 		}
-		g.mu.Lock()
-		g.kept[key] = true
-		g.mu.Unlock()
 	}
 	return tool.Mint(run, d.Digest), nil
-}
-
-// remembers reports whether an earlier answer stands for this question. It
-// never does for a call above medium.
-func (g *Gate) remembers(r Request) bool {
-	p := r.Plan
-	if p.Shape == "" || p.Risk > tool.Medium || p.Risk == tool.Unclassified {
-		return false
-	}
-	key := memory{agent: r.ID.Agent, tool: p.Tool, shape: p.Shape}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.kept[key] {
-		return true
-	}
-	key.run = r.ID.Run
-	return g.kept[key]
-}
-
-// Forget drops what was kept for a run that has ended.
-func (g *Gate) Forget(run string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for key := range g.kept {
-		if key.run == run {
-			delete(g.kept, key)
-		}
-	}
 }
 
 // matches reports whether a glob of an agent's file names the tool. A glob that

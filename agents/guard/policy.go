@@ -49,21 +49,28 @@ const (
 	Once    Outcome = "once"
 	Run     Outcome = "run"
 	Session Outcome = "session"
+	Always  Outcome = "always" // in this workspace; kept on disk
 	Modify  Outcome = "modify"
 	Reject  Outcome = "reject"
 	Cancel  Outcome = "cancel" // ends the run
 )
 
 // Yes reports whether o lets the call run as it was shown.
-func (o Outcome) Yes() bool { return o == Once || o == Run || o == Session }
+func (o Outcome) Yes() bool { return o == Once || o == Run || o == Session || o == Always }
 
 // offered returns the outcomes that a person may choose for a call: answers
-// that hold longer than once only for low and medium ones whose shape can be
-// remembered.
-func offered(p *tool.Plan, risk tool.Risk, remember bool) []Outcome {
+// that hold longer than once only for low and medium ones that can be
+// remembered; always also for a high one of which each command's argv can be.
+func offered(p *tool.Plan, risk tool.Risk, remember, stored bool) []Outcome {
 	list := []Outcome{Once}
-	if remember && p.Shape != "" && (risk == tool.Low || risk == tool.Medium) {
-		list = append(list, Run, Session)
+	if remember && len(keys(p)) > 0 {
+		usual := risk == tool.Low || risk == tool.Medium
+		if usual {
+			list = append(list, Run, Session)
+		}
+		if stored && (usual || risk == tool.High && p.Shape == "") {
+			list = append(list, Always)
+		}
 	}
 	return append(list, Modify, Reject, Cancel)
 }

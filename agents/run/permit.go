@@ -69,6 +69,7 @@ func (b *batch) gateRequest(t *task) guard.Request {
 		ID:   tool.Identity{Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name},
 		Plan: t.plan, Approval: b.Approval(), Trusted: b.Env.Trusted, CanAsk: b.Person.CanConfirm(),
 		Require: b.Definition.Confirmation.Require, Critical: b.Critical,
+		Deny: b.Deny, Allow: b.Allow, Folder: b.Env.Folder,
 	}
 }
 

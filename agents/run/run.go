@@ -109,7 +109,8 @@ type Config struct {
 	Session     Session
 	Tools       Tools
 	Gate        *guard.Gate
-	Critical    bool // the user's settings say security.critical: ask
+	Critical    bool        // the user's settings say security.critical: ask
+	Deny, Allow []tool.Rule // of settings, as in guard.Request
 	Person      Person
 	Env         tool.Env // for each call; Call and Progress are set by the run
 	MaxTurns    int

@@ -15,6 +15,7 @@ type Env struct {
 	Folder  string   // the run's workspace folder, absolute and canonical; relative paths start here
 	Folders []string // all workspace folders and the user's additional ones, canonical
 	Trusted bool     // the folder is; an untrusted one starts no process
+	Strange []string // those of Folders that are not trusted: what is read there taints
 	Blobs   string   // folder of the session's blobs, which read_file may read; "" for none
 	Home    string   // the person's home folder, canonical; "" = HOME of Environ
 	State   string   // the daemon's own folder, never written by a tool; "" = .gemini in Home

@@ -63,5 +63,9 @@ func (p *Plan) Run(ctx context.Context, env *Env, t *Token) (*Result, error) {
 	if !t.spent.CompareAndSwap(false, true) {
 		return nil, fault.New(fault.Denied, "tool.run", "%s was permitted once, and ran", p.Tool)
 	}
-	return p.Do(ctx, env)
+	r, err := p.Do(ctx, env)
+	if r != nil {
+		r.Taint = r.Taint.Max(p.taint(env))
+	}
+	return r, err
 }

@@ -80,6 +80,11 @@ type Plan struct {
 	Shape  string
 	Covers string // Shape in words, as a person is shown before it is kept
 
+	// What rules of settings go by (see [Rule]), and what a kept answer may say.
+	Commands [][]string // bash: the words of each command, also of those behind wrappers
+	Names    []string   // bash: what it may run, also of a text that cannot be parsed
+	Keep     [][]string // bash: argv of each command, where answers for them would permit the whole; nil = none could
+
 	// Do makes it happen. It is called by Run only, at most once.
 	Do func(ctx context.Context, env *Env) (*Result, error)
 }
@@ -105,6 +110,7 @@ type Result struct {
 	Media   []model.Media     // images and documents for the model, with Data
 	Changes []activity.Change // what it did to files
 	Todos   []activity.Todo   // the agent's plan, whole; nil = as it was
+	Taint   Taint             // what of Content others may have written; the path of a plan adds to it
 	Failed  bool              // it ran, and Content tells how it failed (an exit code, say)
 	Code    string            // of the failure; "" = CodeFailed
 }

@@ -21,19 +21,20 @@ var floors = [][]string{
 	{"agents"},
 	{"handlers", "internal/editortest"},
 	{"internal/daemon"},
-	{"cmd/agentls", "internal/scenario", "internal/spine", "internal/clienttest", "internal/layering", "internal/cmd/*"},
+	{"cmd/agentls", "internal/scenario", "internal/spine", "internal/clienttest", "internal/canary", "internal/layering", "internal/cmd/*"},
 }
 
 // promised are rows of the plan whose package need not be there.
-var promised = []string{"agents/tool/tooltest", "internal/clienttest", "internal/mask", "internal/faults", "agents/change", "internal/watchdog"}
+var promised = []string{"internal/canary", "agents/tool/tooltest", "internal/clienttest", "internal/mask", "internal/faults", "agents/change", "internal/watchdog"}
 
 // whole are the packages that try the whole house from outside, and its tools.
-var whole = []string{"internal/scenario", "internal/spine", "internal/clienttest", "internal/cmd"}
+var whole = []string{"internal/scenario", "internal/spine", "internal/clienttest", "internal/canary", "internal/cmd"}
 
 // kits are packages that are there for tests. A test imports them from any
 // floor; product code does not import them at all, but for who is named.
 var kits = map[string][]string{
 	"internal/modelserver":   and("cmd/agentls"), // the demo plays a script
+	"internal/canary":        {},
 	"internal/editortest":    and(),
 	"internal/faults":        and(),
 	"server/servertest":      and(),
