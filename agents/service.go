@@ -401,6 +401,9 @@ func (s *Service) open(id string) (conv *conversation, note string, err error) {
 		return conv, "", nil
 	}
 	conv = &conversation{Session: opened, gate: guard.NewKeeping(s.Grants), seen: make(map[string]*tool.Seen)}
+	for run, taint := range opened.Taints() { // grants are never restored (SEC-135), what they must not hide is
+		conv.gate.Taint(run, tool.TaintOf(taint))
+	}
 	s.sessions[opened.ID] = conv
 	return conv, opened.Note, nil
 }

@@ -46,6 +46,7 @@ type Request struct {
 	Critical bool        // the user's settings say security.critical: ask
 	Deny     []tool.Rule // of all scopes: these calls are refused
 	Allow    []tool.Rule // of the user's own settings: these need no question; never above medium but for argv of bash
+	Project  bool        // the agent comes with the project: it writes no protected place that Allow does not name (SEC-17)
 	Folder   string      // the run's: what relative paths of rules start at
 }
 
@@ -82,6 +83,10 @@ func (g *Gate) Authorize(r Request) Decision {
 			d.Why = "the rule " + tool.Escape(rule.Text) + " denies it"
 			return d
 		}
+	}
+	if r.Project && slices.ContainsFunc(p.Writes, func(at string) bool { return tool.ProtectedBy(at) != "" }) && !r.granted() {
+		d.Why = fmt.Sprintf("%s, and %s comes with the project: an agent of your own may ask for it, or tools.allowed of your own settings names the file", p.Why, r.ID.Agent)
+		return d
 	}
 	taint := g.tainted(r.ID.Run)
 	if p.Leaves && taint > tool.Clean && d.Risk < tool.Protected {
@@ -127,9 +132,10 @@ func (g *Gate) Authorize(r Request) Decision {
 		return d
 	}
 	d.Outcomes = offered(p, d.Risk, remember, g.store != nil)
-	if !remember || len(keys(p)) == 0 {
+	switch longer := slices.ContainsFunc(d.Outcomes, func(o Outcome) bool { return o.Yes() && o != Once }); {
+	case !longer:
 		d.Covers = ""
-	} else if d.Covers == "" {
+	case d.Covers == "":
 		d.Covers = covers(p)
 	}
 	return d

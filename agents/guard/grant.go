@@ -155,7 +155,7 @@ func (g *Gate) remembers(r Request) bool {
 			}
 		}
 		if always == nil {
-			always = g.always()
+			always = g.always(r)
 		}
 		if !always[m] {
 			return false
@@ -164,8 +164,9 @@ func (g *Gate) remembers(r Request) bool {
 	return true
 }
 
-// always returns what is kept for always; nothing where that cannot be read.
-func (g *Gate) always() map[memory]bool {
+// always returns what is kept for always about a request's agent and tool;
+// nothing where that cannot be read.
+func (g *Gate) always(r Request) map[memory]bool {
 	found := make(map[memory]bool)
 	if g.store == nil {
 		return found
@@ -175,7 +176,9 @@ func (g *Gate) always() map[memory]bool {
 		return found
 	}
 	for _, one := range all {
-		found[one.memory()] = true
+		if one.Agent == r.ID.Agent && one.Tool == r.Plan.Tool {
+			found[one.memory()] = true
+		}
 	}
 	return found
 }
@@ -202,6 +205,12 @@ func (r Request) allowed() bool {
 		return false // one whose words are not all known
 	}
 	return p.Risk <= tool.Medium && one(nil)
+}
+
+// granted reports whether rules of the user's own settings name every path of a
+// plan.
+func (r Request) granted() bool {
+	return slices.ContainsFunc(r.Allow, func(rule tool.Rule) bool { return rule.Path != "" && rule.Allows(r.Plan, nil, r.Folder) })
 }
 
 // Grants returns the answers for runs and the session, in no particular order.

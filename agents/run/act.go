@@ -347,6 +347,9 @@ func (b *batch) env(t *task) *tool.Env {
 // succeed writes the result of a call that ran; one that says that it failed is
 // an error for the model, with the same text.
 func (b *batch) succeed(t *task, result *tool.Result) {
+	if result.Taint > tool.Clean { // before the next call is decided about
+		b.Gate.Taint(b.ID, result.Taint)
+	}
 	b.mu.Lock()
 	for _, c := range result.Changes {
 		if !slices.Contains(t.told, c.URI) {
@@ -378,7 +381,7 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 	if display == "" {
 		display = t.plan.Title
 	}
-	kept := &activity.ToolResult{Content: content, Display: display, Blob: blob, Bytes: size, Media: media}
+	kept := &activity.ToolResult{Content: content, Display: display, Blob: blob, Bytes: size, Media: media, Taint: result.Taint.String()}
 	if err := b.Session.Spill(kept); err != nil && b.Log != nil {
 		b.Log.Warn("a long result stays in the session's log", "call", t.call.ID, "err", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
@@ -40,13 +41,22 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 			myTurn = true
 			continue // what was answered meanwhile may stand for this question
 		}
+		if why := b.flooded(); why != "" {
+			return nil, tool.Errorf(tool.CodeDenied, "%s was not run, and was not asked about: %s", t.name, why)
+		}
 		a := b.question(t, d)
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
+		b.heard(t.plan, a)
 		switch {
 		case a.Outcome.Yes():
-			return b.Gate.Permit(t.ctx, req, d, a.Outcome)
+			token, err := b.Gate.Permit(t.ctx, req, d, a.Outcome)
+			if err != nil && fault.KindOf(err) != fault.Denied {
+				b.say(activity.Note{Level: "warning", Message: "The answer could not be kept, so the call was not run: " + fault.Message(err)})
+				err = tool.Errorf(tool.CodeDenied, "%s was not run: the person's answer could not be kept. They can answer it again with another one.", t.name)
+			}
+			return token, err
 		case a.Outcome == guard.Modify:
 			token, again, err := b.modify(t, a)
 			if !again {
@@ -69,7 +79,7 @@ func (b *batch) gateRequest(t *task) guard.Request {
 		ID:   tool.Identity{Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name},
 		Plan: t.plan, Approval: b.Approval(), Trusted: b.Env.Trusted, CanAsk: b.Person.CanConfirm(),
 		Require: b.Definition.Confirmation.Require, Critical: b.Critical,
-		Deny: b.Deny, Allow: b.Allow, Folder: b.Env.Folder,
+		Deny: b.Deny, Allow: b.Allow, Folder: b.Env.Folder, Project: b.Definition.Scope == definition.Project,
 	}
 }
 

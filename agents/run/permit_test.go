@@ -35,7 +35,7 @@ func TestAnswers(t *testing.T) {
 		"SEC-81 time-out":               {run.Answer{Outcome: guard.Reject, By: "timeout"}, tool.Low, false, "Tool execution denied: change (nobody answered in time)"},
 		"SEC-81 no dialog":              {run.Answer{Outcome: guard.Reject, By: "client"}, tool.Low, false, "Tool execution denied: change (the question could not be shown; the approval mode says what runs without asking)"},
 		"SEC-69 nothing":                {run.Answer{}, tool.Low, false, "Tool execution denied by user: change"},
-		"SEC-69 always":                 {run.Answer{Outcome: "always", By: "user"}, tool.Low, false, "Tool execution denied by user: change"},
+		"SEC-69 always, not offered":    {answer(guard.Always), tool.Low, false, "change was not permitted"},
 		"SEC-69 session for a high one": {answer(guard.Session), tool.High, false, "change was not permitted"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestAnswers(t *testing.T) {
 				}
 				cancelled := slices.ContainsFunc(of[activity.Note](w), func(n activity.Note) bool { return n.Message == "Operation cancelled by user." })
 				byUser := c.answer.By != "timeout" && c.answer.By != "client"
-				if cancelled != (!c.ran && byUser) && c.answer.Outcome != guard.Session {
+				if cancelled != (!c.ran && byUser) && !c.answer.Outcome.Yes() {
 					w.t.Errorf("the person sees %+v", of[activity.Note](w))
 				}
 			})

@@ -260,6 +260,7 @@ type runner struct {
 	begun   bool                               // the run's first event is written; guarded by mu
 	closing bool                               // nothing more is taken; guarded by mu
 	resumed chan<- Extension                   // while the run is paused; guarded by mu
+	flood   flood                              // guarded by mu
 }
 
 // loop takes turns until the run ends. A task run that hit a limit gets one more

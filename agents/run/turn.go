@@ -59,6 +59,9 @@ func (r *runner) turns(ctx context.Context) ending {
 			if end, over := r.over(ctx); over {
 				return end
 			}
+			if end, over := r.calm(ctx); over {
+				return end
+			}
 			if end, over := r.looks(ctx, done, answer); over {
 				return end
 			}

@@ -18,6 +18,10 @@ func (s *Session) fold(e activity.Event) {
 	switch b := e.Body.(type) {
 	case activity.ApprovalChanged:
 		s.approval = valid(b.To)
+	case activity.ToolState:
+		if b.Result != nil && b.Result.Taint != "" {
+			s.foldTaint(e.Run, b.Result.Taint)
+		}
 	case activity.Rewound:
 		s.back(e.Seq, b.ToSeq)
 	}

@@ -172,3 +172,22 @@ func (s *Session) Approval() string {
 	defer s.mu.Unlock()
 	return s.approval
 }
+
+// foldTaint keeps the worst taint of a run: any but "foreign" is worse than it.
+// s.mu is held.
+func (s *Session) foldTaint(run, taint string) {
+	if s.taints == nil {
+		s.taints = make(map[string]string)
+	}
+	if had := s.taints[run]; had == "" || had == "foreign" {
+		s.taints[run] = valid(taint)
+	}
+}
+
+// Taints returns what was read of others, by run, as [activity.ToolResult] names
+// it; the worst of a run. It stays what it was when the session is rewound.
+func (s *Session) Taints() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.taints)
+}

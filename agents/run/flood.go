@@ -1,0 +1,78 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// How often a run asks in vain before it is paused (SEC-82).
+const (
+	maxUnanswered = 10 // questions in a row that nobody answered
+	maxDenied     = 3  // refusals of calls of one shape
+)
+
+// flood counts the questions that were asked in vain.
+type flood struct {
+	unanswered int
+	denied     map[string]int // by tool and shape
+	why        string         // the run has asked too often; "" = it has not
+}
+
+// heard takes an answer in.
+func (r *runner) heard(p *tool.Plan, a Answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := &r.flood
+	shape := p.Tool + "\x00" + cmp.Or(p.Shape, strings.Join(p.Names, " "), p.Path, string(p.Args))
+	switch {
+	case a.By == "timeout":
+		if f.unanswered++; f.unanswered >= maxUnanswered {
+			f.why = fmt.Sprintf("%s has asked %d times, and nobody has answered.", r.Definition.Name, f.unanswered)
+		}
+		return
+	case a.By != "user":
+		return // the client cannot be asked
+	}
+	f.unanswered = 0
+	if a.Outcome != guard.Reject {
+		delete(f.denied, shape)
+		return
+	}
+	if f.denied == nil {
+		f.denied = make(map[string]int)
+	}
+	if f.denied[shape]++; f.denied[shape] >= maxDenied {
+		f.why = fmt.Sprintf("%s goes on to ask for what was refused %d times: %s.", r.Definition.Name, f.denied[shape], tool.Escape(p.Title))
+	}
+}
+
+// flooded returns why nothing is asked any more in this turn; "" where it is.
+func (r *runner) flooded() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.flood.why
+}
+
+// calm pauses a run that has asked in vain too often, until the person lets it
+// go on. It never goes on without asking instead.
+func (r *runner) calm(ctx context.Context) (ending, bool) {
+	why := r.flooded()
+	if why == "" {
+		return ending{}, false
+	}
+	if !r.pause(ctx, "", why, "Go on, and ask again") {
+		if end, over := r.over(ctx); over {
+			return end, true
+		}
+		return failed("denied", "The run ended. "+why), true
+	}
+	r.mu.Lock()
+	r.flood = flood{}
+	r.mu.Unlock()
+	return ending{}, false
+}

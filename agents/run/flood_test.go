@@ -1,0 +1,108 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// flooding is a world whose model asks for the same call again and again, and
+// whose person answers the question of a run that has stopped as stopped says.
+func flooding(w *world, each func(n int) run.Answer, stopped func() (tool.Answer, error)) (asked *int) {
+	asked = new(int)
+	w.tool("change", tool.Low, nil)
+	w.person.answer = func(context.Context, run.Question) run.Answer {
+		*asked++
+		return each(*asked)
+	}
+	w.config.Env.Ask = func(_ context.Context, q tool.Question) (tool.Answer, error) {
+		if len(q.Choices) == 0 || !q.Aside {
+			w.t.Errorf("asked %+v", q)
+		}
+		return stopped()
+	}
+	return asked
+}
+
+// TestSEC82FloodOfQuestions: a model asks 200 times in one answer, and then on.
+// After ten that nobody answered, or three refusals of one shape, nothing more is
+// asked, nothing has run, and the run is paused.
+func TestSEC82FloodOfQuestions(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer run.Answer
+		want   int
+		says   string
+	}{
+		"nobody answers": {run.Answer{Outcome: guard.Reject, By: "timeout"}, 10, "has asked 10 times, and nobody has answered"},
+		"refused":        {answer(guard.Reject), 3, "refused 3 times"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				stops := 0
+				asked := flooding(w, func(int) run.Answer { return c.answer }, func() (tool.Answer, error) {
+					if stops++; stops == 1 {
+						return tool.Answer{Action: "accept", Text: "Go on, and ask again"}, nil
+					}
+					return tool.Answer{Action: "accept", Text: "End the run"}, nil
+				})
+				w.says(asks(callsTo("change", 200)...), asks(callsTo("change", 200)...))
+				got := w.do()
+				w.ended(got, activity.Errored)
+				if *asked != 2*c.want || stops != 2 || len(w.executed()) != 0 {
+					w.t.Errorf("asked %d times, stopped %d times, executed %q", *asked, stops, w.executed())
+				}
+				if got.Error == nil || got.Error.Kind != "denied" || !strings.Contains(got.Error.Message, c.says) {
+					w.t.Errorf("ended with %+v", got.Error)
+				}
+				var paused int
+				for _, s := range of[activity.RunState](w) {
+					if s.To == activity.Paused && strings.Contains(s.Why, c.says) {
+						paused++
+					}
+				}
+				if paused != 2 {
+					w.t.Errorf("paused %d times", paused)
+				}
+				if last := w.results(1)[199]; !last.Error || !strings.Contains(last.Content, "was not asked about") {
+					w.t.Errorf("the last call: %+v", last)
+				}
+			})
+		})
+	}
+}
+
+// callsTo are n calls of a tool.
+func callsTo(name string, n int) []model.Part {
+	parts := make([]model.Part, n)
+	for i := range parts {
+		parts[i] = calls(name, fmt.Sprintf(`{"x":%d}`, i))
+	}
+	return parts
+}
+
+// TestSEC82AnAnswerEndsTheCount: what a person answers in between is no flood.
+func TestSEC82AnAnswerEndsTheCount(t *testing.T) {
+	in(t, func(w *world) {
+		asked := flooding(w, func(n int) run.Answer {
+			switch n % 9 {
+			case 0:
+				return answer(guard.Once)
+			case 1, 2:
+				return answer(guard.Reject)
+			}
+			return run.Answer{Outcome: guard.Reject, By: "timeout"}
+		}, func() (tool.Answer, error) { return tool.Answer{}, fmt.Errorf("it was paused") })
+		w.says(asks(callsTo("change", 36)...), says("done"))
+		w.ended(w.do(), activity.Goal)
+		if *asked != 36 || len(w.executed()) != 4 {
+			w.t.Errorf("asked %d times, executed %q", *asked, w.executed())
+		}
+	})
+}

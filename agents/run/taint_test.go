@@ -1,0 +1,51 @@
+package run_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// TestSEC107TaintMakesCallsAsk: in mode auto a change runs by itself until
+// something of the web was read; then it asks, and an answer for longer is not
+// offered. What the log tells of it is enough for a later daemon.
+func TestSEC107TaintMakesCallsAsk(t *testing.T) {
+	for name, c := range map[string]struct {
+		taint tool.Taint
+		asks  int
+	}{"clean": {tool.Clean, 0}, "a strange folder": {tool.Foreign, 0}, "web": {tool.Web, 1}} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				w.config.Approval = func() guard.Approval { return guard.Free }
+				w.tool("change", tool.Low, nil)
+				w.tool("fetch", tool.Safe, func(context.Context, *tool.Env, map[string]any) (*tool.Result, error) {
+					return &tool.Result{Content: "a page", Taint: c.taint}, nil
+				})
+				w.person.answer = func(_ context.Context, q run.Question) run.Answer {
+					if len(q.Outcomes) != 4 || q.Covers != "" {
+						w.t.Errorf("offered %v for %q", q.Outcomes, q.Covers)
+					}
+					return answer(guard.Reject)
+				}
+				w.says(asks(calls("change", `{"x":1}`)), asks(calls("fetch", `{}`)), asks(calls("change", `{"x":2}`)), says("done"))
+				w.ended(w.do(), activity.Goal)
+				if got := len(w.person.questions()); got != c.asks || len(w.executed()) != 3-c.asks {
+					w.t.Errorf("asked %d times, executed %q", got, w.executed())
+				}
+				var told string
+				for _, s := range of[activity.ToolState](w) {
+					if s.Name == "fetch" && s.Result != nil {
+						told = s.Result.Taint
+					}
+				}
+				if told != c.taint.String() {
+					w.t.Errorf("the log says %q", told)
+				}
+			})
+		})
+	}
+}
