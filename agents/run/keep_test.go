@@ -139,9 +139,9 @@ func TestREL96NothingIsWrittenUnkept(t *testing.T) {
 	}
 }
 
-// TestSecretsOfTools: what the daemon holds is in nothing that a tool's call
+// TestSEC115SecretsOfTools: what the daemon holds is in nothing that a tool's call
 // leaves, also where a piece of its output cuts it in two (spec 7.2).
-func TestSecretsOfTools(t *testing.T) {
+func TestSEC115SecretsOfTools(t *testing.T) {
 	const secret = "hold-this-1234567"
 	in(t, func(w *world) {
 		w.config.Mask = mask.New(map[string]string{"KEY": secret})

@@ -173,26 +173,22 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	var first time.Duration
 	slow := r.watchSilence(choice.ID)
 	defer slow.stop()
+	told := r.deltas()
 	for chunk, err := range choice.Model.Generate(ctx, req) {
 		if err != nil {
+			told.flush()
 			return nil, shown, err
 		}
 		slow.heard()
 		if first == 0 {
 			first = max(r.Now().Sub(began), 1)
 		}
-		if chunk.Thought != "" {
-			shown = true
-			r.say(activity.ThoughtDelta{Subject: chunk.Subject, Text: chunk.Thought})
-		}
-		if chunk.Text != "" {
-			shown = true
-			r.say(activity.ContentDelta{Text: chunk.Text})
-		}
+		shown = told.take(chunk.Subject, chunk.Thought, chunk.Text) || shown
 		if chunk.Answer != nil {
 			answer = chunk.Answer
 		}
 	}
+	told.flush()
 	if answer == nil {
 		return nil, shown, &model.Error{Class: model.Cut, Message: "the answer ended before it was complete"}
 	}

@@ -1,0 +1,50 @@
+package run
+
+import (
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/internal/mask"
+)
+
+// deltas tells what a model writes as it comes, without what the daemon holds,
+// also where a chunk ends in the middle of it. What may be the beginning of such
+// a value is told with the next chunk, or by flush.
+type deltas struct {
+	r             *runner
+	text, thought *mask.Stream
+	subject       string // the newest
+}
+
+func (r *runner) deltas() *deltas {
+	return &deltas{r: r, text: r.Mask.Stream(), thought: r.Mask.Stream()}
+}
+
+// take tells a chunk, and reports whether there is something in it to be shown.
+func (d *deltas) take(subject, thought, text string) bool {
+	if thought != "" {
+		d.subject = subject
+		if said := d.thought.Write(thought); said != "" {
+			d.r.say(activity.ThoughtDelta{Subject: subject, Text: said})
+		}
+	}
+	if text != "" {
+		d.flushThought() // it came before
+		if said := d.text.Write(text); said != "" {
+			d.r.say(activity.ContentDelta{Text: said})
+		}
+	}
+	return thought != "" || text != ""
+}
+
+// flush tells what was kept back.
+func (d *deltas) flush() {
+	d.flushThought()
+	if said := d.text.Flush(); said != "" {
+		d.r.say(activity.ContentDelta{Text: said})
+	}
+}
+
+func (d *deltas) flushThought() {
+	if said := d.thought.Flush(); said != "" {
+		d.r.say(activity.ThoughtDelta{Subject: d.subject, Text: said})
+	}
+}
