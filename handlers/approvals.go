@@ -108,7 +108,7 @@ func (d *desk) Confirm(ctx context.Context, q agents.Question) agents.Answer {
 	if d.h.caps.Confirm != nil {
 		d.h.notify(wire.MethodConfirmResolved, &wire.ConfirmResolvedParams{ID: q.ID, Reason: why})
 	}
-	if answer.Outcome != guard.Modify && !slices.Contains(q.Outcomes, answer.Outcome) {
+	if !slices.Contains(q.Outcomes, answer.Outcome) {
 		return agents.Answer{Outcome: guard.Reject, By: answer.By, Feedback: answer.Feedback}
 	}
 	return answer
@@ -246,9 +246,13 @@ func (d *desk) expect(id, nonce string, take func(json.RawMessage) error) (forge
 	}
 }
 
-// respond serves agents/respond: the first valid answer counts, and once. One
-// that is not valid leaves the question open.
+// respond serves agents/respond, for a client that announced that it needs it
+// (SEC-139): the first valid answer counts, and once. One that is not valid
+// leaves the question open.
 func (h *Handlers) respond(_ context.Context, _ struct{}, p *wire.RespondParams) (any, error) {
+	if h.caps.Confirm == nil || !h.caps.Confirm.Respond {
+		return nil, fault.New(fault.Denied, "handlers.respond", "this client did not announce confirm.respond; answer the request itself")
+	}
 	h.desk.mu.Lock()
 	defer h.desk.mu.Unlock()
 	open := h.desk.pending[p.ID]

@@ -25,10 +25,10 @@ func (h *Handlers) list(ctx context.Context, _ struct{}, p *wire.ListParams) (*w
 		return nil, err
 	}
 	result := &wire.ListResult{Revision: int(catalog.Revision), Agents: []wire.AgentInfo{}, Problems: []definition.Problem{}}
-	trusted := h.trusted()
+	standing := h.standing()
 	for _, e := range catalog.Entries() {
 		if p.Scope == "" || string(e.Definition.Scope) == p.Scope {
-			info := h.info(e, trusted)
+			info := h.info(e, standing)
 			result.Agents = append(result.Agents, info)
 			result.Problems = append(result.Problems, info.Problems...)
 		}
@@ -50,7 +50,7 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 		return nil, h.encoded(err)
 	}
 	d := e.Definition
-	result := &wire.GetResult{AgentInfo: h.info(e, h.trusted()), FrontMatter: d.FrontMatter(), SystemPrompt: d.Prompt, ResolvedTools: []wire.ResolvedTool{}}
+	result := &wire.GetResult{AgentInfo: h.info(e, h.standing()), FrontMatter: d.FrontMatter(), SystemPrompt: d.Prompt, ResolvedTools: []wire.ResolvedTool{}}
 	if result.FrontMatter == nil {
 		result.FrontMatter = map[string]any{}
 	}
@@ -85,21 +85,35 @@ func (h *Handlers) find(catalog *registry.Snapshot, name string) (*registry.Entr
 	return nil, err
 }
 
-// trusted returns who says whether a folder is, and asks once for each.
-func (h *Handlers) trusted() func(folder string) bool {
+// standing returns who says what state trust gives an agent whose file is ok, and
+// looks each folder up once.
+func (h *Handlers) standing() func(*definition.Definition) string {
 	known := map[string]bool{}
-	return func(folder string) bool {
-		is, ok := known[folder]
-		if !ok {
-			is = h.house.Trusted(folder)
-			known[folder] = is
+	unreviewed := func(*definition.Definition) bool { return false }
+	if h.house.Reviews != nil {
+		unreviewed = h.house.Reviews.Unreviewed()
+	}
+	return func(d *definition.Definition) string {
+		if d.Folder == "" {
+			return string(registry.OK)
 		}
-		return is
+		is, ok := known[d.Folder]
+		if !ok {
+			is = h.house.Trusted(d.Folder)
+			known[d.Folder] = is
+		}
+		switch {
+		case !is:
+			return "untrusted"
+		case unreviewed(d):
+			return "review"
+		}
+		return string(registry.OK)
 	}
 }
 
 // info returns an agent as lists show it.
-func (h *Handlers) info(e *registry.Entry, trusted func(folder string) bool) wire.AgentInfo {
+func (h *Handlers) info(e *registry.Entry, standing func(*definition.Definition) string) wire.AgentInfo {
 	d := e.Definition
 	info := wire.AgentInfo{
 		Name: d.Name, Title: d.Title, Description: d.Description, Scope: string(d.Scope), Dialect: string(d.Dialect),
@@ -116,8 +130,8 @@ func (h *Handlers) info(e *registry.Entry, trusted func(folder string) bool) wir
 	}
 	if d.Folder != "" {
 		info.Folder = tool.URI(d.Folder)
-		if e.State == registry.OK && !trusted(d.Folder) {
-			info.State = "untrusted"
+		if e.State == registry.OK {
+			info.State = standing(d)
 		}
 	}
 	for _, t := range h.house.Agents.ToolsOf(d) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"go.lsp.dev/protocol"
@@ -17,97 +18,13 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/internal/wire"
 )
-
-// labels are how an outcome is offered.
-var labels = map[agents.Outcome]string{
-	guard.Once:    "Allow once",
-	guard.Run:     "Allow for this run",
-	guard.Session: "Allow for this session",
-	guard.Modify:  "Change it",
-	guard.Reject:  "Reject",
-	guard.Cancel:  "Reject and end the run",
-}
-
-// confirmParams is a question as agents/confirm asks it. Texts for people are
-// escaped; args and preview are whole and exact.
-func (h *Handlers) confirmParams(q agents.Question, nonce string) *wire.ConfirmParams {
-	p := &wire.ConfirmParams{
-		ID: q.ID, Nonce: nonce, Session: q.Session, Run: q.Run, Call: q.Call, Agent: q.Agent, AgentPath: q.AgentPath,
-		Tool: q.Plan.Tool, Risk: q.Risk.String(), Why: tool.Escape(q.Why), Title: question(q), Message: facts(q),
-		Args: q.Plan.Args, Remembers: q.Covers,
-	}
-	switch v := q.Plan.Preview; v.Kind {
-	case "diff":
-		p.Preview = &wire.Preview{Kind: v.Kind, URI: tool.URI(q.Plan.Path), OldText: v.OldText, NewText: v.NewText, Patch: v.Patch}
-	case "command":
-		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd}
-	}
-	for _, o := range q.Outcomes {
-		if o == guard.Modify && !h.caps.Confirm.Modify {
-			continue
-		}
-		p.Options = append(p.Options, wire.Option{ID: string(o), Kind: string(o), Label: labels[o]})
-	}
-	return p
-}
-
-// question is what is asked, in one line.
-func question(q agents.Question) string {
-	return tool.Escape(fmt.Sprintf("%s wants to run %s", q.Agent, q.Plan.Title))
-}
-
-// facts is what a person decides on, as plain text. The agent's own words stand
-// below and are marked as such.
-func facts(q agents.Question) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nRisk: %s (%s)\n", question(q), q.Risk, tool.Escape(q.Why))
-	if len(q.AgentPath) > 1 {
-		fmt.Fprintf(&b, "Asked by: %s\n", tool.Escape(strings.Join(q.AgentPath, " → ")))
-	}
-	switch v := q.Plan.Preview; v.Kind {
-	case "command":
-		fmt.Fprintf(&b, "Folder: %s\nCommand:\n%s\n", tool.Escape(v.Cwd), escapeLines(v.Command))
-		if len(v.Parsed) > 1 {
-			fmt.Fprintf(&b, "Which runs:\n%s\n", escapeLines(strings.Join(v.Parsed, "\n")))
-		}
-	case "diff":
-		fmt.Fprintf(&b, "Change:\n%s\n", escapeDiff(v.Patch))
-	default:
-		fmt.Fprintf(&b, "Arguments: %s\n", tool.Escape(string(q.Plan.Args)))
-	}
-	if q.Covers != "" {
-		fmt.Fprintf(&b, "An answer for longer covers: %s\n", tool.Escape(q.Covers))
-	}
-	if q.Prompt != "" {
-		fmt.Fprintf(&b, "The agent says: %s\n", escapeLines(q.Prompt))
-	}
-	return b.String()
-}
-
-// escapeLines escapes each line and keeps the line ends.
-func escapeLines(text string) string {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	for i, line := range lines {
-		lines[i] = tool.Escape(line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// escapeDiff escapes each line but for its tabs, which indent code.
-func escapeDiff(patch string) string {
-	cells := strings.Split(strings.TrimSuffix(patch, "\n"), "\t")
-	for i, cell := range cells {
-		cells[i] = escapeLines(cell + "\n")
-	}
-	return strings.Join(cells, "\t")
-}
 
 // The size of a plain dialog (spec 2.6).
 const (
 	summaryLines = 6
-	summaryWidth = 160 // characters of a line; the first and the last may have twice as many
+	summaryWidth = 160  // characters of a line; the first and the last may have twice as many
+	summaryWhole = 1000 // UTF-16 code units of all of it: VS Code shows no more
 )
 
 // summary is a question in six lines. cut reports whether it leaves something
@@ -116,27 +33,33 @@ const (
 // says what an answer for the session covers.
 func summary(q agents.Question) (text string, cut bool) {
 	head := []string{fmt.Sprintf("%s (%s: %s)", question(q), q.Risk, tool.Escape(q.Why))}
+	notes := careful(q)
 	var body, foot []string
 	what, whole := "arguments", string(q.Plan.Args)
 	switch v := q.Plan.Preview; v.Kind {
 	case "command":
 		what, whole = "command", v.Command
-		body = strings.Split(escapeLines(v.Command), "\n")
-		head = append(head, "in "+tool.Escape(v.Cwd))
+		body = commandLines(v.Command)
+		head = append(head, "in "+tool.Visible(v.Cwd, commandBlanks, false)+size(v.Command))
 	case "diff":
 		what, whole = "diff", v.Patch
 		body = changed(v.Patch)
 	default:
-		body = []string{tool.Escape(whole)}
+		body = []string{tool.Visible(whole, commandBlanks, false)}
 	}
 	if rememberable(q) {
 		foot = []string{labels[guard.Session] + " covers: " + tool.Escape(q.Covers)}
 	}
 	wide := func(line string) bool { return utf8.RuneCountInString(line) > summaryWidth }
 	wider := func(line string) bool { return utf8.RuneCountInString(line) > 2*summaryWidth }
-	if len(head)+len(body)+len(foot) <= summaryLines && !wider(head[0]) && !slices.ContainsFunc(head[1:], wide) &&
-		!slices.ContainsFunc(body, wide) && !slices.ContainsFunc(foot, wider) {
-		return strings.Join(slices.Concat(head, body, foot), "\n"), false
+	if len(head)+len(notes)+len(body)+len(foot) <= summaryLines && !wider(head[0]) && !slices.ContainsFunc(head[1:], wide) &&
+		!slices.ContainsFunc(slices.Concat(notes, foot), wider) && !slices.ContainsFunc(body, wide) {
+		if text := strings.Join(slices.Concat(head, notes, body, foot), "\n"); sent(text) <= summaryWhole {
+			return text, false
+		}
+	}
+	if len(notes) > 0 { // on one line, so that there is room for how it begins and ends
+		head = append(head, strings.Join(notes, "; "))
 	}
 	marker := fmt.Sprintf("… the %s is %d characters long: Show has all of it", what, utf8.RuneCountInString(whole))
 	room := summaryLines - len(head) - 1 // without the marker
@@ -156,6 +79,12 @@ func summary(q agents.Question) (text string, cut bool) {
 		lines = append(lines, marker)
 	}
 	return strings.Join(lines, "\n"), true
+}
+
+// sent returns how many UTF-16 code units a message is when it is sent, with
+// each link in it broken ([server.Peer.ShowMessageRequest]).
+func sent(text string) int {
+	return len(utf16.Encode([]rune(text))) + len(`\x28`)*strings.Count(text, "](")
 }
 
 // changed returns the lines that a patch of one file takes out and puts in.

@@ -65,11 +65,31 @@ func TestSummary(t *testing.T) {
 		},
 		"SEC-71 spaces before the end": {
 			asking(tool.Preview{Kind: "command", Command: "ls" + spaces + "; P", Cwd: "/w"}),
-			[]string{first, "in /w", "ls" + spaces[:summaryWidth-43] + "…" + spaces[:37] + "; P", "… the command is 2005 characters long: Show has all of it"}, true,
+			[]string{first, "in /w (2005 characters)", "ls␠×2000; P"}, false,
+		},
+		"SEC-71 tabs before the end": {
+			asking(tool.Preview{Kind: "command", Command: "ls" + strings.Repeat("\t", 2000) + "; P", Cwd: "/w"}),
+			[]string{first, "in /w (2005 characters)", `ls\t×2000; P`}, false,
 		},
 		"SEC-71 many blank lines": {
 			asking(tool.Preview{Kind: "command", Command: "ls" + strings.Repeat("\n", 300) + "P", Cwd: "/w"}),
-			[]string{first, "in /w", "ls", "", "… the command is 303 characters long: Show has all of it", "P"}, true,
+			[]string{first, "in /w (303 characters, 301 lines)", "ls⏎", "⏎×299 (blank lines)", "P"}, false,
+		},
+		"SEC-71 many lines": {
+			asking(tool.Preview{Kind: "command", Command: "ls\n" + strings.Repeat("true\n", 300) + "P", Cwd: "/w"}),
+			[]string{first, "in /w (1504 characters, 302 lines)", "ls⏎", "true⏎", "… the command is 1504 characters long: Show has all of it", "P"}, true,
+		},
+		"SEC-71 a megabyte": {
+			asking(tool.Preview{Kind: "command", Command: "echo " + strings.Repeat("x", 1<<20) + "; P", Cwd: "/w"}),
+			[]string{first, "in /w (1048584 characters)", "echo " + strings.Repeat("x", summaryWidth-46) + "…" + strings.Repeat("x", 37) + "; P", "… the command is 1048584 characters long: Show has all of it"}, true,
+		},
+		"SEC-67 where a link leads": {
+			asking(tool.Preview{Kind: "command", Command: "cp a docs/", Cwd: "/w", Notes: []string{"docs/a leads to /w/.gemini/settings.json"}}),
+			[]string{first, "in /w", "Note: docs/a leads to /w/.gemini/settings.json", "cp a docs/"}, false,
+		},
+		"SEC-75 a host": {
+			asking(tool.Preview{Kind: "command", Command: "curl https://аpple.com/x", Cwd: "/w"}),
+			[]string{first, "in /w", "Careful: mixed scripts: а (Cyrillic) in https://аpple.com/x", "Careful: host аpple.com is xn--pple-43d.com", "curl https://аpple.com/x"}, false,
 		},
 		"arguments": {asking(tool.Preview{}), []string{first, `{"a":1}`}, false},
 	} {

@@ -32,6 +32,7 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 
 func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentParams) error {
 	_, err := h.Workspace.Apply(workspace.Saved{URI: p.TextDocument.URI, Text: p.Text})
+	h.saved(p.TextDocument.URI)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func (p person) Read(ctx context.Context, path string) (*tool.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := &tool.File{Path: path, Data: f.Bytes, Digest: string(f.Digest), Type: http.DetectContentType(f.Bytes)}
+	file := &tool.File{Path: path, Data: f.Bytes, Digest: string(f.Digest), Type: http.DetectContentType(f.Bytes), Info: f.Info}
 	if text, err := f.Text(); err == nil {
 		file.Text = text.Text
 	} else {
@@ -89,18 +90,29 @@ func document(path string, d *workspace.Document) *tool.File {
 	}
 }
 
-// disk opens the folder that an absolute path lies in. The caller closes it.
+// disk opens the outermost folder that an absolute path lies in: a link in it
+// cannot lead out, while the folder inside may have become one. Paths were
+// resolved by who asks for them, so no link is followed any more. The caller
+// closes it.
 func (h *Handlers) disk(path string) (*workspace.Disk, error) {
 	best := ""
 	for _, folder := range h.house.Reach() {
-		if _, ok := workspace.Below(folder, path); ok && len(folder) > len(best) {
+		if _, ok := workspace.Below(folder, path); ok && (best == "" || len(folder) < len(best)) {
 			best = folder
 		}
 	}
 	if best == "" {
 		return nil, fault.New(fault.Denied, "handlers.disk", "%s is outside of the workspace", path)
 	}
-	return workspace.OpenDisk(best)
+	disk, err := workspace.OpenDisk(best)
+	if err != nil {
+		return nil, err
+	}
+	if disk.Path() != filepath.Clean(best) {
+		_ = disk.Close()
+		return nil, fault.New(fault.Denied, "handlers.disk", "the folder %s leads elsewhere now: to %s", best, disk.Path())
+	}
+	return disk.Resolved(), nil
 }
 
 // Edits implements [agents.Desk].

@@ -54,6 +54,8 @@ type House struct {
 	// Trusted says whether a folder is (spec 4.4); SetTrust records it.
 	Trusted  func(folder string) bool
 	SetTrust func(folder string, trusted bool) error
+	// Reviews is asked what folders bring; nil reviews nothing.
+	Reviews Reviews
 	// SetFolders takes over the client's workspace folders, the first one first.
 	// It does not wait; Catalog then waits for their agents. Sessions stay with
 	// the first folder of the start.
@@ -92,6 +94,8 @@ type Handlers struct {
 	ready sync.Once               // done by initialized
 
 	work conc.WaitGroup // followers, reporters
+
+	consents consents // dialogs about folders
 
 	telling  sync.Mutex // held while agents/didChange is sent
 	revision uint64     // of the last one
@@ -185,6 +189,10 @@ func (h *Handlers) Routes() []server.Route {
 
 		// approvals.go
 		server.Query(wire.MethodRespond, nothing[wire.RespondParams], h.respond),
+
+		// permissions.go
+		server.Query(wire.MethodPermissionsList, nothing[wire.PermissionsListParams], h.listPermissions),
+		server.Query(wire.MethodPermissionsForget, nothing[wire.PermissionsForgetParams], h.forgetPermission),
 
 		// commands.go
 		server.Query(protocol.MethodWorkspaceExecuteCommand, seen[protocol.ExecuteCommandParams](h), h.executeCommand).InStream().Granting(commands),

@@ -113,6 +113,7 @@ func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) err
 		if h.caps.Status {
 			h.work.Go(h.reportStatus)
 		}
+		h.look()
 	})
 	h.observe()
 	return nil

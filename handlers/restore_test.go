@@ -16,7 +16,6 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/agents/tool/tooltest"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
@@ -251,21 +250,11 @@ func TestRestoreAtASilentEditor(t *testing.T) {
 // is planned.
 func (r *room) edit(name, old, fresh string, between func()) (*tool.Result, error) {
 	r.t.Helper()
-	all := builtin.Tools()
-	edit := all[slices.IndexFunc(all, func(t tool.Tool) bool { return t.Spec().Name == "edit_file" })]
-	env := &tool.Env{
-		Session: "s", Run: "r", Call: "c", Agent: "a", Folder: r.folder, Folders: []string{r.folder}, Home: r.path("home"),
-		Files: r.person, Edits: r.person.Edits("r"), Seen: tool.NewSeen(),
-	}
+	env := r.env()
 	if f, err := r.person.Read(r.t.Context(), r.path(name)); err == nil {
 		env.Seen.Note(r.path(name), f.Digest)
 	}
-	plan, err := edit.Plan(r.t.Context(), env, []byte(`{"file_path":"`+name+`","old_string":"`+old+`","new_string":"`+fresh+`"}`))
-	if err != nil {
-		return nil, err
-	}
-	between()
-	return plan.Run(r.t.Context(), env, tool.Mint(r.t.Context(), plan.Digest(tool.Identity{Session: "s", Run: "r", Call: "c", Agent: "a"})))
+	return r.callBetween(env, "edit_file", map[string]any{"file_path": name, "old_string": old, "new_string": fresh}, between)
 }
 
 // intact fails where a file is not what it was, or something lies beside it.

@@ -115,7 +115,7 @@ func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.Re
 	if e := p.Extend; e != nil {
 		r.More = agents.Extension{Turns: e.Turns, Seconds: e.Seconds, Tokens: e.Tokens, USD: e.USD}
 	}
-	live, err := h.house.Agents.Resume(ctx, r)
+	live, err := h.startReviewed(ctx, func() (*agents.Live, error) { return h.house.Agents.Resume(ctx, r) })
 	if err != nil {
 		return nil, h.encoded(err)
 	}
@@ -154,7 +154,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			}
 		}
 	}
-	live, err := h.house.Agents.Start(ctx, st)
+	live, err := h.startReviewed(ctx, func() (*agents.Live, error) { return h.house.Agents.Start(ctx, st) })
 	if bad, ok := errors.AsType[*agents.BadParam](err); ok {
 		return nil, server.BadParams(wire.MethodRun, bad.Path, "%s", bad.Err)
 	}

@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +32,8 @@ func (h *Handlers) trust(ctx context.Context, _ struct{}, p *wire.TrustParams) (
 		switch {
 		case err != nil:
 			return nil, server.BadParams(wire.MethodTrust, "uri", "is %q, where no folder can be found; name one that exists", p.URI)
+		case !info.IsDir() && h.house.Reviews != nil && isAgentFile(folder):
+			return struct{}{}, h.approveFile(ctx, folder)
 		case !info.IsDir():
 			return nil, server.BadParams(wire.MethodTrust, "uri", "is %q, which is a file; name the folder that it is in", p.URI)
 		}
@@ -46,9 +47,27 @@ func (h *Handlers) setTrust(ctx context.Context, folder string, trusted bool) er
 	if err := h.house.SetTrust(folder, trusted); err != nil {
 		return err
 	}
-	if catalog, err := h.house.Catalog(ctx); err == nil {
-		h.trustChanged(catalog, folder)
+	h.tellTrust(ctx, folder)
+	return nil
+}
+
+// isAgentFile reports whether a path is that of an agent file of some folder.
+func isAgentFile(path string) bool {
+	rel, ok := workspace.Below(agentRoot(path), path)
+	return ok && workspace.IsAgentFile(rel)
+}
+
+// agentRoot returns the folder whose agent file a path is.
+func agentRoot(path string) string { return filepath.Dir(filepath.Dir(filepath.Dir(path))) }
+
+// approveFile approves an agent file of a trusted folder as it is now.
+func (h *Handlers) approveFile(ctx context.Context, path string) error {
+	folder := agentRoot(path)
+	rel, _ := workspace.Below(folder, path) // it is an agent file's
+	if err := h.house.Reviews.ApproveFile(ctx, folder, rel); err != nil {
+		return err
 	}
+	h.tellTrust(ctx, folder)
 	return nil
 }
 
@@ -93,15 +112,11 @@ func (h *Handlers) commandTrust(ctx context.Context, p *protocol.ExecuteCommandP
 
 // trustQuestion says what trust in a folder means.
 func (h *Handlers) trustQuestion(ctx context.Context, f workspace.Folder) string {
-	var names []string
-	if catalog, err := h.house.Catalog(ctx); err == nil {
-		for _, e := range catalog.Entries() {
-			if e.Definition.Folder == f.Canonical {
-				names = append(names, e.Definition.Name)
-			}
-		}
+	var brings workspace.Active
+	if h.house.Reviews != nil {
+		brings, _ = h.house.Reviews.Brings(ctx, f.Canonical) // what cannot be read does not take effect
 	}
-	return fmt.Sprintf("Trust %s? Then what it brings takes effect: its settings and its agents (%s).", f.Path, examples(names))
+	return trustMessage(f.Canonical, brings)
 }
 
 // folderPath returns the absolute path that a file URI names. It is stricter

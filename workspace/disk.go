@@ -30,6 +30,7 @@ type Disk struct {
 	path    string // canonical
 	spelled string // as the caller of OpenDisk wrote it
 	root    *os.Root
+	strict  bool // no name leads through a link
 }
 
 // OpenDisk opens the folder at an absolute path. The caller closes it.
@@ -46,7 +47,21 @@ func OpenDisk(folder string) (*Disk, error) {
 		}
 		return nil, fault.New(kind, "workspace.disk", "the folder %q cannot be opened: %w", folder, err)
 	}
+	opened, err := root.Stat(".")
+	if seen, other := os.Lstat(path); err != nil || other != nil || !os.SameFile(opened, seen) {
+		_ = root.Close()
+		return nil, moving("workspace.disk", folder)
+	}
 	return &Disk{path: path, spelled: filepath.Clean(folder), root: root}, nil
+}
+
+// Resolved returns d as a disk for names that were resolved before and were
+// decided about: one on which a link in a name is not followed but [fault.Stale],
+// since it took the place of what was looked at (SEC-55). It is closed with d.
+func (d *Disk) Resolved() *Disk {
+	strict := *d
+	strict.strict = true
+	return &strict
 }
 
 // Path returns the canonical path of the folder.
@@ -86,7 +101,8 @@ type File struct {
 	Bytes   []byte
 	Mode    fs.FileMode // permissions
 	ModTime time.Time
-	Digest  Digest // of Bytes
+	Digest  Digest      // of Bytes
+	Info    fs.FileInfo // as the system tells it, of the file that was read
 }
 
 // Read returns a regular file of at most limit bytes; 0 means [MaxFile]. A named
@@ -166,7 +182,7 @@ func (d *Disk) read(ctx context.Context, op string, p *place, limit int64) (*Fil
 		}
 		if try == attempts || unchanged(info, after) {
 			p.info = after
-			return &File{Name: p.rel, Bytes: content, Mode: after.Mode().Perm(), ModTime: after.ModTime(), Digest: DigestOf(content)}, nil
+			return &File{Name: p.rel, Bytes: content, Mode: after.Mode().Perm(), ModTime: after.ModTime(), Digest: DigestOf(content), Info: after}, nil
 		}
 		info = after
 	}

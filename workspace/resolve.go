@@ -91,6 +91,8 @@ func (w *walk) step(element string) (*place, error) {
 		return nil, nil
 	case err != nil:
 		return nil, w.disk.failed(w.op, w.name, err)
+	case info.Mode()&fs.ModeSymlink != 0 && w.disk.strict && !(last && w.keepLink):
+		return nil, moving(w.op, w.name)
 	case info.Mode()&fs.ModeSymlink != 0 && !(last && w.keepLink):
 		return nil, w.follow(dir, element)
 	case last:

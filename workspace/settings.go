@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/tailscale/hujson"
+
 	"github.com/agentls/agentls/internal/fault"
 )
 
@@ -129,6 +131,8 @@ type ModelSettings struct {
 
 // ToolSettings is the section tools.
 type ToolSettings struct {
+	Allowed Value[[]string] // only the person's own file can set it
+	Core    Value[[]string] // the last file's; each file's narrows, see [Settings.Lists]
 	Exclude Value[[]string] // both files' together: what one takes away the other cannot give back
 }
 
@@ -261,6 +265,31 @@ func (s *Settings) Lookup(path ...string) []Raw {
 		if v := l.find(path); v != nil {
 			found = append(found, l.raw(v))
 		}
+	}
+	return found
+}
+
+// Lists returns the elements of the lists at a path of keys, one list for each
+// file that has one, in the order of [Settings.Lookup]. A string that stands
+// where a list should is a list of it alone.
+func (s *Settings) Lists(path ...string) [][]Raw {
+	var found [][]Raw
+	for _, l := range s.layers {
+		v := l.find(path)
+		if v == nil {
+			continue
+		}
+		list := []Raw{}
+		if array, ok := v.Value.(*hujson.Array); ok {
+			for i := range array.Elements {
+				list = append(list, l.raw(&array.Elements[i]))
+			}
+		} else if _, err := text(v); err == nil {
+			list = append(list, l.raw(v))
+		} else {
+			continue
+		}
+		found = append(found, list)
 	}
 	return found
 }

@@ -68,7 +68,11 @@ func settingKeys() []settingKey {
 			func(s *Settings) *Value[[]string] { return &s.Security.AdditionalFolders }),
 		enumKey("security.critical", "What happens to a catastrophic call; the person's own settings only.", []string{"refuse", "ask"},
 			func(s *Settings) *Value[string] { return &s.Security.Critical }),
-		listKey("tools.exclude", "Tools that no agent is offered.", true,
+		listKey("tools.allowed", "Calls that need no question, as read_file or bash(git status); what is critical asks all the same. read_file(/a/path) of a credential file lets agents read it; the person's own settings only.", false,
+			func(s *Settings) *Value[[]string] { return &s.Tools.Allowed }),
+		listKey("tools.core", "The only built-in tools that agents are offered; a project's list takes away from the person's.", false,
+			func(s *Settings) *Value[[]string] { return &s.Tools.Core }),
+		strictListKey("tools.exclude", "Tools that no agent is offered, and calls that are refused, as bash(git push) or write_file(docs/**).",
 			func(s *Settings) *Value[[]string] { return &s.Tools.Exclude }),
 	}
 }
@@ -216,6 +220,34 @@ func listKey(key, doc string, joined bool, field func(*Settings) *Value[[]string
 		}
 		field(s).Value = all
 		return nil
+	}
+	return k
+}
+
+// strictListKey makes a joined list that takes something away: what can be read
+// of one that is wrong in part counts, and so does a string that is no list.
+func strictListKey(key, doc string, field func(*Settings) *Value[[]string]) settingKey {
+	k := listKey(key, doc, true, field)
+	set := k.set
+	k.set = func(s *Settings, v *hujson.Value, origin Origin) error {
+		err := set(s, v, origin)
+		if err == nil {
+			return nil
+		}
+		var readable hujson.Array
+		if array, ok := v.Value.(*hujson.Array); ok {
+			for _, element := range array.Elements {
+				if _, err := text(&element); err == nil {
+					readable.Elements = append(readable.Elements, element)
+				}
+			}
+		} else if _, err := text(v); err == nil {
+			readable.Elements = []hujson.Value{*v}
+		}
+		if len(readable.Elements) > 0 {
+			_ = set(s, &hujson.Value{Value: &readable}, origin) // strings only
+		}
+		return err
 	}
 	return k
 }

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -108,4 +109,58 @@ func TestREL107OnlyThePersonDecidesWhatIsErased(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", value, s.Problems, s.Agents.Retention)
 		}
 	}
+}
+
+// TestSettingsOfTools: what a list that takes something away says counts as far
+// as it can be read; a list that gives something counts whole or not at all.
+func TestSettingsOfTools(t *testing.T) {
+	for _, c := range []struct{ user, project, exclude, allowed, problems string }{
+		{`{"tools": {"exclude": ["bash(git push)", 7, "ls"]}}`, "", "bash(git push) ls", "", "user.json:1:23 tools.exclude"},
+		{`{"tools": {"exclude": "bash"}}`, `{"tools": {"exclude": ["ls"]}}`, "bash ls", "", "user.json:1:23 tools.exclude"},
+		{`{"tools": {"exclude": 7}}`, "", "", "", "user.json:1:23 tools.exclude"},
+		{`{"tools": {"allowed": ["ls", "bash(git status)"]}}`, "", "", "ls bash(git status)", ""},
+		{`{"tools": {"allowed": ["ls", 7]}}`, "", "", "", "user.json:1:23 tools.allowed"},
+		{`{"tools": {"allowed": ["ls"]}}`, "{\"tools\": {\n\"allowed\": [\"bash\"]}}", "", "ls", "project.json:2:1 tools.allowed"},
+		{"", "{\"tools\": {\n\"Allowed\": [\"bash\"]}}", "", "", "project.json:2:1 tools.Allowed"},
+	} {
+		s := merge(c.user, c.project)
+		if got := strings.Join(s.Tools.Exclude.Value, " "); got != c.exclude {
+			t.Errorf("%s %s: excluded are %s", c.user, c.project, got)
+		}
+		if got := strings.Join(s.Tools.Allowed.Value, " "); got != c.allowed {
+			t.Errorf("%s %s: allowed are %s", c.user, c.project, got)
+		}
+		if got := strings.Join(problems(s), " "); got != c.problems {
+			t.Errorf("%s %s: problems: %s", c.user, c.project, got)
+		}
+	}
+	s := merge(`{"tools": {"core": ["ls", "bash"], "exclude": "x"}}`, `{"tools": {"core": []}}`)
+	if all := s.Lists("tools", "core"); len(all) != 2 || len(all[0]) != 2 || string(all[0][1].JSON) != `"bash"` || all[0][1].Origin.Column != 27 || len(all[1]) != 0 {
+		t.Errorf("%+v", all)
+	}
+	if all := s.Lists("tools", "exclude"); len(all) != 1 || string(all[0][0].JSON) != `"x"` || len(s.Lists("tools", "none"))+len(s.Lists("tools")) != 0 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestSEC114ProjectServersAreGivenNoKeys: what a project writes of a server's or
+// a hook's environment is taken as it stands: no variable is put in its place.
+// What is to start them decides by the place that each value comes from.
+func TestSEC114ProjectServersAreGivenNoKeys(t *testing.T) {
+	t.Setenv("GEMINI_API_KEY", "canary")
+	t.Setenv("HOME_CANARY", "canary")
+	const text = `{"mcpServers": {"x": {"command": "$GEMINI_API_KEY", "env": {"X": "$GEMINI_API_KEY", "Y": "${HOME_CANARY}", "GEMINI_API_KEY": "%HOME_CANARY%"}}},
+"hooks": {"BeforeTool": [{"command": "${GEMINI_API_KEY}", "env": {"X": "$GEMINI_API_KEY"}}]}}`
+	s := merge("", text)
+	all := string(s.MCPServers["x"].JSON)
+	for _, raw := range s.Lookup("hooks") {
+		all += string(raw.JSON)
+	}
+	if strings.Contains(all, "canary") || strings.Count(all, "GEMINI_API_KEY") != 5 || s.MCPServers["x"].Origin.Scope != ProjectScope {
+		t.Errorf("%s %+v", all, s.MCPServers["x"].Origin)
+	}
+	if os.ExpandEnv("$GEMINI_API_KEY") != "canary" {
+		t.Fatal("the control does not fire")
+	}
+	t.Log("positive control: the same text, expanded as a shell does it, has the canary")
 }

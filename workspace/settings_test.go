@@ -58,7 +58,8 @@ func TestSettingsDefaults(t *testing.T) {
 		"agents.limits.live": 8, "agents.limits.modelCalls": 200, "agents.limits.runs": 32, "agents.maxContextTokens": 0,
 		"agents.retention.days": 0, "agents.retention.maxSessions": 0, "agents.retention.pinned": []string(nil),
 		"model.disableLoopDetection": false, "model.name": "", "security.additionalFolders": []string(nil),
-		"security.critical": "refuse", "tools.exclude": []string(nil),
+		"security.critical": "refuse",
+		"tools.allowed":     []string(nil), "tools.core": []string(nil), "tools.exclude": []string(nil),
 	}
 	for _, s := range []*Settings{merge("", ""), merge("{}", ""), merge("", " // nothing\n"), merge("\ufeff", "/* */")} {
 		got := map[string]any{}
@@ -142,7 +143,7 @@ func TestOnlyTheWrongKeyFallsBack(t *testing.T) {
 	}, problems(s)); d != "" {
 		t.Error(d)
 	}
-	if s.Agents.MaxContextTokens.Value != 5 || len(s.MCPServers) != 1 || len(effective(s)) != 1 {
+	if s.Agents.MaxContextTokens.Value != 5 || len(s.MCPServers) != 1 || len(effective(s)) != 2 || !slices.Equal(s.Tools.Exclude.Value, []string{"a"}) {
 		t.Errorf("%v", effective(s))
 	}
 	for _, p := range s.Problems {

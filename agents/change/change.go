@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -137,7 +138,47 @@ func label(side, rel string, text *string) string {
 	if text == nil {
 		return "/dev/null"
 	}
-	return side + rel
+	return quoted(side + rel)
+}
+
+// quoted returns a name as it stands in the head of a patch: as it is, or, where
+// it holds what would end the line or is not seen, in double quotes and escaped
+// as in C, which is how git writes and reads it.
+func quoted(name string) string {
+	var b strings.Builder
+	plain := true
+	for i, r := range name {
+		size := max(1, utf8.RuneLen(r))
+		invalid := r == utf8.RuneError && !strings.HasPrefix(name[i:], string(utf8.RuneError))
+		if invalid {
+			size = 1
+		}
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString("\\" + string(r))
+		case r == '\n':
+			b.WriteString("\\n")
+		case r == '\t':
+			b.WriteString("\\t")
+		case invalid || !seen(r):
+			for _, c := range []byte(name[i : i+size]) {
+				fmt.Fprintf(&b, "\\%03o", c)
+			}
+		default:
+			b.WriteRune(r)
+			continue
+		}
+		plain = false
+	}
+	if plain {
+		return name
+	}
+	return `"` + b.String() + `"`
+}
+
+// seen reports whether a character is to be seen.
+func seen(r rune) bool {
+	return unicode.IsPrint(r) && r != 0x2800 && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // rows returns for each line, and for the end, how an editor numbers it: for it,

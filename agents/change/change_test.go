@@ -487,3 +487,17 @@ func BenchmarkUndo(b *testing.B) {
 		Undo(old, text, now, some)
 	}
 }
+
+// TestSEC61NamesInTheHeadOfAPatch stay on its line, and are what git reads.
+func TestSEC61NamesInTheHeadOfAPatch(t *testing.T) {
+	old, text := "a\n", "b\n"
+	for name, want := range map[string]string{
+		"plain.txt": "a/plain.txt", "sub/é ü.txt": "a/sub/é ü.txt", "new\nline": `"a/new\nline"`, "tab\t": `"a/tab\t"`, "esc\x1b[2J": `"a/esc\033[2J"`,
+		"bidi\u202e": `"a/bidi\342\200\256"`, "quote\"\\": `"a/quote\"\\"`, "bad\xff": `"a/bad\377"`, "fill\u3164": `"a/fill\343\205\244"`, "-rf": "a/-rf", "c1\u009b": `"a/c1\302\233"`,
+	} {
+		got := Of("file:///x", name, &old, &text).Patch
+		if !strings.HasPrefix(got, "--- "+want+"\n+++ ") || strings.Count(got, "\n") != 5 {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+}

@@ -84,7 +84,7 @@ func (g *Gate) Authorize(r Request) Decision {
 			return d
 		}
 	}
-	if r.Project && slices.ContainsFunc(p.Writes, func(at string) bool { return tool.ProtectedBy(at) != "" }) && !r.granted() {
+	if r.Project && p.Risk == tool.Protected && len(p.Writes) > 0 && !r.granted() {
 		d.Why = fmt.Sprintf("%s, and %s comes with the project: an agent of your own may ask for it, or tools.allowed of your own settings names the file", p.Why, r.ID.Agent)
 		return d
 	}

@@ -15,8 +15,8 @@ func plan(risk tool.Risk) *tool.Plan {
 	return &tool.Plan{Tool: "write_file", Args: json.RawMessage(`{}`), Risk: risk, Why: "writes a file", Shape: "files", Covers: "files of the folder"}
 }
 
-// TestTable is spec 4.2 as it stands there, row by row.
-func TestTable(t *testing.T) {
+// TestSEC02TheTableOfModes is spec 4.2 as it stands there, row by row.
+func TestSEC02TheTableOfModes(t *testing.T) {
 	const (
 		auto   = Auto
 		ask    = Ask

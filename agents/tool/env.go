@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -35,6 +36,8 @@ type Env struct {
 	// the Env) waits for it, and ends its context when the run ends. nil where
 	// nothing may outlive a call.
 	Background func(task func(ctx context.Context))
+
+	places *places // see [Together]
 }
 
 // HomeFolder returns the person's home folder: Home, else HOME of Environ; "" if
@@ -63,6 +66,8 @@ type File struct {
 	Dirty   bool   // open, and not saved since it changed
 	Version int32  // of an open document
 	Digest  string // of what Text is: equal digests, equal content
+
+	Info fs.FileInfo // of the file on disk as it was read; nil for an open document
 }
 
 // Files is how tools see files. Paths are absolute and already resolved (see

@@ -18,7 +18,8 @@ type Place struct {
 	Abs    string      // as it was named, absolute and cleaned
 	Real   string      // with all links followed; of something absent, where it would come to lie
 	Rel    string      // Real relative to Env.Folder, with slashes; Real where it is not below it
-	Folder string      // the workspace folder (or the folder of blobs) that holds Real
+	Folder string      // the workspace folder (or the folder of blobs) that holds Real, the innermost
+	Root   string      // the outermost: what Real is opened through, as no link in it leads out
 	Info   fs.FileInfo // of Real, not following; nil if there is nothing
 	Blob   bool        // in the session's folder of blobs: to be read, never written
 
@@ -60,25 +61,23 @@ func resolve(env *Env, path, blobs string) (Place, error) {
 	if !filepath.IsAbs(p.Abs) {
 		p.Abs = filepath.Join(env.Folder, path)
 	}
-	real, info, err := follow(p.Abs)
+	real, info, err := follow(env, p.Abs)
 	if err != nil {
 		return Place{}, Errorf(CodeNotFound, "%s cannot be followed: %v", Name(path), err)
 	}
 	p.Real, p.Info = real, info
-	for _, folder := range append([]string{env.Folder}, env.Folders...) {
-		if Within(folder, real) && len(folder) > len(p.Folder) {
-			p.Folder = folder
-		}
-	}
+	p.Root, p.Folder = env.holding(real)
 	if p.Folder == "" && blobs != "" && Within(blobs, real) {
-		p.Folder, p.Blob = blobs, true
+		p.Folder, p.Root, p.Blob = blobs, blobs, true
 	}
 	if p.Folder == "" || kernelPath(real) {
 		return Place{}, Errorf(CodeOutside, "%s leaves the workspace: it leads to %s", Name(path), Name(real))
 	}
 	p.Rel = real
-	if rel, err := filepath.Rel(env.Folder, real); err == nil && Within(env.Folder, real) {
-		p.Rel = filepath.ToSlash(rel)
+	if Within(env.Folder, real) {
+		if rel, err := filepath.Rel(env.Folder, real); err == nil {
+			p.Rel = filepath.ToSlash(rel)
+		}
 	}
 	if !p.Blob {
 		p.judge(env)
@@ -86,24 +85,83 @@ func resolve(env *Env, path, blobs string) (Place, error) {
 	return p, nil
 }
 
-// judge sets what the place means. Both spellings count: a link inside .git is
-// as protected as what it leads to.
-func (p *Place) judge(env *Env) {
-	for _, path := range []string{p.Abs, p.Real} {
-		if why := ProtectedBy(path); why != "" && !p.Protected {
-			p.Protected, p.ProtectedBy = true, why
+// holding returns the outermost and the innermost of the folders that hold a
+// path, "" where none does.
+func (e *Env) holding(path string) (outer, inner string) {
+	for i := -1; i < len(e.Folders); i++ {
+		folder := e.Folder
+		if i >= 0 {
+			folder = e.Folders[i]
 		}
-		if IsCredential(path) {
-			p.Credential = true
+		if !Within(folder, path) {
+			continue
 		}
-		if p.Sealed == "" {
-			p.Sealed = SealedBy(env, path)
+		if outer == "" || len(folder) < len(outer) {
+			outer = folder
+		}
+		if len(folder) > len(inner) {
+			inner = folder
 		}
 	}
+	return outer, inner
+}
+
+// judge sets what the place means. Both spellings count: a link inside .git is
+// as protected as what it leads to. So do the other names of a file that has
+// several (hard links).
+func (p *Place) judge(env *Env) {
+	p.named(env, p.Real)
+	if p.Abs != p.Real {
+		p.named(env, p.Abs)
+	}
+	p.linked(env, p.Info)
+}
+
+func (p *Place) named(env *Env, path string) {
+	names := folded(path)
+	if why := protectedBy(names); why != "" && !p.Protected {
+		p.Protected, p.ProtectedBy = true, why
+	}
+	if isCredential(names) {
+		p.Credential = true
+	}
+	if p.Sealed == "" {
+		p.Sealed = SealedBy(env, path)
+	}
+	p.reveal(env)
+}
+
+// reveal draws the conclusions of Credential.
+func (p *Place) reveal(env *Env) {
 	p.Revealed = p.Credential && slices.Contains(env.Reveal, p.Real)
 	if p.Credential && p.Sealed == "" {
 		p.Sealed = "a file that holds credentials"
 	}
+}
+
+// linked adds what the file's other names mean.
+func (p *Place) linked(env *Env, info fs.FileInfo) {
+	other := linkedTo(env, p.Real, info)
+	if other.protected != "" && !p.Protected {
+		p.Protected, p.ProtectedBy = true, other.protected
+	}
+	if other.credential {
+		p.Credential = true
+	}
+	if p.Sealed == "" {
+		p.Sealed = other.sealed
+	}
+	p.reveal(env)
+}
+
+// ReadAs says what the place means now that it was read as the file of info,
+// which may have taken the place of the one that was resolved. A nil info (an
+// open document) says nothing.
+func (p Place) ReadAs(env *Env, info fs.FileInfo) Place {
+	if info != nil && !p.Blob {
+		p.linked(env, info)
+	}
+	return p
 }
 
 // kernelPath reports whether path is a window into the kernel or a device: not
@@ -122,18 +180,44 @@ func Within(folder, path string) bool {
 	if folder == "" {
 		return false
 	}
+	if plainPaths && isClean(folder) && isClean(path) {
+		n := len(folder)
+		return path == folder || len(path) > n && path[:n] == folder && (path[n] == '/' || n == 1)
+	}
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// plainPaths says that two paths are the same only if their letters are, but for
+// what the file system makes of them.
+const plainPaths = filepath.Separator == '/'
+
+// isClean reports whether an absolute path is as filepath.Clean would leave it.
+func isClean(path string) bool {
+	if path == "/" {
+		return true
+	}
+	if path == "" || path[0] != '/' || path[len(path)-1] == '/' {
+		return false
+	}
+	start := 1 // of an element
+	for i := 1; i <= len(path); i++ {
+		if i < len(path) && path[i] != '/' {
+			continue
+		}
+		if e := path[start:i]; e == "" || e == "." || e == ".." {
+			return false
+		}
+		start = i + 1
+	}
+	return true
 }
 
 // follow returns the path that abs leads to when each link in it is followed,
 // and what lies there: nil if nothing does. Unlike filepath.EvalSymlinks it
 // also follows links that lead to nothing, as a write would.
-func follow(abs string) (string, fs.FileInfo, error) {
-	volume := filepath.VolumeName(abs)
-	root := volume + string(filepath.Separator)
-	done, left := root, elements(abs[len(volume):])
-	info, err := os.Lstat(root)
+func follow(env *Env, abs string) (string, fs.FileInfo, error) {
+	done, left, info, err := env.start(abs)
 	if err != nil {
 		return "", nil, fmt.Errorf("the root: %w", err)
 	}
@@ -146,7 +230,7 @@ func follow(abs string) (string, fs.FileInfo, error) {
 			info, _ = os.Lstat(done)
 			continue
 		}
-		next := filepath.Join(done, e)
+		next := below(done, e)
 		at, err := os.Lstat(next)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) && !notFolder(err) {
@@ -166,15 +250,41 @@ func follow(abs string) (string, fs.FileInfo, error) {
 		if err != nil {
 			return "", nil, errors.New("a link changed while it was followed")
 		}
-		if filepath.IsAbs(target) {
-			volume = filepath.VolumeName(target)
-			done = volume + string(filepath.Separator)
-			target = target[len(volume):]
+		if !filepath.IsAbs(target) {
+			left = append(elements(target), left...)
+			info, _ = os.Lstat(done)
+			continue
 		}
-		info, _ = os.Lstat(done)
-		left = append(elements(target), left...)
+		var more []string
+		if done, more, info, err = env.start(target); err != nil {
+			return "", nil, errors.Unwrap(err)
+		}
+		left = append(more, left...)
 	}
 	return done, info, nil
+}
+
+// start returns where an absolute path is followed from, what is left of it and
+// what lies there: the outermost folder that it is in, which is canonical and
+// through whose handle it is opened, or the root of the file system.
+func (e *Env) start(abs string) (done string, left []string, info fs.FileInfo, err error) {
+	if outer, _ := e.holding(abs); outer != "" && plainPaths && isClean(abs) && isClean(outer) {
+		if info, err = os.Lstat(outer); err == nil && info.IsDir() {
+			return outer, elements(abs[len(outer):]), info, nil
+		}
+	}
+	volume := filepath.VolumeName(abs)
+	root := volume + string(filepath.Separator)
+	info, err = os.Lstat(root)
+	return root, elements(abs[len(volume):]), info, err
+}
+
+// below is filepath.Join of a clean path and one element.
+func below(folder, element string) string {
+	if os.IsPathSeparator(folder[len(folder)-1]) {
+		return folder + element
+	}
+	return folder + string(filepath.Separator) + element
 }
 
 // notFolder reports whether err says that a parent is no folder: then nothing

@@ -216,11 +216,104 @@ func FuzzSEC18ProtectedSpellings(f *testing.F) {
 	})
 }
 
-func BenchmarkResolve(b *testing.B) {
-	env := place(b)
-	for b.Loop() {
-		if _, err := tool.Resolve(env, "sub/x/a"); err != nil {
-			b.Fatal(err)
+// deep makes a file six folders down in a workspace of four folders, of which one
+// lies in another.
+func deep(t testing.TB) (env *tool.Env, path string) {
+	t.Helper()
+	env = place(t)
+	path = "one/two/three/four/five/six/file.go"
+	for _, dir := range []string{filepath.Dir(path), "inner"} {
+		if err := os.MkdirAll(filepath.Join(env.Folder, dir), 0o755); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(env.Folder, path), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	env.Folders = append(env.Folders, filepath.Join(env.Folder, "inner"), filepath.Join(filepath.Dir(env.Folder), "proj-evil"))
+	return env, path
+}
+
+func BenchmarkResolve(b *testing.B) {
+	env, path := deep(b)
+	b.Run("relative", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := tool.Resolve(env, path); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("absolute", func(b *testing.B) {
+		abs := filepath.Join(env.Folder, path)
+		for b.Loop() {
+			if _, err := tool.Resolve(env, abs); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("hard-link", func(b *testing.B) {
+		if err := os.Link(filepath.Join(env.Folder, path), filepath.Join(env.Folder, "other")); err != nil {
+			b.Skip(err)
+		}
+		for b.Loop() {
+			if _, err := tool.Resolve(env, path); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestWithinIsThatOfFilepath: comparing letters says what filepath.Rel says.
+func TestWithinIsThatOfFilepath(t *testing.T) {
+	parts := []string{"", ".", "..", "a", "ab", "b", "..a"}
+	var paths []string
+	for _, x := range parts {
+		for _, y := range parts {
+			for _, z := range parts {
+				paths = append(paths, "/"+x+"/"+y+"/"+z, "/"+x+"/"+y, "/"+x)
+			}
+		}
+	}
+	for _, folder := range paths {
+		for _, path := range paths {
+			rel, err := filepath.Rel(folder, path)
+			want := err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+			if got := tool.Within(folder, path); got != want {
+				t.Fatalf("%q within %q: %v, want %v", path, folder, got, want)
+			}
+		}
+	}
+}
+
+// TestPlaceSaysWhereItIsOpened: through the outermost of the folders that hold it,
+// since the inner one may have become a link.
+func TestPlaceSaysWhereItIsOpened(t *testing.T) {
+	env, _ := deep(t)
+	inner := filepath.Join(env.Folder, "inner")
+	p, err := tool.Resolve(env, "inner/new")
+	if err != nil || p.Folder != inner || p.Root != env.Folder {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if err := os.Remove(inner); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(env.Home, ".ssh"), inner); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := tool.Resolve(env, "inner/id_rsa"); code(err) != tool.CodeOutside {
+		t.Errorf("a workspace folder that became a link: %+v, %v", p, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(inner, "id_rsa")); err != nil || string(data) != "x" {
+		t.Errorf("positive control: %q, %v", data, err)
+	}
+	// The workspace folder itself.
+	if err := os.Rename(env.Folder, env.Folder+"-was"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(env.Home, env.Folder); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := tool.Resolve(env, ".ssh/id_rsa"); code(err) != tool.CodeOutside {
+		t.Errorf("a workspace that became a link: %+v, %v", p, err)
 	}
 }

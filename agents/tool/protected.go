@@ -43,12 +43,11 @@ var protectedFiles = map[string]string{
 // ProtectedBy returns why a write to path is protected, for people, or "" if it
 // is not. It goes by names alone, in any folder, whether the file is there or
 // not; spellings that some file system takes for the same name count as it.
-func ProtectedBy(path string) string {
-	parts := elements(path)
+func ProtectedBy(path string) string { return protectedBy(folded(path)) }
+
+// protectedBy is ProtectedBy of folded names.
+func protectedBy(parts []string) string {
 	last := len(parts) - 1
-	for i, part := range parts {
-		parts[i] = fold(part)
-	}
 	for i, name := range parts {
 		if why, ok := protectedFolders[name]; ok {
 			return why + " (" + name + ")"
@@ -66,11 +65,41 @@ func ProtectedBy(path string) string {
 	return ""
 }
 
+// folded returns the elements of a path as names are compared. A backslash
+// separates them too, since it does where the file may come to lie.
+func folded(path string) []string {
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+	n := 0
+	for _, part := range parts {
+		if part != "." {
+			parts[n] = fold(part)
+			n++
+		}
+	}
+	return parts[:n]
+}
+
+// isPlain reports whether a name is the same for each file system: small ASCII
+// letters, digits and a few marks.
+func isPlain(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_', c == '.':
+		default:
+			return false
+		}
+	}
+	return name != "" && name[len(name)-1] != '.'
+}
+
 // fold returns the name that some file system takes name for: without case,
 // without trailing dots and blanks and streams (Windows), without invisible
 // characters and combining marks (HFS+), with the ASCII that full-width and
 // compatibility forms stand for, and short names of Windows as the long one.
 func fold(name string) string {
+	if isPlain(name) {
+		return name
+	}
 	if i := strings.IndexByte(name, ':'); i > 0 {
 		name = name[:i] // a stream of NTFS, as .git::$DATA
 	}
@@ -109,7 +138,9 @@ func fold(name string) string {
 // sequences of names.
 var credentialFolders = [][]string{
 	{".ssh"}, {".aws"}, {".gnupg"}, {".azure"}, {".password-store"}, {".config", "gcloud"}, {".config", "gh"}, {".kube"},
-	{".docker", "config.json"}, {".local", "share", "keyrings"}, {".gemini", "agentls"},
+	{".docker", "config.json"}, {".local", "share", "keyrings"}, {".gemini", "agentls"}, {".config", "git", "credentials"},
+	{".config", "hub"}, {".config", "op"}, {".config", "rclone"}, {".config", "sops"}, {".cargo", "credentials"}, {".cargo", "credentials.toml"},
+	{".gem", "credentials"}, {".m2", "settings.xml"}, {".gradle", "gradle.properties"}, {".composer", "auth.json"},
 }
 
 // credentialFiles are the files that hold secrets, in any folder.
@@ -122,12 +153,14 @@ var credentialFiles = map[string]bool{
 
 // IsCredential reports whether a file of that name, or one in a folder of
 // secrets, is taken to hold credentials. path may be relative.
-func IsCredential(path string) bool {
-	parts := elements(path)
+func IsCredential(path string) bool { return isCredential(folded(path)) }
+
+// isCredential is IsCredential of folded names.
+func isCredential(parts []string) bool {
 	for i := range parts {
-		parts[i] = fold(parts[i])
-	}
-	for i := range parts {
+		if parts[i] == "" || parts[i][0] != '.' {
+			continue // each of the folders begins so
+		}
 		for _, folder := range credentialFolders {
 			if hasPrefix(parts[i:], folder) {
 				return true
@@ -182,7 +215,7 @@ func SealedBy(env *Env, path string) string {
 	if err != nil || rel == "." {
 		return ""
 	}
-	first := fold(elements(rel)[0])
+	first := fold(elements(rel)[0]) // not "": path lies below home
 	if !strings.HasPrefix(first, ".") {
 		return ""
 	}
@@ -196,10 +229,12 @@ func SealedBy(env *Env, path string) string {
 	return "a configuration file of the home folder"
 }
 
+var configFolders = []string{".config/git", ".config/systemd", ".config/autostart", ".config/fish", ".ssh", ".gnupg", ".aws", ".config/gcloud"}
+
 // configFolder returns the folder of home's configuration that folder lies in,
 // of those that programs execute or trust; "" if in none.
 func configFolder(home, folder string) string {
-	for _, name := range []string{".config/git", ".config/systemd", ".config/autostart", ".config/fish", ".ssh", ".gnupg", ".aws", ".config/gcloud"} {
+	for _, name := range configFolders {
 		if Within(filepath.Join(home, filepath.FromSlash(name)), folder) {
 			return name
 		}

@@ -99,6 +99,7 @@ type Preview struct {
 
 	Command string   // command: the exact text that runs
 	Parsed  []string // command: each simple command in it, quoted
+	Notes   []string // command: what a person should know besides, as where links lead; escaped
 	Cwd     string   // command: the folder that it runs in, absolute
 }
 

@@ -43,7 +43,7 @@ var marks = map[health]string{fine: "✓", odd: "!", broken: "✗"}
 
 // finding is one line of doctor.
 type finding struct {
-	Check  string `json:"check"` // key, baseURL, settings, agents, trust, sessions, locks, watches, ripgrep, git, terminal, model
+	Check  string `json:"check"` // key, baseURL, settings, agents, trust, answers, sessions, locks, process, sandbox, watches, ripgrep, git, terminal, model
 	Status health `json:"status"`
 	Text   string `json:"text"`
 	Mend   string `json:"mend,omitempty"` // how to; "" where there is nothing to mend
@@ -117,7 +117,7 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	trusted, trust := checkTrust(config, folder)
 	found := []finding{checkKey(access), checkBaseURL(access)}
 	found = append(found, checkSettings(config, folder, trusted, access.Problems)...)
-	found = append(found, trust)
+	found = append(found, trust, checkAnswers(config, folder))
 	dir := filepath.Join(config.Home, "agentls", "sessions", session.Key(folder))
 	found = append(found, checkSessions(dir))
 
@@ -130,7 +130,7 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	if err := conn.Close(); err != nil {
 		found = append(found, finding{"daemon", odd, "the daemon did not end well: " + fault.Message(err), ""})
 	}
-	found = append(found, checkWatches(), checkProgram("rg", "ripgrep", "searches are slower without it; install ripgrep"),
+	found = append(found, checkProcess(), finding{"sandbox", odd, "sandbox: there is none, so a command has the rights that you have", "read what it asks for; what is not known to be harmless asks each time"}, checkWatches(), checkProgram("rg", "ripgrep", "searches are slower without it; install ripgrep"),
 		checkProgram("git", "git", "git_commit and the demo's repository need it; install git"), checkTerminal(std, env))
 	if live {
 		found = append(found, checkModel(ctx, config))
@@ -189,6 +189,16 @@ func checkTrust(config daemon.Config, folder string) (bool, finding) {
 		return false, finding{"trust", odd, "folder: " + folder + " is not trusted, so its agents and settings do not count", "look at them, then: agentls trust"}
 	}
 	return true, finding{"trust", fine, fmt.Sprintf("folder: %s is trusted since %s", record.Folder, record.Since.Local().Format(time.DateOnly)), ""}
+}
+
+// checkAnswers says whether the answers that were given for always can be read.
+func checkAnswers(config daemon.Config, folder string) finding {
+	file := filepath.Join(config.Home, "agentls", "permissions.json")
+	answers, err := workspace.NewPermissions(file, config.Now).Of(folder)
+	if err != nil {
+		return finding{"answers", broken, "answers for always: " + fault.Message(err), "until then everything asks; mend or remove " + file}
+	}
+	return finding{"answers", fine, "answers for always: " + count(len(answers), "rule") + " in this folder", ""}
 }
 
 // checkSettings tells what a run finds wrong with the settings, or which files it

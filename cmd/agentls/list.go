@@ -128,6 +128,10 @@ func printAgents(out io.Writer, r wire.ListResult) error {
 			fmt.Fprintln(out, "This folder is not trusted, so its agents do not run. Look at them, then: agentls trust")
 			break
 		}
+		if a.State == "review" {
+			fmt.Fprintln(out, "What you have not approved yet does not run. See what that is with agentls trust --list, then: agentls trust")
+			break
+		}
 	}
 	_, err := fmt.Fprintf(out, "Run one: agentls run %s \"your request\"\n", cmp.Or(usable, "main"))
 	return err

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/agentls/agentls/workspace"
 )
 
 // Of the daemon's own log (REL-49): at most so many bytes a file, and so many
@@ -101,10 +103,19 @@ func (l *logFile) open() error {
 		return fmt.Errorf("%s is not a file", l.path) // to open a pipe may take for ever
 	}
 	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err == nil {
-		l.file = file
+	if err != nil {
+		return err
 	}
-	return err
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		err = workspace.Private(info)
+	}
+	if err != nil {
+		_ = file.Close() // nothing was written
+		return fmt.Errorf("%s: %w", l.path, err)
+	}
+	l.file = file
+	return nil
 }
 
 func (l *logFile) close() error {

@@ -46,6 +46,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == reaping {
 		os.Exit(builtin.Reap(os.Args[2:]))
 	}
+	private()
 	reaper = reaping
 	// A client that closes our output must not kill the process before the log
 	// is synced (REL-27): a write then fails, which ends the connection. Not
@@ -85,7 +86,7 @@ func execute(args []string, std streams) int {
 	root.SetErr(std.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
 	root.AddCommand(
-		serveCommand(std), runCommand(std), listCommand(std), sessionsCommand(std), changesCommand(std), contextCommand(std), trustCommand(std),
+		serveCommand(std), runCommand(std), listCommand(std), sessionsCommand(std), changesCommand(std), contextCommand(std), trustCommand(std), permissionsCommand(std),
 		doctorCommand(std), demoCommand(std), versionCommand(std),
 	)
 	err := root.ExecuteContext(ctx)
@@ -135,10 +136,10 @@ func base(std streams) (daemon.Config, error) {
 
 // baseAt is base for a person's folder. Its log has no secrets.
 func baseAt(std streams, home string) daemon.Config {
-	secrets := daemon.NewSecrets(os.Environ())
+	secrets := daemon.NewSecrets(environ())
 	level, _ := levels(os.Getenv("AGENTLS_DEBUG"))
 	return daemon.Config{
-		Home: home, Environ: os.Environ(), Reaper: reaper, Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets,
+		Home: home, Environ: environ(), Reaper: reaper, Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets,
 		Log: slog.New(slog.NewTextHandler(masked{std.err, secrets.Shown}, &slog.HandlerOptions{Level: level})),
 	}
 }

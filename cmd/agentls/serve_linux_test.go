@@ -40,7 +40,7 @@ func listening(t *testing.T, network string) (net.Conn, *exec.Cmd, *bytes.Buffer
 	}
 	var printed bytes.Buffer
 	daemon := exec.Command(os.Args[0], "serve", flag, "--clientProcessId="+strconv.Itoa(os.Getpid()))
-	daemon.Env, daemon.Dir, daemon.Stdout, daemon.Stderr = append(os.Environ(), asCommand+"=1"), t.TempDir(), &printed, t.Output()
+	daemon.Env, daemon.Dir, daemon.Stdout, daemon.Stderr = append(os.Environ(), asCommand+"=1", "AGENTLS_DUMPABLE=1"), t.TempDir(), &printed, t.Output()
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
 	}

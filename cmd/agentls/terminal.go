@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"go.lsp.dev/jsonrpc2"
 	"golang.org/x/term"
@@ -32,7 +34,10 @@ type terminal struct {
 	ready sync.Once
 	wake  chan struct{} // holds one when there is something to read for
 
+	editor []string // the person's own, with its arguments; empty = none
+
 	mu    sync.Mutex
+	held  bool       // what is typed is somebody else's
 	open  chan reply // takes the answer to the question that is open; nil = none
 	lines chan reply // takes lines while no question is open; nil = nobody does
 	typed []byte     // what was typed and is no whole line yet
@@ -52,7 +57,10 @@ type reply struct {
 }
 
 func newTerminal(std streams) *terminal {
-	return &terminal{out: std.err, in: std.in, there: term.IsTerminal(int(std.in.Fd())), wake: make(chan struct{}, 1)}
+	return &terminal{
+		out: std.err, in: std.in, there: term.IsTerminal(int(std.in.Fd())), wake: make(chan struct{}, 1),
+		editor: strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))),
+	}
 }
 
 // listen opens a question, whose answer comes on the channel. Call it when the
@@ -146,7 +154,7 @@ func (t *terminal) read() {
 func (t *terminal) listening() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.open != nil || t.lines != nil
+	return !t.held && (t.open != nil || t.lines != nil)
 }
 
 // take hands what was typed to the question that is open, else to who takes
@@ -198,8 +206,22 @@ func requests(text string) (all []string) {
 
 // keys are what a person types, besides anything else, which is no.
 var keys = []struct{ key, word, outcome, says string }{
-	{"y", "yes", "once", "yes, once"}, {"r", "run", "run", "this run"}, {"s", "session", "session", "this session"},
-	{"a", "always", "always", "always in this folder"},
+	{"y", "yes", "once", "once"}, {"r", "run", "run", "this run"}, {"s", "session", "session", "this session"},
+	{"a", "always", "always", "always in this folder"}, {"e", "edit", "modify", "edit"},
+}
+
+// scrolled returns how many lines of the screen a text takes, and whether that
+// is more than it has: its beginning is out of sight then.
+func (t *terminal) scrolled(text string) (lines int, more bool) {
+	width, height, err := term.GetSize(int(t.in.Fd()))
+	if err != nil || width < 1 || height < 1 {
+		return 0, false
+	}
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		lines += 1 + max(0, utf8.RuneCountInString(line)-1)/width
+	}
+	const below = 3 // the question itself
+	return lines, lines > height-below
 }
 
 // confirm asks about a call. Anything but one of the keys offered is no.
@@ -215,28 +237,43 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 		fmt.Fprintln(t.out, "→ no: there is no terminal to ask on (--approve says what runs without asking)")
 		return nil, jsonrpc2.ErrMethodNotFound
 	}
+	if lines, more := t.scrolled(p.Message); more {
+		fmt.Fprintf(t.out, "(%d lines, of which the first have left the screen: scroll up. They begin: %s)\n", lines, p.Title)
+	}
 	var offers []string
 	for _, k := range keys {
 		if slices.ContainsFunc(p.Options, func(o wire.Option) bool { return o.Kind == k.outcome }) {
 			offers = append(offers, fmt.Sprintf("%s = %s", k.key, k.says))
 		}
 	}
-	// Before the last line: who answers as soon as it is there is not dropped.
-	answer := t.listen()
-	fmt.Fprintf(t.out, "Allow? %s, anything else = no: ", strings.Join(offers, ", "))
-	line, ok := t.await(ctx, answer)
-	if ctx.Err() != nil {
-		fmt.Fprintln(t.out, "(withdrawn)")
-		return nil, ctx.Err()
-	}
-	if ok {
+	for {
+		// Before the last line: who answers as soon as it is there is not dropped.
+		answer := t.listen()
+		fmt.Fprintf(t.out, "Allow? %s, anything else = no: ", strings.Join(offers, ", "))
+		line, ok := t.await(ctx, answer)
+		outcome := "reject"
 		for _, k := range keys {
-			if strings.EqualFold(line, k.key) || strings.EqualFold(line, k.word) {
-				return &wire.ConfirmResult{Outcome: k.outcome}, nil // what was not offered is no there
+			if ok && (strings.EqualFold(line, k.key) || strings.EqualFold(line, k.word)) {
+				outcome = k.outcome // what was not offered is no there
 			}
 		}
+		var changed *wire.ConfirmResult
+		edits := outcome == "modify" && slices.ContainsFunc(p.Options, func(o wire.Option) bool { return o.Kind == outcome })
+		if ctx.Err() == nil && edits {
+			changed = t.edit(ctx, p)
+		}
+		switch {
+		case ctx.Err() != nil:
+			fmt.Fprintln(t.out, "(withdrawn)")
+			return nil, ctx.Err()
+		case changed != nil:
+			return changed, nil
+		case outcome == "modify" && !edits:
+			return &wire.ConfirmResult{Outcome: "reject"}, nil
+		case !edits:
+			return &wire.ConfirmResult{Outcome: outcome}, nil
+		}
 	}
-	return &wire.ConfirmResult{Outcome: "reject"}, nil
 }
 
 // ask asks a question of an agent's.

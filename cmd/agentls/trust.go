@@ -1,21 +1,30 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/client"
+	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
 )
 
 func trustCommand(std streams) *cobra.Command {
-	var revoke bool
+	var revoke, list, forget bool
 	c := &cobra.Command{
 		Use: "trust [PATH]", Short: "Trust a folder: its agents run, and may ask to change files and start programs",
+		Long: "Trust a folder as it is now: its agents run, and may ask to change files and start programs.\n" +
+			"What is changed in it afterwards waits until you trust it again.",
 		Args: arguments(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			folder := "."
@@ -30,27 +39,126 @@ func trustCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			config.Brief = true
-			conn, err := connect(c.Context(), config, folder, client.Config{})
-			if err != nil {
-				return err
+			switch {
+			case list:
+				return listTrust(c.Context(), std.out, config, folder)
+			case forget:
+				return forgetTrust(c.Context(), std.out, config, folder)
 			}
-			defer conn.Close()
-			p := &wire.TrustParams{URI: string(uri.File(folder)), Trusted: new(!revoke)}
-			if err := conn.Call(c.Context(), wire.MethodTrust, p, nil); err != nil {
-				if aboutOf(err).Path == "uri" {
-					return fmt.Errorf("%s is no folder that is there; name one, as in agentls trust PATH", tool.Escape(folder))
-				}
-				return err
-			}
-			word := "is trusted now"
-			if revoke {
-				word = "is not trusted any more"
-			}
-			_, err = fmt.Fprintf(std.out, "%s %s.\n", tool.Escape(folder), word)
-			return err
+			return giveTrust(c.Context(), std.out, config, folder, !revoke)
 		},
 	}
 	c.Flags().BoolVar(&revoke, "revoke", false, "take the trust back")
+	c.Flags().BoolVar(&list, "list", false, "only show what takes effect when the folder is trusted, and what changed since")
+	c.Flags().BoolVar(&forget, "forget", false, "forget what was decided about the folder, so that it is asked about again")
+	c.MarkFlagsMutuallyExclusive("revoke", "list", "forget")
 	return c
+}
+
+// trustOf returns the records of trust that daemons use.
+func trustOf(config daemon.Config) *workspace.Trust {
+	return workspace.NewTrust(filepath.Join(config.Home, "agentls", "trust.json"), config.Now)
+}
+
+// giveTrust trusts a folder as it is, or takes that back.
+func giveTrust(ctx context.Context, out io.Writer, config daemon.Config, folder string, trusted bool) error {
+	_, before, _ := trustOf(config).Trusted(folder) // what cannot be read is an error of the daemon's
+	config.Brief = true
+	conn, err := connect(ctx, config, folder, client.Config{})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	p := &wire.TrustParams{URI: string(uri.File(folder)), Trusted: &trusted}
+	if err := conn.Call(ctx, wire.MethodTrust, p, nil); err != nil {
+		if aboutOf(err).Path == "uri" {
+			return noFolder(folder)
+		}
+		return err
+	}
+	if !trusted {
+		_, err = fmt.Fprintf(out, "%s is not trusted any more.\n", tool.Escape(folder))
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "%s is trusted now.\n", tool.Escape(folder)); err != nil {
+		return err
+	}
+	return printActive(ctx, out, folder, before)
+}
+
+func noFolder(folder string) error {
+	return fmt.Errorf("%s is no folder that is there; name one, as in agentls trust PATH", tool.Escape(folder))
+}
+
+// listTrust shows what a folder brings, and decides nothing.
+func listTrust(ctx context.Context, out io.Writer, config daemon.Config, folder string) error {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return noFolder(folder)
+	}
+	trusted, record, err := trustOf(config).Trusted(folder)
+	if err != nil {
+		return err
+	}
+	word := "is not trusted, and nobody has decided about it"
+	switch {
+	case trusted:
+		word = "is trusted"
+	case record.Folder != "":
+		word = "is not trusted, as you decided"
+	}
+	if _, err := fmt.Fprintf(out, "%s %s.\n", tool.Escape(folder), word); err != nil {
+		return err
+	}
+	return printActive(ctx, out, folder, record)
+}
+
+// forgetTrust drops what was decided about a folder.
+func forgetTrust(ctx context.Context, out io.Writer, config daemon.Config, folder string) error {
+	found, err := trustOf(config).Forget(ctx, folder)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errors.New("nothing was decided about " + tool.Escape(folder) + "; agentls doctor tells which folder it belongs to")
+	}
+	_, err = fmt.Fprintf(out, "What was decided about %s is forgotten.\n", tool.Escape(folder))
+	return err
+}
+
+// printActive prints what a folder brings, and what of it is other than a record
+// has it.
+func printActive(ctx context.Context, out io.Writer, folder string, record workspace.TrustRecord) error {
+	folder, err := workspace.Canonical(folder)
+	if err != nil {
+		return err
+	}
+	active, err := workspace.ReadActive(ctx, folder)
+	if err != nil {
+		return err
+	}
+	approved := make(map[string]workspace.Digest, len(record.Items))
+	for _, item := range record.Items {
+		approved[item.Name] = item.Digest
+	}
+	rel, inside := workspace.Below(record.Folder, folder)
+	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
+	for _, item := range active.Items {
+		state := ""
+		if record.Trusted && inside {
+			switch digest, known := approved[item.Under(rel).Name]; {
+			case !known:
+				state = "new"
+			case digest != item.Digest:
+				state = "changed"
+			}
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", item.Kind, tool.Escape(item.Label), tool.Escape(item.Name), state)
+	}
+	for _, key := range active.Settings {
+		fmt.Fprintf(w, "  setting\t%s\t%s\t\n", tool.Escape(key), workspace.ProjectSettings)
+	}
+	if active.Empty() {
+		fmt.Fprintln(w, "  It brings no agents, hooks, MCP servers or settings.")
+	}
+	return w.Flush()
 }

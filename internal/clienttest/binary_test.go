@@ -1,25 +1,52 @@
 package clienttest
 
 import (
+	"cmp"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/agentls/agentls/internal/modelserver"
 )
 
+// binary is where the built binary is, made once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	name := filepath.Join(scratch, "agentls")
+	out, err := exec.Command("go", "build", "-o", name, "../../cmd/agentls").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return name, err
+})
+
+// scratch is a folder for what tests share.
+var scratch string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if scratch, err = os.MkdirTemp("", "clienttest"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(scratch)
+		return m.Run()
+	}())
+}
+
 // build makes the binary and returns its path.
 func build(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "agentls")
-	c := exec.Command("go", "build", "-o", binary, "../../cmd/agentls")
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	name, err := binary()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return binary
+	return name
 }
 
 // play serves a script on loopback and returns the environment in which a
@@ -30,11 +57,19 @@ func play(t *testing.T, name string) (env []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := modelserver.Parse(string(text))
+	_, env = perform(t, string(text), "")
+	return env
+}
+
+// perform is play for a script that is given, a person who has settings of
+// their own (or ""), and a test that wants to know what the model was asked.
+func perform(t *testing.T, text, settings string) (model *modelserver.Server, env []string) {
+	t.Helper()
+	script, err := modelserver.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := modelserver.New(modelserver.Config{Script: script})
+	model = modelserver.New(modelserver.Config{Script: script})
 	listener := httptest.NewServer(model)
 	t.Cleanup(func() {
 		listener.CloseClientConnections()
@@ -46,13 +81,31 @@ func play(t *testing.T, name string) (env []string) {
 			t.Error(err)
 		}
 	})
-	return append(os.Environ(), "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+listener.URL, "GEMINI_HOME="+filepath.Join(t.TempDir(), "home"))
+	home := unfoldIn(t, outliving(t), map[string]string{"settings.json": cmp.Or(settings, "{}")})
+	return model, append(os.Environ(), "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+listener.URL, "GEMINI_HOME="+home)
 }
 
 // unfold writes the files of a workspace and returns its folder.
 func unfold(t *testing.T, files map[string]string) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	return unfoldIn(t, t.TempDir(), files)
+}
+
+// outliving returns a folder for programs that may still write into it when the
+// test has ended.
+func outliving(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(scratch, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// unfoldIn writes files into a folder and returns its canonical path.
+func unfoldIn(t *testing.T, dir string, files map[string]string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

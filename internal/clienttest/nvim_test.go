@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,21 +38,28 @@ func (s *screen) read() string {
 	return string(out)
 }
 
-// await waits until the screen shows a text, and returns all of it.
-func (s *screen) await(text string) string {
+// await waits until the screen shows one of some texts, and returns all of it.
+func (s *screen) await(texts ...string) string {
 	s.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		now := s.read()
-		if strings.Contains(now, text) {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(now, text) }) {
 			return now
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("the screen does not show %q:\n%s", text, now)
+			s.t.Fatalf("the screen does not show %q:\n%s", texts, now)
 		}
 		// A screen tells nobody that it changed: it has to be looked at again.
 		<-time.After(20 * time.Millisecond)
 	}
+}
+
+// ended waits until Neovim shows that a run has ended: with what the command
+// prints, or before that with what the server says, which it may want Enter for.
+func (s *screen) ended() string {
+	s.t.Helper()
+	return s.await("ended: GOAL", "Press ENTER")
 }
 
 // send presses keys; names as tmux has them.
@@ -62,21 +70,34 @@ func (s *screen) send(keys ...string) {
 	}
 }
 
-// TestNeovimWithoutAPlugin: the plain dialog with Reject first, an edit in the
-// open buffer, and its undo there.
-func TestNeovimWithoutAPlugin(t *testing.T) {
+// needNeovim leaves a test out where there is no Neovim, or no screen for it.
+func needNeovim(t *testing.T) {
+	t.Helper()
 	for _, name := range []string{"nvim", "tmux"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skipf("%s is not installed", name)
 		}
 	}
-	dir := unfold(t, map[string]string{"note.txt": "milk\neggs\n", ".gemini/agents/fixer.md": fixer})
+}
+
+// neovim opens note.txt of a folder in a Neovim with testdata/plain.lua.
+func neovim(t *testing.T, env []string, dir string) *screen {
+	t.Helper()
 	script, err := filepath.Abs("testdata/plain.lua")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, append(play(t, "testdata/nvim.model"), "AGENTLS="+build(t)), dir, "nvim", "-u", "NONE", "-i", "NONE", "-n", "-S", script)
+	s := open(t, append(env, "AGENTLS="+build(t)), dir, "nvim", "-u", "NONE", "-i", "NONE", "-n", "-S", script)
 	s.await("eggs")
+	return s
+}
+
+// TestNeovimWithoutAPlugin: the plain dialog with Reject first, an edit in the
+// open buffer, and its undo there.
+func TestNeovimWithoutAPlugin(t *testing.T) {
+	needNeovim(t)
+	dir := unfold(t, map[string]string{"note.txt": "milk\neggs\n", ".gemini/agents/fixer.md": fixer})
+	s := neovim(t, play(t, "testdata/nvim.model"), dir)
 
 	s.send(":Agent refuse me", "Enter")
 	dialog := s.await("Type number and <Enter>")
@@ -90,7 +111,7 @@ func TestNeovimWithoutAPlugin(t *testing.T) {
 	}
 	t.Logf("the dialog:\n%s", dialog)
 	s.send("1", "Enter")
-	s.await("ended: GOAL")
+	s.ended()
 	s.send("Enter", ":redraw!", "Enter")
 	if now := s.read(); strings.Contains(now, "oat milk\n") {
 		t.Errorf("a refused edit is in the buffer:\n%s", now)
@@ -99,7 +120,7 @@ func TestNeovimWithoutAPlugin(t *testing.T) {
 	s.send(":Agent allow me", "Enter")
 	s.await("Type number and <Enter>")
 	s.send("3", "Enter")
-	s.await("ended: GOAL")
+	s.ended()
 	s.send("Enter", ":redraw!", "Enter")
 	if now := s.await("oat milk"); !strings.HasPrefix(now, "oat milk\neggs") {
 		t.Errorf("the buffer after the edit:\n%s", now)
@@ -111,5 +132,83 @@ func TestNeovimWithoutAPlugin(t *testing.T) {
 	if now := s.await("; before #"); !strings.HasPrefix(now, "milk\neggs") {
 		t.Errorf("the buffer after undo:\n%s", now)
 	}
+	s.send(":qa!", "Enter")
+}
+
+// TestNeovimPrompt: what a person does at the stock prompt with real keys. Esc is
+// a no; what was cut can be allowed after Show, which shows it in the prompt; a
+// number typed after the question expired is a no. The buffer is unsaved.
+func TestNeovimPrompt(t *testing.T) {
+	needNeovim(t)
+	dir := unfold(t, map[string]string{"note.txt": "milk\neggs\n", ".gemini/agents/fixer.md": fixer, ".gemini/agents/hasty.md": hasty})
+	const edit = `<call read_file {"file_path": "note.txt"}
+
+>result read_file contains oats
+<call edit_file {"file_path": "note.txt", "old_string": "oats", "new_string": %NEW}
+
+`
+	made := strings.NewReplacer("%ESC", strings.ReplaceAll(edit, "%NEW", `"oat milk"`), "%SHOW", strings.ReplaceAll(edit, "%NEW", `"1\n2\n3\n4\n5\n6\n7\n8\nnine"`)).Replace(`> dismiss me
+%ESC>result-error edit_file contains denied by user
+< You dismissed it.
+
+> show me
+%SHOW>!result-error edit_file
+< It has nine lines.
+
+> late me
+%ESC>result-error edit_file contains nobody answered in time
+< Nobody came.
+`)
+	model, env := perform(t, made, patience)
+	s := neovim(t, env, dir)
+	s.send("cc", "oats", "Escape")
+	buffer := func(when string, lines ...string) {
+		t.Helper()
+		s.send("Enter", ":redraw!", "Enter")
+		want := strings.Join(lines, "\n") + "\n~"
+		if now := s.await(want); !strings.HasPrefix(now, want) {
+			t.Errorf("the buffer %s:\n%s", when, now)
+		}
+		if disk, _ := os.ReadFile(filepath.Join(dir, "note.txt")); string(disk) != "milk\neggs\n" {
+			t.Errorf("%s the file on disk is %q", when, disk)
+		}
+	}
+
+	s.send(":Agent dismiss me", "Enter")
+	t.Logf("the question:\n%s", s.await("Type number and <Enter>"))
+	s.send("Escape")
+	t.Logf("dismissed with Esc:\n%s", s.ended())
+	buffer("after a dismissed question", "oats", "eggs")
+
+	s.send(":Agent show me", "Enter")
+	cut := s.await("Type number and <Enter>")
+	t.Logf("cut:\n%s", cut)
+	if !strings.Contains(cut, "Show has all of it") || strings.Contains(cut, "Allow once") {
+		t.Errorf("what is cut can be allowed unseen:\n%s", cut)
+	}
+	s.send("2", "Enter")
+	whole := s.await("2. Allow once")
+	t.Logf("shown:\n%s", whole)
+	if !strings.Contains(whole, "+8\n+nine\n eggs") {
+		t.Errorf("Show does not show all of it:\n%s", whole)
+	}
+	s.send("2", "Enter")
+	t.Logf("allowed:\n%s", s.ended())
+	buffer("after Allow once", "1", "2", "3", "4", "5", "6", "7", "8", "nine", "eggs")
+	s.send("u")
+	s.await("; before #")
+	buffer("after undo", "oats", "eggs")
+
+	s.send(":let g:agent = 'hasty'", "Enter", ":Agent late me", "Enter")
+	s.await("Type number and <Enter>")
+	for deadline := time.Now().Add(20 * time.Second); len(model.Requests()) < 9; <-time.After(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the model is not told that nobody answered")
+		}
+	}
+	t.Logf("the question has expired:\n%s", s.read())
+	s.send("3", "Enter")
+	t.Logf("answered late:\n%s", s.ended())
+	buffer("after a late answer", "oats", "eggs")
 	s.send(":qa!", "Enter")
 }

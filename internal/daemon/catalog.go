@@ -120,7 +120,7 @@ func (b *house) watched(list []workspace.Folder) (dirs, files []string) {
 	for _, p := range b.places(list) {
 		dirs = append(dirs, p.Dir)
 	}
-	files = []string{b.userSettings(), b.trustFile()}
+	files = []string{b.userSettings(), b.trustFile(), b.permissionsFile()}
 	for _, f := range list {
 		files = append(files, filepath.Join(f.Canonical, workspace.ProjectSettings))
 	}
@@ -170,8 +170,7 @@ func (b *house) follow(ctx context.Context) {
 	b.sweep()
 	var again <-chan time.Time // when half-written files are looked at once more
 	for {
-		before := b.registry.Snapshot()
-		var after *registry.Snapshot
+		var next func() (*registry.Snapshot, error)
 		select {
 		case <-ctx.Done():
 			return
@@ -180,9 +179,11 @@ func (b *house) follow(ctx context.Context) {
 				batches = nil // the watcher has told why
 				continue
 			}
-			after, err = b.takeIn(ctx, batch)
+			next = func() (*registry.Snapshot, error) { return b.takeIn(ctx, batch) }
 		case <-again:
-			after, err = b.registry.Apply(ctx, before.Stale(), nil)
+			next = func() (*registry.Snapshot, error) {
+				return b.registry.Apply(ctx, b.registry.Snapshot().Stale(), nil)
+			}
 		case <-b.folders.moved:
 			list, _ := b.folders.get()
 			if watcher != nil {
@@ -190,9 +191,12 @@ func (b *house) follow(ctx context.Context) {
 					b.Log.Warn("the new folders are not watched", "err", err)
 				}
 			}
-			after, err = b.registry.SetPlaces(ctx, b.places(list))
-			b.folders.reached(list)
+			next = func() (*registry.Snapshot, error) {
+				defer b.folders.reached(list)
+				return b.registry.SetPlaces(ctx, b.places(list))
+			}
 		}
+		after, err := b.renew(next)
 		if err != nil {
 			continue // the daemon ends
 		}
@@ -200,8 +204,20 @@ func (b *house) follow(ctx context.Context) {
 		if len(after.Stale()) > 0 {
 			again = time.After(staleAfter)
 		}
+	}
+}
+
+// renew changes the catalog and tells what became of it, one change at a time:
+// what is told is what differs from what was told before.
+func (b *house) renew(change func() (*registry.Snapshot, error)) (*registry.Snapshot, error) {
+	b.renewing.Lock()
+	defer b.renewing.Unlock()
+	before := b.registry.Snapshot()
+	after, err := change()
+	if err == nil {
 		b.site.Changed(before, after)
 	}
+	return after, err
 }
 
 // takeIn brings what the daemon knows up to date with files that changed.
@@ -213,6 +229,9 @@ func (b *house) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Sn
 		if b.trustMoved() {
 			b.site.Trusted(b.registry.Renumber())
 		}
+	}
+	if slices.Contains(all, b.permissionsFile()) {
+		b.tellProblems()
 	}
 	if slices.ContainsFunc(all, func(path string) bool { return filepath.Base(path) == filepath.Base(workspace.ProjectSettings) }) {
 		b.tellProblems()
@@ -242,8 +261,8 @@ func (b *house) setTable(rows []model.Entry) bool {
 	return true
 }
 
-// problems returns what is wrong with the settings of some folders and with the
-// records of trust, each once.
+// problems returns what is wrong with the settings of some folders, with the
+// records of trust and with the answers for always, each once.
 func (b *house) problems(folders ...string) []string {
 	all := slices.Clone(b.banners)
 	for _, folder := range folders {
@@ -255,6 +274,11 @@ func (b *house) problems(folders ...string) []string {
 	}
 	if _, err := b.trust.Records(); err != nil {
 		all = append(all, fault.Message(err))
+	}
+	if b.always != nil { // not so where only the access to models is checked
+		if _, err := b.always.Of(b.first); err != nil {
+			all = append(all, fault.Message(err))
+		}
 	}
 	return all
 }
@@ -270,8 +294,9 @@ func (b *house) tellProblems() {
 	}
 }
 
-// relyOn keeps which folders of the workspace are trusted: those that were not
-// known yet, and those that are another folder or lie in it, where one is named.
+// relyOn keeps how far the folders of the workspace are trusted: those that were
+// not known yet, and those that are another folder or lie in it, where one is
+// named.
 func (b *house) relyOn(changed string) {
 	for _, folder := range b.folders.paths() {
 		b.mu.Lock()
@@ -280,7 +305,7 @@ func (b *house) relyOn(changed string) {
 		if _, inside := workspace.Below(changed, folder); known && (changed == "" || !inside) {
 			continue
 		}
-		is := b.trusted(folder)
+		is := b.standing(folder)
 		b.mu.Lock()
 		b.relied[folder] = is
 		b.mu.Unlock()
@@ -288,11 +313,11 @@ func (b *house) relyOn(changed string) {
 }
 
 // trustMoved reports whether a folder of the workspace is trusted that was not
-// before, or the other way round.
+// before, or the other way round, or other items of it are approved.
 func (b *house) trustMoved() bool {
 	moved := false
 	for _, folder := range b.folders.paths() {
-		is := b.trusted(folder)
+		is := b.standing(folder)
 		b.mu.Lock()
 		was, known := b.relied[folder]
 		b.relied[folder] = is

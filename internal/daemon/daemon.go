@@ -128,6 +128,7 @@ type house struct {
 	first    string // the first folder of the start, canonical; "" without one: sessions stay with it
 	folders  folders
 	trust    *workspace.Trust
+	always   *workspace.Permissions
 	registry *registry.Registry
 	table    *model.Table
 	settings settingsCache
@@ -138,11 +139,13 @@ type house struct {
 	safe     bool     // no agents are loaded (REL-33)
 	banners  []string // what the person is told as long as the daemon lives
 
+	renewing sync.Mutex // held while the catalog is changed and that is told
+
 	telling sync.Mutex // held while what is wrong with settings and trust is read and told
 
 	mu     sync.Mutex
-	rows   []model.Entry   // of the settings, that the table has
-	relied map[string]bool // which folders of the workspace were trusted when that was last looked at
+	rows   []model.Entry     // of the settings, that the table has
+	relied map[string]string // how far each folder of the workspace was trusted when that was last looked at
 }
 
 // build makes the parts of the daemon for a workspace. What an answer to
@@ -157,8 +160,8 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		c.seams.site(&site)
 	}
 	b := &house{
-		Config: c, ctx: ctx, site: site, trust: workspace.NewTrust(c.trustFile(), c.Now),
-		table: model.NewTable(c.Now), relied: make(map[string]bool),
+		Config: c, ctx: ctx, site: site, trust: workspace.NewTrust(c.trustFile(), c.Now), always: workspace.NewPermissions(c.permissionsFile(), c.Now),
+		table: model.NewTable(c.Now), relied: make(map[string]string),
 	}
 	b.folders.set(site.Folders)
 	if len(site.Folders) > 0 {
@@ -189,6 +192,10 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: builtin.Environ(c.Environ), Now: c.Now, Log: c.Log,
 		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets,
+		Reviewed: b.reviewed,
+	}
+	if b.first != "" { // without a folder there is no workspace to keep an answer for
+		work.Grants = kept{ctx, b.always, b.first}
 	}
 	if c.seams.agents != nil {
 		c.seams.agents(&work)
@@ -210,7 +217,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		b.work.Go(func() { b.guarded("record its start", func(ctx context.Context) { b.becomeReady(ctx, answered) }) })
 	}
 	return &handlers.House{
-		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, SetFolders: b.setFolders, Reach: b.reach,
+		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, Reach: b.reach,
 		Mask: c.Secrets.Shown, Known: c.Secrets.Known,
 		Shown: filepath.Join(c.shown(), strconv.Itoa(os.Getpid())), Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder),
 		Close: func() error {
@@ -256,17 +263,6 @@ func (b *house) trusted(folder string) bool {
 		b.Log.Warn("trust could not be read; nothing is trusted", "err", err)
 	}
 	return ok && err == nil
-}
-
-func (b *house) setTrust(folder string, trusted bool) error {
-	err := b.trust.Set(b.ctx, folder, trusted)
-	b.settings.forget() // after: who reads meanwhile may see what was
-	b.tellProblems()
-	if err == nil {
-		b.relyOn(folder) // so that the change of the file is no news
-		b.registry.Renumber()
-	}
-	return err
 }
 
 func (b *house) approval() agents.Approval {

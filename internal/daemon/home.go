@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
 )
 
 // state is the folder of what the daemon itself keeps.
@@ -58,6 +59,10 @@ func (b *house) lookAtHome() (inMemory bool) {
 		b.banners = append(b.banners, fmt.Sprintf("agentls cannot write to %s (%v), so %s. Make the folder writable, or set GEMINI_HOME to another one, and start it again.", b.state(), err, lost))
 		return true
 	}
+	if err := b.private(); err != nil {
+		b.banners = append(b.banners, fmt.Sprintf("agentls keeps nothing where others can change it (%v), so %s. See who did that, mend it, and start it again.", err, lost))
+		return true
+	}
 	if b.Exit == nil {
 		return false // no editor starts it again
 	}
@@ -86,6 +91,25 @@ func (b *house) enterSafeMode(key string) (inMemory bool) {
 	}
 	b.banners = append(b.banners, told)
 	return err != nil
+}
+
+// private says which of the folders of what the daemon keeps another user owns or
+// can write to (SEC-116); nil where there is none.
+func (b *house) private() error {
+	sessions := filepath.Join(b.state(), "sessions")
+	for _, dir := range []string{b.state(), sessions, filepath.Join(sessions, session.Key(b.first)), b.shown(), filepath.Join(b.state(), "starts")} {
+		info, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it will be made so
+		}
+		if err == nil {
+			err = workspace.Private(info)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return nil
 }
 
 // record returns what is recorded in a session. A daemon that has come to this

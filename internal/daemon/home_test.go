@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,4 +58,44 @@ func TestREL98HomeThatCannotBeWritten(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSEC116FoldersThatOthersCanChange: where another user owns the daemon's
+// folders or can write to them, nothing is kept there, and the person is told.
+func TestSEC116FoldersThatOthersCanChange(t *testing.T) {
+	for _, name := range []string{"agentls", "agentls/sessions", "agentls/shown"} {
+		for _, mine := range []bool{true, false} {
+			b := newBed(t)
+			dir := filepath.Join(b.config.Home, filepath.FromSlash(name))
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			want := "others can write to it"
+			if mine {
+				if err := os.Chmod(dir, 0o770); err != nil { // whatever the umask is
+					t.Fatal(err)
+				}
+			} else if os.Geteuid() != 0 {
+				continue // only root can give a folder away
+			} else if want = "belongs to the user with the number 4242"; os.Chown(dir, 4242, 4242) != nil {
+				t.Fatal("it cannot be given away")
+			}
+			for _, private := range []bool{false, true} {
+				if private {
+					if err := errors.Join(os.Chown(dir, os.Geteuid(), os.Getegid()), os.Chmod(dir, 0o700)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				d := b.serve(folder(t, "", "one"), "> say it\n< Said.\n")
+				d.says("say it", "Said.")
+				told := slices.ContainsFunc(d.Seen().Messages, func(m string) bool { return strings.Contains(m, want) && strings.Contains(m, "only kept in memory") })
+				d.end()
+				kept, err := filepath.Glob(filepath.Join(b.config.Home, "agentls", "sessions", "*", "*.jsonl"))
+				if err != nil || told == private || (len(kept) > 0) != private {
+					t.Errorf("%s, mine %v, private %v: told %v, kept %v, %v", name, mine, private, told, kept, err)
+				}
+			}
+		}
+	}
+	t.Log("positive control: in the same folder, once it is private, the session is kept")
 }

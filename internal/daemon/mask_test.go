@@ -10,10 +10,10 @@ import (
 	"github.com/agentls/agentls/internal/editortest"
 )
 
-// TestSecretsAreTakenOut: what the daemon holds is neither on disk nor sent; what
+// TestSEC115SecretsAreTakenOut: what the daemon holds is neither on disk nor sent; what
 // looks like a credential is in the record and not in what is sent; what a person
 // is asked is as it is.
-func TestSecretsAreTakenOut(t *testing.T) {
+func TestSEC115SecretsAreTakenOut(t *testing.T) {
 	const held, likely = "held-by-us-12345", "DB_PASSWORD=hunter2-hunter"
 	b := newBed(t, "MY_TOKEN="+held)
 	work := folder(t, "", "one")

@@ -41,6 +41,20 @@ func NewSecrets(environ []string) *Secrets {
 	return s
 }
 
+// SecretVariables returns the names of the variables of an environment, as
+// KEY=value, that hold a secret; see [NewSecrets]. Here it counts however short
+// it is.
+func SecretVariables(environ []string) []string {
+	var names []string
+	for _, kv := range environ {
+		name, value, ok := strings.Cut(kv, "=")
+		if ok && (saysSecret(name, strings.TrimSpace(value)) && !isFile(strings.TrimSpace(value)) || len(secretsIn(name, value)) > 0) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Known returns data without the secrets; see [mask.Masker.Known].
 func (s *Secrets) Known(data []byte) []byte { return s.masker.Load().Known(data) }
 

@@ -71,7 +71,6 @@ func (b *house) translate(all *workspace.Settings) *folderSettings {
 			Model: all.Model.Name.Value, FallbackModels: a.FallbackModels.Value,
 			ConfirmationTimeout: time.Duration(a.ConfirmationTimeout.Value) * time.Second,
 			Critical:            all.Security.Critical.Value == "ask",
-			Exclude:             all.Tools.Exclude.Value,
 			MemoryOnly:          !a.ContextPersistence.Value,
 			Compression: agents.Compression{
 				Enabled: sums.Enabled.Value, Threshold: sums.Threshold.Value, Preserve: sums.Preserve.Value, Model: sums.Model.Value,
@@ -85,11 +84,9 @@ func (b *house) translate(all *workspace.Settings) *folderSettings {
 			Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
 		},
 	}
+	s.readTools(all, b.env("HOME"))
 	for _, path := range all.Security.AdditionalFolders.Value {
-		if rest, ok := strings.CutPrefix(path, "~/"); ok {
-			path = filepath.Join(b.env("HOME"), rest)
-		}
-		if canonical, err := workspace.Canonical(path); err == nil {
+		if canonical, err := workspace.Canonical(expanded(path, b.env("HOME"))); err == nil {
 			s.runs.AdditionalFolders = append(s.runs.AdditionalFolders, canonical)
 		} else {
 			s.problems = append(s.problems, fmt.Sprintf("security.additionalFolders: %v", err))
@@ -126,7 +123,20 @@ func (b *house) translate(all *workspace.Settings) *folderSettings {
 	for _, p := range all.Problems {
 		s.problems = append(s.problems, fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message))
 	}
+	if b.Secrets != nil {
+		for i, p := range s.problems { // they quote what is written there
+			s.problems[i] = string(b.Secrets.Shown([]byte(p)))
+		}
+	}
 	return s
+}
+
+// expanded returns a path of the person's settings with ~/ replaced by their home.
+func expanded(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
+		return filepath.Join(home, rest)
+	}
+	return path
 }
 
 // ignore notes that an element of a list does not count.

@@ -38,6 +38,7 @@ type Config struct {
 
 	NoApplyEdit    bool // it cannot apply edits
 	NoShowDocument bool // it cannot show documents
+	Decides        bool // the person answers the dialogs about folders as well; else they dismiss them
 	NoDialog       bool // it refuses window/showMessageRequest, as some do
 	NoVersions     bool // it takes no versions in edits
 	NoProgress     bool // it has no work-done progress

@@ -351,6 +351,10 @@ func (e *Editor) reply(ctx context.Context) (Reply, error) {
 	return r, nil
 }
 
+// aboutFolders are the first actions of dialogs about folders, which come by
+// themselves.
+var aboutFolders = map[string]bool{"Do not trust": true, "Not now": true}
+
 // dialog shows a message with actions.
 func (e *Editor) dialog(ctx context.Context, p protocol.ShowMessageRequestParams) (any, error) {
 	if e.config.NoDialog {
@@ -366,6 +370,9 @@ func (e *Editor) dialog(ctx context.Context, p protocol.ShowMessageRequestParams
 			e.violate("a dialog has two actions of one title")
 		}
 	})
+	if len(titles) > 0 && aboutFolders[titles[0]] && !e.config.Decides {
+		return nil, nil
+	}
 	r, err := e.reply(ctx)
 	if err != nil || r.Choice == "" {
 		return nil, err

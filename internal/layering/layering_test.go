@@ -16,8 +16,8 @@ var floors = [][]string{
 	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "workspace"},
 	{"agents/activity", "agents/registry", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template"},
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session"},
-	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/guard", "agents/tool/tooltest"},
-	{"agents/tool/builtin", "agents/run"},
+	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/guard", "agents/tool/tooltest", "agents/exchange"},
+	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language", "agents/tool/command/commandtest"},
 	{"agents"},
 	{"handlers", "internal/editortest"},
 	{"internal/daemon"},
@@ -25,7 +25,7 @@ var floors = [][]string{
 }
 
 // promised are rows of the plan whose package need not be there.
-var promised = []string{"internal/canary", "agents/tool/tooltest", "internal/clienttest", "internal/mask", "internal/faults", "agents/change", "internal/watchdog"}
+var promised = []string{"internal/canary", "agents/authority", "agents/language", "agents/exchange", "agents/tool/tooltest", "internal/clienttest", "internal/mask", "internal/faults", "agents/change", "internal/watchdog"}
 
 // whole are the packages that try the whole house from outside, and its tools.
 var whole = []string{"internal/scenario", "internal/spine", "internal/clienttest", "internal/canary", "internal/cmd"}
@@ -40,6 +40,8 @@ var kits = map[string][]string{
 	"server/servertest":      and(),
 	"agents/model/modeltest": {},
 	"agents/tool/tooltest":   {},
+
+	"agents/tool/command/commandtest": and(),
 }
 
 // forTests reports whether a file is a test's, or of a kit that only tests have.

@@ -53,8 +53,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestKnownHoweverJSONWritesIt: the usual encoders, and strings that hold JSON.
-func TestKnownHoweverJSONWritesIt(t *testing.T) {
+// TestSEC115KnownHoweverJSONWritesIt: the usual encoders, and strings that hold JSON.
+func TestSEC115KnownHoweverJSONWritesIt(t *testing.T) {
 	for name, secret := range map[string]string{
 		"plain": "abcdefgh01", "slashes": "ab/cd/ef/gh", "html": "a<b>c&d'e+f`g", "quotes": `a"b\c"d\\e`, "control": "a\nb\tc\x01d\be",
 		"foreign": "käse-Ω-日本-😀", "separators": "a\u2028b\u2029cd",
@@ -180,8 +180,8 @@ func texts(secrets map[string]string) *rapid.Generator[string] {
 
 var drawn = rapid.MapOfN(rapid.StringMatching(`[A-C]_[a-z\]]{1,3}`), rapid.StringMatching(`[ab\\"n\[\]m:0-9u]{8,14}`), 1, 4)
 
-// TestMasking holds what is promised of every text and every value.
-func TestMasking(t *testing.T) {
+// TestSEC115Masking holds what is promised of every text and every value.
+func TestSEC115Masking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secrets := drawn.Draw(t, "secrets")
 		holds(t, New(secrets), []byte(texts(secrets).Draw(t, "text")))
@@ -263,8 +263,8 @@ func leaves(v any, see func(string)) {
 	}
 }
 
-// TestStream: however a text is cut, what comes out together has no value.
-func TestStream(t *testing.T) {
+// TestSEC115Stream: however a text is cut, what comes out together has no value.
+func TestSEC115Stream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secrets := drawn.Draw(t, "secrets")
 		m := New(secrets)

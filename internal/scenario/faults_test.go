@@ -31,7 +31,7 @@ func TestREL126AndSEC69AnswersOfABadClient(t *testing.T) {
 		"no, then yes":             {reply: editortest.Reply{Choice: "reject", Fault: editortest.Twice, Then: "once"}, model: ">result-error write_file contains denied by user\n< No.\n"},
 		"yes, then no":             {reply: editortest.Reply{Choice: "once", Fault: editortest.Twice, Then: "reject"}, model: ">result write_file\n< Yes.\n", written: true},
 		"nonsense, then yes":       {reply: editortest.Reply{Choice: "sure", Fault: editortest.Twice, Then: "once"}, model: ">result-error write_file contains denied\n< No.\n"},
-		"what was not offered":     {reply: editortest.Reply{Choice: "always"}, model: ">result-error write_file contains denied\n< No.\n"},
+		"what was not offered":     {reply: editortest.Reply{Choice: "forever"}, model: ">result-error write_file contains denied\n< No.\n"},
 		"null":                     {reply: editortest.Reply{}, model: ">result-error write_file contains denied\n< No.\n"},
 		"under another id":         {reply: editortest.Reply{Choice: "once", Fault: editortest.Other}, stop: true},
 		"lost":                     {reply: editortest.Reply{Choice: "once", Fault: editortest.Lost}, stop: true},
@@ -47,7 +47,9 @@ func TestREL126AndSEC69AnswersOfABadClient(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			model := modelserver.New(modelserver.Config{Script: script})
-			editor, leave := edit(ctx, t, dir, model, "")
+			config := editortest.Config{Agents: editortest.Native()}
+			config.Agents.Confirm.Respond = c.later != ""
+			editor, leave := editAs(ctx, t, dir, model, "", config)
 			editor.Answer(c.reply)
 			stopped := make(chan error, 1)
 			go func() {
@@ -106,10 +108,10 @@ func TestREL126AndSEC69AnswersOfABadClient(t *testing.T) {
 	}
 }
 
-// TestREL23WhatAClientLacks: a client that lacks something is served by what it
+// TestREL23AndSEC81WhatAClientLacks: a client that lacks something is served by what it
 // has, is never sent what it did not advertise, which the fake editor holds the
 // daemon to, and where nobody can be asked the answer is no.
-func TestREL23WhatAClientLacks(t *testing.T) {
+func TestREL23AndSEC81WhatAClientLacks(t *testing.T) {
 	const low = ">result write_file\n< Done.\n"
 	const no = ">result-error write_file contains denied\n< Refused.\n"
 	native := func(change func(*wire.ClientCapabilities)) *wire.ClientCapabilities {
@@ -169,10 +171,10 @@ func TestREL23WhatAClientLacks(t *testing.T) {
 	}
 }
 
-// TestREL126AClientThatDiesOverAQuestion: the run is left interrupted, its call
+// TestREL126AndSEC81AClientThatDiesOverAQuestion: the run is left interrupted, its call
 // neither allowed nor refused by anybody; when the run is resumed the next client
 // is asked anew.
-func TestREL126AClientThatDiesOverAQuestion(t *testing.T) {
+func TestREL126AndSEC81AClientThatDiesOverAQuestion(t *testing.T) {
 	script, err := modelserver.Parse(asks + ">result write_file\n< Written.\n")
 	if err != nil {
 		t.Fatal(err)

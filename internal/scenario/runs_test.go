@@ -3,6 +3,7 @@ package scenario_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -134,6 +135,15 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	case "revision":
 		before := s.revision
 		err = s.editor.Await(ctx, func(v editortest.Seen) bool { s.revision = v.Revision; return v.Revision > before })
+	case "agent": // await agent NAME STATE
+		for err == nil {
+			before := s.editor.Seen().Revision
+			var listed string
+			if listed, err = s.agents(); strings.Contains(listed, " "+args[1]+" "+args[2]+" ") {
+				break
+			}
+			err = errors.Join(err, s.editor.Await(ctx, func(v editortest.Seen) bool { return v.Revision > before }))
+		}
 	case "catalog":
 		err = s.editor.Await(ctx, func(v editortest.Seen) bool { return v.Catalog > 0 })
 	case "resolved":

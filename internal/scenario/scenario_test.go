@@ -62,6 +62,8 @@ func TestScenario(t *testing.T) {
 			"command":     cmdCommand,
 			"request":     cmdRequest,
 			"respond":     cmdRespond,
+			"permissions": show(func(s *story, _ []string) (string, error) { return s.permissions() }),
+			"forget":      step(1, func(ctx context.Context, s *story, a []string) error { return s.forget(ctx, a[0]) }),
 			"trust":       step(1, func(ctx context.Context, s *story, a []string) error { return s.trust(ctx, a[0]) }),
 			"elsewhere":   step(1, func(ctx context.Context, s *story, a []string) error { return s.trustElsewhere(ctx, a[0]) }),
 			"gate":        step(1, func(_ context.Context, s *story, a []string) error { s.model.Open(a[0]); return nil }),
@@ -170,7 +172,7 @@ func (s *story) play(name string) error {
 }
 
 // cmdEditor starts a daemon and connects an editor to it: editor [-plain]
-// [-untrusted] [-nokey] [-noapply] [-noversions] [-nodialog] [-noshow]
+// [-untrusted] [-nokey] [-noapply] [-noversions] [-decides] [-nodialog] [-noshow]
 // [-noprogress] [-lies] [-process] [-respond] [-optout TYPES] [-folders A,B…]
 // [-approve MODE]. The model plays the file model. Without -folders the workspace
 // is the folder work.
@@ -196,6 +198,8 @@ func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 			config.NoApplyEdit = true
 		case "-noversions":
 			config.NoVersions = true
+		case "-decides":
+			config.Decides = true
 		case "-nodialog":
 			config.NoDialog = true
 		case "-noshow":
@@ -238,7 +242,7 @@ func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 			s.door = modelserver.Transport(s.model)
 		}
 	}
-	s.runs = make(map[string]chan result)
+	s.runs, s.revision = make(map[string]chan result), 0
 	var near io.ReadWriteCloser
 	var err error
 	if process {
@@ -361,7 +365,11 @@ func (s *story) trust(ctx context.Context, word string) error {
 // trustElsewhere records trust as another process does: elsewhere yes.
 func (s *story) trustElsewhere(ctx context.Context, word string) error {
 	records := workspace.NewTrust(filepath.Join(s.dir, "home/agentls/trust.json"), time.Now)
-	return records.Set(ctx, filepath.Join(s.dir, "work"), word == "yes")
+	active, err := workspace.ReadActive(ctx, filepath.Join(s.dir, "work"))
+	if err != nil {
+		return err
+	}
+	return records.Set(ctx, filepath.Join(s.dir, "work"), word == "yes", active.Items...)
 }
 
 // cmdCommand executes a command of the daemon's: command NAME [JSON…].

@@ -43,7 +43,7 @@ const daily = "<repeat 30 w{} \n<call read_file {\"path\":\"notes.txt\"}\n<call 
 func TestREL46Soak(t *testing.T) {
 	runs, last := soaked(t)
 	w := newWorld(t, strings.Repeat(daily, runs+200*int(last.Seconds())))
-	p := w.spawn()
+	p := w.spawn("AGENTLS_DUMPABLE=1")
 	e := p.connect(w)
 	began := time.Now()
 	var pss, fds, threads []int
@@ -167,7 +167,7 @@ func TestREL48StarvedDaemon(t *testing.T) {
 	}
 	const call = "<call bash {\"command\":\"touch asked\"}\n\n< Done.\n\n"
 	w := newWorld(t, strings.Repeat(call, 3000))
-	p := w.spawn()
+	p := w.spawn("AGENTLS_DUMPABLE=1")
 	e := p.connect(w)
 	began := time.Now()
 	var waits []int

@@ -50,6 +50,10 @@ const (
 	MethodContextClear = "agents/context/clear"
 	// MethodRespond answers a question that the client answered with "later".
 	MethodRespond = "agents/respond"
+	// MethodPermissionsList lists the answers that stand for later questions.
+	MethodPermissionsList = "agents/permissions/list"
+	// MethodPermissionsForget drops one of them: what it was for is asked about again.
+	MethodPermissionsForget = "agents/permissions/forget"
 	// MethodTrust records that a folder is trusted, or that it is not.
 	MethodTrust = "agents/trust"
 )

@@ -22,14 +22,15 @@ type (
 		Message     string          `json:"message"` // plain text: the facts, then the agent's own words, marked as such
 		Args        json.RawMessage `json:"args"`    // whole
 		Preview     *Preview        `json:"preview,omitempty"`
-		Options     []Option        `json:"options"`             // the refusing ones last but one and last
-		Remembers   string          `json:"remembers,omitempty"` // what an answer that holds longer than once is kept for
+		Options     []Option        `json:"options"`             // the refusing ones last but one and last; always only where it may be kept
+		Remembers   string          `json:"remembers,omitempty"` // what an answer that holds longer than once is kept for; to be shown before it is given
 		QueueLength int             `json:"queueLength"`         // questions behind this one
 		ExpiresAt   string          `json:"expiresAt,omitempty"` // RFC 3339; then it is no
 	}
 
 	// Preview is what a call would do. Kind says which of the other fields count:
-	// diff (URI, OldText, NewText, Patch), command (Command, Parsed, Cwd).
+	// diff (URI, OldText, NewText, Patch), command (Command, Parsed, Cwd). Notes
+	// may come with both.
 	Preview struct {
 		Kind    string   `json:"kind"`
 		URI     string   `json:"uri,omitempty"`
@@ -39,6 +40,7 @@ type (
 		Command string   `json:"command,omitempty"`
 		Parsed  []string `json:"parsed,omitempty"`
 		Cwd     string   `json:"cwd,omitempty"`
+		Notes   []string `json:"notes,omitempty"` // what a person should look at, a plain line each: where a link leads, what looks like something else
 	}
 
 	// Option is one answer that a person can give. Each kind occurs once at most.

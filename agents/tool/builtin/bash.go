@@ -67,6 +67,9 @@ func planBash(env *tool.Env, args bashArgs, reaper string) (*tool.Plan, error) {
 		return nil, err
 	}
 	a := &c.analysis
+	if args.Background || p.Real != env.Folder {
+		a.Keep = nil // the same words mean something else there
+	}
 	if args.Background {
 		a.Steps = nil
 		if a.Risk < tool.High {
@@ -81,10 +84,11 @@ func planBash(env *tool.Env, args bashArgs, reaper string) (*tool.Plan, error) {
 	}
 	return &tool.Plan{
 		Risk: a.Risk, Why: a.Why, Title: "bash " + title(args.Command), Reads: []string{p.Real},
-		Preview: tool.Preview{Kind: "command", Command: args.Command, Parsed: a.Parsed, Cwd: p.Real},
+		Preview: tool.Preview{Kind: "command", Command: args.Command, Parsed: a.Parsed, Notes: a.Notes, Cwd: p.Real},
 		Spawns:  true,
 		Leaves:  a.Risk > tool.Safe, // nothing keeps a process from the network yet
-		Do:      c.do,
+		Names:   a.Names, Commands: a.Commands, Keep: a.Keep,
+		Do: c.do,
 	}, nil
 }
 

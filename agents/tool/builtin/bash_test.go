@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -318,44 +317,6 @@ func TestBackgroundCommands(t *testing.T) {
 	tasks.Wait()
 	if left := alive(t, nap(79)); len(left) > 0 {
 		t.Errorf("still there: %q", left)
-	}
-}
-
-func TestSEC51GitOfAnAutoCommandRunsNothingElse(t *testing.T) {
-	shell(t)
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("no git here")
-	}
-	w := tooltest.New(t, map[string]string{"a.txt": "one\n", ".gitattributes": "*.txt diff=evil\n", "hooks.sh": ""})
-	canary := w.Path("CANARY")
-	evil := "touch " + canary + "; cat"
-	for _, a := range [][]string{
-		{"init", "-q"}, {"config", "user.name", "a"}, {"config", "user.email", "a@b"}, {"add", "."}, {"commit", "-qm", "x"}, {"config", "core.fsmonitor", "sh -c '" + evil + "'"}, {"config", "diff.external", "sh -c '" + evil + "'"}, {"config", "diff.evil.textconv", "sh -c '" + evil + "' --"},
-		{"config", "diff.evil.command", "sh -c '" + evil + "'"}, {"config", "core.pager", evil}, {"config", "pager.log", evil}, {"config", "log.showSignature", "true"}, {"config", "gpg.program", "sh -c '" + evil + "'"}, {"config", "format.pretty", "%G?"}, {"config", "alias.status", "!" + evil}, {"config", "core.hooksPath", "."}, {"config", "core.sshCommand", evil},
-	} {
-		cmd := exec.Command(git, a...)
-		cmd.Dir = w.Folder
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v %s", a, err, out)
-		}
-	}
-	_ = os.Remove(canary)
-	w.Put(t, "a.txt", "two\n")
-	for _, text := range []string{"git status", "git status -s", "git diff", "git diff --stat", "git log -p -1", "git log --oneline", "git show", "git show HEAD:a.txt", "git blame a.txt", "git ls-files", "git branch -a", "git describe --always --dirty", "git rev-parse HEAD", "git shortlog -sn HEAD"} {
-		p, err := named(t, "bash").Plan(t.Context(), w.Env(), []byte(args(t, "command", text)))
-		if err != nil || p.Risk != tool.Safe {
-			t.Errorf("%s: %v, %v", text, p.Why, err)
-			continue
-		}
-		r := call(t, w.Env(), "bash", "command", text)
-		if r.Failed {
-			t.Errorf("%s: %s", text, r.Content)
-		}
-		if _, err := os.Lstat(canary); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s ran another program", text)
-			_ = os.Remove(canary)
-		}
 	}
 }
 

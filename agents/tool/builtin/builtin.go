@@ -4,12 +4,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/agentls/agentls/agents/tool"
@@ -106,7 +101,10 @@ func read(ctx context.Context, env *tool.Env, p tool.Place) (*tool.File, error) 
 		return nil, tool.Errorf(tool.CodeFailed, "%s is a folder, not a file; list it with ls.", tool.Name(p.Rel))
 	}
 	f, err := env.Files.Read(ctx, p.Real)
-	return f, explain(err, p)
+	if err != nil {
+		return nil, explain(err, p)
+	}
+	return f, nil
 }
 
 // explain turns what the editor's side says about a file into an *Error.
@@ -128,80 +126,4 @@ func explain(err error, p tool.Place) error {
 		return tool.Errorf(tool.CodeFailed, "%s: %s", name, fault.Message(err))
 	}
 	return err
-}
-
-// opened is a folder of the workspace as a handle that nothing leads out of.
-type opened struct {
-	root   *os.Root
-	folder string // what root is of, absolute
-}
-
-// open returns the handle of the folder that holds p. The caller closes it.
-func open(p tool.Place) (*opened, error) {
-	root, err := os.OpenRoot(p.Folder)
-	if err != nil {
-		return nil, fmt.Errorf("opening the workspace folder: %w", err)
-	}
-	return &opened{root: root, folder: p.Folder}, nil
-}
-
-func (o *opened) close() { _ = o.root.Close() } // it was only read
-
-// rel returns a path of the folder relative to it.
-func (o *opened) rel(abs string) string {
-	r, err := filepath.Rel(o.folder, abs)
-	if err != nil {
-		return abs
-	}
-	return r
-}
-
-var errSpecial = errors.New("not a regular file")
-
-// file reads at most limit bytes of a regular file. It never waits: a pipe or a
-// device is errSpecial, a longer file errLarge.
-func (o *opened) file(abs string, limit int64) ([]byte, error) {
-	f, err := o.root.OpenFile(o.rel(abs), os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errSpecial
-	}
-	if info.Size() > limit {
-		return nil, errLarge
-	}
-	data := make([]byte, 0, info.Size()+1)
-	for {
-		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
-		}
-		n, err := f.Read(data[len(data):min(cap(data), int(limit)+1)])
-		data = data[:len(data)+n]
-		switch {
-		case int64(len(data)) > limit:
-			return nil, errLarge
-		case errors.Is(err, io.EOF), err == nil && n > 0 && int64(len(data)) == info.Size():
-			return data, nil // at its size as it was: nobody has to ask for the end
-		case err != nil:
-			return nil, err
-		}
-	}
-}
-
-var errLarge = errors.New("too large")
-
-// folder lists a folder, by name.
-func (o *opened) list(abs string) ([]fs.DirEntry, error) {
-	f, err := o.root.OpenFile(o.rel(abs), os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.ReadDir(-1)
 }

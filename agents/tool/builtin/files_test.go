@@ -8,9 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sourcegraph/conc"
 
@@ -359,47 +357,26 @@ func TestSEC54LinksOutAreRefusedByEveryFileTool(t *testing.T) {
 			t.Errorf("read_many_files %s: %s", include, r.Content)
 		}
 	}
-	if data, err := os.ReadFile(outside); err != nil || string(data) != "canary" {
+	for name, target := range map[string]string{"environ": "/proc/self/environ", "fd": "/dev/fd/0"} {
+		if err := os.Symlink(target, w.Path(name)); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{name, target} {
+			if err := refused(t, env, tool.CodeOutside, "read_file", "file_path", path); err == nil || !strings.Contains(err.Error(), "leaves the workspace") {
+				t.Errorf("%s: %v", path, err)
+			}
+			refused(t, env, tool.CodeOutside, "grep", "dir_path", path, "pattern", "PATH")
+		}
+	}
+	if err := refused(t, env, tool.CodeOutside, "read_file", "file_path", "link"); err == nil || !strings.Contains(err.Error(), outside) {
+		t.Errorf("the target is not named: %v", err)
+	}
+	if data, err := os.ReadFile(w.Path("link")); err != nil || string(data) != "canary" {
 		t.Errorf("the file outside: %q, %v", data, err)
 	}
+	t.Log("positive control: os.ReadFile of the link reads the canary outside")
 	if _, err := os.Stat(filepath.Join(filepath.Dir(w.Folder), "made")); !errors.Is(err, os.ErrNotExist) {
 		t.Error("a link that leads to nothing was written through")
-	}
-}
-
-func TestSEC57SpecialFilesAreRefusedAtOnce(t *testing.T) {
-	w := tooltest.New(t, map[string]string{"a.txt": "needle\n"})
-	pipe := func(name string) {
-		if err := syscall.Mkfifo(w.Path(name), 0o644); err != nil {
-			t.Skip("no pipes among files here:", err)
-		}
-	}
-	pipe("fifo")
-	env := w.Env()
-	began := time.Now()
-	if _, err := tooltest.Run(t.Context(), named(t, "read_file"), env, `{"file_path":"fifo"}`); err == nil {
-		t.Error("a pipe was read")
-	}
-	if r := call(t, env, "read_many_files", "include", []string{"*", "fifo"}); !strings.HasPrefix(r.Content, "--- a.txt ---\nneedle\n\n[1 files are left out") {
-		t.Errorf("read_many_files: %s", r.Content)
-	}
-	for _, trusted := range []bool{true, false} {
-		if env.Trusted = trusted; !trusted {
-			pipe(".gitignore") // ripgrep would wait for it until the search's time is over
-		}
-		if r := call(t, env, "grep", "pattern", "needle"); !strings.Contains(r.Content, "1 matches") {
-			t.Errorf("trusted %v: %s", trusted, r.Content)
-		}
-	}
-	refusedOrEmpty, err := tooltest.Run(t.Context(), named(t, "grep"), env, `{"pattern":"x","dir_path":"fifo"}`)
-	if err == nil && !strings.HasPrefix(refusedOrEmpty.Content, "No match") {
-		t.Errorf("grep of a pipe: %v", refusedOrEmpty)
-	}
-	if r := call(t, env, "glob", "pattern", "*"); r.Content != "a.txt\n" {
-		t.Errorf("glob: %q", r.Content)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it waited for a pipe (%v)", took)
 	}
 }
 
@@ -439,9 +416,9 @@ func TestSEC55RaceOfLinks(t *testing.T) {
 			once.Do(func() { t.Errorf("SEC-55: %s reached outside: %s", what, content) })
 		}
 	}
-	for i := range 400 {
+	for i := range 200 {
 		env := w.Env()
-		env.Trusted = i%4 == 0 // with ripgrep, which takes long to start, and without
+		env.Trusted = i%8 == 0 // with ripgrep, which takes long to start, and without
 		for name, a := range map[string]string{
 			"read_file": `{"file_path":"sub/file.txt"}`, "read_many_files": `{"include":["sub/file.txt","dir/*","**/*.txt"]}`, "ls": `{"dir_path":"dir"}`, "grep": `{"pattern":"[c]anary|inside"}`, "glob": `{"pattern":"**/*"}`,
 			"edit_file": `{"file_path":"dir/file.txt","old_string":"inside","new_string":"inside, edited"}`, "write_file": `{"file_path":"dir/new.txt","content":"x"}`,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -89,12 +90,9 @@ func planGrep(_ context.Context, env *tool.Env, args grepArgs) (*tool.Plan, erro
 	if args.Include != "" && !doublestar.ValidatePattern(args.Include) {
 		return nil, tool.Errorf(tool.CodeArgs, "/include: %q is no glob.", args.Include)
 	}
-	p, err := resolveFolder(env, args.DirPath)
+	p, err := searchable(env, args.DirPath)
 	if err != nil {
 		return nil, err
-	}
-	if p.Credential && !p.Revealed {
-		return nil, tool.Errorf(tool.CodeDenied, "%s holds credentials and is not searched.", tool.Name(p.Rel))
 	}
 	return &tool.Plan{
 		Risk: tool.Safe, Why: "searches files", Title: "grep " + tool.Name(args.Pattern), Path: p.Real, Reads: []string{p.Real},
@@ -102,8 +100,24 @@ func planGrep(_ context.Context, env *tool.Env, args grepArgs) (*tool.Plan, erro
 	}, nil
 }
 
+// searchable resolves what is to be searched: a folder or a regular file, and
+// none that holds credentials. Of a pipe or a device the end never comes.
+func searchable(env *tool.Env, path string) (tool.Place, error) {
+	p, err := resolveFolder(env, path)
+	switch {
+	case err != nil:
+		return p, err
+	case p.Credential && !p.Revealed:
+		return p, tool.Errorf(tool.CodeDenied, "%s holds credentials and is not searched.", tool.Name(p.Rel))
+	case !p.IsDir() && !p.Info.Mode().IsRegular():
+		return p, tool.Errorf(tool.CodeFailed, "%s is neither a folder nor a regular file; it cannot be searched.", tool.Name(p.Rel))
+	}
+	return p, nil
+}
+
 func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, error) {
-	p, err := resolveFolder(env, args.DirPath)
+	env = tool.Together(env)
+	p, err := searchable(env, args.DirPath)
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +187,14 @@ func (q *query) wanted(rel string) bool {
 	return err == nil && ok
 }
 
+// secret reports whether a file that is one of the wanted ones is, by another of
+// its names, one that holds credentials.
+func (q *query) secret(rel string, info fs.FileInfo) bool {
+	real := filepath.Join(q.dir.folder, filepath.FromSlash(rel))
+	p := tool.Place{Real: real}.ReadAs(q.env, info)
+	return p.Credential && !slices.Contains(q.env.Reveal, real)
+}
+
 // overlay replaces what the disk says about documents that are not saved by
 // what the person sees.
 func (q *query) overlay(found []hits) []hits {
@@ -189,7 +211,7 @@ func (q *query) overlay(found []hits) []hits {
 			continue
 		}
 		found = slices.DeleteFunc(found, func(h hits) bool { return h.rel == rel })
-		if f.Binary {
+		if info, err := q.dir.root.Lstat(filepath.FromSlash(rel)); f.Binary || err == nil && q.secret(rel, info) {
 			continue
 		}
 		if lines := q.match(f.Text); len(lines) > 0 {

@@ -93,7 +93,7 @@ func rust(pattern string) (string, error) {
 // ripgrep searches with rg. The error is errEngine where it cannot.
 func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, error) {
 	pattern, err := rust(q.re.String())
-	if err != nil {
+	if err != nil || q.waits() {
 		return nil, false, errEngine
 	}
 	args := []string{
@@ -140,6 +140,13 @@ func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, erro
 		}
 	}
 	return q.confirm(found), full || ctx.Err() != nil && !full, nil
+}
+
+// waits reports whether ripgrep would wait for a pipe before it finds anything:
+// for one that is called .gitignore. One further down costs the search's time.
+func (q *query) waits() bool {
+	info, err := q.dir.root.Lstat(filepath.Join(filepath.FromSlash(q.start), ".gitignore"))
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // collector gathers the hits that ripgrep writes.
@@ -251,8 +258,8 @@ func (c *collector) again(raw []byte) {
 // Each file that matched is read through the handle, and must hold the lines.
 func (q *query) confirm(found []hits) []hits {
 	return slices.DeleteFunc(found, func(h hits) bool {
-		data, err := q.dir.file(filepath.Join(q.dir.folder, filepath.FromSlash(h.rel)), maxSearched)
-		if err != nil {
+		data, info, err := q.dir.file(filepath.Join(q.dir.folder, filepath.FromSlash(h.rel)), maxSearched)
+		if err != nil || q.secret(h.rel, info) {
 			return true
 		}
 		text, ok := decode(data)

@@ -82,11 +82,11 @@ func (n *nearby) of(rel string) *opened {
 	}
 	if n.last == nil || n.name != folder {
 		n.close()
-		root, err := n.dir.root.OpenRoot(filepath.FromSlash(folder))
+		in, err := n.dir.sub(filepath.FromSlash(folder))
 		if err != nil {
 			return n.dir
 		}
-		n.name, n.last = folder, &opened{root: root, folder: filepath.Join(n.dir.folder, filepath.FromSlash(folder))}
+		n.name, n.last = folder, in
 	}
 	return n.last
 }
@@ -100,7 +100,7 @@ func (n *nearby) close() {
 
 // file searches one file, which is opened through dir.
 func (q *query) file(dir *opened, rel string) ([]line, error) {
-	data, err := dir.file(filepath.Join(q.dir.folder, filepath.FromSlash(rel)), maxSearched)
+	data, info, err := dir.file(filepath.Join(q.dir.folder, filepath.FromSlash(rel)), maxSearched)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,11 @@ func (q *query) file(dir *opened, rel string) ([]line, error) {
 	if !ok {
 		return nil, nil
 	}
-	return q.match(text), nil
+	found := q.match(text)
+	if len(found) > 0 && q.secret(rel, info) {
+		return nil, nil
+	}
+	return found, nil
 }
 
 // decode returns the text of a file as ripgrep sees it: UTF-16 by its mark,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,15 +71,11 @@ func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := open(p)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.close()
-	entries, err := dir.list(p.Real)
+	entries, dir, err := entriesOf(p)
 	if err != nil {
 		return nil, tool.Errorf(tool.CodeFailed, "%s cannot be listed: %v.", tool.Name(p.Rel), err)
 	}
+	defer dir.close()
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return slices.ContainsFunc(args.Ignore, func(g string) bool {
 			ok, err := doublestar.Match(g, e.Name())
@@ -106,7 +101,7 @@ func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 		case e.IsDir():
 			b.WriteByte('/')
 		case e.Type()&fs.ModeSymlink != 0:
-			if target, err := dir.root.Readlink(dir.rel(filepath.Join(p.Real, e.Name()))); err == nil {
+			if target, err := dir.root.Readlink(e.Name()); err == nil {
 				b.WriteString(" -> " + tool.Name(target))
 			}
 		case !e.Type().IsRegular():
@@ -118,4 +113,23 @@ func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 		fmt.Fprintf(&b, "[%d more are left out: narrow it with ignore, or search with glob]\n", more)
 	}
 	return &tool.Result{Content: b.String(), Display: fmt.Sprintf("Listed %s of %s", tool.Count(len(entries), "entry", "entries"), tool.Name(p.Rel))}, nil
+}
+
+// entriesOf returns what is in a folder, and its handle, which the caller closes.
+func entriesOf(p tool.Place) ([]fs.DirEntry, *opened, error) {
+	root, err := open(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.close()
+	dir, err := root.sub(root.rel(p.Real))
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, _, err := dir.entries(maxWalked)
+	if err != nil {
+		dir.close()
+		return nil, nil, err
+	}
+	return entries, dir, nil
 }

@@ -62,10 +62,15 @@ func readable(env *tool.Env, path string) (tool.Place, error) {
 	if err != nil {
 		return p, err
 	}
+	return p, unreadable(p)
+}
+
+// unreadable is the refusal of a place that holds credentials, nil for any other.
+func unreadable(p tool.Place) error {
 	if p.Credential && !p.Revealed {
-		return p, tool.Errorf(tool.CodeDenied, "%s holds credentials and is not read. The person can allow exactly this file in their own settings.", tool.Name(p.Rel))
+		return tool.Errorf(tool.CodeDenied, "%s holds credentials and is not read. The person can allow exactly this file in their own settings.", tool.Name(p.Rel))
 	}
-	return p, nil
+	return nil
 }
 
 // fetch reads a file for the model, as the person sees it. Each tool that shows
@@ -79,10 +84,13 @@ func fetch(ctx context.Context, env *tool.Env, path string) (tool.Place, *tool.F
 	var f *tool.File
 	if p.Blob {
 		f, err = readBlob(p)
-	} else {
-		f, err = read(ctx, env, p)
+	} else if f, err = read(ctx, env, p); err == nil {
+		err = unreadable(p.ReadAs(env, f.Info))
 	}
-	return p, f, err
+	if err != nil {
+		return p, nil, err
+	}
+	return p, f, nil
 }
 
 // note remembers that the model was shown a file.
@@ -135,7 +143,7 @@ func readBlob(p tool.Place) (*tool.File, error) {
 		return nil, err
 	}
 	defer dir.close()
-	data, err := dir.file(p.Real, maxBlob)
+	data, _, err := dir.file(p.Real, maxBlob)
 	if err != nil {
 		return nil, tool.Errorf(tool.CodeNotFound, "%s cannot be read: %v.", tool.Name(p.Real), err)
 	}

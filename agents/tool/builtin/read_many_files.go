@@ -229,6 +229,7 @@ type many struct {
 }
 
 func doMany(ctx context.Context, env *tool.Env, args manyArgs) (*tool.Result, error) {
+	env = tool.Together(env)
 	all, partial, err := gather(ctx, env, args)
 	if err != nil {
 		return nil, err

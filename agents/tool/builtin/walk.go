@@ -59,7 +59,7 @@ func (g *ignores) of(folder string) []gitignore.GitIgnore {
 	}
 	var list []gitignore.GitIgnore
 	for _, name := range ignoreFiles {
-		data, err := g.dir.file(filepath.Join(g.dir.folder, filepath.FromSlash(folder), name), maxIgnore)
+		data, _, err := g.dir.file(filepath.Join(g.dir.folder, filepath.FromSlash(folder), name), maxIgnore)
 		if err != nil {
 			continue // there is none, or none that may be read
 		}
@@ -129,18 +129,27 @@ type walker struct {
 
 // walk visits what lies below start, which is relative to the folder of dir
 // and has slashes.
-func (w *walker) walk(start string) { w.folder(start, 0) }
+func (w *walker) walk(start string) {
+	dir, err := w.dir.sub(filepath.FromSlash(start))
+	if err != nil {
+		return // it went, or is a link now
+	}
+	defer dir.close()
+	w.folder(dir, start, 0)
+}
 
-func (w *walker) folder(rel string, depth int) bool {
+// folder visits what lies in the folder that dir is of. What lies in a folder in
+// it is reached through its handle.
+func (w *walker) folder(dir *opened, rel string, depth int) bool {
 	if w.ctx.Err() != nil || depth > maxDirDepth {
 		w.partial = true
 		return w.ctx.Err() == nil
 	}
-	entries, err := w.dir.list(filepath.Join(w.dir.folder, filepath.FromSlash(rel)))
+	entries, more, err := dir.entries(maxWalked - w.entries)
 	if err != nil {
 		return true // a hole in the permissions, or gone meanwhile
 	}
-	if w.entries += len(entries); w.entries > maxWalked {
+	if w.entries += len(entries); more {
 		w.partial = true
 		return false
 	}
@@ -152,7 +161,7 @@ func (w *walker) folder(rel string, depth int) bool {
 		}
 		switch {
 		case e.IsDir():
-			if !w.hidden.hides(child, true) && !w.folder(child, depth+1) {
+			if !w.hidden.hides(child, true) && !w.enter(dir, e.Name(), child, depth+1) {
 				return false
 			}
 		case e.Type().IsRegular() && !w.hidden.matches(child, false):
@@ -162,6 +171,16 @@ func (w *walker) folder(rel string, depth int) bool {
 		}
 	}
 	return true
+}
+
+// enter visits a folder of dir.
+func (w *walker) enter(dir *opened, name, rel string, depth int) bool {
+	in, err := dir.into(name)
+	if err != nil {
+		return true // a hole in the permissions, or another thing meanwhile
+	}
+	defer in.close()
+	return w.folder(in, rel, depth)
 }
 
 // shownPath returns how a file of a place's folder is named to the model: relative

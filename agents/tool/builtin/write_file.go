@@ -90,8 +90,8 @@ func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, 
 	if err != nil {
 		return nil, err
 	}
-	if p.Sealed != "" {
-		return nil, tool.Errorf(tool.CodeDenied, "%s is never written by an agent: %s.", tool.Name(p.Rel), p.Sealed)
+	if err := sealed(p); err != nil {
+		return nil, err
 	}
 	if p.Rel == "." || strings.HasSuffix(path, "/") {
 		return nil, tool.Errorf(tool.CodeArgs, "/file_path: %s is a folder.", tool.Name(path))
@@ -104,6 +104,10 @@ func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, 
 	if err != nil {
 		return nil, err
 	}
+	if p = p.ReadAs(env, f.Info); p.Sealed != "" {
+		return nil, sealed(p)
+	}
+	c.at = p
 	if f.Binary {
 		return nil, refuseBinary(p, f)
 	}
@@ -118,6 +122,14 @@ func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, 
 		return nil, tool.Errorf(tool.CodeStale, "%s changed since you read it (it is now %s). Read it again with read_file.", tool.Name(p.Rel), short(f.Digest))
 	}
 	return c, nil
+}
+
+// sealed is the refusal of a place that is never written, nil for any other.
+func sealed(p tool.Place) error {
+	if p.Sealed == "" {
+		return nil
+	}
+	return tool.Errorf(tool.CodeDenied, "%s is never written by an agent: %s.", tool.Name(p.Rel), p.Sealed)
 }
 
 // short returns the beginning of a digest, enough to tell two apart.

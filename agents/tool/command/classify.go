@@ -23,14 +23,24 @@ var (
 	wrappers = set(`env nohup nice ionice timeout stdbuf setsid xargs sudo doas watch time command builtin exec busybox
 		sh bash dash zsh ksh ash fish csh tcsh su runuser pkexec flock chroot unshare nsenter strace ltrace script parallel
 		unbuffer chronic caffeinate taskset chrt prlimit systemd-run entr fd fdfind find nsexec toybox ssh proxychains
+		sg newgrp fakeroot faketime eatmydata valgrind perf hyperfine gosu su-exec dumb-init tini run-parts start-stop-daemon
+		daemonize dotenv direnv watchexec nodemon concurrently numactl cgexec proot pexec heaptrack rr uftrace
 		setarch setpriv capsh firejail bwrap at batch crontab expect rlwrap dbus-run-session xvfb-run coproc eval`)
 	shells = set(`sh bash dash zsh ksh ash fish csh tcsh su`)
 	// opaque changes what the shell means by what follows, or runs what is not
 	// there to be read.
-	opaque = set(`eval source . trap alias unalias enable shopt bind complete hash fc history coproc`)
+	opaque = set(`compgen compopt eval source . trap alias unalias enable shopt bind complete hash fc history coproc`)
 	// stateful changes the shell that the rest runs in.
 	stateful = set(`cd pushd popd export unset declare typeset local readonly set read mapfile readarray getopts
 		umask ulimit exec printf test [ let shift wait kill jobs disown suspend logout exit return break continue`)
+	// evaluating are those of stateful that leave it as it was.
+	evaluating = set("printf test [")
+	// takers run the commands in a single word of their arguments.
+	takers = set("env watch parallel script flock runuser su sg hyperfine expect entr nodemon watchexec concurrently crontab tmux screen git")
+	// languages run what they read where they are given nothing else.
+	languages = set("python python2 python3 perl ruby node nodejs php lua")
+	// fed run what they read.
+	fed = set("xargs parallel entr at batch expect")
 	// network speaks to other machines, or makes another program do so.
 	network = set(`curl wget nc ncat netcat socat ssh scp sftp rsync ftp tftp telnet dig nslookup host ping traceroute
 		gh glab hub docker podman nerdctl kubectl helm aws gcloud az doctl flyctl vercel netlify heroku terraform ansible
@@ -62,12 +72,20 @@ func (j *judge) classify(words []word) {
 		j.raise(tool.Medium, "runs %s", tool.Name(words[0].text))
 	}
 	j.disaster(name, words)
+	j.fetches(name, words)
 	switch {
 	case wrappers[name] && name != "find":
 		j.wrapper(name, words)
 	case opaque[name]:
 		j.raise(tool.Protected, "cannot be analysed: %s changes what follows", name)
+		if name == "trap" || name == "alias" {
+			j.later(words[1:])
+		}
 	case stateful[name]:
+		j.unkept = j.unkept || !evaluating[name] // what follows means something else then
+		if name == "cd" || name == "pushd" {
+			j.moves(words[1:])
+		}
 		j.raise(tool.High, "%s is evaluated by the shell itself", name)
 	case name == "git":
 		j.git(words)
@@ -76,13 +94,20 @@ func (j *judge) classify(words []word) {
 	case name == "cargo":
 		j.cargo(words)
 	case network[name]:
+		j.speaks(name, words)
 		j.raise(tool.High, "%s speaks to other machines", name)
 	case packages[name]:
 		j.packages(name, words)
 	case name == "rm", name == "rmdir", name == "unlink", name == "shred":
 		j.raise(tool.High, "deletes files")
-	case name == "cp", name == "mv":
+	case name == "cp", name == "mv", name == "ln", name == "install":
 		j.copies(name, words)
+	case archivers[name]:
+		j.raise(tool.High, "%s writes what an archive says", name)
+		j.unpack(name, words)
+	case name == "patch":
+		j.raise(tool.High, "patch writes what a patch says")
+		j.patched(words[1:])
 	case name == "chmod", name == "chown", name == "chgrp", name == "setfacl", name == "chattr":
 		j.raise(tool.High, "changes who may do what with files")
 	default:
@@ -157,6 +182,9 @@ func (j *judge) wrapper(name string, words []word) {
 	if opaque[name] {
 		j.raise(tool.Protected, "cannot be analysed: %s changes what follows", name)
 	}
+	if fed[name] || stateful[name] || shells[name] && len(words) == 1 {
+		j.unkept = true
+	}
 	if j.depth >= maxDepth {
 		j.raise(tool.Protected, "cannot be analysed: scripts within scripts")
 		return
@@ -167,7 +195,7 @@ func (j *judge) wrapper(name string, words []word) {
 	case shells[name] || name == "busybox" || name == "toybox":
 		j.shell(words)
 	}
-	j.suffixes(words[1:])
+	j.suffixes(words[1:], takers[name])
 }
 
 // maxDepth is how deep scripts within scripts are read.
@@ -208,20 +236,55 @@ func (j *judge) inner(text string, from []word) {
 	j.depth--
 }
 
+// within judges a script within the script, as deep as scripts are read.
+func (j *judge) within(text string, from []word) {
+	if j.depth >= maxDepth {
+		j.raise(tool.Protected, "cannot be analysed: scripts within scripts")
+		return
+	}
+	j.inner(text, from)
+}
+
+// later judges commands that are given to be run some time: as words, or as
+// what names are set to.
+func (j *judge) later(words []word) {
+	for i, w := range words {
+		text := w.text
+		if _, value, ok := strings.Cut(text, "="); ok {
+			text = value
+		}
+		if strings.TrimSpace(text) != "" && !strings.HasPrefix(text, "-") {
+			j.within(text, words[i:i+1])
+		}
+	}
+}
+
 // suffixes judges each word of a list as if a command began there, and keeps
 // what is critical: a wrapped command cannot hide behind options.
-func (j *judge) suffixes(words []word) {
+//
+// takes says that a word with blanks may be a command of its own.
+func (j *judge) suffixes(words []word, takes bool) {
 	if len(words) > maxWords {
 		words = words[:maxWords]
 		j.raise(tool.Protected, "cannot be analysed: a wrapped command of more than %d words", maxWords)
 	}
+	all := texts(words)
 	for i, w := range words {
 		name := filepath.Base(w.text)
+		if at := strings.IndexByte(w.text, ' '); takes && at >= 0 {
+			if _, script, ok := strings.Cut(w.text[:at], "="); ok { // --split-string=rm -rf /
+				j.within(script+w.text[at:], words[i:i+1])
+			}
+			j.within(strings.TrimLeft(w.text, "-S"), words[i:i+1])
+		}
 		if w.text == "" || strings.HasPrefix(w.text, "-") {
 			continue
 		}
+		takes = takes || takers[name]
 		j.names[name] = true
+		j.commands = append(j.commands, all[i:])
 		j.disaster(name, words[i:])
+		j.fetches(name, words[i:])
 		switch {
 		case shells[name] && j.depth < maxDepth:
 			j.shell(words[i:])
@@ -232,88 +295,4 @@ func (j *judge) suffixes(words []word) {
 		}
 	}
 	j.paths(words)
-}
-
-// packages judges a package manager: what the project has is its own affair,
-// what is fetched is not (SEC-44).
-func (j *judge) packages(name string, words []word) {
-	runner := set("npm pnpm yarn bun deno composer mvn gradle poetry")
-	if runner[name] && len(words) > 1 && projectRuns[words[1].text] {
-		j.raise(tool.Medium, "runs a script of the project (%s %s)", name, words[1].text)
-		return
-	}
-	j.raise(tool.High, "%s fetches and runs what others wrote", name)
-}
-
-// golang judges the go command.
-func (j *judge) golang(words []word) {
-	sub := ""
-	if len(words) > 1 {
-		sub = words[1].text
-	}
-	for _, w := range words[1:] {
-		flag, _, _ := strings.Cut(strings.TrimLeft(w.text, "-"), "=")
-		if strings.HasPrefix(w.text, "-") && set("exec toolexec vettool overlay modfile C o ldflags gccgoflags gcflags asmflags pkgdir cpuprofile memprofile blockprofile mutexprofile trace outputdir coverprofile w u")[flag] {
-			j.raise(tool.High, "go -%s writes or runs what it names", tool.Escape(flag))
-		}
-	}
-	switch sub {
-	case "build", "test", "vet", "list", "doc", "fmt", "version", "env":
-		j.raise(tool.Medium, "runs go %s", sub)
-	case "run":
-		j.raise(tool.Medium, "runs a program of the project")
-		for _, w := range words[2:] {
-			if strings.Contains(w.text, "@") {
-				j.raise(tool.High, "go run fetches and runs what others wrote")
-			}
-		}
-	default:
-		j.raise(tool.High, "go %s changes more than the build", tool.Escape(sub))
-	}
-}
-
-// cargo judges Rust's package manager.
-func (j *judge) cargo(words []word) {
-	if len(words) > 1 && set("build test check clippy fmt run bench doc tree")[words[1].text] {
-		j.raise(tool.Medium, "runs cargo %s", words[1].text)
-		return
-	}
-	j.raise(tool.High, "cargo fetches and runs what others wrote")
-}
-
-// copies judges cp and mv: where they write, file by file (SEC-67), and many at
-// once (SEC-41).
-func (j *judge) copies(name string, words []word) {
-	j.raise(tool.Medium, "runs %s", name)
-	var operands []word
-	for i := 1; i < len(words); i++ {
-		w := words[i]
-		if strings.HasPrefix(w.text, "-") && w.text != "-" && w.text != "--" {
-			j.raise(tool.High, "%s with flags", name)
-			if _, value, ok := strings.Cut(w.text, "="); ok {
-				j.path(word{text: value, source: w.source}, forWriting)
-			}
-			continue
-		}
-		if w.text != "--" {
-			operands = append(operands, w)
-		}
-		if w.glob && name == "mv" {
-			j.raise(tool.Protected, "moves many files at once (%s)", tool.Escape(w.source))
-		}
-	}
-	if len(operands) == 0 {
-		return
-	}
-	target := operands[len(operands)-1]
-	j.path(target, forWriting)
-	for _, source := range operands[:len(operands)-1] {
-		if name == "mv" {
-			j.path(source, forWriting)
-		} else {
-			j.path(source, forReading)
-		}
-		inside := word{text: filepath.Join(target.text, filepath.Base(source.text)), source: target.source + "/…"}
-		j.path(inside, forWriting)
-	}
 }

@@ -36,6 +36,8 @@ type Analysis struct {
 	Commands [][]string // their words as far as they are known, also behind wrappers
 	Names    []string   // what a rule can deny by: base names of all that may be run; sorted
 	Steps    *Step      // how to run it without a shell; set if and only if Risk is Safe
+	Keep     [][]string // argv of each command that is not Safe, where answers for these would permit the whole (SEC-79); else nil
+	Notes    []string   // what a person should know besides: where links lead, what is fetched from where; escaped
 }
 
 // Op says how a [Step] joins its parts.
@@ -73,6 +75,8 @@ type judge struct {
 	Config
 	risk     tool.Risk
 	why      string
+	text     string // that is judged
+	plain    bool   // nothing but its name can make a path below Dir more than an ordinary one
 	parsed   []string
 	commands [][]string
 	names    map[string]bool
@@ -80,6 +84,10 @@ type judge struct {
 	scanned  map[string]string
 	judged   map[string]bool // paths, with their purpose
 	seen     int             // words so far
+	keep     [][]string      // argv of the commands that are not safe
+	unkept   bool            // a reason to ask is none that argv could answer
+	notes    []string
+	moved    []string // folders that cd goes to
 }
 
 // raise makes the risk at least r; the reason of the first that is as strict is
@@ -97,10 +105,11 @@ func Analyze(text string, c Config) (Analysis, error) {
 		return Analysis{}, err
 	}
 	j := &judge{Config: c, risk: tool.Safe, names: make(map[string]bool), scanned: make(map[string]string), judged: make(map[string]bool)}
+	j.plain = c.Env.HomeFolder() != c.Dir && tool.ProtectedBy(c.Dir) == "" && !tool.IsCredential(c.Dir) && tool.SealedBy(c.Env, c.Dir) == "" && ordinary(c)
 	file := j.script(text)
 	a := Analysis{}
 	if j.risk == tool.Safe {
-		a.Steps = steps(file.Stmts)
+		a.Steps = steps(text, file.Stmts)
 		if a.Steps == nil {
 			j.raise(tool.Medium, "a form of command that is not run by itself")
 		}
@@ -113,7 +122,10 @@ func Analyze(text string, c Config) (Analysis, error) {
 		j.why = strings.TrimPrefix(j.why+"; it holds characters that are not seen", "; ")
 		a.Steps = nil
 	}
-	a.Risk, a.Why, a.Parsed, a.Commands = j.risk, j.why, j.parsed, j.commands
+	if file != nil && j.risk > tool.Safe && j.risk <= tool.High && !j.unkept && !tool.Suspicious(text) && steps(text, file.Stmts) != nil {
+		a.Keep = j.keep
+	}
+	a.Risk, a.Why, a.Parsed, a.Commands, a.Notes = j.risk, j.why, j.parsed, j.commands, j.notes
 	if a.Risk == tool.Safe {
 		a.Why = "reads inside the workspace"
 	}
@@ -157,17 +169,22 @@ func (j *judge) script(text string) *syntax.File {
 		return nil
 	}
 	if strings.Contains(text, "\\\n") {
+		j.unkept = true
 		j.raise(tool.High, "a line goes on in the next")
 	}
 	for _, r := range text {
 		if r > unicode.MaxASCII && unicode.IsSpace(r) {
+			j.unkept = true
 			j.raise(tool.High, "it holds a blank that is none to a shell (U+%04X)", r)
 		}
 	}
 	if len(file.Stmts) == 0 {
 		j.raise(tool.High, "it has no command")
 	}
+	outer := j.text
+	j.text = text
 	syntax.Walk(file, j.visit)
+	j.text = outer
 	return file
 }
 
@@ -217,7 +234,7 @@ func (j *judge) unreadable(text, why string) {
 	for _, t := range tokens[:min(len(tokens), maxWords)] {
 		words = append(words, j.tilde(t))
 	}
-	j.suffixes(words)
+	j.suffixes(words, false)
 }
 
 // maxWords is how many words of a wrapper's command are looked at.
@@ -229,6 +246,23 @@ func (j *judge) abs(path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(j.Dir, path)
+}
+
+// ordinary reports whether Dir lies in one of the workspace's folders, and none
+// of the daemon's lies in it.
+func ordinary(c Config) bool {
+	for i := range len(c.Dir) { // a protected place may begin above the folder, as .github/workflows
+		if c.Dir[i] >= 0x80 || c.Dir[i] == '.' && i > 0 && os.IsPathSeparator(c.Dir[i-1]) {
+			return false
+		}
+	}
+	in := slices.ContainsFunc(append([]string{c.Env.Folder}, c.Env.Folders...), func(f string) bool { return tool.Within(f, c.Dir) })
+	for _, other := range []string{c.Env.HomeFolder(), c.Env.State, "/proc", "/sys", "/dev"} {
+		if other != "" && (tool.Within(c.Dir, other) || other != c.Env.HomeFolder() && tool.Within(other, c.Dir)) {
+			return false
+		}
+	}
+	return in
 }
 
 // gitHere reports whether git may read by itself here: in the workspace folder

@@ -11,6 +11,8 @@ var (
 	// disks destroys file systems.
 	disks = set(`wipefs fdisk sfdisk cfdisk gdisk sgdisk parted blkdiscard mkswap mke2fs newfs cryptsetup badblocks hdparm
 		lvremove vgremove pvremove zpool`)
+	// harmless are devices that a write does nothing to.
+	harmless = set("/dev/null /dev/zero /dev/stdout /dev/stderr /dev/stdin /dev/tty /dev/full /dev/random /dev/urandom")
 	// power ends the machine.
 	power = set("shutdown reboot halt poweroff")
 )
@@ -48,6 +50,9 @@ func (j *judge) disaster(name string, words []word) {
 				j.raise(tool.Protected, "%s for all files below", name)
 			}
 		}
+		for _, w := range operandsOf(words)[min(1, len(operandsOf(words))):] {
+			j.counted(name+" changes", w, true)
+		}
 	case name == "truncate":
 		j.raise(tool.Protected, "empties files")
 	case name == "crontab", name == "at", name == "batch":
@@ -58,10 +63,13 @@ func (j *judge) disaster(name string, words []word) {
 // device reports whether path is a device that is no stream.
 func device(path string) bool {
 	path = filepath.Clean(path)
+	if path == "/proc/sysrq-trigger" {
+		return true
+	}
 	if !strings.HasPrefix(path, "/dev/") {
 		return false
 	}
-	return !set("/dev/null /dev/zero /dev/stdout /dev/stderr /dev/stdin /dev/tty /dev/full /dev/random /dev/urandom")[path] &&
+	return !harmless[path] &&
 		!strings.HasPrefix(path, "/dev/fd/") && !strings.HasPrefix(path, "/dev/tcp/") && !strings.HasPrefix(path, "/dev/udp/")
 }
 
@@ -125,6 +133,12 @@ func (j *judge) removed(w word, recursive bool) {
 		}
 	}
 	abs := j.abs(path)
+	for _, folder := range j.moved {
+		if there := filepath.Join(folder, path); recursive && !filepath.IsAbs(path) && j.holdsAll(there, all) {
+			j.raise(tool.Catastrophic, "deletes %s and everything below", tool.Name(there))
+		}
+	}
+	j.counted("deletes", w, recursive)
 	switch {
 	case recursive && j.holdsAll(abs, all):
 		j.raise(tool.Catastrophic, "deletes %s and everything below", tool.Name(abs))
@@ -183,6 +197,7 @@ func (j *judge) findDelete(words []word) {
 	}
 	j.raise(tool.Protected, "find deletes what it finds")
 	for _, w := range roots {
+		j.counted("find deletes some of", w, true)
 		if !w.computed && !w.glob {
 			if abs := j.abs(w.text); abs == "/" || j.Env.HomeFolder() != "" && tool.Within(abs, j.Env.HomeFolder()) {
 				j.raise(tool.Catastrophic, "find deletes everything below %s", tool.Name(abs))

@@ -110,6 +110,9 @@ func (j *judge) gitOther(name string, words []word) {
 		"update-ref", "update-index", "symbolic-ref", "replace", "difftool", "mergetool", "instaweb", "daemon", "sparse-checkout", "maintenance",
 		"credential", "for-each-repo", "fast-import", "checkout-index", "read-tree", "notes", "bundle":
 		j.raise(tool.High, "git %s changes the repository or runs programs", name)
+		if name == "apply" || name == "am" {
+			j.patched(words[1:])
+		}
 	case "add", "commit", "checkout", "switch", "restore", "merge", "cherry-pick", "revert", "stash", "reset", "init", "clean":
 		j.raise(tool.Medium, "git %s changes the repository", name)
 		for _, w := range words[1:] {
@@ -132,12 +135,14 @@ func (j *judge) gitMass(words []word) {
 		case "clean":
 			for _, f := range rest {
 				if flagged(f, "f", "--force", false) || f.computed {
+					j.counted("git clean deletes what git does not know of", word{text: ".", source: "."}, true)
 					j.raise(tool.Protected, "git clean deletes files that git does not know")
 				}
 			}
 		case "reset":
 			for _, f := range rest {
 				if len(f.text) > 3 && strings.HasPrefix("--hard", f.text) || f.computed {
+					j.counted("git reset --hard puts back what git knows of", word{text: ".", source: "."}, true)
 					j.raise(tool.Protected, "git reset --hard throws changes away")
 				}
 			}

@@ -1,8 +1,11 @@
 package command
 
 import (
+	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/tool"
@@ -39,6 +42,14 @@ func (j *judge) path(w word, why purpose) {
 		return // it asks already; where it leads nobody knows
 	}
 	abs := j.abs(w.text)
+	if w.glob {
+		if all, _ := j.matched(w.text); len(all) > 0 {
+			for _, one := range all {
+				j.path(word{text: one, source: w.source}, why)
+			}
+			return
+		}
+	}
 	if why == forWriting {
 		if sealed := tool.SealedBy(j.Env, abs); sealed != "" {
 			j.raise(tool.Catastrophic, "writes %s (%s)", tool.Name(w.text), sealed)
@@ -48,10 +59,24 @@ func (j *judge) path(w word, why purpose) {
 	if by := tool.ProtectedBy(w.text); by != "" && why != forReading {
 		j.raise(tool.Protected, "%s is protected: %s", tool.Escape(w.source), by)
 	}
+	if j.below(w.text) {
+		return
+	}
 	place, err := tool.Resolve(j.Env, abs)
 	if err != nil {
+		j.unkept = true
+		if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+			j.leads(w, real)
+			if tool.IsCredential(real) && !slices.Contains(j.Env.Reveal, real) {
+				j.raise(tool.Catastrophic, "%s holds credentials", tool.Escape(w.source))
+				return
+			}
+		}
 		j.raise(tool.High, "%s lies outside the workspace", tool.Escape(w.source))
 		return
+	}
+	if place.Real != abs {
+		j.leads(w, place.Real)
 	}
 	switch {
 	case place.Credential && !place.Revealed:
@@ -63,6 +88,27 @@ func (j *judge) path(w word, why purpose) {
 	case place.Protected && why != forReading:
 		j.raise(tool.Protected, "%s is protected: %s", tool.Escape(w.source), place.ProtectedBy)
 	}
+}
+
+// below reports whether a path leads to a place below the folder, by no link:
+// then its name says all that [tool.Resolve] would.
+func (j *judge) below(path string) bool {
+	if path = filepath.Clean(path); !j.plain || !filepath.IsLocal(path) || strings.ContainsRune(path, 0) {
+		return false
+	}
+	for at := 0; at <= len(path); at++ {
+		if at < len(path) && path[at] != filepath.Separator {
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(j.Dir, path[:at]))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return true
+		case err != nil || info.Mode()&fs.ModeSymlink != 0:
+			return false
+		}
+	}
+	return true
 }
 
 // revealed reports whether the user's own rule names the file.

@@ -117,7 +117,7 @@ func (r row) read(argv []string) ([]string, error) {
 	case wordsOnly:
 		return nil, nil
 	case wordsFirst:
-		if patterns || slices.Contains(argv, "--files") {
+		if patterns {
 			return operands, nil // an option gave it, or there is none
 		}
 		if len(operands) == 0 {
@@ -146,7 +146,7 @@ func (r row) split(args []string) (operands []string, patterns bool, err error) 
 			if valued && !has(r.equals, name) || !valued && !has(r.long, name) {
 				return nil, false, errOption(a)
 			}
-			patterns = patterns || name == "--regexp"
+			patterns = patterns || name == "--regexp" || name == "--files"
 		case r.number && isDigits(a[1:]):
 		default:
 			next, pattern, err := r.cluster(a, args[i+1:])

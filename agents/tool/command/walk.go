@@ -10,12 +10,16 @@ import (
 func (j *judge) visit(node syntax.Node) bool {
 	switch n := node.(type) {
 	case *syntax.Comment:
+		j.unkept = true
 		j.raise(tool.High, "it holds a comment")
 	case *syntax.Stmt:
 		j.stmt(n)
 	case *syntax.BinaryCmd:
 		if n.Op == syntax.PipeAll {
 			j.raise(tool.Medium, "|& joins both outputs")
+		}
+		if n.Op == syntax.Pipe {
+			j.piped(n.Y)
 		}
 	case *syntax.Subshell, *syntax.Block:
 		j.raise(tool.Medium, "commands in a group")
@@ -118,7 +122,30 @@ func (j *judge) call(call *syntax.CallExpr, redirects []*syntax.Redirect) {
 			j.raise(tool.High, "a shell expands %s", tool.Escape(w.source))
 		}
 	}
+	risk, why := j.risk, j.why
+	j.risk, j.why = tool.Safe, ""
 	j.classify(words)
+	if j.depth == 0 && j.risk > tool.Safe {
+		j.keep = append(j.keep, texts(words))
+	}
+	if risk >= j.risk {
+		j.risk, j.why = risk, why
+	}
+}
+
+// piped judges what reads the output of another command: what it does with it
+// its own words do not say, so that an answer for them is none.
+func (j *judge) piped(s *syntax.Stmt) {
+	if call, ok := s.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+		name := call.Args[0].Lit()
+		if _, ok := table[name]; ok {
+			return
+		}
+		if shells[name] || languages[name] {
+			j.note("%s runs what the command before it prints", name)
+		}
+	}
+	j.unkept = true
 }
 
 // inert returns the redirection that r is, if it is one that changes nothing.
@@ -151,6 +178,7 @@ func (j *judge) redirect(r *syntax.Redirect) {
 	if _, ok := inert(r); ok {
 		return
 	}
+	j.unkept = true
 	j.raise(tool.High, "a redirection (%s)", tool.Escape(printRedirect(r)))
 	if r.Word == nil || r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc || r.Op == syntax.DplIn {
 		return
@@ -182,6 +210,9 @@ func (j *judge) truncate(w word) {
 		return
 	}
 	if place, err := tool.Resolve(j.Env, j.abs(w.text)); err != nil || place.Exists() {
+		if err == nil {
+			j.note("writes over %s, which has %d bytes", j.shown(place.Real), place.Info.Size())
+		}
 		j.raise(tool.Protected, "writes over %s", tool.Name(w.text))
 	}
 }
@@ -195,11 +226,14 @@ func isDigits(s string) bool {
 	return s != ""
 }
 
+var joins = map[syntax.BinCmdOperator]Op{syntax.Pipe: Pipe, syntax.AndStmt: And, syntax.OrStmt: Or}
+
 // steps returns how statements are run without a shell, nil if they cannot be.
-func steps(stmts []*syntax.Stmt) *Step {
+func steps(text string, stmts []*syntax.Stmt) *Step {
 	var all *Step
+	j := &judge{Config: Config{Env: &tool.Env{}}, text: text} // literal words need nothing of the world
 	for _, s := range stmts {
-		one := step(s)
+		one := j.step(s)
 		if one == nil {
 			return nil
 		}
@@ -212,15 +246,14 @@ func steps(stmts []*syntax.Stmt) *Step {
 	return all
 }
 
-func step(s *syntax.Stmt) *Step {
+func (j *judge) step(s *syntax.Stmt) *Step {
 	if s.Negated || s.Background || s.Coprocess || s.Disown || len(s.Comments) > 0 {
 		return nil
 	}
 	switch cmd := s.Cmd.(type) {
 	case *syntax.BinaryCmd:
-		ops := map[syntax.BinCmdOperator]Op{syntax.Pipe: Pipe, syntax.AndStmt: And, syntax.OrStmt: Or}
-		op, ok := ops[cmd.Op]
-		x, y := step(cmd.X), step(cmd.Y)
+		op, ok := joins[cmd.Op]
+		x, y := j.step(cmd.X), j.step(cmd.Y)
 		if !ok || x == nil || y == nil || len(s.Redirs) > 0 {
 			return nil
 		}
@@ -229,8 +262,7 @@ func step(s *syntax.Stmt) *Step {
 		if len(cmd.Assigns) > 0 || len(cmd.Args) == 0 {
 			return nil
 		}
-		one := &Step{Op: Run}
-		j := judge{Config: Config{Env: &tool.Env{}}} // literal words need nothing of the world
+		one := &Step{Op: Run, Argv: make([]string, 0, len(cmd.Args))}
 		for _, w := range cmd.Args {
 			words := j.eval(w)
 			if len(words) != 1 || !words[0].literal() {

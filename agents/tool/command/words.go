@@ -29,7 +29,10 @@ const maxBraces = 64
 
 // eval returns the words that w becomes.
 func (j *judge) eval(w *syntax.Word) []word {
-	source := print(w)
+	source := j.source(w)
+	if lit := w.Lit(); lit != "" && plainWord(lit) {
+		return []word{{text: lit, source: lit}}
+	}
 	if strings.Count(source, "{") > maxBraces/4 {
 		return []word{{text: unknown, source: source, computed: true, expanded: true, quoted: true}}
 	}
@@ -49,6 +52,27 @@ func (j *judge) eval(w *syntax.Word) []word {
 	return out
 }
 
+// source returns a word as it stands in the text.
+func (j *judge) source(w *syntax.Word) string {
+	from, to := w.Pos().Offset(), w.End().Offset()
+	if from <= to && to <= uint(len(j.text)) {
+		return j.text[from:to]
+	}
+	return print(w)
+}
+
+// plainWord reports whether s is the same to any shell, and needs no quotes.
+func plainWord(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-_./:=@%+,", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
 func (j *judge) evalParts(parts []syntax.WordPart, source string) word {
 	w := word{source: source, quoted: len(parts) != 1}
 	var b strings.Builder
@@ -59,8 +83,12 @@ func (j *judge) evalParts(parts []syntax.WordPart, source string) word {
 		case *syntax.SglQuoted:
 			w.quoted = true
 			if part.Dollar {
-				w.computed = true // escapes that this package does not decode
-				b.WriteString(unknown)
+				w.computed = true // what bash makes of its escapes is not relied on, only suspected
+				known, err := expand.Literal(nil, &syntax.Word{Parts: []syntax.WordPart{part}})
+				if err != nil {
+					known = unknown
+				}
+				b.WriteString(known)
 				continue
 			}
 			b.WriteString(part.Value)
@@ -197,6 +225,10 @@ func print(n syntax.Node) string {
 func show(words []word, redirects []*syntax.Redirect) string {
 	parts := make([]string, 0, len(words)+len(redirects))
 	for _, w := range words {
+		if w.literal() && plainWord(w.text) {
+			parts = append(parts, w.text)
+			continue
+		}
 		quoted, err := syntax.Quote(w.text, syntax.LangBash)
 		if !w.literal() || err != nil {
 			quoted = w.source

@@ -7,9 +7,9 @@ vim.cmd('edit note.txt')
 vim.lsp.buf_attach_client(0, id)
 vim.api.nvim_create_user_command('Agent', function(o)
   vim.g.done = ''
-  local params = { command = 'agentls.run', arguments = { 'fixer', o.args } }
+  local params = { command = 'agentls.run', arguments = { vim.g.agent or 'fixer', o.args } }
   vim.lsp.get_client_by_id(id).request('workspace/executeCommand', params, function(err, result)
     vim.g.done = err and ('failed: ' .. err.message) or ('ended: ' .. result.reason)
     print(vim.g.done)
-  end, 0)
+  end, vim.api.nvim_get_current_buf()) -- with 0, 0.7 forgets to send first what was typed in the last 150 ms
 end, { nargs = '+' })

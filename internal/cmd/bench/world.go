@@ -56,6 +56,7 @@ func (w *world) environ(model string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(w.home), "GEMINI_HOME=" + w.home, "AGENTLS_TRUST=1",
 		"GEMINI_API_KEY=x", "GOOGLE_GEMINI_BASE_URL=" + model,
+		"AGENTLS_DUMPABLE=1", // memory that is seen by root only cannot be measured by others
 	}
 }
 

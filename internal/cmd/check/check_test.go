@@ -87,6 +87,15 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+func TestSomeTargetsRunLonger(t *testing.T) {
+	if got := (target{name: "FuzzSEC46AutoCommandsChangeNothingInBash"}).during(20 * time.Second); got != time.Minute {
+		t.Errorf("SEC-46 runs %s", got)
+	}
+	if got := (target{name: "FuzzA"}).during(20 * time.Second); got != 20*time.Second {
+		t.Errorf("the others run %s", got)
+	}
+}
+
 func TestLateStop(t *testing.T) {
 	const head = "fuzz: elapsed: 20s, execs: 100 (0/sec), new interesting: 3 (total: 9)\n"
 	for _, c := range []struct {

@@ -4,10 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // target is one fuzz target.
 type target struct{ pkg, name string }
+
+// longer are the targets that run longer than the others, as often as this: the
+// differential ones, whose inputs are slow (SEC-46).
+var longer = map[string]time.Duration{"FuzzSEC46AutoCommandsChangeNothingInBash": 3}
+
+// during returns how long a target runs.
+func (t target) during(usual time.Duration) time.Duration { return usual * max(longer[t.name], 1) }
 
 // targets reads what go test -list said: the targets of a package, then its
 // closing line.
@@ -46,7 +54,7 @@ func (c *checks) fuzz() outcome {
 		if c.ctx.Err() != nil {
 			return failed(o.output, "interrupted")
 		}
-		out, err := c.run("go", "test", "-vet=off", "-run=^$", "-fuzz=^"+t.name+"$", "-fuzztime="+c.fuzztime.String(), t.pkg)
+		out, err := c.run("go", "test", "-vet=off", "-run=^$", "-fuzz=^"+t.name+"$", "-fuzztime="+t.during(c.fuzztime).String(), t.pkg)
 		if err != nil && !lateStop(out) {
 			o.output += out
 			broken = append(broken, t.pkg+"."+t.name)

@@ -116,6 +116,14 @@ var rows = []row{
 		without: "A question is answered by the answer to the request itself.",
 	},
 	{
+		constant: "MethodPermissionsList", params: "PermissionsListParams", results: []string{"PermissionsListResult"},
+		without: "`agentls permissions` on the command line lists those for always.",
+	},
+	{
+		constant: "MethodPermissionsForget", params: "PermissionsForgetParams", results: []string{"PermissionsForgetResult"},
+		without: "`agentls permissions forget ID` on the command line forgets the same.",
+	},
+	{
 		constant: "MethodTrust", params: "TrustParams", results: nil,
 		without: "`agentls trust` on the command line records the same.",
 	},

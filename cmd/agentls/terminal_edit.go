@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// draft is what a person may change of a call: its command, the text of the file
+// that it writes, or else its arguments.
+type draft struct {
+	name string // of a file that has it, for the editor's sake
+	what string // for people
+	text string
+	line bool // it can be typed on one line
+	take func(text string) (*wire.Modified, error)
+}
+
+// draftOf returns what of a call is to be changed. take makes the answer of the
+// text as it was changed.
+func draftOf(p *wire.ConfirmParams) draft {
+	switch {
+	case p.Preview != nil && p.Preview.Kind == "command":
+		return draft{name: "command.sh", what: "command", text: p.Preview.Command, line: true, take: func(text string) (*wire.Modified, error) {
+			args := map[string]json.RawMessage{}
+			if err := json.Unmarshal(p.Args, &args); err != nil {
+				return nil, err
+			}
+			command, err := wire.Codec{}.Marshal(text)
+			if err != nil {
+				return nil, err
+			}
+			args["command"] = command
+			all, err := json.Marshal(args)
+			return &wire.Modified{Args: all}, err
+		}}
+	case p.Preview != nil && p.Preview.Kind == "diff":
+		return draft{name: filepath.Base(p.Preview.URI), what: "file", text: p.Preview.NewText, take: func(text string) (*wire.Modified, error) {
+			return &wire.Modified{NewText: &text}, nil
+		}}
+	}
+	return draft{name: "arguments.json", what: "arguments", text: string(p.Args), line: true, take: func(text string) (*wire.Modified, error) {
+		if !json.Valid([]byte(text)) {
+			return nil, errors.New("these arguments are no JSON")
+		}
+		return &wire.Modified{Args: json.RawMessage(text)}, nil
+	}}
+}
+
+// edit has the person change a call: in their editor, or on a line where they
+// have none. nil is a call that was not changed; it was told why.
+func (t *terminal) edit(ctx context.Context, p *wire.ConfirmParams) *wire.ConfirmResult {
+	d := draftOf(p)
+	var text string
+	var err error
+	switch {
+	case len(t.editor) > 0:
+		text, err = t.inEditor(ctx, d)
+	case d.line:
+		fmt.Fprintf(t.out, "The %s instead, on one line (an empty one leaves it):\n", d.what)
+		answer := t.listen()
+		fmt.Fprint(t.out, "> ")
+		line, ok := t.await(ctx, answer)
+		if text = line; !ok || line == "" {
+			text = d.text
+		}
+	default:
+		err = errors.New("to change a file's text set VISUAL or EDITOR to your editor")
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err == nil && text == d.text:
+		err = errors.New("nothing was changed")
+	case err == nil && strings.TrimSpace(text) == "" && d.line:
+		err = errors.New("it is empty now")
+	}
+	var m *wire.Modified
+	if err == nil {
+		m, err = d.take(text)
+	}
+	if err != nil {
+		fmt.Fprintf(t.out, "→ %s\n", tool.Escape(err.Error()))
+		return nil
+	}
+	return &wire.ConfirmResult{Outcome: "modify", Modified: m}
+}
+
+// closing is how long an editor has to leave the screen as it was.
+const closing = 2 * time.Second
+
+// inEditor has a text changed in the person's own editor. What is typed
+// meanwhile is the editor's.
+func (t *terminal) inEditor(ctx context.Context, d draft) (string, error) {
+	dir, err := os.MkdirTemp("", "agentls-edit-") // 0700
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, d.name)
+	if err := os.WriteFile(path, []byte(d.text), 0o600); err != nil {
+		return "", err
+	}
+	t.hold(true)
+	defer t.hold(false)
+	fd := int(t.in.Fd())
+	if state, err := term.GetState(fd); err == nil {
+		defer term.Restore(fd, state)
+	}
+	c := exec.CommandContext(ctx, t.editor[0], append(t.editor[1:len(t.editor):len(t.editor)], path)...)
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = closing
+	c.Stdin, c.Stdout, c.Stderr = t.in, t.in, t.in // standard output may be a file
+	if f, ok := t.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		c.Stdout, c.Stderr = f, f
+	}
+	if err := c.Run(); err != nil {
+		return "", fmt.Errorf("the editor %s failed (%w), so nothing was changed", t.editor[0], err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if !strings.HasSuffix(d.text, "\n") { // editors end the last line
+		return strings.TrimSuffix(string(text), "\n"), nil
+	}
+	return string(text), nil
+}
+
+// hold keeps what is typed for somebody else, and takes it again with false.
+func (t *terminal) hold(on bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held = on
+	t.rouse()
+}

@@ -1,0 +1,232 @@
+package handlers
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// labels are how an outcome is offered.
+var labels = map[agents.Outcome]string{
+	guard.Once:    "Allow once",
+	guard.Run:     "Allow for this run",
+	guard.Session: "Allow for this session",
+	guard.Always:  "Allow always in this folder",
+	guard.Modify:  "Change it",
+	guard.Reject:  "Reject",
+	guard.Cancel:  "Reject and end the run",
+}
+
+// How many blanks in a row are shown as they are: more are counted (SEC-71). A
+// diff has tables and deep indentation.
+const (
+	commandBlanks = 7
+	diffBlanks    = 64
+)
+
+// longCommand is the length, in characters, from which a command's is told.
+const longCommand = 200
+
+// confirmParams is a question as agents/confirm asks it. Texts for people are
+// escaped; args and preview are whole and exact, but for the preview's notes.
+func (h *Handlers) confirmParams(q agents.Question, nonce string) *wire.ConfirmParams {
+	p := &wire.ConfirmParams{
+		ID: q.ID, Nonce: nonce, Session: q.Session, Run: q.Run, Call: q.Call, Agent: q.Agent, AgentPath: q.AgentPath,
+		Tool: q.Plan.Tool, Risk: q.Risk.String(), Why: tool.Escape(q.Why), Title: question(q), Message: facts(q),
+		Args: q.Plan.Args, Remembers: tool.Escape(q.Covers),
+	}
+	switch v := q.Plan.Preview; v.Kind {
+	case "diff":
+		p.Preview = &wire.Preview{Kind: v.Kind, URI: tool.URI(q.Plan.Path), OldText: v.OldText, NewText: v.NewText, Patch: v.Patch, Notes: careful(q)}
+	case "command":
+		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd, Notes: careful(q)}
+	}
+	for _, o := range q.Outcomes {
+		if o == guard.Modify && !h.caps.Confirm.Modify {
+			continue
+		}
+		p.Options = append(p.Options, wire.Option{ID: string(o), Kind: string(o), Label: labels[o]})
+	}
+	return p
+}
+
+// question is what is asked, in one line.
+func question(q agents.Question) string {
+	return tool.Visible(fmt.Sprintf("%s wants to run %s", q.Agent, q.Plan.Title), commandBlanks, false)
+}
+
+// facts is what a person decides on, as plain text. Lines that others wrote are
+// indented, begin with the sign of a diff, or are quoted: none can pass for one
+// of ours. What the model and the agent say of the call stands below, and is
+// marked as such (SEC-76).
+func facts(q agents.Question) string {
+	var b strings.Builder
+	line := func(name, text string) {
+		fmt.Fprintf(&b, "%s: %s\n", name, tool.Visible(text, commandBlanks, false))
+	}
+	fmt.Fprintf(&b, "%s\n", question(q))
+	line("Risk", fmt.Sprintf("%s (%s)", q.Risk, q.Why))
+	if len(q.AgentPath) > 1 {
+		line("Asked by", strings.Join(q.AgentPath, " → "))
+	}
+	switch v := q.Plan.Preview; v.Kind {
+	case "command":
+		line("Folder", v.Cwd)
+		fmt.Fprintf(&b, "Command%s:\n%s", size(v.Command), indented(commandLines(v.Command)))
+		if len(v.Parsed) > 1 {
+			b.WriteString("Which runs:\n")
+			for _, one := range v.Parsed {
+				b.WriteString(indented(commandLines(one)))
+			}
+		}
+	case "diff":
+		line("File", q.Plan.Path)
+		fmt.Fprintf(&b, "Change:\n%s\n", escapeDiff(v.Patch))
+	default:
+		if q.Plan.Path != "" {
+			line("File", q.Plan.Path)
+		}
+		line("Arguments"+size(string(q.Plan.Args)), string(q.Plan.Args))
+	}
+	for _, path := range besides(q.Plan, q.Plan.Reads) {
+		line("Reads", path)
+	}
+	for _, path := range besides(q.Plan, q.Plan.Writes) {
+		line("Writes", path)
+	}
+	for _, note := range careful(q) {
+		fmt.Fprintf(&b, "%s\n", note)
+	}
+	if q.Covers != "" {
+		line("An answer for longer covers", q.Covers)
+	}
+	if text := described(q.Plan); text != "" {
+		fmt.Fprintf(&b, "The model says:\n%s", quoted(text))
+	}
+	if q.Prompt != "" {
+		fmt.Fprintf(&b, "The agent says:\n%s", quoted(q.Prompt))
+	}
+	return b.String()
+}
+
+// size tells how long a text is that is long, or has more than one line.
+func size(text string) string {
+	n, lines := utf8.RuneCountInString(text), strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1
+	switch {
+	case lines > 1:
+		return fmt.Sprintf(" (%d characters, %d lines)", n, lines)
+	case n > longCommand:
+		return fmt.Sprintf(" (%d characters)", n)
+	}
+	return ""
+}
+
+// besides returns the paths of a plan that nothing else of the facts names.
+func besides(p *tool.Plan, paths []string) []string {
+	var more []string
+	for _, path := range paths {
+		if path != p.Path && path != p.Preview.Cwd {
+			more = append(more, path)
+		}
+	}
+	return more
+}
+
+// careful returns what a person should look at: what the tool found, as where
+// links lead, and what looks like something else (SEC-75). A line each.
+func careful(q agents.Question) []string {
+	var notes []string
+	for _, note := range q.Plan.Preview.Notes {
+		notes = append(notes, "Note: "+tool.Escape(note))
+	}
+	texts := []string{q.Plan.Path}
+	switch v := q.Plan.Preview; v.Kind {
+	case "command":
+		texts = append(texts, v.Command, v.Cwd)
+	case "diff":
+	default:
+		texts = append(texts, plainArgs(q.Plan.Args)...)
+	}
+	texts = append(texts, besides(q.Plan, q.Plan.Reads)...)
+	texts = append(texts, besides(q.Plan, q.Plan.Writes)...)
+	for _, note := range tool.Lookalikes(texts...) {
+		notes = append(notes, "Careful: "+note)
+	}
+	return notes
+}
+
+// plainArgs returns the texts in arguments, without JSON's escapes.
+func plainArgs(args json.RawMessage) []string {
+	var all []string
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			all = append(all, v)
+		case []any:
+			for _, one := range v {
+				walk(one)
+			}
+		case map[string]any:
+			for _, one := range v {
+				walk(one)
+			}
+		}
+	}
+	var v any
+	if json.Unmarshal(args, &v) == nil { // the arguments themselves are shown as they are
+		walk(v)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// described returns what the model says that a command is for. It is no fact.
+func described(p *tool.Plan) string {
+	var args struct {
+		Description string `json:"description"`
+	}
+	if p.Preview.Kind != "command" || json.Unmarshal(p.Args, &args) != nil {
+		return ""
+	}
+	return args.Description
+}
+
+// commandLines is a command as a person is shown it: blanks that push something
+// out of sight are counted, and line ends marked (SEC-71).
+func commandLines(text string) []string { return tool.Lines(text, commandBlanks, false) }
+
+// indented returns lines of a command below their heading.
+func indented(lines []string) string { return "  " + strings.Join(lines, "\n  ") + "\n" }
+
+// quoted returns the words of somebody who is not us.
+func quoted(text string) string {
+	return "> " + strings.ReplaceAll(escapeLines(text), "\n", "\n> ") + "\n"
+}
+
+// escapeLines escapes each line and keeps the line ends.
+func escapeLines(text string) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = tool.Escape(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// escapeDiff shows each line of a diff; its tabs stay, which indent code.
+func escapeDiff(patch string) string {
+	lines := strings.Split(strings.TrimSuffix(patch, "\n"), "\n")
+	for i, line := range lines {
+		if len(line) > 1 { // a line of context that is empty is one blank
+			lines[i] = line[:1] + tool.Visible(line[1:], diffBlanks, true)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,34 @@
+package handlers
+
+import (
+	"context"
+	"strings"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// listPermissions serves agents/permissions/list.
+func (h *Handlers) listPermissions(_ context.Context, _ struct{}, p *wire.PermissionsListParams) (*wire.PermissionsListResult, error) {
+	all, err := h.house.Agents.Permissions(p.Session)
+	if err != nil {
+		return nil, err
+	}
+	result := &wire.PermissionsListResult{Permissions: []wire.Permission{}}
+	for _, g := range all {
+		result.Permissions = append(result.Permissions, wire.Permission{
+			ID: g.ID, Agent: g.Agent, Tool: g.Tool, Pattern: tool.Escape(g.Covers), Scope: string(g.Scope), Decision: "allow",
+			Session: g.Session, Run: g.Run, Since: stamp(g.Since),
+		})
+	}
+	return result, nil
+}
+
+// forgetPermission serves agents/permissions/forget.
+func (h *Handlers) forgetPermission(_ context.Context, _ struct{}, p *wire.PermissionsForgetParams) (*wire.PermissionsForgetResult, error) {
+	gone, err := h.house.Agents.ForgetPermission(strings.Clone(p.ID))
+	if err != nil {
+		return nil, err
+	}
+	return &wire.PermissionsForgetResult{Forgotten: gone}, nil
+}

@@ -1,0 +1,157 @@
+package canary
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// World is the folder of a case, and its canary socket.
+type World struct {
+	Base string
+	sink *httptest.Server
+
+	mu   sync.Mutex
+	sunk []string // requests that came to the socket
+}
+
+// Furnish makes a world with these files, as [Case] has them, and with a
+// workspace and a home.
+func Furnish(t testing.TB, files map[string]string) *World {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &World{Base: base}
+	w.sink = httptest.NewUnstartedServer(http.HandlerFunc(w.sinks))
+	w.sink.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			w.note("a connection")
+		}
+	}
+	w.sink.Start()
+	t.Cleanup(w.sink.Close)
+	for _, folder := range []string{"work/", "home/.gemini/", "tmp/"} {
+		w.write(t, folder, "")
+	}
+	for name, text := range files {
+		w.write(t, name, text)
+	}
+	return w
+}
+
+// Path returns the path of a name below the base.
+func (w *World) Path(name string) string { return filepath.Join(w.Base, filepath.FromSlash(name)) }
+
+// Own returns a text with what is the world's own: $BASE, and $SINK and $PORT,
+// the address of the canary socket.
+func (w *World) Own(text string) string {
+	address := w.sink.Listener.Addr().(*net.TCPAddr)
+	return strings.NewReplacer("$BASE", w.Base, "$SINK", address.String(), "$PORT", strconv.Itoa(address.Port)).Replace(text)
+}
+
+// sinks takes what somebody sends.
+func (w *World) sinks(_ http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<16)) // what came of it
+	w.note(r.Method + " " + r.RequestURI + " " + string(body))
+}
+
+func (w *World) note(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sunk = append(w.sunk, what)
+}
+
+// Sunk returns what came to the canary socket.
+func (w *World) Sunk() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.sunk)
+}
+
+func (w *World) write(t testing.TB, name, text string) {
+	t.Helper()
+	path, text := w.Path(name), w.Own(text)
+	folder := filepath.Dir(path)
+	if strings.HasSuffix(name, "/") {
+		folder = path
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if folder == path {
+		return
+	}
+	if target, ok := strings.CutPrefix(text, "-> "); ok {
+		if err := os.Symlink(target, path); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	mode := os.FileMode(0o644)
+	if strings.HasPrefix(text, "#!") {
+		mode = 0o755
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patience is how long a run may take; only one that hangs takes so long.
+const patience = 60 * time.Second
+
+// Task is what agentls run is given.
+type Task struct {
+	Prompt string   // "" = some prompt
+	Args   []string // further arguments
+	Env    []string // beyond the person's own, as KEY=value
+}
+
+// Run has a binary run the agent main in the workspace, headless and with
+// everything allowed that can be (--approve auto), until the model has no more to
+// ask. It returns what agentls printed.
+func (w *World) Run(t testing.TB, binary string, model http.Handler, task Task) string {
+	t.Helper()
+	listener := httptest.NewServer(model)
+	defer listener.Close()
+	defer listener.CloseClientConnections()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	all := []string{"run", "main", w.Own(cmp.Or(task.Prompt, "Do as you are told.")), "--approve", "auto"}
+	for _, arg := range task.Args {
+		all = append(all, w.Own(arg))
+	}
+	cmd := exec.CommandContext(ctx, binary, all...)
+	cmd.Dir = w.Path("work")
+	cmd.Env = append(w.Environ(), "GEMINI_API_KEY=test-key", "GOOGLE_GEMINI_BASE_URL="+listener.URL)
+	for _, kv := range task.Env {
+		cmd.Env = append(cmd.Env, w.Own(kv))
+	}
+	cmd.WaitDelay = time.Second // for who holds its output
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Errorf("agentls did not end in %v: %v\n%s", patience, err, out)
+	}
+	return string(out)
+}
+
+// Environ is the person's environment, without a model.
+func (w *World) Environ() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.Path("home"), "GEMINI_HOME=" + w.Path("home/.gemini"), "TMPDIR=" + w.Path("tmp"),
+		"XDG_RUNTIME_DIR=" + w.Path("tmp"), "LANG=C.UTF-8",
+	}
+}

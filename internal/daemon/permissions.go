@@ -1,0 +1,58 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
+)
+
+// permissionsFile is where answers for always are kept (SEC-24).
+func (c Config) permissionsFile() string { return filepath.Join(c.state(), "permissions.json") }
+
+// kept is the answers for always of one workspace, as the gate asks for them.
+type kept struct {
+	ctx  context.Context // of the daemon
+	all  *workspace.Permissions
+	root string // canonical
+}
+
+// recordIn is how long an answer waits for another daemon that writes the file.
+const recordIn = 2 * time.Second
+
+// Grants implements [guard.Store].
+func (k kept) Grants() ([]guard.Grant, error) {
+	list, err := k.all.Of(k.root)
+	if err != nil {
+		return nil, err
+	}
+	grants := make([]guard.Grant, 0, len(list))
+	for _, p := range list {
+		grants = append(grants, guard.Grant{
+			ID: p.ID, Scope: guard.Always, Agent: p.Agent, Tool: p.Tool, Shape: p.Shape, Argv: p.Argv, Covers: p.Covers, Since: p.Since,
+		})
+	}
+	return grants, nil
+}
+
+// Keep implements [guard.Store]. What does not hold for always is not stored.
+func (k kept) Keep(g guard.Grant) error {
+	if g.Scope != guard.Always {
+		return fault.New(fault.Invalid, "daemon.keep", "an answer for a %s is not kept on disk", g.Scope)
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, recordIn)
+	defer cancel()
+	return k.all.Keep(ctx, k.root, workspace.Permission{ID: g.ID, Agent: g.Agent, Tool: g.Tool, Shape: g.Shape, Argv: g.Argv, Covers: g.Covers})
+}
+
+// Forget implements [guard.Store].
+func (k kept) Forget(id string) (bool, error) {
+	ctx, cancel := context.WithTimeout(k.ctx, recordIn)
+	defer cancel()
+	return k.all.Forget(ctx, k.root, id)
+}
+
+var _ guard.Store = kept{}

@@ -1,0 +1,281 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/handlers"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
+)
+
+// reviews is what is known of folders and of what they bring (spec 4.4).
+type reviews struct{ b *house }
+
+var _ handlers.Reviews = reviews{}
+
+// Decided implements [handlers.Reviews]. Where the records cannot be read nobody
+// is asked: an answer could not be recorded.
+func (r reviews) Decided(folder string) bool {
+	if r.b.Trust || folder == "" {
+		return true
+	}
+	_, record, err := r.b.trust.Trusted(folder)
+	return err != nil || record.Folder != ""
+}
+
+// Brings implements [handlers.Reviews].
+func (r reviews) Brings(ctx context.Context, folder string) (workspace.Active, error) {
+	return workspace.ReadActive(ctx, folder)
+}
+
+// Pending implements [handlers.Reviews].
+func (r reviews) Pending(ctx context.Context, folder string) ([]handlers.Pending, error) {
+	basis := r.b.basis(folder)
+	if !basis.reviewed {
+		return nil, nil
+	}
+	active, err := workspace.ReadActive(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	var list []handlers.Pending
+	for _, item := range active.Items {
+		item = item.Under(basis.rel)
+		digest, known := basis.items[item.Name]
+		if digest == item.Digest {
+			continue
+		}
+		p := handlers.Pending{TrustItem: item, Known: known}
+		p.Before, p.Kept = r.b.trust.Text(digest)
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// Trust implements [handlers.Reviews].
+func (r reviews) Trust(ctx context.Context, folder string, items []workspace.TrustItem) error {
+	return r.b.decide(folder, func() error { return r.b.trust.Set(ctx, folder, true, items...) })
+}
+
+// Approve implements [handlers.Reviews].
+func (r reviews) Approve(ctx context.Context, folder string, items []workspace.TrustItem) error {
+	basis := r.b.basis(folder)
+	if basis.root == "" {
+		if r.b.trusted(folder) {
+			return nil // for this process, in which nothing is reviewed
+		}
+		return fault.New(fault.Denied, "daemon.approve", "%s is not trusted, so nothing of it can be approved; trust it first", folder).
+			Because(fault.Untrusted, "folder", tool.URI(folder))
+	}
+	err := r.b.decide(basis.root, func() error { return r.b.trust.Approve(ctx, basis.root, items...) })
+	if err == nil {
+		r.b.readAgain(ctx, basis.root, items)
+	}
+	return err
+}
+
+// ApproveFile implements [handlers.Reviews].
+func (r reviews) ApproveFile(ctx context.Context, folder, rel string) error {
+	item, ok := workspace.ReadAgent(ctx, folder, rel)
+	if !ok {
+		return fault.New(fault.NotFound, "daemon.approve", "%s cannot be read", filepath.Join(folder, rel))
+	}
+	return r.Approve(ctx, folder, []workspace.TrustItem{item.Under(r.b.basis(folder).rel)})
+}
+
+// Saved implements [handlers.Reviews].
+func (r reviews) Saved(ctx context.Context, folder, rel, text string) error {
+	basis := r.b.basis(folder)
+	if !basis.reviewed {
+		return nil
+	}
+	item, ok := workspace.ReadAgent(ctx, folder, rel)
+	if !ok {
+		return nil
+	}
+	if onDisk, err := workspace.DecodeText(item.Text); err != nil || onDisk.Text != text {
+		return nil // somebody else has written it since
+	}
+	if item = item.Under(basis.rel); basis.items[item.Name] == item.Digest {
+		return nil
+	}
+	err := r.b.trust.Approve(ctx, basis.root, item)
+	if err != nil {
+		return err
+	}
+	r.b.relyOn(basis.root)
+	r.b.readAgain(ctx, basis.root, []workspace.TrustItem{item})
+	r.b.site.Trusted(r.b.registry.Renumber())
+	return nil
+}
+
+// Unreviewed implements [handlers.Reviews].
+func (r reviews) Unreviewed() func(*definition.Definition) bool {
+	known := map[string]basis{}
+	return func(d *definition.Definition) bool {
+		if d.Scope != definition.Project || d.Folder == "" {
+			return false
+		}
+		of, ok := known[d.Folder]
+		if !ok {
+			of = r.b.basis(d.Folder)
+			known[d.Folder] = of
+		}
+		return !of.approves(d)
+	}
+}
+
+// basis is what was approved for a workspace folder.
+type basis struct {
+	folder   string
+	reviewed bool                        // it is trusted by a record, so that what it brings is reviewed
+	root     string                      // the record's folder; "" without one
+	rel      string                      // the folder, seen from there
+	items    map[string]workspace.Digest // approved, by name
+}
+
+func (b *house) basis(folder string) basis {
+	none := basis{folder: folder, rel: "."}
+	if b.Trust || folder == "" {
+		return none
+	}
+	trusted, record, err := b.trust.Trusted(folder)
+	if err != nil || !trusted || record.Process {
+		return none
+	}
+	rel, ok := workspace.Below(record.Folder, canonical(folder))
+	if !ok {
+		return none
+	}
+	of := basis{folder: folder, reviewed: true, root: record.Folder, rel: rel, items: make(map[string]workspace.Digest, len(record.Items))}
+	for _, item := range record.Items {
+		of.items[item.Name] = item.Digest
+	}
+	return of
+}
+
+// approves reports whether the person has approved an agent file as it was read.
+// Where nothing is reviewed there is nothing to approve.
+func (f basis) approves(d *definition.Definition) bool {
+	if !f.reviewed {
+		return true
+	}
+	rel, ok := workspace.Below(f.folder, d.Path)
+	name := workspace.TrustItem{Name: filepath.ToSlash(rel)}.Under(f.rel).Name
+	return ok && d.Digest != "" && f.items[name] == workspace.Digest(d.Digest)
+}
+
+// reviewed is what runs ask about an agent before they use it. One that is typed
+// in an editor, on top of a file that is approved, is the person's own.
+func (b *house) reviewed(d *definition.Definition) error {
+	if d.Scope != definition.Project {
+		return nil
+	}
+	basis := b.basis(d.Folder)
+	if basis.approves(d) || b.typed(basis, d) {
+		return nil
+	}
+	what := "is new in the folder"
+	if rel, ok := workspace.Below(basis.root, d.Path); ok && basis.items[filepath.ToSlash(rel)] != "" {
+		what = "was changed since you approved it in the folder"
+	}
+	return fault.New(fault.Denied, "daemon.review", "%s %s %s: look at %s, then approve what the folder has now with `agentls trust %s`",
+		d.Name, what, d.Folder, d.Path, d.Folder).Because(fault.Untrusted, "folder", tool.URI(d.Folder))
+}
+
+// typed reports whether a definition is the unsaved text of a document, and what
+// lies below it on disk is approved.
+func (b *house) typed(of basis, d *definition.Definition) bool {
+	doc, open := b.site.Workspace.Snapshot().DocumentAt(d.Path)
+	if !open || !doc.Dirty() || string(workspace.DigestOf(doc.Text)) != d.Digest {
+		return false
+	}
+	rel, ok := workspace.Below(of.folder, d.Path)
+	if !ok {
+		return false
+	}
+	item, ok := workspace.ReadAgent(b.ctx, of.folder, rel)
+	item = item.Under(of.rel)
+	return ok && of.items[item.Name] == item.Digest
+}
+
+// setTrust records trust in a folder with all that it brings now, also to the
+// folders of the workspace that it covers, or that it is taken back.
+func (b *house) setTrust(folder string, trusted bool) error {
+	var items []workspace.TrustItem
+	if trusted {
+		active, err := workspace.ReadActive(b.ctx, folder)
+		if err != nil {
+			return err
+		}
+		items = active.Items
+	}
+	return b.decide(folder, func() error {
+		if err := b.trust.Set(b.ctx, folder, trusted, items...); err != nil || !trusted {
+			return err
+		}
+		for _, inner := range b.folders.paths() {
+			of := b.basis(inner)
+			if of.root != folder || inner == folder {
+				continue
+			}
+			active, err := workspace.ReadActive(b.ctx, inner)
+			if err != nil {
+				continue // it is reviewed by itself
+			}
+			for i := range active.Items {
+				active.Items[i] = active.Items[i].Under(of.rel)
+			}
+			if err := b.trust.Approve(b.ctx, folder, active.Items...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// decide changes what is recorded of a folder.
+func (b *house) decide(folder string, change func() error) error {
+	err := change()
+	b.settings.forget() // after: who reads meanwhile may see what was
+	b.tellProblems()
+	if err == nil {
+		b.relyOn(folder) // so that the change of the file is no news
+		b.registry.Renumber()
+	}
+	return err
+}
+
+// readAgain reads agent files at once, so that what was approved is what runs.
+func (b *house) readAgain(ctx context.Context, root string, items []workspace.TrustItem) {
+	var paths []string
+	for _, item := range items {
+		if item.Kind == workspace.AgentItem {
+			paths = append(paths, filepath.Join(root, filepath.FromSlash(item.Name)))
+		}
+	}
+	_, _ = b.renew(func() (*registry.Snapshot, error) { return b.registry.Apply(ctx, paths, nil) }) // the error is ctx's
+}
+
+// standing says in one word how far a folder is trusted: another word is a change.
+func (b *house) standing(folder string) string {
+	if !b.trusted(folder) {
+		return ""
+	}
+	var all strings.Builder
+	all.WriteString("trusted")
+	if b.Trust {
+		return all.String()
+	}
+	if _, record, err := b.trust.Trusted(folder); err == nil {
+		for _, item := range record.Items {
+			all.WriteString(" " + item.Name + " " + string(item.Digest))
+		}
+	}
+	return all.String()
+}

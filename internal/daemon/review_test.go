@@ -1,0 +1,151 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
+)
+
+// reviewing returns a house for folders, and their agents by name.
+func reviewing(t *testing.T, process bool, folders ...workspace.Folder) (*house, func(name string) *definition.Definition) {
+	t.Helper()
+	b := newBed(t)
+	b.config.Trust = process
+	var h *house
+	b.config.seams.build = func(made *house) { h = made }
+	b.build(folders...)
+	b.answer()
+	return h, func(name string) *definition.Definition {
+		t.Helper()
+		s, err := b.house.Catalog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range s.Entries() {
+			if e.Definition.Name == name {
+				return e.Definition
+			}
+		}
+		t.Fatalf("there is no %s", name)
+		return nil
+	}
+}
+
+// pendingOf returns the names of what waits for a review, "!" before what was
+// approved in another version.
+func pendingOf(t *testing.T, h *house, folder string) string {
+	t.Helper()
+	list, err := reviews{h}.Pending(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range list {
+		name := p.Name
+		if p.Known {
+			name = "!" + name
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+// TestTrustOfAnEarlierVersionIsReviewedOnce: its records say nothing of items, so
+// all of them are asked about, in one batch.
+func TestTrustOfAnEarlierVersionIsReviewedOnce(t *testing.T) {
+	work := folder(t, "", "one", "two")
+	h, find := reviewing(t, false, work)
+	if err := h.trust.Set(t.Context(), work.Canonical, true); err != nil {
+		t.Fatal(err)
+	}
+	err := h.reviewed(find("one"))
+	reason, data := fault.ReasonOf(err)
+	if fault.KindOf(err) != fault.Denied || reason != fault.Untrusted || data["folder"] != tool.URI(work.Canonical) ||
+		!strings.Contains(err.Error(), "agentls trust "+work.Canonical) || !strings.Contains(err.Error(), "is new") {
+		t.Errorf("%v %v %v", err, reason, data)
+	}
+	if got := pendingOf(t, h, work.Canonical); got != ".gemini/agents/one.md .gemini/agents/two.md" {
+		t.Error(got)
+	}
+	if err := h.setTrust(work.Canonical, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.reviewed(find("one")); err != nil || pendingOf(t, h, work.Canonical) != "" {
+		t.Errorf("control: approved, it is still reviewed: %v", err)
+	}
+	agent(t, work.Canonical, "one") // the same bytes
+	write(t, filepath.Join(work.Canonical, ".gemini", "agents", "two.md"), "---\nkind: agent\nname: two\ntitle: T\n---\nChanged.\n")
+	if got := pendingOf(t, h, work.Canonical); got != "!.gemini/agents/two.md" {
+		t.Error(got)
+	}
+}
+
+// TestWhatAFolderAboveCovers: trust in a folder approves what the workspace
+// folders in it bring now, by their places in it; what is trusted for the process
+// is not reviewed.
+func TestWhatAFolderAboveCovers(t *testing.T) {
+	above := folder(t, "")
+	inner := workspace.Folder{Name: "sub", Path: filepath.Join(above.Canonical, "sub"), Canonical: filepath.Join(above.Canonical, "sub")}
+	agent(t, inner.Canonical, "one")
+	h, find := reviewing(t, false, inner)
+	if err := h.setTrust(above.Canonical, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.reviewed(find("one")); err != nil || pendingOf(t, h, inner.Canonical) != "" {
+		t.Errorf("it waits for a review: %v", err)
+	}
+	agent(t, inner.Canonical, "two")
+	if got := pendingOf(t, h, inner.Canonical); got != "sub/.gemini/agents/two.md" {
+		t.Error(got)
+	}
+	if err := (reviews{h}).ApproveFile(t.Context(), inner.Canonical, ".gemini/agents/two.md"); err != nil || pendingOf(t, h, inner.Canonical) != "" {
+		t.Errorf("approved by name, it waits: %v", err)
+	}
+	if h, find := reviewing(t, true, inner); h.reviewed(find("one")) != nil || !(reviews{h}).Decided(inner.Canonical) {
+		t.Error("a folder that is trusted for the process is asked about")
+	}
+}
+
+// named returns the URI of a file, of the type of another.
+func named[U ~string](_ U, path string) U { return U(tool.URI(path)) }
+
+// TestWhatThePersonWritesIsTheirs: a save approves only the text that is on disk
+// then, and an unsaved text runs only on top of a file that is approved.
+func TestWhatThePersonWritesIsTheirs(t *testing.T) {
+	work := folder(t, "", "one")
+	h, find := reviewing(t, false, work)
+	if err := h.setTrust(work.Canonical, true); err != nil {
+		t.Fatal(err)
+	}
+	const rel = ".gemini/agents/one.md"
+	file := filepath.Join(work.Canonical, filepath.FromSlash(rel))
+	typed := "---\nkind: agent\nname: one\ntitle: T\n---\nTyped.\n"
+	if _, err := h.site.Workspace.Apply(workspace.Opened{URI: named(workspace.Opened{}.URI, file), Version: 1, Text: "---\n"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.site.Workspace.Apply(workspace.Edited{URI: named(workspace.Edited{}.URI, file), Version: 2, Edits: []workspace.Edit{{Text: typed}}}); err != nil {
+		t.Fatal(err)
+	}
+	buffer := definition.Parse(definition.Source{Path: file, Folder: work.Canonical, Scope: definition.Project, Data: []byte(typed)})
+	if err := h.reviewed(buffer); err != nil {
+		t.Errorf("an unsaved text: %v", err)
+	}
+	write(t, file, "---\nkind: agent\nname: one\ntitle: T\n---\nOf another.\n")
+	if h.reviewed(buffer) == nil {
+		t.Error("an unsaved text on top of a file that was not approved runs")
+	}
+	save := func(text string) error { return reviews{h}.Saved(context.Background(), work.Canonical, rel, text) }
+	if err := save(typed); err != nil || pendingOf(t, h, work.Canonical) != "!"+rel {
+		t.Errorf("a save that is not what lies on disk approves it: %v", err)
+	}
+	write(t, file, typed)
+	if err := save(typed); err != nil || pendingOf(t, h, work.Canonical) != "" || h.reviewed(find("one")) != nil {
+		t.Errorf("control: what was saved waits for a review: %v", err)
+	}
+}

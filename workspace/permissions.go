@@ -1,0 +1,111 @@
+package workspace
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// maxPermissions is how many answers are kept for one workspace.
+const maxPermissions = 1000
+
+// A Permission is a person's answer for always: what one agent may call with one
+// tool in one workspace without asking again (spec 4.3).
+type Permission struct {
+	ID     string    `json:"id"`
+	Agent  string    `json:"agent"`
+	Tool   string    `json:"tool"`
+	Shape  string    `json:"shape,omitempty"` // of the arguments
+	Argv   []string  `json:"argv,omitempty"`  // the words of one command, exactly
+	Covers string    `json:"covers"`          // for people
+	Since  time.Time `json:"since"`
+}
+
+// usable says that it covers something, and what is known of it is whole.
+func (p Permission) usable() bool {
+	return p.ID != "" && p.Agent != "" && p.Tool != "" && (p.Shape != "") != (len(p.Argv) > 0)
+}
+
+// Permissions are the answers for always of one person, by workspace: a file
+// that all daemons of theirs share (~/.gemini/agentls/permissions.json). No file
+// of a workspace is ever looked at (SEC-24), and everything fails closed as in
+// [Trust] (SEC-140). It is safe for concurrent use.
+type Permissions struct{ recordFile[permissionFile] }
+
+// permissionFile is the file's JSON.
+type permissionFile struct {
+	Version int                     `json:"version"`
+	Roots   map[string][]Permission `json:"workspaces"` // by canonical root
+}
+
+// NewPermissions returns the answers in file, an absolute path, which need not
+// exist. Now gives the time of new ones.
+func NewPermissions(file string, now func() time.Time) *Permissions {
+	return &Permissions{newRecordFile[permissionFile](file, "workspace.permissions", "no answer for always counts", now)}
+}
+
+// Of returns what is kept for a workspace, given by its canonical root, oldest
+// first; with an error nothing is. It costs two stats when the file is as before.
+func (p *Permissions) Of(root string) ([]Permission, error) {
+	data, err := p.load()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Permission, 0, len(data.Roots[root]))
+	for _, one := range data.Roots[root] {
+		if one.usable() {
+			one.Argv = slices.Clone(one.Argv)
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+// Keep adds an answer for a workspace; the same one, by its id, stays as it is.
+// The error says that it is not kept: [fault.Denied] where there are too many,
+// else as of [Trust.Set].
+func (p *Permissions) Keep(ctx context.Context, root string, one Permission) error {
+	if !one.usable() || root == "" {
+		return fault.New(fault.Invalid, p.op, "the answer is not kept: it does not say what it covers, or where")
+	}
+	return p.change(ctx, func(data *permissionFile) error {
+		list := data.Roots[root]
+		if slices.ContainsFunc(list, func(other Permission) bool { return other.ID == one.ID }) {
+			return nil
+		}
+		if len(list) >= maxPermissions {
+			return fault.New(fault.Denied, p.op, "the answer is not kept: there are %d for this workspace already; forget some", len(list))
+		}
+		one.Since = p.now().UTC()
+		next := maps.Clone(data.Roots)
+		if next == nil {
+			next = make(map[string][]Permission)
+		}
+		next[root] = append(slices.Clone(list), one)
+		data.Roots = next
+		return nil
+	})
+}
+
+// Forget drops an answer of a workspace and reports whether there was one.
+func (p *Permissions) Forget(ctx context.Context, root, id string) (found bool, err error) {
+	if all, err := p.load(); err == nil && !slices.ContainsFunc(all.Roots[root], func(one Permission) bool { return one.ID == id }) {
+		return false, nil
+	}
+	err = p.change(ctx, func(data *permissionFile) error {
+		rest := slices.DeleteFunc(slices.Clone(data.Roots[root]), func(one Permission) bool { return one.ID == id })
+		found = len(rest) < len(data.Roots[root])
+		if !found {
+			return nil
+		}
+		data.Roots = maps.Clone(data.Roots)
+		if data.Roots[root] = rest; len(rest) == 0 {
+			delete(data.Roots, root)
+		}
+		return nil
+	})
+	return found && err == nil, err
+}

@@ -1,0 +1,342 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// What an item of a folder is.
+const (
+	AgentItem = "agent" // an agent file
+	HookItem  = "hook"  // the hooks of one event
+	MCPItem   = "mcp"   // an MCP server
+)
+
+// A TrustItem is something in a folder that executes or instructs, and so counts
+// only as the person approved it (spec 11.1 rule 4).
+type TrustItem struct {
+	// Name is its place, relative to the folder of the record with "/" between: the
+	// path of an agent file, ".gemini/settings.json#hooks.BeforeTool",
+	// ".gemini/settings.json#mcpServers.db".
+	Name   string
+	Digest Digest // of Text
+	Kind   string // AgentItem, HookItem or MCPItem; not recorded
+	Label  string // for people: what it runs; not recorded, not escaped
+	// Text is all that it is: of an agent its file, of a hook or a server its
+	// settings and each file of the folder that these name (SEC-10, SEC-11).
+	Text []byte
+}
+
+// Active is what a folder brings that takes effect when it is trusted.
+type Active struct {
+	Items    []TrustItem
+	Settings []string // keys of the folder's settings, with dots, sorted
+}
+
+// Empty says that a folder brings nothing.
+func (a Active) Empty() bool { return len(a.Items)+len(a.Settings) == 0 }
+
+const (
+	agentsFolder = ".gemini/agents"
+	maxAgentItem = 256 << 10 // bytes; a larger agent file cannot run (SEC-120)
+	maxNamedFile = 64 << 20  // bytes of a file that a command names; of a larger one size and time stand for it
+	maxNamedText = 16 << 10  // bytes of it that are shown
+)
+
+// ReadActive looks at what a folder brings, as it is on disk now. It starts
+// nothing, follows no link out of the folder, and leaves out what cannot be read:
+// that does not take effect either. The error is ctx's, or says that the folder
+// cannot be opened.
+func ReadActive(ctx context.Context, folder string) (Active, error) {
+	disk, err := OpenDisk(folder)
+	if fault.KindOf(err) == fault.NotFound {
+		return Active{}, nil
+	}
+	if err != nil {
+		return Active{}, err
+	}
+	defer disk.Close()
+	var a Active
+	entries, _ := fs.ReadDir(disk.root.FS(), agentsFolder) // a folder that leads out, or is none, has no agents
+	for _, e := range entries {
+		if name := e.Name(); agentName(name) {
+			if item, ok := readAgent(ctx, disk, path.Join(agentsFolder, name)); ok {
+				a.Items = append(a.Items, item)
+			}
+		}
+	}
+	if f, err := disk.Read(ctx, ProjectSettings, maxSettings); err == nil {
+		a.addSettings(ctx, disk, f.Bytes)
+	}
+	return a, ctx.Err()
+}
+
+// ReadAgent returns the item of one agent file, by its path relative to a folder;
+// false for what cannot be read.
+func ReadAgent(ctx context.Context, folder, name string) (TrustItem, bool) {
+	disk, err := OpenDisk(folder)
+	if err != nil {
+		return TrustItem{}, false
+	}
+	defer disk.Close()
+	return readAgent(ctx, disk, name)
+}
+
+func readAgent(ctx context.Context, disk *Disk, name string) (TrustItem, bool) {
+	f, err := disk.Read(ctx, name, maxAgentItem)
+	if err != nil {
+		return TrustItem{}, false
+	}
+	return TrustItem{Name: filepath.ToSlash(name), Digest: f.Digest, Kind: AgentItem, Label: strings.TrimSuffix(path.Base(filepath.ToSlash(name)), ".md"), Text: f.Bytes}, true
+}
+
+// IsAgentFile says that a path relative to a workspace folder is that of an agent
+// file (spec 1.1).
+func IsAgentFile(rel string) bool {
+	rel = filepath.ToSlash(rel)
+	return path.Dir(rel) == agentsFolder && agentName(path.Base(rel))
+}
+
+func agentName(name string) bool {
+	return strings.HasSuffix(name, ".md") && len(name) > len(".md") && !strings.ContainsAny(name[:1], "._#")
+}
+
+// addSettings adds the hooks and MCP servers of the folder's settings, and the
+// other keys that they set.
+func (a *Active) addSettings(ctx context.Context, disk *Disk, content []byte) {
+	s := MergeSettings(SettingsSource{Scope: ProjectScope, File: ProjectSettings, Content: content})
+	for _, raw := range s.Lookup("hooks") {
+		a.addSection(ctx, disk, HookItem, "hooks", raw.JSON)
+	}
+	for _, raw := range s.Lookup("mcpServers") {
+		a.addSection(ctx, disk, MCPItem, "mcpServers", raw.JSON)
+	}
+	for _, e := range s.Effective() {
+		if e.Origin.Scope == ProjectScope {
+			a.Settings = append(a.Settings, e.Key)
+		}
+	}
+	for name := range s.Agents.Overrides {
+		a.Settings = append(a.Settings, "agents.overrides."+name)
+	}
+	slices.Sort(a.Settings)
+}
+
+// addSection adds an item for each member of an object of the settings. What is
+// no object is one item.
+func (a *Active) addSection(ctx context.Context, disk *Disk, kind, section string, raw []byte) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		members = map[string]json.RawMessage{"": raw}
+	}
+	names := make([]string, 0, len(members))
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		var value any
+		if json.Unmarshal(members[name], &value) != nil {
+			continue
+		}
+		item := TrustItem{Kind: kind, Name: ProjectSettings + "#" + strings.TrimSuffix(section+"."+name, ".")}
+		said := spoken(value)
+		item.Label = name + ": " + strings.Join(commandsOf(value), "; ")
+		var text bytes.Buffer
+		shown, _ := json.MarshalIndent(value, "", "  ") // it was read from JSON
+		fmt.Fprintf(&text, "%s\n", shown)
+		for _, file := range namedFiles(disk, said) {
+			describe(ctx, disk, &text, file)
+		}
+		item.Text = text.Bytes()
+		item.Digest = DigestOf(item.Text)
+		a.Items = append(a.Items, item)
+	}
+}
+
+// spoken returns every text in a value, keys too.
+func spoken(value any) []string {
+	var all []string
+	switch v := value.(type) {
+	case string:
+		all = append(all, v)
+	case []any:
+		for _, one := range v {
+			all = append(all, spoken(one)...)
+		}
+	case map[string]any:
+		for name, one := range v {
+			all = append(append(all, name), spoken(one)...)
+		}
+	}
+	return all
+}
+
+// commandsOf returns what a value of hooks or MCP servers runs or connects to, in
+// words for people.
+func commandsOf(value any) []string {
+	var all []string
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			all = append(all, commandsOf(one)...)
+		}
+	case map[string]any:
+		words := []string{}
+		for _, key := range []string{"command", "args", "url", "httpUrl"} {
+			switch one := v[key].(type) {
+			case string:
+				words = append(words, one)
+			case []any:
+				for _, word := range one {
+					words = append(words, fmt.Sprint(word))
+				}
+			}
+		}
+		if len(words) > 0 {
+			all = append(all, strings.Join(words, " "))
+		}
+		names := make([]string, 0, len(v))
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			if name != "env" {
+				all = append(all, commandsOf(v[name])...)
+			}
+		}
+	}
+	return all
+}
+
+// namedFiles returns the files of the folder that texts may name, as commands do:
+// relative to the folder, or to a folder that another of the texts names.
+func namedFiles(disk *Disk, said []string) []string {
+	dirs := []string{"."}
+	var words []string
+	for _, text := range said {
+		for _, word := range append(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>\"'`=,$", r) }), text) {
+			if rel, ok := Below(disk.Path(), word); ok {
+				word = rel
+			}
+			word = filepath.ToSlash(filepath.Clean(word))
+			if word == "." || !filepath.IsLocal(word) || slices.Contains(words, word) {
+				continue
+			}
+			words = append(words, word)
+			if info, err := disk.root.Stat(word); err == nil && info.IsDir() {
+				dirs = append(dirs, word)
+			}
+		}
+	}
+	found := map[string]bool{}
+	for _, dir := range dirs {
+		for _, word := range words {
+			name := path.Join(dir, word)
+			if info, err := disk.root.Stat(name); err == nil && info.Mode().IsRegular() {
+				found[name] = true
+			}
+		}
+	}
+	names := make([]string, 0, len(found))
+	for name := range found {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// describe adds what a file is, so that any change of it is one of the text.
+func describe(ctx context.Context, disk *Disk, text *bytes.Buffer, name string) {
+	f, err := disk.Read(ctx, name, maxNamedFile)
+	if err != nil {
+		if info, err := disk.root.Stat(name); err == nil {
+			fmt.Fprintf(text, "\nfile %s: %d bytes, of %s\n", name, info.Size(), info.ModTime().UTC())
+		}
+		return
+	}
+	fmt.Fprintf(text, "\nfile %s: sha256 %s\n", name, f.Digest)
+	if len(f.Bytes) <= maxNamedText && utf8.Valid(f.Bytes) {
+		fmt.Fprintf(text, "%s\n", bytes.TrimSuffix(f.Bytes, []byte("\n")))
+	}
+}
+
+// Under returns an item as one of a folder above its own is called.
+func (i TrustItem) Under(rel string) TrustItem {
+	if rel = filepath.ToSlash(rel); rel != "." {
+		i.Name = rel + "/" + i.Name
+	}
+	return i
+}
+
+// The bounds of the texts that are kept: an item whose text does not fit is
+// approved all the same, and its next difference is shown as the whole.
+const (
+	maxTexts    = 32 << 20 // bytes in all
+	maxOneText  = 256 << 10
+	textsFolder = "reviewed"
+)
+
+// texts is the folder of the texts that were approved, each named by its digest.
+func (t *Trust) texts() string { return filepath.Join(filepath.Dir(t.file), textsFolder) }
+
+// Text returns the text that was approved under a digest; false where it was not
+// kept or is another one by now.
+func (t *Trust) Text(digest Digest) ([]byte, bool) {
+	if len(digest) != 64 || strings.ContainsFunc(string(digest), func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {
+		return nil, false
+	}
+	content, info, err := ownFile(filepath.Join(t.texts(), string(digest)), maxOneText)
+	if err != nil || t.private(t.file, info) != nil || DigestOf(content) != digest {
+		return nil, false
+	}
+	return content, true
+}
+
+// keepTexts keeps the texts of items, and removes those that no record names. It
+// is for showing differences, so a failure loses no more than that. The caller
+// holds the lock of the folder.
+func (t *Trust) keepTexts(data *trustFile, items []TrustItem) {
+	if privateFolder(t.texts()) != nil {
+		return
+	}
+	dir, err := os.OpenRoot(t.texts())
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	used := map[string]bool{}
+	for _, folder := range data.Folders {
+		for _, digest := range folder.Items {
+			used[digest] = true
+		}
+	}
+	size := int64(0)
+	entries, _ := fs.ReadDir(dir.FS(), ".")
+	for _, e := range entries {
+		if !used[e.Name()] {
+			_ = dir.RemoveAll(e.Name())
+		} else if info, err := e.Info(); err == nil {
+			size += info.Size()
+		}
+	}
+	for _, item := range items {
+		if size += int64(len(item.Text)); len(item.Text) == 0 || len(item.Text) > maxOneText || size > maxTexts || DigestOf(item.Text) != item.Digest {
+			size -= int64(len(item.Text))
+			continue
+		}
+		_ = putFile(dir, string(item.Digest), putting{content: item.Text, mode: 0o600})
+	}
+}

@@ -1,0 +1,195 @@
+//go:build unix
+
+package workspace
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// brings returns the items of a folder by name.
+func brings(t testing.TB, folder string) map[string]TrustItem {
+	t.Helper()
+	a, err := ReadActive(t.Context(), folder)
+	must(t, err)
+	all := make(map[string]TrustItem)
+	for _, item := range a.Items {
+		if DigestOf(item.Text) != item.Digest {
+			t.Errorf("%s: the digest is another text's", item.Name)
+		}
+		all[item.Name] = item
+	}
+	return all
+}
+
+func writeFile(t testing.TB, text string, elements ...string) {
+	t.Helper()
+	path := filepath.Join(elements...)
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// What an approved hook or server is: command, arguments, folder, environment,
+// and what lies in each file of the folder that these name.
+func TestSEC10And11WhatACommandNamesBelongsToIt(t *testing.T) {
+	const settings = `{
+  // as people write it
+  "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "sh -c './h.sh --now'"}]}], "AfterTool": []},
+  "mcpServers": {"db": {"command": "node", "args": ["server.js"], "cwd": "srv", "env": {"A": "x"}}, "far": {"url": "https://example.com"}},
+  "model": {"name": "flash"},
+}`
+	dir := t.TempDir()
+	writeFile(t, settings, dir, ProjectSettings)
+	writeFile(t, "true", dir, "h.sh")
+	writeFile(t, "1", dir, "srv", "server.js")
+	const hook, server = ProjectSettings + "#hooks.BeforeTool", ProjectSettings + "#mcpServers.db"
+	before := brings(t, dir)
+	if before[hook].Label != "BeforeTool: sh -c './h.sh --now'" || before[server].Label != "db: node server.js" || len(before) != 4 {
+		t.Fatalf("%+v", before)
+	}
+	if a, err := ReadActive(t.Context(), dir); err != nil || strings.Join(a.Settings, " ") != "model.name" {
+		t.Errorf("%v, %v", a.Settings, err)
+	}
+	for name, c := range map[string]struct {
+		change func()
+		what   string
+	}{
+		"the script of a hook":   {func() { writeFile(t, "evil", dir, "h.sh") }, hook},
+		"its arguments":          {func() { writeFile(t, strings.Replace(settings, "--now", "--all", 1), dir, ProjectSettings) }, hook},
+		"the script of a server": {func() { writeFile(t, "2", dir, "srv", "server.js") }, server},
+		"its cwd":                {func() { writeFile(t, strings.Replace(settings, `"srv"`, `"."`, 1), dir, ProjectSettings) }, server},
+		"its env":                {func() { writeFile(t, strings.Replace(settings, `"A": "x"`, `"B": "x"`, 1), dir, ProjectSettings) }, server},
+		"its args": {func() {
+			writeFile(t, strings.Replace(settings, `"server.js"`, `"server.js", "-x"`, 1), dir, ProjectSettings)
+		}, server},
+	} {
+		c.change()
+		for what, item := range brings(t, dir) {
+			if changed := item.Digest != before[what].Digest; changed != (what == c.what) {
+				t.Errorf("%s: %s changed: %v", name, what, changed)
+			}
+		}
+		writeFile(t, settings, dir, ProjectSettings)
+		writeFile(t, "true", dir, "h.sh")
+		writeFile(t, "1", dir, "srv", "server.js")
+	}
+	// The same in other words is the same.
+	writeFile(t, strings.Replace(settings, "// as people write it", "", 1), dir, ProjectSettings)
+	if brings(t, dir)[hook].Digest != before[hook].Digest {
+		t.Error("a comment changed the hook")
+	}
+}
+
+// A link out of the folder is not read.
+func TestWhatAFolderBringsIsReadInIt(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	writeFile(t, "secret", out, "x.md")
+	mkdir(t, dir, ".gemini", "agents")
+	must(t, os.Symlink(filepath.Join(out, "x.md"), filepath.Join(dir, ".gemini", "agents", "x.md")))
+	writeFile(t, "fine", dir, ".gemini", "agents", "y.md")
+	writeFile(t, "no agent", dir, ".gemini", "agents", ".z.md")
+	if all := brings(t, dir); len(all) != 1 || string(all[".gemini/agents/y.md"].Text) != "fine" {
+		t.Errorf("%v", all)
+	}
+	linked := t.TempDir()
+	mkdir(t, linked, ".gemini")
+	must(t, os.Symlink(out, filepath.Join(linked, ".gemini", "agents")))
+	if all := brings(t, linked); len(all) != 0 {
+		t.Errorf("a folder of agents that leads out: %v", all)
+	}
+}
+
+// The texts that were approved are kept as long as a record names them.
+func TestApprovedTextsAreKept(t *testing.T) {
+	tr, dir := newTrust(t)
+	proj := mkdir(t, dir, "proj")
+	item := func(text string) TrustItem {
+		return TrustItem{Name: "a", Kind: AgentItem, Digest: DigestOf(text), Text: []byte(text)}
+	}
+	first, second := item("one"), item("two")
+	if err := tr.Approve(t.Context(), proj, first); err == nil {
+		t.Error("something of a folder that is not trusted was approved")
+	}
+	must(t, tr.Set(t.Context(), proj, true, first))
+	if text, ok := tr.Text(first.Digest); !ok || string(text) != "one" {
+		t.Errorf("%q, %v", text, ok)
+	}
+	must(t, tr.Approve(t.Context(), proj, second))
+	_, record, err := tr.Trusted(filepath.Join(proj, "sub"))
+	if err != nil || len(record.Items) != 1 || record.Items[0].Digest != second.Digest {
+		t.Errorf("%+v, %v", record, err)
+	}
+	if _, ok := tr.Text(first.Digest); ok {
+		t.Error("a text that no record names is kept")
+	}
+	path := filepath.Join(tr.texts(), string(second.Digest))
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+	must(t, os.WriteFile(path, []byte("forged"), 0o600))
+	if _, ok := tr.Text(second.Digest); ok {
+		t.Error("another text than was approved is shown as it")
+	}
+	if _, ok := tr.Text("../trust.json"); ok {
+		t.Error("a digest is a path")
+	}
+	must(t, tr.Set(t.Context(), proj, false, second))
+	if _, record, _ := tr.Trusted(proj); record.Trusted || len(record.Items) != 0 {
+		t.Errorf("%+v", record)
+	}
+	if found, err := tr.Forget(t.Context(), proj); !found || err != nil {
+		t.Error(found, err)
+	}
+	if _, record, _ := tr.Trusted(proj); record.Folder != "" {
+		t.Error("it is not forgotten")
+	}
+}
+
+// With what git itself makes: a worktree, a submodule, a nested repository, and a
+// .git file that points at the trusted one.
+func TestSEC14RealRepositoriesAskForThemselves(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	tr, dir := newTrust(t)
+	git := func(in string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "protocol.file.allow=always"}, args...)...)
+		cmd.Dir, cmd.Env = in, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "HOME="+dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	other, proj := mkdir(t, dir, "other"), mkdir(t, dir, "proj")
+	for _, repo := range []string{other, proj} {
+		git(repo, "init", "-q")
+		writeFile(t, "x", repo, "src", "x")
+		git(repo, "add", ".")
+		git(repo, "commit", "-q", "-m", "x")
+	}
+	must(t, tr.Set(t.Context(), proj, true))
+	git(proj, "submodule", "--quiet", "add", other, "module")
+	git(proj, "worktree", "add", "-q", filepath.Join(proj, "tree"))
+	git(proj, "worktree", "add", "-q", filepath.Join(dir, "outside"), "-b", "another")
+	git(proj, "init", "-q", "nested")
+	forged := mkdir(t, dir, "forged")
+	writeFile(t, "gitdir: "+filepath.Join(proj, ".git")+"\n", forged, ".git")
+	inside := mkdir(t, proj, "inside")
+	writeFile(t, "gitdir: "+filepath.Join(proj, ".git")+"\n", inside, ".git")
+	writeFile(t, filepath.Join(proj, ".git")+"\n", forged, "commondir")
+	for _, folder := range []string{filepath.Join(proj, "module"), filepath.Join(proj, "module", "src"), filepath.Join(proj, "tree"), filepath.Join(dir, "outside"), filepath.Join(proj, "nested"), forged, inside} {
+		if trusted(t, tr, folder) {
+			t.Errorf("%s inherits trust", folder)
+		}
+		if _, record, _ := tr.Trusted(folder); record.Folder != "" {
+			t.Errorf("%s is not asked about by itself: it counts as decided by %s", folder, record.Folder)
+		}
+	}
+	if !trusted(t, tr, filepath.Join(proj, "src")) {
+		t.Error("control: a plain sub-folder is not trusted")
+	}
+	t.Log("control: a plain sub-folder of the trusted repository is trusted")
+}
