@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -86,7 +88,8 @@ func (l *logFile) ready(more int64) error {
 			if n > 1 {
 				from = fmt.Sprintf("%s.%d", l.path, n-1)
 			}
-			if err := os.Rename(from, fmt.Sprintf("%s.%d", l.path, n)); err != nil && n == 1 {
+			// Between the look and this, another process may have moved it.
+			if err := os.Rename(from, fmt.Sprintf("%s.%d", l.path, n)); err != nil && n == 1 && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
