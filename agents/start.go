@@ -122,7 +122,8 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		Models:   choices,
 		Approval: func() guard.Approval { return stricter(p.atMost, s.approval(conv, p.Approval)) }, Asked: p.Model,
 		Session: conv, Tools: tools, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,
-		Deny: r.settings.Deny, Allow: r.settings.Allow,
+		Rules:   func() (deny, allow []tool.Rule) { now := s.Settings(r.folder); return now.Deny, now.Allow },
+		Trusted: func() bool { return s.Trusted(r.folder) }, Taint: p.Taint,
 		Env: tool.Env{
 			Session: conv.ID, Folder: r.folder, Folders: append(s.Folders(), r.settings.AdditionalFolders...),
 			Trusted: s.Trusted(r.folder), Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID),
@@ -161,7 +162,13 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		if position > 0 {
 			// What ends the run before this one may end this one too, and be a moment
 			// late here: no model is asked for a client that has gone.
-			if !live.await(runCtx) || p.Client.Err() != nil || s.ctx.Err() != nil {
+			begins := live.await(runCtx) && p.Client.Err() == nil && s.ctx.Err() == nil
+			if err := s.permitted(def); begins && err != nil { // no more, since it was asked for
+				begins = false
+				conv.Append(activity.Origin{Run: live.ID, Agent: def.Name, CorrelationID: live.ID}, activity.Note{Level: "warning", Message: fault.Message(err)}, 0)
+				cancel(run.ErrCancelled)
+			}
+			if !begins {
 				cancel(run.ErrInterrupted) // it keeps an earlier cause
 				live.result = s.leave(conv, live, runCtx)
 				s.settle(live)
@@ -271,16 +278,9 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 	}
 	if def.Scope == definition.Project {
 		folder = def.Folder
-		if !s.Trusted(folder) {
-			return nil, "", fault.New(fault.Denied, "agents.start",
-				"%s comes with the folder %s, which is not trusted: look at its agents, then trust it with `agentls trust %s`", def.Name, folder, folder).
-				Because(fault.Untrusted, "folder", tool.URI(folder))
-		}
 	}
-	if s.Reviewed != nil {
-		if err := s.Reviewed(def); err != nil {
-			return nil, "", err
-		}
+	if err := s.permitted(def); err != nil {
+		return nil, "", err
 	}
 	if len(def.Authority) > 0 {
 		return nil, "", fault.New(fault.Denied, "agents.start",
@@ -295,6 +295,20 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is switched off by the setting agents.overrides.%s.enabled (%s)", def.Name, def.Name, agent.Off).Because(fault.Refused)
 	}
 	return &agent, folder, nil
+}
+
+// permitted returns why an agent does not run: it comes with a folder that is
+// not trusted, or has to be looked at first (spec 4.4).
+func (s *Service) permitted(def *definition.Definition) error {
+	if folder := def.Folder; def.Scope == definition.Project && !s.Trusted(folder) {
+		return fault.New(fault.Denied, "agents.start",
+			"%s comes with the folder %s, which is not trusted: look at its agents, then trust it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`", def.Name, folder, folder).
+			Because(fault.Untrusted, "folder", tool.URI(folder))
+	}
+	if s.Reviewed != nil {
+		return s.Reviewed(def)
+	}
+	return nil
 }
 
 // strange returns the folders of the workspace that are not trusted.

@@ -15,13 +15,16 @@ const maxPermissions = 1000
 // A Permission is a person's answer for always: what one agent may call with one
 // tool in one workspace without asking again (spec 4.3).
 type Permission struct {
-	ID     string    `json:"id"`
-	Agent  string    `json:"agent"`
-	Tool   string    `json:"tool"`
-	Shape  string    `json:"shape,omitempty"` // of the arguments
-	Argv   []string  `json:"argv,omitempty"`  // the words of one command, exactly
-	Covers string    `json:"covers"`          // for people
-	Since  time.Time `json:"since"`
+	ID    string `json:"id"`
+	Agent string `json:"agent"`
+	// Project is the folder that the agent comes with, "" for the person's own.
+	Project string    `json:"project,omitempty"`
+	Tool    string    `json:"tool"`
+	Folder  string    `json:"folder,omitempty"` // that the calls run in
+	Shape   string    `json:"shape,omitempty"`  // of the arguments
+	Argv    []string  `json:"argv,omitempty"`   // the words of one command, exactly
+	Covers  string    `json:"covers"`           // for people
+	Since   time.Time `json:"since"`
 }
 
 // usable says that it covers something, and what is known of it is whole.
@@ -64,27 +67,30 @@ func (p *Permissions) Of(root string) ([]Permission, error) {
 	return all, nil
 }
 
-// Keep adds an answer for a workspace; the same one, by its id, stays as it is.
-// The error says that it is not kept: [fault.Denied] where there are too many,
-// else as of [Trust.Set].
-func (p *Permissions) Keep(ctx context.Context, root string, one Permission) error {
-	if !one.usable() || root == "" {
+// Keep adds answers for a workspace, all or none; the same one, by its id, stays
+// as it is. The error says that they are not kept: [fault.Denied] where there are
+// too many, else as of [Trust.Set].
+func (p *Permissions) Keep(ctx context.Context, root string, more ...Permission) error {
+	if root == "" || slices.ContainsFunc(more, func(one Permission) bool { return !one.usable() }) {
 		return fault.New(fault.Invalid, p.op, "the answer is not kept: it does not say what it covers, or where")
 	}
 	return p.change(ctx, func(data *permissionFile) error {
-		list := data.Roots[root]
-		if slices.ContainsFunc(list, func(other Permission) bool { return other.ID == one.ID }) {
-			return nil
+		list := slices.Clone(data.Roots[root])
+		for _, one := range more {
+			if slices.ContainsFunc(list, func(other Permission) bool { return other.ID == one.ID }) {
+				continue
+			}
+			if len(list) >= maxPermissions {
+				return fault.New(fault.Denied, p.op, "the answer is not kept: there are %d for this workspace already; forget some", len(list))
+			}
+			one.Since = p.now().UTC()
+			list = append(list, one)
 		}
-		if len(list) >= maxPermissions {
-			return fault.New(fault.Denied, p.op, "the answer is not kept: there are %d for this workspace already; forget some", len(list))
-		}
-		one.Since = p.now().UTC()
 		next := maps.Clone(data.Roots)
 		if next == nil {
 			next = make(map[string][]Permission)
 		}
-		next[root] = append(slices.Clone(list), one)
+		next[root] = list
 		data.Roots = next
 		return nil
 	})

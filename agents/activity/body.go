@@ -88,9 +88,6 @@ type (
 		// Media are images and documents that the model got besides, each in a
 		// blob of the session.
 		Media []model.Media `json:"media,omitempty"`
-		// Taint says that others may have written what the model got: "foreign" or
-		// "web" (spec 11.1 rule 6).
-		Taint string `json:"taint,omitempty"`
 	}
 
 	// ToolError is what came of a tool call that failed; the model got Message.
@@ -164,6 +161,7 @@ type (
 		Inputs json.RawMessage `json:"inputs,omitempty"`
 		Folder string          `json:"folder,omitempty"`
 		Asked  string          `json:"asked,omitempty"` // the model that the request named
+		Taint  string          `json:"taint,omitempty"` // of what the person put to it, as of ToolState
 	}
 
 	// EditorContext is what the person has in the editor when they ask (spec
@@ -279,6 +277,9 @@ type (
 		Result   *ToolResult     `json:"result,omitempty"`
 		Error    *ToolError      `json:"error,omitempty"`
 		Path     string          `json:"path,omitempty"` // the file that it is about, as a URI
+		// Taint says that others may have written what the model got: "foreign" or
+		// "web" (spec 11.1 rule 6).
+		Taint string `json:"taint,omitempty"`
 	}
 
 	// ToolDelta is output of a long tool as it comes.

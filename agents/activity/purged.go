@@ -14,7 +14,7 @@ import (
 func Purged(b Body) Body {
 	switch b := b.(type) {
 	case RunStarted:
-		return RunStarted{Input: []ContentBlock{}, Mode: b.Mode, Approval: b.Approval, Model: b.Model, Tools: b.Tools, Chain: b.Chain, Definition: b.Definition}
+		return RunStarted{Input: []ContentBlock{}, Mode: b.Mode, Approval: b.Approval, Model: b.Model, Tools: b.Tools, Chain: b.Chain, Definition: b.Definition, Taint: b.Taint}
 	case RunState:
 		return RunState{From: b.From, To: b.To}
 	case RunFinished:
@@ -41,7 +41,7 @@ func Purged(b Body) Body {
 	case ThoughtDelta:
 		return ThoughtDelta{}
 	case ToolState:
-		left := ToolState{Call: b.Call, Name: b.Name, Args: json.RawMessage("{}"), State: b.State, Risk: b.Risk}
+		left := ToolState{Call: b.Call, Name: b.Name, Args: json.RawMessage("{}"), State: b.State, Risk: b.Risk, Taint: b.Taint}
 		if b.Result != nil {
 			left.Result = &ToolResult{Bytes: b.Result.Bytes}
 		}

@@ -40,12 +40,12 @@ func fillWith(v reflect.Value, way string) {
 func TestPurgedKeepsNoWords(t *testing.T) {
 	keeps := map[string]bool{}
 	for _, name := range strings.Fields(`
-		run.started.Mode run.started.Approval run.started.Model run.started.Tools run.started.Chain run.started.Definition
+		run.started.Mode run.started.Approval run.started.Model run.started.Tools run.started.Chain run.started.Definition run.started.Taint
 		run.state.From run.state.To
 		run.finished.Reason run.finished.Recovered run.finished.Cost.Currency run.finished.Chain.Run run.finished.Chain.Agent run.finished.Chain.From
 		run.finished.Guardrails.Name run.finished.Guardrails.Policy run.finished.Guardrails.Outcome run.finished.Error.Kind
 		model.started.Model model.finished.Model model.finished.Finish
-		tool.state.Call tool.state.Name tool.state.State tool.state.Risk tool.state.Error.Code tool.delta.Call
+		tool.state.Call tool.state.Name tool.state.State tool.state.Risk tool.state.Taint tool.state.Error.Code tool.delta.Call
 		confirmation.asked.ID confirmation.asked.Call confirmation.asked.Tool confirmation.asked.Risk confirmation.asked.ExpiresAt
 		confirmation.answered.ID confirmation.answered.Outcome confirmation.answered.By
 		approval.changed.From approval.changed.To file.changed.Kind change.resolved.Action forked.Session retry.Of loop.detected.Kind loop.detected.Action

@@ -46,7 +46,7 @@ type Request struct {
 	Critical bool        // the user's settings say security.critical: ask
 	Deny     []tool.Rule // of all scopes: these calls are refused
 	Allow    []tool.Rule // of the user's own settings: these need no question; never above medium but for argv of bash
-	Project  bool        // the agent comes with the project: it writes no protected place that Allow does not name (SEC-17)
+	Project  string      // the folder that the agent comes with, "" for the person's own and ours: such an agent writes no protected place that Allow does not name (SEC-17)
 	Folder   string      // the run's: what relative paths of rules start at
 }
 
@@ -75,16 +75,16 @@ func (g *Gate) Authorize(r Request) Decision {
 		d.Why = fmt.Sprintf("the approval mode %q is unknown", r.Approval)
 		return d
 	}
-	if !r.Trusted {
-		return decideUntrusted(d, p)
-	}
 	for _, rule := range r.Deny {
 		if rule.Denies(p, r.Folder) {
 			d.Why = "the rule " + tool.Escape(rule.Text) + " denies it"
 			return d
 		}
 	}
-	if r.Project && p.Risk == tool.Protected && len(p.Writes) > 0 && !r.granted() {
+	if !r.Trusted {
+		return decideUntrusted(d, p)
+	}
+	if r.Project != "" && p.Risk == tool.Protected && len(p.Writes) > 0 && !r.granted() {
 		d.Why = fmt.Sprintf("%s, and %s comes with the project: an agent of your own may ask for it, or tools.allowed of your own settings names the file", p.Why, r.ID.Agent)
 		return d
 	}

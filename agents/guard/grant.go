@@ -19,7 +19,9 @@ type Grant struct {
 	Session string  // "" for Always
 	Run     string  // "" but for Run
 	Agent   string
+	Project string // the folder that the agent comes with; "" for the person's own and ours
 	Tool    string
+	Folder  string    // that the calls run in
 	Shape   string    // of the arguments, as in [tool.Plan]; "" for bash
 	Argv    []string  // bash: the words of one command, exactly
 	Covers  string    // what it covers, for people
@@ -31,16 +33,16 @@ type Grant struct {
 type Store interface {
 	// Grants returns what is kept. With an error nothing is: it fails closed.
 	Grants() ([]Grant, error)
-	// Keep adds an answer, or leaves the same one as it is. The error says that it
-	// is not kept.
-	Keep(Grant) error
+	// Keep adds the answers to one question, all or none; the same one stays as it
+	// is. The error says that they are not kept.
+	Keep(...Grant) error
 	// Forget drops an answer and reports whether there was one.
 	Forget(id string) (bool, error)
 }
 
 // memory is what an answer is kept for. run is "" for an answer that holds for
 // the session.
-type memory struct{ run, agent, tool, key string }
+type memory struct{ run, agent, project, tool, folder, key string }
 
 // keys are what has to be remembered for a plan to run by itself; none = it
 // never does.
@@ -76,7 +78,7 @@ func commandLine(argv []string) string {
 
 // grants returns what an answer for longer grants.
 func grants(r Request, d Decision, o Outcome) []Grant {
-	one := Grant{Scope: o, Agent: r.ID.Agent, Tool: r.Plan.Tool, Covers: d.Covers}
+	one := Grant{Scope: o, Agent: r.ID.Agent, Project: r.Project, Tool: r.Plan.Tool, Folder: r.Folder, Covers: d.Covers}
 	if o != Always {
 		one.Session = r.ID.Session
 	}
@@ -100,7 +102,7 @@ func grants(r Request, d Decision, o Outcome) []Grant {
 
 // name returns the grant's id.
 func (g Grant) name() string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(g.Scope), g.Session, g.Run, g.Agent, g.Tool, g.Shape}, g.Argv...), "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(g.Scope), g.Session, g.Run, g.Agent, g.Project, g.Tool, g.Folder, g.Shape}, g.Argv...), "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -109,19 +111,14 @@ func (g Grant) memory() memory {
 	if key == "" {
 		key = strings.Join(g.Argv, "\x00")
 	}
-	return memory{run: g.Run, agent: g.Agent, tool: g.Tool, key: key}
+	return memory{run: g.Run, agent: g.Agent, project: g.Project, tool: g.Tool, folder: g.Folder, key: key}
 }
 
 // keep remembers an answer.
 func (g *Gate) keep(r Request, d Decision, o Outcome) error {
 	all := grants(r, d, o)
 	if o == Always {
-		for _, one := range all {
-			if err := g.store.Keep(one); err != nil {
-				return err
-			}
-		}
-		return nil
+		return g.store.Keep(all...)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -145,12 +142,14 @@ func (g *Gate) remembers(r Request) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, key := range wanted {
-		m := memory{agent: r.ID.Agent, tool: p.Tool, key: key}
+		m := memory{agent: r.ID.Agent, project: r.Project, tool: p.Tool, folder: r.Folder, key: key}
 		if !argv {
 			if _, ok := g.kept[m]; ok {
 				continue
 			}
-			if _, ok := g.kept[memory{r.ID.Run, m.agent, m.tool, m.key}]; ok {
+			ofRun := m
+			ofRun.run = r.ID.Run
+			if _, ok := g.kept[ofRun]; ok {
 				continue
 			}
 		}

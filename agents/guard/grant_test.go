@@ -16,9 +16,9 @@ type shelf struct {
 }
 
 func (s *shelf) Grants() ([]Grant, error) { return s.kept, s.err }
-func (s *shelf) Keep(g Grant) error {
+func (s *shelf) Keep(g ...Grant) error {
 	if s.err == nil {
-		s.kept = append(s.kept, g)
+		s.kept = append(s.kept, g...)
 	}
 	return s.err
 }
@@ -70,6 +70,8 @@ func TestSEC70And79AnswersForAlways(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Request){
 		"another agent":     func(r *Request) { r.ID.Agent = "b" },
+		"a project's agent": func(r *Request) { r.Project = "/w" },
+		"another folder":    func(r *Request) { r.Folder = "/v" },
 		"another tool":      func(r *Request) { r.Plan.Tool = "edit_file" },
 		"another shape":     func(r *Request) { r.Plan.Shape = "other" },
 		"a higher risk":     func(r *Request) { r.Plan.Risk = tool.High },
@@ -158,6 +160,7 @@ func TestSEC33DenyBeatsEverything(t *testing.T) {
 		{"bash", "", shell(tool.Safe, push), Refuse},
 		{"write_file", "", plan(tool.Low), Refuse},
 		{"write_*", "write_file", plan(tool.Low), Refuse},
+		{"write_file", "", plan(tool.Safe), Refuse},
 		{"", "write_file", plan(tool.Low), Auto},
 		{"", "write_file", plan(tool.High), Ask},
 		{"", "write_file", plan(tool.Protected), Ask},
@@ -177,6 +180,10 @@ func TestSEC33DenyBeatsEverything(t *testing.T) {
 		if d := g.Authorize(r); d.Verdict != c.want {
 			t.Errorf("deny %q, allow %q, %v of %v: %v (%s)", c.deny, c.allow, c.plan.Keep, c.plan.Risk, d.Verdict, d.Why)
 		}
+		if r.Trusted = false; c.want == Refuse && g.Authorize(r).Verdict != Refuse {
+			t.Errorf("deny %q does not hold in a folder that is not trusted", c.deny)
+		}
+		r.Trusted = true
 		if r.Approval = Free; c.want == Refuse && g.Authorize(r).Verdict != Refuse {
 			t.Errorf("deny %q does not hold in mode auto", c.deny)
 		}
@@ -237,7 +244,7 @@ func TestSEC17AgentsOfTheProject(t *testing.T) {
 		p := plan(tool.Protected)
 		p.Path, p.Writes = at, []string{at}
 		r := asks(p)
-		r.Project = true
+		r.Project = "/w"
 		return r
 	}
 	r := protected("/w/.github/workflows/ci.yml")
@@ -257,7 +264,7 @@ func TestSEC17AgentsOfTheProject(t *testing.T) {
 	if d := New().Authorize(r); d.Verdict != Refuse {
 		t.Errorf("another path: %+v", d)
 	}
-	r.Project = false
+	r.Project = ""
 	if d := New().Authorize(r); d.Verdict != Ask {
 		t.Errorf("an agent of the person's: %+v", d)
 	}

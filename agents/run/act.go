@@ -26,6 +26,7 @@ const (
 
 // task is one call of a batch on its way through the machine of spec 3.4.
 type task struct {
+	taint tool.Taint // of what the model gets of it
 	call  model.Call
 	name  string // canonical, or as the model wrote it when it is no tool of the agent's
 	tool  tool.Tool
@@ -310,6 +311,10 @@ func (b *batch) execute(t *task, token *tool.Token) {
 			o.err = ctx.Err()
 		}
 	}
+	if o.result != nil && o.result.Taint > tool.Clean { // before the next call is decided about
+		t.taint = o.result.Taint
+		b.Gate.Taint(b.ID, t.taint)
+	}
 	mu.Lock()
 	if rest := said.Flush(); rest != "" {
 		b.say(activity.ToolDelta{Call: t.call.ID, Text: rest})
@@ -338,7 +343,14 @@ func (b *batch) env(t *task) *tool.Env {
 	if ask := b.Env.Ask; ask != nil {
 		env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 			defer b.asking(t.name + " asks a question")()
-			return ask(ctx, q)
+			if why := b.flooded(); why != "" {
+				return tool.Answer{Action: "decline"}, nil
+			}
+			answer, err := ask(ctx, q)
+			if err == nil {
+				b.told(answer.Action)
+			}
+			return answer, err
 		}
 	}
 	return &env
@@ -347,9 +359,6 @@ func (b *batch) env(t *task) *tool.Env {
 // succeed writes the result of a call that ran; one that says that it failed is
 // an error for the model, with the same text.
 func (b *batch) succeed(t *task, result *tool.Result) {
-	if result.Taint > tool.Clean { // before the next call is decided about
-		b.Gate.Taint(b.ID, result.Taint)
-	}
 	b.mu.Lock()
 	for _, c := range result.Changes {
 		if !slices.Contains(t.told, c.URI) {
@@ -381,7 +390,7 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 	if display == "" {
 		display = t.plan.Title
 	}
-	kept := &activity.ToolResult{Content: content, Display: display, Blob: blob, Bytes: size, Media: media, Taint: result.Taint.String()}
+	kept := &activity.ToolResult{Content: content, Display: display, Blob: blob, Bytes: size, Media: media}
 	if err := b.Session.Spill(kept); err != nil && b.Log != nil {
 		b.Log.Warn("a long result stays in the session's log", "call", t.call.ID, "err", err)
 	}
@@ -484,7 +493,7 @@ func (b *batch) enter(t *task, to activity.CallState, result *activity.ToolResul
 	}
 	return b.sayFor(activity.ToolState{
 		Call: t.call.ID, Name: t.name, Args: t.call.Args, State: next, Risk: risk.String(),
-		Result: result, Error: failure, Path: path,
+		Result: result, Error: failure, Path: path, Taint: t.taint.String(),
 	}, took)
 }
 

@@ -13,12 +13,14 @@ import (
 // How often a run asks in vain before it is paused (SEC-82).
 const (
 	maxUnanswered = 10 // questions in a row that nobody answered
-	maxDenied     = 3  // refusals of calls of one shape
+	maxDenied     = 3  // refusals of calls of one shape, without a word why
+	maxRefused    = 10 // refusals in a row, and questions of its own that were declined
 )
 
 // flood counts the questions that were asked in vain.
 type flood struct {
 	unanswered int
+	refused    int
 	denied     map[string]int // by tool and shape
 	why        string         // the run has asked too often; "" = it has not
 }
@@ -28,7 +30,7 @@ func (r *runner) heard(p *tool.Plan, a Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := &r.flood
-	shape := p.Tool + "\x00" + cmp.Or(p.Shape, strings.Join(p.Names, " "), p.Path, string(p.Args))
+	shape := p.Tool + "\x00" + cmp.Or(p.Path, strings.Join(p.Names, " "), p.Shape, string(p.Args))
 	switch {
 	case a.By == "timeout":
 		if f.unanswered++; f.unanswered >= maxUnanswered {
@@ -39,16 +41,36 @@ func (r *runner) heard(p *tool.Plan, a Answer) {
 		return // the client cannot be asked
 	}
 	f.unanswered = 0
-	if a.Outcome != guard.Reject {
+	if a.Outcome != guard.Reject || a.Feedback != "" { // who says why is at work with the model
+		f.refused = 0
 		delete(f.denied, shape)
 		return
 	}
+	f.refuse(r.Definition.Name)
 	if f.denied == nil {
 		f.denied = make(map[string]int)
 	}
 	if f.denied[shape]++; f.denied[shape] >= maxDenied {
 		f.why = fmt.Sprintf("%s goes on to ask for what was refused %d times: %s.", r.Definition.Name, f.denied[shape], tool.Escape(p.Title))
 	}
+}
+
+// refuse counts a refusal of any kind. r.mu is held.
+func (f *flood) refuse(agent string) {
+	if f.refused++; f.refused >= maxRefused {
+		f.why = fmt.Sprintf("%s has asked %d times, and each was refused.", agent, f.refused)
+	}
+}
+
+// told takes the answer to a question of the agent's own in.
+func (r *runner) told(action string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if action == "accept" {
+		r.flood.refused = 0
+		return
+	}
+	r.flood.refuse(r.Definition.Name)
 }
 
 // flooded returns why nothing is asked any more in this turn; "" where it is.

@@ -106,3 +106,57 @@ func TestSEC82AnAnswerEndsTheCount(t *testing.T) {
 		}
 	})
 }
+
+// TestSEC82RefusalsOfEveryKind: ten refusals in a row are enough, whatever was
+// asked; who says why they refuse is at work with the model.
+func TestSEC82RefusalsOfEveryKind(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer run.Answer
+		want   int
+		reason activity.Reason
+	}{
+		"one by one":    {answer(guard.Reject), 10, activity.Errored},
+		"with a reason": {run.Answer{Outcome: guard.Reject, By: "user", Feedback: "not this one"}, 40, activity.Goal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				asked := flooding(w, func(int) run.Answer { return c.answer }, func() (tool.Answer, error) {
+					return tool.Answer{Action: "accept", Text: "End the run"}, nil
+				})
+				parts := make([]model.Part, 40)
+				for i := range parts {
+					parts[i] = calls("change", fmt.Sprintf(`{"path":"/w/%d"}`, i))
+				}
+				w.says(asks(parts...), says("done"))
+				w.ended(w.do(), c.reason)
+				if *asked != c.want || len(w.executed()) != 0 {
+					w.t.Errorf("asked %d times, executed %q", *asked, w.executed())
+				}
+			})
+		})
+	}
+}
+
+// TestSEC82AnAgentsOwnQuestions count as well.
+func TestSEC82AnAgentsOwnQuestions(t *testing.T) {
+	in(t, func(w *world) {
+		asked, stopped := 0, 0
+		w.config.Env.Ask = func(_ context.Context, q tool.Question) (tool.Answer, error) {
+			if q.Aside {
+				stopped++
+				return tool.Answer{Action: "accept", Text: "End the run"}, nil
+			}
+			asked++
+			return tool.Answer{Action: "decline"}, nil
+		}
+		w.tool("ask", tool.Safe, func(ctx context.Context, env *tool.Env, _ map[string]any) (*tool.Result, error) {
+			a, err := env.Ask(ctx, tool.Question{Message: "well?"})
+			return &tool.Result{Content: a.Action}, err
+		})
+		w.says(asks(callsTo("ask", 60)...), says("done"))
+		w.ended(w.do(), activity.Errored)
+		if asked < 10 || asked > 10+16 || stopped != 1 { // those that were under way at once
+			w.t.Errorf("asked %d times, stopped %d times", asked, stopped)
+		}
+	})
+}

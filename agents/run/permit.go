@@ -1,10 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -75,12 +77,24 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 }
 
 func (b *batch) gateRequest(t *task) guard.Request {
+	var deny, allow []tool.Rule
+	if b.Rules != nil {
+		deny, allow = b.Rules()
+	}
 	return guard.Request{
 		ID:   tool.Identity{Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name},
-		Plan: t.plan, Approval: b.Approval(), Trusted: b.Env.Trusted, CanAsk: b.Person.CanConfirm(),
+		Plan: t.plan, Approval: b.Approval(), Trusted: b.Env.Trusted && (b.Trusted == nil || b.Trusted()), CanAsk: b.Person.CanConfirm(),
 		Require: b.Definition.Confirmation.Require, Critical: b.Critical,
-		Deny: b.Deny, Allow: b.Allow, Folder: b.Env.Folder, Project: b.Definition.Scope == definition.Project,
+		Deny: deny, Allow: allow, Folder: b.Env.Folder, Project: b.project(),
 	}
+}
+
+// project returns the folder that the run's agent comes with.
+func (b *batch) project() string {
+	if b.Definition.Scope != definition.Project {
+		return ""
+	}
+	return cmp.Or(b.Definition.Folder, b.Env.Folder)
 }
 
 // question puts a call before the person and writes what was answered.
@@ -137,24 +151,30 @@ func (b *batch) refused(t *task, a Answer) error {
 
 // modify plans a call again as the person changed it, and applies the whole
 // policy to it. The person wrote what now runs, so they are asked again only
-// when it is riskier than what they saw.
+// when it is riskier than what they saw, or is about other places.
 func (b *batch) modify(t *task, a Answer) (token *tool.Token, again bool, err error) {
 	args, err := modified(t.plan, a)
 	if err != nil {
 		return nil, false, err
 	}
-	seen := t.plan.Risk
+	shown := t.plan
 	t.call.Args, t.modified = args, true
 	if b.makePlan(t); t.bad != nil {
 		return nil, false, t.bad
 	}
 	req := b.gateRequest(t)
 	d := b.Gate.Authorize(req)
-	if d.Verdict == guard.Ask && t.plan.Risk.Max(seen) == seen {
+	if d.Verdict == guard.Ask && t.plan.Risk.Max(shown.Risk) == shown.Risk && sameTargets(t.plan, shown) {
 		token, err = b.Gate.Permit(t.ctx, req, d, guard.Once)
 		return token, false, err
 	}
 	return nil, true, nil
+}
+
+// sameTargets reports whether a changed call is about the places that the person
+// saw: a link may lead elsewhere since.
+func sameTargets(p, shown *tool.Plan) bool {
+	return p.Path == shown.Path && p.Preview.Cwd == shown.Preview.Cwd && slices.Equal(p.Reads, shown.Reads) && slices.Equal(p.Writes, shown.Writes)
 }
 
 // modified returns the arguments of a call as the person changed them. Another

@@ -368,3 +368,75 @@ func TestCancelledCallThatWaits(t *testing.T) {
 		}
 	})
 }
+
+// TestSEC67AChangedCallIsAskedAgainWhereItLeadsElsewhere: while the person
+// changes a call, a link of it comes to lead to another place, which they are
+// shown before it runs.
+func TestSEC67AChangedCallIsAskedAgainWhereItLeadsElsewhere(t *testing.T) {
+	for name, moved := range map[string]bool{"as it was": false, "elsewhere": true} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				at := "/w/a"
+				f := w.tool("change", tool.Low, nil)
+				f.plan = func(context.Context, *tool.Env, map[string]any) (*tool.Plan, error) {
+					return &tool.Plan{Risk: tool.Low, Preview: tool.Preview{Kind: "command", Cwd: at}}, nil
+				}
+				w.person.answer = func(_ context.Context, q run.Question) run.Answer {
+					if moved && at == "/w/a" {
+						at = "/w/.git"
+						return run.Answer{Outcome: guard.Modify, By: "user", Args: json.RawMessage(`{"x":2}`)}
+					}
+					if q.Plan.Preview.Cwd != at {
+						w.t.Errorf("shown %s, and it is %s", q.Plan.Preview.Cwd, at)
+					}
+					if moved {
+						return answer(guard.Reject)
+					}
+					return run.Answer{Outcome: guard.Modify, By: "user", Args: json.RawMessage(`{"x":2}`)}
+				}
+				w.says(asks(calls("change", `{"x":1}`)), says("done"))
+				w.ended(w.do(), activity.Goal)
+				want := map[bool]int{false: 1, true: 2}[moved]
+				if got := len(w.person.questions()); got != want || (len(w.executed()) == 1) == moved {
+					w.t.Errorf("asked %d times, executed %q", got, w.executed())
+				}
+			})
+		})
+	}
+}
+
+// TestSEC09WithdrawnTrustHoldsForRunsThatGoOn: the next call of a run is decided
+// about as its folder and the rules are then.
+func TestSEC09WithdrawnTrustHoldsForRunsThatGoOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		withdraw func(trusted *bool, deny *[]tool.Rule)
+	}{
+		"trust": {func(trusted *bool, _ *[]tool.Rule) { *trusted = false }},
+		"a rule": {func(_ *bool, deny *[]tool.Rule) {
+			rule, _ := tool.ParseRule("change", nil)
+			*deny = []tool.Rule{rule}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				trusted, deny := true, []tool.Rule(nil)
+				w.config.Approval = func() guard.Approval { return guard.Free }
+				w.config.Trusted = func() bool { return trusted }
+				w.config.Rules = func() ([]tool.Rule, []tool.Rule) { return deny, nil }
+				w.tool("change", tool.Low, nil)
+				w.tool("look", tool.Safe, func(context.Context, *tool.Env, map[string]any) (*tool.Result, error) {
+					c.withdraw(&trusted, &deny)
+					return &tool.Result{Content: "seen"}, nil
+				})
+				w.says(asks(calls("change", `{"x":1}`)), asks(calls("look", `{}`)), asks(calls("change", `{"x":2}`)), says("done"))
+				w.ended(w.do(), activity.Goal)
+				if got := w.executed(); len(got) != 2 {
+					w.t.Errorf("executed %q", got)
+				}
+				if r := w.results(3)[0]; !r.Error {
+					w.t.Errorf("the model is told %+v", r)
+				}
+			})
+		})
+	}
+}

@@ -97,20 +97,24 @@ type Config struct {
 	CorrelationID string
 	Chain         []string // the agents that led here, this one last
 
-	Definition  *definition.Definition
-	Mode        definition.Mode         // "" = chat
-	System      string                  // the system prompt, whole
-	Examples    []definition.Exchange   // the agent's initial messages, filled in
-	Context     *activity.EditorContext // what the person has in the editor; may be nil
-	Inputs      json.RawMessage         // as they were given, for a daemon that takes the run up again; may be nil
-	Asked       string                  // the model that the request named; "" = none
-	Models      []Choice                // the first answers; the others are tried in order when it fails
-	Approval    func() guard.Approval
-	Session     Session
-	Tools       Tools
-	Gate        *guard.Gate
-	Critical    bool        // the user's settings say security.critical: ask
-	Deny, Allow []tool.Rule // of settings, as in guard.Request
+	Definition *definition.Definition
+	Mode       definition.Mode         // "" = chat
+	System     string                  // the system prompt, whole
+	Examples   []definition.Exchange   // the agent's initial messages, filled in
+	Context    *activity.EditorContext // what the person has in the editor; may be nil
+	Inputs     json.RawMessage         // as they were given, for a daemon that takes the run up again; may be nil
+	Asked      string                  // the model that the request named; "" = none
+	Models     []Choice                // the first answers; the others are tried in order when it fails
+	Approval   func() guard.Approval
+	Session    Session
+	Tools      Tools
+	Gate       *guard.Gate
+	Critical   bool // the user's settings say security.critical: ask
+	// Rules returns those of settings as they are now, as in guard.Request; nil =
+	// none. Trusted says whether the folder still is; nil = as Env says.
+	Rules       func() (deny, allow []tool.Rule)
+	Trusted     func() bool
+	Taint       tool.Taint // of what the person put to it (spec 11.1 rule 6)
 	Person      Person
 	Env         tool.Env // for each call; Call and Progress are set by the run
 	MaxTurns    int
@@ -157,9 +161,10 @@ func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun = true
+	r.Gate.Taint(r.ID, r.Taint)
 	return r.say(activity.RunStarted{
 		Input: input, Context: r.Context, Mode: cmp.Or(string(r.Mode), string(definition.Chat)), Approval: string(r.Approval()), Model: r.Models[0].ID,
-		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest, Inputs: r.Inputs, Folder: folderURI(r.Env.Folder), Asked: r.Asked,
+		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest, Inputs: r.Inputs, Folder: folderURI(r.Env.Folder), Asked: r.Asked, Taint: r.Taint.String(),
 	})
 }
 

@@ -15,15 +15,16 @@ import (
 // offered. What the log tells of it is enough for a later daemon.
 func TestSEC107TaintMakesCallsAsk(t *testing.T) {
 	for name, c := range map[string]struct {
-		taint tool.Taint
-		asks  int
-	}{"clean": {tool.Clean, 0}, "a strange folder": {tool.Foreign, 0}, "web": {tool.Web, 1}} {
+		taint  tool.Taint
+		failed bool
+		asks   int
+	}{"clean": {tool.Clean, false, 0}, "a strange folder": {tool.Foreign, false, 0}, "web": {tool.Web, false, 1}, "an error of the web": {tool.Web, true, 1}} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(w *world) {
 				w.config.Approval = func() guard.Approval { return guard.Free }
 				w.tool("change", tool.Low, nil)
 				w.tool("fetch", tool.Safe, func(context.Context, *tool.Env, map[string]any) (*tool.Result, error) {
-					return &tool.Result{Content: "a page", Taint: c.taint}, nil
+					return &tool.Result{Content: "a page", Taint: c.taint, Failed: c.failed}, nil
 				})
 				w.person.answer = func(_ context.Context, q run.Question) run.Answer {
 					if len(q.Outcomes) != 4 || q.Covers != "" {
@@ -38,8 +39,8 @@ func TestSEC107TaintMakesCallsAsk(t *testing.T) {
 				}
 				var told string
 				for _, s := range of[activity.ToolState](w) {
-					if s.Name == "fetch" && s.Result != nil {
-						told = s.Result.Taint
+					if s.Name == "fetch" && s.State.Terminal() {
+						told = s.Taint
 					}
 				}
 				if told != c.taint.String() {

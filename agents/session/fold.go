@@ -18,9 +18,13 @@ func (s *Session) fold(e activity.Event) {
 	switch b := e.Body.(type) {
 	case activity.ApprovalChanged:
 		s.approval = valid(b.To)
+	case activity.RunStarted:
+		if b.Taint != "" {
+			s.foldTaint(e.Run, b.Taint)
+		}
 	case activity.ToolState:
-		if b.Result != nil && b.Result.Taint != "" {
-			s.foldTaint(e.Run, b.Result.Taint)
+		if b.Taint != "" {
+			s.foldTaint(e.Run, b.Taint)
 		}
 	case activity.Rewound:
 		s.back(e.Seq, b.ToSeq)

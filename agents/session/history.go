@@ -184,7 +184,7 @@ func (s *Session) foldTaint(run, taint string) {
 	}
 }
 
-// Taints returns what was read of others, by run, as [activity.ToolResult] names
+// Taints returns what was read of others, by run, as [activity.ToolState] names
 // it; the worst of a run. It stays what it was when the session is rewound.
 func (s *Session) Taints() map[string]string {
 	s.mu.Lock()

@@ -38,7 +38,7 @@ type Session struct {
 	total    totals
 	progress map[string]*progress // of the runs that have not finished
 	files    map[string]*FileHistory
-	taints   map[string]string // by run, what the model read of others ([activity.ToolResult])
+	taints   map[string]string // by run, what the model read of others ([activity.ToolState])
 	approval string
 }
 

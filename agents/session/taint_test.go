@@ -22,7 +22,7 @@ func TestSEC107And135TaintOutlivesTheDaemon(t *testing.T) {
 	reads := func(run, taint string) {
 		a := speaker{s, activity.Origin{Run: run, Agent: run, CorrelationID: run}}
 		a.say(activity.RunStarted{Input: text("hi")}, activity.TurnStarted{Turn: 1}, calls(run+"#1-0"))
-		a.say(activity.ToolState{Call: run + "#1-0", State: activity.Success, Result: &activity.ToolResult{Content: "c", Taint: taint}})
+		a.say(activity.ToolState{Call: run + "#1-0", State: activity.Failed, Error: &activity.ToolError{Message: "c"}, Taint: taint})
 		a.say(activity.RunFinished{Reason: activity.Goal})
 	}
 	reads("clean", "")
@@ -30,7 +30,9 @@ func TestSEC107And135TaintOutlivesTheDaemon(t *testing.T) {
 	reads("strange", "foreign")
 	reads("web", "web")
 	reads("both", "web")
-	want := map[string]string{"strange": "foreign", "web": "web", "both": "web"}
+	speaker{s, activity.Origin{Run: "given", Agent: "given", CorrelationID: "given"}}.say(
+		activity.RunStarted{Input: text("hi"), Taint: "foreign"}, activity.RunFinished{Reason: activity.Goal})
+	want := map[string]string{"strange": "foreign", "web": "web", "both": "web", "given": "foreign"}
 	check := func(what string, s *Session) {
 		t.Helper()
 		if got := s.Taints(); !maps.Equal(got, want) {

@@ -32,20 +32,26 @@ func (k kept) Grants() ([]guard.Grant, error) {
 	grants := make([]guard.Grant, 0, len(list))
 	for _, p := range list {
 		grants = append(grants, guard.Grant{
-			ID: p.ID, Scope: guard.Always, Agent: p.Agent, Tool: p.Tool, Shape: p.Shape, Argv: p.Argv, Covers: p.Covers, Since: p.Since,
+			ID: p.ID, Scope: guard.Always, Agent: p.Agent, Project: p.Project, Tool: p.Tool, Folder: p.Folder, Shape: p.Shape, Argv: p.Argv, Covers: p.Covers, Since: p.Since,
 		})
 	}
 	return grants, nil
 }
 
 // Keep implements [guard.Store]. What does not hold for always is not stored.
-func (k kept) Keep(g guard.Grant) error {
-	if g.Scope != guard.Always {
-		return fault.New(fault.Invalid, "daemon.keep", "an answer for a %s is not kept on disk", g.Scope)
+func (k kept) Keep(all ...guard.Grant) error {
+	list := make([]workspace.Permission, 0, len(all))
+	for _, g := range all {
+		if g.Scope != guard.Always {
+			return fault.New(fault.Invalid, "daemon.keep", "an answer for a %s is not kept on disk", g.Scope)
+		}
+		list = append(list, workspace.Permission{
+			ID: g.ID, Agent: g.Agent, Project: g.Project, Tool: g.Tool, Folder: g.Folder, Shape: g.Shape, Argv: g.Argv, Covers: g.Covers,
+		})
 	}
 	ctx, cancel := context.WithTimeout(k.ctx, recordIn)
 	defer cancel()
-	return k.all.Keep(ctx, k.root, workspace.Permission{ID: g.ID, Agent: g.Agent, Tool: g.Tool, Shape: g.Shape, Argv: g.Argv, Covers: g.Covers})
+	return k.all.Keep(ctx, k.root, list...)
 }
 
 // Forget implements [guard.Store].

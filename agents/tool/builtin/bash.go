@@ -102,15 +102,15 @@ func title(text string) string {
 }
 
 func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error) {
-	if err := c.again(env); err != nil {
-		return nil, err
-	}
 	var unsaved []string
 	if env.Edits != nil {
 		unsaved = env.Edits.Save(ctx, "a command is about to run")
 	}
 	note := unsavedNote(env, unsaved)
 	if c.Background {
+		if err := c.again(env); err != nil {
+			return nil, err
+		}
 		return c.background(ctx, env, note)
 	}
 	leave, err := enter(ctx, env.Slots)
@@ -118,6 +118,9 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 		return nil, err
 	}
 	defer leave()
+	if err := c.again(env); err != nil { // as late as can be: the editor saved and others ran meanwhile
+		return nil, err
+	}
 	limit := defaultTimeout
 	if c.Timeout > 0 {
 		limit = time.Duration(c.Timeout) * time.Second
@@ -147,7 +150,9 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	if len(w.stuck) > 0 {
 		end.left = fmt.Sprintf("%s could not be ended and wait for the system: %s", tool.Count(len(w.stuck), "process", "processes"), listed(w.stuck))
 	}
-	return end.result(w, note, limit), nil
+	r := end.result(w, note, limit)
+	r.Taint = c.analysis.Taint
+	return r, nil
 }
 
 // enter waits for one of the slots for processes, in the order in which calls

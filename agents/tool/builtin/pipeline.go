@@ -60,7 +60,7 @@ func (w *work) pipe(s *command.Step, io streams) (int, error) {
 
 // simple runs one program.
 func (w *work) simple(s *command.Step, io streams) (int, error) {
-	args, extra := command.Harden(s.Argv)
+	args, extra := command.Harden(s.Argv, w.dir)
 	path := lookup(w.env, args[0])
 	if path == "" {
 		if io.err != nil {

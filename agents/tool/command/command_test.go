@@ -213,7 +213,7 @@ func TestSEC48GitOnlyAtTheRepositoryOfTheFolder(t *testing.T) {
 }
 
 func TestSEC51GitRunsHardened(t *testing.T) {
-	args, environ := command.Harden([]string{"git", "diff", "--cached"})
+	args, environ := command.Harden([]string{"git", "diff", "--cached"}, "/w/x")
 	if got, want := strings.Join(args, " "), "git --no-pager diff --no-ext-diff --no-textconv --ignore-submodules=all --cached"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -223,7 +223,7 @@ func TestSEC51GitRunsHardened(t *testing.T) {
 			t.Errorf("no %s in the environment", want)
 		}
 	}
-	if args, environ := command.Harden([]string{"ls"}); len(args) != 1 || environ != nil {
+	if args, environ := command.Harden([]string{"ls"}, "/w"); len(args) != 1 || environ != nil {
 		t.Error("ls was changed")
 	}
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -176,13 +177,15 @@ var gitConfig = [][2]string{
 
 // Harden returns how a command of a [Step] is run: argv as it is, or for git
 // with options, and with settings in the environment, that keep it from running
-// other programs.
-func Harden(argv []string) (args, environ []string) {
+// other programs. dir is where it runs: git looks for a repository there and not
+// above, which is not what was looked at (SEC-48).
+func Harden(argv []string, dir string) (args, environ []string) {
 	if len(argv) == 0 || argv[0] != "git" {
 		return argv, nil
 	}
 	environ = []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=false",
+		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir),
 		"GIT_CONFIG_COUNT=" + strconv.Itoa(len(gitConfig)),
 	}
 	for i, c := range gitConfig {
