@@ -31,6 +31,7 @@ type Start struct {
 	Approval   Approval                // "" = the session's
 	Model      string                  // "" = the agent's
 	Definition *definition.Definition  // instead of the saved file's: a buffer's; may be nil
+	Taint      tool.Taint              // of what Input and Context bring of files: the worst
 	Desk       Desk
 	Client     context.Context // the connection's: when it ends, the run is interrupted
 
