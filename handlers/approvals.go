@@ -73,7 +73,7 @@ func (d *desk) Confirm(ctx context.Context, q agents.Question) agents.Answer {
 	if q.Timeout > 0 {
 		expires = d.h.Now().Add(q.Timeout)
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, q.Timeout, errExpired)
+		ctx, cancel = context.WithTimeoutCause(ctx, q.Timeout, &expiry{q.Timeout})
 		defer cancel()
 	}
 	q.Asked(expires)
@@ -92,8 +92,9 @@ func (d *desk) Confirm(ctx context.Context, q agents.Question) agents.Answer {
 		d.mu.Unlock()
 	}
 	why := "answered"
+	_, expired := errors.AsType[*expiry](context.Cause(ctx))
 	switch {
-	case errors.Is(context.Cause(ctx), errExpired):
+	case expired:
 		why, answer = "expired", agents.Answer{Outcome: guard.Reject, By: "timeout"}
 	case ctx.Err() != nil:
 		why, answer = "cancelled", no
@@ -114,10 +115,12 @@ func (d *desk) Confirm(ctx context.Context, q agents.Question) agents.Answer {
 	return answer
 }
 
-var (
-	errExpired  = errors.New("nobody answered in time")
-	errUnserved = errors.New("the client does not serve this request")
-)
+// expiry is why a question ends that nobody answers.
+type expiry struct{ after time.Duration }
+
+func (e *expiry) Error() string { return "nobody answered within " + e.after.String() }
+
+var errUnserved = errors.New("the client does not serve this request")
 
 // enter waits until no other question is open.
 func (d *desk) enter(ctx context.Context) (leave func(), err error) {

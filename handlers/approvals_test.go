@@ -29,6 +29,7 @@ type connected struct {
 	client *client.Client
 	logged *strings.Builder  // to be read when nothing logs any more
 	shown  func(path string) // what becomes of a document that is shown; may be nil
+	told   chan string       // messages, and progress as it came; of more than 8 the rest is dropped
 }
 
 // answers is what a client does with a request of the daemon's.
@@ -40,7 +41,7 @@ type answers func(ctx context.Context, method string, params []byte) (any, error
 func connect(t *testing.T, asked answers) *connected {
 	t.Helper()
 	near, far := net.Pipe()
-	c := &connected{logged: new(strings.Builder)}
+	c := &connected{logged: new(strings.Builder), told: make(chan string, 8)}
 	made, served := make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := server.Serve(t.Context(), far, server.Config{Now: time.Now}, func(ctx context.Context, peer server.Peer) []server.Route {
@@ -71,6 +72,19 @@ func connect(t *testing.T, asked answers) *connected {
 			return &protocol.ShowDocumentResult{Success: true}, nil
 		}
 		return asked(ctx, method, params)
+	}, Notified: func(method string, params []byte) {
+		if method == protocol.MethodProgress {
+			c.told <- string(params)
+			return
+		}
+		var p protocol.ShowMessageParams
+		if method != protocol.MethodWindowShowMessage || (wire.Codec{}).Unmarshal(params, &p) != nil {
+			return
+		}
+		select {
+		case c.told <- p.Message:
+		default:
+		}
 	}})
 	t.Cleanup(func() {
 		_ = c.client.Close()

@@ -20,7 +20,7 @@ import (
 
 // list serves agents/list.
 func (h *Handlers) list(ctx context.Context, _ struct{}, p *wire.ListParams) (*wire.ListResult, error) {
-	catalog, err := h.house.Catalog(ctx)
+	catalog, err := h.catalog(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (h *Handlers) list(ctx context.Context, _ struct{}, p *wire.ListParams) (*w
 
 // get serves agents/get.
 func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wire.GetResult, error) {
-	catalog, err := h.house.Catalog(ctx)
+	catalog, err := h.catalog(ctx)
 	if err != nil {
 		return nil, err
 	}

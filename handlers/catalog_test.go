@@ -3,6 +3,7 @@ package handlers
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/agentls/agentls/agents/definition"
@@ -52,7 +53,7 @@ func TestColumnsInErrors(t *testing.T) {
 	if got, _ := data["problems"].([]definition.Problem); reason != fault.InvalidAgent || len(got) != 1 || got[0].Range.Start.Character != 12 {
 		t.Errorf("the error has %s %+v", reason, data)
 	}
-	if own[0] != p || &first.Data["problems"].([]definition.Problem)[0] != &own[0] {
+	if !reflect.DeepEqual(own[0], p) || &first.Data["problems"].([]definition.Problem)[0] != &own[0] {
 		t.Errorf("the agent's own became %+v", own)
 	}
 	if other := fault.New(fault.Denied, "a.b", "no"); h.encoded(other) != error(other) {

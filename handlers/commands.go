@@ -82,7 +82,7 @@ func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot, p *pro
 	if err != nil {
 		return nil, invalidArguments(err)
 	}
-	catalog, err := h.house.Catalog(ctx)
+	catalog, err := h.catalog(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -26,6 +28,9 @@ const (
 	summaryWidth = 160  // characters of a line; the first and the last may have twice as many
 	summaryWhole = 1000 // UTF-16 code units of all of it: VS Code shows no more
 )
+
+// lineEnd marks where a line of a diff ends: VS Code shows a message as one line.
+const lineEnd = "⏎"
 
 // summary is a question in six lines. cut reports whether it leaves something
 // out that a person has to see before they can agree; it then shows how what is
@@ -50,7 +55,9 @@ func summary(q agents.Question) (text string, cut bool) {
 	if rememberable(q) {
 		foot = []string{labels[guard.Session] + " covers: " + tool.Escape(q.Covers)}
 	}
-	wide := func(line string) bool { return utf8.RuneCountInString(line) > summaryWidth }
+	wide := func(line string) bool {
+		return utf8.RuneCountInString(strings.TrimSuffix(line, lineEnd)) > summaryWidth
+	}
 	wider := func(line string) bool { return utf8.RuneCountInString(line) > 2*summaryWidth }
 	if len(head)+len(notes)+len(body)+len(foot) <= summaryLines && !wider(head[0]) && !slices.ContainsFunc(head[1:], wide) &&
 		!slices.ContainsFunc(slices.Concat(notes, foot), wider) && !slices.ContainsFunc(body, wide) {
@@ -87,7 +94,8 @@ func sent(text string) int {
 	return len(utf16.Encode([]rune(text))) + len(`\x28`)*strings.Count(text, "](")
 }
 
-// changed returns the lines that a patch of one file takes out and puts in.
+// changed returns the lines that a patch of one file takes out and puts in, each
+// with the mark of its end.
 // Context is not what changes, and the title names the file.
 func changed(patch string) []string {
 	var lines []string
@@ -97,7 +105,7 @@ func changed(patch string) []string {
 		// lines of the file that begin with -- or ++.
 		hunks = hunks || strings.HasPrefix(line, "@@")
 		if hunks && line != "" && (line[0] == '+' || line[0] == '-') {
-			lines = append(lines, line)
+			lines = append(lines, line+lineEnd)
 		}
 	}
 	return lines
@@ -127,11 +135,16 @@ func clip(s string, n int) string {
 
 const showTitle = "Show"
 
+// tooLong says why there is only no for an answer: editors cut a dialog, and what
+// is cut off cannot have been seen (SEC-71).
+const tooLong = "This is longer than a dialog, and your editor did not show it as a document, so it cannot be agreed to here.\n"
+
 // confirmPlain asks by the dialog that every LSP client may have. The refusing
 // action comes first; what was cut can be allowed only after it was shown, and
 // only once (SEC-71).
 func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answer, error) {
 	message, cut := summary(q)
+	outcomes := q.Outcomes
 	for shown := false; ; {
 		actions := []protocol.MessageActionItem{{Title: labels[guard.Reject]}}
 		offers := map[string]agents.Outcome{}
@@ -142,15 +155,15 @@ func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answ
 		if !shown {
 			actions = append(actions, protocol.MessageActionItem{Title: showTitle})
 		}
-		if (!cut || shown) && slices.Contains(q.Outcomes, guard.Once) {
+		if (!cut || shown) && slices.Contains(outcomes, guard.Once) {
 			offer(guard.Once)
 		}
 		if !cut && rememberable(q) {
 			offer(guard.Session)
 		}
-		chosen, err := d.h.Peer.ShowMessageRequest(ctx, &protocol.ShowMessageRequestParams{
+		chosen, err := d.showQuestion(ctx, &protocol.ShowMessageRequestParams{
 			Type: protocol.MessageTypeWarning, Message: message, Actions: actions,
-		})
+		}, func(why string) string { return over(q, why) })
 		if err != nil {
 			return agents.Answer{}, d.served(ctx, err)
 		}
@@ -159,8 +172,12 @@ func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answ
 			return agents.Answer{Outcome: guard.Reject, By: "user"}, nil
 		case chosen.Title == showTitle && !shown:
 			shown = true
-			if !d.h.showText(ctx, q.ID+".txt", facts(q)) {
-				message = facts(q) // nowhere else to show it: the dialog itself holds it all
+			if !d.h.showNew(ctx, q.Plan.Title+".txt", facts(q)) {
+				// Nowhere else to show it: the dialog itself has to hold it all.
+				// A summary that was whole is seen already.
+				if message = facts(q); cut && sent(message) > summaryWhole {
+					message, outcomes = tooLong+message, nil
+				}
 			}
 		case offers[chosen.Title] != "":
 			return agents.Answer{Outcome: offers[chosen.Title], By: "user"}, nil
@@ -168,6 +185,44 @@ func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answ
 			return agents.Answer{Outcome: guard.Reject, By: "user"}, nil
 		}
 	}
+}
+
+// showQuestion asks by the dialog that every LSP client may have. Editors leave
+// it on the screen when it is withdrawn: then, and if somebody answers it after
+// that, the person is told that it is over, in the words that says makes of why.
+func (d *desk) showQuestion(ctx context.Context, p *protocol.ShowMessageRequestParams, says func(why string) string) (*protocol.MessageActionItem, error) {
+	tell := func(why string) { d.h.tell(protocol.MessageTypeWarning, says(why)) }
+	chosen, err := d.h.Peer.AskMessage(ctx, p, func() {
+		if !d.h.leaving() {
+			tell("was over when you answered it")
+		}
+	})
+	if err == nil || ctx.Err() == nil || d.h.leaving() {
+		return chosen, err
+	}
+	if limit, ok := errors.AsType[*expiry](context.Cause(ctx)); ok {
+		tell("expired after " + minutes(limit.after))
+	} else {
+		tell("was withdrawn")
+	}
+	return nil, err
+}
+
+// over says that a question about a call is, and what came of it.
+func over(q agents.Question, why string) string {
+	did := "run"
+	if q.Plan.Preview.Kind == "diff" {
+		did = "changed"
+	}
+	return fmt.Sprintf("%s's question about %s %s; nothing was %s", tool.Escape(q.Agent), middle(tool.Visible(q.Plan.Title, commandBlanks, false), summaryWidth), why, did)
+}
+
+// minutes says how long something took: "5 min", "1m30s".
+func minutes(d time.Duration) string {
+	if d >= time.Minute && d%time.Minute == 0 {
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return d.String()
 }
 
 // askPlain asks a question with choices by the dialog that every LSP client may
@@ -186,8 +241,10 @@ func (d *desk) askPlain(ctx context.Context, agent string, q tool.Question) (too
 		titles[title] = c
 		actions = append(actions, protocol.MessageActionItem{Title: title})
 	}
-	chosen, err := d.h.Peer.ShowMessageRequest(ctx, &protocol.ShowMessageRequestParams{
+	chosen, err := d.showQuestion(ctx, &protocol.ShowMessageRequestParams{
 		Type: protocol.MessageTypeInfo, Message: tool.Escape(agent+" asks: ") + escapeLines(q.Message), Actions: actions,
+	}, func(why string) string {
+		return fmt.Sprintf("%s's question %s; no answer was taken: %s", tool.Escape(agent), why, clip(tool.Escape(q.Message), summaryWidth))
 	})
 	if err != nil {
 		return tool.Answer{}, d.served(ctx, err)
@@ -205,8 +262,27 @@ func (h *Handlers) showText(ctx context.Context, name, text string) bool {
 		return false
 	}
 	path, err := h.keepShown(name, text)
-	if err != nil {
-		h.Log.Warn("a text could not be written to be shown", "err", err)
+	return h.open(ctx, path, err)
+}
+
+// showNew is showText in a file that shows nothing else. It is named after what it
+// is about, words and the ending of a file.
+func (h *Handlers) showNew(ctx context.Context, about, text string) bool {
+	if !h.shows {
+		return false
+	}
+	path, err := h.newShown(about)
+	if err == nil {
+		err = writePrivate(path, text)
+	}
+	return h.open(ctx, path, err)
+}
+
+// open opens a file of the daemon's own in the editor; failed is what kept it
+// from being written.
+func (h *Handlers) open(ctx context.Context, path string, failed error) bool {
+	if failed != nil {
+		h.Log.Warn("a text could not be written to be shown", "err", failed)
 		return false
 	}
 	focus := true
@@ -222,6 +298,55 @@ func (h *Handlers) keepShown(name, text string) (path string, err error) {
 	h.desk.written[path] = true
 	h.desk.mu.Unlock()
 	return path, writePrivate(path, text)
+}
+
+// shownName is how long the name of a file is that is named after a call, in
+// characters, without its number and its ending.
+const shownName = 48
+
+// newShown makes an empty file that is named after what it will show.
+func (h *Handlers) newShown(about string) (path string, err error) {
+	if err := os.MkdirAll(h.house.Shown, 0o700); err != nil {
+		return "", err
+	}
+	end := filepath.Ext(about)
+	name := fileName(strings.TrimSuffix(about, end))
+	for i := 1; ; i++ {
+		numbered := name
+		if i > 1 {
+			numbered = fmt.Sprintf("%s (%d)", name, i)
+		}
+		path = filepath.Join(h.house.Shown, numbered+end)
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		h.desk.mu.Lock()
+		h.desk.written[path] = true
+		h.desk.mu.Unlock()
+		return path, f.Close()
+	}
+}
+
+// fileName returns a name for a file on every system: words of plain letters,
+// digits, dots and dashes, none of which begins with a dot or a dash.
+func fileName(about string) string {
+	var words []string
+	for _, word := range strings.FieldsFunc(about, func(c rune) bool {
+		return !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.ContainsRune("._-", c))
+	}) {
+		if word = strings.Trim(word, ".-"); word != "" {
+			words = append(words, word)
+		}
+	}
+	name := strings.Join(words, " ")
+	if len(name) > shownName {
+		name = strings.TrimRight(name[:shownName], " .-")
+	}
+	return cmp.Or(name, "question")
 }
 
 // forgetShown removes the files in which this connection showed something: they

@@ -38,30 +38,33 @@ func TestSummary(t *testing.T) {
 		cut  bool
 	}{
 		"lines that look like headers": {
-			asking(diff("+++evil();\n+--x;\n+ok\n")), []string{first, "+++evil();", "+--x;", "+ok"}, false,
+			asking(diff("+++evil();\n+--x;\n+ok\n")), []string{first, "+++evil();⏎", "+--x;⏎", "+ok⏎"}, false,
 		},
 		"removed lines that look like headers": {
-			asking(diff("--- x\n-++ y\n context\n---z;\n")), []string{first, "--- x", "-++ y", "---z;"}, false,
+			asking(diff("--- x\n-++ y\n context\n---z;\n")), []string{first, "--- x⏎", "-++ y⏎", "---z;⏎"}, false,
 		},
 		"a second hunk": {
-			asking(diff("+a\n@@ -9 +9 @@\n---b\n+++b\n")), []string{first, "+a", "---b", "+++b"}, false,
+			asking(diff("+a\n@@ -9 +9 @@\n---b\n+++b\n")), []string{first, "+a⏎", "---b⏎", "+++b⏎"}, false,
+		},
+		"lines that are shown as one": {
+			asking(diff("-oats\n+oat milk\n")), []string{first, "-oats⏎", "+oat milk⏎"}, false,
 		},
 		"what longer covers is shown": {
-			asking(diff("+a\n+b\n+c\n+d\n"), guard.Session), []string{first, "+a", "+b", "+c", "+d", covers}, false,
+			asking(diff("+a\n+b\n+c\n+d\n"), guard.Session), []string{first, "+a⏎", "+b⏎", "+c⏎", "+d⏎", covers}, false,
 		},
 		"no room for what longer covers": {
-			asking(diff("+a\n+b\n+c\n+d\n+e\n"), guard.Session), []string{first, "+a", "+b", "+c", "… the diff is 55 characters long: Show has all of it", "+e"}, true,
+			asking(diff("+a\n+b\n+c\n+d\n+e\n"), guard.Session), []string{first, "+a⏎", "+b⏎", "+c⏎", "… the diff is 55 characters long: Show has all of it", "+e⏎"}, true,
 		},
 		"five lines for once only": {
-			asking(diff("+a\n+b\n+c\n+d\n+e\n")), []string{first, "+a", "+b", "+c", "+d", "+e"}, false,
+			asking(diff("+a\n+b\n+c\n+d\n+e\n")), []string{first, "+a⏎", "+b⏎", "+c⏎", "+d⏎", "+e⏎"}, false,
 		},
 		"one line too many": {
-			asking(diff("+a\n+b\n+c\n+d\n+e\n+f\n")), []string{first, "+a", "+b", "+c", "… the diff is 58 characters long: Show has all of it", "+f"}, true,
+			asking(diff("+a\n+b\n+c\n+d\n+e\n+f\n")), []string{first, "+a⏎", "+b⏎", "+c⏎", "… the diff is 58 characters long: Show has all of it", "+f⏎"}, true,
 		},
-		"as wide as can be": {asking(diff("+" + wide + "\n")), []string{first, "+" + wide}, false},
+		"as wide as can be": {asking(diff("+" + wide + "\n")), []string{first, "+" + wide + "⏎"}, false},
 		"too wide": {
 			asking(diff("+" + wide + "xend\n")),
-			[]string{first, "+" + wide[:summaryWidth-42] + "…" + strings.Repeat("x", 37) + "end", "… the diff is 205 characters long: Show has all of it"}, true,
+			[]string{first, "+" + wide[:summaryWidth-42] + "…" + strings.Repeat("x", 36) + "end⏎", "… the diff is 205 characters long: Show has all of it"}, true,
 		},
 		"SEC-71 spaces before the end": {
 			asking(tool.Preview{Kind: "command", Command: "ls" + spaces + "; P", Cwd: "/w"}),

@@ -11,6 +11,7 @@ import (
 func (h *Handlers) didOpen(_ context.Context, p *protocol.DidOpenTextDocumentParams) error {
 	d := p.TextDocument
 	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: string(d.LanguageID), Version: d.Version, Text: d.Text})
+	h.untyped(d.URI)
 	return err
 }
 
@@ -27,6 +28,7 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 		}
 	}
 	_, err := h.Workspace.Apply(edit)
+	h.edited(edit.URI)
 	return err
 }
 
@@ -38,6 +40,7 @@ func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentPar
 
 func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentParams) error {
 	_, err := h.Workspace.Apply(workspace.Closed{URI: p.TextDocument.URI})
+	h.untyped(p.TextDocument.URI)
 	return err
 }
 

@@ -206,9 +206,28 @@ func commandLines(text string) []string { return tool.Lines(text, commandBlanks,
 // indented returns lines of a command below their heading.
 func indented(lines []string) string { return "  " + strings.Join(lines, "\n  ") + "\n" }
 
-// quoted returns the words of somebody who is not us.
+// How much is quoted of the words of somebody who is not us: they are no fact, and
+// must not push the facts off the screen (SEC-71).
+const (
+	quotedLines = 12
+	quotedWidth = 400 // characters of a line
+)
+
+// quoted returns the words of somebody who is not us, and says what it leaves out.
 func quoted(text string) string {
-	return "> " + strings.ReplaceAll(escapeLines(text), "\n", "\n> ") + "\n"
+	lines := tool.Lines(text, commandBlanks, false)
+	left := len(lines) - quotedLines
+	var b strings.Builder
+	for _, line := range lines[:min(len(lines), quotedLines)] {
+		if n := utf8.RuneCountInString(line) - quotedWidth; n > 0 {
+			line = fmt.Sprintf("%s… (%d more characters)", clip(line, quotedWidth), n)
+		}
+		fmt.Fprintf(&b, "> %s\n", strings.TrimSuffix(line, lineEnd))
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "(%d more lines are left out)\n", left)
+	}
+	return b.String()
 }
 
 // escapeLines escapes each line and keeps the line ends.

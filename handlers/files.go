@@ -47,6 +47,9 @@ func (h *Handlers) person(*workspace.Snapshot) agents.Desk { return person{h.des
 // disk.
 func (p person) Read(ctx context.Context, path string) (*tool.File, error) {
 	if d, ok := p.h.Workspace.Snapshot().DocumentAt(path); ok {
+		if d.Lost {
+			return nil, lost(path)
+		}
 		return document(path, d), nil
 	}
 	disk, err := p.h.disk(path)
@@ -81,6 +84,12 @@ func (p person) Open() []*tool.File {
 	}
 	slices.SortFunc(list, func(a, b *tool.File) int { return strings.Compare(a.Path, b.Path) })
 	return list
+}
+
+// lost is why a document is neither read nor written of which a change was
+// refused: what the editor shows is another text.
+func lost(path string) error {
+	return fault.New(fault.Stale, "handlers.lost", "the editor's text of %s is not known; ask the person to save it and to open it again", path).Because(fault.OutOfDate)
 }
 
 func document(path string, d *workspace.Document) *tool.File {
@@ -127,14 +136,16 @@ type edits struct {
 // Write implements [tool.Edits]: through the editor where the file is open
 // there, so that the person can undo it, else on disk.
 func (e edits) Write(ctx context.Context, path, base, text, label string) error {
-	if d, ok := e.h.Workspace.Snapshot().DocumentAt(path); ok {
-		if string(d.Digest()) != base {
+	d, open := e.h.Workspace.Snapshot().DocumentAt(path)
+	if open {
+		switch {
+		case d.Lost:
+			return lost(path)
+		case string(d.Digest()) != base:
 			return fault.New(fault.Stale, "handlers.write", "%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
-		}
-		if e.h.edits.applies {
+		case e.h.edits.applies:
 			return e.h.applyEdit(ctx, d, text, label)
-		}
-		if d.Dirty() {
+		case d.Dirty():
 			return fault.New(fault.Denied, "handlers.write",
 				"%s has unsaved changes in an editor that takes no edits; ask the person to save it", path)
 		}
@@ -144,11 +155,32 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 		return err
 	}
 	defer disk.Close()
+	if open {
+		now, err := beneath(ctx, disk, path, d)
+		if err != nil {
+			return err
+		}
+		base = string(now)
+	}
 	if _, err := disk.Write(ctx, workspace.Write{Name: path, Text: text, Seen: workspace.Digest(base)}); err != nil {
 		return err
 	}
 	e.h.wrote(e.run, path)
 	return nil
+}
+
+// beneath returns the digest of the file below a document that is not dirty. An
+// editor that takes no edits reads it again from disk, where it must be what the
+// editor shows: the same text, in whatever charset and with or without a mark.
+func beneath(ctx context.Context, disk *workspace.Disk, path string, d *workspace.Document) (workspace.Digest, error) {
+	now, err := disk.ReadText(ctx, path, maxRead)
+	if err != nil {
+		return "", err
+	}
+	if now.Text != strings.TrimPrefix(d.Text, "\uFEFF") {
+		return "", fault.New(fault.Stale, "handlers.beneath", "%s is not on disk what the editor shows; read it again", path).Because(fault.OutOfDate)
+	}
+	return now.Digest, nil
 }
 
 // wrote tells a client that wants to know it that a file on disk is another; run
@@ -179,6 +211,7 @@ func (h *Handlers) applyEdit(ctx context.Context, d *workspace.Document, text, l
 	} else {
 		edit.Changes = map[uri.URI][]protocol.TextEdit{d.URI: changes}
 	}
+	h.byTool.note(d.URI, text)
 	arrived := h.awaitText(d.URI, text)
 	defer arrived.stop()
 	asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/conc"
@@ -63,6 +64,9 @@ type House struct {
 	// Reach returns the folders in which runs may read and write files,
 	// canonical: the workspace's and the user's additional ones.
 	Reach func() []string
+	// Settings returns what the person's settings say about runs in a folder, ""
+	// for none; nil says nothing.
+	Settings func(folder string) agents.Settings
 	// Mask takes out of JSON or a text that is shown what looks like a credential,
 	// and Known only the secrets that the daemon itself holds (spec 7.2); nil takes
 	// nothing.
@@ -92,10 +96,14 @@ type Handlers struct {
 	shows bool                    // it can show a document; set by initialize
 	edits editing                 // how it takes edits; set by initialize
 	ready sync.Once               // done by initialized
+	left  atomic.Bool             // shutdown was asked for
 
 	work conc.WaitGroup // followers, reporters
 
-	consents consents // dialogs about folders
+	consents consents          // dialogs about folders
+	typed    map[string]typing // of agent files, by path; only the read loop uses it
+	byTool   tooled            // what tools made of agent files
+	saves    saves             // what documents that were saved are still to bring about
 
 	telling  sync.Mutex // held while agents/didChange is sent
 	revision uint64     // of the last one
@@ -115,7 +123,7 @@ type Handlers struct {
 func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h := &Handlers{
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
-		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
+		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), typed: make(map[string]typing), starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
 	}
 	h.desk = newDesk(h)
 	return h

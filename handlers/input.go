@@ -16,7 +16,7 @@ import (
 // parse serves agents/parse. It runs nothing: agents/run takes its input word
 // for word, so that what a person pastes is never read as a command.
 func (h *Handlers) parse(ctx context.Context, _ struct{}, p *wire.ParseParams) (*wire.ParseResult, error) {
-	catalog, err := h.house.Catalog(ctx)
+	catalog, err := h.catalog(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -122,11 +122,16 @@ func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) err
 // shutdown leaves what runs interrupted: a window that reloads must not abort
 // it (REL-25). What is written stays.
 func (h *Handlers) shutdown(context.Context, *struct{}) (any, error) {
+	h.left.Store(true)
 	live := h.house.Agents.Live()
 	h.house.Agents.Interrupt()
 	h.flush(live)
 	return nil, nil
 }
+
+// leaving reports whether the client has gone, or is about to: what is open then
+// is asked anew when it is resumed.
+func (h *Handlers) leaving() bool { return h.left.Load() || h.ctx.Err() != nil }
 
 // observe has the status reported soon; it never waits.
 func (h *Handlers) observe() {

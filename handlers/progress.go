@@ -70,7 +70,7 @@ func (p *progress) take(e activity.Event) {
 		return
 	}
 	if p.on != nil {
-		p.on.Report(p.line.String(), -1)
+		p.on.Report(p.line.below(), -1)
 		return
 	}
 	// A client that is gone reads no log.
@@ -176,8 +176,11 @@ func (l *progressLine) take(e activity.Event) bool {
 }
 
 // String returns the line.
-func (l *progressLine) String() string {
-	parts := []string{l.agent, l.doing}
+func (l *progressLine) String() string { return l.agent + " · " + l.below() }
+
+// below returns the line as it stands under a title that names the agent.
+func (l *progressLine) below() string {
+	parts := []string{l.doing}
 	if l.turns > 0 {
 		parts = append(parts, fmt.Sprintf("%d/%d turns", l.turn, l.turns))
 	}

@@ -1,8 +1,11 @@
 package handlers
 
 import (
+	"context"
+	"strings"
 	"testing"
 
+	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
 )
@@ -41,4 +44,18 @@ func TestProgressLine(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.body, l, c.want)
 		}
 	}
+}
+
+// TestProgressNamesTheAgentOnce: an editor shows the title before each report.
+func TestProgressNamesTheAgentOnce(t *testing.T) {
+	c := connect(t, func(context.Context, string, []byte) (any, error) { return nil, nil })
+	p := c.h.beginProgress(t.Context(), &agents.Live{ID: "r", Agent: "fixer", MaxTurns: 9}, []byte(`"t"`))
+	if begin := <-c.told; !strings.Contains(begin, `"title":"fixer"`) {
+		t.Errorf("begun with %s", begin)
+	}
+	p.take(activity.Event{Body: activity.TurnStarted{Turn: 1}})
+	if report := <-c.told; !strings.Contains(report, `"message":"thinking · 1/9 turns"`) {
+		t.Errorf("reported %s", report)
+	}
+	p.end(activity.RunFinished{Reason: activity.Goal})
 }

@@ -26,6 +26,8 @@ func (p person) Restore(ctx context.Context, path, base string, to *agents.Conte
 		return p.h.restoreOnDisk(ctx, path, workspace.Digest(base), to)
 	}
 	switch {
+	case d.Lost:
+		return lost(path)
 	case string(d.Digest()) != base:
 		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read", path).Because(fault.OutOfDate)
 	case to == nil:
@@ -35,20 +37,16 @@ func (p person) Restore(ctx context.Context, path, base string, to *agents.Conte
 	case d.Dirty():
 		return fault.New(fault.Denied, op, "%s has unsaved changes in an editor that takes no edits; ask the person to save it", path)
 	}
-	// The editor reads it again from disk, where it must be what the editor shows.
 	disk, err := p.h.disk(path)
 	if err != nil {
 		return err
 	}
 	defer disk.Close()
-	now, err := disk.ReadText(ctx, path, maxRead)
+	now, err := beneath(ctx, disk, path, d)
 	if err != nil {
 		return err
 	}
-	if now.Text != d.Text {
-		return fault.New(fault.Stale, op, "%s is not on disk what the editor shows", path).Because(fault.OutOfDate)
-	}
-	return p.h.restoreOnDisk(ctx, path, now.Digest, to)
+	return p.h.restoreOnDisk(ctx, path, now, to)
 }
 
 // restoreOnDisk makes a file hold exactly what it is given, and tells the client.

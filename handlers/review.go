@@ -2,16 +2,17 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"path/filepath"
 	"strings"
 	"sync"
+	"time"
+	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
-	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
-	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
@@ -63,9 +64,20 @@ type consents struct {
 
 // consent is one open dialog.
 type consent struct {
-	done chan struct{}
-	yes  bool // set before done is closed
+	by       asker
+	done     chan struct{}
+	yes      bool // set before done is closed
+	unserved bool // nobody could be asked; set before done is closed
 }
+
+// asker is what a dialog about a folder is opened for.
+type asker int
+
+const (
+	theStart asker = iota // a folder has come, and nobody waits for an answer
+	aRun                  // an agent of the folder is wanted
+	aCommand              // the person wants to be asked, also about what they have decided
+)
 
 // The titles of the dialogs. The first action refuses, and is what no answer is.
 const (
@@ -80,11 +92,11 @@ func (h *Handlers) look() {
 		return
 	}
 	h.work.Go(func() {
-		if _, err := h.house.Catalog(h.ctx); err != nil {
+		if _, err := h.catalog(h.ctx); err != nil {
 			return // the connection has ended
 		}
 		for _, f := range h.Workspace.Snapshot().Folders() {
-			h.consider(f.Canonical)
+			h.consider(f.Canonical, theStart)
 		}
 	})
 }
@@ -98,21 +110,51 @@ func (h *Handlers) settled(ctx context.Context, err error) bool {
 	if reason != fault.Untrusted || name == "" || bad != nil || h.house.Reviews == nil {
 		return false
 	}
-	c := h.consider(u.FsPath())
-	if c == nil {
-		return false
+	c, err := h.decided(ctx, u.FsPath(), aRun)
+	return err == nil && c != nil && c.yes
+}
+
+// decided has the person asked about a folder and waits for what they say; nil
+// where there is nothing to ask.
+//
+// Nobody waits longer than for an answer about a call: what the person says later
+// holds from then on.
+func (h *Handlers) decided(ctx context.Context, folder string, by asker) (*consent, error) {
+	var late <-chan time.Time // nil: never
+	if limit := h.answerIn(folder); limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		late = timer.C
 	}
-	select {
-	case <-c.done:
-		return c.yes
-	case <-ctx.Done():
-		return false
+	for {
+		c := h.consider(folder, by)
+		if c == nil {
+			return nil, nil
+		}
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-late:
+			return nil, nil
+		}
+		if c.by == by || c.yes || !c.unserved { // else there may be another way to ask now
+			return c, nil
+		}
 	}
+}
+
+// answerIn is how long who wants to know waits for an answer; 0 is for ever.
+func (h *Handlers) answerIn(folder string) time.Duration {
+	if h.house.Settings == nil {
+		return 0
+	}
+	return h.house.Settings(folder).ConfirmationTimeout
 }
 
 // consider opens the dialog that a folder needs, or returns the one that is
 // open; nil where there is nothing to ask.
-func (h *Handlers) consider(folder string) *consent {
+func (h *Handlers) consider(folder string, by asker) *consent {
 	h.consents.mu.Lock()
 	defer h.consents.mu.Unlock()
 	if c := h.consents.open[folder]; c != nil {
@@ -120,7 +162,7 @@ func (h *Handlers) consider(folder string) *consent {
 	}
 	ask := h.askReview
 	if !h.house.Trusted(folder) {
-		if h.consents.dismissed[folder] || h.house.Reviews.Decided(folder) {
+		if by != aCommand && (h.consents.dismissed[folder] || h.house.Reviews.Decided(folder)) {
 			return nil
 		}
 		ask = h.askTrust
@@ -128,7 +170,7 @@ func (h *Handlers) consider(folder string) *consent {
 	if h.consents.open == nil {
 		h.consents.open, h.consents.dismissed = make(map[string]*consent), make(map[string]bool)
 	}
-	c := &consent{done: make(chan struct{})}
+	c := &consent{by: by, done: make(chan struct{})}
 	h.consents.open[folder] = c
 	h.work.Go(func() {
 		defer func() {
@@ -137,29 +179,47 @@ func (h *Handlers) consider(folder string) *consent {
 			delete(h.consents.open, folder)
 			close(c.done)
 		}()
-		c.yes = ask(h.ctx, folder)
+		ctx := h.ctx
+		if limit := h.answerIn(folder); limit > 0 && by != theStart { // somebody waits, and other questions may
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, limit, &expiry{limit})
+			defer cancel()
+		}
+		var err error
+		c.yes, err = ask(ctx, folder, by)
+		c.unserved = errors.Is(err, errUnserved)
 	})
 	return c
 }
 
 // askTrust asks whether a folder is trusted that nobody has decided about, if it
-// brings something (SEC-13).
-func (h *Handlers) askTrust(ctx context.Context, folder string) bool {
+// brings something (SEC-13) or the person wants to be asked.
+func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool, error) {
 	brings, err := h.house.Reviews.Brings(ctx, folder)
-	if err != nil || brings.Empty() {
-		return false
+	if by == aCommand && err != nil {
+		brings = workspace.Active{} // what cannot be read does not take effect
+	} else if by != aCommand && (err != nil || brings.Empty()) {
+		return false, nil
 	}
-	switch h.choose(ctx, choice{
-		message: trustMessage(folder, brings), name: "trust.txt", whole: whole(folder, brings), titles: [3]string{refuseTrust, showTrust, giveTrust},
-	}) {
+	lines, named := trustLines(folder, brings)
+	all, part := whole(folder, brings)
+	chosen, err := h.choose(ctx, choice{
+		lines: lines, cut: !named, name: "trust " + filepath.Base(folder) + ".txt", whole: all, part: part,
+		about:  "The question whether to trust the folder " + tool.Visible(folder, commandBlanks, false),
+		titles: [3]string{refuseTrust, showTrust, giveTrust},
+	}, by)
+	if errors.Is(err, errUnserved) {
+		return false, err
+	}
+	switch chosen {
 	case giveTrust:
 		// What was shown is what is trusted: what came since is reviewed.
 		if err := h.house.Reviews.Trust(ctx, folder, brings.Items); err != nil {
 			h.tell(errorMessage, fault.Message(err))
-			return false
+			return false, nil
 		}
 		h.tellTrust(ctx, folder)
-		return true
+		return true, nil
 	case refuseTrust:
 		if err := h.setTrust(ctx, folder, false); err != nil {
 			h.tell(errorMessage, fault.Message(err))
@@ -169,20 +229,25 @@ func (h *Handlers) askTrust(ctx context.Context, folder string) bool {
 		h.consents.dismissed[folder] = true
 		h.consents.mu.Unlock()
 	}
-	return false
+	return false, nil
 }
 
 // askReview asks in one dialog about all of a trusted folder that is not as it
 // was approved (SEC-12).
-func (h *Handlers) askReview(ctx context.Context, folder string) bool {
+func (h *Handlers) askReview(ctx context.Context, folder string, by asker) (bool, error) {
 	pending, err := h.house.Reviews.Pending(ctx, folder)
 	if err != nil || len(pending) == 0 {
-		return err == nil // what kept the run from starting is mended
+		return err == nil, nil // what kept the run from starting is mended
 	}
-	if h.choose(ctx, choice{
-		message: reviewMessage(folder, pending), name: "changes.diff", whole: differences(folder, pending), titles: [3]string{refuseReview, showReview, giveReview},
-	}) != giveReview {
-		return false
+	lines, named := reviewLines(folder, pending)
+	all, part := differences(folder, pending)
+	chosen, err := h.choose(ctx, choice{
+		lines: lines, cut: !named, name: "changes in " + filepath.Base(folder) + ".diff", whole: all, part: part,
+		about:  "The question about what changed in the folder " + tool.Visible(folder, commandBlanks, false),
+		titles: [3]string{refuseReview, showReview, giveReview},
+	}, by)
+	if chosen != giveReview {
+		return false, err
 	}
 	items := make([]workspace.TrustItem, 0, len(pending))
 	for _, p := range pending {
@@ -190,51 +255,16 @@ func (h *Handlers) askReview(ctx context.Context, folder string) bool {
 	}
 	if err := h.house.Reviews.Approve(ctx, folder, items); err != nil {
 		h.tell(errorMessage, fault.Message(err))
-		return false
+		return false, nil
 	}
 	h.tellTrust(ctx, folder)
-	return true
+	return true, nil
 }
 
 // tellTrust tells whose agents a decision about a folder concerns.
 func (h *Handlers) tellTrust(ctx context.Context, folder string) {
-	if catalog, err := h.house.Catalog(ctx); err == nil {
+	if catalog, err := h.catalog(ctx); err == nil {
 		h.trustChanged(catalog, folder)
-	}
-}
-
-// choice is a dialog with three actions: no, show the whole, yes.
-type choice struct {
-	message, name, whole string
-	titles               [3]string
-}
-
-// choose asks, and returns the title of what the person chose, "" for nothing: a
-// client that cannot ask has chosen nothing either. It waits for no other
-// question, and no other waits for it.
-func (h *Handlers) choose(ctx context.Context, c choice) string {
-	for shown := false; ; {
-		var actions []protocol.MessageActionItem
-		for _, title := range c.titles {
-			if title != c.titles[1] || !shown {
-				actions = append(actions, protocol.MessageActionItem{Title: title})
-			}
-		}
-		chosen, err := h.Peer.ShowMessageRequest(ctx, &protocol.ShowMessageRequestParams{
-			Type: protocol.MessageTypeWarning, Message: c.message, Actions: actions,
-		})
-		if err != nil || chosen == nil || !slices.Contains(c.titles[:], chosen.Title) {
-			return ""
-		}
-		if chosen.Title != c.titles[1] {
-			return chosen.Title
-		}
-		if shown {
-			return ""
-		}
-		if shown = true; !h.showText(ctx, c.name, c.whole) {
-			c.message = c.whole // nowhere else to show it: the dialog itself holds it all
-		}
 	}
 }
 
@@ -245,9 +275,10 @@ var kinds = []struct{ kind, one, many string }{
 	{workspace.MCPItem, "MCP server", "MCP servers"},
 }
 
-// counts says in lines how many items there are of each kind, and which.
-func counts(items []workspace.TrustItem, settings []string) []string {
-	var lines []string
+// counts says in lines how many items there are of each kind, and which; all
+// reports whether each is named, and whole.
+func counts(items []workspace.TrustItem, settings []string) (lines []string, all bool) {
+	all = true
 	add := func(one, many string, labels []string) {
 		if len(labels) == 0 {
 			return
@@ -258,6 +289,7 @@ func counts(items []workspace.TrustItem, settings []string) []string {
 		}
 		n := len(labels)
 		if n > maxNamed {
+			all = false
 			labels = append(labels[:maxNamed:maxNamed], fmt.Sprintf("%d more", n-maxNamed))
 		}
 		lines = append(lines, fmt.Sprintf("%d %s: %s", n, word, strings.Join(labels, ", ")))
@@ -266,7 +298,9 @@ func counts(items []workspace.TrustItem, settings []string) []string {
 		var labels []string
 		for _, item := range items {
 			if item.Kind == k.kind {
-				labels = append(labels, middle(tool.Escape(item.Label), summaryWidth))
+				label := tool.Visible(item.Label, commandBlanks, false)
+				all = all && utf8.RuneCountInString(label) <= summaryWidth
+				labels = append(labels, middle(label, summaryWidth))
 			}
 		}
 		add(k.one, k.many, labels)
@@ -276,27 +310,35 @@ func counts(items []workspace.TrustItem, settings []string) []string {
 		escaped[i] = tool.Escape(key)
 	}
 	add("setting", "settings", escaped)
-	return lines
+	return lines, all
 }
 
-// trustMessage is the question about a folder: its exact root, and what it
-// brings, as counts and items.
-func trustMessage(folder string, a workspace.Active) string {
-	lines := append([]string{fmt.Sprintf("Trust the folder %s? What it brings then takes effect:", tool.Escape(folder))}, counts(a.Items, a.Settings)...)
-	return strings.Join(append(lines, "Its agents can read files, and ask to change them and to start programs."), "\n")
+// trustLines is the question about a folder: its exact root, and what it brings,
+// as counts and items; all reports whether each is named.
+func trustLines(folder string, a workspace.Active) (lines []string, all bool) {
+	brings, all := counts(a.Items, a.Settings)
+	if len(brings) == 0 {
+		brings = []string{"nothing now"}
+	}
+	lines = append([]string{fmt.Sprintf("Trust the folder %s? What it brings then takes effect:", tool.Visible(folder, commandBlanks, false))}, brings...)
+	return append(lines, "Its agents can read files, and ask to change them and to start programs."), all
 }
 
 // maxShownItems is how much of items is shown, in bytes; of the rest only the names.
 const maxShownItems = 1 << 20
 
-// whole is all that a folder brings.
-func whole(folder string, a workspace.Active) string {
+// whole is all that a folder brings; part is why it cannot be agreed
+// to where something is only named, and "" where nothing is.
+func whole(folder string, a workspace.Active) (text, part string) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", trustMessage(folder, a))
+	cut := false
+	lines, _ := trustLines(folder, a)
+	fmt.Fprintf(&b, "%s\n", strings.Join(lines, "\n"))
 	for _, item := range a.Items {
 		fmt.Fprintf(&b, "\n==== %s (%s)\n", tool.Escape(item.Name), tool.Escape(item.Label))
 		if b.Len() > maxShownItems {
 			b.WriteString("(look at it in the folder)\n")
+			cut = true
 			continue
 		}
 		fmt.Fprintf(&b, "%s\n", escapeLines(string(item.Text)))
@@ -307,11 +349,21 @@ func whole(folder string, a workspace.Active) string {
 			fmt.Fprintf(&b, "%s\n", tool.Escape(key))
 		}
 	}
-	return b.String()
+	return heeded(b.String(), folder, cut)
 }
 
-// reviewMessage is the question about what changed in a folder.
-func reviewMessage(folder string, pending []Pending) string {
+// heeded heads a text that does not show everything with what to do.
+func heeded(text, folder string, part bool) (string, string) {
+	if !part {
+		return text, ""
+	}
+	why := fmt.Sprintf("This is too much to be shown whole, so it cannot be agreed to here. Look at the folder itself, then run `agentls trust %s`.\n", tool.Visible(folder, commandBlanks, false))
+	return why + text, why
+}
+
+// reviewLines is the question about what changed in a folder; all reports whether
+// each item is named.
+func reviewLines(folder string, pending []Pending) (lines []string, all bool) {
 	var changed, fresh []workspace.TrustItem
 	for _, p := range pending {
 		if p.Known {
@@ -320,20 +372,24 @@ func reviewMessage(folder string, pending []Pending) string {
 			fresh = append(fresh, p.TrustItem)
 		}
 	}
-	lines := []string{fmt.Sprintf("In the trusted folder %s something is not as you approved it, and does not take effect until you do:", tool.Escape(folder))}
-	for _, line := range counts(changed, nil) {
+	lines = []string{fmt.Sprintf("In the trusted folder %s something is not as you approved it, and does not take effect until you do:", tool.Visible(folder, commandBlanks, false))}
+	others, named := counts(changed, nil)
+	for _, line := range others {
 		lines = append(lines, "changed: "+line)
 	}
-	for _, line := range counts(fresh, nil) {
+	added, all := counts(fresh, nil)
+	for _, line := range added {
 		lines = append(lines, "new: "+line)
 	}
-	return strings.Join(lines, "\n")
+	return lines, all && named
 }
 
-// differences is what changed, item by item.
-func differences(folder string, pending []Pending) string {
+// differences is what changed, item by item; part is as whole has it.
+func differences(folder string, pending []Pending) (text, part string) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", reviewMessage(folder, pending))
+	cut := false
+	lines, _ := reviewLines(folder, pending)
+	fmt.Fprintf(&b, "%s\n", strings.Join(lines, "\n"))
 	for _, p := range pending {
 		fmt.Fprintf(&b, "\n==== %s (%s)", tool.Escape(p.Name), tool.Escape(p.Label))
 		if p.Known && !p.Kept {
@@ -341,38 +397,21 @@ func differences(folder string, pending []Pending) string {
 		}
 		if b.Len() > maxShownItems {
 			b.WriteString(": look at it in the folder\n")
+			cut = true
 			continue
 		}
 		before, now := string(p.Before), string(p.Text)
 		fmt.Fprintf(&b, "\n%s\n", escapeDiff(udiff.Unified("approved", "now", before, now)))
 	}
-	return b.String()
+	return heeded(b.String(), folder, cut)
 }
 
-// saved is told that the client saved a document. Where that is an agent file of
-// the workspace, with the text that is now on disk, the person has approved it.
-func (h *Handlers) saved(name uri.URI) {
-	u, err := uri.Parse(string(name))
-	if err != nil || !u.IsFile() || h.house.Reviews == nil {
-		return
-	}
-	s := h.Workspace.Snapshot()
-	d, open := s.DocumentAt(u.FsPath())
-	f, rel, inside := workspace.Within(s.Folders(), u.FsPath())
-	if !open || !inside || !workspace.IsAgentFile(rel) {
-		return
-	}
-	if err := h.house.Reviews.Saved(h.ctx, f.Canonical, rel, d.Text); err != nil {
-		h.Log.Warn("an agent that was saved has to be reviewed", "path", u.FsPath(), "err", err)
-	}
-}
-
-// startReviewed starts a run, and once more when the person has settled what
-// kept it from starting.
-func (h *Handlers) startReviewed(ctx context.Context, start func() (*agents.Live, error)) (*agents.Live, error) {
-	live, err := start()
+// reviewed does what may need a folder's trust or a review, and once more when
+// the person has settled what kept it from being done.
+func reviewed[T any](ctx context.Context, h *Handlers, do func() (T, error)) (T, error) {
+	done, err := do()
 	if err != nil && h.settled(ctx, err) {
-		return start()
+		return do()
 	}
-	return live, err
+	return done, err
 }

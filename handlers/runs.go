@@ -13,6 +13,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
@@ -108,14 +109,14 @@ func (h *Handlers) steer(ctx context.Context, s steering, _ *wire.SteerParams) (
 // resume serves agents/resume, of a run that this daemon or an earlier one has
 // left paused or interrupted.
 func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.ResumeParams) (any, error) {
-	if _, err := h.house.Catalog(ctx); err != nil {
+	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}
 	r := agents.Resume{Run: strings.Clone(p.Run), Session: strings.Clone(p.Session), Desk: h.person(s), Client: h.ctx}
 	if e := p.Extend; e != nil {
 		r.More = agents.Extension{Turns: e.Turns, Seconds: e.Seconds, Tokens: e.Tokens, USD: e.USD}
 	}
-	live, err := h.startReviewed(ctx, func() (*agents.Live, error) { return h.house.Agents.Resume(ctx, r) })
+	live, err := reviewed(ctx, h, func() (*agents.Live, error) { return h.house.Agents.Resume(ctx, r) })
 	if err != nil {
 		return nil, h.encoded(err)
 	}
@@ -124,7 +125,7 @@ func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.Re
 
 // start sets a run going.
 func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.RunParams) (*agents.Live, error) {
-	catalog, err := h.house.Catalog(ctx)
+	catalog, err := h.catalog(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -140,21 +141,28 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			return nil, server.BadParams(wire.MethodRun, "input", "is required: a string or content blocks")
 		}
 	}
-	for _, ref := range p.References {
-		st.Input = append(st.Input, h.reference(ctx, st.Desk, ref))
+	if c := p.Context; len(p.References) > 0 || c != nil && c.Text != "" {
+		env := h.lookingFrom(st.Folder)
+		if c != nil && c.Text != "" {
+			st.Taint = taintOf(env, c.URI)
+		}
+		for _, ref := range p.References {
+			block, taint := h.reference(ctx, env, st.Desk, ref)
+			st.Input, st.Taint = append(st.Input, block), st.Taint.Max(taint)
+		}
 	}
 	if p.UseBuffers {
 		name := st.Agent
 		if entry, err := catalog.Lookup(st.Folder, name); err == nil && entry.Definition.Path != "" {
 			saved := entry.Definition
-			if d, ok := s.DocumentAt(saved.Path); ok {
+			if d, ok := s.DocumentAt(saved.Path); ok && !d.Lost {
 				st.Definition = definition.Parse(definition.Source{
 					Path: saved.Path, Folder: saved.Folder, Scope: saved.Scope, Data: []byte(d.Text), Updated: h.Now(),
 				})
 			}
 		}
 	}
-	live, err := h.startReviewed(ctx, func() (*agents.Live, error) { return h.house.Agents.Start(ctx, st) })
+	live, err := reviewed(ctx, h, func() (*agents.Live, error) { return h.house.Agents.Start(ctx, st) })
 	if bad, ok := errors.AsType[*agents.BadParam](err); ok {
 		return nil, server.BadParams(wire.MethodRun, bad.Path, "%s", bad.Err)
 	}
@@ -237,24 +245,70 @@ func folderOf(s *workspace.Snapshot, p *wire.RunParams) string {
 // only, and the agent reads what it needs.
 const maxReference = 64 << 10
 
-// reference returns a file that rides along with a run's input.
-func (h *Handlers) reference(ctx context.Context, desk agents.Desk, ref string) activity.ContentBlock {
+// lookingFrom returns what says where a path leads for a run in a folder, "" for
+// the first, and what is to be read there.
+func (h *Handlers) lookingFrom(folder string) *tool.Env {
+	env := &tool.Env{Folders: h.house.Reach()}
+	if len(env.Folders) > 0 {
+		env.Folder = cmp.Or(folder, env.Folders[0])
+	}
+	if h.house.Settings != nil {
+		env.Reveal = h.house.Settings(folder).Reveal
+	}
+	env.Trusted = h.house.Trusted != nil && h.house.Trusted(env.Folder)
+	for _, f := range h.Workspace.Snapshot().Folders() {
+		if h.house.Trusted == nil || !h.house.Trusted(f.Canonical) {
+			env.Strange = append(env.Strange, f.Canonical)
+		}
+	}
+	return env
+}
+
+// taintOf returns the taint of a text that the editor sends of a file.
+func taintOf(env *tool.Env, name string) tool.Taint {
+	u, err := uri.Parse(name)
+	if err != nil || !u.IsFile() {
+		return tool.Clean
+	}
+	place, err := tool.Resolve(env, u.FsPath())
+	if err != nil {
+		return tool.Clean // of no folder of the workspace: what the person chose to send
+	}
+	return env.TaintOf(place.Real)
+}
+
+// reference returns a file that rides along with a run's input, and the taint of
+// its text. What agents may not read by themselves they are not given by a name
+// either: a file outside of the workspace, and one that holds credentials, unless
+// the person's own settings reveal it, are named only (SEC-20).
+func (h *Handlers) reference(ctx context.Context, env *tool.Env, desk agents.Desk, ref string) (activity.ContentBlock, tool.Taint) {
 	link := activity.ContentBlock{Type: "resource_link", URI: ref, Name: ref[strings.LastIndexByte(ref, '/')+1:]}
 	u, err := uri.Parse(ref)
 	if err != nil || !u.IsFile() {
-		return link
+		return link, tool.Clean
 	}
-	path := u.FsPath()
-	if _, open := h.Workspace.Snapshot().DocumentAt(path); !open { // an open one has the name that the client gave it
-		if path, err = workspace.Canonical(path); err != nil {
-			return link
-		}
+	named := func(why string) (activity.ContentBlock, tool.Taint) {
+		link.Name += ", whose text is not given to agents: " + why
+		return link, tool.Clean
 	}
-	file, err := desk.Read(ctx, path)
-	if err != nil || file.Binary || len(file.Text) > maxReference {
-		return link
+	place, err := tool.Resolve(env, u.FsPath())
+	if e, ok := errors.AsType[*tool.Error](err); ok && e.Code == tool.CodeOutside {
+		return named("it is outside of the workspace")
 	}
-	return activity.ContentBlock{Type: "resource", Resource: &activity.Resource{URI: ref, MimeType: file.Type, Text: file.Text}}
+	if err != nil {
+		return link, tool.Clean
+	}
+	file, err := desk.Read(ctx, place.Real)
+	if err == nil {
+		place = place.ReadAs(env, file.Info)
+	}
+	switch {
+	case place.Credential && !place.Revealed:
+		return named("it holds credentials")
+	case err != nil || file.Binary || len(file.Text) > maxReference:
+		return link, tool.Clean
+	}
+	return activity.ContentBlock{Type: "resource", Resource: &activity.Resource{URI: ref, MimeType: file.Type, Text: file.Text}}, env.TaintOf(place.Real)
 }
 
 // cancel serves agents/cancel.

@@ -43,7 +43,7 @@ func (h *Handlers) commandRunOnSelection(ctx context.Context, s *workspace.Snaps
 	if run.Context.Selection == nil {
 		run.References = append(run.References, string(d.URI)) // it is about all of the file
 	}
-	catalog, err := h.house.Catalog(ctx)
+	catalog, err := h.catalog(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
@@ -64,7 +65,7 @@ func sessionOut(info session.Info) wire.Session {
 
 // newSession serves agents/session/new.
 func (h *Handlers) newSession(ctx context.Context, _ struct{}, p *wire.SessionNewParams) (*wire.SessionNewResult, error) {
-	catalog, err := h.house.Catalog(ctx)
+	catalog, err := h.catalog(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -144,10 +145,13 @@ func (h *Handlers) setApproval(ctx context.Context, _ struct{}, p *wire.SessionA
 
 // compress serves agents/session/compress.
 func (h *Handlers) compress(ctx context.Context, _ struct{}, p *wire.SessionCompressParams) (*wire.SessionCompressResult, error) {
-	if _, err := h.house.Catalog(ctx); err != nil {
+	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}
-	event, err := h.house.Agents.Compress(ctx, strings.Clone(p.Session), strings.Clone(p.Agent), p.Force)
+	session, agent := strings.Clone(p.Session), strings.Clone(p.Agent)
+	event, err := reviewed(ctx, h, func() (activity.ContextCompressed, error) {
+		return h.house.Agents.Compress(ctx, session, agent, p.Force)
+	})
 	if err != nil {
 		return nil, h.encoded(err)
 	}
@@ -156,7 +160,7 @@ func (h *Handlers) compress(ctx context.Context, _ struct{}, p *wire.SessionComp
 
 // getContext serves agents/context/get.
 func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextParams) (*wire.ContextGetResult, error) {
-	if _, err := h.house.Catalog(ctx); err != nil {
+	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}
 	c, err := h.house.Agents.Context(strings.Clone(p.Session), p.Agent)
@@ -175,7 +179,7 @@ func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextPa
 
 // clearContext serves agents/context/clear.
 func (h *Handlers) clearContext(ctx context.Context, _ struct{}, p *wire.ContextClearParams) (*wire.Empty, error) {
-	if _, err := h.house.Catalog(ctx); err != nil {
+	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}
 	if err := h.house.Agents.ClearContext(ctx, strings.Clone(p.Session), strings.Clone(p.Agent), p.Purge); err != nil {

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
-	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
@@ -72,8 +70,9 @@ func (h *Handlers) approveFile(ctx context.Context, path string) error {
 }
 
 // commandTrust takes [uri?]: a folder, which is trusted at once. Without one it
-// asks about each workspace folder that is not trusted. It answers with the URIs
-// of those that it trusted.
+// asks about each workspace folder that is not trusted, or has something that
+// waits for a review, as is asked without a command. It answers with the URIs of
+// those that it trusted.
 func (h *Handlers) commandTrust(ctx context.Context, p *protocol.ExecuteCommandParams) (any, error) {
 	name, err := textArgument(p, 0)
 	if err != nil {
@@ -88,35 +87,23 @@ func (h *Handlers) commandTrust(ctx context.Context, p *protocol.ExecuteCommandP
 		return map[string]any{"trusted": append(given, name)}, nil
 	}
 	for _, f := range h.Workspace.Snapshot().Folders() {
-		if h.house.Trusted(f.Canonical) {
-			continue
+		if h.house.Reviews == nil {
+			break // nothing is asked about where nothing is reviewed
 		}
-		answer, err := h.askPerson(ctx, tool.Question{Message: h.trustQuestion(ctx, f), Choices: []string{"Trust this folder"}})
-		if errors.Is(err, errUnserved) {
+		before := h.house.Trusted(f.Canonical)
+		c, err := h.decided(ctx, f.Canonical, aCommand)
+		switch {
+		case err != nil:
+			return nil, err
+		case c == nil:
+		case c.unserved:
 			return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
 				"have to name a folder: this editor cannot be asked. `agentls trust %s` does the same", f.Path)
+		case c.yes && !before:
+			given = append(given, string(f.URI))
 		}
-		if err != nil {
-			return nil, err
-		}
-		if answer == "" {
-			continue
-		}
-		if err := h.setTrust(ctx, f.Canonical, true); err != nil {
-			return nil, err
-		}
-		given = append(given, string(f.URI))
 	}
 	return map[string]any{"trusted": given}, nil
-}
-
-// trustQuestion says what trust in a folder means.
-func (h *Handlers) trustQuestion(ctx context.Context, f workspace.Folder) string {
-	var brings workspace.Active
-	if h.house.Reviews != nil {
-		brings, _ = h.house.Reviews.Brings(ctx, f.Canonical) // what cannot be read does not take effect
-	}
-	return trustMessage(f.Canonical, brings)
 }
 
 // folderPath returns the absolute path that a file URI names. It is stricter

@@ -17,6 +17,7 @@ type asks struct {
 	mu   sync.Mutex
 	last int64
 	open map[int64]chan reply
+	late map[int64]func(reply) // who hears of the answer to a call that was withdrawn; nil before the first
 }
 
 // reply is what the client answered.
@@ -60,4 +61,24 @@ func (a *asks) give(id jsonrpc2.IDView, r reply) {
 		delete(a.open, n)
 		c <- r
 	}
+	if late := a.late[n]; late != nil {
+		delete(a.late, n)
+		late(r)
+	}
+}
+
+// withdraw strikes out a call as drop does, and has the answer that may come yet
+// told to late, under the lock, or at once if it has come meanwhile.
+func (a *asks) withdraw(id int64, answer <-chan reply, late func(reply)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open[id] == nil {
+		late(<-answer) // give has put it there, under the lock
+		return
+	}
+	delete(a.open, id)
+	if a.late == nil {
+		a.late = make(map[int64]func(reply))
+	}
+	a.late[id] = late
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 
 	"go.lsp.dev/protocol"
@@ -31,4 +32,23 @@ func (p Peer) ShowMessageRequest(ctx context.Context, params *protocol.ShowMessa
 	shown := *params
 	shown.Message = unlinked(params.Message)
 	return p.Client.ShowMessageRequest(ctx, &shown)
+}
+
+// AskMessage is ShowMessageRequest, and tells late that the person chose an
+// action after ctx had ended: editors leave a message on the screen that was
+// withdrawn. late is called once at most; it must be quick and not call back.
+func (p Peer) AskMessage(ctx context.Context, params *protocol.ShowMessageRequestParams, late func()) (*protocol.MessageActionItem, error) {
+	shown := *params
+	shown.Message = unlinked(params.Message)
+	var chosen *protocol.MessageActionItem
+	_, err := p.c.callLate(ctx, protocol.MethodWindowShowMessageRequest, &shown, &chosen, func(r reply) {
+		var chosen *protocol.MessageActionItem
+		if r.err == nil && p.c.result(r.result, &chosen) == nil && chosen != nil {
+			late()
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", protocol.MethodWindowShowMessageRequest, err)
+	}
+	return chosen, nil
 }

@@ -153,6 +153,12 @@ func member(object []byte, name string) []byte {
 // call is Call without the words; it returns the id that was sent, zero if
 // nothing was.
 func (c *connection) call(ctx context.Context, method string, params, result any) (jsonrpc2.ID, error) {
+	return c.callLate(ctx, method, params, result, nil)
+}
+
+// callLate is call, and tells late, which is quick and may be nil, the answer
+// that comes after ctx has ended.
+func (c *connection) callLate(ctx context.Context, method string, params, result any, late func(reply)) (jsonrpc2.ID, error) {
 	if err := ctx.Err(); err != nil {
 		return jsonrpc2.ID{}, err
 	}
@@ -183,6 +189,9 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 			return id, hungUp()
 		}
 		_ = c.notify(context.WithoutCancel(ctx), protocol.MethodCancelRequest, cancelled{n}) // it may be too late, and then it does not matter
+		if late != nil {
+			c.asks.withdraw(n, answer, late)
+		}
 		return id, ctx.Err()
 	}
 }

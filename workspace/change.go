@@ -75,7 +75,7 @@ func (c Opened) apply(s *Snapshot) (*Snapshot, error) {
 	text := strings.Clone(c.Text)
 	u := uri.URI(strings.Clone(string(c.URI)))
 	return s.with(u, newDocument(Document{
-		URI: u, LanguageID: strings.Clone(c.LanguageID), Version: c.Version, Text: text, saved: text,
+		URI: u, LanguageID: strings.Clone(c.LanguageID), Version: c.Version, Text: text, saved: text, path: canonicalPath(u),
 	})), nil
 }
 
@@ -91,7 +91,7 @@ func (c Edited) apply(s *Snapshot) (*Snapshot, error) {
 		return s.with(old.URI, &lost), err
 	}
 	return s.with(old.URI, newDocument(Document{
-		URI: old.URI, LanguageID: old.LanguageID, Version: c.Version, Text: text, saved: old.saved,
+		URI: old.URI, LanguageID: old.LanguageID, Version: c.Version, Text: text, saved: old.saved, path: old.path,
 	})), nil
 }
 

@@ -34,6 +34,7 @@ type Document struct {
 	// are refused until the client sends the whole text or opens it again.
 	Lost bool
 
+	path   string // of the file when it was opened, links resolved; "" for what is no file
 	saved  string // the text when it was opened or last saved
 	digest func() Digest
 	lines  func() *Lines

@@ -1,8 +1,10 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -62,6 +64,10 @@ type Settings struct {
 	// Problems are the findings about the files, in their order. A key that has
 	// one keeps the value of the scope before.
 	Problems []SettingsProblem
+
+	// Unclear says why it is not known what the files deny: the person's cannot be
+	// read, or a list that denies cannot; "" where it is known (SEC-140).
+	Unclear string
 
 	layers []*layer
 }
@@ -151,6 +157,11 @@ type SettingsProblem struct {
 	Message string // one sentence for a person
 }
 
+// String returns the place and the message.
+func (p SettingsProblem) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}
+
 // SettingsFiles says where settings are read from.
 type SettingsFiles struct {
 	User    string // path of the person's file; "" = none
@@ -166,31 +177,78 @@ const maxSettings = 1 << 20
 
 // LoadSettings returns the settings of files. It always returns settings: a
 // file that is missing counts as empty, and one that cannot be read as empty
-// with a problem.
+// with a problem. See [Settings.Unclear] for what follows of that.
 func LoadSettings(ctx context.Context, files SettingsFiles) *Settings {
-	var sources []SettingsSource
-	var unread []SettingsProblem
-	add := func(scope Scope, file string, content []byte, err error) {
+	return new(LastSettings).Load(ctx, files)
+}
+
+// LastSettings remembers the last content of each file of settings that could be
+// read, so that a slip of the pen does not take the rules away that hold
+// (SEC-140). The zero value knows none. It is not safe for concurrent use.
+type LastSettings struct{ good map[string]exposable }
+
+// Load is [LoadSettings], but that a file that cannot be read any more counts as
+// it was when it could, with a problem.
+func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settings {
+	if last.good == nil {
+		last.good = make(map[string]exposable)
+	}
+	var sources []exposable
+	var found []SettingsProblem
+	unclear := ""
+	add := func(source exposable, err error) {
+		var why []SettingsProblem
 		switch {
 		case err == nil:
-			sources = append(sources, SettingsSource{Scope: scope, File: file, Content: content})
+			l, problems := parseLayer(source)
+			if lost := l.denials(); l != nil && len(lost) == 0 {
+				last.good[source.File] = source
+				sources = append(sources, source)
+				return
+			} else if l != nil {
+				problems = lost
+			}
+			why = problems
 		case errors.Is(err, fs.ErrNotExist) || fault.KindOf(err) == fault.NotFound:
+			delete(last.good, source.File)
+			return
 		default:
-			unread = append(unread, SettingsProblem{File: file, Line: 1, Column: 1, Message: "the file is ignored: " + fault.Message(err)})
+			why = []SettingsProblem{{File: source.File, Line: 1, Column: 1, Message: "the file is ignored: " + fault.Message(err)}}
+		}
+		if good, ok := last.good[source.File]; ok {
+			found = append(found, why...)
+			found = append(found, SettingsProblem{File: source.File, Line: 1, Column: 1, Message: "until it can be read again, the file counts as it was before"})
+			sources = append(sources, good)
+			return
+		}
+		if err == nil {
+			sources = append(sources, source)
+			return
+		}
+		found = append(found, why...)
+		if source.Scope == UserScope {
+			unclear = why[0].String()
 		}
 	}
 	if files.User != "" {
-		content, _, err := ownFile(files.User, maxSettings)
-		add(UserScope, files.User, content, err)
+		content, info, err := ownFile(files.User, maxSettings)
+		source := exposable{SettingsSource: SettingsSource{Scope: UserScope, File: files.User, Content: content}}
+		if err == nil {
+			if why := Private(info); why != nil {
+				source.exposed = why.Error()
+			}
+		}
+		add(source, err)
 	}
 	if files.Folder != "" && files.Trusted {
 		// Through the folder's handle: a link that leads out must not show what
 		// lies there in a problem's text.
 		content, err := projectFile(ctx, files.Folder)
-		add(ProjectScope, filepath.Join(files.Folder, ProjectSettings), content, err)
+		add(exposable{SettingsSource: SettingsSource{Scope: ProjectScope, File: filepath.Join(files.Folder, ProjectSettings), Content: content}}, err)
 	}
-	s := MergeSettings(sources...)
-	s.Problems = append(unread, s.Problems...)
+	s := mergeSettings(sources)
+	s.Problems = append(found, s.Problems...)
+	s.Unclear = cmp.Or(unclear, s.Unclear)
 	return s
 }
 
@@ -214,12 +272,34 @@ type SettingsSource struct {
 	Content []byte
 }
 
+// exposable is a source with why others can change it: a file of the person's
+// that they can gives no power. "" = they cannot.
+type exposable struct {
+	SettingsSource
+	exposed string
+}
+
 // MergeSettings returns the defaults with each source over the one before.
 func MergeSettings(sources ...SettingsSource) *Settings {
+	all := make([]exposable, len(sources))
+	for i, source := range sources {
+		all[i].SettingsSource = source
+	}
+	return mergeSettings(all)
+}
+
+func mergeSettings(sources []exposable) *Settings {
 	s := defaultSettings()
 	for _, source := range sources {
 		l, problems := parseLayer(source)
 		s.Problems = append(s.Problems, problems...)
+		lost := l.denials()
+		if l == nil && source.Scope == UserScope {
+			lost = problems
+		}
+		for _, p := range lost {
+			s.Unclear = cmp.Or(s.Unclear, p.String())
+		}
 		if l == nil {
 			continue
 		}
@@ -271,25 +351,24 @@ func (s *Settings) Lookup(path ...string) []Raw {
 
 // Lists returns the elements of the lists at a path of keys, one list for each
 // file that has one, in the order of [Settings.Lookup]. A string that stands
-// where a list should is a list of it alone.
+// where a list should is a list of it alone. Of a key that is given twice in one
+// file the last one counts; of one that takes something away each does.
 func (s *Settings) Lists(path ...string) [][]Raw {
 	var found [][]Raw
 	for _, l := range s.layers {
-		v := l.find(path)
-		if v == nil {
-			continue
-		}
-		list := []Raw{}
-		if array, ok := v.Value.(*hujson.Array); ok {
-			for i := range array.Elements {
-				list = append(list, l.raw(&array.Elements[i]))
+		for _, v := range l.given(path) {
+			list := []Raw{}
+			if array, ok := v.Value.(*hujson.Array); ok {
+				for i := range array.Elements {
+					list = append(list, l.raw(&array.Elements[i]))
+				}
+			} else if _, err := text(v); err == nil {
+				list = append(list, l.raw(v))
+			} else {
+				continue
 			}
-		} else if _, err := text(v); err == nil {
-			list = append(list, l.raw(v))
-		} else {
-			continue
+			found = append(found, list)
 		}
-		found = append(found, list)
 	}
 	return found
 }

@@ -282,19 +282,17 @@ func (s *Settings) read(l *layer, k settingKey) {
 	for n := 1; n < len(path); n++ {
 		v := l.find(path[:n])
 		if v == nil {
-			return
+			break
 		}
 		if _, ok := v.Value.(*hujson.Object); !ok {
 			s.section(l, strings.Join(path[:n], "."), v)
-			return
+			break
 		}
 	}
-	v := l.find(path)
-	if v == nil {
-		return
-	}
-	if err := k.set(s, v, l.origin(v)); err != nil {
-		s.Problems = append(s.Problems, l.problem(v.StartOffset, k.key, "%s %s; it is ignored", k.key, err))
+	for _, v := range l.given(path) {
+		if err := k.set(s, v, l.origin(v)); err != nil {
+			s.Problems = append(s.Problems, l.problem(v.StartOffset, k.key, "%s %s; it is ignored", k.key, err))
+		}
 	}
 }
 

@@ -19,11 +19,12 @@ type layer struct {
 	file    string
 	content []byte
 	root    hujson.Value
+	exposed string // see [exposable]
 }
 
 // parseLayer parses one file. The layer is nil when nothing in it counts.
-func parseLayer(source SettingsSource) (*layer, []SettingsProblem) {
-	l := &layer{scope: source.Scope, file: source.File, content: withoutBOM(source.Content)}
+func parseLayer(source exposable) (*layer, []SettingsProblem) {
+	l := &layer{scope: source.Scope, file: source.File, content: withoutBOM(source.Content), exposed: source.exposed}
 	root, err := parseJSON(l.content)
 	if err != nil {
 		line, column, message := syntaxError(err)
@@ -35,8 +36,12 @@ func parseLayer(source SettingsSource) (*layer, []SettingsProblem) {
 	if !ok {
 		return nil, []SettingsProblem{l.problem(root.StartOffset, "", "the file is ignored: settings are an object, not %s", kindName(&root))}
 	}
-	problems := l.repeated(object, "")
-	if l.scope == ProjectScope {
+	problems := l.respell(object)
+	problems = append(problems, l.repeated(object, "")...)
+	if l.exposed != "" {
+		problems = append(problems, l.problem(root.StartOffset, "", "the file gives agents no power: %s", l.exposed))
+	}
+	if l.scope == ProjectScope || l.exposed != "" {
 		problems = append(problems, l.restrict(object, nil)...)
 	}
 	return l, problems
@@ -185,7 +190,13 @@ func (l *layer) repeated(object *hujson.Object, prefix string) []SettingsProblem
 		name := memberName(m)
 		key := strings.TrimPrefix(prefix+"."+name, ".")
 		if seen[name] {
-			problems = append(problems, l.problem(m.Name.StartOffset, key, "%s is given twice; the last one counts", key))
+			counts := "the last one counts"
+			if denies(strings.Split(key, ".")) {
+				counts = "both count"
+			} else if key == "tools" {
+				counts = "the last one counts, and each for what it takes away"
+			}
+			problems = append(problems, l.problem(m.Name.StartOffset, key, "%s is given twice; %s", key, counts))
 		}
 		seen[name] = true
 		if inner, ok := m.Value.Value.(*hujson.Object); ok {
@@ -196,13 +207,19 @@ func (l *layer) repeated(object *hujson.Object, prefix string) []SettingsProblem
 }
 
 // restrict takes out of a project's file what only the person's own may set
-// (SEC-04, SEC-05, SEC-111, SEC-112), with a problem for each.
+// (SEC-04, SEC-05, SEC-111, SEC-112), and of one of the person's that others can
+// change what gives power (SEC-140), with a problem for each.
 func (l *layer) restrict(object *hujson.Object, path []string) []SettingsProblem {
 	var problems []SettingsProblem
 	kept := object.Members[:0]
 	for _, m := range object.Members {
 		inner := append(slices.Clone(path), memberName(&m))
-		if why := refusedToProject(inner); why != "" {
+		if l.exposed != "" && (refusedToProject(inner) != "" || startsSomething(inner)) {
+			key := strings.Join(inner, ".")
+			problems = append(problems, l.problem(m.Name.StartOffset, key, "%s is ignored, because others may have written it", key))
+			continue
+		}
+		if why := refusedToProject(inner); why != "" && l.scope == ProjectScope {
 			key := strings.Join(inner, ".")
 			problems = append(problems, l.problem(m.Name.StartOffset, key, "a project cannot set %s: %s; it is ignored", key, why))
 			continue

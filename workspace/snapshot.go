@@ -41,7 +41,9 @@ func (s *Snapshot) Document(u uri.URI) (*Document, bool) {
 
 // DocumentAt returns the open document of the file at an absolute path. A path
 // below the canonical path of a folder finds the document that the client opened
-// below the folder's own path, which may lead there by a symbolic link.
+// below the folder's own path, which may lead there by a symbolic link; a
+// canonical path finds the one that the client opened through any other. Of
+// several it is one whose text was not saved, if there is one.
 func (s *Snapshot) DocumentAt(path string) (*Document, bool) {
 	if d, ok := s.Document(uri.File(path)); ok {
 		return d, true
@@ -58,7 +60,28 @@ func (s *Snapshot) DocumentAt(path string) (*Document, bool) {
 			}
 		}
 	}
-	return nil, false
+	var found *Document
+	path = filepath.Clean(path)
+	for d := range s.Documents() {
+		if d.path == path && (found == nil || d.Dirty() && !found.Dirty() || d.Dirty() == found.Dirty() && d.URI < found.URI) {
+			found = d
+		}
+	}
+	return found, found != nil
+}
+
+// canonicalPath returns the path of the file that u names, links resolved, ""
+// for what is no file or cannot be followed.
+func canonicalPath(u uri.URI) string {
+	parsed, err := uri.Parse(string(u))
+	if err != nil || !parsed.IsFile() {
+		return ""
+	}
+	path, err := Canonical(parsed.FsPath())
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 // Documents yields every open document, in no particular order.

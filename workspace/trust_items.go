@@ -221,43 +221,6 @@ func commandsOf(value any) []string {
 	return all
 }
 
-// namedFiles returns the files of the folder that texts may name, as commands do:
-// relative to the folder, or to a folder that another of the texts names.
-func namedFiles(disk *Disk, said []string) []string {
-	dirs := []string{"."}
-	var words []string
-	for _, text := range said {
-		for _, word := range append(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>\"'`=,$", r) }), text) {
-			if rel, ok := Below(disk.Path(), word); ok {
-				word = rel
-			}
-			word = filepath.ToSlash(filepath.Clean(word))
-			if word == "." || !filepath.IsLocal(word) || slices.Contains(words, word) {
-				continue
-			}
-			words = append(words, word)
-			if info, err := disk.root.Stat(word); err == nil && info.IsDir() {
-				dirs = append(dirs, word)
-			}
-		}
-	}
-	found := map[string]bool{}
-	for _, dir := range dirs {
-		for _, word := range words {
-			name := path.Join(dir, word)
-			if info, err := disk.root.Stat(name); err == nil && info.Mode().IsRegular() {
-				found[name] = true
-			}
-		}
-	}
-	names := make([]string, 0, len(found))
-	for name := range found {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // describe adds what a file is, so that any change of it is one of the text.
 func describe(ctx context.Context, disk *Disk, text *bytes.Buffer, name string) {
 	f, err := disk.Read(ctx, name, maxNamedFile)

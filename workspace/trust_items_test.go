@@ -83,6 +83,63 @@ func TestSEC10And11WhatACommandNamesBelongsToIt(t *testing.T) {
 	}
 }
 
+// What a program finds by less than its name belongs to a hook or a server too.
+func TestSEC11WhatACommandFindsBelongsToIt(t *testing.T) {
+	for command, files := range map[string][]string{
+		`"python3", "args": ["-m", "tools.srv"]`:        {"tools/srv.py", "tools/__init__.py"},
+		`"python3", "args": ["-m", "pkg"]`:              {"pkg/__main__.py", "pkg/__init__.py"},
+		`"python3 -m tools.srv --port 1"`:               {"tools/srv.py"},
+		`"node", "args": ["srv"]`:                       {"srv/index.js"},
+		`"node", "args": ["srv/server"]`:                {"srv/server.js"},
+		`"node", "args": ["lib"]`:                       {"lib/package.json", "lib/deep/start.js"},
+		`"node", "args": ["server"], "cwd": "srv"`:      {"srv/server.js"},
+		`"node", "args": ["."]`:                         {"package.json", "scripts/go.js"},
+		`"node", "args": ["./"]`:                        {"index.js"},
+		`"npm", "args": ["run", "serve"]`:               {"package.json", "scripts/go.js"},
+		`"sh -c 'cd srv && npm start'"`:                 {"srv/package.json", "srv/x.js"},
+		`"make", "args": ["serve"]`:                     {"Makefile"},
+		`"/usr/bin/make serve"`:                         {"Makefile"},
+		`"go", "args": ["run", "./cmd/srv"]`:            {"cmd/srv/main.go", "cmd/srv/other.go"},
+		`"bash", "args": ["run"]`:                       {"run.sh"},
+		`"sh -c ./link.sh"`:                             {"real/link.sh"},
+		`"docker", "args": ["compose", "run", "serve"]`: {"compose.yaml"},
+	} {
+		dir := t.TempDir()
+		writeFile(t, `{"mcpServers": {"m": {"command": `+command+`}}}`, dir, ProjectSettings)
+		for _, file := range files {
+			writeFile(t, "1", dir, file)
+		}
+		packages := map[string]string{"package.json": `{"scripts": {"serve": "node scripts/go"}}`, "lib/package.json": `{"main": "./deep/start"}`, "srv/package.json": `{"scripts": {"start": "node ./x"}}`}
+		for _, file := range files {
+			if text, ok := packages[file]; ok {
+				writeFile(t, text, dir, file)
+			}
+		}
+		if files[0] == "real/link.sh" {
+			must(t, os.Symlink("real/link.sh", filepath.Join(dir, "link.sh")))
+		}
+		if files[0] == "package.json" && strings.Contains(command, `"."`) {
+			writeFile(t, `{"main": "scripts/go.js"}`, dir, "package.json")
+		}
+		const server = ProjectSettings + "#mcpServers.m"
+		writeFile(t, "1", dir, "unrelated.js")
+		before := brings(t, dir)[server].Digest
+		writeFile(t, "evil", dir, "unrelated.js")
+		if brings(t, dir)[server].Digest != before {
+			t.Errorf("%s: a file that it does not name belongs to it", command)
+		}
+		for _, file := range files {
+			was, err := os.ReadFile(filepath.Join(dir, file))
+			must(t, err)
+			writeFile(t, string(was)+" ", dir, file)
+			if brings(t, dir)[server].Digest == before {
+				t.Errorf("%s: %s changed, and nobody is asked", command, file)
+			}
+			writeFile(t, string(was), dir, file)
+		}
+	}
+}
+
 // A link out of the folder is not read.
 func TestWhatAFolderBringsIsReadInIt(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()

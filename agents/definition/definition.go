@@ -16,6 +16,12 @@
 // that translates to nothing is no tools, and what restricts and cannot be
 // expressed is in [Definition.Authority], which stops a run.
 //
+// # Editing
+//
+// [ReadTree] gives the front-matter as it is written, with what a cursor is at
+// ([Tree.At]); [Fields] is the table of what may be written there; [Fixes] and
+// [FixAll] mend findings by edits of single places.
+//
 // # Cost
 //
 // Front-matter of the usual simple form is read by a line scanner (fast.go) that
@@ -116,6 +122,7 @@ type Definition struct {
 	Routable      bool // default true
 	Delegable     bool // default true; false: only a person may start it (Copilot's disable-model-invocation)
 	MemoryFiles   bool // default true
+	Triggered     bool // the file has triggers
 	Guessed       bool // Name comes from the file's stem, since the file's own could not be read
 
 	// Authority names what restricts power in the file and cannot be honoured
@@ -146,6 +153,7 @@ type Confirmation struct {
 // Handoff is one agent that control may pass to.
 type Handoff struct {
 	To          string
+	Range       Range  // of To's value
 	When        string // manual, auto, conditional
 	Condition   string
 	Description string

@@ -19,7 +19,7 @@ func TestCanonicalTool(t *testing.T) {
 		{"run_shell_command", "bash", true}, {"transfer_to_code-fixer", "transfer_to_code-fixer", true}, {"handoff_to_x", "transfer_to_x", true},
 		{"handoff-to-x", "transfer_to_x", true}, {"transfer_to_", "transfer_to_", false}, {"transfer_to_A B", "transfer_to_A B", false},
 		{"mcp.github.create_issue", "mcp.github.create_issue", true}, {"mcp.github", "mcp.github", false}, {"mcp..x", "mcp..x", false},
-		{"mcp.github.*", "mcp.github.*", true}, {"*", "*", true}, {"read_*", "read_*", true}, {"read-*", "read_*", true}, {"zz*", "zz*", false},
+		{"mcp.github.*", "mcp.github.*", true}, {"*", "*", true}, {"read_*", "read_*", true}, {"read-*", "read_*", true}, {"zz*", "zz*", false}, {"*-", "*-", false},
 		{"transfer_to_*", "transfer_to_*", true}, {"handoff_to_*", "transfer_to_*", true}, {"Read", "Read", false}, {"", "", false}, {"nope", "nope", false},
 	}
 	for _, test := range tests {

@@ -141,6 +141,7 @@ func (q *quick) keyEnd(start int) int {
 func (q *quick) mapping(ind, depth int) (n node, ok bool) {
 	n = node{kind: mapping, start: q.start}
 	nodes, keys := len(q.openNodes), len(q.openKeys)
+	var seen map[string]bool // of a mapping with many keys
 	for !q.done && q.ind >= ind {
 		if q.ind > ind || depth > quickDepth {
 			return n, false
@@ -150,14 +151,23 @@ func (q *quick) mapping(ind, depth int) (n node, ok bool) {
 			return n, false
 		}
 		k := key{name: q.src[q.start:end], start: q.start, end: end}
-		for _, before := range q.openKeys[keys:] {
-			if before.name == k.name {
-				return n, false
+		if seen == nil {
+			for _, before := range q.openKeys[keys:] {
+				if before.name == k.name {
+					return n, false
+				}
 			}
-		}
-		if len(q.openKeys)-keys > 200 {
-			// The look for duplicates above is quadratic.
+			if len(q.openKeys)-keys > 32 {
+				seen = make(map[string]bool)
+				for _, before := range q.openKeys[keys:] {
+					seen[before.name] = true
+				}
+			}
+		} else if seen[k.name] {
 			return n, false
+		}
+		if seen != nil {
+			seen[k.name] = true
 		}
 		q.openKeys = append(q.openKeys, k)
 		v, ok := q.entry(end+1, ind, depth)

@@ -9,16 +9,7 @@ import (
 	"time"
 )
 
-// knownFields are the keys of ours that a misspelt key may have meant.
-var knownFields = []string{
-	"kind", "name", "title", "description", "systemPrompt", "system_prompt", "model", "fallback_models", "color", "scope",
-	"version", "tools", "tool_confirmation", "mcp", "triggers", "handoffs", "guardrails", "memory", "memory_files", "graph",
-	"tracing", "inputs", "output", "query", "initial_messages", "temperature", "top_p", "thinking_budget", "thinking_level",
-	"run", "subagents", "user_invocable", "routable", "maxTokens", "maxCost", "max_time_minutes", "displayName",
-	"max_turns", "max_time", "max_tokens", "max_cost", "disallowedTools", "permissionMode", "mcpServers",
-}
-
-// maxGuesses is for how many unknown fields a file gets a "did you mean".
+// maxGuesses is for how many unknown names a file gets a "did you mean".
 const maxGuesses = 50
 
 // fields reads the front-matter's keys.
@@ -31,7 +22,7 @@ func (r *reader) fields(root *node) {
 		k, v := &root.keys[i], &root.items[i]
 		r.smart(v)
 		if !r.field(k, v) && !r.foreignField(k, v) {
-			r.unknown(k, "", knownFields)
+			r.unknown(k, "", "")
 		}
 	}
 	for _, f := range r.late {
@@ -102,7 +93,7 @@ func (r *reader) field(k *key, v *node) bool {
 	case "handoffs":
 		return r.handoffsField(v)
 	case "guardrails":
-		r.shape(v, k.name, mapping, list)
+		r.guardrailsField(v)
 	case "memory":
 		if r.Dialect != Agentls && v.kind != mapping {
 			return false
@@ -112,6 +103,8 @@ func (r *reader) field(k *key, v *node) bool {
 		r.boolField(v, k.name, &r.MemoryFiles)
 	case "graph", "tracing":
 		r.shape(v, k.name, mapping)
+	case "imported":
+		return r.Dialect == Agentls // kept by agents/exchange
 	case "inputs":
 		r.inputsField(v)
 	case "output":
@@ -141,7 +134,7 @@ func (r *reader) field(k *key, v *node) bool {
 			case "minimal", "low", "medium", "high":
 				r.ThinkingLevel = level
 			default:
-				r.at(v, "agent/type", Error, "thinking_level must be minimal, low, medium or high.")
+				r.oneOf(v, "thinking_level", "thinking_level must be minimal, low, medium or high.")
 			}
 		}
 	case "run":
@@ -179,14 +172,19 @@ func (r *reader) again(field string, k *key) bool {
 	return false
 }
 
-// unknown reports a key that nothing reads.
-func (r *reader) unknown(k *key, parent string, known []string) {
-	r.unknowns++
-	if r.unknowns > maxGuesses {
-		known = nil
+// nearest is the func of that name, for as many names as a file gets guesses.
+func (r *reader) nearest(name string, names []string) string {
+	if r.guesses++; r.guesses > maxGuesses {
+		return ""
 	}
-	if meant := nearest(k.name, known); meant != "" && meant != k.name {
-		r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s%s is not known and has no effect; did you mean %s%s?", parent, k.name, parent, meant))
+	return nearest(name, names)
+}
+
+// unknown reports a key that nothing reads.
+// Its message shows it below parent; under is what [KeysUnder] calls that.
+func (r *reader) unknown(k *key, parent, under string) {
+	if meant := r.nearest(k.name, KeysUnder(under)); meant != "" && meant != k.name {
+		r.suggest("agent/unknown-field", Hint, k.start, k.end, meant, fmt.Sprintf("The field %s%s is not known and has no effect; did you mean %s%s?", parent, k.name, parent, meant))
 		return
 	}
 	r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s%s is not known and has no effect.", parent, k.name))
@@ -214,7 +212,7 @@ func (r *reader) scopeField(v *node) {
 	case Global, Project, System:
 	default:
 		if r.Dialect == Agentls {
-			r.at(v, "agent/type", Error, "scope must be global, project or system.")
+			r.oneOf(v, "scope", "scope must be global, project or system.")
 		}
 		return
 	}
@@ -292,13 +290,14 @@ func (r *reader) resolveModel(name string, start, end int) (string, bool) {
 	}
 	if r.source.Model != nil {
 		if known, ok := r.source.Model(id); ok {
+			r.retired(known, name, start, end)
 			return known, true
 		}
 	} else if r.Dialect == Agentls || strings.HasPrefix(id, "gemini-") || id == "flash" || id == "flash-lite" || id == "pro" {
 		return id, true
 	}
 	if r.Dialect == Agentls {
-		r.report("agent/model-unknown", Warning, start, end, fmt.Sprintf("The model %s is not known and no configured provider has it; correct it, or configure its provider.", name))
+		r.modelUnknown(name, start, end)
 		return name, true
 	}
 	r.report("agent/dialect", Hint, start, end, fmt.Sprintf("No provider is configured for the model %s, so the model is inherited.", name))
@@ -328,13 +327,13 @@ func (r *reader) runField(v *node) {
 			var mode string
 			if r.stringField(n, "run.mode", &mode) {
 				if mode != string(Chat) && mode != string(Task) {
-					r.at(n, "agent/type", Error, "run.mode must be chat or task.")
+					r.oneOf(n, "run.mode", "run.mode must be chat or task.")
 					continue
 				}
 				r.Mode = Mode(mode)
 			}
 		default:
-			r.unknown(k, "run.", []string{"max_turns", "max_time", "max_tokens", "max_cost", "mode"})
+			r.unknown(k, "run.", "run")
 		}
 	}
 }

@@ -3,6 +3,7 @@ package definition
 // Parse: from a file's bytes to a definition.
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -33,6 +34,7 @@ type Source struct {
 	Updated time.Time
 	Created time.Time // zero = Updated
 	Scratch *Scratch  // nil = Parse takes what memory it needs
+	Dialect Dialect   // the caller's word for it; "" = by place, else by keys
 
 	// Model resolves a model's name, in any dialect's spelling, to one that this
 	// installation can run, and reports false for one that it cannot. It is called
@@ -40,6 +42,9 @@ type Source struct {
 	// and the ids gemini-… resolve to themselves, and nothing is said of another
 	// name in a file of ours.
 	Model func(name string) (string, bool)
+
+	// Installed answers what no file says. The zero value knows nothing.
+	Installed Installed
 }
 
 // Scratch is memory that [Parse] uses while it reads, and leaves for its next
@@ -78,7 +83,7 @@ type reader struct {
 	queries  []*node    // query and initial_messages, for placeholders
 	late     []func()   // what must wait for other keys
 	seen     []seenLike // canonical fields given so far
-	unknowns int        // unknown fields told so far
+	guesses  int        // names for which another was looked for
 }
 
 // listed is a tool's name with its place.
@@ -122,7 +127,7 @@ func Parse(src Source) *Definition {
 		return r.guess()
 	}
 	r.front = r.text.src[from:to]
-	r.Dialect = dialectOf(src.Path, &root)
+	r.Dialect = cmp.Or(src.Dialect, dialectOf(src.Path, &root))
 	r.fields(&root)
 	r.finish()
 	r.sort()
@@ -216,6 +221,12 @@ func (r *reader) report(code string, severity Severity, start, end int, message 
 	r.problems = append(r.problems, Problem{URI: r.uri, Range: r.text.span(start, end), Code: code, Severity: severity, Message: message})
 }
 
+// suggest adds a problem of which it is known what was meant, or "".
+func (r *reader) suggest(code string, severity Severity, start, end int, meant, message string) {
+	r.report(code, severity, start, end, message)
+	r.problems[len(r.problems)-1].Meant = meant
+}
+
 // at reports a problem at a node.
 func (r *reader) at(n *node, code string, severity Severity, format string, args ...any) {
 	r.report(code, severity, n.start, n.end, fmt.Sprintf(format, args...))
@@ -287,7 +298,7 @@ func (r *reader) readYAML(from, to int) (node, bool) {
 	root, findings := plain.read()
 	if len(findings) > 0 && findings[0].code == "agent/yaml" {
 		if fixed, changes := repair(r.text.src, from, to); fixed != nil {
-			again, others := fixed.read()
+			again, others := r.readRepaired(fixed)
 			if len(others) == 0 || others[0].code != "agent/yaml" {
 				root, findings = again, append(others, changes...)
 			}
@@ -314,6 +325,16 @@ func (r *reader) readYAML(from, to int) (node, bool) {
 	}
 	r.report("agent/yaml", Error, root.start, root.end, fmt.Sprintf("The front-matter is %s, not an object; write key: value lines.", kindNames[root.kind]))
 	return node{}, false
+}
+
+// readRepaired reads a repaired text, by the quick reader where that can.
+func (r *reader) readRepaired(fixed *source) (node, []finding) {
+	root, ok := r.quick.read(fixed.text, 0, len(fixed.text))
+	if !ok {
+		return fixed.read()
+	}
+	fixed.toFile(&root)
+	return root, nil
 }
 
 // stem returns a file's name without .md, and without the .agent before it.

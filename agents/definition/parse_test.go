@@ -159,9 +159,13 @@ func TestSEC120Caps(t *testing.T) {
 	}
 }
 
-// TestAllFields: every field of spec 1.2 arrives, in its usual spelling.
-func TestAllFields(t *testing.T) {
-	d := parse(ownPath, own(`description: Fixes it.
+// place is a range of one line.
+func place(line, from, to uint32) Range {
+	return Range{Position{line, from}, Position{line, to}}
+}
+
+// allFields has every field of spec 1.2.
+const allFields = `description: Fixes it.
 model: flash
 fallback_models: [pro, openai/gpt]
 color: "#12ab34"
@@ -198,7 +202,11 @@ run: {max_turns: 7, max_time: 5m, max_tokens: 1000, max_cost: 1.5, mode: task}
 subagents: "*"
 user_invocable: false
 routable: false
-`))
+`
+
+// TestAllFields: every field of spec 1.2 arrives, in its usual spelling.
+func TestAllFields(t *testing.T) {
+	d := parse(ownPath, own(allFields))
 	if got := told(d); len(got) > 0 {
 		t.Fatalf("%v %v", got, d.Problems)
 	}
@@ -210,10 +218,10 @@ routable: false
 		Confirmation: Confirmation{Require: []string{"edit_file", "mcp.*"}, Prompt: "go {tool_name}?", Timeout: 90 * time.Second, Given: true},
 		MCPServers:   []string{"github"}, Subagents: []string{"*"},
 		Handoffs: []Handoff{
-			{To: "reviewer", When: "manual", Description: "Review", IncludeContext: true},
-			{To: "user", When: "auto"},
-			{To: "tester", When: "conditional", Condition: "task.status == 'done'", IncludeContext: true},
-			{To: "other", When: "conditional", Condition: "output.ok", IncludeContext: true, Payload: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)},
+			{To: "reviewer", Range: place(18, 9, 17), When: "manual", Description: "Review", IncludeContext: true},
+			{To: "user", Range: place(19, 9, 13), When: "auto"},
+			{To: "tester", Range: place(20, 9, 15), When: "conditional", Condition: "task.status == 'done'", IncludeContext: true},
+			{To: "other", Range: place(21, 9, 14), When: "conditional", Condition: "output.ok", IncludeContext: true, Payload: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)},
 		},
 		Inputs:          json.RawMessage(`{"type":"object","properties":{"goal":{"type":"string","description":"What","enum":["a","b"]},"tags":{"type":"array","items":{"enum":["x","y"],"type":"string"},"default":["x"]}},"required":["goal"],"additionalProperties":false}`),
 		Output:          &Output{Name: "report", Description: "R", Schema: json.RawMessage(`{"type":"object"}`), Text: "${x}"},
@@ -221,12 +229,12 @@ routable: false
 		InitialMessages: []Exchange{{"user", "hi"}, {"model", "yes"}},
 		Temperature:     &temperature, TopP: &topP, ThinkingBudget: &budget, ThinkingLevel: "high",
 		Mode: Task, MaxTurns: 7, MaxTime: 5 * time.Minute, MaxTokens: 1000, MaxCost: 1.5, FallbackModels: []string{"pro", "openai/gpt"},
-		Delegable: true, front: d.front,
+		Delegable: true, Triggered: true, front: d.front,
 	}
 	if !reflect.DeepEqual(d, want) {
 		t.Errorf("got  %+v\nwant %+v", d, want)
 	}
-	for _, name := range knownFields {
+	for _, name := range KeysUnder("") {
 		r := begin(Source{Path: ownPath})
 		if k, v := (&key{name: name}), (&node{}); !r.field(k, v) && !r.foreignField(k, v) {
 			t.Errorf("the known field %s is not read", name)

@@ -4,6 +4,7 @@ package definition
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/token"
 )
@@ -15,6 +16,17 @@ func (s *source) file(off int) int {
 	}
 	line := searchLine(s.lines, off)
 	return s.starts[line] + off - s.lines[line]
+}
+
+// toFile gives a tree of the text its places in the file.
+func (s *source) toFile(n *node) {
+	n.start, n.end = s.file(n.start), s.file(n.end)
+	for i := range n.keys {
+		n.keys[i].start, n.keys[i].end = s.file(n.keys[i].start), s.file(n.keys[i].end)
+	}
+	for i := range n.items {
+		s.toFile(&n.items[i])
+	}
 }
 
 // searchLine returns the index of the line that holds off.
@@ -35,17 +47,42 @@ func searchLine(lines []int, off int) int {
 // first character there that is no space, since its columns of what follows a
 // tab are off by one.
 func (s *source) offset(at *token.Position) int {
-	line := min(max(at.Line-1, 0), len(s.lines)-1)
-	start, end := s.lines[line], len(s.text)
-	if line+1 < len(s.lines) {
-		end = s.lines[line+1]
-	}
-	off := start + runeOffset(s.text[start:end], max(at.Column-1, 0))
+	off := s.columnAt(at)
 	for off < len(s.text) && (s.text[off] == ' ' || s.text[off] == '\t' || s.text[off] == '\n') {
 		off++
 	}
 	return min(off, len(s.text))
 }
+
+// columnAt returns where a line and a column of the parser are in the text: at
+// most the start of the next line.
+func (s *source) columnAt(at *token.Position) int {
+	line, column := s.lineOf(at), max(at.Column-1, 0)
+	end := len(s.text)
+	if line+1 < len(s.lines) {
+		end = s.lines[line+1]
+	}
+	if s.line != line || column < s.column/2 {
+		s.line, s.column, s.place = line, 0, s.lines[line]
+	}
+	for s.column > column {
+		_, size := utf8.DecodeLastRuneInString(s.text[:s.place])
+		s.place -= size
+		s.column--
+	}
+	for s.column < column && s.place < end {
+		_, size := utf8.DecodeRuneInString(s.text[s.place:end])
+		s.place += size
+		s.column++
+	}
+	if s.column < column {
+		return end
+	}
+	return s.place
+}
+
+// lineOf returns the line of a place of the parser, from 0.
+func (s *source) lineOf(at *token.Position) int { return min(max(at.Line-1, 0), len(s.lines)-1) }
 
 // find is offset for a scalar's token: where the parser's column is wrong, as it
 // is for some values before spaces at a line's end, the nearest place of that
@@ -62,10 +99,13 @@ func (s *source) find(tk *token.Token) int {
 		head, _, _ = strings.Cut(tk.Value, " ")
 		head, _, _ = strings.Cut(head, "\n")
 	}
-	line := s.lines[min(max(tk.Position.Line-1, 0), len(s.lines)-1)]
-	end := lineEnd(s.text, line)
+	n := s.lineOf(tk.Position)
+	line, end := s.lines[n], len(s.text)
+	if n+1 < len(s.lines) {
+		end = s.lines[n+1] - 1
+	}
 	if head != "'" && head != `"` {
-		if at, ok := plainAt(s.text[line:end], tk.Value, runeOffset(s.text[line:end], max(tk.Position.Column-1, 0))); ok {
+		if at, ok := plainAt(s.text[line:end], tk.Value, min(s.columnAt(tk.Position), end)-line); ok {
 			return line + at
 		}
 	}

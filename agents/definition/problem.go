@@ -1,5 +1,7 @@
 package definition
 
+import "slices"
+
 // Position is a place in a text: both count from 0. Character counts UTF-16
 // code units, the encoding that LSP falls back to; a surface that negotiated
 // another converts with the file's text at hand.
@@ -33,4 +35,24 @@ type Problem struct {
 	Code     string   `json:"code"` // of the table in spec 1.5, as agent/yaml; never renamed
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"` // one sentence: what, and what to do
+
+	// Meant is what may stand in place of the text of Range: a name that differs
+	// little, or a retired model's successor; "" = nothing is known. Related are
+	// places that the problem is also about, as the other file of a name that is
+	// there twice. A client that speaks LSP is told of both in its own words.
+	Meant   string    `json:"-"`
+	Related []Related `json:"-"`
+}
+
+// Related is a place that a [Problem] is also about.
+type Related struct {
+	URI     string
+	Range   Range
+	Message string // one sentence
+}
+
+// Equal reports whether two problems say the same.
+func (p Problem) Equal(other Problem) bool {
+	return p.URI == other.URI && p.Range == other.Range && p.Code == other.Code && p.Severity == other.Severity &&
+		p.Message == other.Message && p.Meant == other.Meant && slices.Equal(p.Related, other.Related)
 }

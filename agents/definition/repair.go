@@ -259,6 +259,7 @@ func (m *mender) plain(from, trimmed, end int, top bool) int {
 		m.puts(from, `"`)
 		m.escape(from, trimmed, false)
 		m.puts(trimmed, `"`)
+		m.copy(trimmed, end) // a comment
 		m.change(from, trimmed, "A text with a colon and a space needs quotes.")
 		return m.newline(end)
 	}

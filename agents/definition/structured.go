@@ -47,7 +47,7 @@ func (r *reader) handoff(v *node) {
 		switch k.name {
 		case "to":
 			if r.stringField(n, "handoffs.to", &h.To) {
-				to = n
+				to, h.Range = n, r.text.span(n.start, n.end)
 			}
 		case "when":
 			if r.stringField(n, "handoffs.when", &h.When) {
@@ -64,7 +64,7 @@ func (r *reader) handoff(v *node) {
 		case "payload":
 			h.Payload, fine = r.payload(n)
 		default:
-			r.unknown(k, "handoffs.", []string{"to", "when", "condition", "description", "include_context", "payload"})
+			r.unknown(k, "handoffs.", "handoffs[]")
 		}
 	}
 	if to == nil || h.To == "" {
@@ -89,6 +89,12 @@ func (r *reader) handoff(v *node) {
 		}
 		h.When = "conditional"
 	}
+	if h.When == "conditional" || h.When == "auto" && h.Condition != "" {
+		if condition == nil {
+			condition = when
+		}
+		fine = r.condition(condition, h.Condition) && fine
+	}
 	if r.nameNode != nil && h.To == r.nameNode.text {
 		r.at(to, "agent/handoff-target", Error, "An agent cannot hand over to itself; this handoff is left out.")
 		return
@@ -109,6 +115,11 @@ func (r *reader) payload(v *node) (json.RawMessage, bool) {
 	}
 	if !r.shape(v, "handoffs.payload", mapping) {
 		return nil, false
+	}
+	for i := range v.keys {
+		if v.keys[i].name != "schema" {
+			r.unknown(&v.keys[i], "handoffs.payload.", "handoffs[].payload")
+		}
 	}
 	schema := v.get("schema")
 	if schema == nil {
@@ -137,6 +148,7 @@ func (r *reader) triggersField(v *node) {
 	if !r.shape(v, "triggers", mapping, list) {
 		return
 	}
+	r.Triggered = len(v.items) > 0
 	if v.kind == mapping {
 		for i := range v.keys {
 			k, n := &v.keys[i], &v.items[i]
@@ -148,7 +160,7 @@ func (r *reader) triggersField(v *node) {
 			case "priority":
 				r.floatField(n, "triggers.priority", 0, 100)
 			default:
-				r.unknown(k, "triggers.", []string{"keywords", "patterns", "examples", "priority"})
+				r.unknown(k, "triggers.", "triggers")
 			}
 		}
 		return
@@ -172,7 +184,7 @@ func (r *reader) triggersField(v *node) {
 			case "priority":
 				r.floatField(n, "triggers.priority", 0, 10)
 			default:
-				r.unknown(k, "triggers.", []string{"intent", "keywords", "regex", "priority"})
+				r.unknown(k, "triggers.", "triggers[]")
 			}
 		}
 	}
@@ -262,7 +274,7 @@ func (r *reader) input(k *key, v *node) (property string, needed bool) {
 					continue
 				}
 				if inputTypes[kindOf] == "" {
-					r.at(n, "agent/type", Error, "The type of an input must be string, number, integer, boolean, string[] or number[].")
+					r.oneOf(n, "inputs.*.type", "The type of an input must be string, number, integer, boolean, string[] or number[].")
 					kindOf = "string"
 				}
 			case "description":
@@ -276,7 +288,7 @@ func (r *reader) input(k *key, v *node) (property string, needed bool) {
 					enum = n
 				}
 			default:
-				r.unknown(f, "inputs."+k.name+".", []string{"type", "description", "required", "default", "enum"})
+				r.unknown(f, "inputs."+k.name+".", "inputs.*")
 			}
 		}
 	}
@@ -350,7 +362,7 @@ func (r *reader) outputField(v *node) {
 				out.Schema = raw
 			}
 		default:
-			r.unknown(k, "output.", []string{"name", "description", "schema", "text"})
+			r.unknown(k, "output.", "output")
 		}
 	}
 	r.Output = out
@@ -374,14 +386,14 @@ func (r *reader) messagesField(v *node) {
 			switch k.name {
 			case "role":
 				if r.stringField(n, "initial_messages.role", &e.Role) && e.Role != "user" && e.Role != "model" {
-					r.at(n, "agent/type", Error, "The role of an initial message must be user or model.")
+					r.oneOf(n, "initial_messages[].role", "The role of an initial message must be user or model.")
 				}
 			case "text":
 				if r.stringField(n, "initial_messages.text", &e.Text) {
 					r.queries = append(r.queries, n)
 				}
 			default:
-				r.unknown(k, "initial_messages.", []string{"role", "text"})
+				r.unknown(k, "initial_messages.", "initial_messages[]")
 			}
 		}
 		if e.Role == "" || e.Text == "" {

@@ -14,6 +14,11 @@ import (
 type text struct {
 	src   string
 	lines []int // offsets of line starts, all up to the last of them
+
+	// The last offset that was asked for, with its line and column: questions
+	// mostly go on in the same line, which may be as long as the file.
+	off, line int
+	units     uint32
 }
 
 // lineStarts returns the offsets at which the lines of src start. A line ends
@@ -50,13 +55,17 @@ func (t *text) position(off int) Position {
 		t.lines = append(t.lines, last)
 	}
 	line := sort.SearchInts(t.lines, off+1) - 1
-	units := uint32(0)
-	for _, r := range t.src[t.lines[line]:off] {
+	from, units := t.lines[line], uint32(0)
+	if line == t.line && t.off >= from && t.off <= off {
+		from, units = t.off, t.units
+	}
+	for _, r := range t.src[from:off] {
 		units++
 		if r > 0xFFFF {
 			units++
 		}
 	}
+	t.off, t.line, t.units = off, line, units
 	return Position{Line: uint32(line), Character: units}
 }
 

@@ -46,6 +46,7 @@ func (r *reader) ourTools(v *node) {
 			r.Tools.Allow = slices.Grow(r.Tools.Allow, len(names))
 			for _, name := range names {
 				if canonical, ok := r.ourTool(name); ok {
+					r.checkServerTool(canonical, name)
 					r.Tools.Allow = add(r.Tools.Allow, canonical)
 					r.allowed = append(r.allowed, listed{canonical, name.start, name.end})
 				}
@@ -60,7 +61,7 @@ func (r *reader) ourTools(v *node) {
 		case "confirmation":
 			r.confirmation(n)
 		default:
-			r.unknown(k, "tools.", []string{"allow", "deny", "confirmation"})
+			r.unknown(k, "tools.", "tools")
 		}
 	}
 }
@@ -76,6 +77,16 @@ func add(names []string, name string) []string {
 	return append(names, name)
 }
 
+// unique returns names without those that are there before.
+func unique(names []string) []string {
+	seen := make(map[string]bool, len(names))
+	return slices.DeleteFunc(names, func(name string) bool {
+		before := seen[name]
+		seen[name] = true
+		return before
+	})
+}
+
 // ourTool returns the canonical form of a name in a file of ours.
 func (r *reader) ourTool(name listed) (string, bool) {
 	canonical, ok := CanonicalTool(name.name)
@@ -83,12 +94,16 @@ func (r *reader) ourTool(name listed) (string, bool) {
 		return canonical, true
 	}
 	message := fmt.Sprintf("The tool %s is not known and is left out", name.name)
-	if meant := nearestTool(name.name); meant != "" {
+	meant := ""
+	if r.guesses++; r.guesses <= maxGuesses {
+		meant = nearestTool(name.name)
+	}
+	if meant != "" {
 		message += "; did you mean " + meant + "?"
 	} else {
 		message += "; correct it, or name an MCP server's tool as mcp.<server>.<tool>."
 	}
-	r.report("agent/tool-unknown", Error, name.start, name.end, message)
+	r.suggest("agent/tool-unknown", Error, name.start, name.end, meant, message)
 	return canonical, false
 }
 
@@ -215,7 +230,7 @@ func (r *reader) confirmation(v *node) {
 				r.Confirmation.Timeout, r.Confirmation.Given = d, true
 			}
 		default:
-			r.unknown(k, "confirmation.", []string{"require_confirmation", "prompt_template", "timeout"})
+			r.unknown(k, "confirmation.", "tools.confirmation")
 		}
 	}
 }
@@ -227,27 +242,28 @@ func (r *reader) mcpField(v *node) {
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
 		if k.name != "servers" {
-			r.unknown(k, "mcp.", []string{"servers"})
+			r.unknown(k, "mcp.", "mcp")
 			continue
 		}
-		r.MCPServers = r.namesOrAll(n, "mcp.servers")
+		r.MCPServers = r.namesOrAll(n, "mcp.servers", r.checkServer)
 	}
 }
 
 func (r *reader) subagentsField(v *node, field string) {
 	r.limited = true
-	for _, name := range r.namesOrAll(v, field) {
+	for _, name := range r.namesOrAll(v, field, func(listed) {}) {
 		if name != "*" && r.Dialect != Agentls && !validName(name) {
 			name = slug(name)
 		}
 		if name != "" {
-			r.Subagents = add(r.Subagents, name)
+			r.Subagents = append(r.Subagents, name)
 		}
 	}
+	r.Subagents = unique(r.Subagents)
 }
 
-// namesOrAll reads a list of names, or * for all.
-func (r *reader) namesOrAll(v *node, field string) []string {
+// namesOrAll reads a list of names, or * for all; each is looked at first.
+func (r *reader) namesOrAll(v *node, field string, look func(listed)) []string {
 	if v.kind == str && v.text == "*" {
 		return []string{"*"}
 	}
@@ -257,9 +273,10 @@ func (r *reader) namesOrAll(v *node, field string) []string {
 		return nil
 	}
 	for _, name := range r.words(v, field) {
-		names = add(names, name.name)
+		look(name)
+		names = append(names, name.name)
 	}
-	return names
+	return unique(names)
 }
 
 // foreignServers reads MCP servers as other tools have them: names, or whole
@@ -280,6 +297,7 @@ func (r *reader) foreignServers(k *key, v *node) {
 			r.smart(item)
 			switch item.kind {
 			case str:
+				r.checkServer(listed{item.text, item.start, item.end})
 				r.MCPServers = add(r.MCPServers, item.text)
 				r.declared = add(r.declared, item.text)
 			case mapping:

@@ -111,7 +111,9 @@ func canonicalGlob(pattern string) (string, bool) {
 		}
 	}
 	if dashed := strings.ReplaceAll(pattern, "-", "_"); dashed != pattern {
-		return canonicalGlob(dashed)
+		if canonical, ok := canonicalGlob(dashed); ok {
+			return canonical, true
+		}
 	}
 	return pattern, false
 }

@@ -35,6 +35,16 @@ func (r *reader) mistyped(v *node, field, want string) {
 	r.at(v, "agent/type", Error, "%s must be %s, not %s%s.", field, want, got, hint)
 }
 
+// oneOf reports a string that is none of the values that a field of the table
+// may have.
+func (r *reader) oneOf(v *node, field, format string, args ...any) {
+	meant := ""
+	if f := fieldIndex[field]; f != nil {
+		meant = r.nearest(v.text, f.Values)
+	}
+	r.suggest("agent/type", Error, v.start, v.end, meant, fmt.Sprintf(format, args...))
+}
+
 // loose makes a text of another scalar in another tool's file, where types are
 // not strict. It reports whether v may be read at all.
 func (r *reader) loose(v *node) bool {

@@ -37,6 +37,10 @@ type source struct {
 	lines  []int // starts of text's lines
 	at     []int
 	starts []int
+
+	// The last column that was looked up, since lines may be long: its line, from
+	// 0, the column in runes, and where it is in text.
+	line, column, place int
 }
 
 // plainSource returns src[from:to], with its line endings made \n.

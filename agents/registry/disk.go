@@ -147,7 +147,7 @@ func (r *Registry) readAll(ctx context.Context, jobs []job) ([]*file, error) {
 
 // source returns what a definition is parsed from, but for the bytes.
 func (r *Registry) source(path string, place *Place) definition.Source {
-	src := definition.Source{Path: path, Folder: place.Folder, Scope: place.Scope, Model: r.config.Model}
+	src := definition.Source{Path: path, Folder: place.Folder, Scope: place.Scope, Model: r.config.Model, Installed: r.config.Installed}
 	if r.config.URI != nil {
 		src.URI = r.config.URI(path)
 	}

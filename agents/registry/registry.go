@@ -23,7 +23,8 @@
 // # Failure
 //
 // One file never hurts another: what cannot be read or parsed is an [Entry] with
-// a problem. Trust (spec 4.4) is not this package's concern.
+// a problem. What an agent's neighbours make wrong with it, as a handoff to nobody,
+// is found when it is asked for ([Snapshot.Findings]). Trust (spec 4.4) is not this package's concern.
 //
 // It imports definition and fault only, and watches nothing: who watches calls
 // Apply with what changed.
@@ -57,6 +58,9 @@ type Config struct {
 	Main string
 	// Model is definition.Source.Model, called from several goroutines at once.
 	Model func(name string) (string, bool)
+	// Installed is definition.Source.Installed, called from several goroutines at
+	// once. When it answers differently, [Registry.Reparse] looks again.
+	Installed definition.Installed
 	// URI makes the URI that problems carry of a path; nil = definition.FileURI.
 	URI func(path string) string
 }

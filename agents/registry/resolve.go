@@ -177,7 +177,7 @@ func merge(entries []*Entry, dropped map[*Entry]bool, fresh []*Entry) []*Entry {
 
 // snapshot returns one without entries.
 func (r *Registry) snapshot() *Snapshot {
-	s := &Snapshot{places: slices.Clone(r.places)}
+	s := &Snapshot{places: slices.Clone(r.places), uri: r.uri, graph: new(graph)}
 	told := make(map[*Place]bool)
 	for _, p := range r.places {
 		p.Dir = filepath.Clean(p.Dir)
@@ -244,11 +244,17 @@ func (r *Registry) duplicates(all []claim) {
 		for i, c := range same {
 			other := same[(i+1)%len(same)].entry.Definition
 			c.entry.State = Duplicate
-			c.entry.Problems = insert(c.entry.Problems, definition.Problem{
-				URI: r.uri(c.entry.Definition.Path), Range: c.entry.file.now.NameRange, Code: "agent/duplicate-name", Severity: definition.Error,
-				Message: fmt.Sprintf("The name %s is also that of %s in this folder, so neither is used; rename one.", other.Name, filepath.Base(other.Path)),
-			})
+			c.entry.Problems = insert(c.entry.Problems, duplicate(r.uri(c.entry.Definition.Path), c.entry.file.now.NameRange, r.uri(other.Path), other))
 		}
+	}
+}
+
+// duplicate is the problem of a name, in a range of a file, that another has too.
+func duplicate(uri string, at definition.Range, otherURI string, other *definition.Definition) definition.Problem {
+	return definition.Problem{
+		URI: uri, Range: at, Code: "agent/duplicate-name", Severity: definition.Error,
+		Message: fmt.Sprintf("The name %s is also that of %s in this folder, so neither is used; rename one.", other.Name, filepath.Base(other.Path)),
+		Related: []definition.Related{{URI: otherURI, Range: other.NameRange, Message: "It has the name as well."}},
 	}
 }
 

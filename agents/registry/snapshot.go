@@ -50,6 +50,8 @@ type Snapshot struct {
 	places   []Place
 	problems []definition.Problem
 	stale    []string
+	uri      func(path string) string
+	graph    *graph
 }
 
 // Entries returns every agent, sorted by scope, then name, then the order of the
@@ -276,12 +278,12 @@ func equal(a, b *Entry) bool {
 	x, y := a.Definition, b.Definition
 	return a.State == b.State && a.found == b.found && a.ShadowedBy == b.ShadowedBy && a.Stale == b.Stale &&
 		(x == y || x.Path == y.Path && x.Folder == y.Folder && x.Scope == y.Scope && x.Digest == y.Digest && x.Model == y.Model && slices.Equal(x.FallbackModels, y.FallbackModels)) &&
-		slices.Equal(a.Problems, b.Problems)
+		slices.EqualFunc(a.Problems, b.Problems, definition.Problem.Equal)
 }
 
 // same reports whether nothing differs from another snapshot, its revision
 // aside.
 func (s *Snapshot) same(other *Snapshot) bool {
-	return slices.Equal(s.places, other.places) && slices.Equal(s.problems, other.problems) &&
+	return slices.Equal(s.places, other.places) && slices.EqualFunc(s.problems, other.problems, definition.Problem.Equal) &&
 		slices.Equal(s.stale, other.stale) && slices.EqualFunc(s.entries, other.entries, equal)
 }

@@ -340,6 +340,14 @@ func (b *batch) env(t *task) *tool.Env {
 	env.Edits = keeping{b.Env.Edits, b, t}
 	env.Session, env.Run, env.Call, env.Agent = b.Env.Session, b.ID, t.call.ID, b.Definition.Name
 	env.Progress = func(string) {}
+	if b.Rules != nil {
+		deny, _ := b.Rules()
+		if slices.ContainsFunc(deny, func(r tool.Rule) bool { return r.Limits(t.name) }) {
+			env.Denied = func(path string) bool {
+				return slices.ContainsFunc(deny, func(r tool.Rule) bool { return r.Covers(t.name, path, env.Folder) })
+			}
+		}
+	}
 	if ask := b.Env.Ask; ask != nil {
 		env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 			defer b.asking(t.name + " asks a question")()

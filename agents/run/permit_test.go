@@ -440,3 +440,28 @@ func TestSEC09WithdrawnTrustHoldsForRunsThatGoOn(t *testing.T) {
 		})
 	}
 }
+
+// TestSEC33SearchesLeaveOutWhatARuleDenies: a tool is told which files a rule
+// keeps it from.
+func TestSEC33SearchesLeaveOutWhatARuleDenies(t *testing.T) {
+	in(t, func(w *world) {
+		rule, err := tool.ParseRule("look(private/**)", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.config.Env.Folder = "/w"
+		w.config.Rules = func() (deny, allow []tool.Rule) { return []tool.Rule{rule}, nil }
+		var got []bool
+		for _, name := range []string{"look", "see"} {
+			w.tool(name, tool.Safe, func(_ context.Context, env *tool.Env, _ map[string]any) (*tool.Result, error) {
+				got = append(got, env.Denied != nil && env.Denied("/w/private/a"), env.Denied != nil && env.Denied("/w/public/a"))
+				return &tool.Result{Content: "seen"}, nil
+			})
+		}
+		w.says(asks(calls("look", `{}`)), asks(calls("see", `{}`)), says("done"))
+		w.ended(w.do(), activity.Goal)
+		if fmt.Sprint(got) != "[true false false false]" {
+			w.t.Errorf("denied: %v", got)
+		}
+	})
+}

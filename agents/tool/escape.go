@@ -16,6 +16,7 @@ type span struct{ lo, hi rune }
 // unicode.IsPrint passes seven of them, so the table is explicit. Sorted.
 var hidden = []span{
 	{0x00ad, 0x00ad},   // soft hyphen
+	{0x0334, 0x0338},   // combining overlays: what they stand on cannot be told
 	{0x034f, 0x034f},   // combining grapheme joiner
 	{0x061c, 0x061c},   // arabic letter mark
 	{0x115f, 0x1160},   // hangul fillers
@@ -24,13 +25,19 @@ var hidden = []span{
 	{0x200b, 0x200f},   // zero width, direction marks
 	{0x2028, 0x202e},   // line and paragraph separators, bidirectional embeddings and overrides
 	{0x2060, 0x206f},   // word joiner, invisible operators, bidirectional isolates, deprecated formats
+	{0x20d0, 0x20f0},   // combining marks for symbols: overlays and what encloses
 	{0x2800, 0x2800},   // braille blank
 	{0x3164, 0x3164},   // hangul filler
 	{0xfe00, 0xfe0f},   // variation selectors
 	{0xfeff, 0xfeff},   // zero width no-break space
 	{0xffa0, 0xffa0},   // halfwidth hangul filler
-	{0xfff0, 0xfffb},   // unassigned and interlinear annotations
+	{0xfff0, 0xfffc},   // unassigned, interlinear annotations and the object replacement
+	{0x110bd, 0x110bd}, // kaithi number sign
+	{0x110cd, 0x110cd}, // and the one above
+	{0x13430, 0x13455}, // egyptian hieroglyph format controls
+	{0x16fe4, 0x16fe4}, // khitan filler
 	{0x1bca0, 0x1bca3}, // shorthand format controls
+	{0x1d159, 0x1d159}, // musical null notehead
 	{0x1d173, 0x1d17a}, // musical format controls
 	{0xe0000, 0xe0fff}, // tags and variation selectors supplement
 }

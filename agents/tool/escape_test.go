@@ -17,7 +17,8 @@ func TestSEC74EveryInvisibleCharacterOfTheTable(t *testing.T) {
 	for _, span := range [][2]rune{
 		{0x202a, 0x202e}, {0x2066, 0x2069}, {0x200b, 0x200f}, {0x2060, 0x2064}, {0xe0000, 0xe007f}, {0xfe00, 0xfe0f}, {0xe0100, 0xe01ef},
 		{0x3164, 0x3164}, {0x115f, 0x1160}, {0xffa0, 0xffa0}, {0x2800, 0x2800}, {0x034f, 0x034f}, {0x00ad, 0x00ad}, {0xfeff, 0xfeff}, {0x061c, 0x061c},
-		{0x17b4, 0x17b5}, {0x180b, 0x180f}, {0xfff9, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+		{0x17b4, 0x17b5}, {0x180b, 0x180f}, {0xfff9, 0xfffc}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0x1d159, 0x1d159},
+		{0x16fe4, 0x16fe4}, {0x13430, 0x13455}, {0x110bd, 0x110bd}, {0x0334, 0x0338}, {0x20d0, 0x20f0},
 	} {
 		for r := span[0]; r <= span[1]; r++ {
 			if unicode.IsPrint(r) {
@@ -67,6 +68,23 @@ func TestSEC71BlanksAreCounted(t *testing.T) {
 	}
 	if got := tool.Visible("\t\tif x {"+strings.Repeat(" ", 70)+"evil()", 64, true); got != "\t\tif x {␠×70evil()" {
 		t.Errorf("a line of a diff: %q", got)
+	}
+}
+
+// TestSEC71BlanksThatTakeTurnsAreOneRun: a run of several kinds pushes nothing out
+// of sight.
+func TestSEC71BlanksThatTakeTurnsAreOneRun(t *testing.T) {
+	for in, want := range map[string]string{
+		"ok();" + strings.Repeat(" \t", 1000) + "evil();":                           `ok();␠\t×2000 (mixed blanks)evil();`,
+		"ok();" + strings.Repeat("\t ", 3) + "x":                                    "ok();" + strings.Repeat("\t ", 3) + "x",
+		"ok();" + strings.Repeat(" ", 40) + strings.Repeat("\t", 40) + "x":          `ok();␠×40\t×40x`,
+		"a" + strings.Repeat(" \u00a0", 50) + "b" + strings.Repeat(" \t", 50) + "c": `a␠\t×100 (mixed blanks)b␠\t×100 (mixed blanks)c`,
+		"a" + strings.Repeat(" \t", 5):                                              `a␠\t×10 (mixed blanks)`,
+		"\t\t    if x {":                                                            "\t\t    if x {",
+	} {
+		if got := tool.Visible(in, 64, true); got != want {
+			t.Errorf("%.40q is shown as %.60q, want %q", in, got, want)
+		}
 	}
 }
 

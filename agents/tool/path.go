@@ -88,12 +88,13 @@ func resolve(env *Env, path, blobs string) (Place, error) {
 // holding returns the outermost and the innermost of the folders that hold a
 // path, "" where none does.
 func (e *Env) holding(path string) (outer, inner string) {
+	clean := plainPaths && isClean(path)
 	for i := -1; i < len(e.Folders); i++ {
 		folder := e.Folder
 		if i >= 0 {
 			folder = e.Folders[i]
 		}
-		if !Within(folder, path) {
+		if clean && (len(path) < len(folder) || path[:len(folder)] != folder) || !Within(folder, path) {
 			continue
 		}
 		if outer == "" || len(folder) < len(outer) {
@@ -217,6 +218,9 @@ func isClean(path string) bool {
 // and what lies there: nil if nothing does. Unlike filepath.EvalSymlinks it
 // also follows links that lead to nothing, as a write would.
 func follow(env *Env, abs string) (string, fs.FileInfo, error) {
+	if real, info, ok := env.straight(abs); ok {
+		return real, info, nil
+	}
 	done, left, info, err := env.start(abs)
 	if err != nil {
 		return "", nil, fmt.Errorf("the root: %w", err)
@@ -262,6 +266,33 @@ func follow(env *Env, abs string) (string, fs.FileInfo, error) {
 		left = append(more, left...)
 	}
 	return done, info, nil
+}
+
+// straight is follow where no link is met on the way down from the folder that
+// holds abs; ok is false where one is, or where that is not sure.
+func (e *Env) straight(abs string) (real string, info fs.FileInfo, ok bool) {
+	if !plainPaths || !isClean(abs) {
+		return "", nil, false
+	}
+	outer, _ := e.holding(abs)
+	if outer == "" || !isClean(outer) {
+		return "", nil, false
+	}
+	for at := len(outer); ; at++ {
+		if at < len(abs) && (abs[at] != '/' || at == 0) {
+			continue
+		}
+		var err error
+		info, err = os.Lstat(abs[:at])
+		switch {
+		case err != nil && errors.Is(err, fs.ErrNotExist) && at > len(outer):
+			return abs, nil, true
+		case err != nil || info.Mode()&fs.ModeSymlink != 0 || at == len(outer) && !info.IsDir():
+			return "", nil, false
+		case at == len(abs):
+			return abs, info, true
+		}
+	}
 }
 
 // start returns where an absolute path is followed from, what is left of it and

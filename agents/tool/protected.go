@@ -5,7 +5,6 @@ package tool
 import (
 	"path/filepath"
 	"strings"
-	"unicode"
 )
 
 // protectedFolders are the folders in which each file is protected.
@@ -16,7 +15,27 @@ var protectedFolders = map[string]string{
 	".circleci": "the configuration of CI", ".buildkite": "the configuration of CI", ".woodpecker": "the configuration of CI",
 	".githooks": "hooks that run on commit", ".direnv": "an environment that loads by itself",
 	".hg": "the files of version control", ".svn": "the files of version control",
+	".zed": "the editor's configuration", ".helix": "the editor's configuration", ".mvn": "what builds load by themselves",
+	".windsurf": "the configuration of agents", ".opencode": "the configuration of agents", ".continue": "the configuration of agents",
+	".roo": "the configuration of agents", ".kiro": "the configuration of agents", ".junie": "the configuration of agents",
+	".clinerules": "instructions that agents load",
 }
+
+// protectedPaths are the protected places whose folder alone is an ordinary one,
+// as sequences of names. What lies below them is protected too.
+var protectedPaths = map[string][]protectedPath{
+	".github": {
+		{"workflows", "the configuration of CI"}, {"actions", "the configuration of CI"}, {"agents", "the configuration of agents"},
+		{"copilot-instructions.md", "instructions that agents load"}, {"instructions", "instructions that agents load"},
+		{"prompts", "instructions that agents load"}, {"chatmodes", "the configuration of agents"},
+	},
+	".gitea":   {{"workflows", "the configuration of CI"}, {"actions", "the configuration of CI"}},
+	".forgejo": {{"workflows", "the configuration of CI"}, {"actions", "the configuration of CI"}},
+	".cargo":   {{"config", "what builds load by themselves"}, {"config.toml", "what builds load by themselves"}},
+	".yarn":    {{"releases", "the package manager itself"}, {"plugins", "the package manager itself"}},
+}
+
+type protectedPath struct{ name, why string }
 
 // protectedFiles are the protected files, in any folder.
 var protectedFiles = map[string]string{
@@ -36,8 +55,18 @@ var protectedFiles = map[string]string{
 	"cloudbuild.yml": "the configuration of CI", ".woodpecker.yml": "the configuration of CI",
 	".npmrc": "the configuration of a package manager", ".yarnrc": "the configuration of a package manager",
 	".yarnrc.yml": "the configuration of a package manager", ".pnpmfile.cjs": "the configuration of a package manager",
+	".pnpmfile.mjs": "the configuration of a package manager", ".pnpmfile.js": "the configuration of a package manager",
+	"bunfig.toml":    "the configuration of a package manager",
+	"rust-toolchain": "the choice of programs that run", "rust-toolchain.toml": "the choice of programs that run",
 	".tool-versions": "the choice of programs that run", "mise.toml": "the choice of programs that run", ".mise.toml": "the choice of programs that run",
-	".bazelrc": "the configuration of builds",
+	".bazelrc":  "the configuration of builds",
+	".nvim.lua": "the editor's configuration", ".nvimrc": "the editor's configuration", ".exrc": "the editor's configuration",
+	".vimrc": "the editor's configuration", ".lazy.lua": "the editor's configuration",
+	".dir-locals.el": "the editor's configuration", ".dir-locals-2.el": "the editor's configuration",
+	"agents.md": "instructions that agents load", "claude.md": "instructions that agents load", "claude.local.md": "instructions that agents load",
+	".cursorrules": "instructions that agents load", ".windsurfrules": "instructions that agents load", ".roorules": "instructions that agents load",
+	"opencode.json": "the configuration of agents", "opencode.jsonc": "the configuration of agents",
+	".aider.conf.yml": "the configuration of agents",
 }
 
 // ProtectedBy returns why a write to path is protected, for people, or "" if it
@@ -52,103 +81,21 @@ func protectedBy(parts []string) string {
 		if why, ok := protectedFolders[name]; ok {
 			return why + " (" + name + ")"
 		}
-		if name == ".github" && i < last && (parts[i+1] == "workflows" || parts[i+1] == "actions") {
-			return "the configuration of CI (.github/" + parts[i+1] + ")"
+		if i < last {
+			for _, p := range protectedPaths[name] {
+				if p.name == parts[i+1] {
+					return p.why + " (" + name + "/" + p.name + ")"
+				}
+			}
 		}
 		if why, ok := protectedFiles[name]; ok {
 			return why + " (" + name + ")"
 		}
-		if strings.HasSuffix(name, ".code-workspace") {
+		if strings.HasSuffix(name, ".code-workspace") || strings.HasSuffix(name, ".sublime-project") {
 			return "the editor's configuration (" + name + ")"
 		}
 	}
 	return ""
-}
-
-// folded returns the elements of a path as names are compared. A backslash
-// separates them too, since it does where the file may come to lie.
-func folded(path string) []string {
-	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
-	n := 0
-	for _, part := range parts {
-		if part != "." {
-			parts[n] = fold(part)
-			n++
-		}
-	}
-	return parts[:n]
-}
-
-// isPlain reports whether a name is the same for each file system: small ASCII
-// letters, digits and a few marks.
-func isPlain(name string) bool {
-	for i := range len(name) {
-		switch c := name[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_', c == '.':
-		default:
-			return false
-		}
-	}
-	return name != "" && name[len(name)-1] != '.'
-}
-
-// fold returns the name that some file system takes name for: without case,
-// without trailing dots and blanks and streams (Windows), without invisible
-// characters and combining marks (HFS+), with the ASCII that full-width and
-// compatibility forms stand for, and short names of Windows as the long one.
-func fold(name string) string {
-	if isPlain(name) {
-		return name
-	}
-	if i := strings.IndexByte(name, ':'); i > 0 {
-		name = name[:i] // a stream of NTFS, as .git::$DATA
-	}
-	var b strings.Builder
-	for _, r := range name {
-		switch {
-		case isHidden(r) || isControl(r) || unicode.Is(unicode.Mn, r):
-			continue
-		case r >= 0xff01 && r <= 0xff5e:
-			r -= 0xff01 - '!'
-		case r == 0x2024 || r == 0xfe52 || r == 0x3002 || r == 0xff61:
-			r = '.'
-		case r == 0x3000 || r == 0x00a0:
-			r = ' '
-		case r == 0x017f:
-			r = 's'
-		case r == 0x212a:
-			r = 'k'
-		case r == 0x0130 || r == 0x0131:
-			r = 'i'
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	s := strings.TrimRight(b.String(), ". ")
-	if short, n, ok := strings.Cut(s, "~"); ok && len(n) == 1 && n[0] >= '1' && n[0] <= '9' {
-		for _, long := range []string{".git", ".gemini", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".husky"} {
-			if short != "" && strings.HasPrefix(long[1:], short) {
-				return long
-			}
-		}
-	}
-	return s
-}
-
-// credentialFolders are the folders in which each file holds secrets, as
-// sequences of names.
-var credentialFolders = [][]string{
-	{".ssh"}, {".aws"}, {".gnupg"}, {".azure"}, {".password-store"}, {".config", "gcloud"}, {".config", "gh"}, {".kube"},
-	{".docker", "config.json"}, {".local", "share", "keyrings"}, {".gemini", "agentls"}, {".config", "git", "credentials"},
-	{".config", "hub"}, {".config", "op"}, {".config", "rclone"}, {".config", "sops"}, {".cargo", "credentials"}, {".cargo", "credentials.toml"},
-	{".gem", "credentials"}, {".m2", "settings.xml"}, {".gradle", "gradle.properties"}, {".composer", "auth.json"},
-}
-
-// credentialFiles are the files that hold secrets, in any folder.
-var credentialFiles = map[string]bool{
-	".env": true, ".netrc": true, "_netrc": true, ".npmrc": true, ".pypirc": true, ".git-credentials": true, ".pgpass": true,
-	".my.cnf": true, ".vault-token": true, ".htpasswd": true, "id_rsa": true, "id_dsa": true, "id_ecdsa": true, "id_ed25519": true,
-	"id_ecdsa_sk": true, "id_ed25519_sk": true, "oauth_creds.json": true, ".terraformrc": true, ".dockercfg": true,
-	".s3cfg": true, ".boto": true,
 }
 
 // IsCredential reports whether a file of that name, or one in a folder of
@@ -171,29 +118,8 @@ func isCredential(parts []string) bool {
 		return false
 	}
 	name := parts[len(parts)-1]
-	if credentialFiles[name] {
-		return true
-	}
-	if rest, ok := strings.CutPrefix(name, ".env."); ok {
-		switch rest {
-		case "example", "sample", "template", "dist", "defaults", "schema":
-			return false
-		}
-		return true
-	}
-	return false
-}
-
-func hasPrefix(parts, prefix []string) bool {
-	if len(parts) < len(prefix) {
-		return false
-	}
-	for i := range prefix {
-		if parts[i] != prefix[i] {
-			return false
-		}
-	}
-	return true
+	original := withoutCopy(name) // vim hides its own behind another dot
+	return credentialName(original) || original != name && strings.HasPrefix(original, ".") && credentialName(original[1:])
 }
 
 // SealedBy returns why the absolute path is never written by a tool, "" if it
@@ -220,24 +146,35 @@ func SealedBy(env *Env, path string) string {
 		return ""
 	}
 	// A workspace folder may lie in a dot-folder of home (a cache, a checkout of
-	// configuration): what lies below it is the workspace's.
+	// configuration): what lies below it is the workspace's, but for what programs
+	// execute or trust.
 	for _, folder := range append([]string{env.Folder}, env.Folders...) {
-		if Within(folder, path) && folder != home && Within(home, folder) && configFolder(home, folder) == "" {
+		if folder != home && Within(home, folder) && Within(folder, path) && !inConfig(elements(rel)) {
 			return ""
 		}
 	}
 	return "a configuration file of the home folder"
 }
 
-var configFolders = []string{".config/git", ".config/systemd", ".config/autostart", ".config/fish", ".ssh", ".gnupg", ".aws", ".config/gcloud"}
+// configFolders are those of home's configuration that programs execute or
+// trust by themselves.
+var configFolders = [][]string{
+	{".config", "git"}, {".config", "systemd"}, {".config", "autostart"}, {".config", "autostart-scripts"}, {".config", "environment.d"},
+	{".config", "plasma-workspace"}, {".config", "fish"}, {".config", "zsh"}, {".config", "nushell"}, {".config", "direnv"},
+	{".ssh"}, {".gnupg"}, {".aws"}, {".config", "gcloud"},
+}
 
-// configFolder returns the folder of home's configuration that folder lies in,
-// of those that programs execute or trust; "" if in none.
-func configFolder(home, folder string) string {
-	for _, name := range configFolders {
-		if Within(filepath.Join(home, filepath.FromSlash(name)), folder) {
-			return name
+// inConfig reports whether a path relative to home is one of configFolders, or
+// lies in one.
+func inConfig(names []string) bool {
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = fold(name)
+	}
+	for _, folder := range configFolders {
+		if hasPrefix(parts, folder) {
+			return true
 		}
 	}
-	return ""
+	return false
 }

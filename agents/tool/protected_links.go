@@ -8,16 +8,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 )
 
-// The bounds of looking for the other names of a file. Where a bound was met, a
-// write of a file with several names asks as one of a protected place does.
+// The bounds of looking for the other names of a file. What is over them is not
+// compared, and is as ordinary as its own name says: the places that matter
+// most are looked at first.
 const (
 	maxLinkFolder = 20_000 // entries of one folder
-	maxLinkPlaces = 8_000  // files that are compared
+	maxLinkTree   = 1_000  // entries of one protected folder: no settings are so many
+	maxLinkPlaces = 8_000  // entries that are looked at, over all folders
+	maxLinkState  = 500    // entries of the daemon's own folder
 	maxLinkDepth  = 3      // folders below a protected one
 )
 
@@ -31,19 +33,25 @@ type meaning struct {
 // fileID is what all names of a file share.
 type fileID struct{ dev, ino uint64 }
 
-// places are the known files of credentials and protected places, by what they
-// are on disk. It is safe for concurrent use.
+// places are the known files of credentials and protected places that have
+// several names, by what they are on disk. It is safe for concurrent use.
 type places struct {
 	mu      sync.Mutex
 	known   map[fileID]meaning
 	folders map[string]bool // that were looked at
 	home    bool            // home was
-	capped  bool            // there are more than are compared
+	left    int             // entries that may still be looked at
+
+	repositories map[string]bool // folders that are one of their own (see [Env.TaintOf])
 }
 
 // Together returns env for a call that resolves many paths: what files with
-// several names are compared with is looked at once.
+// several names are compared with is looked at once. Of an env that it returned
+// it returns the same.
 func Together(env *Env) *Env {
+	if env.places != nil {
+		return env
+	}
 	e := *env
 	e.places = &places{}
 	return &e
@@ -66,31 +74,29 @@ func linkedTo(env *Env, path string, info fs.FileInfo) meaning {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.look(env, path)
-	m, ok := p.known[id]
-	if !ok && p.capped {
-		m.protected = "a file with several names (hard links), and too many protected ones to compare it with"
-	}
-	return m
+	return p.known[id]
 }
 
 // look takes in what is known, and what lies beside path.
 func (p *places) look(env *Env, path string) {
 	if p.known == nil {
-		p.known, p.folders = make(map[fileID]meaning), make(map[string]bool)
+		p.known, p.folders, p.left = make(map[fileID]meaning), make(map[string]bool), maxLinkPlaces
 	}
 	if home := env.HomeFolder(); !p.home && home != "" {
 		p.home = true
 		p.folder(env, home, 0)
-		for _, name := range credentialFolders {
-			p.tree(env, filepath.Join(append([]string{home}, name...)...), 1)
+		for _, list := range [][][]string{credentialFolders, configFolders} {
+			for _, name := range list {
+				if name[0] != ".gemini" {
+					p.tree(env, filepath.Join(append([]string{home}, name...)...), 1)
+				}
+			}
 		}
-		for _, name := range configFolders {
-			p.tree(env, filepath.Join(home, filepath.FromSlash(name)), 1)
-		}
-		p.tree(env, env.State, 1)
+		p.state(env, home)
 	}
 	root, _ := env.holding(path)
-	for _, folder := range append([]string{env.Folder}, env.Folders...) {
+	p.folder(env, env.Folder, maxLinkDepth)
+	for _, folder := range env.Folders {
 		p.folder(env, folder, maxLinkDepth)
 	}
 	for dir := filepath.Dir(path); root != "" && Within(root, dir); dir = filepath.Dir(dir) {
@@ -101,25 +107,60 @@ func (p *places) look(env *Env, path string) {
 	}
 }
 
-// folder takes in the files of a folder whose names mean something, and of the
-// folders in it that do so many levels down.
-func (p *places) folder(env *Env, dir string, depth int) {
-	for _, e := range p.list(dir) {
-		path := below(dir, e.Name())
-		switch {
-		case e.Type().IsRegular():
-			p.add(env, path, e)
-		case e.IsDir() && depth > 0 && (protectedFolders[fold(e.Name())] != "" || isCredential([]string{fold(e.Name())})):
-			p.tree(env, path, depth-1)
-		case e.IsDir() && depth > 0 && fold(e.Name()) == ".github":
-			p.tree(env, below(path, "workflows"), 0)
-			p.tree(env, below(path, "actions"), 1)
+// state takes in the files that lie at the top of the daemon's own folder: what
+// it trusts and permits. Those below, of sessions, are many.
+func (p *places) state(env *Env, home string) {
+	state := env.State
+	if state == "" {
+		state = filepath.Join(home, ".gemini")
+	}
+	for _, dir := range []string{state, filepath.Join(state, "agentls")} {
+		for _, e := range p.list(dir, maxLinkState) {
+			if e.Type().IsRegular() {
+				p.add(env, below(dir, e.Name()), e)
+			}
 		}
 	}
 }
 
-// tree takes in all files of a folder and of those in it, but for what git keeps
-// of the history. What is a file is taken as one.
+// folder takes in the files of a folder whose names mean something, and of the
+// folders in it that do so many levels down.
+func (p *places) folder(env *Env, dir string, depth int) {
+	names := folded(dir)
+	// A file of any name counts where the folder's own says so.
+	all := protectedBy(names) != "" || isCredential(names) || dir == env.HomeFolder()
+	for _, e := range p.list(dir, maxLinkFolder) {
+		name := fold(e.Name())
+		one := [1]string{name}
+		switch {
+		case e.Type().IsRegular():
+			if all || protectedBy(one[:]) != "" || isCredential(one[:]) {
+				p.add(env, below(dir, e.Name()), e)
+			}
+		case !e.IsDir() || depth == 0:
+		case protectedFolders[name] != "" || isCredential(one[:]):
+			p.tree(env, below(dir, e.Name()), depth-1)
+		case name != "" && name[0] == '.':
+			for _, inner := range protectedPaths[name] {
+				p.tree(env, filepath.Join(dir, e.Name(), inner.name), 1)
+			}
+			for _, inner := range credentialFolders {
+				if inner[0] == name {
+					p.tree(env, filepath.Join(append([]string{dir, e.Name()}, inner[1:]...)...), 1)
+				}
+			}
+		}
+	}
+}
+
+// linkSkipped are folders in which version control keeps its history, and
+// others that are large and no settings.
+var linkSkipped = map[string]bool{
+	"objects": true, "refs": true, "logs": true, "lfs": true, "rr-cache": true, "pristine": true, "store": true, "node_modules": true,
+}
+
+// tree takes in all files of a folder and of those in it, but for what version
+// control keeps of the history. What is a file is taken as one.
 func (p *places) tree(env *Env, dir string, depth int) {
 	if dir == "" {
 		return
@@ -132,20 +173,20 @@ func (p *places) tree(env *Env, dir string, depth int) {
 		p.add(env, dir, fs.FileInfoToDirEntry(info))
 		return
 	}
-	for _, e := range p.list(dir) {
+	for _, e := range p.list(dir, maxLinkTree) {
 		path := below(dir, e.Name())
 		switch {
 		case e.Type().IsRegular():
 			p.add(env, path, e)
-		case e.IsDir() && depth > 0 && !slices.Contains([]string{"objects", "refs", "logs", "lfs", "node_modules"}, e.Name()):
+		case e.IsDir() && depth > 0 && !linkSkipped[e.Name()]:
 			p.tree(env, path, depth-1)
 		}
 	}
 }
 
-// list returns the entries of a folder that was not looked at yet. A link is
+// list returns so many entries of a folder that was not looked at yet. A link is
 // not followed.
-func (p *places) list(dir string) []fs.DirEntry {
+func (p *places) list(dir string, limit int) []fs.DirEntry {
 	if dir == "" || p.folders[dir] {
 		return nil
 	}
@@ -158,29 +199,29 @@ func (p *places) list(dir string) []fs.DirEntry {
 		return nil
 	}
 	defer f.Close()
-	list, _ := f.ReadDir(maxLinkFolder + 1) // an error leaves what was read
-	if len(list) > maxLinkFolder {
-		p.capped = true
-	}
+	list, _ := f.ReadDir(limit) // an error leaves what was read
 	return list
 }
 
-// add takes in a file whose name means something.
+// add takes in a file that has several names, of which this one means something.
 func (p *places) add(env *Env, path string, e fs.DirEntry) {
+	if p.left <= 0 {
+		return
+	}
+	p.left--
+	info, err := e.Info()
+	if err != nil {
+		return // it went
+	}
+	id, several := identity(info)
+	if !several {
+		return // whatever it is, it is not what was asked about
+	}
 	names := folded(path)
 	m := meaning{credential: isCredential(names), protected: protectedBy(names), sealed: SealedBy(env, path)}
 	if !m.credential && m.protected == "" && m.sealed == "" {
 		return
 	}
-	if len(p.known) >= maxLinkPlaces {
-		p.capped = true
-		return
-	}
-	info, err := e.Info()
-	if err != nil {
-		return // it went
-	}
-	id, _ := identity(info)
 	old := p.known[id]
 	m.credential = m.credential || old.credential
 	if m.protected = firstOf(old.protected, m.protected); m.protected != "" && !strings.Contains(m.protected, "hard link") {

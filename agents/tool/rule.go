@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Rule is an entry of a list of tools in settings or in an agent's file: a
@@ -13,12 +15,15 @@ import (
 //	bash                 each call of the tool
 //	bash(git push)       commands whose words begin so; a last * says nothing more
 //	write_file(docs/**)  calls that touch these paths: absolute, or relative to
-//	                     the workspace folder; ** is everything below
+//	                     the workspace folder; ** is everything below, and
+//	                     {md,txt} is either; to deny a folder denies what is in it
 //	mcp.github.*         a glob over names
 type Rule struct {
 	Tool  string   // canonical, or a glob over canonical names
 	Words []string // bash: of a command
 	Path  string   // of other tools, with slashes; "" = any
+	Also  []string // other spellings of Path, as with its links resolved; only what denies goes by them
+	Above bool     // only of calls that are riskier than [Safe]
 	Text  string   // as it is written
 }
 
@@ -53,8 +58,8 @@ func ParseRule(text string, canonical func(name string) (string, bool)) (Rule, e
 		return r, nil
 	}
 	r.Path = filepath.ToSlash(argument)
-	if _, err := path.Match(strings.ReplaceAll(r.Path, "**", "*"), ""); err != nil {
-		return r, Errorf(CodeArgs, "%q holds a pattern that is none: %v", text, err)
+	if !doublestar.ValidatePattern(r.Path) || len(alternatives(r.Path)) > maxAlternatives {
+		return r, Errorf(CodeArgs, "%q holds a pattern that is none, or one of too many alternatives", text)
 	}
 	return r, nil
 }
@@ -64,11 +69,14 @@ func (r Rule) Limited() bool { return r.Path != "" || len(r.Words) > 0 }
 
 // Denies reports whether a rule of a deny-list is about a plan. It takes the
 // strict side: one such command among many, whatever wraps it and whatever
-// options stand between its words, or one such path is enough. folder is what
-// relative paths start at.
+// options stand between its words, or one such path is enough; a path is denied
+// with all that is below it, and a search with every place that it may come to,
+// unless it leaves out what is denied itself ([Plan.Skips]). Of bash a rule for
+// paths knows the words of its commands only. folder is what relative paths
+// start at.
 func (r Rule) Denies(p *Plan, folder string) bool {
 	switch {
-	case !r.names(p.Tool):
+	case !r.names(p.Tool), r.Above && p.Risk <= Safe:
 		return false
 	case len(r.Words) > 0:
 		if len(r.Words) == 1 && slices.Contains(p.Names, path.Base(r.Words[0])) {
@@ -78,9 +86,20 @@ func (r Rule) Denies(p *Plan, folder string) bool {
 			return len(words) > 0 && path.Base(words[0]) == path.Base(r.Words[0]) && inOrder(r.Words[1:], words[1:])
 		})
 	case r.Path != "":
-		return slices.ContainsFunc(p.touched(), func(at string) bool { return r.matches(at, folder) })
+		searches := slices.Contains(searching, p.Tool) && !p.Skips
+		return slices.ContainsFunc(p.touched(), func(at string) bool {
+			return r.matches(at, folder, true) || searches && r.reaches(at, folder)
+		}) || slices.ContainsFunc(p.spoken(), func(at string) bool { return r.matches(at, folder, true) })
 	}
 	return true
+}
+
+// Covers reports whether a rule of a deny-list takes a path, absolute and with
+// its links resolved, from a tool: it or a folder above it is one of the rule's.
+// A rule for the whole tool covers each path. It is for searches, which leave
+// such paths out. folder is as in [Rule.Denies].
+func (r Rule) Covers(tool, path, folder string) bool {
+	return r.names(tool) && !r.Above && len(r.Words) == 0 && (r.Path == "" || r.matches(path, folder, true))
 }
 
 // Allows reports whether a rule of an allow-list is about one command of bash,
@@ -97,14 +116,14 @@ func (r Rule) Allows(p *Plan, words []string, folder string) bool {
 		return false
 	case r.Path != "":
 		all := p.touched()
-		return len(all) > 0 && !slices.ContainsFunc(all, func(at string) bool { return !r.matches(at, folder) })
+		return len(all) > 0 && !slices.ContainsFunc(all, func(at string) bool { return !r.matches(at, folder, false) })
 	}
 	return true
 }
 
 func (r Rule) names(tool string) bool {
 	ok, err := path.Match(r.Tool, tool)
-	return err == nil && ok
+	return r.Tool == "*" || err == nil && ok
 }
 
 // touched returns the paths that a plan reads and writes.
@@ -114,37 +133,6 @@ func (p *Plan) touched() []string {
 		all = append(all, p.Path)
 	}
 	return all
-}
-
-// matches reports whether a path is one of the rule's.
-func (r Rule) matches(at, folder string) bool {
-	pattern := r.Path
-	if !path.IsAbs(pattern) {
-		pattern = path.Join(filepath.ToSlash(folder), pattern)
-	}
-	return matchElements(strings.Split(path.Clean(pattern), "/"), strings.Split(filepath.ToSlash(filepath.Clean(at)), "/"))
-}
-
-// matchElements compares element by element; ** stands for any number.
-func matchElements(pattern, at []string) bool {
-	for len(pattern) > 0 {
-		if pattern[0] == "**" {
-			for n := range len(at) + 1 {
-				if matchElements(pattern[1:], at[n:]) {
-					return true
-				}
-			}
-			return false
-		}
-		if len(at) == 0 {
-			return false
-		}
-		if ok, err := path.Match(pattern[0], at[0]); err != nil || !ok {
-			return false
-		}
-		pattern, at = pattern[1:], at[1:]
-	}
-	return len(at) == 0
 }
 
 // inOrder reports whether the wanted words are among words in their order.
@@ -159,3 +147,6 @@ func inOrder(wanted, words []string) bool {
 	}
 	return len(wanted) == 0
 }
+
+// Limits reports whether the rule is about some paths of a tool.
+func (r Rule) Limits(tool string) bool { return r.Path != "" && r.names(tool) }

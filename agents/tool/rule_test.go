@@ -7,16 +7,16 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// TestSEC33RulesOfSettings: what entries of lists mean; deny takes the strict
+// TestSEC33And140RulesOfSettings: what entries of lists mean; deny takes the strict
 // side, and so does allow.
-func TestSEC33RulesOfSettings(t *testing.T) {
+func TestSEC33And140RulesOfSettings(t *testing.T) {
 	canonical := func(name string) (string, bool) {
 		if name == "run_shell_command" {
 			return "bash", true
 		}
 		return name, false
 	}
-	for _, bad := range []string{"", "(x)", "bash(", "bash()", "bash( * )", "bash(git", "[", "read_file([)"} {
+	for _, bad := range []string{"", "(x)", "bash(", "bash()", "bash( * )", "bash(git", "[", "read_file([)", "read_file({a)", "read_file({a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b})"} {
 		if r, err := tool.ParseRule(bad, canonical); err == nil {
 			t.Errorf("%q is %+v", bad, r)
 		}
@@ -49,11 +49,19 @@ func TestSEC33RulesOfSettings(t *testing.T) {
 		{"write_file(docs/**)", file("/w/docs-evil/a"), false, false},
 		{"write_file(docs/**)", file("/w/docs/a", "/w/b"), true, false},
 		{"write_file(docs/*.md)", file("/w/docs/a.md"), true, true},
-		{"write_file(docs/*.md)", file("/w/docs/a/b.md"), false, false},
+		{"write_file(docs/*.md)", file("/w/docs/b/a.txt"), false, false},
 		{"write_file(/etc/**)", file("/etc/passwd"), true, true},
 		{"write_file(**/secret)", file("/w/a/b/secret"), true, true},
 		{"write_file(docs/../x)", file("/w/x"), true, true},
 		{"write_file(x)", file(), false, false},
+		{"write_file(docs)", file("/w/docs/a/b.md"), true, false},
+		{"write_file(docs/)", file("/w/docs/a/b.md"), true, false},
+		{"write_file(doc)", file("/w/docs/a"), false, false},
+		{"write_file(docs/*)", file("/w/docs/a/b.md"), true, false},
+		{"write_file(**/*.{txt,md})", file("/w/a/b.md"), true, true},
+		{"write_file({a,b/c}/d)", file("/w/b/c/d"), true, true},
+		{"write_file(**/*.{txt,md})", file("/w/a/b.go"), false, false},
+		{"write_file(**/x[!a-z])", file("/w/a/x1"), true, true},
 		{"write_file", file(), true, true},
 	} {
 		r, err := tool.ParseRule(c.rule, canonical)
@@ -74,6 +82,60 @@ func TestSEC33RulesOfSettings(t *testing.T) {
 		if allows != c.allows {
 			t.Errorf("%s allows %v%v: %v", c.rule, c.plan.Commands, c.plan.Writes, allows)
 		}
+	}
+}
+
+// TestSEC140SearchesDoNotGetRoundRulesForPaths: a search names the folder that
+// it looks through; a rule for a place in there denies it, unless the search
+// leaves out what is denied.
+func TestSEC140SearchesDoNotGetRoundRulesForPaths(t *testing.T) {
+	search := func(name string, skips bool, in string) *tool.Plan {
+		return &tool.Plan{Tool: name, Path: in, Reads: []string{in}, Skips: skips}
+	}
+	cat := &tool.Plan{Tool: "bash", Commands: [][]string{{"cat", "--from=private/x", "b"}}, Reads: []string{"/w"}, Preview: tool.Preview{Cwd: "/w"}}
+	for _, c := range []struct {
+		rule string
+		plan *tool.Plan
+		want bool
+	}{
+		{"grep(private/**)", search("grep", false, "/w"), true},
+		{"grep(private)", search("grep", false, "/w"), true},
+		{"*(private/**)", search("glob", false, "/w"), true},
+		{"read_many_files(**/*.key)", search("read_many_files", false, "/w/src"), true},
+		{"ls(private/*/keys)", search("ls", false, "/w/private/a"), true},
+		{"grep(private/**)", search("grep", false, "/w/src"), false},
+		{"grep(private/**)", search("ls", false, "/w"), false},
+		{"read_*(private/**)", search("read_file", false, "/w"), false},
+		{"grep(private/**)", search("grep", true, "/w"), false},
+		{"grep(private/**)", search("grep", true, "/w/private/a"), true},
+		{"*(private/**)", cat, true},
+		{"*(public/**)", cat, false},
+	} {
+		r, err := tool.ParseRule(c.rule, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Denies(c.plan, "/w"); got != c.want {
+			t.Errorf("%s denies %s of %v: %v", c.rule, c.plan.Tool, c.plan.Reads, got)
+		}
+	}
+	r, err := tool.ParseRule("*(pub/**)", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Also = []string{"/w/private/**"} // where pub leads
+	for path, want := range map[string]bool{"/w/private/a/b": true, "/w/private": true, "/w/pub/x": true, "/w/public/x": false, "/w": false} {
+		if r.Covers("grep", path, "/w") != want || r.Denies(&tool.Plan{Tool: "read_file", Reads: []string{path}}, "/w") != want {
+			t.Errorf("%s is covered: %v", path, !want)
+		}
+	}
+	if r.Allows(&tool.Plan{Tool: "read_file", Reads: []string{"/w/private/a"}}, nil, "/w") {
+		t.Error("another spelling allows")
+	}
+	bash, _ := tool.ParseRule("bash(git push)", nil)
+	whole, _ := tool.ParseRule("grep", nil)
+	if bash.Covers("bash", "/w/a", "/w") || !whole.Covers("grep", "/w/a", "/w") || whole.Covers("ls", "/w/a", "/w") {
+		t.Error("rules without paths cover the wrong tools")
 	}
 }
 

@@ -1,6 +1,10 @@
 package tool
 
-import "slices"
+import (
+	"os"
+	"path/filepath"
+	"slices"
+)
 
 // Taint says who may have written what a model has read (spec 11.1 rule 6). The
 // zero Taint is of what the person, the agent and trusted folders wrote.
@@ -36,16 +40,66 @@ func (t Taint) Max(u Taint) Taint { return max(t, u) }
 
 // taint is what comes of where a plan reads.
 func (p *Plan) taint(env *Env) Taint {
+	worst := Clean
 	for _, path := range p.Reads {
-		inner := "" // the innermost folder counts: a trusted one in an untrusted is trusted
-		for _, folder := range env.Folders {
-			if Within(folder, path) && len(folder) > len(inner) {
-				inner = folder
-			}
-		}
-		if inner != "" && slices.Contains(env.Strange, inner) || inner == "" && !env.Trusted {
-			return Foreign
+		worst = worst.Max(env.TaintOf(path))
+	}
+	return worst
+}
+
+// TaintOf returns the taint of what is read at path, absolute, links resolved:
+// Foreign in a folder that is not trusted, and in a repository of its own in one
+// that is, which trust does not cover. Tools that read more than their plans
+// name set it in their results.
+func (e *Env) TaintOf(path string) Taint {
+	inner := "" // the innermost folder counts: a trusted one in an untrusted is trusted
+	for _, folder := range e.Folders {
+		if len(folder) > len(inner) && Within(folder, path) {
+			inner = folder
 		}
 	}
+	switch {
+	case inner == "" && !e.Trusted, inner != "" && slices.Contains(e.Strange, inner):
+		return Foreign
+	case inner == "" && Within(e.Folder, path):
+		inner = e.Folder
+	}
+	if inner != "" && e.nested(inner, path) {
+		return Foreign
+	}
 	return Clean
+}
+
+// nested reports whether path is, or lies in, a folder below the given one that
+// has a .git of its own.
+func (e *Env) nested(folder, path string) bool {
+	if e.places != nil {
+		e.places.mu.Lock()
+		defer e.places.mu.Unlock()
+	}
+	for at := path; at != folder && len(at) > len(folder); at = filepath.Dir(at) {
+		if e.repository(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// repository reports whether a folder has a .git of its own; in a call that
+// resolves many paths, each folder is asked once.
+func (e *Env) repository(folder string) bool {
+	if e.places == nil {
+		_, err := os.Lstat(below(folder, ".git"))
+		return err == nil
+	}
+	is, known := e.places.repositories[folder]
+	if !known {
+		_, err := os.Lstat(below(folder, ".git"))
+		is = err == nil
+		if e.places.repositories == nil {
+			e.places.repositories = make(map[string]bool)
+		}
+		e.places.repositories[folder] = is
+	}
+	return is
 }

@@ -84,6 +84,7 @@ type Plan struct {
 	Commands [][]string // bash: the words of each command, also of those behind wrappers
 	Names    []string   // bash: what it may run, also of a text that cannot be parsed
 	Keep     [][]string // bash: argv of each command, where answers for them would permit the whole; nil = none could
+	Skips    bool       // a search: Do leaves out each path that a rule denies ([Rule.Covers]), so that these do not deny the whole
 
 	// Do makes it happen. It is called by Run only, at most once.
 	Do func(ctx context.Context, env *Env) (*Result, error)

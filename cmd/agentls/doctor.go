@@ -116,7 +116,7 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	access := config.Check(ctx, folder)
 	trusted, trust := checkTrust(config, folder)
 	found := []finding{checkKey(access), checkBaseURL(access)}
-	found = append(found, checkSettings(config, folder, trusted, access.Problems)...)
+	found = append(found, checkSettings(config, folder, trusted, access)...)
 	found = append(found, trust, checkAnswers(config, folder))
 	dir := filepath.Join(config.Home, "agentls", "sessions", session.Key(folder))
 	found = append(found, checkSessions(dir))
@@ -203,11 +203,14 @@ func checkAnswers(config daemon.Config, folder string) finding {
 
 // checkSettings tells what a run finds wrong with the settings, or which files it
 // reads.
-func checkSettings(config daemon.Config, folder string, trusted bool, problems []string) []finding {
+func checkSettings(config daemon.Config, folder string, trusted bool, access daemon.Access) []finding {
 	user := filepath.Join(config.Home, "settings.json")
 	var found []finding
-	for _, p := range problems {
+	for _, p := range access.Problems {
 		found = append(found, finding{"settings", broken, "settings: " + p, "mend it: what is wrong does not count"})
+	}
+	for _, n := range access.Notes {
+		found = append(found, finding{"settings", odd, "settings: " + n, ""})
 	}
 	if len(found) > 0 {
 		return found

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"go.lsp.dev/jsonrpc2"
 	"golang.org/x/term"
+	"golang.org/x/text/width"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
@@ -213,15 +213,38 @@ var keys = []struct{ key, word, outcome, says string }{
 // scrolled returns how many lines of the screen a text takes, and whether that
 // is more than it has: its beginning is out of sight then.
 func (t *terminal) scrolled(text string) (lines int, more bool) {
-	width, height, err := term.GetSize(int(t.in.Fd()))
-	if err != nil || width < 1 || height < 1 {
+	columns, height, err := term.GetSize(int(t.in.Fd()))
+	if err != nil || columns < 1 || height < 1 {
 		return 0, false
 	}
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		lines += 1 + max(0, utf8.RuneCountInString(line)-1)/width
-	}
+	lines = rows(text, columns)
 	const below = 3 // the question itself
 	return lines, lines > height-below
+}
+
+// rows returns how many lines a text takes on a screen that is so many columns
+// wide. A character without width counts as one column: rather too many lines.
+func rows(text string, columns int) int {
+	n := 0
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		n++
+		at := 0
+		for _, r := range line {
+			wide := 1
+			switch kind := width.LookupRune(r).Kind(); {
+			case r == '\t':
+				wide = 8 - at%8
+			case kind == width.EastAsianWide || kind == width.EastAsianFullwidth:
+				wide = 2
+			}
+			if at+wide > columns && at > 0 {
+				n++
+				at = 0
+			}
+			at += wide
+		}
+	}
+	return n
 }
 
 // confirm asks about a call. Anything but one of the keys offered is no.

@@ -125,7 +125,7 @@ func TestNeovimAnswers(t *testing.T) {
 				dir := unfold(t, map[string]string{"note.txt": "milk\neggs\n", ".gemini/agents/fixer.md": fixer})
 				got := headless(t, env, dir, map[string]any{"prompt": "buy", "answer": a.answer, "late": a.late, "unserved": a.unserved})
 				a.judge(t, tool, dir, got)
-				for _, want := range []string{"fixer wants to run " + tool + " note.txt", "-oats\n+oat milk", "1. Reject\n2. Show\n3. Allow once\n4. Allow for this session"} {
+				for _, want := range []string{"fixer wants to run " + tool + " note.txt", "-oats⏎\n+oat milk⏎", "1. Reject\n2. Show\n3. Allow once\n4. Allow for this session"} {
 					if len(got.Dialogs) > 0 && !strings.Contains(got.Dialogs[0], want) {
 						t.Errorf("the dialog lacks %q:\n%s", want, got.Dialogs[0])
 					}

@@ -83,6 +83,7 @@ func (f *folders) paths() []string {
 // catalog has their agents; who asks for the catalog does.
 func (b *house) setFolders(_ context.Context, list []workspace.Folder) error {
 	b.folders.set(list)
+	b.settings.forget() // which file a rule reveals depends on where links lie
 	b.relyOn("")
 	b.tellProblems()
 	return nil
@@ -266,7 +267,8 @@ func (b *house) setTable(rows []model.Entry) bool {
 func (b *house) problems(folders ...string) []string {
 	all := slices.Clone(b.banners)
 	for _, folder := range folders {
-		for _, p := range b.settingsOf(folder).problems {
+		of := b.settingsOf(folder)
+		for _, p := range slices.Concat(of.problems, of.notes) {
 			if !slices.Contains(all, p) { // the person's own settings hold in all folders
 				all = append(all, p)
 			}

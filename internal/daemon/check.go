@@ -17,6 +17,7 @@ type Access struct {
 	Variable   string   // that says BaseURL
 	BaseURLErr error    // what is wrong with it
 	Problems   []string // of the settings, each with its place, as a run notices them
+	Notes      []string // what in the settings has no effect, though nothing is wrong with it
 }
 
 // Check does what a first run in folder does, short of the network: it reads the
@@ -27,7 +28,7 @@ func (c Config) Check(ctx context.Context, folder string) Access {
 	}
 	settings := b.settingsOf(folder)
 	b.setTable(settings.table)
-	a := Access{Problems: settings.problems}
+	a := Access{Problems: settings.problems, Notes: settings.notes}
 	want, err := b.account()
 	a.BaseURL, a.Variable = want.url, "GOOGLE_GEMINI_BASE_URL"
 	if want.onVertex {

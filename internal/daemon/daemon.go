@@ -217,7 +217,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		b.work.Go(func() { b.guarded("record its start", func(ctx context.Context) { b.becomeReady(ctx, answered) }) })
 	}
 	return &handlers.House{
-		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, Reach: b.reach,
+		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, Reach: b.reach, Settings: work.Settings,
 		Mask: c.Secrets.Shown, Known: c.Secrets.Known,
 		Shown: filepath.Join(c.shown(), strconv.Itoa(os.Getpid())), Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder),
 		Close: func() error {

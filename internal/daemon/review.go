@@ -104,8 +104,9 @@ func (r reviews) Saved(ctx context.Context, folder, rel, text string) error {
 	if item = item.Under(basis.rel); basis.items[item.Name] == item.Digest {
 		return nil
 	}
-	err := r.b.trust.Approve(ctx, basis.root, item)
-	if err != nil {
+	ctx, cancel := context.WithTimeout(ctx, recordIn) // what is approved late is not approved: the person is asked
+	defer cancel()
+	if err := r.b.trust.Approve(ctx, basis.root, item); err != nil {
 		return err
 	}
 	r.b.relyOn(basis.root)
@@ -184,7 +185,7 @@ func (b *house) reviewed(d *definition.Definition) error {
 	if rel, ok := workspace.Below(basis.root, d.Path); ok && basis.items[filepath.ToSlash(rel)] != "" {
 		what = "was changed since you approved it in the folder"
 	}
-	return fault.New(fault.Denied, "daemon.review", "%s %s %s: look at %s, then approve what the folder has now with `agentls trust %s`",
+	return fault.New(fault.Denied, "daemon.review", "%s %s %s: look at %s, then approve what the folder has now with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`",
 		d.Name, what, d.Folder, d.Path, d.Folder).Because(fault.Untrusted, "folder", tool.URI(d.Folder))
 }
 
@@ -204,8 +205,9 @@ func (b *house) typed(of basis, d *definition.Definition) bool {
 	return ok && of.items[item.Name] == item.Digest
 }
 
-// setTrust records trust in a folder with all that it brings now, also to the
-// folders of the workspace that it covers, or that it is taken back.
+// setTrust records trust in a folder with all that it brings now, or that it is
+// taken back. What the folders of the workspace that it covers bring nobody has
+// named: it is reviewed.
 func (b *house) setTrust(folder string, trusted bool) error {
 	var items []workspace.TrustItem
 	if trusted {
@@ -215,28 +217,7 @@ func (b *house) setTrust(folder string, trusted bool) error {
 		}
 		items = active.Items
 	}
-	return b.decide(folder, func() error {
-		if err := b.trust.Set(b.ctx, folder, trusted, items...); err != nil || !trusted {
-			return err
-		}
-		for _, inner := range b.folders.paths() {
-			of := b.basis(inner)
-			if of.root != folder || inner == folder {
-				continue
-			}
-			active, err := workspace.ReadActive(b.ctx, inner)
-			if err != nil {
-				continue // it is reviewed by itself
-			}
-			for i := range active.Items {
-				active.Items[i] = active.Items[i].Under(of.rel)
-			}
-			if err := b.trust.Approve(b.ctx, folder, active.Items...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return b.decide(folder, func() error { return b.trust.Set(b.ctx, folder, trusted, items...) })
 }
 
 // decide changes what is recorded of a folder.

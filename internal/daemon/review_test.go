@@ -86,10 +86,10 @@ func TestTrustOfAnEarlierVersionIsReviewedOnce(t *testing.T) {
 	}
 }
 
-// TestWhatAFolderAboveCovers: trust in a folder approves what the workspace
-// folders in it bring now, by their places in it; what is trusted for the process
-// is not reviewed.
-func TestWhatAFolderAboveCovers(t *testing.T) {
+// TestSEC12And13WhatAFolderAboveCovers: trust in a folder does not approve what the
+// workspace folders in it bring, which nobody was shown: it is reviewed, by its
+// place in the folder. What is trusted for the process is not reviewed.
+func TestSEC12And13WhatAFolderAboveCovers(t *testing.T) {
 	above := folder(t, "")
 	inner := workspace.Folder{Name: "sub", Path: filepath.Join(above.Canonical, "sub"), Canonical: filepath.Join(above.Canonical, "sub")}
 	agent(t, inner.Canonical, "one")
@@ -97,15 +97,11 @@ func TestWhatAFolderAboveCovers(t *testing.T) {
 	if err := h.setTrust(above.Canonical, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.reviewed(find("one")); err != nil || pendingOf(t, h, inner.Canonical) != "" {
-		t.Errorf("it waits for a review: %v", err)
+	if err := h.reviewed(find("one")); err == nil || pendingOf(t, h, inner.Canonical) != "sub/.gemini/agents/one.md" {
+		t.Errorf("what was not shown is approved: %q", pendingOf(t, h, inner.Canonical))
 	}
-	agent(t, inner.Canonical, "two")
-	if got := pendingOf(t, h, inner.Canonical); got != "sub/.gemini/agents/two.md" {
-		t.Error(got)
-	}
-	if err := (reviews{h}).ApproveFile(t.Context(), inner.Canonical, ".gemini/agents/two.md"); err != nil || pendingOf(t, h, inner.Canonical) != "" {
-		t.Errorf("approved by name, it waits: %v", err)
+	if err := (reviews{h}).ApproveFile(t.Context(), inner.Canonical, ".gemini/agents/one.md"); err != nil || pendingOf(t, h, inner.Canonical) != "" || h.reviewed(find("one")) != nil {
+		t.Errorf("control: approved by name, it waits: %v", err)
 	}
 	if h, find := reviewing(t, true, inner); h.reviewed(find("one")) != nil || !(reviews{h}).Decided(inner.Canonical) {
 		t.Error("a folder that is trusted for the process is asked about")

@@ -28,7 +28,9 @@ type Secrets struct {
 
 // NewSecrets returns those of an environment, as KEY=value: the values of
 // variables whose names say that they are keys, tokens or passwords, and the
-// passwords in the URLs of others.
+// passwords and tokens in the URLs of others. A value that is a word, a number or
+// a path is none of them: it would be taken out wherever it stands (see
+// [mask.Telling]).
 func NewSecrets(environ []string) *Secrets {
 	s := &Secrets{names: make(map[string]string), all: make(map[string]string)}
 	found := make(map[string][]string)
@@ -42,8 +44,8 @@ func NewSecrets(environ []string) *Secrets {
 }
 
 // SecretVariables returns the names of the variables of an environment, as
-// KEY=value, that hold a secret; see [NewSecrets]. Here it counts however short
-// it is.
+// KEY=value, that hold a secret; see [NewSecrets]. Here it counts whatever it is:
+// nothing is lost by keeping a word from a child.
 func SecretVariables(environ []string) []string {
 	var names []string
 	for _, kv := range environ {
@@ -74,7 +76,7 @@ func (s *Secrets) add(found map[string][]string) {
 	before := len(s.all)
 	for name, values := range found {
 		for _, value := range values {
-			if len(value) < mask.Least || s.names[value] != "" {
+			if !mask.Telling(value) || s.names[value] != "" {
 				continue
 			}
 			free := name
@@ -138,22 +140,35 @@ func secretsIn(name, value string) []string {
 	if len(value) < mask.Least {
 		return nil
 	}
-	if saysSecret(name, value) && !isFile(value) {
-		return []string{value}
-	}
+	var all []string
 	if strings.Contains(value, "://") {
-		return secretsOfURL(value)
+		all = secretsOfURL(value)
 	}
-	return nil
+	if saysSecret(name, value) && !isFile(value) {
+		all = append(all, value)
+		var members map[string]any
+		if strings.HasPrefix(value, "{") && json.Unmarshal([]byte(value), &members) == nil {
+			found := make(map[string][]string)
+			collect(name, members, found)
+			for _, inner := range found {
+				all = append(all, inner...)
+			}
+		}
+	}
+	return all
 }
 
-// secretsOfURL returns a URL's password, and the keys in its query.
+// secretsOfURL returns a URL's password, or the token that stands in its user's
+// place, and the keys in its query.
 func secretsOfURL(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil
 	}
 	var all []string
+	if user := u.User.Username(); mask.Telling(user) {
+		all = append(all, user)
+	}
 	if password, ok := u.User.Password(); ok {
 		all = append(all, password)
 		if _, escaped, ok := strings.Cut(u.User.String(), ":"); ok && escaped != password {
@@ -181,8 +196,14 @@ func saysSecret(name, value string) bool {
 	case last == "KEY":
 		kinds := []string{"API", "ACCESS", "SECRET", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION", "MASTER", "ACCOUNT", "SUBSCRIPTION"}
 		return len(words) > 1 && slices.Contains(kinds, words[len(words)-2]) || len(value) >= 16 && strings.ContainsAny(value, "0123456789")
-	case slices.Contains([]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PAT"}, last):
+	case slices.Contains([]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PAT", "PASS", "JWT", "DSN"}, last):
 		return true
+	case last == "PWD": // the shell's own is the folder it is in
+		return len(words) > 1
+	case slices.Contains([]string{"AUTH", "CREDENTIAL", "CREDENTIALS"}, last): // may say how, or in which file
+		return mask.Telling(value)
+	case last == "URL":
+		return len(words) > 1 && words[len(words)-2] == "WEBHOOK"
 	}
 	return strings.HasSuffix(last, "APIKEY") || strings.HasSuffix(last, "TOKEN") || strings.HasSuffix(last, "SECRET") || strings.HasSuffix(last, "PASSWORD")
 }

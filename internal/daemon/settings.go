@@ -23,12 +23,14 @@ type folderSettings struct {
 	persistent bool
 	retention  session.Retention // of sessions; the zero one keeps all
 	problems   []string
+	notes      []string // what has no effect, though nothing is wrong with it
 }
 
 // settingsCache keeps what was read until a file changes.
 type settingsCache struct {
-	mu sync.Mutex
-	of map[string]*folderSettings
+	mu   sync.Mutex
+	of   map[string]*folderSettings
+	last workspace.LastSettings // is not forgotten
 }
 
 func (c *settingsCache) forget() {
@@ -45,13 +47,13 @@ func (b *house) settingsOf(folder string) *folderSettings {
 	if s := b.settings.of[folder]; s != nil {
 		return s
 	}
-	all := workspace.LoadSettings(b.ctx, workspace.SettingsFiles{
+	all := b.settings.last.Load(b.ctx, workspace.SettingsFiles{
 		User: b.userSettings(), Folder: folder, Trusted: b.trusted(folder),
 	})
 	if b.Secrets != nil { // not so where only the access to models is checked
 		b.Secrets.read(all)
 	}
-	s := b.translate(all)
+	s := b.translate(all, folder)
 	if b.settings.of == nil {
 		b.settings.of = make(map[string]*folderSettings)
 	}
@@ -62,8 +64,8 @@ func (b *house) settingsOf(folder string) *folderSettings {
 // userSettings is the person's own settings file.
 func (b *house) userSettings() string { return filepath.Join(b.Home, "settings.json") }
 
-// translate puts settings into the words of agents.
-func (b *house) translate(all *workspace.Settings) *folderSettings {
+// translate puts the settings of a folder into the words of agents.
+func (b *house) translate(all *workspace.Settings, folder string) *folderSettings {
 	a, limits, sums := all.Agents, all.Agents.Limits, all.Agents.Compression
 	s := &folderSettings{
 		persistent: a.ContextPersistence.Value,
@@ -84,7 +86,7 @@ func (b *house) translate(all *workspace.Settings) *folderSettings {
 			Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
 		},
 	}
-	s.readTools(all, b.env("HOME"))
+	s.readTools(all, places{home: b.env("HOME"), folder: folder, workspace: append(b.folders.paths(), folder)})
 	for _, path := range all.Security.AdditionalFolders.Value {
 		if canonical, err := workspace.Canonical(expanded(path, b.env("HOME"))); err == nil {
 			s.runs.AdditionalFolders = append(s.runs.AdditionalFolders, canonical)
@@ -121,18 +123,27 @@ func (b *house) translate(all *workspace.Settings) *folderSettings {
 	}
 	s.readProvider(all)
 	for _, p := range all.Problems {
-		s.problems = append(s.problems, fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message))
+		s.problems = append(s.problems, p.String())
 	}
 	if b.Secrets != nil {
-		for i, p := range s.problems { // they quote what is written there
-			s.problems[i] = string(b.Secrets.Shown([]byte(p)))
+		for _, list := range [][]string{s.problems, s.notes} { // they quote what is written there
+			for i, p := range list {
+				list[i] = string(b.Secrets.Shown([]byte(p)))
+			}
+		}
+		for i := range s.runs.Deny {
+			s.runs.Deny[i].Text = string(b.Secrets.Shown([]byte(s.runs.Deny[i].Text)))
 		}
 	}
 	return s
 }
 
-// expanded returns a path of the person's settings with ~/ replaced by their home.
+// expanded returns a path of the person's settings with ~ or ~/ replaced by their
+// home.
 func expanded(path, home string) string {
+	if path == "~" && home != "" {
+		return home
+	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
 		return filepath.Join(home, rest)
 	}

@@ -26,7 +26,7 @@ func translated(t *testing.T, home, user, project string) *folderSettings {
 		}
 	}
 	b := &house{Config: Config{Home: t.TempDir(), Environ: []string{"HOME=" + home}}}
-	return b.translate(workspace.MergeSettings(sources...))
+	return b.translate(workspace.MergeSettings(sources...), "")
 }
 
 // TestSettingsOfTools: which tools there are, which calls of them are refused and

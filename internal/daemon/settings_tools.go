@@ -3,6 +3,7 @@ package daemon
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,13 +15,24 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
+// places are what the paths in rules go by.
+type places struct {
+	home      string   // the person's; "" = not known
+	folder    string   // what relative paths start at, canonical; "" = none
+	workspace []string // all folders of the workspace, in which others put links
+}
+
 // readTools takes the lists of the section tools: which tools there are, which
 // calls of them are refused, and which need no question (spec 4.2). What cannot
-// be read takes the strict side, and is a problem.
-func (s *folderSettings) readTools(all *workspace.Settings, home string) {
+// be read takes the strict side, and is a problem: where it is not known what is
+// denied, whatever is riskier than reading is (SEC-140).
+func (s *folderSettings) readTools(all *workspace.Settings, in places) {
+	if all.Unclear != "" {
+		s.runs.Deny = append(s.runs.Deny, tool.Rule{Tool: "*", Above: true, Text: "that nothing but reading runs until it is known what the settings deny (" + all.Unclear + ")"})
+	}
 	for _, list := range all.Lists("tools", "exclude") {
 		for _, raw := range list {
-			s.exclude(raw)
+			s.exclude(raw, in)
 		}
 	}
 	for _, list := range all.Lists("tools", "core") {
@@ -31,40 +43,106 @@ func (s *folderSettings) readTools(all *workspace.Settings, home string) {
 	}
 	for _, list := range all.Lists("tools", "allowed") { // a project's has none any more
 		for _, raw := range list {
-			s.allow(raw, home)
+			s.allow(raw, in)
 		}
 	}
 }
 
 // exclude reads an entry of tools.exclude. One that cannot be read denies its
-// whole tool.
-func (s *folderSettings) exclude(raw workspace.Raw) {
+// whole tool, and one of a tool that is not known but by its name is a shell
+// denies such commands of bash.
+func (s *folderSettings) exclude(raw workspace.Raw, in places) {
 	var text string
 	if json.Unmarshal(raw.JSON, &text) != nil {
 		return // the list has a problem already
 	}
-	rule, err := tool.ParseRule(text, definition.CanonicalTool)
+	rule, err := tool.ParseRule(text, deniedTool)
 	name, _, _ := strings.Cut(strings.TrimSpace(text), "(")
 	name = strings.TrimSpace(name)
+	_, known := definition.CanonicalTool(name)
+	meant, likely := deniedTool(name)
 	switch {
 	case name == "":
 		s.ignore(raw.Origin, "tools.exclude", err)
+		return
 	case err != nil:
 		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %v; all of %q is denied", err, name)))
-		s.runs.Exclude = append(s.runs.Exclude, name)
-	case !rule.Limited():
-		s.runs.Exclude = append(s.runs.Exclude, text)
-	default:
-		if _, known := definition.CanonicalTool(name); !known {
-			s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %q is no tool that is known; the rule denies calls of a tool of exactly this name", name)))
-		}
-		s.runs.Deny = append(s.runs.Deny, rule)
+		s.runs.Exclude = append(s.runs.Exclude, meant)
+		return
+	case !known && likely:
+		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %q is read as %s; write it so", name, meant)))
 	}
+	if !rule.Limited() {
+		if likely {
+			text = meant
+		}
+		s.runs.Exclude = append(s.runs.Exclude, text)
+		return
+	}
+	if !known && !likely {
+		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %q is no tool that is known; the rule denies calls of a tool of exactly this name", name)))
+	}
+	if rule.Path != "" {
+		rule.Path = filepath.ToSlash(expanded(rule.Path, in.home))
+		rule.Also = in.resolved(rule.Path)
+	}
+	s.runs.Deny = append(s.runs.Deny, rule)
+}
+
+// deniedTool returns the tool that an entry of tools.exclude means by a name: as
+// [definition.CanonicalTool], and also in other capitals and as other programs
+// call theirs. To deny what was not meant is the lesser harm.
+func deniedTool(name string) (string, bool) {
+	if canonical, ok := definition.CanonicalTool(name); ok {
+		return canonical, true
+	}
+	plain := strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
+	for _, t := range definition.ToolNames() {
+		for _, known := range append([]string{t.Name}, t.Aliases...) {
+			if known = strings.ReplaceAll(known, "_", ""); plain == known || plain == known+"tool" {
+				return t.Name, true
+			}
+		}
+	}
+	words := []string{"shell", "terminal", "runcommand", "executecommand", "exec", "cmd", "sh", "zsh"}
+	if slices.ContainsFunc(words, func(w string) bool { return plain == w || len(w) > 4 && strings.Contains(plain, w) }) {
+		return "bash", true
+	}
+	others := map[string]string{"read": "read_file", "write": "write_file", "multiedit": "edit_file", "readmanyfiles": "read_many_files", "listfiles": "ls", "webfetch": "web_fetch", "websearch": "web_search", "find": "glob", "search": "grep"}
+	meant, ok := others[strings.TrimSuffix(plain, "tool")]
+	return meant, ok
+}
+
+// resolved returns a pattern with the links in its beginning resolved, where
+// that makes another one of it: tools name files by where they are.
+func (in places) resolved(pattern string) []string {
+	if !filepath.IsAbs(filepath.FromSlash(pattern)) {
+		if in.folder == "" {
+			return nil
+		}
+		pattern = path.Join(filepath.ToSlash(in.folder), pattern)
+	}
+	pattern = path.Clean(pattern)
+	elements := strings.Split(pattern, "/")
+	n := slices.IndexFunc(elements, func(e string) bool { return strings.ContainsAny(e, `*?[{\`) })
+	if n < 0 {
+		n = len(elements)
+	}
+	fixed, err := workspace.Canonical(filepath.FromSlash(strings.Join(elements[:n], "/")))
+	if err != nil {
+		return nil
+	}
+	escape := strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`)
+	also := path.Join(append([]string{escape.Replace(filepath.ToSlash(fixed))}, elements[n:]...)...)
+	if also == pattern {
+		return nil
+	}
+	return []string{also}
 }
 
 // allow reads an entry of tools.allowed. One that names a file, whole and by
 // itself, lets agents read it though it holds credentials.
-func (s *folderSettings) allow(raw workspace.Raw, home string) {
+func (s *folderSettings) allow(raw workspace.Raw, in places) {
 	var text string
 	if json.Unmarshal(raw.JSON, &text) != nil {
 		return // the list has a problem already, and does not count
@@ -78,9 +156,15 @@ func (s *folderSettings) allow(raw workspace.Raw, home string) {
 		s.ignore(raw.Origin, "tools.allowed", fmt.Errorf("%q is no tool that is known", rule.Tool))
 		return
 	}
-	rule.Path = filepath.ToSlash(expanded(rule.Path, home))
-	if rule.Tool == "read_file" && filepath.IsAbs(rule.Path) && !strings.ContainsAny(rule.Path, "*?[\\") {
+	if rule.Tool == "bash" {
+		s.notes = append(s.notes, at(raw.Origin, fmt.Sprintf("tools.allowed: %q has no effect yet: commands that are not known to be harmless ask each time as long as there is no sandbox", text)))
+	}
+	rule.Path = filepath.ToSlash(expanded(rule.Path, in.home))
+	if rule.Tool == "read_file" && filepath.IsAbs(rule.Path) && !strings.ContainsAny(rule.Path, "*?[{\\") {
 		file, err := workspace.Canonical(rule.Path)
+		if err == nil {
+			err = in.redirected(rule.Path)
+		}
 		if err != nil {
 			s.ignore(raw.Origin, "tools.allowed", err)
 			return
@@ -89,6 +173,39 @@ func (s *folderSettings) allow(raw workspace.Raw, home string) {
 		s.runs.Reveal = append(s.runs.Reveal, file)
 	}
 	s.runs.Allow = append(s.runs.Allow, rule)
+}
+
+// maxLinks is how many links may lie on the way to a file.
+const maxLinks = 40
+
+// redirected returns why a path does not say which file is meant: a link that
+// lies in the workspace, where a repository can put one, is on the way (SEC-20).
+func (in places) redirected(file string) error {
+	rest := strings.Split(filepath.Clean(file), string(filepath.Separator))
+	at := filepath.VolumeName(file) + string(filepath.Separator)
+	for links := 0; len(rest) > 0; {
+		next := filepath.Join(at, rest[0])
+		rest = rest[1:]
+		target, err := os.Readlink(next)
+		if err != nil {
+			at = next // no link, or not there
+			continue
+		}
+		for _, folder := range in.workspace {
+			if _, inside := workspace.Below(folder, next); inside && folder != "" {
+				return fmt.Errorf("%q is a link in the workspace, so that the file it leads to was chosen there; name that file itself", next)
+			}
+		}
+		if links++; links > maxLinks {
+			return fmt.Errorf("there are too many links on the way to %q", file)
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(at, target)
+		}
+		rest = append(strings.Split(filepath.Clean(target), string(filepath.Separator)), rest...)
+		at = filepath.VolumeName(target) + string(filepath.Separator)
+	}
+	return nil
 }
 
 // narrow reads a list of tools.core: what is built in and not in it is not

@@ -56,7 +56,7 @@ func planGlob(_ context.Context, env *tool.Env, args globArgs) (*tool.Plan, erro
 		return nil, tool.Errorf(tool.CodeArgs, "/dir_path: %s is no folder.", tool.Name(p.Rel))
 	}
 	return &tool.Plan{
-		Risk: tool.Safe, Why: "lists files", Title: "glob " + tool.Name(args.Pattern), Path: p.Real, Reads: []string{p.Real},
+		Risk: tool.Safe, Why: "lists files", Title: "glob " + tool.Name(args.Pattern), Path: p.Real, Reads: []string{p.Real}, Skips: true,
 		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) {
 			return doGlob(ctx, env, pattern, dirPath)
 		},
@@ -64,6 +64,7 @@ func planGlob(_ context.Context, env *tool.Env, args globArgs) (*tool.Plan, erro
 }
 
 func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.Result, error) {
+	env = tool.Together(env)
 	p, err := resolveFolder(env, dirPath)
 	if err != nil {
 		return nil, err
@@ -81,6 +82,7 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 		at  time.Time
 	}
 	var all []found
+	out := 0 // because of a rule
 	w := &walker{ctx: ctx, dir: dir, hidden: newIgnores(dir, start)}
 	w.visit = func(rel string) bool {
 		inside := rel
@@ -88,6 +90,10 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 			inside = strings.TrimPrefix(rel, start+"/")
 		}
 		if ok, err := doublestar.Match(pattern, inside); err == nil && ok {
+			if denied(env, filepath.Join(dir.folder, filepath.FromSlash(rel))) {
+				out++
+				return true
+			}
 			if len(all) == maxHits {
 				w.partial = true
 				return false
@@ -115,10 +121,16 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 		return strings.Compare(a.rel, b.rel)
 	})
 	if len(all) == 0 && !w.partial {
-		return &tool.Result{Content: fmt.Sprintf("No file matches %s in %s.", tool.Name(pattern), tool.Name(path.Clean(p.Rel)))}, nil
+		text := fmt.Sprintf("No file matches %s in %s.", tool.Name(pattern), tool.Name(path.Clean(p.Rel)))
+		if out > 0 {
+			text += "\n" + leftOut(out)
+		}
+		return &tool.Result{Content: text}, nil
 	}
 	var b strings.Builder
+	taint := tool.Clean
 	for _, f := range all[:min(len(all), maxGlobShown)] {
+		taint = taint.Max(env.TaintOf(filepath.Join(dir.folder, filepath.FromSlash(f.rel)))) // a name is text too
 		b.WriteString(tool.Name(shownPath(env, dir, f.rel)))
 		b.WriteByte('\n')
 	}
@@ -128,5 +140,6 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 	if w.partial {
 		b.WriteString("[partial: the search was stopped after 5 seconds or 10,000 results]\n")
 	}
-	return &tool.Result{Content: b.String(), Display: fmt.Sprintf("Found %s for %s", tool.Count(len(all), "file", "files"), tool.Name(pattern))}, nil
+	b.WriteString(leftOut(out))
+	return &tool.Result{Taint: taint, Content: b.String(), Display: fmt.Sprintf("Found %s for %s", tool.Count(len(all), "file", "files"), tool.Name(pattern))}, nil
 }

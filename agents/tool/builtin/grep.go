@@ -72,6 +72,7 @@ type query struct {
 	include string
 	context int
 	hidden  *ignores
+	denied  map[string]bool // files that a rule keeps the tool from
 }
 
 // compile returns the expression as both engines take it.
@@ -95,7 +96,7 @@ func planGrep(_ context.Context, env *tool.Env, args grepArgs) (*tool.Plan, erro
 		return nil, err
 	}
 	return &tool.Plan{
-		Risk: tool.Safe, Why: "searches files", Title: "grep " + tool.Name(args.Pattern), Path: p.Real, Reads: []string{p.Real},
+		Risk: tool.Safe, Why: "searches files", Title: "grep " + tool.Name(args.Pattern), Path: p.Real, Reads: []string{p.Real}, Skips: true,
 		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return doGrep(ctx, env, args) },
 	}, nil
 }
@@ -134,7 +135,9 @@ func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, er
 	defer cancel()
 	var found []hits
 	partial, searched := false, false
-	if program := lookup(env, "rg"); program != "" && env.Trusted {
+	// How many files a rule leaves out must not tell what is in them: ripgrep names
+	// those alone that match.
+	if program := lookup(env, "rg"); program != "" && env.Trusted && env.Denied == nil {
 		found, partial, err = q.ripgrep(limited, program)
 		searched = err == nil
 		if err != nil && !errors.Is(err, errEngine) {
@@ -159,6 +162,7 @@ func newQuery(env *tool.Env, dir *opened, p tool.Place, args grepArgs) (*query, 
 	q := &query{
 		env: env, dir: dir, start: slashRel(dir, p), isFile: !p.IsDir(), re: re, include: args.Include,
 		context: min(args.Context, maxContext), needs: required(args.Pattern),
+		denied: make(map[string]bool),
 	}
 	q.hidden = newIgnores(dir, q.start)
 	if !strings.Contains(args.Pattern, `\A`) && !strings.Contains(args.Pattern, `\z`) {
@@ -167,12 +171,23 @@ func newQuery(env *tool.Env, dir *opened, p tool.Place, args grepArgs) (*query, 
 	return q, nil
 }
 
-// wanted reports whether a file may be searched: by the filter, and because it
-// holds no credentials.
+// wanted reports whether a file may be searched: by the filter, because it holds
+// no credentials, and because no rule keeps the tool from it. It is called by
+// one goroutine at a time.
 func (q *query) wanted(rel string) bool {
-	if tool.IsCredential(rel) && !slices.Contains(q.env.Reveal, filepath.Join(q.dir.folder, filepath.FromSlash(rel))) {
+	real := filepath.Join(q.dir.folder, filepath.FromSlash(rel))
+	if !q.included(rel) || tool.IsCredential(real) && !slices.Contains(q.env.Reveal, real) {
 		return false
 	}
+	if denied(q.env, real) {
+		q.denied[rel] = true
+		return false
+	}
+	return true
+}
+
+// included reports whether the filter lets a file through.
+func (q *query) included(rel string) bool {
 	if q.include == "" || q.isFile {
 		return true
 	}
@@ -189,8 +204,12 @@ func (q *query) wanted(rel string) bool {
 
 // secret reports whether a file that is one of the wanted ones is, by another of
 // its names, one that holds credentials.
-func (q *query) secret(rel string, info fs.FileInfo) bool {
+// Or a secret stands in its text.
+func (q *query) secret(rel string, info fs.FileInfo, text string) bool {
 	real := filepath.Join(q.dir.folder, filepath.FromSlash(rel))
+	if secretIn(q.env, real, text) != "" {
+		return true
+	}
 	p := tool.Place{Real: real}.ReadAs(q.env, info)
 	return p.Credential && !slices.Contains(q.env.Reveal, real)
 }
@@ -211,7 +230,11 @@ func (q *query) overlay(found []hits) []hits {
 			continue
 		}
 		found = slices.DeleteFunc(found, func(h hits) bool { return h.rel == rel })
-		if info, err := q.dir.root.Lstat(filepath.FromSlash(rel)); f.Binary || err == nil && q.secret(rel, info) {
+		info, err := q.dir.root.Lstat(filepath.FromSlash(rel))
+		if err != nil {
+			info = nil // it is only in the editor yet
+		}
+		if f.Binary || q.secret(rel, info, f.Text) {
 			continue
 		}
 		if lines := q.match(f.Text); len(lines) > 0 {
@@ -244,6 +267,9 @@ func (q *query) report(found []hits, args grepArgs, partial bool) *tool.Result {
 		if partial {
 			text = fmt.Sprintf("No match for %s in the part of %s that was searched in %v.", tool.Name(args.Pattern), where, searchTime/time.Second*time.Second)
 		}
+		if out := leftOut(len(q.denied)); out != "" {
+			text += "\n" + out
+		}
 		return &tool.Result{Content: text}
 	}
 	files := "files"
@@ -258,7 +284,18 @@ func (q *query) report(found []hits, args grepArgs, partial bool) *tool.Result {
 	if partial {
 		b.WriteString("[partial: the search was stopped after 5 seconds or 10,000 matches]\n")
 	}
-	return &tool.Result{Content: head + b.String(), Display: fmt.Sprintf("Found %s for %s", tool.Count(total, "match", "matches"), tool.Name(args.Pattern))}
+	b.WriteString(leftOut(len(q.denied)))
+	return &tool.Result{Taint: q.taint(found), Content: head + b.String(), Display: fmt.Sprintf("Found %s for %s", tool.Count(total, "match", "matches"), tool.Name(args.Pattern))}
+}
+
+// taint returns the worst taint of the files that matched: also how many do
+// tells what is in them.
+func (q *query) taint(found []hits) tool.Taint {
+	worst := tool.Clean
+	for _, h := range found {
+		worst = worst.Max(q.env.TaintOf(filepath.Join(q.dir.folder, filepath.FromSlash(h.rel))))
+	}
+	return worst
 }
 
 // count returns how many lines matched.

@@ -259,11 +259,11 @@ func (c *collector) again(raw []byte) {
 func (q *query) confirm(found []hits) []hits {
 	return slices.DeleteFunc(found, func(h hits) bool {
 		data, info, err := q.dir.file(filepath.Join(q.dir.folder, filepath.FromSlash(h.rel)), maxSearched)
-		if err != nil || q.secret(h.rel, info) {
+		if err != nil {
 			return true
 		}
 		text, ok := decode(data)
-		if !ok {
+		if !ok || q.secret(h.rel, info, text) {
 			return true
 		}
 		return !holds(text, h.lines)

@@ -22,8 +22,10 @@ import (
 // matched in no particular order.
 func (q *query) search(ctx context.Context) (found []hits, partial bool) {
 	if q.isFile {
-		lines, err := q.file(q.dir, q.start)
-		if err == nil && len(lines) > 0 && q.wanted(q.start) {
+		if !q.wanted(q.start) {
+			return nil, false
+		}
+		if lines, err := q.file(q.dir, q.start); err == nil && len(lines) > 0 {
 			found = append(found, hits{q.start, lines})
 		}
 		return found, false
@@ -109,7 +111,7 @@ func (q *query) file(dir *opened, rel string) ([]line, error) {
 		return nil, nil
 	}
 	found := q.match(text)
-	if len(found) > 0 && q.secret(rel, info) {
+	if len(found) > 0 && q.secret(rel, info, text) {
 		return nil, nil
 	}
 	return found, nil

@@ -108,7 +108,7 @@ func TestSEC17ProtectedPlacesAreWrittenOnlyWithAYes(t *testing.T) {
 					t.Fatalf("%s wrote %s without a yes: %q", name, place, got)
 				}
 				// An agent of the project's is refused, whoever could be asked.
-				if d, err := gated(t, gate, env, guard.Request{CanAsk: true, Project: true}, guard.Once, name, a); err == nil || d.Verdict != guard.Refuse || onDisk(t, w.Path(place)) != was {
+				if d, err := gated(t, gate, env, guard.Request{CanAsk: true, Project: "/w"}, guard.Once, name, a); err == nil || d.Verdict != guard.Refuse || onDisk(t, w.Path(place)) != was {
 					t.Errorf("%s %s by the project's agent: %+v, %v", name, place, d, err)
 				}
 			}

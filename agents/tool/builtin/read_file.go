@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -73,19 +74,54 @@ func unreadable(p tool.Place) error {
 	return nil
 }
 
+// secretive is the refusal of a file in whose text a secret stands, nil for any
+// other.
+func secretive(env *tool.Env, p tool.Place, text string) error {
+	if why := secretIn(env, p.Real, text); why != "" {
+		return tool.Errorf(tool.CodeDenied, "%s is not read: it holds %s. The person can allow exactly this file in their own settings, or move the secret out of it.", tool.Name(p.Rel), why)
+	}
+	return nil
+}
+
+// secretIn is [tool.SecretIn] of a file that the user's own rules do not name.
+func secretIn(env *tool.Env, real, text string) string {
+	if !tool.MayHoldSecret(real) || slices.Contains(env.Reveal, real) {
+		return ""
+	}
+	return tool.SecretIn(real, text)
+}
+
+// denied reports whether a rule keeps the tool from a file.
+func denied(env *tool.Env, real string) bool { return env.Denied != nil && env.Denied(real) }
+
+// leftOut says how many files a search did not look at because of a rule; "" for
+// none.
+func leftOut(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("[%s left out: a rule of the settings keeps this tool from them]\n", tool.Count(n, "file is", "files are"))
+}
+
 // fetch reads a file for the model, as the person sees it. Each tool that shows
 // files reads them here: links are followed again, so what they lead to is
 // checked at the moment of use.
 func fetch(ctx context.Context, env *tool.Env, path string) (tool.Place, *tool.File, error) {
+	env = tool.Together(env)
 	p, err := readable(env, path)
 	if err != nil {
 		return p, nil, err
+	}
+	if denied(env, p.Real) {
+		return p, nil, tool.Errorf(tool.CodeDenied, "%s is not read: a rule of the settings forbids it.", tool.Name(p.Rel))
 	}
 	var f *tool.File
 	if p.Blob {
 		f, err = readBlob(p)
 	} else if f, err = read(ctx, env, p); err == nil {
-		err = unreadable(p.ReadAs(env, f.Info))
+		if err = unreadable(p.ReadAs(env, f.Info)); err == nil {
+			err = secretive(env, p, f.Text)
+		}
 	}
 	if err != nil {
 		return p, nil, err

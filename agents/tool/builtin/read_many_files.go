@@ -88,7 +88,7 @@ func planMany(_ context.Context, env *tool.Env, args manyArgs) (*tool.Plan, erro
 		}
 	}
 	plan := &tool.Plan{
-		Risk: tool.Safe, Why: "reads files",
+		Risk: tool.Safe, Why: "reads files", Skips: true,
 		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return doMany(ctx, env, args) },
 	}
 	names := make([]string, len(args.Include))
@@ -118,13 +118,19 @@ type match struct {
 	named bool // by its own name or its extension: images are looked at
 }
 
-// gather returns the files that the wishes mean, by path, each once.
-func gather(ctx context.Context, env *tool.Env, args manyArgs) (all []*match, partial bool, err error) {
+// gather returns the files that the wishes mean, by path, each once, and those
+// that a rule keeps the tool from.
+func gather(ctx context.Context, env *tool.Env, args manyArgs) (all []*match, out map[string]bool, partial bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	known := make(map[string]*match)
+	out = make(map[string]bool)
 	add := func(real string, m match, inFolder string) {
 		if excluded(args.Exclude, m.shown, inFolder, filepath.ToSlash(real)) {
+			return
+		}
+		if denied(env, real) {
+			out[real] = true
 			return
 		}
 		if old := known[real]; old != nil {
@@ -137,7 +143,7 @@ func gather(ctx context.Context, env *tool.Env, args manyArgs) (all []*match, pa
 	for i, text := range args.Include {
 		w, err := newWish(env, i, text)
 		if err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 		if w.pattern == "" {
 			add(w.at.Real, match{w.path, tool.Name(w.at.Rel), true}, w.at.Rel)
@@ -148,12 +154,12 @@ func gather(ctx context.Context, env *tool.Env, args manyArgs) (all []*match, pa
 		}
 		more, err := w.below(limited, env, add)
 		if err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 		partial = partial || more
 	}
 	slices.SortFunc(all, func(a, b *match) int { return strings.Compare(a.shown, b.shown) })
-	return all, partial, ctx.Err()
+	return all, out, partial, ctx.Err()
 }
 
 // below adds the files below a folder that the pattern matches, and documents
@@ -224,13 +230,14 @@ type many struct {
 	read  int // bytes that were read
 	files int // that are shown, whole or in part
 	media []model.Media
-	bytes int      // of media
+	bytes int // of media
+	taint tool.Taint
 	left  []string // what is not shown, or not whole: why, and how to get it
 }
 
 func doMany(ctx context.Context, env *tool.Env, args manyArgs) (*tool.Result, error) {
 	env = tool.Together(env)
-	all, partial, err := gather(ctx, env, args)
+	all, out, partial, err := gather(ctx, env, args)
 	if err != nil {
 		return nil, err
 	}
@@ -249,6 +256,7 @@ func doMany(ctx context.Context, env *tool.Env, args manyArgs) (*tool.Result, er
 		r.text.WriteString("No file matches.\n")
 	}
 	r.list()
+	r.text.WriteString(leftOut(len(out)))
 	if partial {
 		r.text.WriteString("[partial: the search was stopped after 5 seconds or 10,000 files]\n")
 	}
@@ -256,7 +264,7 @@ func doMany(ctx context.Context, env *tool.Env, args manyArgs) (*tool.Result, er
 	if n := len(r.left); n > 0 {
 		display += fmt.Sprintf(", %d more not or not whole", n)
 	}
-	return &tool.Result{Content: r.text.String(), Display: display, Media: r.media}, nil
+	return &tool.Result{Content: r.text.String(), Display: display, Media: r.media, Taint: r.taint}, nil
 }
 
 // add shows one file, or says why not.
@@ -286,6 +294,7 @@ func (r *many) add(ctx context.Context, m *match) (why string, err error) {
 		return "", err
 	}
 	r.read += len(f.Data) + len(f.Text)
+	r.taint = r.taint.Max(r.env.TaintOf(at.Real))
 	media, what, err := attach(at, f)
 	if e, ok := errors.AsType[*tool.Error](err); ok {
 		return e.Message, nil

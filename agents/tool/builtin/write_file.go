@@ -86,6 +86,7 @@ type change struct {
 
 // newChange finds the file and what forbids to change it.
 func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, error) {
+	env = tool.Together(env)
 	p, err := tool.Resolve(env, path)
 	if err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ type Analysis struct {
 	Names    []string   // what a rule can deny by: base names of all that may be run; sorted
 	Steps    *Step      // how to run it without a shell; set if and only if Risk is Safe
 	Keep     [][]string // argv of each command that is not Safe, where answers for these would permit the whole (SEC-79); else nil
+	Taint    tool.Taint // of what it reads by the paths that it names
 	Notes    []string   // what a person should know besides: where links lead, what is fetched from where; escaped
 }
 
@@ -87,6 +88,7 @@ type judge struct {
 	keep     [][]string      // argv of the commands that are not safe
 	unkept   bool            // a reason to ask is none that argv could answer
 	notes    []string
+	taint    tool.Taint
 	moved    []string // folders that cd goes to
 }
 
@@ -125,7 +127,7 @@ func Analyze(text string, c Config) (Analysis, error) {
 	if file != nil && j.risk > tool.Safe && j.risk <= tool.High && !j.unkept && !tool.Suspicious(text) && steps(text, file.Stmts) != nil {
 		a.Keep = j.keep
 	}
-	a.Risk, a.Why, a.Parsed, a.Commands, a.Notes = j.risk, j.why, j.parsed, j.commands, j.notes
+	a.Risk, a.Why, a.Parsed, a.Commands, a.Notes, a.Taint = j.risk, j.why, j.parsed, j.commands, j.notes, j.taint
 	if a.Risk == tool.Safe {
 		a.Why = "reads inside the workspace"
 	}

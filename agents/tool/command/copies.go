@@ -117,7 +117,7 @@ func (j *judge) copied(name string, source, target word, recursive bool) {
 			if err != nil || rel == "." {
 				return nil
 			}
-			if tool.IsCredential(rel) {
+			if tool.IsCredential(path) {
 				j.raise(tool.Catastrophic, "%s holds credentials", j.shown(path))
 			}
 			for _, at := range []string{filepath.Join(to, rel), filepath.Join(target.text, rel)} {

@@ -56,10 +56,15 @@ func (j *judge) path(w word, why purpose) {
 			return
 		}
 	}
-	if by := tool.ProtectedBy(w.text); by != "" && why != forReading {
+	if tool.IsCredential(abs) && !j.revealed(w) { // the folder can be part of the name
+		j.raise(tool.Catastrophic, "%s holds credentials", tool.Escape(w.source))
+		return
+	}
+	if by := tool.ProtectedBy(abs); by != "" && why != forReading {
 		j.raise(tool.Protected, "%s is protected: %s", tool.Escape(w.source), by)
 	}
 	if j.below(w.text) {
+		j.reads(w, abs, why)
 		return
 	}
 	place, err := tool.Resolve(j.Env, abs)
@@ -78,6 +83,7 @@ func (j *judge) path(w word, why purpose) {
 	if place.Real != abs {
 		j.leads(w, place.Real)
 	}
+	j.reads(w, place.Real, why)
 	switch {
 	case place.Credential && !place.Revealed:
 		j.raise(tool.Catastrophic, "%s holds credentials", tool.Escape(w.source))
@@ -88,6 +94,31 @@ func (j *judge) path(w word, why purpose) {
 	case place.Protected && why != forReading:
 		j.raise(tool.Protected, "%s is protected: %s", tool.Escape(w.source), place.ProtectedBy)
 	}
+}
+
+// reads judges what the content of a file means, and who may have written it.
+func (j *judge) reads(w word, real string, why purpose) {
+	if why == forWriting {
+		return
+	}
+	j.taint = j.taint.Max(j.Env.TaintOf(real))
+	if kind := j.secretIn(real); kind != "" && why == forReading {
+		j.raise(tool.Catastrophic, "%s holds %s", tool.Escape(w.source), kind)
+	} else if kind != "" {
+		j.raise(tool.Protected, "%s holds %s", tool.Escape(w.source), kind)
+	}
+}
+
+// secretIn returns what kind of secret stands in a file that may hold one.
+func (j *judge) secretIn(real string) string {
+	if !tool.MayHoldSecret(real) || slices.Contains(j.Env.Reveal, real) {
+		return ""
+	}
+	data, err := readSome(real, maxPatch)
+	if err != nil {
+		return ""
+	}
+	return tool.SecretIn(real, string(data))
 }
 
 // below reports whether a path leads to a place below the folder, by no link:
@@ -180,6 +211,11 @@ func (j *judge) scan(dir string, hidden bool) string {
 			return nil // what cannot be listed cannot be read
 		}
 		name := d.Name()
+		if d.IsDir() && slices.Contains(j.Env.Strange, path) {
+			j.taint = j.taint.Max(j.Env.TaintOf(path))
+		} else if name == ".git" {
+			j.taint = j.taint.Max(j.Env.TaintOf(filepath.Dir(path)))
+		}
 		if path != dir && !hidden && strings.HasPrefix(name, ".") {
 			if d.IsDir() {
 				return filepath.SkipDir
@@ -190,9 +226,12 @@ func (j *judge) scan(dir string, hidden bool) string {
 			why = "reads a folder of more files than can be checked for credentials"
 			return filepath.SkipAll
 		}
-		rel, err := filepath.Rel(dir, path)
-		if err == nil && tool.IsCredential(rel) {
+		if tool.IsCredential(path) {
 			why = "would read " + tool.Name(name) + ", which holds credentials"
+			return filepath.SkipAll
+		}
+		if kind := j.secretIn(path); kind != "" {
+			why = "would read " + tool.Name(name) + ", which holds " + kind
 			return filepath.SkipAll
 		}
 		return nil

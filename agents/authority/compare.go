@@ -1,0 +1,323 @@
+package authority
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// Difference is how the power of an agent changes (spec 1.8, 4.2).
+type Difference struct {
+	Grows bool     `json:"grows"` // one of the changes does
+	Lines []Change `json:"lines"` // what gives power first
+}
+
+// Change is one line of a difference.
+type Change struct {
+	Sign  string `json:"sign"`           // + is there now, − is gone, ~ is another
+	What  string `json:"what"`           // bash, confirmation of write_file, run.max_turns
+	From  string `json:"from,omitempty"` // of a value that is another
+	To    string `json:"to,omitempty"`
+	Note  string `json:"note,omitempty"` // in words; the same in both directions
+	Grows bool   `json:"grows"`          // it gives power
+}
+
+// The signs of a [Change].
+const (
+	Added   = "+"
+	Removed = "−"
+	Other   = "~"
+)
+
+// Text is the change on one line, safe to be shown.
+func (c Change) Text() string {
+	text := c.Sign + " " + tool.Escape(c.What)
+	if c.From != "" || c.To != "" {
+		text += " " + tool.Escape(c.From) + " → " + tool.Escape(c.To)
+	}
+	if c.Note != "" {
+		text += " (" + tool.Escape(c.Note) + ")"
+	}
+	return text
+}
+
+// Text is one line for each change; "" where there is none.
+func (d Difference) Text() string {
+	lines := make([]string, len(d.Lines))
+	for i, c := range d.Lines {
+		lines[i] = c.Text()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Compare says how the power of an agent changes from a to b: its tools, what of
+// their calls a person is asked about in each mode, whom and what it reaches, and
+// how much it may use. Both must be made in the same circumstances, or what these
+// give is in the difference too. The difference from b to a has the same lines
+// with + and −, and From and To, exchanged; a line that grows does not grow there.
+//
+// What one cannot say takes the strict side: an entry of a list about tools that
+// are not registered counts as power.
+func Compare(a, b *Explanation) Difference {
+	c := &comparing{}
+	c.set("the right to run at all", "", len(a.Refused) == 0, len(b.Refused) == 0, true)
+	c.tools(a, b)
+	c.open(a.Open, b.Open)
+	c.references("mcp server ", a.Servers, b.Servers)
+	c.references("subagent ", a.Subagents, b.Subagents)
+	c.references("handoff to ", a.Handoffs, b.Handoffs)
+	c.set("questions about protected places", "only agents that do not come with the project may ask for them",
+		a.Scope != definition.Project, b.Scope != definition.Project, true)
+	for _, key := range []string{"run.max_turns", "run.max_time", "run.max_tokens", "run.max_cost"} {
+		c.limit(key, a, b)
+	}
+	c.models(a, b)
+	if before, after := text(a, "run.mode"), text(b, "run.mode"); before != after {
+		c.add(Change{Sign: Other, What: "run.mode", From: before, To: after})
+	}
+	slices.SortStableFunc(c.d.Lines, func(a, b Change) int { return rank(a) - rank(b) })
+	return c.d
+}
+
+// rank puts what gives power first, and what is only other last.
+func rank(c Change) int {
+	switch {
+	case c.Grows:
+		return 0
+	case c.Sign == Other:
+		return 2
+	}
+	return 1
+}
+
+// comparing collects changes.
+type comparing struct{ d Difference }
+
+func (c *comparing) add(change Change) {
+	c.d.Lines = append(c.d.Lines, change)
+	c.d.Grows = c.d.Grows || change.Grows
+}
+
+// set notes that something is there that was not, or the other way round. power
+// is whether its being there gives power, or its absence.
+func (c *comparing) set(what, note string, before, after, power bool) {
+	switch {
+	case before == after:
+	case after:
+		c.add(Change{Sign: Added, What: what, Note: note, Grows: power})
+	default:
+		c.add(Change{Sign: Removed, What: what, Note: note, Grows: !power})
+	}
+}
+
+// tools compares what is offered, tool by tool.
+func (c *comparing) tools(a, b *Explanation) {
+	before, after := offered(a), offered(b)
+	for _, name := range union(before, after) {
+		x, had := before[name]
+		y, has := after[name]
+		if !had || !has {
+			one := x
+			if has {
+				one = y
+			}
+			c.set(name, one.described(), had, has, true)
+			continue
+		}
+		if x.Tier != y.Tier {
+			c.add(Change{Sign: Other, What: "tier of " + name, From: x.Tier, To: y.Tier})
+		}
+		c.asks(name, x, y)
+	}
+}
+
+// described says what comes or goes with a tool.
+func (t Tool) described() string {
+	what := "tier " + t.Tier
+	if t.Command {
+		what = "tier by command"
+	}
+	if t.Require {
+		what += ", always asks"
+	}
+	return what
+}
+
+// offered returns the tools that are offered, without those that a run adds to
+// end with.
+func offered(e *Explanation) map[string]Tool {
+	all := make(map[string]Tool, len(e.Tools))
+	for _, t := range e.Tools {
+		if t.Offered && !t.Added {
+			all[t.Name] = t
+		}
+	}
+	return all
+}
+
+// asks compares what becomes of a tool's calls in each mode.
+func (c *comparing) asks(name string, a, b Tool) {
+	modes := []struct {
+		name          string
+		before, after Verdict
+	}{
+		{"plan", a.Asks.Plan, b.Asks.Plan}, {"ask", a.Asks.Ask, b.Asks.Ask},
+		{"edits", a.Asks.Edits, b.Asks.Edits}, {"auto", a.Asks.Auto, b.Asks.Auto},
+	}
+	changed := make(map[string][]string) // what, and in which modes, by direction
+	for _, m := range modes {
+		if m.before == m.after {
+			continue
+		}
+		what := "confirmation of "
+		if m.before == Refuse || m.after == Refuse {
+			what = "refusal of "
+		}
+		sign := Added
+		if freedom(m.after) > freedom(m.before) {
+			sign = Removed
+		}
+		changed[sign+what] = append(changed[sign+what], m.name)
+	}
+	if a.Require != b.Require {
+		// No answer is remembered for what always asks: that is more than the modes tell.
+		sign := Added
+		if a.Require {
+			sign = Removed
+		}
+		key := sign + "confirmation of "
+		if _, told := changed[key]; !told {
+			changed[key] = nil
+		}
+	}
+	for _, what := range []string{"confirmation of ", "refusal of "} {
+		for _, sign := range []string{Added, Removed} {
+			in, is := changed[sign+what]
+			if !is {
+				continue
+			}
+			note := ""
+			if len(in) > 0 && len(in) < len(modes) {
+				note = "in mode " + strings.Join(in, ", ")
+			}
+			c.add(Change{Sign: sign, What: what + name, Note: note, Grows: sign == Removed})
+		}
+	}
+}
+
+// freedom orders the verdicts, the strictest first; what is none is strictest.
+func freedom(v Verdict) int { return slices.Index([]Verdict{Refuse, Ask, Auto}, v) }
+
+// open compares what the lists say of tools that are not there yet.
+func (c *comparing) open(a, b Open) {
+	const later = "no such tool is registered now"
+	c.set("every tool that is registered later", "", a.All, b.All, true)
+	if a.All == b.All {
+		c.names("", later, a.Allow, b.Allow, true)
+	}
+	c.names("denial of ", later, a.Deny, b.Deny, false)
+	c.names("confirmation of ", later, a.Require, b.Require, false)
+}
+
+func (c *comparing) names(what, note string, a, b []string, power bool) {
+	before, after := setOf(a), setOf(b)
+	for _, name := range merged(a, b) {
+		c.set(what+name, note, before[name], after[name], power)
+	}
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+func (c *comparing) references(what string, a, b []Reference) {
+	names := func(list []Reference) []string {
+		var all []string
+		for _, r := range list {
+			all = append(all, r.Name)
+		}
+		return all
+	}
+	c.names(what, "", names(a), names(b), true)
+}
+
+// limit compares a number of which 0 is none.
+func (c *comparing) limit(key string, a, b *Explanation) {
+	before, after := number(a, key), number(b, key)
+	if before == after {
+		return
+	}
+	more := after == 0 || before != 0 && after > before
+	sign := Removed
+	if more {
+		sign = Added
+	}
+	c.add(Change{Sign: sign, What: key, From: text(a, key), To: text(b, key), Grows: more})
+}
+
+// models compares who answers: a dearer one, or one without a price, may cost
+// more.
+func (c *comparing) models(a, b *Explanation) {
+	if a.Model.ID != b.Model.ID || a.Model.Route != b.Model.Route {
+		x, knownX := most(a.Model)
+		y, knownY := most(b.Model)
+		more := knownX && (!knownY || y > x)
+		c.add(Change{Sign: Other, What: "model", From: text(a, "model"), To: text(b, "model"), Grows: more})
+	}
+	if !slices.Equal(a.Model.Fallbacks, b.Model.Fallbacks) {
+		c.add(Change{Sign: Other, What: "fallback_models", From: text(a, "fallback_models"), To: text(b, "fallback_models")})
+	}
+}
+
+// most is the highest price of a model's tokens.
+func most(m Model) (usd float64, known bool) {
+	for _, p := range m.Prices {
+		usd = max(usd, p.Input, p.Output)
+	}
+	return usd, len(m.Prices) > 0
+}
+
+func text(e *Explanation, key string) string {
+	v, _ := e.Value(key)
+	return v.Text
+}
+
+// number returns a value that is a number; 0 for another.
+func number(e *Explanation, key string) float64 {
+	v, _ := e.Value(key)
+	switch n := v.Value.(type) {
+	case int:
+		return float64(n)
+	case float64:
+		return n
+	}
+	return 0
+}
+
+// union returns the keys of both, sorted.
+func union(a, b map[string]Tool) []string {
+	var names []string
+	for name := range a {
+		names = append(names, name)
+	}
+	for name := range b {
+		if _, both := a[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// merged returns what is in one of two lists, sorted, each once.
+func merged(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

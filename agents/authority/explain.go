@@ -1,0 +1,245 @@
+package authority
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// Explain returns what an agent really gets (spec 1.8).
+func Explain(in Input) *Explanation {
+	def := in.Definition
+	if def == nil {
+		def = in.File
+	}
+	if in.Table == nil {
+		in.Table = model.NewTable(nil)
+	}
+	if in.Approval == "" {
+		in.Approval = guard.ByDefault
+	}
+	x := &explainer{in: &in, def: def, places: newPlaces(&in)}
+	x.e = &Explanation{
+		Name: def.Name, Title: def.Title, File: def.Path, Scope: def.Scope, Ignored: slices.Clone(in.Ignored), Approval: in.Approval,
+	}
+	x.refusals()
+	mode, whyTask := x.mode()
+	set := newToolset(x.places, def)
+	x.e.Open = set.open()
+	x.e.Tools, x.e.Tokens.Tools = set.explain(mode, whyTask)
+	x.e.Tokens.Prompt = model.EstimateTokens(def.Prompt)
+	x.model(mode)
+	x.limits(mode)
+	x.sampling()
+	x.confirmation()
+	x.references()
+	x.e.Worst = Worst(x.worst(mode))
+	return x.e
+}
+
+// explainer makes one explanation.
+type explainer struct {
+	*places
+	in  *Input
+	def *definition.Definition
+	e   *Explanation
+
+	entries []model.Entry // of who may answer
+	sums    []model.Entry // of who may sum up
+}
+
+// add notes a value; from is what says it, the weakest first, at least one.
+func (x *explainer) add(key, text string, value any, from ...Origin) {
+	origin, overrode := holds(from)
+	x.e.Values = append(x.e.Values, Value{Key: key, Text: tool.Escape(text), Value: value, Origin: origin, Overrode: overrode})
+}
+
+// said returns what says a field: the standard, the file where it is given
+// there, the overrides. fields are where the file may have it.
+func (x *explainer) said(standard Origin, given bool, key string, fields ...string) []Origin {
+	all := []Origin{standard}
+	if origin, found := x.file(fields...); found || given {
+		all = append(all, origin)
+	}
+	return append(all, x.overrides(key)...)
+}
+
+// refusals says why no run of the agent begins.
+func (x *explainer) refusals() {
+	refuse := func(format string, args ...any) { x.e.Refused = append(x.e.Refused, fmt.Sprintf(format, args...)) }
+	if ok, why := x.def.Usable(); !ok {
+		refuse("line %d: %s", why.Range.Start.Line+1, why.Message)
+	}
+	if x.def.Scope == definition.Project && !x.in.Trusted {
+		refuse("It comes with a folder that is not trusted.")
+	}
+	for _, why := range x.def.Authority {
+		refuse("It restricts itself in a way that cannot be kept here: %s", why)
+	}
+	if x.in.Off != (Origin{}) {
+		refuse("It is switched off by %s.", place(x.in.Off))
+	}
+	if !x.def.UserInvocable {
+		origin, _ := x.file("user_invocable")
+		x.add("user_invocable", "no: other agents run it, not a person", false, Origin{What: "default"}, origin)
+	}
+}
+
+// mode returns how a run ends when nobody says otherwise, and what makes it a
+// task.
+func (x *explainer) mode() (definition.Mode, Origin) {
+	mode := cmp.Or(x.def.Mode, definition.Chat)
+	from := x.said(Origin{What: "default"}, x.in.File.Mode == definition.Task, "run.mode", "run.mode")
+	if x.def.Output != nil {
+		output, _ := x.file("output")
+		mode, from = definition.Task, append(from, output)
+	}
+	x.add("run.mode", string(mode), mode, from...)
+	return mode, from[len(from)-1]
+}
+
+// delegate is the tool that leads to subagents (spec 4.1).
+const delegate = "delegate_to_agent"
+
+// model says who answers.
+func (x *explainer) model(mode definition.Mode) {
+	standard := Origin{What: "default"}
+	from := []Origin{standard}
+	if named(x.in.Model.Value) {
+		from = append(from, x.in.Model.Origin)
+	}
+	if named(x.def.Model) {
+		if named(x.in.File.Model) {
+			origin, _ := x.file("model")
+			from = append(from, origin)
+		}
+		from = append(from, x.overrides("model")...)
+	}
+	m, entries := x.resolve(x.def)
+	text := chain(m)
+	if m.ID == model.Auto {
+		text = x.route(&m, mode)
+	}
+	x.e.Model, x.entries = m, entries
+	x.add("model", text, m.ID, from...)
+
+	text, from = "none", []Origin{standard}
+	if x.in.FallbackModels.Origin != (Origin{}) {
+		from = append(from, x.in.FallbackModels.Origin)
+	}
+	if len(x.def.FallbackModels) > 0 {
+		origin, _ := x.file("fallback_models")
+		from = append(from, origin)
+	}
+	if len(m.Fallbacks) > 0 {
+		text = strings.Join(m.Fallbacks, ", ")
+	}
+	x.add("fallback_models", text, m.Fallbacks, from...)
+	if x.in.Compresses {
+		x.sums = x.summing(entries)
+	}
+}
+
+func named(model string) bool { return model != "" && model != "inherit" }
+
+// resolve returns who answers for an agent, and what is known of all that may.
+func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
+	name := x.in.Standard
+	for _, n := range []string{x.in.Model.Value, d.Model} {
+		if named(n) {
+			name = n
+		}
+	}
+	m := Model{Name: name, ID: name, Fallbacks: []string{}}
+	var entries []model.Entry
+	if name == model.Auto {
+		for _, r := range append(slices.Clone(x.in.Routes), Setting[model.Route]{Value: model.Route{Model: x.in.Standard}}) {
+			_, e, _ := x.in.Table.Resolve(r.Value.Model, x.in.Standard)
+			entries = append(entries, e)
+		}
+	} else {
+		var e model.Entry
+		m.ID, e, m.Known = x.in.Table.Resolve(name, x.in.Standard)
+		_, m.Retired = x.in.Table.Retired(name)
+		m.Window, m.Prices = e.Window, slices.Clone(e.Prices)
+		entries = append(entries, e)
+	}
+	names := d.FallbackModels
+	if len(names) == 0 {
+		names = x.in.FallbackModels.Value
+	}
+	for _, name := range names {
+		id, e, _ := x.in.Table.Resolve(name, x.in.Standard)
+		if x.configured(id) {
+			m.Fallbacks = append(m.Fallbacks, id)
+			entries = append(entries, e)
+		}
+	}
+	return m, entries
+}
+
+func (x *explainer) configured(id string) bool { return x.in.Configured == nil || x.in.Configured(id) }
+
+// summing returns what is known of who sums contexts up, for an agent with these
+// models.
+func (x *explainer) summing(own []model.Entry) []model.Entry {
+	if name := x.in.Compression.Value; name != "" {
+		if id, e, _ := x.in.Table.Resolve(name, x.in.Standard); x.configured(id) {
+			return []model.Entry{e}
+		}
+	}
+	return own
+}
+
+// chain is the way from a written name to the id that is asked for.
+func chain(m Model) string {
+	text := m.Name
+	if m.ID != m.Name {
+		text += " → " + m.ID
+	}
+	switch {
+	case m.Retired && m.ID != m.Name:
+		text += " (its successor: the named one is retired)"
+	case m.Retired:
+		text += " (retired)"
+	case !m.Known:
+		text += " (not in the table of models)"
+	}
+	return text
+}
+
+// route says which model a run in a new context has by the settings' rules.
+func (x *explainer) route(m *Model, mode definition.Mode) string {
+	rules := make([]model.Route, 0, len(x.in.Routes))
+	for _, r := range x.in.Routes {
+		rules = append(rules, r.Value)
+	}
+	name, by := x.in.Standard, "no rule of model.routes fits"
+	facts := model.Facts{Mode: string(mode), Tools: x.registered()}
+	for i := range rules {
+		if to, ok := model.Choose(rules[:i+1], facts); ok {
+			name, by = to, fmt.Sprintf("rule %d of model.routes at %s", i+1, place(x.in.Routes[i].Origin))
+			break
+		}
+	}
+	id, e, known := x.in.Table.Resolve(name, x.in.Standard)
+	m.Route, m.Known, m.Window, m.Prices = id, known, e.Window, slices.Clone(e.Prices)
+	return fmt.Sprintf("auto → %s in a new context (%s)", id, by)
+}
+
+// registered returns the names of the offered tools that are registered.
+func (x *explainer) registered() []string {
+	var names []string
+	for _, t := range x.e.Tools {
+		if t.Offered && !t.Added {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,158 @@
+package authority
+
+// An explanation in an editor's hover.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// Markdown is the explanation for a hover: at most maxLines lines, of which the
+// last says how to see the rest where they do not suffice; at least one. Names and
+// texts of files are shown as they are: none of them becomes a link, an image, a
+// heading or HTML.
+func (e *Explanation) Markdown(maxLines int) string {
+	lines := e.hover()
+	if maxLines = max(maxLines, 1); len(lines) > maxLines {
+		rest := len(lines) - maxLines + 1
+		lines = append(lines[:maxLines-1], fmt.Sprintf("… %d more: %s", rest, span("agentls explain "+e.Name)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// hover is the whole, a line for each item.
+func (e *Explanation) hover() []string {
+	lines := []string{fmt.Sprintf("**%s** %s", plain(e.Title), span(e.Name))}
+	item := func(what, text string) { lines = append(lines, "- "+what+": "+text) }
+	for _, why := range e.Refused {
+		item("it cannot run", plain(why))
+	}
+	item("worst case", plain(e.Worst.Text()))
+	item("tokens", fmt.Sprintf("about %d of prompt, %d of tools", e.Tokens.Prompt, e.Tokens.Tools))
+	for _, key := range []string{"model", "run.mode"} {
+		e.hoverValue(item, key)
+	}
+	e.hoverTools(item)
+	for _, group := range []struct {
+		what string
+		all  []Reference
+	}{{"MCP servers", e.Servers}, {"subagents", e.Subagents}, {"handoffs", e.Handoffs}} {
+		if len(group.all) > 0 {
+			item(group.what, referred(group.all))
+		}
+	}
+	for _, v := range e.Values {
+		if v.Key != "model" && v.Key != "run.mode" {
+			e.hoverValue(item, v.Key)
+		}
+	}
+	for _, why := range e.Ignored {
+		item("does not count", plain(why))
+	}
+	return lines
+}
+
+func (e *Explanation) hoverValue(item func(what, text string), key string) {
+	v, ok := e.Value(key)
+	if !ok {
+		return
+	}
+	item(plain(key), span(v.Text)+" ("+plain(place(v.Origin))+")")
+}
+
+// hoverTools says what becomes of the tools in the mode that holds.
+func (e *Explanation) hoverTools(item func(what, text string)) {
+	by := make(map[Verdict][]string)
+	var not []string
+	for _, t := range e.Tools {
+		if t.Offered {
+			by[t.Asks.Now] = append(by[t.Asks.Now], t.Name)
+		} else {
+			not = append(not, t.Name)
+		}
+	}
+	item("tools", fmt.Sprintf("%d of %d, in mode %s", len(e.Offered()), len(e.Tools), plain(string(e.Approval))))
+	for _, group := range []struct {
+		what  string
+		names []string
+	}{{"run by themselves", by[Auto]}, {"ask first", by[Ask]}, {"are refused", by[Refuse]}, {"are not offered", not}} {
+		if len(group.names) > 0 {
+			item(group.what, spans(group.names))
+		}
+	}
+}
+
+// referred lists references, those that lead nowhere marked.
+func referred(all []Reference) string {
+	parts := make([]string, 0, len(all))
+	for _, r := range all {
+		part := span(r.Name)
+		if !r.Known {
+			part += " (not known)"
+		}
+		parts = append(parts, part)
+	}
+	return few(parts)
+}
+
+func spans(names []string) string {
+	parts := make([]string, 0, len(names))
+	for _, name := range names {
+		parts = append(parts, span(name))
+	}
+	return few(parts)
+}
+
+// few joins the first of a list, and says how many follow.
+func few(parts []string) string {
+	const most = 12
+	if len(parts) > most {
+		parts = append(slices.Clone(parts[:most]), fmt.Sprintf("and %d more", len(parts)-most))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// longest text of a file in a hover, in characters.
+const maxShown = 200
+
+// span is a text as a code span, in which Markdown means nothing.
+func span(text string) string {
+	text = shortened(text)
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if text == "" || strings.ContainsRune(text, '`') || strings.Trim(text, " ") == "" || text[0] == ' ' && text[len(text)-1] == ' ' {
+		text = " " + text + " "
+	}
+	return fence + text + fence
+}
+
+// plain is a text with each character escaped that Markdown could take for
+// more than itself, those that make an address of it included.
+func plain(text string) string {
+	text = shortened(text)
+	var b strings.Builder
+	for _, r := range text {
+		if r < 0x80 && strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", r) && !strings.ContainsRune(",;'%=$?", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// shortened is a text on one line, without what is not seen, and not too long.
+func shortened(text string) string {
+	text = tool.Escape(text)
+	n := 0
+	for i := range text {
+		if n++; n > maxShown {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}

@@ -1,0 +1,182 @@
+package authority
+
+// Where values come from.
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+)
+
+// places finds what a file and the overrides over it say.
+type places struct {
+	in    *Input
+	tree  *definition.Tree
+	lines []int // the offset at which each line of the file begins
+	over  []section
+	lists map[*definition.Value]map[string]int // of each list that was asked for: the line of each name in it
+}
+
+// section is an override, read.
+type section struct {
+	Override
+	fields map[string]json.RawMessage
+}
+
+func newPlaces(in *Input) *places {
+	p := &places{in: in, lists: make(map[*definition.Value]map[string]int)}
+	if in.Text != "" {
+		p.tree, _ = definition.ReadTree(in.File.Path, in.Text)
+		p.lines = []int{0}
+		for i := range len(in.Text) {
+			if in.Text[i] == '\n' {
+				p.lines = append(p.lines, i+1)
+			}
+		}
+	}
+	for _, o := range in.Overrides {
+		s := section{Override: o}
+		if json.Unmarshal(o.JSON, &s.fields) == nil {
+			p.over = append(p.over, s)
+		}
+	}
+	return p
+}
+
+// line returns the line of an offset of the file, from 1.
+func (p *places) line(offset int) int {
+	n, found := slices.BinarySearch(p.lines, offset)
+	if found {
+		n++
+	}
+	return n
+}
+
+// file returns where the file has the first of some fields, as run.max_turns;
+// false for none of them.
+func (p *places) file(fields ...string) (Origin, bool) {
+	if v, field := p.find(fields...); v != nil {
+		return Origin{File: p.in.File.Path, Line: p.line(v.Start), What: field}, true
+	}
+	return Origin{File: p.in.File.Path, What: fields[0]}, false
+}
+
+func (p *places) find(fields ...string) (*definition.Value, string) {
+	if p.tree == nil {
+		return nil, ""
+	}
+	for _, field := range fields {
+		if v := p.tree.Find(strings.Split(field, ".")...); v != nil && v.Kind != definition.Null {
+			return v, field
+		}
+	}
+	return nil, ""
+}
+
+// entry returns where a name stands in one of the file's lists; where it does
+// not stand there as it is, as in another tool's format, the place is the list's.
+func (p *places) entry(name string, fields ...string) Origin {
+	origin, _ := p.file(fields...)
+	if v, _ := p.find(fields...); v != nil {
+		if line := p.linesOf(v)[name]; line > 0 {
+			origin.Line = line
+		}
+	}
+	return origin
+}
+
+// linesOf returns the line of each name of a list: as it is written, in its
+// canonical form, and for an object what it has as to. The first of a name
+// counts.
+func (p *places) linesOf(v *definition.Value) map[string]int {
+	if lines, known := p.lists[v]; known {
+		return lines
+	}
+	lines := make(map[string]int, len(v.Items))
+	p.lists[v] = lines
+	note := func(name string, offset int) {
+		if lines[name] == 0 {
+			lines[name] = p.line(offset)
+		}
+	}
+	items := v.Strings()
+	if v.Kind == definition.List {
+		for i := range v.Items {
+			if to := v.Items[i].Get("to"); to != nil {
+				items = append(items, to)
+			}
+		}
+	}
+	for _, item := range items {
+		note(item.Text, item.Start)
+	}
+	for _, item := range items {
+		if canonical, ok := definition.CanonicalTool(item.Text); ok {
+			note(canonical, item.Start)
+		}
+	}
+	return lines
+}
+
+// overrides returns the sections that set a key, as run.max_turns, and count: in
+// their order.
+func (p *places) overrides(key string) []Origin {
+	var all []Origin
+	name := "agents.overrides." + p.in.File.Name + "." + key
+	for _, s := range p.over {
+		if raw := member(s.fields, key); raw == nil || p.ignored(s, name) {
+			continue
+		}
+		all = append(all, Origin{File: s.File, Line: s.Line, What: name})
+	}
+	return all
+}
+
+// ignored reports whether a problem says that a section's key does not count.
+func (p *places) ignored(s section, name string) bool {
+	prefix := fmt.Sprintf("%s:%d: %s ", s.File, s.Line, name)
+	return slices.ContainsFunc(p.in.Ignored, func(problem string) bool { return strings.HasPrefix(problem, prefix) })
+}
+
+// member returns the value of a key with dots; nil where it is not given.
+func member(fields map[string]json.RawMessage, key string) json.RawMessage {
+	first, rest, nested := strings.Cut(key, ".")
+	raw := fields[first]
+	if nested {
+		var inner map[string]json.RawMessage
+		if json.Unmarshal(raw, &inner) != nil {
+			return nil
+		}
+		return member(inner, rest)
+	}
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// holds splits what says a value, the weakest first, into the one that counts
+// and the others, the nearest first.
+func holds(all []Origin) (Origin, []Origin) {
+	last := len(all) - 1
+	others := slices.Clone(all[:last])
+	slices.Reverse(others)
+	return all[last], others
+}
+
+// unique returns a list with each name once, where it is first. A file may name
+// one many thousand times.
+func unique(list []string) []string {
+	seen := make(map[string]bool, len(list))
+	out := make([]string, 0, len(list))
+	for _, name := range list {
+		if !seen[name] {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,342 @@
+package authority
+
+// The tools one by one.
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// completeTask is the tool that a run adds in mode task (spec 3.3).
+const completeTask = "complete_task"
+
+// toolset resolves which of the registered tools are offered. [tool.NewSet]
+// decides; the stages only say which of the lists it was.
+type toolset struct {
+	*places
+	def    *definition.Definition
+	all    []tool.Tool // registered, each name once, by name
+	left   []string    // the names of the offered, sorted
+	stages []stage     // in the order of spec 4.2
+	allow  patterns
+}
+
+// stage is a list that takes tools away: it says whether it takes one, why, and
+// where that is written.
+type stage func(name string) (why string, origin Origin, takes bool)
+
+// patterns is a list of names and globs.
+type patterns struct {
+	entries []string
+	exact   map[string]int // of names: the first entry of each
+	globs   []glob
+}
+
+// glob is an entry that may be about several tools.
+type glob struct {
+	pattern string
+	entry   int
+}
+
+func newPatterns(entries []string) patterns {
+	p := patterns{entries: entries, exact: make(map[string]int, len(entries))}
+	for i, entry := range entries {
+		pattern := entry
+		if canonical, ok := definition.CanonicalTool(entry); ok {
+			pattern = canonical
+		}
+		if _, twice := p.exact[pattern]; !twice {
+			p.exact[pattern] = i
+			if strings.ContainsAny(pattern, globbing) {
+				p.globs = append(p.globs, glob{pattern, i})
+			}
+		}
+	}
+	return p
+}
+
+// globbing are the characters that make a glob of a name.
+const globbing = `*?[\`
+
+// find returns the first entry that is about a tool. A malformed glob is about
+// every tool in a list that takes away, and about one of its own name elsewhere.
+func (p patterns) find(name string, takes bool) (entry string, found bool) {
+	first, found := p.exact[name]
+	if found && strings.ContainsAny(name, globbing) {
+		_, err := path.Match(name, name)
+		found = err != nil // a glob that is one is looked at below
+	}
+	for _, g := range p.globs {
+		if found && g.entry > first {
+			break
+		}
+		if ok, err := path.Match(g.pattern, name); ok || err != nil && takes {
+			return p.entries[g.entry], true
+		}
+	}
+	if !found {
+		return "", false
+	}
+	return p.entries[first], true
+}
+
+func newToolset(p *places, def *definition.Definition) *toolset {
+	s := &toolset{places: p, def: def, allow: newPatterns(def.Tools.Allow)}
+	s.all = tool.NewSet(tool.SetConfig{Tools: p.in.Tools}).Offered()
+	left := s.all
+	for _, list := range p.in.Only {
+		left = tool.NewSet(tool.SetConfig{Tools: left, Allow: list.Names, Restricted: true, Canonical: definition.CanonicalTool}).Offered()
+	}
+	var exclude []string
+	for _, list := range p.in.Exclude {
+		exclude = append(exclude, list.Names...)
+	}
+	s.left = tool.NewSet(tool.SetConfig{
+		Tools: left, Exclude: exclude, Deny: unique(def.Tools.Deny), Allow: unique(def.Tools.Allow), Restricted: def.Tools.Given,
+		Subagent: p.in.Subagent, Within: p.in.Within, Canonical: definition.CanonicalTool,
+	}).Names()
+	s.trace()
+	return s
+}
+
+// trace lists what can take a tool away.
+func (s *toolset) trace() {
+	away := func(list []string, what string, origin func(entry string) Origin) {
+		p := newPatterns(list)
+		s.stages = append(s.stages, func(name string) (string, Origin, bool) {
+			entry, found := p.find(name, true)
+			if !found {
+				return "", Origin{}, false
+			}
+			return what + " by " + quoted(entry), origin(entry), true
+		})
+	}
+	only := func(p patterns, why string, origin func() Origin) {
+		s.stages = append(s.stages, func(name string) (string, Origin, bool) {
+			if _, found := p.find(name, false); found {
+				return "", Origin{}, false
+			}
+			return why, origin(), true
+		})
+	}
+	for _, list := range s.in.Only {
+		only(newPatterns(list.Names), "not in the project's list", func() Origin { return list.Origin })
+	}
+	for _, list := range s.in.Exclude {
+		away(list.Names, "excluded", func(string) Origin { return list.Origin })
+	}
+	away(s.def.Tools.Deny, "denied", s.denial)
+	switch {
+	case s.def.Tools.Given:
+		only(s.allow, "not in the list of allowed tools", sync.OnceValue(func() Origin { return s.allowance("") }))
+	case s.in.Subagent:
+		only(newPatterns(tool.Reading()), "a subagent whose file allows no tools by name only reads", func() Origin { return Origin{What: "default of subagents"} })
+	}
+	s.stages = append(s.stages, func(name string) (string, Origin, bool) {
+		return "the agent that calls it does not have it", Origin{What: "the caller's tools"}, s.in.Within != nil && !slices.Contains(s.in.Within, name)
+	})
+}
+
+// offered reports whether a tool is, and by which list or against which.
+func (s *toolset) offered(name string) (bool, string, Origin) {
+	if _, is := slices.BinarySearch(s.left, name); !is {
+		for _, takes := range s.stages {
+			if why, origin, is := takes(name); is {
+				return false, why, origin
+			}
+		}
+		return false, "its lists do not allow it", Origin{What: "tools"}
+	}
+	switch {
+	case s.def.Tools.Given:
+		entry, _ := s.allow.find(name, false)
+		return true, "allowed by " + quoted(entry), s.allowance(entry)
+	case s.in.Subagent:
+		return true, "a subagent may read", Origin{What: "default of subagents"}
+	}
+	return true, "no list limits it", Origin{What: "default"}
+}
+
+// allowance is where an entry of the allow-list stands.
+func (s *toolset) allowance(entry string) Origin {
+	if over := s.persons("tools.allow"); len(over) > 0 {
+		return over[len(over)-1]
+	}
+	return s.entry(entry, "tools.allow", "tools", "permissionMode", "allowed-tools")
+}
+
+// persons are the overrides of a key without those that only narrow.
+func (s *toolset) persons(key string) []Origin {
+	return slices.DeleteFunc(s.overrides(key), func(o Origin) bool {
+		return slices.ContainsFunc(s.in.Only, func(l List) bool { return l.Origin.File == o.File && l.Origin.Line == o.Line })
+	})
+}
+
+// denial is where an entry of the deny-list stands.
+func (s *toolset) denial(entry string) Origin {
+	if !slices.Contains(s.in.File.Tools.Deny, entry) {
+		for _, o := range s.overrides("tools.deny") {
+			for _, section := range s.over {
+				var list []string
+				if section.File == o.File && section.Line == o.Line && json.Unmarshal(member(section.fields, "tools.deny"), &list) == nil && slices.Contains(list, entry) {
+					return o
+				}
+			}
+		}
+	}
+	return s.entry(entry, "tools.deny", "disallowedTools", "tools")
+}
+
+func quoted(entry string) string { return fmt.Sprintf("%q", tool.Escape(entry)) }
+
+// open is what the lists say of tools that are not registered.
+func (s *toolset) open() Open {
+	known := make(map[string]bool, len(s.all))
+	for _, t := range s.all {
+		known[t.Spec().Name] = true
+	}
+	left := func(list []string) []string {
+		var names []string
+		for _, entry := range list {
+			if canonical, ok := definition.CanonicalTool(entry); ok {
+				entry = canonical
+			}
+			if strings.ContainsAny(entry, globbing) || !known[entry] {
+				names = append(names, entry)
+			}
+		}
+		slices.Sort(names)
+		return slices.Compact(names)
+	}
+	o := Open{All: !s.def.Tools.Given && !s.in.Subagent, Deny: left(s.def.Tools.Deny), Require: left(s.def.Confirmation.Require)}
+	if s.def.Tools.Given {
+		o.Allow = left(s.def.Tools.Allow)
+	}
+	return o
+}
+
+// explain returns the tools one by one, by name, and the tokens of those that
+// are offered.
+func (s *toolset) explain(mode definition.Mode, whyTask Origin) (tools []Tool, tokens int) {
+	judge := newJudge(s.in, s.def)
+	for _, registered := range s.all {
+		spec := registered.Spec()
+		if spec.Name == completeTask && mode == definition.Task {
+			continue // the run's own takes its place
+		}
+		t := Tool{Name: spec.Name}
+		t.Offered, t.Why, t.Origin = s.offered(spec.Name)
+		judge.decide(&t, spec)
+		if t.Offered {
+			tokens += model.EstimateTokens(spec.Name) + model.EstimateTokens(spec.Description) + model.EstimateTokens(string(spec.Parameters))
+		}
+		tools = append(tools, t)
+	}
+	if mode == definition.Task {
+		t := Tool{Name: completeTask, Offered: true, Added: true, Why: "a task ends with it", Origin: whyTask}
+		judge.decide(&t, tool.Spec{Name: completeTask, Risk: tool.Safe})
+		tokens += model.EstimateTokens(completeTask)
+		if o := s.def.Output; o != nil {
+			tokens += model.EstimateTokens(o.Name) + model.EstimateTokens(o.Description) + model.EstimateTokens(string(o.Schema))
+		}
+		tools = append(tools, t)
+		slices.SortFunc(tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return tools, tokens
+}
+
+// judge asks the gate about tools.
+type judge struct {
+	gate    *guard.Gate
+	request guard.Request
+	now     guard.Approval
+}
+
+func newJudge(in *Input, def *definition.Definition) *judge {
+	j := &judge{gate: in.Gate, now: in.Approval}
+	if j.gate == nil {
+		j.gate = guard.New()
+	}
+	j.request = guard.Request{
+		ID: tool.Identity{Agent: def.Name}, Trusted: in.Trusted, CanAsk: in.CanAsk, Sandbox: in.Confined, Critical: in.Critical,
+		Require: def.Confirmation.Require, Project: projectOf(def),
+	}
+	for _, r := range in.Deny {
+		j.request.Deny = append(j.request.Deny, r.Rule)
+	}
+	for _, r := range in.Allow {
+		j.request.Allow = append(j.request.Allow, r.Rule)
+	}
+	return j
+}
+
+// decide fills in what becomes of a tool's calls: of one that has the tool's
+// least tier or, for bash, of a command that is not in the auto table.
+func (j *judge) decide(t *Tool, spec tool.Spec) {
+	plan := &tool.Plan{Tool: spec.Name, Args: json.RawMessage("{}"), Risk: spec.Risk}
+	switch {
+	case spec.Name == "bash":
+		t.Command = true
+		plan.Risk, plan.Spawns = spec.Risk.Max(tool.Medium), true
+	case spec.Name == "git_commit" || strings.HasPrefix(spec.Name, "mcp."):
+		plan.Spawns = true
+	}
+	plan.Leaves = strings.HasPrefix(spec.Name, "web_") || strings.HasPrefix(spec.Name, "mcp.")
+	t.Tier = plan.Risk.String()
+	plan.Why = "its tier is " + t.Tier
+	r := j.request
+	r.Plan, r.Require = plan, nil
+	if t.Require = j.required(spec.Name); t.Require {
+		r.Require = everything
+	}
+	verdict := func(mode guard.Approval) (Verdict, string) {
+		r.Approval = mode
+		d := j.gate.Authorize(r)
+		switch d.Verdict {
+		case guard.Auto:
+			return Auto, ""
+		case guard.Ask:
+			return Ask, d.Why
+		}
+		return Refuse, d.Why
+	}
+	t.Asks.Plan, _ = verdict(guard.Plan)
+	t.Asks.Ask, _ = verdict(guard.Asks)
+	t.Asks.Edits, _ = verdict(guard.Edits)
+	t.Asks.Auto, _ = verdict(guard.Free)
+	t.Asks.Now, t.Reason = verdict(j.now)
+}
+
+// everything is a list that is about each tool: a glob that does not compile is.
+var everything = []string{"["}
+
+// required reports whether the agent's file says that a tool always asks: then
+// a call asks that would run by itself in every mode.
+func (j *judge) required(name string) bool {
+	if len(j.request.Require) == 0 {
+		return false
+	}
+	return guard.New().Authorize(guard.Request{
+		ID: j.request.ID, Plan: &tool.Plan{Tool: name, Args: json.RawMessage("{}"), Risk: tool.Safe},
+		Approval: guard.Free, Trusted: true, CanAsk: true, Require: j.request.Require,
+	}).Verdict == guard.Ask
+}
+
+// projectOf returns the folder that an agent comes with, "" for one that comes
+// with none.
+func projectOf(def *definition.Definition) string {
+	if def.Scope != definition.Project {
+		return ""
+	}
+	return cmp.Or(def.Folder, ".")
+}

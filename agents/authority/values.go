@@ -1,0 +1,275 @@
+package authority
+
+// Limits, sampling, confirmation, and what the file names outside of it.
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// limits are those of a run and of its tree.
+func (x *explainer) limits(mode definition.Mode) {
+	turns, span := x.turns(x.def, mode)
+	task := mode == definition.Task
+	clamped := Origin{What: "the most of a project's file that nobody has reviewed"}
+	standard := Origin{What: "default of " + string(mode) + " runs"}
+
+	from := x.said(standard, x.in.File.MaxTurns > 0, "run.max_turns", "run.max_turns")
+	if asked := cmp.Or(x.def.MaxTurns, defaultTurns(task)); asked > turns {
+		from = append(from, clamped)
+	}
+	x.add("run.max_turns", fmt.Sprint(turns), turns, from...)
+
+	from = x.said(standard, x.in.File.MaxTime > 0, "run.max_time", "run.max_time")
+	if asked := cmp.Or(x.def.MaxTime, defaultTime(task)); asked > span {
+		from = append(from, clamped)
+	}
+	x.add("run.max_time", spanText(span), span.Seconds(), from...)
+
+	none := Origin{What: "default"}
+	tokens := "none"
+	if x.def.MaxTokens > 0 {
+		tokens = fmt.Sprint(x.def.MaxTokens)
+	}
+	x.add("run.max_tokens", tokens, x.def.MaxTokens, x.said(none, x.in.File.MaxTokens > 0, "run.max_tokens", "run.max_tokens")...)
+	cost := "none"
+	if x.def.MaxCost > 0 {
+		cost = fmt.Sprintf("$%.2f", x.def.MaxCost)
+		if !x.priced() {
+			cost += " (not enforced: no price is known)"
+		}
+	}
+	x.add("run.max_cost", cost, x.def.MaxCost, x.said(none, x.in.File.MaxCost > 0, "run.max_cost", "run.max_cost")...)
+
+	for _, l := range []struct {
+		key  string
+		from Setting[int]
+	}{
+		{"modelCalls", x.in.Limits.ModelCalls}, {"depth", x.in.Limits.Depth}, {"live", x.in.Limits.Live},
+		{"runs", x.in.Limits.Runs}, {"inputTokens", x.in.Limits.InputTokens},
+	} {
+		origin := l.from.Origin
+		if origin == (Origin{}) {
+			origin = none
+		}
+		x.add("limits."+l.key, fmt.Sprint(l.from.Value), l.from.Value, origin)
+	}
+}
+
+// turns returns the turns and the time of a run of an agent, as they are when
+// nobody says otherwise.
+func (x *explainer) turns(d *definition.Definition, mode definition.Mode) (int, time.Duration) {
+	task := mode == definition.Task
+	turns, span := cmp.Or(d.MaxTurns, defaultTurns(task)), cmp.Or(d.MaxTime, defaultTime(task))
+	if x.in.Unreviewed && d.Scope == definition.Project {
+		return Clamp(mode, turns, span)
+	}
+	return turns, span
+}
+
+// Clamp lowers the limits of a run of a project's file that nobody has reviewed
+// to those of spec 12.2. A time of 0 is none.
+func Clamp(mode definition.Mode, turns int, span time.Duration) (int, time.Duration) {
+	if mode != definition.Task {
+		return min(turns, UnreviewedChatTurns), span
+	}
+	if span == 0 {
+		span = UnreviewedTaskTime
+	}
+	return min(turns, UnreviewedTaskTurns), min(span, UnreviewedTaskTime)
+}
+
+func defaultTurns(task bool) int {
+	if task {
+		return TaskTurns
+	}
+	return ChatTurns
+}
+
+func defaultTime(task bool) time.Duration {
+	if task {
+		return TaskTime
+	}
+	return 0
+}
+
+func spanText(d time.Duration) string {
+	if d == 0 {
+		return "none"
+	}
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// priced reports whether the price of every model that may answer is known.
+func (x *explainer) priced() bool {
+	return !slices.ContainsFunc(x.entries, func(e model.Entry) bool { return len(e.Prices) == 0 })
+}
+
+// sampling is what the model is told beside the conversation.
+func (x *explainer) sampling() {
+	d := x.def
+	var entry model.Entry
+	if len(x.entries) > 0 {
+		entry = x.entries[0]
+	}
+	options := model.Options{Temperature: d.Temperature, TopP: d.TopP, ThinkingBudget: d.ThinkingBudget, ThinkingLevel: d.ThinkingLevel}
+	sent, _ := entry.Adjust(options)
+	none := Origin{What: "the model's own"}
+	number := func(key string, asked, given *float64, file *float64) {
+		if asked == nil {
+			return
+		}
+		text := fmt.Sprint(*asked)
+		if given == nil {
+			text += " (not sent: the model takes none)"
+		}
+		x.add(key, text, *asked, x.said(none, file != nil, key, key)...)
+	}
+	number("temperature", d.Temperature, sent.Temperature, x.in.File.Temperature)
+	number("top_p", d.TopP, sent.TopP, x.in.File.TopP)
+	if d.ThinkingBudget == nil && d.ThinkingLevel == "" {
+		return
+	}
+	text := "not sent"
+	switch budget, level := entry.Think(options); {
+	case budget != nil && *budget < 0:
+		text = "unlimited"
+	case budget != nil:
+		text = fmt.Sprintf("%d tokens", *budget)
+	case level != "":
+		text = level
+	}
+	from := x.said(none, true, "thinking_budget", "thinking_budget", "thinking_level", "effort")
+	x.add("thinking", text, text, from...)
+}
+
+// confirmation is what the person is asked beyond the table of spec 4.2, and
+// what of it they have answered in their settings.
+func (x *explainer) confirmation() {
+	c := x.def.Confirmation
+	none := Origin{What: "default"}
+	required := "none beyond those of their tier"
+	from := []Origin{none}
+	const field = "tools.confirmation."
+	if len(c.Require) > 0 {
+		required = strings.Join(c.Require, ", ")
+		origin, _ := x.file(field+"require_confirmation", "tools", "permissionMode")
+		from = append(from, origin)
+	}
+	x.add(field+"require_confirmation", required, list(c.Require), from...)
+	timeout := x.in.Timeout.Value
+	from = []Origin{none}
+	if x.in.Timeout.Origin != (Origin{}) {
+		from = append(from, x.in.Timeout.Origin)
+	}
+	if c.Given {
+		timeout = c.Timeout
+		origin, _ := x.file(field + "timeout")
+		from = append(from, origin)
+	}
+	x.add(field+"timeout", spanText(timeout), timeout.Seconds(), from...)
+	if c.Prompt != "" {
+		origin, _ := x.file(field + "prompt_template")
+		x.add(field+"prompt_template", "shown below the facts", c.Prompt, origin)
+	}
+	rules := func(key string, all []Rule) {
+		for _, r := range all {
+			x.add(key, r.Text, r.Text, r.Origin)
+		}
+	}
+	rules("tools.exclude", x.in.Deny)
+	rules("tools.allowed", x.in.Allow)
+}
+
+func list(names []string) []string { return append([]string{}, names...) }
+
+// references are what the file names outside of it.
+func (x *explainer) references() {
+	d := x.def
+	servers := make(map[string]Origin, len(x.in.Servers))
+	for _, s := range x.in.Servers {
+		servers[s.Name] = s.Origin
+	}
+	for _, name := range d.MCPServers {
+		r := Reference{Name: name, Origin: x.entry(name, "mcp.servers", "mcpServers", "mcp_servers", "tools")}
+		switch _, known := servers[name]; {
+		case name == "*":
+			r.Known, r.Text = true, fmt.Sprintf("all that the settings have (%d)", len(servers))
+		case known:
+			r.Known, r.Text = true, "configured at "+place(servers[name])
+		default:
+			r.Text = "not configured"
+		}
+		x.e.Servers = append(x.e.Servers, r)
+	}
+	agents := make(map[string]bool, len(x.in.Agents))
+	for _, a := range x.in.Agents {
+		agents[a.Name] = true
+	}
+	known := func(name string) bool { return name != d.Name && agents[name] }
+	offered := x.registered()
+	for _, name := range d.Subagents {
+		r := Reference{Name: name, Known: name == "*" || known(name), Origin: x.entry(name, "subagents", "agents", "tools")}
+		if name == "*" {
+			r.Text = fmt.Sprintf("all that there are (%d)", len(x.in.Agents))
+		}
+		x.e.Subagents = append(x.e.Subagents, r.unless(delegate, offered))
+	}
+	for _, h := range d.Handoffs {
+		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, Origin: x.entry(h.To, "handoffs")}
+		x.e.Handoffs = append(x.e.Handoffs, r.unless("transfer_to_"+h.To, offered))
+	}
+	if x.in.MemoryFiles != nil {
+		origin, given := x.file("memory_files")
+		if !given {
+			origin = Origin{What: "default"}
+		}
+		text := "not read"
+		if d.MemoryFiles {
+			x.e.Memory = slices.Clone(x.in.MemoryFiles)
+			text = fmt.Sprintf("%d follow the prompt", len(x.in.MemoryFiles))
+		}
+		x.add("memory_files", text, d.MemoryFiles, origin)
+	}
+}
+
+// unless notes that an agent is not known, or that the tool which leads to it is
+// not offered.
+func (r Reference) unless(name string, offered []string) Reference {
+	switch {
+	case !r.Known:
+		r.Text = "unknown"
+	case !slices.Contains(offered, name):
+		r.Text = strings.TrimPrefix(r.Text+"; not reached: "+name+" is not offered", "; ")
+	}
+	return r
+}
+
+// place is an origin in a few words.
+func place(o Origin) string {
+	text := tool.Escape(o.What)
+	if o.File == "" {
+		return text
+	}
+	at := tool.Escape(base(o.File))
+	if o.Line > 0 {
+		at += fmt.Sprintf(":%d", o.Line)
+	}
+	return at
+}
+
+// base is the last part of a path in any system's form.
+func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }

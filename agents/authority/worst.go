@@ -1,0 +1,272 @@
+package authority
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
+)
+
+// How often a run asks one model for one answer (spec 3.3): the fifth failure
+// before the first byte and the third cut answer end it. A request that the
+// model finds too long is made shorter once, and then all of it begins anew.
+const (
+	busyAttempts = 5
+	cutAttempts  = 2 // beyond the first
+	attempts     = busyAttempts - 1 + cutAttempts + 1
+	paidAttempts = cutAttempts + 1 // an empty or malformed answer is counted; a failure before the first byte is not
+	summaries    = 2               // requests for one compression of a context
+)
+
+// Agent is a run of one agent, as the worst case counts it.
+type Agent struct {
+	Turns  int           // at most
+	Task   bool          // one more turn at a limit (spec 3.3)
+	InLine int           // how many models are asked in turn: the first, and those that are tried when it fails
+	Sums   bool          // its context is summed up when it grows
+	Models []model.Entry // all that may be asked
+}
+
+// WorstInput is what the worst case of a run is made of.
+type WorstInput struct {
+	Agent
+	// Others are the agents that the run may delegate to, directly or through
+	// others; none = it delegates to nobody. Their runs are tasks.
+	Others []Agent
+
+	MaxTokens int     // run.max_tokens; 0 = none
+	MaxCost   float64 // run.max_cost in USD; 0 = none
+
+	// The limits of a tree of runs; a number of 0 is none, but for Depth.
+	ModelCalls, Depth, Runs, InputTokens int
+
+	CanAsk bool // there is a person, so that InputTokens holds beside MaxTokens
+}
+
+// WorstCase is what a run uses at most before a person gives it more. The
+// amount is absent where a price, or how long an answer may be, is not known. Tokens and
+// amount are what a run counts (RunResult of spec 2.2): a provider may ask for an
+// attempt that broke off, too.
+type WorstCase struct {
+	Calls        int      `json:"calls"`                  // of models, in all runs together, failed ones too
+	Runs         int      `json:"runs"`                   // with those that it delegates to
+	InputTokens  int      `json:"inputTokens,omitempty"`  // 0 = not known
+	OutputTokens int      `json:"outputTokens,omitempty"` // 0 = not known
+	USD          *float64 `json:"usd,omitempty"`
+}
+
+// Worst returns the worst case of a run (spec 1.8). With M models in line, T turns
+// (a task has one more) and, in a tree, the agents that a run may delegate to:
+//
+//	attempts of a turn  2·7·M, and 2·7 where contexts are summed up
+//	runs                1, or limits.runs where the agent delegates and limits.depth is over 0
+//	calls               attempts · T of the run and, for each other run, of the dearest
+//	                    agent that it may be; at most limits.modelCalls
+//
+// How many agents one turn calls is bounded by limits.runs alone, and how deep by
+// limits.depth: a deeper tree has no more runs. Handing over ends a run, and the
+// successor's is its own.
+//
+// An attempt without a counted answer costs nothing here, so 5·M of a turn, and 6
+// of a summary, are paid. Each has at most the window as input and the longest
+// answer as output, all of them together limits.inputTokens of input. A run alone
+// has besides: run.max_tokens in all, at the dearest rate, and run.max_cost; either
+// may be passed by the output of one answer, since a request is refused by what
+// goes in. Prices are the highest of the models and of the sizes of requests.
+func Worst(in WorstInput) WorstCase {
+	w := WorstCase{Runs: 1}
+	calls, paid := in.Agent.calls()
+	all := slices.Clone(in.Models)
+	if len(in.Others) > 0 && in.Depth > 0 {
+		w.Runs = max(in.Runs, 1)
+		most, mostPaid := 0, 0
+		for _, o := range in.Others {
+			c, p := o.calls()
+			most, mostPaid = max(most, c), max(mostPaid, p)
+			all = append(all, o.Models...)
+		}
+		calls, paid = plus(calls, times(w.Runs-1, most)), plus(paid, times(w.Runs-1, mostPaid))
+	}
+	if in.ModelCalls > 0 {
+		calls, paid = min(calls, in.ModelCalls), min(paid, in.ModelCalls)
+	}
+	w.Calls = calls
+
+	window, answer := longest(all)
+	bounded := in.InputTokens > 0 && (in.CanAsk || in.MaxTokens == 0)
+	if window > 0 {
+		w.InputTokens = times(paid, window)
+	}
+	if bounded && (window == 0 || w.InputTokens > in.InputTokens) {
+		w.InputTokens = in.InputTokens
+	}
+	w.OutputTokens = times(paid, answer)
+	alone := w.Runs == 1
+	total := 0
+	if alone && in.MaxTokens > 0 && answer > 0 {
+		total = plus(in.MaxTokens, answer)
+		w.OutputTokens = min(w.OutputTokens, total)
+		if w.InputTokens == 0 || w.InputTokens > in.MaxTokens {
+			w.InputTokens = in.MaxTokens
+		}
+	}
+	price, known := dearest(all)
+	if !known || w.InputTokens == 0 || answer == 0 {
+		return w
+	}
+	usd := w.cost(price, total)
+	if alone && in.MaxCost > 0 {
+		usd = min(usd, in.MaxCost+float64(answer)*price.Output/1e6)
+	}
+	w.USD = &usd
+	return w
+}
+
+// cost is the price of the most tokens, of which in all at most total are used;
+// 0 = as many as there are.
+func (w WorstCase) cost(p model.Price, total int) float64 {
+	in, out := w.InputTokens, w.OutputTokens
+	if total > 0 && p.Output >= p.Input {
+		in = min(in, total-out)
+	} else if total > 0 {
+		out = min(out, total-in)
+	}
+	return (float64(in)*p.Input + float64(out)*p.Output) / 1e6
+}
+
+// calls returns how often models are asked in a run of the agent, and how often
+// of these it may cost something.
+func (a Agent) calls() (calls, paid int) {
+	turns := max(a.Turns, 0)
+	if a.Task {
+		turns = plus(turns, 1)
+	}
+	each, eachPaid := times(2*attempts, a.InLine), times(2*paidAttempts-1, a.InLine)
+	if a.Sums {
+		each, eachPaid = plus(each, summaries*attempts), plus(eachPaid, summaries*paidAttempts)
+	}
+	return times(turns, each), times(turns, eachPaid)
+}
+
+// longest returns the largest window and the longest answer; 0 where one model's
+// is not known.
+func longest(all []model.Entry) (window, answer int) {
+	for i, e := range all {
+		if i > 0 && window == 0 || e.Window == 0 {
+			window = 0
+		} else {
+			window = max(window, e.Window)
+		}
+		if i > 0 && answer == 0 || e.MaxOutput == 0 {
+			answer = 0
+		} else {
+			answer = max(answer, e.MaxOutput)
+		}
+	}
+	return window, answer
+}
+
+// dearest returns the highest prices; false where one model has none.
+func dearest(all []model.Entry) (p model.Price, known bool) {
+	for _, e := range all {
+		if len(e.Prices) == 0 {
+			return model.Price{}, false
+		}
+		for _, q := range e.Prices {
+			p.Input, p.Output = max(p.Input, q.Input, q.Cached), max(p.Output, q.Output)
+		}
+	}
+	return p, len(all) > 0
+}
+
+// plus and times stay at the largest number instead of passing it. Both numbers
+// are 0 or more.
+func plus(a, b int) int {
+	if a > math.MaxInt-b {
+		return math.MaxInt
+	}
+	return a + b
+}
+
+func times(a, b int) int {
+	if a > 0 && b > math.MaxInt/a {
+		return math.MaxInt
+	}
+	return a * b
+}
+
+// Text is the worst case in a few words, as an inlay hint has it.
+func (w WorstCase) Text() string {
+	text := fmt.Sprintf("≤ %d model calls", w.Calls)
+	if w.Calls == 1 {
+		text = "≤ 1 model call"
+	}
+	if w.USD != nil {
+		text += fmt.Sprintf(", ≤ $%.2f", max(math.Ceil(*w.USD*100-1e-6), 0)/100)
+	}
+	return text
+}
+
+// worst is the input of an explanation's worst case.
+func (x *explainer) worst(mode definition.Mode) WorstInput {
+	turns, _ := x.turns(x.def, mode)
+	l := x.in.Limits
+	return WorstInput{
+		Agent:     Agent{Turns: turns, Task: mode == definition.Task, InLine: 1 + len(x.e.Model.Fallbacks), Sums: x.in.Compresses, Models: slices.Concat(x.entries, x.sums)},
+		Others:    x.others(),
+		MaxTokens: x.def.MaxTokens, MaxCost: x.def.MaxCost,
+		ModelCalls: l.ModelCalls.Value, Depth: l.Depth.Value, Runs: l.Runs.Value, InputTokens: l.InputTokens.Value,
+		CanAsk: x.in.CanAsk,
+	}
+}
+
+// others returns the agents that a run may delegate to, directly or, as far as
+// the depth goes, through others. It looks at each once.
+func (x *explainer) others() []Agent {
+	if !slices.Contains(x.registered(), delegate) {
+		return nil
+	}
+	byName := make(map[string]*definition.Definition, len(x.in.Agents))
+	for _, d := range x.in.Agents {
+		byName[d.Name] = d
+	}
+	seen := map[string]bool{x.def.Name: true}
+	var all []Agent
+	level := []*definition.Definition{x.def}
+	for range x.in.Limits.Depth.Value {
+		var next []*definition.Definition
+		reach := func(d *definition.Definition) {
+			if d != nil && !seen[d.Name] {
+				seen[d.Name] = true
+				next = append(next, d)
+				all = append(all, x.asTask(d))
+			}
+		}
+		for _, parent := range level {
+			for _, name := range parent.Subagents {
+				if name != "*" {
+					reach(byName[name])
+					continue
+				}
+				for _, d := range x.in.Agents {
+					if d.Delegable {
+						reach(d)
+					}
+				}
+			}
+		}
+		if level = next; len(level) == 0 {
+			break
+		}
+	}
+	return all
+}
+
+// asTask is a delegated run of another agent.
+func (x *explainer) asTask(d *definition.Definition) Agent {
+	m, entries := x.resolve(d)
+	turns, _ := x.turns(d, definition.Task)
+	return Agent{Turns: turns, Task: true, InLine: 1 + len(m.Fallbacks), Sums: x.in.Compresses, Models: slices.Concat(entries, x.summing(entries))}
+}

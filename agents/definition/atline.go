@@ -1,0 +1,160 @@
+package definition
+
+// Parts of one line: keys, comments, and collections in brackets.
+
+import "strings"
+
+// after is where a value of several lines in brackets ends: the next line to
+// read, or the path to the offset in it.
+type after struct {
+	at   int
+	path []Step
+	end  int // of the collection, if it was closed before the offset
+}
+
+// brackets reads the collection in brackets that begins at from, as the value of
+// what was opened last, in the column. It ends with its last bracket, or before
+// a line that begins with a key in the column or before.
+func (l *lineReader) brackets(from, column int) *after {
+	type bracket struct {
+		list bool
+		step Step
+		word int // where the entry or key at hand starts
+	}
+	var nest []bracket
+	here := func(end int) *after {
+		path := l.path()
+		for i, b := range nest {
+			step := b.step
+			if i < len(nest)-1 {
+				if b.list {
+					step.Span = Span{}
+				}
+				path = append(path, step)
+				continue
+			}
+			start := b.word
+			for start < end && space(l.src[start]) {
+				start++
+			}
+			stop := start + len(strings.TrimRight(l.src[start:max(start, end)], " \t\r\n"))
+			if l.offset < start || l.offset > stop {
+				start, stop = l.offset, l.offset
+			}
+			if b.list || b.step.Key != "" {
+				step.Span = Span{start, stop}
+			} else {
+				step = Step{Key: unquoted(l.src[start:stop]), Index: -1, OnKey: true, Span: Span{start, stop}}
+			}
+			path = append(path, step)
+		}
+		return &after{path: path}
+	}
+	quote := byte(0)
+	for i := from; ; i++ {
+		atEnd := i >= len(l.src)
+		if !atEnd && quote == 0 && i > from && (l.src[i-1] == '\n' || l.src[i-1] == '\r') {
+			start, indent := l.content(i, lineEnd(l.src, i))
+			if indent <= column && looseColon(l.src[start:lineEnd(l.src, i)]) >= 0 {
+				atEnd = true
+			}
+		}
+		if !atEnd && quote != 0 {
+			if l.src[i] == quote || l.src[i] == '\n' {
+				quote = 0
+			}
+			continue
+		}
+		c := byte(',')
+		if !atEnd {
+			c = l.src[i]
+		}
+		if len(nest) > 0 && i >= l.offset && (atEnd || strings.IndexByte(",]}\n\r", c) >= 0 || c == ':' && !nest[len(nest)-1].list && nest[len(nest)-1].step.Key == "") {
+			return here(i)
+		}
+		if atEnd {
+			return &after{at: i}
+		}
+		switch c {
+		case '"', '\'':
+			if before := l.src[i-1]; space(before) || strings.IndexByte("[{,:", before) >= 0 {
+				quote = c
+			}
+		case '[', '{':
+			if i > from && i >= l.offset {
+				return here(i)
+			}
+			b := bracket{list: c == '[', word: i + 1, step: Step{Index: -1}}
+			if b.list {
+				b.step.Index = 0
+			}
+			nest = append(nest, b)
+		case ']', '}':
+			nest = nest[:len(nest)-1]
+			if len(nest) == 0 {
+				return &after{at: nextLine(l.src, lineEnd(l.src, i)), end: i + 1}
+			}
+			nest[len(nest)-1].word = i + 1
+		case ',':
+			top := &nest[len(nest)-1]
+			top.word = i + 1
+			if top.list {
+				top.step.Index++
+			} else {
+				top.step = Step{Index: -1}
+			}
+		case ':':
+			top := &nest[len(nest)-1]
+			if !top.list && top.step.Key == "" && (i+1 == len(l.src) || space(l.src[i+1]) || l.src[i+1] == '\r' || strings.IndexByte(",]}[{\"'", l.src[i+1]) >= 0) {
+				start := top.word
+				for start < i && space(l.src[start]) {
+					start++
+				}
+				top.step = Step{Key: unquoted(strings.TrimRight(l.src[start:i], " \t")), Index: -1, Span: Span{start, i}}
+				top.word = i + 1
+			}
+		}
+	}
+}
+
+// dashed reports whether a text begins with the dash of a list's entry.
+func dashed(s string) bool {
+	return s != "" && s[0] == '-' && (len(s) == 1 || s[1] == ' ')
+}
+
+// looseColon returns where the colon after a key is, also one in quotes, or -1.
+func looseColon(s string) int {
+	if s != "" && (s[0] == '"' || s[0] == '\'') {
+		end := quoteEnd(s)
+		if end > 0 && end < len(s) && s[end] == ':' && (end+1 == len(s) || space(s[end+1])) {
+			return end
+		}
+		return -1
+	}
+	return keyColon(s)
+}
+
+// unquoted returns a key without its quotes.
+func unquoted(s string) string {
+	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// withoutComment returns a line's text without a comment and the spaces before
+// it.
+func withoutComment(s string) string {
+	if s == "" || s[0] == '#' {
+		return ""
+	}
+	if s[0] == '"' || s[0] == '\'' {
+		if end := quoteEnd(s); end > 0 {
+			return s[:end]
+		}
+	}
+	if i := strings.Index(s, " #"); i >= 0 {
+		s = s[:i]
+	}
+	return strings.TrimRight(s, " \t\r")
+}

@@ -1,0 +1,438 @@
+package definition
+
+// What mends a finding: edits of the file's text at lines and columns, never a
+// file written anew.
+
+import (
+	"slices"
+	"strings"
+)
+
+// Edit puts Text in the place of Range.
+type Edit struct {
+	Range Range
+	Text  string
+}
+
+// Fix is one way to mend a [Problem]. Of Edits, Rename, Create and Configure one
+// is given.
+type Fix struct {
+	Title     string // what it does, as a command: Add kind: agent
+	Edits     []Edit // of the problem's file; none overlap
+	Rename    string // the new stem of the problem's file, without .md
+	Create    string // the agent that is to be created
+	Configure string // the MCP server that is to be described in the settings
+	// Sure: it says what the file says already, so that it may be applied
+	// without being asked for, with all others that are sure.
+	Sure bool
+}
+
+// maxAtOnce is how many fixes are applied together.
+const maxAtOnce = 500
+
+// maxRounds is how often [FixAll] looks again at what it has made.
+const maxRounds = 16
+
+// FixAll applies every fix that is sure and returns the text, which is src's own
+// where there is none. What it leaves says the same, and has no error that src
+// has not.
+func FixAll(src Source) string {
+	text := string(src.Data)
+	d, tries := Parse(src), maxTries
+	for range maxRounds {
+		fixes := sure(src.Path, text, d.Problems)
+		if len(fixes) == 0 {
+			break
+		}
+		next, after := apply(src, text, d, fixes, &tries)
+		if next == text {
+			break
+		}
+		text, d = next, after
+	}
+	return text
+}
+
+// sure returns the fixes of problems that are sure, without those that concern a
+// part of the text that one before them does.
+func sure(path, text string, problems []Problem) []Fix {
+	tree, _ := ReadTree(path, text)
+	index := NewIndex(text)
+	var fixes []Fix
+	var taken []Range
+	for _, p := range problems {
+		if len(fixes) == maxAtOnce {
+			break
+		}
+		for _, fix := range tree.Fixes(index, path, p) {
+			if !fix.Sure || slices.ContainsFunc(fix.Edits, func(e Edit) bool { return slices.ContainsFunc(taken, e.Range.overlaps) }) {
+				continue
+			}
+			for _, e := range fix.Edits {
+				taken = append(taken, e.Range)
+			}
+			fixes = append(fixes, fix)
+			break
+		}
+	}
+	return fixes
+}
+
+// overlaps reports whether two ranges share more than an end. Two that are the
+// same do, also without a text.
+func (r Range) overlaps(other Range) bool {
+	return r == other || before(r.Start, other.End) && before(other.Start, r.End)
+}
+
+func before(a, b Position) bool {
+	return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
+}
+
+// maxTries is how often one call of [FixAll] parses a text.
+const maxTries = 64
+
+// apply applies fixes to the text that d was parsed from, and parses what comes
+// of it, if there are tries left. Where all together are worse, it applies a part
+// of them that is not; where there is none, text and d are returned.
+func apply(src Source, text string, d *Definition, fixes []Fix, tries *int) (string, *Definition) {
+	if *tries--; *tries < 0 {
+		return text, d
+	}
+	var edits []Edit
+	for _, fix := range fixes {
+		edits = append(edits, fix.Edits...)
+	}
+	next := Apply(text, edits)
+	src.Data = []byte(next)
+	after := Parse(src)
+	switch half := len(fixes) / 2; {
+	case !worse(d, after):
+		return next, after
+	case half == 0:
+		return text, d
+	default:
+		if next, after := apply(src, text, d, fixes[:half], tries); next != text {
+			return next, after
+		}
+		return apply(src, text, d, fixes[half:], tries)
+	}
+}
+
+// worse reports whether there are more errors of one code after a change.
+func worse(d, after *Definition) bool {
+	count := make(map[string]int)
+	for _, p := range d.Problems {
+		if p.Severity == Error {
+			count[p.Code]++
+		}
+	}
+	for _, p := range after.Problems {
+		if p.Severity == Error {
+			if count[p.Code]--; count[p.Code] < 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Apply returns a text with edits made, none of which overlap.
+func Apply(text string, edits []Edit) string {
+	x := NewIndex(text)
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b Edit) int {
+		switch {
+		case before(a.Range.Start, b.Range.Start):
+			return -1
+		case before(b.Range.Start, a.Range.Start):
+			return 1
+		}
+		return 0
+	})
+	var b strings.Builder
+	from := 0
+	for _, e := range edits {
+		start := max(from, x.Offset(e.Range.Start))
+		b.WriteString(text[from:start])
+		b.WriteString(e.Text)
+		from = max(start, x.Offset(e.Range.End))
+	}
+	b.WriteString(text[from:])
+	return b.String()
+}
+
+// fixer is one problem with the file that it is in.
+type fixer struct {
+	*Tree
+	index   *Index
+	problem Problem
+	span    Span   // of the problem
+	eol     string // how the file ends its lines
+	stem    string
+	fixes   []Fix
+}
+
+// Fixes returns what mends a problem, the likeliest first. The path and the text
+// are of the file that it was found in; the problem's range, code and Meant are
+// looked at. nil: only a person knows.
+func Fixes(path, text string, p Problem) []Fix {
+	tree, _ := ReadTree(path, text)
+	return tree.Fixes(NewIndex(text), path, p)
+}
+
+// Fixes is [Fixes] for who has the tree and the index of the text.
+func (t *Tree) Fixes(x *Index, path string, p Problem) []Fix {
+	f := &fixer{Tree: t, index: x, problem: p, stem: stem(path), eol: "\n"}
+	f.span = Span{x.Offset(p.Range.Start), x.Offset(p.Range.End)}
+	if end := lineEnd(t.Text, 0); end < len(t.Text) && t.Text[end] == '\r' {
+		f.eol = t.Text[end:nextLine(t.Text, end)]
+	}
+	f.find()
+	return f.fixes
+}
+
+// find notes the fixes of the problem.
+func (f *fixer) find() {
+	switch f.problem.Code {
+	case "agent/yaml":
+		f.close()
+	case "agent/yaml-repaired":
+		f.repair()
+	case "agent/missing-field":
+		f.missing()
+	case "agent/file-name":
+		f.rename()
+	case "agent/name":
+		if s := slug(f.text()); s != "" && !reservedName(s) && s != f.text() {
+			f.replace(s, false)
+		}
+		if s := slug(f.stem); s != "" && !reservedName(s) && validName(f.stem) && f.span != f.Open {
+			f.replace(s, false)
+		}
+	case "agent/type":
+		f.quote()
+	case "agent/unknown-field":
+		if f.problem.Meant != "" {
+			f.replace(f.problem.Meant, false)
+		} else if strings.Contains(f.problem.Message, " says the same as ") {
+			if edit, ok := f.withoutKey(f.span); ok {
+				f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}, Sure: true})
+			}
+		}
+	case "agent/model-retired":
+		if f.problem.Meant != "" {
+			f.replace(f.problem.Meant, true)
+		}
+	case "agent/model-unknown":
+		if f.problem.Meant != "" {
+			f.replace(f.problem.Meant, false)
+		}
+		f.replace("inherit", false)
+	case "agent/tool-unknown":
+		if f.problem.Meant != "" {
+			f.replace(f.problem.Meant, false)
+		}
+		if f.problem.Meant == "" || f.problem.Severity == Error {
+			// What is left out of allow may go; a name that is denied means something.
+			f.remove(f.problem.Severity == Error && f.problem.Meant == "" && f.allowed())
+		}
+	case "agent/tool-conflict":
+		f.remove(true)
+	case "agent/mcp-unknown":
+		if f.problem.Meant != "" {
+			f.replace(f.problem.Meant, false)
+		}
+		f.add(Fix{Title: "Describe the MCP server " + f.text() + " in the settings", Configure: f.text()})
+		f.remove(false)
+	case "agent/handoff-target":
+		if f.problem.Meant != "" {
+			f.replace(f.problem.Meant, false)
+		}
+		if name := f.text(); validName(name) && !reservedName(name) && !strings.HasPrefix(f.problem.Message, "An agent cannot") {
+			f.add(Fix{Title: "Create the agent " + name, Create: name})
+		}
+	case "agent/prompt-twice":
+		for _, name := range []string{"systemPrompt", "system_prompt", "prompt"} {
+			if v := f.Root.Get(name); v != nil && v.Span == f.span {
+				if edit, ok := f.withoutKey(f.keyOf(v)); ok {
+					f.add(Fix{Title: "Remove " + name + ", which has no effect", Edits: []Edit{edit}, Sure: true})
+				}
+			}
+		}
+	case "agent/placeholder":
+		f.placeholder()
+	case "agent/hidden-text":
+		f.add(Fix{Title: "Remove the hidden characters", Edits: []Edit{f.edit(f.span, "")}})
+	}
+}
+
+// text is what the problem's range holds, without quotes.
+func (f *fixer) text() string { return unquoted(f.Text[f.span.Start:f.span.End]) }
+
+func (f *fixer) add(fix Fix) { f.fixes = append(f.fixes, fix) }
+
+func (f *fixer) edit(s Span, text string) Edit { return Edit{f.index.Range(s), text} }
+
+// replace offers another text in the place of the problem's, in quotes where YAML
+// needs them.
+func (f *fixer) replace(text string, sure bool) {
+	written := YAMLText(text)
+	if old := f.Text[f.span.Start:f.span.End]; old != "" && written == text && (old[0] == '"' || old[0] == '\'') && old != f.text() {
+		written = old[:1] + text + old[:1]
+	}
+	f.add(Fix{Title: "Replace with " + text, Edits: []Edit{f.edit(f.span, written)}, Sure: sure})
+}
+
+// missing offers a field that is not there, with the value that counts without
+// it.
+func (f *fixer) missing() {
+	if f.Root == nil {
+		return
+	}
+	switch m := f.problem.Message; {
+	case strings.HasPrefix(m, "The field kind"):
+		f.insert("kind", "agent", true)
+	case strings.HasPrefix(m, "The field title"):
+		name := f.Root.Get("name")
+		if name == nil || f.Find("title") != nil {
+			return
+		}
+		text := name.Text
+		if inner, smart := typographic(text); smart {
+			text = text[inner : len(text)-inner]
+		}
+		f.insert("title", titleOf(strings.TrimSpace(text)), true)
+	case strings.HasPrefix(m, "The field name"):
+		if s := slug(f.stem); s != "" && !reservedName(s) {
+			f.insert("name", s, false)
+		}
+	}
+}
+
+// insert offers a field of the top: kind first, others after name or kind. A key
+// that is there without a value gets it.
+func (f *fixer) insert(name, value string, sure bool) {
+	fix := Fix{Title: "Add " + name + ": " + value, Sure: sure}
+	if v := f.Root.Get(name); v != nil {
+		if v.Kind == Null {
+			fix.Edits = []Edit{f.edit(Span{f.keyOf(v).End + 1, max(v.End, f.keyOf(v).End+1)}, " "+YAMLText(value))}
+			f.add(fix)
+		}
+		return
+	}
+	at, indent := f.Front.Start, ""
+	if len(f.Root.Keys) > 0 {
+		start := f.Root.Keys[0].Start
+		line := f.lineStart(start)
+		if indent = f.Text[line:start]; strings.Trim(indent, " ") != "" {
+			return // in braces
+		}
+		for _, before := range []string{"name", "kind"} {
+			if v := f.Root.Get(before); v != nil && name != "kind" {
+				at = nextLine(f.Text, lineEnd(f.Text, v.End))
+				break
+			}
+		}
+	}
+	fix.Edits = []Edit{f.edit(Span{at, at}, indent+name+": "+YAMLText(value)+f.eol)}
+	f.add(fix)
+}
+
+// rename offers to give the file the agent's name, and the agent the file's.
+func (f *fixer) rename() {
+	name := strings.TrimSpace(f.text())
+	if validName(name) && !reservedName(name) {
+		f.add(Fix{Title: "Rename the file to " + name + ".md", Rename: name})
+	}
+	if validName(f.stem) && !reservedName(f.stem) {
+		f.add(Fix{Title: "Rename the agent to " + f.stem, Edits: []Edit{f.edit(f.span, YAMLText(f.stem))}})
+	}
+}
+
+// quote offers to write a number or a boolean as the text that is wanted.
+func (f *fixer) quote() {
+	if strings.Contains(f.problem.Message, "write it in quotes") {
+		f.add(Fix{Title: "Put it in quotes", Edits: []Edit{f.edit(f.span, `"`+f.Text[f.span.Start:f.span.End]+`"`)}})
+	}
+	if f.problem.Meant != "" {
+		f.replace(f.problem.Meant, false)
+	}
+}
+
+// allowed reports whether the problem is about an entry of tools.allow.
+func (f *fixer) allowed() bool {
+	list, _ := f.entry()
+	return list != nil && list == f.Find("tools", "allow")
+}
+
+// remove offers to take an entry out of its list.
+func (f *fixer) remove(sure bool) {
+	if list, i := f.entry(); list != nil {
+		if edit, ok := f.withoutEntry(list, i); ok {
+			f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}, Sure: sure})
+		}
+	}
+}
+
+// placeholder offers the input that is missing, and the text itself.
+func (f *fixer) placeholder() {
+	text := f.Text[f.span.Start:f.span.End]
+	name := strings.TrimSuffix(strings.TrimPrefix(text, "${"), "}")
+	if f.problem.Severity != Error || len(text) != len(name)+3 {
+		return
+	}
+	if inputs := f.Root.Get("inputs"); inputs != nil && len(inputs.Keys) > 0 {
+		first := inputs.Keys[0].Start
+		line := f.lineStart(first)
+		if indent := f.Text[line:first]; indent != "" && strings.Trim(indent, " ") == "" {
+			f.add(Fix{Title: "Add the input " + name, Edits: []Edit{f.edit(Span{line, line}, indent+name+": {type: string, required: true}"+f.eol)}})
+		}
+	}
+	f.add(Fix{Title: "Write $" + text + " for the text itself", Edits: []Edit{f.edit(Span{f.span.Start, f.span.Start}, "$")}})
+}
+
+// close offers the line that ends the front-matter, after its last line that
+// looks like YAML.
+func (f *fixer) close() {
+	if f.Open == (Span{}) || f.Close != (Span{}) || f.span != f.Open {
+		return
+	}
+	at := f.Front.Start
+	for at < len(f.Text) {
+		end := lineEnd(f.Text, at)
+		line := f.Text[at:end]
+		if strings.TrimSpace(line) == "" || line[0] != ' ' && line[0] != '\t' && line[0] != '#' && !dashed(line) && keyColon(line) < 0 {
+			break
+		}
+		at = nextLine(f.Text, end)
+	}
+	text := "---" + f.eol
+	if at == len(f.Text) && !strings.HasSuffix(f.Text, "\n") && !strings.HasSuffix(f.Text, "\r") {
+		text = f.eol + text
+	}
+	f.add(Fix{Title: "Close the front-matter with ---", Edits: []Edit{f.edit(Span{at, at}, text)}})
+}
+
+// repair writes properly what was read only after a repair.
+func (f *fixer) repair() {
+	fix := Fix{Title: "Write it as YAML has it", Sure: true}
+	old := f.Text[f.span.Start:f.span.End]
+	switch inner, smart := typographic(old); {
+	case f.span.End <= f.Open.Start && (strings.TrimSpace(old) == "" || old == "\ufeff"):
+		fix.Title, fix.Edits = "Remove it", []Edit{f.edit(f.span, "")}
+	case hexColor(old):
+		fix.Edits = []Edit{f.edit(f.span, `"`+old+`"`)}
+	default:
+		all := f.splices()
+		i, _ := slices.BinarySearchFunc(all, f.span.Start, func(s splice, at int) int { return s.changes.End - at - 1 })
+		if i < len(all) && all[i].changes.Start <= f.span.Start && f.span.End <= all[i].changes.End {
+			fix.Edits = []Edit{f.edit(all[i].Span, strings.ReplaceAll(all[i].text, "\n", f.eol))}
+		}
+		if fix.Edits == nil && smart {
+			fix.Edits = []Edit{f.edit(f.span, yamlQuoted(old[inner:len(old)-inner]))}
+		}
+	}
+	if fix.Edits != nil {
+		f.add(fix)
+	}
+}

@@ -1,0 +1,293 @@
+package exchange
+
+// Export: an agent of ours for another tool.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Export returns an agent's file in another tool's format. The path is where the
+// agent's file lies, as in [Import]; one that is in another tool's format itself
+// is imported first, and returned as it is for that very tool.
+//
+// The result may do no more there than the agent may here, as far as our table
+// of tools can tell. Errors: fault.Invalid for an agent that is not usable, and
+// for an imported one whose original cannot be changed in place; fault.Denied,
+// together with what was made, for a restriction that the other tool cannot
+// express: with o.Force it is left out, and listed as a loss that is an error.
+func Export(path string, text []byte, to definition.Dialect, o Options) (*Exported, error) {
+	if to == definition.Agentls || Folder(to) == "" {
+		return nil, fault.New(fault.Invalid, "exchange.export", "agents are exported to claude, copilot, opencode or gemini-cli, not to %q", to)
+	}
+	d := definition.Parse(definition.Source{Path: path, Scope: definition.Project, Data: text, Dialect: o.From})
+	if ok, why := d.Usable(); !ok {
+		return nil, fault.New(fault.Invalid, "exchange.export", "%s, line %d: %s", base(path), why.Range.Start.Line+1, why.Message)
+	}
+	var loss []Loss
+	switch d.Dialect {
+	case to:
+		return &Exported{File: base(path), Data: slices.Clone(text)}, nil
+	case definition.Agentls:
+	default:
+		im, err := Import(path, text, Options{From: d.Dialect, Name: o.Name, Model: o.Model})
+		if err != nil {
+			return nil, err
+		}
+		path, text, loss = im.Name+".md", im.Text, im.Loss
+		d = definition.Parse(source(path, string(text), definition.Agentls))
+	}
+	t, ok := definition.ReadTree(path, string(text))
+	if !ok {
+		return nil, fault.New(fault.Invalid, "exchange.export", "the front-matter of %s cannot be read", base(path))
+	}
+	x := &exporter{Definition: d, tree: t, to: to, kept: keptOf(t), loss: loss}
+	if err := x.write(); err != nil {
+		return nil, err
+	}
+	return x.close(o.Force)
+}
+
+// exporter is one export.
+type exporter struct {
+	*definition.Definition
+	tree *definition.Tree
+	to   definition.Dialect
+	kept *kept // nil for an agent that was not imported
+
+	out  entries
+	file string
+	data string
+	loss []Loss
+	was  *definition.Definition // the agent as it was imported; nil unless it returns
+	ever []more                 // what the original might do more than its import, from the first
+}
+
+// back reports whether the agent returns to where it came from.
+func (x *exporter) back() bool { return x.kept != nil && x.kept.from == x.to }
+
+// body returns the prompt as the other file's text.
+func (x *exporter) body() string {
+	body := x.tree.Text[x.tree.Body.Start:]
+	if strings.TrimSpace(body) == "" {
+		return x.Prompt + "\n"
+	}
+	return body
+}
+
+// write makes the file.
+func (x *exporter) write() error {
+	x.file = fileOf(x.Name, x.to)
+	var loss []Loss
+	x.out, loss = fresh(x.Definition, x.tree, x.to, x.back())
+	if !x.back() {
+		x.loss = append(x.loss, loss...)
+		x.data = x.out.file(x.body(), "\n")
+		return nil
+	}
+	was, d, err := x.before()
+	if err != nil {
+		return err
+	}
+	x.was = d
+	x.ever = grown(d, definition.Parse(source(x.kept.file, x.kept.original("x"), x.to)))
+	front, err := splice(x.kept.file, x.kept.front, x.to, was, x.out)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(changed(was, x.out), func(key string) bool { return alike(key, "tools") }) {
+		x.loss = append(x.loss, loss...)
+	}
+	if x.Name == d.Name && x.kept.file != "" {
+		x.file = x.kept.file
+	}
+	body := x.tree.Text[x.tree.Body.Start:]
+	if definition.Parse(source(x.kept.file, x.kept.original(body), x.to)).Prompt != x.Prompt {
+		body = x.body() // the original has it not in its front-matter
+	}
+	again := *x.kept
+	again.front = front
+	x.data = again.original(body)
+	return nil
+}
+
+// before returns the front-matter that the agent would be exported with had
+// nobody changed it since its import, and the agent as it was then.
+func (x *exporter) before() (entries, *definition.Definition, error) {
+	front := x.kept.original("x")
+	if t, _ := definition.ReadTree("", front); front[t.Front.Start:t.Front.End] != x.kept.front {
+		return nil, nil, fault.New(fault.Invalid, "exchange.export", "what %s keeps of its original (imported.front) is no front-matter any more; undo its change, or remove imported", x.Name)
+	}
+	im, unnamed, err := x.again()
+	if err != nil {
+		return nil, nil, fault.New(fault.Invalid, "exchange.export", "what %s keeps of its original (imported.front) cannot be read any more: %w", x.Name, err)
+	}
+	d := definition.Parse(source(im.Name+".md", string(im.Text), definition.Agentls))
+	t, ok := definition.ReadTree("", string(im.Text))
+	if !ok {
+		return nil, nil, fault.New(fault.Internal, "exchange.export", "the translation of %s cannot be read", x.kept.file)
+	}
+	// What its model was read as depends on what was configured then.
+	if d.Model, d.FallbackModels = "inherit", nil; len(x.kept.models) > 0 {
+		d.Model, d.FallbackModels = x.kept.models[0], x.kept.models[1:]
+	}
+	was, _ := fresh(d, t, x.to, true)
+	if unnamed {
+		d.Name = ""
+		was = slices.DeleteFunc(was, func(e entry) bool { return e.key == "name" })
+	}
+	return was, d, nil
+}
+
+// again imports the original with the prompt of today. Where its own name cannot
+// be read, unnamed is true and today's stands for it.
+func (x *exporter) again() (im *Imported, unnamed bool, err error) {
+	// The prompt may have moved from below the front-matter to systemPrompt.
+	for _, body := range [...]string{x.tree.Text[x.tree.Body.Start:], x.body()} {
+		for _, name := range [...]string{"", x.Name} {
+			im, err = Import(x.kept.file, []byte(x.kept.original(body)), Options{From: x.kept.from, Name: name})
+			if err == nil {
+				return im, name != "", nil
+			}
+		}
+	}
+	return nil, false, err
+}
+
+// close reads the result again, and lists what it does not say.
+func (x *exporter) close(force bool) (*Exported, error) {
+	d := definition.Parse(source(x.file, x.data, x.to))
+	if ok, why := d.Usable(); !ok {
+		return nil, fault.New(fault.Invalid, "exchange.export", "%s cannot be written for %s: %s", x.Name, title(x.to), why.Message)
+	}
+	found := slices.DeleteFunc(grown(x.Definition, d), func(m more) bool { return slices.Contains(x.ever, m) })
+	for _, m := range found {
+		x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("%s cannot be kept from it: there the agent may have %s.", title(x.to), m.message), definition.Error})
+	}
+	x.losses(d)
+	out := &Exported{File: x.file, Data: []byte(x.data), Loss: x.loss}
+	if len(found) > 0 && !force {
+		messages := make([]string, len(found))
+		for i, m := range found {
+			messages[i] = m.message
+		}
+		return out, fault.New(fault.Denied, "exchange.export", "%s cannot express what restricts %s; there it would have %s; remove the restriction, or export by force to leave it out", title(x.to), x.Name, strings.Join(messages, "; "))
+	}
+	return out, nil
+}
+
+// binding are the keys without which an agent does something else.
+var binding = [...]string{"handoffs", "guardrails", "graph", "inputs", "output"}
+
+// losses lists the keys of the agent's file without effect in what was made.
+func (x *exporter) losses(d *definition.Definition) {
+	lose := func(key string, severity definition.Severity, format string, args ...any) {
+		x.loss = append(x.loss, Loss{key, fmt.Sprintf(format, args...), severity})
+	}
+	none := func(key string, severity definition.Severity) {
+		lose(key, severity, "%s has no counterpart for %s.", title(x.to), key)
+	}
+	index := definition.NewIndex(x.tree.Text)
+	unknown := make(map[string]bool)
+	for _, p := range x.Problems {
+		if p.Code == "agent/unknown-field" {
+			unknown[keyOf(x.tree, index, p)] = true
+		}
+	}
+	for _, k := range x.tree.Root.Keys {
+		switch key := k.Name; key {
+		case "title", "displayName":
+			if d.Title != x.Title {
+				none(key, definition.Hint)
+			}
+		case "model":
+			if _, said := x.out.get("model"); x.Model != "inherit" && !said && (x.was == nil || x.was.Model != x.Model) {
+				lose(key, definition.Hint, "%s does not know the model %s and takes its own.", title(x.to), x.Model)
+			}
+		case "fallback_models", "fallbackModels":
+			if x.was == nil || !slices.Equal(x.was.FallbackModels, x.FallbackModels) {
+				none(key, definition.Hint)
+			}
+		case "color":
+			if d.Color != x.Color {
+				none(key, definition.Hint)
+			}
+		case "version":
+			if d.Version != x.Version {
+				none(key, definition.Hint)
+			}
+		case "query":
+			if d.Query != x.Query {
+				none(key, definition.Hint)
+			}
+		case "temperature", "temp":
+			if !same(d.Temperature, x.Temperature) {
+				none(key, definition.Hint)
+			}
+		case "top_p", "topP":
+			if !same(d.TopP, x.TopP) {
+				none(key, definition.Hint)
+			}
+		case "thinking_budget", "thinkingBudget":
+			if !same(d.ThinkingBudget, x.ThinkingBudget) {
+				none(key, definition.Hint)
+			}
+		case "thinking_level", "thinkingLevel":
+			if d.ThinkingLevel != x.ThinkingLevel {
+				none(key, definition.Hint)
+			}
+		case "triggers", "memory", "tracing", "initial_messages", "handoffs", "guardrails", "graph", "inputs", "output":
+			if v := x.original(key); x.back() && v != nil && flow(v) == flow(x.tree.Root.Get(key)) {
+				continue
+			}
+			severity := definition.Hint
+			if slices.Contains(binding[:], key) {
+				severity = definition.Warning
+			}
+			none(key, severity)
+		case "user_invocable":
+			if d.UserInvocable != x.UserInvocable {
+				none(key, definition.Hint)
+			}
+		case "routable":
+			if d.Routable != x.Routable {
+				none(key, definition.Hint)
+			}
+		case "memory_files":
+			if d.MemoryFiles != x.MemoryFiles {
+				none(key, definition.Hint)
+			}
+		default:
+			if unknown[key] && (x.original(key) == nil || !x.back()) {
+				lose(key, definition.Hint, "The field %s is not known and is left out.", key)
+			}
+		}
+	}
+	if c := x.Confirmation; c.Prompt != "" || c.Given {
+		if d.Confirmation.Prompt != c.Prompt || d.Confirmation.Timeout != c.Timeout {
+			lose("tools", definition.Hint, "%s has no counterpart for what a question says and how long it waits.", title(x.to))
+		}
+	}
+	if x.kept != nil && !x.back() {
+		lose("imported", definition.Hint, "What the file kept of its original (%s) is left out; export to %s to have it again.", x.kept.file, title(x.kept.from))
+	}
+}
+
+// original returns a key's value in the file that the agent came from, or nil.
+func (x *exporter) original(key string) *definition.Value {
+	if x.kept == nil {
+		return nil
+	}
+	t, ok := definition.ReadTree("", x.kept.original(""))
+	if !ok {
+		return nil
+	}
+	return t.Root.Get(key)
+}
+
+// same reports whether two numbers that need not be there are the same.
+func same[T int | float64](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }

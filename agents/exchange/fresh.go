@@ -1,0 +1,213 @@
+package exchange
+
+// Front-matter of another tool's, made of an agent of ours.
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentls/agentls/agents/definition"
+)
+
+// honoured are the keys that restrict, have no counterpart here, and are each
+// tool's own.
+var honoured = map[definition.Dialect][]string{
+	definition.Claude:   {"hooks", "isolation", "permissionMode"},
+	definition.OpenCode: {"permission", "disable"},
+}
+
+// fresh writes the front-matter for a tool. back says that the agent came from
+// there, so that what restricts it there is known there.
+func fresh(d *definition.Definition, t *definition.Tree, to definition.Dialect, back bool) (e entries, loss []Loss) {
+	if to == definition.GeminiCLI {
+		e.put("kind", "local")
+	}
+	if name := nameIn(d, to); name != "" {
+		e.text("name", name)
+	}
+	if to == definition.GeminiCLI && sample(to, "").Title != d.Title {
+		e.text("display_name", d.Title)
+	}
+	if d.Description != "" {
+		e.text("description", d.Description)
+	} else {
+		e.text("description", d.Title) // they want one
+	}
+	e.text("model", modelIn(d.Model, to))
+	loss = toolsIn(&e, d, to)
+	sentIn(&e, d, to)
+	switch to {
+	case definition.Claude, definition.OpenCode:
+		e.text("color", colorIn(d.Color, to))
+	case definition.Copilot:
+		if !d.UserInvocable {
+			e.put("user-invocable", "false")
+		}
+		if !d.Delegable {
+			e.put("disable-model-invocation", "true")
+		}
+	}
+	for _, key := range restricting(d, t) {
+		if _, there := e.get(key); back || slices.Contains(honoured[to], key) {
+			if there {
+				e = slices.DeleteFunc(e, func(x entry) bool { return x.key == key })
+			}
+			e.put(quote(key), flow(t.Root.Get(key)))
+		}
+	}
+	if to == definition.OpenCode {
+		askIn(&e, d)
+	}
+	return e, loss
+}
+
+// restricting returns the keys of a file that restrict and that we cannot honour.
+func restricting(d *definition.Definition, t *definition.Tree) []string {
+	var keys []string
+	index := definition.NewIndex(t.Text)
+	for _, p := range d.Problems {
+		if p.Code != "agent/authority" {
+			continue
+		}
+		if key := keyOf(t, index, p); key != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// nameIn returns the agent's name in another tool's file; opencode names agents
+// after their files only, and Copilot shows the name to people.
+func nameIn(d *definition.Definition, to definition.Dialect) string {
+	switch to {
+	case definition.OpenCode:
+		return ""
+	case definition.Copilot:
+		if as := definition.Parse(source("sample.md", "---\nname: "+quote(d.Title)+"\n---\nx\n", to)); as.Name == d.Name && as.Title == d.Title {
+			return d.Title
+		}
+	}
+	return d.Name
+}
+
+// modelIn returns how another tool names a model, or "" for its own default.
+func modelIn(model string, to definition.Dialect) string {
+	gemini := strings.HasPrefix(model, "gemini-")
+	claude := strings.HasPrefix(model, "claude-")
+	switch {
+	case to == definition.Claude && claude:
+		return model
+	case to == definition.GeminiCLI && (gemini || model == "flash" || model == "flash-lite" || model == "pro"):
+		return model
+	case to == definition.OpenCode && gemini:
+		return "google/" + model
+	case to == definition.OpenCode && claude:
+		return "anthropic/" + model
+	case to == definition.OpenCode && strings.Contains(model, "/"):
+		return model
+	}
+	return ""
+}
+
+// colorIn returns a colour as another tool takes it, or "".
+func colorIn(color string, to definition.Dialect) string {
+	if to == definition.OpenCode || color == "" {
+		return color
+	}
+	for _, name := range [...]string{"red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"} {
+		if sample(to, "color: "+name).Color == color {
+			return name
+		}
+	}
+	return ""
+}
+
+// toolsIn writes what the agent may use.
+func toolsIn(e *entries, d *definition.Definition, to definition.Dialect) []Loss {
+	if !d.Tools.Given && len(d.Tools.Deny) == 0 && slices.Contains(d.MCPServers, "*") && slices.Contains(d.Subagents, "*") {
+		return nil // all that there is, which is what their files have without a list
+	}
+	c := choose(d, to)
+	limited, callable := !slices.Contains(d.Subagents, "*"), ""
+	for i, name := range c.names {
+		if !limited || !slices.Contains(meaning(to, name).Allow, "delegate_to_agent") {
+			continue
+		}
+		switch to {
+		case definition.Claude:
+			c.names[i] = name + "(" + strings.Join(d.Subagents, ", ") + ")"
+		case definition.Copilot:
+			callable = list(d.Subagents)
+		default:
+			c.names = slices.Delete(c.names, i, i+1)
+			c.loss = append(c.loss, Loss{"subagents", title(to) + " cannot limit which agents it may call, so it calls none.", definition.Warning})
+		}
+		break
+	}
+	switch to {
+	case definition.Claude:
+		switch {
+		case len(c.names) > 0:
+			e.put("tools", strings.Join(c.names, ", "))
+		default:
+			// An empty list alone might be taken for none.
+			e.put("tools", "[]")
+			c.denied = natives(to)
+		}
+		if len(c.denied) > 0 {
+			e.put("disallowedTools", strings.Join(c.denied, ", "))
+		}
+	case definition.OpenCode:
+		on := []string{`"*": false`}
+		for _, name := range c.names {
+			on = append(on, name+": true")
+		}
+		e.nest("tools", "  "+strings.Join(on, "\n  "))
+	default:
+		e.put("tools", list(c.names))
+	}
+	if callable != "" {
+		e.put("agents", callable)
+	}
+	return c.loss
+}
+
+// askIn writes which of opencode's tools ask: those that the agent has and whose
+// counterparts here always ask.
+func askIn(e *entries, d *definition.Definition) {
+	if _, there := e.get("permission"); there {
+		return
+	}
+	var lines []string
+	for _, name := range askable() {
+		for _, tool := range meaning(definition.OpenCode, name).Allow {
+			if has(d, tool) && slices.ContainsFunc(d.Confirmation.Require, func(q string) bool { return definition.MatchTool(q, tool) }) {
+				lines = append(lines, "  "+name+": ask")
+				break
+			}
+		}
+	}
+	e.nest("permission", lines...)
+}
+
+// sentIn writes limits, and what is sent to the model.
+func sentIn(e *entries, d *definition.Definition, to definition.Dialect) {
+	turns := map[definition.Dialect]string{definition.Claude: "maxTurns", definition.OpenCode: "steps", definition.GeminiCLI: "max_turns"}[to]
+	if turns != "" && d.MaxTurns > 0 {
+		e.put(turns, number(float64(d.MaxTurns)))
+	}
+	if to == definition.GeminiCLI && d.MaxTime > 0 {
+		e.put("timeout_mins", number(float64(d.MaxTime)/float64(time.Minute)))
+	}
+	if d.Temperature != nil && (to == definition.OpenCode || to == definition.GeminiCLI) {
+		e.put("temperature", number(*d.Temperature))
+	}
+	if d.TopP != nil && to == definition.OpenCode {
+		e.put("top_p", number(*d.TopP))
+	}
+	effort := map[definition.Dialect]string{definition.Claude: "effort", definition.OpenCode: "reasoningEffort"}[to]
+	if effort != "" && d.ThinkingLevel != "" && (d.ThinkingLevel != "minimal" || to == definition.OpenCode) {
+		e.put(effort, d.ThinkingLevel)
+	}
+}

@@ -1,0 +1,93 @@
+package exchange
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agentls/agentls/agents/definition"
+)
+
+// FuzzExchange: any bytes as any tool's file are imported or refused, without a
+// panic; what is imported loads, may do no more, and returns; what is exported
+// loads there and may do no more. The seeds in testdata have the oddities of public
+// agent files.
+func FuzzExchange(f *testing.F) {
+	all := append([]definition.Dialect{""}, dialects...)
+	f.Fuzz(func(t *testing.T, pick uint8, data []byte) {
+		if len(data) > 8<<10 {
+			data = data[:8<<10]
+		}
+		from := all[int(pick)%len(all)]
+		text := data
+		im, err := Import("some.md", data, Options{From: from})
+		if err != nil && im != nil {
+			t.Fatal("an import that failed has a result")
+		}
+		if err == nil {
+			original := definition.Parse(definition.Source{Path: "some.md", Scope: definition.Project, Data: data, Dialect: im.From})
+			ours := definition.Parse(definition.Source{Path: im.Name + ".md", Data: im.Text})
+			if ok, why := ours.Usable(); !ok || ours.Dialect != definition.Agentls {
+				t.Fatalf("%v\n%s", why, im.Text)
+			}
+			if gained := gains(original, ours); gained != "" {
+				t.Fatalf("import gains %s\n%s", gained, im.Text)
+			}
+			if ours.Prompt != original.Prompt {
+				t.Fatalf("prompt %q became %q", original.Prompt, ours.Prompt)
+			}
+			back, err := Export(im.Name+".md", im.Text, im.From, Options{})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, im.Text)
+			}
+			tree, _ := definition.ReadTree("", string(data))
+			if !strings.Contains(string(back.Data), tree.Text[tree.Front.Start:tree.Front.End]) {
+				t.Fatalf("front-matter %q became %q", tree.Text[tree.Front.Start:tree.Front.End], back.Data)
+			}
+			text = im.Text
+		}
+		for _, to := range dialects {
+			out, err := Export("some.md", text, to, Options{})
+			if err != nil || im != nil && im.From == to {
+				continue
+			}
+			ours := definition.Parse(definition.Source{Path: "some.md", Data: text})
+			theirs := definition.Parse(source(out.File, string(out.Data), to))
+			if ok, why := theirs.Usable(); !ok && ours.Dialect == definition.Agentls {
+				t.Fatalf("to %s: %v\n%s", to, why, out.Data)
+			}
+			if tree, ok := definition.ReadTree("", string(text)); ours.Dialect != definition.Agentls || !ok || keptOf(tree) != nil && keptOf(tree).from == to {
+				continue // it is, or may be, the original
+			}
+			if gained := gains(ours, theirs); gained != "" {
+				t.Fatalf("export to %s gains %s\n%s", to, gained, out.Data)
+			}
+		}
+	})
+}
+
+// BenchmarkImportLargest imports a file of the largest size.
+func BenchmarkImportLargest(b *testing.B) {
+	text := "---\nname: Some Agent\ndescription: " + strings.Repeat("it is long ", 2000) + "end\ntools: Read, Bash\n---\n" + strings.Repeat("Do it well.\n", 17<<10)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := Import("a.md", []byte(text), Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkThereAndBack imports a usual file and exports it to each tool.
+func BenchmarkThereAndBack(b *testing.B) {
+	text := []byte("---\nname: Some Agent\ndescription: Does it\ntools: Read, Bash, Grep\nvibe: calm\n---\n" + strings.Repeat("Do it well.\n", 200))
+	for b.Loop() {
+		im, err := Import("a.md", text, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, to := range dialects {
+			if _, err := Export(im.Name+".md", im.Text, to, Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

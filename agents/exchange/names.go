@@ -1,0 +1,200 @@
+package exchange
+
+// The names that other tools have for tools. What each means is not here: it is
+// asked of definition.Parse, as if it stood in one of their files.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+)
+
+// natives returns a tool's own names for tools, in the order in which they are
+// written; sets come before what is in them.
+func natives(d definition.Dialect) []string {
+	switch d {
+	case definition.Claude:
+		return []string{"Read", "Write", "Edit", "Bash", "Glob", "Grep", "LS", "LSP", "WebFetch", "WebSearch", "TodoWrite", "AskUserQuestion", "Task"}
+	case definition.Copilot:
+		return []string{
+			"read", "search", "edit", "execute", "web", "todo", "agent", "vscode/askQuestions",
+			"read/readFile", "read/problems", "search/fileSearch", "search/textSearch", "search/listDirectory", "search/usages",
+			"edit/editFiles", "edit/createFile", "edit/rename", "web/fetch",
+		}
+	case definition.OpenCode:
+		return []string{"read", "write", "edit", "bash", "glob", "grep", "list", "patch", "lsp", "webfetch", "websearch", "todowrite", "question", "task"}
+	case definition.GeminiCLI:
+		return []string{
+			"read_file", "read_many_files", "list_directory", "glob", "grep_search", "write_file", "replace", "run_shell_command",
+			"web_fetch", "google_web_search", "save_memory", "write_todos", "ask_user",
+		}
+	}
+	return nil
+}
+
+// askable returns opencode's names that its permission takes.
+func askable() []string {
+	return []string{"edit", "bash", "webfetch", "websearch", "read", "glob", "grep", "list", "lsp", "todowrite", "question", "task"}
+}
+
+// sample reads front-matter in a dialect.
+func sample(d definition.Dialect, front string) *definition.Definition {
+	return definition.Parse(source("sample.md", "---\nname: sample\n"+front+"\n---\nx\n", d))
+}
+
+// meaning returns what an entry of another tool's list of tools allows here.
+func meaning(d definition.Dialect, name string) definition.Tools {
+	if d == definition.OpenCode {
+		return sample(d, `tools: {"*": false, `+quote(name)+": true}").Tools
+	}
+	return sample(d, "tools: ["+quote(name)+"]").Tools
+}
+
+// server splits the name of an MCP server's tool, or a glob of them.
+func server(pattern string) (name, tool string, ok bool) {
+	rest, ok := strings.CutPrefix(pattern, "mcp.")
+	if !ok {
+		return "", "", false
+	}
+	name, tool, ok = strings.Cut(rest, ".")
+	return name, tool, ok && name != "" && tool != ""
+}
+
+// spelled returns how a tool writes what mcp.<server>.<tool> is here, or "".
+func spelled(d definition.Dialect, pattern string) string {
+	s, tool, ok := server(pattern)
+	if !ok || wild(s) || wild(tool) && tool != "*" || strings.ContainsAny(pattern, ", ()") {
+		return ""
+	}
+	name := ""
+	switch d {
+	case definition.Claude:
+		if name = "mcp__" + s; tool != "*" {
+			name += "__" + tool
+		}
+	case definition.Copilot:
+		name = s + "/" + tool
+	case definition.GeminiCLI:
+		name = "mcp_" + s + "_" + tool
+	default:
+		return ""
+	}
+	if m := meaning(d, name); len(m.Allow) != 1 || m.Allow[0] != pattern {
+		return ""
+	}
+	return name
+}
+
+// choice is which of another tool's tools an agent gets.
+type choice struct {
+	names  []string // as that tool spells them
+	denied []string // the same, of those that names would include
+	loss   []Loss
+}
+
+// choose finds the entries that together allow as much as the agent has and
+// nothing more.
+func choose(d *definition.Definition, to definition.Dialect) choice {
+	var c choice
+	var missing, guarded []string
+	means := make(map[string][]string)
+	for _, name := range natives(to) {
+		means[name] = meaning(to, name).Allow
+	}
+	covered := make(map[string]bool)
+	for _, name := range natives(to) {
+		means := means[name]
+		fits := len(means) > 0 && !slices.ContainsFunc(means, func(tool string) bool { return !has(d, tool) })
+		if !fits || !slices.ContainsFunc(means, func(tool string) bool { return !covered[tool] }) {
+			continue
+		}
+		c.names = append(c.names, name)
+		for _, tool := range means {
+			covered[tool] = true
+		}
+	}
+	for _, t := range definition.ToolNames() {
+		if covered[t.Name] || !has(d, t.Name) || t.Name == "complete_task" { // which a run brings with it
+			continue
+		}
+		i := slices.IndexFunc(natives(to), func(name string) bool { return slices.Contains(means[name], t.Name) })
+		if i < 0 {
+			missing = append(missing, t.Name)
+			continue
+		}
+		name := natives(to)[i]
+		more := slices.DeleteFunc(slices.Clone(means[name]), func(tool string) bool { return has(d, tool) })
+		guarded = append(guarded, fmt.Sprintf("%s is left out, since %s would also be %s; allow that too to keep it", t.Name, name, strings.Join(more, " and ")))
+	}
+	severity := definition.Warning
+	if !d.Tools.Given {
+		severity = definition.Hint
+	}
+	if len(missing) > 0 {
+		c.loss = append(c.loss, Loss{"tools", fmt.Sprintf("%s has no counterpart for %s.", title(to), strings.Join(missing, ", ")), severity})
+	}
+	for _, message := range guarded {
+		c.loss = append(c.loss, Loss{"tools", message + ".", definition.Warning})
+	}
+	c.servers(d, to)
+	return c
+}
+
+// servers adds the tools of MCP servers.
+func (c *choice) servers(d *definition.Definition, to definition.Dialect) {
+	lose := func(format string, args ...any) {
+		c.loss = append(c.loss, Loss{"mcp", fmt.Sprintf(format, args...), definition.Warning})
+	}
+	for _, pattern := range reachable(d) {
+		if slices.ContainsFunc(d.Tools.Deny, func(q string) bool { return covers(q, pattern) }) {
+			continue
+		}
+		name := spelled(to, pattern)
+		if name == "" {
+			lose("%s cannot be named in %s and is left out.", pattern, title(to))
+			continue
+		}
+		var denied []string
+		fits := true
+		for _, q := range d.Tools.Deny {
+			if !overlap(q, pattern) {
+				continue
+			}
+			other := spelled(to, q)
+			if fits = fits && other != "" && to == definition.Claude; fits {
+				denied = append(denied, other)
+			}
+		}
+		if !fits {
+			lose("%s is left out, since %s cannot deny a part of it.", pattern, title(to))
+			continue
+		}
+		c.names = append(c.names, name)
+		c.denied = append(c.denied, denied...)
+	}
+	slices.Sort(c.denied)
+	c.denied = slices.Compact(c.denied)
+}
+
+// reachable returns the patterns of tools of MCP servers that an agent has.
+func reachable(d *definition.Definition) []string {
+	var patterns []string
+	for _, s := range d.MCPServers {
+		whole := "mcp." + s + ".*"
+		if !d.Tools.Given || slices.ContainsFunc(d.Tools.Allow, func(q string) bool { return covers(q, whole) }) {
+			patterns = append(patterns, whole)
+		}
+	}
+	if !d.Tools.Given {
+		return patterns
+	}
+	for _, p := range d.Tools.Allow {
+		s, _, ok := server(p)
+		if ok && !slices.Contains(patterns, p) && (slices.Contains(d.MCPServers, s) || slices.Contains(d.MCPServers, "*")) {
+			patterns = append(patterns, p)
+		}
+	}
+	return patterns
+}

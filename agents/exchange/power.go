@@ -1,0 +1,164 @@
+package exchange
+
+// Whether a translation may do more than what it was made of.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+)
+
+// more is one way in which one agent may do more than another.
+type more struct {
+	key     string // of our format
+	message string
+}
+
+// grown returns in what to may do more than from. Patterns are compared as sets
+// as far as that can be decided, and otherwise taken for more. Nothing is
+// compared that does not bear on power.
+func grown(from, to *definition.Definition) []more {
+	var found []more
+	tell := func(key, format string, args ...any) {
+		found = append(found, more{key, fmt.Sprintf(format, args...)})
+	}
+	grownTools(from, to, tell)
+	if extra := beyond(from.MCPServers, named(to.MCPServers)); len(extra) > 0 {
+		tell("mcp", "the MCP servers %s", strings.Join(extra, ", "))
+	}
+	if extra := beyond(from.Subagents, to.Subagents); len(extra) > 0 {
+		tell("subagents", "the subagents %s", strings.Join(extra, ", "))
+	}
+	for _, h := range to.Handoffs {
+		if !slices.ContainsFunc(from.Handoffs, func(g definition.Handoff) bool { return g.To == h.To }) {
+			tell("handoffs", "a handoff to %s", h.To)
+		}
+	}
+	for _, pattern := range named(from.Confirmation.Require) {
+		if !asked(pattern, to) {
+			tell("tools", "%s without being asked for", pattern)
+		}
+	}
+	for _, reason := range from.Authority {
+		if !slices.Contains(to.Authority, reason) {
+			tell("", "a run although %s", reason)
+		}
+	}
+	if from.MaxTurns > 0 && (to.MaxTurns == 0 || to.MaxTurns > from.MaxTurns) {
+		tell("run", "more than %d turns", from.MaxTurns)
+	}
+	if from.MaxTime > 0 && (to.MaxTime == 0 || to.MaxTime > from.MaxTime) {
+		tell("run", "a run longer than %s", from.MaxTime)
+	}
+	if from.MaxTokens > 0 && (to.MaxTokens == 0 || to.MaxTokens > from.MaxTokens) {
+		tell("run", "more than %d tokens", from.MaxTokens)
+	}
+	if from.MaxCost > 0 && (to.MaxCost == 0 || to.MaxCost > from.MaxCost) {
+		tell("run", "more than %g USD", from.MaxCost)
+	}
+	if !from.Delegable && to.Delegable {
+		tell("disable-model-invocation", "runs that other agents start")
+	}
+	return found
+}
+
+func grownTools(from, to *definition.Definition, tell func(key, format string, args ...any)) {
+	if from.Tools.Given && !to.Tools.Given && !slices.Contains(from.Tools.Allow, "*") {
+		tell("tools", "all tools")
+		return
+	}
+	if to.Tools.Given && from.Tools.Given {
+		for _, p := range to.Tools.Allow {
+			if !slices.ContainsFunc(from.Tools.Allow, func(q string) bool { return covers(q, p) }) {
+				tell("tools", "the tool %s", p)
+			}
+		}
+	}
+	for _, denied := range named(from.Tools.Deny) {
+		if slices.ContainsFunc(to.Tools.Deny, func(q string) bool { return covers(q, denied) }) {
+			continue
+		}
+		if !to.Tools.Given || slices.ContainsFunc(to.Tools.Allow, func(p string) bool { return overlap(p, denied) && !deniedWhole(p, to) }) {
+			tell("tools", "the denied tool %s", denied)
+		}
+	}
+}
+
+// deniedWhole reports whether all that a pattern allows is denied again.
+func deniedWhole(p string, d *definition.Definition) bool {
+	return slices.ContainsFunc(d.Tools.Deny, func(q string) bool { return covers(q, p) })
+}
+
+// beyond returns what of names is not in of, where * is all.
+func beyond(of, names []string) []string {
+	if slices.Contains(of, "*") {
+		return nil
+	}
+	var extra []string
+	for _, name := range names {
+		if !slices.Contains(of, name) {
+			extra = append(extra, name)
+		}
+	}
+	return extra
+}
+
+// asked reports whether each tool of a pattern that an agent has always asks.
+func asked(pattern string, d *definition.Definition) bool {
+	ask := func(p string) bool {
+		return slices.ContainsFunc(d.Confirmation.Require, func(q string) bool { return covers(q, p) })
+	}
+	if ask(pattern) {
+		return true
+	}
+	if d.Tools.Given {
+		for _, p := range d.Tools.Allow {
+			if overlap(p, pattern) && !ask(p) && !deniedWhole(p, d) && !deniedWhole(pattern, d) {
+				return false
+			}
+		}
+		return true
+	}
+	return deniedWhole(pattern, d)
+}
+
+// covers reports whether every name that p matches is matched by q; false where
+// that is not plain.
+func covers(q, p string) bool {
+	if q == p || q == "*" {
+		return true
+	}
+	if wild(p) && strings.Contains(q, "?") {
+		return false
+	}
+	// What stands in p for any text is matched by a * of q only.
+	return definition.MatchTool(q, p)
+}
+
+// overlap reports whether some name may match both patterns.
+func overlap(p, q string) bool {
+	switch {
+	case !wild(p):
+		return definition.MatchTool(q, p)
+	case !wild(q):
+		return definition.MatchTool(p, q)
+	}
+	a, b := p[:strings.IndexAny(p, "*?")], q[:strings.IndexAny(q, "*?")]
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
+func wild(p string) bool { return strings.ContainsAny(p, "*?") }
+
+// has reports whether an agent has a tool of that canonical name.
+func has(d *definition.Definition, name string) bool {
+	match := func(p string) bool { return definition.MatchTool(p, name) }
+	if slices.ContainsFunc(d.Tools.Deny, match) {
+		return false
+	}
+	if name == "delegate_to_agent" && len(d.Subagents) == 0 {
+		return false
+	}
+	return !d.Tools.Given || slices.ContainsFunc(d.Tools.Allow, match)
+}

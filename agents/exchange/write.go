@@ -1,0 +1,206 @@
+package exchange
+
+// YAML as this package writes it: one line a key where that is possible, and
+// nothing that needs a repair.
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentls/agentls/agents/definition"
+)
+
+// entry is one top-level key with its value: what follows the colon, with its
+// further lines, without the last line's ending.
+type entry struct{ key, value string }
+
+// entries are front-matter in its order.
+type entries []entry
+
+// put adds a key with a value that is written already.
+func (e *entries) put(key, value string) { *e = append(*e, entry{key, " " + value}) }
+
+// nest adds a key whose value are lines of its own, indented already.
+func (e *entries) nest(key string, lines ...string) {
+	if len(lines) > 0 {
+		*e = append(*e, entry{key, "\n" + strings.Join(lines, "\n")})
+	}
+}
+
+// text adds a string, unless it is empty.
+func (e *entries) text(key, s string) {
+	if s != "" {
+		e.put(key, scalar(s, "  "))
+	}
+}
+
+// get returns a key's value, and whether it is there.
+func (e entries) get(key string) (string, bool) {
+	for _, x := range e {
+		if x.key == key {
+			return x.value, true
+		}
+	}
+	return "", false
+}
+
+// file joins front-matter and body.
+func (e entries) file(body, newline string) string {
+	var b strings.Builder
+	b.WriteString("---\n")
+	for _, x := range e {
+		b.WriteString(x.key + ":" + x.value + "\n")
+	}
+	b.WriteString("---\n")
+	front := b.String()
+	if newline != "\n" {
+		front = strings.ReplaceAll(front, "\n", newline)
+	}
+	return front + body
+}
+
+// scalar writes a string as the value of a key: a text of several lines in
+// lines that are indented by indent, another in one.
+func scalar(s, indent string) string {
+	if block, ok := literal(s, indent); ok && strings.Contains(strings.TrimRight(s, "\n"), "\n") {
+		return block
+	}
+	return quote(s)
+}
+
+// literal writes a text after |, if YAML keeps every byte of it there.
+func literal(s, indent string) (string, bool) {
+	lines := strings.TrimRight(s, "\n")
+	if lines == "" || lines[0] == ' ' || lines[0] == '\n' || lines[0] == '\t' || strings.ContainsFunc(s, special) {
+		return "", false
+	}
+	var b strings.Builder
+	switch len(s) - len(lines) {
+	case 0:
+		b.WriteString("|-")
+	case 1:
+		b.WriteString("|")
+	default:
+		b.WriteString("|+")
+	}
+	for line := range strings.SplitSeq(lines, "\n") {
+		if line != "" && strings.Trim(line, " \t") == "" {
+			return "", false
+		}
+		b.WriteByte('\n')
+		if line != "" {
+			b.WriteString(indent + line)
+		}
+	}
+	for range len(s) - len(lines) - 1 {
+		b.WriteByte('\n')
+	}
+	return b.String(), true
+}
+
+// special reports whether a character ends a line for some readers of YAML, or
+// may not stand in it as it is.
+func special(c rune) bool {
+	switch {
+	case c == '\n' || c == '\t':
+		return false
+	case c < ' ', c >= 0x7f && c <= 0x9f, c == '\u2028', c == '\u2029', c == '\ufeff', c == '\ufffd':
+		return true
+	}
+	return false
+}
+
+// quote writes a string in one line, the same outside and inside of brackets.
+func quote(s string) string {
+	switch {
+	case plain(s):
+		return s
+	case strings.ContainsFunc(s, special) || strings.ContainsAny(s, "\n\t"):
+	case !strings.ContainsAny(s, `"\`):
+		return `"` + s + `"`
+	case !strings.Contains(s, "'"):
+		return "'" + s + "'"
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case special(c):
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// plain reports whether a string needs no quotes anywhere and is nothing else to
+// YAML than a string.
+func plain(s string) bool {
+	if s == "" || len(s) > 200 || strings.HasSuffix(s, " ") {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c|0x20 >= 'a' && c|0x20 <= 'z':
+		case i > 0 && (c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == '/' || c == ' ' || c == '(' || c == ')'):
+		default:
+			return false
+		}
+	}
+	switch strings.ToLower(s) {
+	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":
+		return false
+	}
+	return true
+}
+
+// list writes strings in brackets.
+func list(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = quote(name)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// seconds writes a duration as it is read: 90s, 5m0s.
+func seconds(d time.Duration) string { return `"` + d.String() + `"` }
+
+// flow writes a value of another file in one line.
+func flow(v *definition.Value) string {
+	switch v.Kind {
+	case definition.String:
+		return quote(v.Text)
+	case definition.List:
+		parts := make([]string, len(v.Items))
+		for i := range v.Items {
+			parts[i] = flow(&v.Items[i])
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case definition.Mapping:
+		parts := make([]string, len(v.Items))
+		for i := range v.Items {
+			parts[i] = quote(v.Keys[i].Name) + ": " + flow(&v.Items[i])
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case definition.Null:
+		return "null"
+	}
+	return v.Text
+}
+
+// number writes a number without an exponent.
+func number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

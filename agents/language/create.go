@@ -1,0 +1,247 @@
+package language
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/template"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Answers are what a new agent file is made from (spec 1.6), by whichever way
+// they were given: asked for, as flags, or as parameters of agents/create.
+type Answers struct {
+	Name     string
+	Template *template.Template // nil = a file with no more than the answers
+	// Fields are the front-matter's fields that are other than the template's, by
+	// the keys of spec 1.2, as encoding/json decodes them. Objects are merged key by
+	// key; nil takes a field away. A name among them does not count.
+	Fields map[string]any
+	Prompt string // the body; "" = the template's
+
+	Dir    string // the folder of agent files that it is written to, absolute
+	Folder string // the workspace folder of a project agent, absolute; else ""
+	Scope  definition.Scope
+	Force  bool // a file that is there is replaced
+
+	// Model and Installed are those of definition.Source.
+	Model     func(name string) (string, bool)
+	Installed definition.Installed
+}
+
+// Made is an agent file that can be written.
+type Made struct {
+	Path     string // in the folder, called after the agent
+	Text     string
+	Problems []definition.Problem // warnings and hints
+}
+
+// New returns the file of a new agent: the template's text with the answers in
+// the place of its fields, and the rest of it as it is, comments too. Keys are in
+// the order of spec 1.2. A handoff of the template to an agent that there is not
+// is left out. Nothing is written.
+//
+// Errors, before anything could be written: fault.Invalid with the reason
+// InvalidAgent and the data problems for an agent that would have an error, and
+// fault.Invalid for a name that another file of the folder has, or, without Force,
+// this one.
+func New(w *World, a Answers) (Made, error) {
+	const op = "language.create"
+	if err := checkName(a.Name); err != nil {
+		return Made{}, err
+	}
+	made := Made{Path: filepath.Join(a.Dir, a.Name+".md")}
+	if w.Agents != nil {
+		for _, e := range w.Agents.Entries() {
+			switch d := e.Definition; {
+			case d.Path == made.Path && !a.Force:
+				return Made{}, fault.New(fault.Invalid, op, "%s is there already; choose another name, or replace it with --force", made.Path)
+			case d.Path != made.Path && d.Name == a.Name && d.Path != "" && filepath.Dir(d.Path) == a.Dir:
+				return Made{}, fault.New(fault.Invalid, op, "the name %s is taken by %s; choose another", a.Name, filepath.Base(d.Path))
+			}
+		}
+	}
+	text := "---\nkind: agent\nname: " + a.Name + "\n---\n"
+	var own map[string]any // what the template says
+	if a.Template != nil {
+		text = string(a.Template.Text)
+		own = definition.Parse(definition.Source{Scope: definition.Global, Data: a.Template.Text}).FrontMatter()
+	}
+	fields := map[string]any{"kind": "agent", "name": a.Name}
+	maps.Copy(fields, a.Fields)
+	fields["name"] = a.Name
+	if _, given := a.Fields["kind"]; !given && own["kind"] != nil {
+		delete(fields, "kind")
+	}
+	if _, given := a.Fields["title"]; !given {
+		fields["title"] = shownTitle(a.Name)
+	}
+	for _, key := range keysInOrder(fields, "") {
+		var err error
+		if text, err = setField(text, key, merged(own[key], fields[key])); err != nil {
+			return Made{}, fault.New(fault.Invalid, op, "the template of %s cannot be changed: %w", a.Name, err)
+		}
+	}
+	if a.Prompt != "" {
+		if t, ok := definition.ReadTree("", text); ok {
+			text = text[:t.Body.Start] + strings.TrimRight(a.Prompt, " \t\r\n") + "\n"
+		}
+	}
+	open := func() *File {
+		return Open(definition.Source{Path: made.Path, Folder: a.Folder, Scope: a.Scope, Data: []byte(text), Model: a.Model, Installed: a.Installed})
+	}
+	f := open()
+	for _, h := range f.Definition.Handoffs {
+		if _, given := a.Fields["handoffs"]; given || w.Agents == nil || h.To == "user" || w.meant(a.Folder, a.Scope, h.To) != nil {
+			continue
+		}
+		if edit, _, ok := withoutHandoff(f, h.Range); ok {
+			text = text[:f.Index.Offset(edit.Range.Start)] + text[f.Index.Offset(edit.Range.End):]
+			f = open()
+		}
+	}
+	text = formatted(f)
+	f = open()
+	var bad []definition.Problem
+	for _, p := range f.Definition.Problems {
+		if p.Severity == definition.Error {
+			bad = append(bad, p)
+		} else {
+			made.Problems = append(made.Problems, p)
+		}
+	}
+	if len(bad) > 0 {
+		var why []string
+		for _, p := range bad {
+			why = append(why, strings.TrimSuffix(p.Message, "."))
+		}
+		return Made{}, fault.New(fault.Invalid, op, "the agent %s would not be valid: %s", a.Name, strings.Join(why, "; ")).Because(fault.InvalidAgent, "problems", bad)
+	}
+	made.Text = text
+	return made, nil
+}
+
+// shownTitle makes the title that a name has by itself: code-fixer is Code Fixer.
+func shownTitle(name string) string {
+	return definition.Parse(definition.Source{Data: []byte("---\nkind: agent\nname: " + definition.YAMLText(name) + "\n---\nx\n")}).Title
+}
+
+// merged puts an answer over what the template has.
+func merged(own, answer any) any {
+	before, isObject := own.(map[string]any)
+	after, too := answer.(map[string]any)
+	if !isObject || !too {
+		return answer
+	}
+	all := maps.Clone(before)
+	for key, value := range after {
+		if value == nil {
+			delete(all, key)
+			continue
+		}
+		all[key] = merged(before[key], value)
+	}
+	return all
+}
+
+// keysInOrder returns the keys of an object in the table's order; those that it
+// does not have come last, by name.
+func keysInOrder(object map[string]any, path string) []string {
+	keys := slices.Sorted(maps.Keys(object))
+	slices.SortStableFunc(keys, func(a, b string) int { return rankOf(childPath(path, a)) - rankOf(childPath(path, b)) })
+	return keys
+}
+
+// setField writes a field of the top; nil takes it away.
+func setField(text, key string, value any) (string, error) {
+	t, ok := definition.ReadTree("", text)
+	if !ok || t.Root.Kind != definition.Mapping || t.Root.Start < t.Root.End && text[t.Root.Start] == '{' {
+		return "", fmt.Errorf("its front-matter cannot be read, or is not written in lines")
+	}
+	eol := eolOf(text)
+	var lines string
+	if value != nil {
+		lines = key + ":" + strings.ReplaceAll(yamlValue(value, key, 0), "\n", eol) + eol
+	}
+	for i := range t.Root.Keys {
+		if t.Root.Keys[i].Name != key {
+			continue
+		}
+		v := &t.Root.Items[i]
+		if rest, one := strings.CutPrefix(strings.TrimRight(lines, "\r\n"), key+": "); one && v.Kind != definition.List && v.Kind != definition.Mapping && v.Start < v.End && !strings.ContainsAny(text[v.Start:v.End], "\r\n|>") {
+			return text[:v.Start] + rest + text[v.End:], nil // a comment beside it stays
+		}
+		span, ok := wholeLineSpan(text, t.Root.Keys[i].Start, max(t.Root.Keys[i].End, t.Root.Items[i].End))
+		if !ok {
+			return "", fmt.Errorf("its field %s is not written in lines", key)
+		}
+		return text[:span.Start] + lines + text[span.End:], nil
+	}
+	return text[:t.Close.Start] + lines + text[t.Close.Start:], nil
+}
+
+// yamlValue returns a value as it follows a key and its colon.
+func yamlValue(value any, path string, indent int) string {
+	switch v := value.(type) {
+	case string:
+		return " " + definition.YAMLText(v)
+	case []string:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = v[i]
+		}
+		return yamlValue(list, path, indent)
+	case map[string]any:
+		if len(v) == 0 {
+			return " {}"
+		}
+		var b strings.Builder
+		for _, key := range keysInOrder(v, path) {
+			b.WriteString("\n" + strings.Repeat(" ", indent+2) + definition.YAMLText(key) + ":" + yamlValue(v[key], childPath(path, key), indent+2))
+		}
+		return b.String()
+	case []any:
+		simple := !slices.ContainsFunc(v, func(item any) bool {
+			switch item.(type) {
+			case map[string]any, []any:
+				return true
+			}
+			return false
+		})
+		var b strings.Builder
+		if simple {
+			for i, item := range v {
+				if i > 0 {
+					b.WriteString(",")
+				}
+				b.WriteString(yamlValue(item, path, indent))
+			}
+			return " [" + strings.TrimPrefix(b.String(), " ") + "]"
+		}
+		for _, item := range v {
+			object, isObject := item.(map[string]any)
+			if !isObject || len(object) == 0 {
+				b.WriteString("\n" + strings.Repeat(" ", indent+2) + "-" + yamlValue(item, path+"[]", indent+2))
+				continue
+			}
+			for i, key := range keysInOrder(object, path+"[]") {
+				mark := "- "
+				if i > 0 {
+					mark = "  "
+				}
+				b.WriteString("\n" + strings.Repeat(" ", indent+2) + mark + definition.YAMLText(key) + ":" + yamlValue(object[key], path+"[]."+key, indent+4))
+			}
+		}
+		return b.String()
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return " null"
+	}
+	return " " + string(encoded)
+}

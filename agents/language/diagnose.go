@@ -1,0 +1,262 @@
+package language
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/template"
+)
+
+// Diagnose returns what is wrong with a file (spec 1.5), in the order of its
+// text: what the file alone tells, and what the other agents make wrong with it.
+// What the settings tell (models, servers and their tools) is told where the file
+// was opened with what is installed (definition.Source).
+func Diagnose(w *World, f *File) []definition.Problem {
+	if w.Agents == nil {
+		return f.Definition.Problems
+	}
+	return w.Agents.FindingsIn(f.Definition)
+}
+
+// The kinds of actions, as LSP names them.
+const (
+	QuickFix = "quickfix"
+	FixAll   = "source.fixAll.agentls"
+)
+
+// Action is something that can be done to a file at a place (textDocument/codeAction).
+type Action struct {
+	Title     string
+	Kind      string // QuickFix or FixAll
+	Edit      WorkspaceEdit
+	Problems  []definition.Problem // that it mends
+	Preferred bool                 // the one that is certainly meant
+}
+
+// Actions returns what can be done about the findings in a range: their fixes,
+// the likeliest first, in the order of the findings; then one that makes all
+// fixes of the file that are certain. only are the kinds that are asked for, each
+// with those below it; none is all. Fixes that need other files (an agent's
+// rename, a new agent, the settings) are whole edits of these, too.
+func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []Action {
+	wanted := func(kind string) bool {
+		return len(only) == 0 || slices.ContainsFunc(only, func(k string) bool { return kind == k || strings.HasPrefix(kind, k+".") })
+	}
+	var actions []Action
+	problems := Diagnose(w, f)
+	problems = problems[:min(len(problems), maxMended)]
+	if wanted(QuickFix) {
+		touched := slices.DeleteFunc(slices.Clone(problems), func(p definition.Problem) bool { return !overlaps(p.Range, r) })
+		for i, p := range touched {
+			actions = append(actions, fixesOf(w, s, f, p, i < maxReread)...)
+		}
+	}
+	if wanted(FixAll) {
+		if all, ok := fixAll(f, problems); ok {
+			actions = append(actions, all)
+		}
+	}
+	return actions
+}
+
+// maxMended is for how many findings of a file there are actions, the first.
+const maxMended = 200
+
+// overlaps reports whether two ranges have a place in common, their ends
+// included: a cursor behind a word is on it.
+func overlaps(a, b definition.Range) bool {
+	before := func(x, y definition.Position) bool {
+		return x.Line < y.Line || x.Line == y.Line && x.Character < y.Character
+	}
+	return !before(a.End, b.Start) && !before(b.End, a.Start)
+}
+
+// maxReread is for how many findings of a question a fix may read the file again.
+const maxReread = 5
+
+// fixesOf returns the fixes of one finding; reread allows those that read the
+// file again, or others.
+func fixesOf(w *World, s Sources, f *File, p definition.Problem, reread bool) []Action {
+	var actions []Action
+	add := func(title string, edit WorkspaceEdit, preferred bool) {
+		if len(edit.Edits)+len(edit.Renames)+len(edit.Creates) > 0 {
+			actions = append(actions, Action{Title: title, Kind: QuickFix, Edit: edit, Problems: []definition.Problem{p}, Preferred: preferred})
+		}
+	}
+	fixes := f.Tree.Fixes(f.Index, f.Path, p)
+	for i, fix := range fixes {
+		preferred := fix.Sure || i == 0 && p.Meant != ""
+		switch {
+		case fix.Rename != "":
+			next := filepath.Join(filepath.Dir(f.Path), fix.Rename+".md")
+			if s.Exists == nil || !s.Exists(next) {
+				add(fix.Title, WorkspaceEdit{Renames: []Rename{{f.URI, s.uri(next)}}}, preferred)
+			}
+		case fix.Create != "" && reread:
+			if created, ok := newTarget(w, s, f, fix.Create); ok {
+				add(fix.Title, created, false)
+			}
+		case fix.Configure != "":
+			if w.Configure != nil {
+				if edit, ok := w.Configure(f.Folder, fix.Configure); ok {
+					add(fix.Title, edit, false)
+				}
+			}
+		case p.Code == "agent/file-name" && len(fix.Edits) == 1:
+			// What names the agent goes with it.
+			if edit, err := RenameAgent(w, s, f, f.Definition.NameRange.Start, strings.Trim(fix.Edits[0].Text, `"`)); err == nil {
+				add(fix.Title, edit, false)
+			}
+		default:
+			add(fix.Title, WorkspaceEdit{Edits: editsOf(f, fix)}, preferred)
+		}
+	}
+	if reread && (p.Code == "agent/handoff-target" || p.Code == "agent/handoff-cycle") {
+		if edit, name, ok := withoutHandoff(f, p.Range); ok {
+			add("Remove the handoff to "+name, WorkspaceEdit{Edits: []Edit{edit}}, false)
+		}
+	}
+	return actions
+}
+
+func editsOf(f *File, fix definition.Fix) []Edit {
+	var edits []Edit
+	for _, e := range fix.Edits {
+		edits = append(edits, Edit{f.URI, e.Range, e.Text})
+	}
+	return edits
+}
+
+// newTarget returns the file of an agent that is missing, beside the file that
+// names it: of the template of its name, else of the blank one.
+func newTarget(w *World, s Sources, f *File, name string) (WorkspaceEdit, bool) {
+	answers := Answers{Name: name, Dir: filepath.Dir(f.Path), Folder: f.Folder, Scope: f.Scope}
+	for _, wanted := range []string{"blank", name} {
+		if i := slices.IndexFunc(w.Templates, func(t template.Template) bool { return t.Name == wanted && t.Problem == "" }); i >= 0 {
+			answers.Template = &w.Templates[i]
+		}
+	}
+	made, err := New(w, answers)
+	if err != nil || s.Exists != nil && s.Exists(made.Path) {
+		return WorkspaceEdit{}, false
+	}
+	return WorkspaceEdit{Creates: []Create{{s.uri(made.Path), made.Text}}}, true
+}
+
+// fixAll puts all fixes together that are certain; of two that overlap the first
+// is made.
+func fixAll(f *File, problems []definition.Problem) (Action, bool) {
+	all := Action{Title: "Fix all that is certain", Kind: FixAll}
+	var taken []definition.Span
+	for _, p := range problems {
+		for _, fix := range f.Tree.Fixes(f.Index, f.Path, p) {
+			if !fix.Sure || len(fix.Edits) == 0 {
+				continue
+			}
+			var spans []definition.Span
+			for _, e := range fix.Edits {
+				spans = append(spans, definition.Span{Start: f.Index.Offset(e.Range.Start), End: f.Index.Offset(e.Range.End)})
+			}
+			if slices.ContainsFunc(spans, func(s definition.Span) bool {
+				return slices.ContainsFunc(taken, func(other definition.Span) bool { return collide(s, other) })
+			}) {
+				continue
+			}
+			taken = append(taken, spans...)
+			all.Edit.Edits = append(all.Edit.Edits, editsOf(f, fix)...)
+			all.Problems = append(all.Problems, p)
+			break
+		}
+	}
+	slices.SortStableFunc(all.Edit.Edits, func(a, b Edit) int { return compareLocations(Location{a.URI, a.Range}, Location{b.URI, b.Range}) })
+	return all, len(all.Edit.Edits) > 0
+}
+
+// collide reports whether two edits of a file cannot be made together. Two that
+// insert at one place can, in their order.
+func collide(a, b definition.Span) bool {
+	if a.Start == a.End && b.Start == b.End {
+		return false
+	}
+	return a.Start < b.End && b.Start < a.End || a == b
+}
+
+// withoutHandoff returns the edit that takes the handoff away whose target stands
+// at a range; with the last one goes the field.
+func withoutHandoff(f *File, at definition.Range) (Edit, string, bool) {
+	list := f.Tree.Root.Get("handoffs")
+	if list == nil || list.Kind != definition.List {
+		return Edit{}, "", false
+	}
+	target := definition.Span{Start: f.Index.Offset(at.Start), End: f.Index.Offset(at.End)}
+	i := slices.IndexFunc(list.Items, func(v definition.Value) bool {
+		to := v.Get("to")
+		return to != nil && to.Span == target
+	})
+	if i < 0 {
+		return Edit{}, "", false
+	}
+	span, ok := entrySpan(f, list, i)
+	if !ok {
+		return Edit{}, "", false
+	}
+	text := f.Text[:span.Start] + f.Text[span.End:]
+	after, fine := definition.ReadTree(f.Path, text)
+	rest := after.Root.Get("handoffs")
+	switch {
+	case !fine || after.Repaired != f.Tree.Repaired || len(after.Root.Keys) != len(f.Tree.Root.Keys)-b2i(len(list.Items) == 1):
+		return Edit{}, "", false
+	case len(list.Items) > 1 && (rest == nil || len(rest.Items) != len(list.Items)-1):
+		return Edit{}, "", false
+	}
+	return Edit{f.URI, f.Index.Range(span), ""}, list.Items[i].Get("to").Text, true
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// entrySpan returns what is to be cut out of a file with the entry of a list of
+// a field of the top: its lines, or what is between its commas; the whole field
+// for the only entry.
+func entrySpan(f *File, list *definition.Value, i int) (definition.Span, bool) {
+	text := f.Text
+	if len(list.Items) == 1 {
+		for k := range f.Tree.Root.Keys {
+			if &f.Tree.Root.Items[k] == list || f.Tree.Root.Items[k].Span == list.Span {
+				start := f.Tree.Root.Keys[k].Start
+				return wholeLineSpan(text, start, list.End)
+			}
+		}
+		return definition.Span{}, false
+	}
+	item := list.Items[i]
+	if text[list.Start] == '[' {
+		if i+1 < len(list.Items) {
+			return definition.Span{Start: item.Start, End: list.Items[i+1].Start}, true
+		}
+		return definition.Span{Start: list.Items[i-1].End, End: item.End}, true
+	}
+	return wholeLineSpan(text, item.Start, item.End)
+}
+
+// wholeLineSpan returns the lines from one that holds start to one that holds
+// end, if nothing else stands before start but blanks and a dash.
+func wholeLineSpan(text string, start, end int) (definition.Span, bool) {
+	line := lineStart(text, start)
+	if strings.Trim(text[line:start], " -") != "" {
+		return definition.Span{}, false
+	}
+	if i := strings.IndexAny(text[end:], "\r\n"); i >= 0 {
+		end += i
+		end += len(lineEnding(text, end, ""))
+	} else {
+		end = len(text)
+	}
+	return definition.Span{Start: line, End: end}, true
+}

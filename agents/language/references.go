@@ -1,0 +1,303 @@
+package language
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/registry"
+)
+
+// target is an agent as a question means it.
+type target struct {
+	name   string
+	entry  *registry.Entry  // nil where the catalogue does not have it yet
+	path   string           // of its file; "" for a system agent
+	folder string           // where it was named
+	scope  definition.Scope // of the file where it was named
+}
+
+// nameAt returns what stands at a position of an agent file: the name of the
+// file's own agent, or one that it names. own says which.
+func nameAt(w *World, f *File, at definition.Position) (name string, span definition.Span, own, ok bool) {
+	offset := f.Index.Offset(at)
+	if v := f.Tree.Root.Get("name"); v != nil && v.Holds(offset) && v.Text != "" && !f.Definition.Guessed {
+		return f.Definition.Name, scalarSpan(f, v), true, true
+	}
+	word, _ := wordAround(f.Text, offset)
+	if word == "" {
+		return "", definition.Span{}, false, false
+	}
+	if to, isTool := transferred(word); isTool {
+		word = to
+	}
+	for _, n := range namings(f, word) {
+		if n.Holds(offset) || transferAround(f.Text, n.Span, offset) {
+			return n.name, n.Span, false, true
+		}
+	}
+	// Other tools' files name agents by what is shown of them.
+	if w != nil && w.Agents != nil && f.Tree.Dialect != definition.Agentls {
+		for _, e := range w.Agents.Entries() {
+			for _, n := range namings(f, e.Definition.Name) {
+				if n.Holds(offset) {
+					return n.name, n.Span, false, true
+				}
+			}
+		}
+	}
+	return "", definition.Span{}, false, false
+}
+
+// transferAround reports whether an offset is on the tool's name of which a span
+// is the end.
+func transferAround(text string, span definition.Span, offset int) bool {
+	word, start := wordAround(text, offset)
+	to, ok := transferred(word)
+	return ok && start+len(word) == span.End && len(to) == span.End-span.Start
+}
+
+// wordAround returns the word at an offset, and where it starts.
+func wordAround(text string, offset int) (string, int) {
+	start := offset
+	for start > 0 && nameByte(text[start-1]) {
+		start--
+	}
+	end := wordEnd(text, offset)
+	return text[start:end], start
+}
+
+// scalarSpan returns the extent of a scalar's text, without quotes.
+func scalarSpan(f *File, v *definition.Value) definition.Span {
+	if text := f.Text[v.Start:v.End]; len(text) >= 2 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0] {
+		return definition.Span{Start: v.Start + 1, End: v.End - 1}
+	}
+	return v.Span
+}
+
+// targetOf returns the agent that a name means where it stands.
+func targetOf(w *World, f *File, name string, own bool) target {
+	t := target{name: name, folder: f.Folder, scope: f.Scope}
+	if own {
+		t.path = f.Path
+		if w.Agents != nil {
+			for _, e := range w.Agents.Entries() {
+				if e.Definition.Path == f.Path && e.Definition.Name == name {
+					t.entry = e
+				}
+			}
+		}
+		return t
+	}
+	if t.entry = w.meant(f.Folder, f.Scope, name); t.entry != nil {
+		t.path = t.entry.Definition.Path
+		t.folder, t.scope = t.entry.Definition.Folder, t.entry.Definition.Scope
+	}
+	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+		t.name = name[i+1:]
+	}
+	return t
+}
+
+// is reports whether a name means the target where it stands.
+func (t target) is(w *World, folder string, scope definition.Scope, name string) bool {
+	e := w.meant(folder, scope, name)
+	if t.entry == nil || e == nil {
+		// The catalogue knows no such agent: the name alone counts, in its folder.
+		return e == nil && t.entry == nil && (t.folder == "" || t.folder == folder)
+	}
+	return e.Definition.Path == t.path
+}
+
+// reference is a place that names a target.
+type reference struct {
+	Location
+	file *File // nil for a document or settings
+}
+
+// references returns the places that name a target, its own field name aside, in
+// files, which f is put among, and in what else s has.
+func references(w *World, s Sources, f *File, t target, files iter.Seq[*File]) []reference {
+	var found []reference
+	in := func(g *File) {
+		at := locator{f: g}
+		for _, n := range namings(g, t.name) {
+			if t.is(w, g.Folder, g.Scope, n.name) {
+				found = append(found, reference{Location{g.URI, at.span(n.Span)}, g})
+			}
+		}
+	}
+	seen := f == nil
+	for g := range files {
+		if f != nil && g.Path == f.Path {
+			if seen {
+				continue
+			}
+			g, seen = f, true
+		}
+		in(g)
+	}
+	if !seen {
+		in(f)
+	}
+	for _, d := range s.Documents {
+		at := locator{f: &File{Text: d.Text}}
+		for _, n := range commands(d, t.name) {
+			if at.f.Index == nil {
+				at.f.Index = definition.NewIndex(d.Text)
+			}
+			if t.is(w, d.Folder, definition.Project, n.name) {
+				found = append(found, reference{Location: Location{d.URI, at.span(n.Span)}})
+			}
+		}
+	}
+	for _, n := range s.Named {
+		if (n.Name == t.name || strings.HasSuffix(n.Name, ":"+t.name)) && t.is(w, n.Folder, definition.Project, n.Name) {
+			found = append(found, reference{Location: n.Location})
+		}
+	}
+	slices.SortFunc(found, func(a, b reference) int { return compareLocations(a.Location, b.Location) })
+	return slices.CompactFunc(found, func(a, b reference) bool { return a.Location == b.Location })
+}
+
+func compareLocations(a, b Location) int {
+	return cmp.Or(strings.Compare(a.URI, b.URI), cmp.Compare(a.Range.Start.Line, b.Range.Start.Line), cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))
+}
+
+// References returns the places that name the agent whose name is at a position
+// of an agent file, sorted by file and place: in agent files (handoffs,
+// subagents, graph nodes, transfer_to_name among tools, @name in prompts), in the
+// lines of documents that call it, and what s.Named has. declaration adds the
+// agent's own name. It is nil where no agent is named.
+func References(w *World, s Sources, f *File, at definition.Position, declaration bool) []Location {
+	name, _, own, ok := nameAt(w, f, at)
+	if !ok {
+		return nil
+	}
+	t := targetOf(w, f, name, own)
+	var list []Location
+	for _, r := range references(w, s, f, t, s.files(w, t.name)) {
+		list = append(list, r.Location)
+	}
+	if declaration {
+		if own {
+			list = append(list, Location{f.URI, f.Definition.NameRange})
+		} else if l, ok := declared(s, f, t.entry); ok {
+			list = append(list, l)
+		}
+		slices.SortFunc(list, compareLocations)
+	}
+	return list
+}
+
+// AgentReferences is [References] for an agent by its name, as looked up in a
+// workspace folder; "" is the first.
+func AgentReferences(w *World, s Sources, folder, name string) []Location {
+	var list []Location
+	t := targetOf(w, &File{Folder: folder, Scope: definition.Project}, name, false)
+	for _, r := range references(w, s, nil, t, s.files(w, t.name)) {
+		list = append(list, r.Location)
+	}
+	return list
+}
+
+// Definition returns the place of the name, in its own file, of the agent that
+// is named at a position; false where none is, and for a system agent.
+func Definition(w *World, s Sources, f *File, at definition.Position) (Location, bool) {
+	name, _, own, ok := nameAt(w, f, at)
+	switch {
+	case !ok:
+		return Location{}, false
+	case own:
+		return Location{f.URI, f.Definition.NameRange}, true
+	}
+	return declared(s, f, w.meant(f.Folder, f.Scope, name))
+}
+
+// declared returns the place of an entry's name: in f, if it is that file, whose
+// text may be newer than the catalogue.
+func declared(s Sources, f *File, e *registry.Entry) (Location, bool) {
+	if e == nil || e.Definition.Path == "" {
+		return Location{}, false
+	}
+	if f != nil && f.Path == e.Definition.Path {
+		return Location{f.URI, f.Definition.NameRange}, true
+	}
+	for _, f := range s.Open {
+		if f.Path == e.Definition.Path {
+			return Location{f.URI, f.Definition.NameRange}, true
+		}
+	}
+	return Location{s.uri(e.Definition.Path), e.Definition.NameRange}, true
+}
+
+// Symbol is an agent as a search over the workspace shows it (workspace/symbol).
+type Symbol struct {
+	Name   string
+	Detail string // its title, and whose it is where it is not in use
+	Location
+}
+
+// WorkspaceSymbols returns the agents whose name or title has the characters of a
+// query in their order, whatever their case, best first: those that begin with
+// it, then those that hold it. An empty query has all. System agents have no
+// place and are not among them.
+func WorkspaceSymbols(w *World, s Sources, query string) []Symbol {
+	if w.Agents == nil {
+		return nil
+	}
+	type ranked struct {
+		Symbol
+		rank int
+	}
+	var found []ranked
+	query = strings.ToLower(query)
+	for _, e := range w.Agents.Entries() {
+		l, ok := declared(s, nil, e)
+		if !ok {
+			continue
+		}
+		d := e.Definition
+		rank := min(match(d.Name, query), match(strings.ToLower(d.Title), query)+1)
+		if rank >= noMatch {
+			continue
+		}
+		detail := d.Title
+		if e.State != registry.OK {
+			detail += " (" + string(e.State) + ")"
+		}
+		found = append(found, ranked{Symbol{d.Name, detail, l}, rank})
+	}
+	slices.SortStableFunc(found, func(a, b ranked) int { return cmp.Or(a.rank-b.rank, strings.Compare(a.Name, b.Name)) })
+	symbols := make([]Symbol, len(found))
+	for i, r := range found {
+		symbols[i] = r.Symbol
+	}
+	return symbols
+}
+
+// noMatch is the rank of what a query does not fit.
+const noMatch = 100
+
+// match ranks a text, from 0 for the best.
+func match(text, query string) int {
+	switch {
+	case text == query, query == "":
+		return 0
+	case strings.HasPrefix(text, query):
+		return 2
+	case strings.Contains(text, query):
+		return 4
+	}
+	rest := text
+	for _, c := range query {
+		i := strings.IndexRune(rest, c)
+		if i < 0 {
+			return noMatch
+		}
+		rest = rest[i+len(string(c)):]
+	}
+	return 8
+}

@@ -1,0 +1,282 @@
+package language
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// PrepareRename returns the range of the agent's name at a position of an agent
+// file, and the name. The error is fault.Invalid where no agent is named, and
+// fault.Denied for an agent that cannot be renamed.
+func PrepareRename(w *World, s Sources, f *File, at definition.Position) (definition.Range, string, error) {
+	name, span, own, ok := nameAt(w, f, at)
+	if !ok {
+		return definition.Range{}, "", fault.New(fault.Invalid, "language.rename", "there is no agent's name here; put the cursor on one")
+	}
+	t := targetOf(w, f, name, own)
+	if err := t.renamable(s); err != nil {
+		return definition.Range{}, "", err
+	}
+	return f.Index.Range(span), t.name, nil
+}
+
+// renamable says why an agent cannot be renamed, nil where it can.
+func (t target) renamable(s Sources) error {
+	const op = "language.rename"
+	switch {
+	case t.entry == nil && t.name == "user":
+		return fault.New(fault.Denied, op, "user stands for the person and cannot be renamed")
+	case t.entry != nil && t.entry.Definition.Scope == definition.System:
+		return fault.New(fault.Denied, op, "%s is a system agent and cannot be renamed", t.name)
+	case t.path == "":
+		return fault.New(fault.NotFound, op, "there is no agent %s; create it first, or correct the name", t.name)
+	case t.entry != nil && t.entry.Definition.Scope == definition.Extension, t.scope == definition.Extension:
+		return fault.New(fault.Denied, op, "%s belongs to an extension and cannot be renamed; copy its file into your own agents folder", t.name)
+	case s.ReadOnly != nil && s.ReadOnly(t.path):
+		return fault.New(fault.Denied, op, "%s is read-only, so %s cannot be renamed; make the file writable first", filepath.Base(t.path), t.name)
+	}
+	return nil
+}
+
+// checkName says why a name cannot be an agent's (spec 1.2), nil where it can.
+func checkName(name string) error {
+	const op = "language.rename"
+	d := definition.Parse(definition.Source{Data: []byte("---\nkind: agent\nname: " + strconv.Quote(strings.ToValidUTF8(name, "?")) + "\n---\nx\n")})
+	for _, p := range d.Problems {
+		if p.Code == "agent/name" || p.Severity == definition.Error {
+			return fault.New(fault.Invalid, op, "%q cannot be an agent's name: %s", name, strings.TrimSuffix(p.Message, "."))
+		}
+	}
+	if d.Name != name {
+		return fault.New(fault.Invalid, op, "%q cannot be an agent's name: it has spaces around it", name)
+	}
+	return nil
+}
+
+// RenameAgent returns the change that gives the agent whose name is at a position
+// another name: in its file, in every place that means it (see [References]), and
+// of its file, if that was called after it. References that mean an agent of the
+// same name in another scope stay. Where two files of one scope have the name,
+// only the one file changes, and the references mean the other then.
+//
+// Errors: fault.Invalid for a name that cannot be one, or is taken; fault.Denied
+// for an agent or a reference that cannot be changed; fault.NotFound for one that
+// there is not; fault.Stale for a file that cannot be read. Nothing is renamed in
+// part.
+func RenameAgent(w *World, s Sources, f *File, at definition.Position, newName string) (WorkspaceEdit, error) {
+	const op = "language.rename"
+	name, _, own, ok := nameAt(w, f, at)
+	if !ok {
+		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "there is no agent's name here; put the cursor on one")
+	}
+	t := targetOf(w, f, name, own)
+	if err := t.renamable(s); err != nil {
+		return WorkspaceEdit{}, err
+	}
+	if err := checkName(newName); err != nil {
+		return WorkspaceEdit{}, err
+	}
+	file := f
+	if !own && t.path != f.Path {
+		if file = s.open(t.entry.Definition); file == nil {
+			return WorkspaceEdit{}, fault.New(fault.Stale, op, "the file of %s is gone; try again", t.name)
+		}
+	}
+	if file.Tree.Root == nil {
+		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "the front-matter of %s cannot be read; mend it first", filepath.Base(file.Path))
+	}
+	if newName == t.name && file.Definition.Name == newName {
+		return WorkspaceEdit{}, nil
+	}
+	var refs []reference
+	files := slices.Collect(s.files(w, t.name))
+	if !t.twice(w) {
+		refs = references(w, s, f, t, slices.Values(files))
+	}
+	if err := t.free(w, s, refs, newName); err != nil {
+		return WorkspaceEdit{}, err
+	}
+	if err := accepted(s, file, refs, newName); err != nil {
+		return WorkspaceEdit{}, err
+	}
+	if err := t.unread(w, files); err != nil {
+		return WorkspaceEdit{}, err
+	}
+	var edit WorkspaceEdit
+	if v := file.Tree.Root.Get("name"); v != nil && v.Text != "" {
+		edit.Edits = append(edit.Edits, Edit{file.URI, file.Index.Range(v.Span), scalarLike(file.Text[v.Start:v.End], newName)})
+	}
+	for _, r := range refs {
+		edit.Edits = append(edit.Edits, Edit{r.URI, r.Range, newName})
+	}
+	slices.SortFunc(edit.Edits, func(a, b Edit) int { return compareLocations(Location{a.URI, a.Range}, Location{b.URI, b.Range}) })
+	if next := renamedPath(file.Path, t.name, newName); next != "" {
+		edit.Renames = []Rename{{Old: file.URI, New: s.uri(next)}}
+	}
+	return edit, nil
+}
+
+// renamedPath returns the path of a file that is called after its agent when the
+// agent has another name; "" for a file that is not.
+func renamedPath(path, name, newName string) string {
+	dir, base := filepath.Split(path)
+	for _, ending := range []string{".agent.md", ".md"} {
+		if stem, ok := strings.CutSuffix(base, ending); ok {
+			if stem == name || slugged(stem) == name {
+				return dir + newName + ending
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// scalarLike writes a name as the scalar that it replaces was written; a name
+// that YAML would take for something else gets quotes.
+func scalarLike(before, name string) string {
+	if before != "" && (before[0] == '"' || before[0] == '\'') {
+		return before[:1] + name + before[:1]
+	}
+	switch name {
+	case "true", "false", "null":
+		return `"` + name + `"`
+	}
+	return name
+}
+
+// twice reports whether the name is there twice in the target's scope.
+func (t target) twice(w *World) bool {
+	return t.entry != nil && t.entry.State == registry.Duplicate
+}
+
+// free says why a new name is taken, nil where it is not: by an agent or a file
+// in the same folder, or by an agent that a place would mean that means the
+// target now.
+func (t target) free(w *World, s Sources, refs []reference, newName string) error {
+	const op = "language.rename"
+	taken := func(path, why string) error {
+		return fault.New(fault.Invalid, op, "the name %s is taken by %s%s; choose another", newName, path, why)
+	}
+	if w.Agents != nil {
+		for _, e := range w.Agents.Entries() {
+			if d := e.Definition; d.Name == newName && d.Path != t.path && d.Path != "" && filepath.Dir(d.Path) == filepath.Dir(t.path) {
+				return taken(filepath.Base(d.Path), "")
+			}
+		}
+	}
+	for _, f := range s.Open {
+		if f.Path != t.path && f.Definition.Name == newName && filepath.Dir(f.Path) == filepath.Dir(t.path) {
+			return taken(filepath.Base(f.Path), "")
+		}
+	}
+	type place struct {
+		folder string
+		scope  definition.Scope
+	}
+	places := []place{{t.folder, t.scope}}
+	for _, r := range refs {
+		if r.file != nil {
+			places = append(places, place{r.file.Folder, r.file.Scope})
+		}
+	}
+	for _, p := range places {
+		if e := w.meant(p.folder, p.scope, newName); e != nil && e.Definition.Path != t.path {
+			if e.Definition.Scope == definition.Project && e.Definition.Folder != p.folder && p.folder != "" {
+				continue // of another workspace folder, which its own come before
+			}
+			return taken("the "+string(e.Definition.Scope)+" agent of that name", ", and one would hide the other")
+		}
+	}
+	if next := renamedPath(t.path, t.name, newName); next != "" && next != t.path {
+		if s.Exists != nil && s.Exists(next) && !strings.EqualFold(next, t.path) {
+			return taken("the file "+filepath.Base(next), "")
+		}
+		if w.Agents != nil {
+			for _, e := range w.Agents.Entries() {
+				if e.Definition.Path == next {
+					return taken("the file "+filepath.Base(next), "")
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// accepted says why a file cannot take the new name, nil where all can.
+func accepted(s Sources, own *File, refs []reference, newName string) error {
+	const op = "language.rename"
+	told := map[*File]bool{}
+	for _, f := range append([]*File{own}, filesOf(refs)...) {
+		if told[f] {
+			continue
+		}
+		told[f] = true
+		base := filepath.Base(f.Path)
+		switch {
+		case f.Scope == definition.Extension:
+			return fault.New(fault.Denied, op, "%s, which belongs to an extension, names the agent and cannot be changed; remove the extension first", base)
+		case s.ReadOnly != nil && s.ReadOnly(f.Path):
+			return fault.New(fault.Denied, op, "%s names the agent and is read-only; make it writable first", base)
+		case f.Tree.Dialect == definition.Claude && strings.Contains(newName, "_"):
+			return fault.New(fault.Invalid, op, "%s is a file of Claude Code, whose names have no _; write - instead", base)
+		}
+	}
+	return nil
+}
+
+func filesOf(refs []reference) []*File {
+	var files []*File
+	for _, r := range refs {
+		if r.file != nil && !slices.Contains(files, r.file) {
+			files = append(files, r.file)
+		}
+	}
+	return files
+}
+
+// unread says which file may name the target and cannot be read, nil where there
+// is none: a rename that left it out would break it.
+func (t target) unread(w *World, files []*File) error {
+	if t.twice(w) {
+		return nil
+	}
+	for _, f := range files {
+		if f.Path == t.path || f.Tree.Root != nil {
+			continue
+		}
+		front := f.Text[f.Tree.Front.Start:f.Tree.Front.End]
+		for _, word := range words(front) {
+			to, _ := transferred(word)
+			if (word == t.name || to == t.name) && t.is(w, f.Folder, f.Scope, t.name) && !ownNameLine(front, t.name) {
+				return fault.New(fault.Invalid, "language.rename", "%s names %s, and its front-matter cannot be read; mend it first", filepath.Base(f.Path), t.name)
+			}
+		}
+	}
+	return nil
+}
+
+// ownNameLine reports whether the only word of a front-matter that is the name is
+// the value of its field name.
+func ownNameLine(front, name string) bool {
+	count := 0
+	for _, word := range words(front) {
+		if word == name {
+			count++
+		}
+	}
+	if count != 1 {
+		return false
+	}
+	for line := range strings.Lines(front) {
+		if value, ok := strings.CutPrefix(line, "name:"); ok && strings.Contains(value, name) {
+			return true
+		}
+	}
+	return false
+}

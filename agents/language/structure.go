@@ -1,0 +1,314 @@
+package language
+
+// A file's outline: symbols and what folds.
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+)
+
+// PartKind is what a [Part] is.
+type PartKind string
+
+// The kinds. Those of LSP that fit best: Class, Property, String.
+const (
+	AgentPart   PartKind = "agent"
+	FieldPart   PartKind = "field"
+	HeadingPart PartKind = "heading"
+)
+
+// Part is a part of a file, as an outline shows it (textDocument/documentSymbol). Selection lies in Range, and Children's ranges do.
+type Part struct {
+	Name      string // never empty
+	Detail    string
+	Kind      PartKind
+	Range     definition.Range
+	Selection definition.Range
+	Children  []Part
+}
+
+// Outline returns the parts of a file: the agent, in it its fields and the
+// headings of its prompt. A file whose front-matter cannot be read has its
+// headings alone.
+func Outline(f *File) []Part {
+	var inside []Part
+	o := &outline{f, locator{f: f}}
+	if f.Tree.Root != nil {
+		inside = o.fields(f.Tree.Root)
+	}
+	inside = append(inside, o.headings()...)
+	name := f.Definition.Name
+	if name == "" || f.Tree.Root == nil {
+		return inside
+	}
+	whole := f.Index.Range(definition.Span{Start: 0, End: len(f.Text)})
+	return []Part{{Name: name, Detail: f.Definition.Title, Kind: AgentPart, Range: whole, Selection: f.Definition.NameRange, Children: inside}}
+}
+
+// outline is the outline of a file in the making.
+type outline struct {
+	f *File
+	locator
+}
+
+// maxDetail is how many characters of a value an outline shows.
+const maxDetail = 60
+
+// fields returns the keys of a mapping, with what is below them.
+func (o *outline) fields(v *definition.Value) []Part {
+	var found []Part
+	for i, key := range v.Keys {
+		item := &v.Items[i]
+		s := Part{Name: key.Name, Kind: FieldPart, Selection: o.span(key.Span)}
+		s.Range = o.span(definition.Span{Start: key.Start, End: max(key.End, reach(item))})
+		if s.Name == "" {
+			s.Name = "(empty)"
+		}
+		switch item.Kind {
+		case definition.Mapping:
+			s.Children = o.fields(item)
+		case definition.List:
+			s.Detail = plural(len(item.Items), "entry")
+			if len(item.Items) != 1 {
+				s.Detail = decimal(len(item.Items)) + " entries"
+			}
+			for j := range item.Items {
+				s.Children = append(s.Children, o.entry(&item.Items[j])...)
+			}
+		default:
+			s.Detail = clip(oneLine(item.Text), maxDetail)
+		}
+		found = append(found, s)
+	}
+	return found
+}
+
+// reach returns where what is written of a value ends. A value that is not written
+// has a place too, which may be behind what holds it.
+func reach(v *definition.Value) int {
+	end := 0
+	if v.Start < v.End && (v.Kind != definition.Null || v.Text != "") {
+		end = v.End
+	}
+	for i := range v.Items {
+		if v.Kind == definition.Mapping {
+			end = max(end, v.Keys[i].End)
+		}
+		end = max(end, reach(&v.Items[i]))
+	}
+	return end
+}
+
+// entry is a list's entry that has keys of its own: it is called as its
+// first text.
+func (o *outline) entry(v *definition.Value) []Part {
+	if v.Kind != definition.Mapping || len(v.Keys) == 0 {
+		return nil
+	}
+	name := v.Keys[0].Name
+	for i := range v.Items {
+		if v.Items[i].Kind == definition.String && v.Items[i].Text != "" {
+			name = v.Items[i].Text
+			break
+		}
+	}
+	if name = clip(oneLine(name), maxDetail); name == "" {
+		name = "(empty)"
+	}
+	span := definition.Span{Start: v.Keys[0].Start, End: v.Keys[0].End}
+	for i := range v.Keys {
+		span.Start = min(span.Start, v.Keys[i].Start)
+		span.End = max(span.End, v.Keys[i].End, reach(&v.Items[i]))
+	}
+	return []Part{{Name: name, Kind: FieldPart, Range: o.span(span), Selection: o.span(v.Keys[0].Span), Children: o.fields(v)}}
+}
+
+// oneLine is a text without line ends.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// heading is a heading of the body.
+type heading struct {
+	level int
+	text  string
+	definition.Span
+}
+
+// maxHeadings is how many headings a file's outline has.
+const maxHeadings = 2000
+
+// lines yields the lines of a part of the text without their endings.
+func (f *File) lines(s definition.Span) iter.Seq[definition.Span] {
+	return func(yield func(definition.Span) bool) {
+		for at := s.Start; at < s.End; {
+			// No further than the part goes: it may be a word of a long line.
+			end := s.End
+			if i := strings.IndexAny(f.Text[at:s.End], "\r\n"); i >= 0 {
+				end = at + i
+			}
+			if !yield(definition.Span{Start: at, End: end}) {
+				return
+			}
+			if at = end + 1; strings.HasPrefix(f.Text[end:s.End], "\r\n") {
+				at++
+			}
+		}
+	}
+}
+
+// fences yields each fenced block of the body, from its opening line's start to
+// its closing line's end, or the body's.
+func (f *File) fences() []definition.Span {
+	var found []definition.Span
+	open, mark := -1, ""
+	end := f.Tree.Body.Start
+	for line := range f.lines(f.Tree.Body) {
+		end = line.End
+		text := strings.TrimLeft(f.Text[line.Start:line.End], " ")
+		if line.End-line.Start-len(text) > 3 {
+			continue
+		}
+		switch run := fence(text); {
+		case open < 0 && run != "":
+			open, mark = line.Start, run
+		case open >= 0 && len(run) >= len(mark) && run[0] == mark[0] && strings.TrimSpace(text) == run:
+			found = append(found, definition.Span{Start: open, End: line.End})
+			open = -1
+		}
+	}
+	if open >= 0 {
+		found = append(found, definition.Span{Start: open, End: end})
+	}
+	return found
+}
+
+// fence returns the marks of a line that opens or closes a block of code, or "".
+func fence(line string) string {
+	for _, c := range []string{"`", "~"} {
+		rest := strings.TrimLeft(line, c)
+		if n := len(line) - len(rest); n >= 3 && (c == "~" || !strings.Contains(rest, "`")) {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+// headings returns the headings of the body (# to ######) outside of code.
+func (f *File) headings() []heading {
+	var found []heading
+	code := f.fences()
+	for line := range f.lines(f.Tree.Body) {
+		for len(code) > 0 && code[0].End < line.Start {
+			code = code[1:]
+		}
+		text := f.Text[line.Start:line.End]
+		if !strings.HasPrefix(text, "#") || len(code) > 0 && line.Start >= code[0].Start {
+			continue
+		}
+		rest := strings.TrimLeft(text, "#")
+		level := len(text) - len(rest)
+		if level > 6 || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+			continue
+		}
+		title := strings.TrimSpace(strings.TrimRight(strings.TrimSpace(rest), "#"))
+		if title == "" {
+			continue
+		}
+		line.End = line.Start + len(strings.TrimRight(text, " \t"))
+		if found = append(found, heading{level, title, line}); len(found) == maxHeadings {
+			break
+		}
+	}
+	return found
+}
+
+// section returns where the section of a heading ends: before the next of its
+// level or above.
+func (f *File) section(all []heading, i int) int {
+	for _, next := range all[i+1:] {
+		if next.level <= all[i].level {
+			end := next.Start
+			for end > all[i].End && (f.Text[end-1] == '\n' || f.Text[end-1] == '\r') {
+				end--
+			}
+			return end
+		}
+	}
+	return len(strings.TrimRight(f.Text, " \t\r\n"))
+}
+
+// headings returns the headings, each in the one that it is below.
+func (o *outline) headings() []Part {
+	all := o.f.headings()
+	var nest func(from, to int) []Part
+	nest = func(from, to int) []Part {
+		var found []Part
+		for from < to {
+			below := from + 1
+			for below < to && all[below].level > all[from].level {
+				below++
+			}
+			found = append(found, Part{
+				Name: clip(all[from].text, 2*maxDetail), Kind: HeadingPart,
+				Range:     o.span(definition.Span{Start: all[from].Start, End: max(all[from].End, o.f.section(all, from))}),
+				Selection: o.span(all[from].Span), Children: nest(from+1, below),
+			})
+			from = below
+		}
+		return found
+	}
+	return nest(0, len(all))
+}
+
+// Fold is a part of a file that can be shown as its first line: from one line to
+// another, from 0, both of which belong to it.
+type Fold struct {
+	Start, End uint32
+	Comment    bool // it is comments only
+}
+
+// Folds returns what folds: the front-matter, its fields of several lines, the
+// sections of the prompt, and its blocks of code.
+func Folds(f *File) []Fold {
+	var found []Fold
+	l := &locator{f: f}
+	add := func(start, end int) {
+		from, to := l.position(start).Line, l.position(end).Line
+		if to > from {
+			found = append(found, Fold{Start: from, End: to})
+		}
+	}
+	if t := f.Tree; t.Close != (definition.Span{}) {
+		add(t.Open.Start, t.Close.End)
+	}
+	if f.Tree.Root != nil {
+		f.foldFields(f.Tree.Root, add)
+	}
+	all := f.headings()
+	for i := range all {
+		add(all[i].Start, f.section(all, i))
+	}
+	for _, code := range f.fences() {
+		add(code.Start, code.End)
+	}
+	slices.SortStableFunc(found, func(a, b Fold) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
+	return slices.Compact(found)
+}
+
+// foldFields adds the keys whose values go on below them.
+func (f *File) foldFields(v *definition.Value, add func(start, end int)) {
+	for i := range v.Items {
+		item := &v.Items[i]
+		if v.Kind == definition.Mapping {
+			end := item.End
+			for end > v.Keys[i].End && strings.IndexByte(" \t\r\n", f.Text[end-1]) >= 0 {
+				end--
+			}
+			add(v.Keys[i].Start, end)
+		}
+		f.foldFields(item, add)
+	}
+}

@@ -1,0 +1,376 @@
+package language
+
+// Completion of values: what a field may be, by its type and its meaning.
+
+import (
+	"strings"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
+)
+
+// value offers values of the field at hand.
+func (c *completion) value() {
+	f, p := c.f, c.place
+	c.span, c.quote = f.word(p.last().Span, c.offset)
+	if f.before(c.span.Start) == ':' && c.quote == 0 {
+		c.space = " "
+	}
+	c.flow = f.bracketed(c.span.Start)
+	field, known := definition.FieldAt(p.field)
+	if !known {
+		return
+	}
+	if p.list && len(definition.KeysUnder(tablePath(p.field+"[]"))) > 0 {
+		// "- t": the entry is to become a mapping.
+		c.keys(p.field + "[]")
+		return
+	}
+	lists := holds(field.Type, "string[]")
+	if !p.list && c.commaText(field) {
+		if part := f.part(c.span, c.offset); part != c.span {
+			c.span, c.space = part, ""
+		}
+	} else {
+		c.wrap = lists && !p.list && c.quote == 0 && !holds(field.Type, "string")
+	}
+	for _, v := range field.Values {
+		i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc)}
+		if v == field.Default {
+			i.Detail = "default"
+		}
+		c.scalar(i)
+	}
+	if holds(field.Type, "boolean") {
+		c.wrap = false
+		for _, v := range []string{"true", "false"} {
+			i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc), Insert: c.space + v}
+			if v == field.Default {
+				i.Detail = "default"
+			}
+			if c.quote == 0 {
+				c.add(i)
+			}
+		}
+	}
+	c.byMeaning(field)
+}
+
+// holds reports whether a field may be of a type.
+func holds(types []string, wanted string) bool {
+	for _, t := range types {
+		if t == wanted {
+			return true
+		}
+	}
+	return false
+}
+
+// commaText reports whether the value at hand is, or is to be, a text of names
+// with commas between, as Claude Code writes its lists.
+func (c *completion) commaText(field definition.Field) bool {
+	if c.f.Tree.Dialect == definition.Agentls {
+		return false
+	}
+	return field.Path == "tools" || field.Path == "disallowedTools"
+}
+
+// byMeaning offers what only the meaning of a field tells.
+func (c *completion) byMeaning(field definition.Field) {
+	switch field.Path {
+	case "name":
+		if name := nameOfFile(c.f.Path); name != "" {
+			c.scalar(Item{Label: name, Kind: ValueItem, Detail: "the file's name"})
+		}
+	case "title":
+		if name := c.f.Definition.Name; name != "" {
+			c.scalar(Item{Label: titleOf(name), Kind: ValueItem, Detail: "made of the name"})
+		}
+	case "model":
+		c.models(true)
+	case "fallback_models":
+		c.models(false)
+	case "color":
+		c.colors()
+	case "tools.allow", "tools.deny", "tools.confirmation.require_confirmation", "disallowedTools":
+		c.tools()
+	case "tools":
+		if c.f.Tree.Dialect != definition.Agentls {
+			c.wrap = false
+			c.tools()
+		} else if c.place.list {
+			c.tools()
+		} else if c.span.Start == c.span.End {
+			c.add(Item{Label: "allow", Kind: FieldItem, Doc: escape(field.Doc), Insert: "\n  allow: [$0]", Snippet: true})
+		}
+	case "mcp.servers", "mcpServers":
+		c.servers()
+	case "subagents", "agents":
+		c.agents(true, field.Path == "subagents")
+	case "handoffs[].to":
+		c.agents(false, false)
+		c.scalar(Item{Label: "user", Kind: ValueItem, Detail: "a person goes on"})
+	case "tools.confirmation.prompt_template":
+		c.braces([]string{"tool_name", "tool_args", "risk", "agent"})
+	case "query", "initial_messages[].text", "systemPrompt", "output.text":
+		c.text(field.Path)
+	}
+}
+
+// listed returns the entries that the list at hand has already, but for the one
+// at the cursor.
+func (c *completion) listed() map[string]bool {
+	found := make(map[string]bool)
+	if !c.place.list {
+		return found
+	}
+	for _, v := range c.f.Tree.Find(stepNames(c.place.steps[:len(c.place.steps)-1])...).Strings() {
+		if !v.Holds(c.offset) {
+			found[v.Text] = true
+		}
+	}
+	return found
+}
+
+// stepNames writes steps as a path of the tree.
+func stepNames(steps []definition.Step) []string {
+	names := make([]string, len(steps))
+	for i, s := range steps {
+		if names[i] = s.Key; s.Index >= 0 {
+			names[i] = decimal(s.Index)
+		}
+	}
+	return names
+}
+
+// models offers what the table has, aliases first and retired ones last.
+func (c *completion) models(meanings bool) {
+	there := c.listed()
+	if meanings {
+		c.scalar(Item{Label: "inherit", Kind: ValueItem, Detail: inherited(c.w), Doc: "The model that the settings or the caller have."})
+		c.scalar(Item{Label: model.Auto, Kind: ValueItem, Detail: "chosen for each request", Doc: "A model is chosen for each request by how hard it is."})
+	}
+	if c.w.Models == nil {
+		return
+	}
+	var ids, retired []Item
+	for _, e := range c.w.Models.Entries() {
+		if e.MaxOutput == 0 && e.Window > 0 {
+			continue // it does not write
+		}
+		i := Item{Label: e.ID, Kind: ModelItem, Detail: windowOf(e), Doc: describeModel(c.w, e.ID)}
+		if next, gone := c.w.Models.Retired(e.ID); gone {
+			i.Retired, i.Detail = true, "retired"
+			if next.ID != "" {
+				i.Detail += ", runs as " + next.ID
+			}
+			retired = append(retired, i)
+			continue
+		}
+		ids = append(ids, i)
+		for _, alias := range e.Aliases {
+			if known, _ := c.w.Models.Lookup(alias); known.ID == e.ID && !there[alias] {
+				c.scalar(Item{Label: alias, Kind: ModelItem, Detail: e.ID, Doc: i.Doc})
+			}
+		}
+	}
+	for _, i := range append(ids, retired...) {
+		if !there[i.Label] {
+			c.scalar(i)
+		}
+	}
+}
+
+// inherited says which model inherit is.
+func inherited(w *World) string {
+	if w.Model == "" || w.Models == nil {
+		return "default"
+	}
+	id, _, _ := w.Models.Resolve(w.Model, "")
+	return "default, " + id
+}
+
+// palette are the colours that are offered.
+var palette = []struct{ name, hex string }{
+	{"blue", "#3B82F6"}, {"green", "#22C55E"}, {"red", "#EF4444"}, {"amber", "#F59E0B"}, {"purple", "#A855F7"},
+	{"cyan", "#06B6D4"}, {"pink", "#EC4899"}, {"orange", "#F97316"}, {"teal", "#14B8A6"}, {"indigo", "#6366F1"},
+	{"lime", "#84CC16"}, {"slate", "#64748B"},
+}
+
+// colors offers a palette. What is there may be an unquoted #, which YAML takes
+// for a comment.
+func (c *completion) colors() {
+	for _, p := range palette {
+		c.scalar(Item{Label: p.hex, Kind: ColorItem, Detail: p.name, Doc: p.hex})
+	}
+}
+
+// tools offers every tool by its names, and globs.
+func (c *completion) tools() {
+	there := c.listed()
+	var aliases []Item
+	servers := make(map[string]bool)
+	for _, t := range c.w.Tools {
+		doc := describeTool(t)
+		if !there[t.Name] {
+			c.scalar(Item{Label: t.Name, Kind: ToolItem, Detail: t.Risk, Doc: doc})
+		}
+		for _, a := range t.Aliases {
+			aliases = append(aliases, Item{Label: a, Kind: ToolItem, Detail: "is " + t.Name, Doc: doc})
+		}
+		if rest, ok := strings.CutPrefix(t.Name, "mcp."); ok {
+			server, _, _ := strings.Cut(rest, ".")
+			servers[server] = true
+		}
+	}
+	for _, s := range c.w.Servers {
+		servers[s.Name] = false
+		if glob := "mcp." + s.Name + ".*"; !there[glob] {
+			c.scalar(Item{Label: glob, Kind: ToolItem, Detail: "all tools of the server", Doc: describeServer(s)})
+		}
+	}
+	for _, h := range c.f.Definition.Handoffs {
+		if name := "transfer_to_" + h.To; !there[name] {
+			c.scalar(Item{Label: name, Kind: ToolItem, Detail: "safe", Doc: "Passes control to " + escape(h.To) + "."})
+		}
+	}
+	for _, glob := range []struct{ name, what string }{{"mcp.*", "all tools of all servers"}, {"*", "all tools"}} {
+		if !there[glob.name] {
+			c.scalar(Item{Label: glob.name, Kind: ToolItem, Detail: glob.what})
+		}
+	}
+	for _, i := range aliases {
+		name := strings.TrimPrefix(i.Detail, "is ")
+		if !there[name] && !there[i.Label] {
+			c.scalarAs(i, name)
+		}
+	}
+}
+
+// servers offers the MCP servers of the settings.
+func (c *completion) servers() {
+	there := c.listed()
+	for _, s := range c.w.Servers {
+		if !there[s.Name] {
+			c.scalar(Item{Label: s.Name, Kind: ServerItem, Detail: s.State, Doc: describeServer(s)})
+		}
+	}
+	if !c.place.list && c.place.field == "mcp.servers" {
+		c.wrap = false
+		c.scalar(Item{Label: "*", Kind: ValueItem, Detail: "all servers"})
+	}
+}
+
+// agents offers the agents that a name may mean in the file's folder, but for the
+// file's own. all is whether * may stand for every one of them.
+func (c *completion) agents(list, all bool) {
+	there := c.listed()
+	c.wrap = c.wrap && list
+	for _, e := range c.w.visible(c.f.Folder) {
+		d := e.Definition
+		if d.Name != c.f.Definition.Name && !there[d.Name] {
+			c.scalar(Item{Label: d.Name, Kind: AgentItem, Detail: d.Title})
+		}
+	}
+	if all && !c.place.list {
+		c.wrap = false
+		c.scalar(Item{Label: "*", Kind: ValueItem, Detail: "all agents"})
+	}
+}
+
+// text offers, in the body or in a text of the front-matter, placeholders behind
+// ${ and agents behind @.
+func (c *completion) text(field string) {
+	f := c.f
+	if span, ok := f.opened(c.offset, "${"); ok {
+		if strings.HasSuffix(f.Text[:span.Start-len("${")], "$") {
+			return // $${ is the text itself
+		}
+		c.span = span
+		shut := "}"
+		if strings.HasPrefix(f.Text[span.End:], "}") {
+			shut = ""
+		}
+		for _, i := range c.placeholders(field) {
+			i.Insert = i.Label + shut
+			c.add(i)
+		}
+		return
+	}
+	if span, ok := f.opened(c.offset, "@"); ok && field != "output.text" {
+		c.span = span
+		if b := f.before(span.Start - 1); b == 0 || strings.ContainsRune(" \t\r\n(\"'", b) {
+			c.addAgents(f.Folder, false)
+		}
+	}
+}
+
+// addAgents offers agents by their bare names, for a person only those that a
+// person may run.
+func (c *completion) addAgents(folder string, person bool) {
+	for _, e := range c.w.visible(folder) {
+		d := e.Definition
+		if person && !d.UserInvocable {
+			continue
+		}
+		c.add(Item{Label: d.Name, Kind: AgentItem, Detail: d.Title, Insert: d.Name})
+	}
+}
+
+// geminiVariables are gemini-cli's own placeholders (spec 1.7).
+var geminiVariables = []string{"query", "cliVersion", "activeModel", "today"}
+
+// placeholders returns the names that ${ may be followed by.
+func (c *completion) placeholders(field string) []Item {
+	var items []Item
+	tree := c.f.Tree
+	if field == "output.text" {
+		fields := tree.Find("output", "schema", "properties")
+		if fields == nil || fields.Kind != definition.Mapping {
+			return nil
+		}
+		for i, k := range fields.Keys {
+			items = append(items, variable(k.Name, &fields.Items[i]))
+		}
+		return items
+	}
+	if inputs := tree.Find("inputs"); inputs != nil && inputs.Kind == definition.Mapping {
+		for i, k := range inputs.Keys {
+			items = append(items, variable(k.Name, &inputs.Items[i]))
+		}
+	}
+	if tree.Dialect == definition.GeminiCLI {
+		for _, name := range geminiVariables {
+			items = append(items, Item{Label: name, Kind: VariableItem, Detail: "gemini-cli's"})
+		}
+	}
+	return items
+}
+
+// variable is an input, or a field of an output.
+func variable(name string, v *definition.Value) Item {
+	i := Item{Label: name, Kind: VariableItem, Detail: "string"}
+	if t := v.Get("type"); t != nil && t.Kind == definition.String {
+		i.Detail = t.Text
+	}
+	if d := v.Get("description"); d != nil {
+		i.Doc = escape(d.Text)
+	}
+	return i
+}
+
+// braces offers names behind { alone.
+func (c *completion) braces(names []string) {
+	span, ok := c.f.opened(c.offset, "{")
+	if !ok {
+		return
+	}
+	c.span = span
+	shut := "}"
+	if strings.HasPrefix(c.f.Text[span.End:], "}") {
+		shut = ""
+	}
+	for _, name := range names {
+		c.add(Item{Label: name, Kind: VariableItem, Insert: name + shut})
+	}
+}

@@ -1,0 +1,333 @@
+package registry
+
+// What other agents make wrong with one: findings of spec 1.5 that the whole
+// catalogue is needed for. They are found when they are asked for, since a
+// change of one file may concern any other.
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agentls/agentls/agents/definition"
+)
+
+// maxRings is of how many of a file's targets is asked whether control comes back
+// from them.
+const maxRings = 50
+
+// Findings returns what is to be told of an agent file on the disk: its entry's
+// problems and, if it is the text that is used, those that the other agents make:
+// agent/handoff-target, agent/handoff-cycle and agent/dead, in the order of the
+// file. The caller must not change the slice.
+func (s *Snapshot) Findings(e *Entry) []definition.Problem {
+	if e.file == nil || e.Stale {
+		return e.Problems
+	}
+	return s.among(e.Definition, e, e.Problems)
+}
+
+// FindingsIn is [Snapshot.Findings] for a definition that need not be on the
+// disk, as that of an open buffer: it takes the place of what the snapshot has of
+// its path. Its place decides agent/duplicate-name.
+func (s *Snapshot) FindingsIn(d *definition.Definition) []definition.Problem {
+	problems := d.Problems
+	if other := s.twin(d); other != nil {
+		problems = insert(problems, duplicate(s.uriOf(d.Path), d.NameRange, s.uriOf(other.Path), other))
+	}
+	return s.among(d, nil, problems)
+}
+
+// uriOf is the URI of a path for a problem.
+func (s *Snapshot) uriOf(path string) string {
+	if s.uri == nil {
+		return definition.FileURI(path)
+	}
+	return s.uri(path)
+}
+
+// twin returns another agent of a definition's name in its scope, or nil.
+func (s *Snapshot) twin(d *definition.Definition) *definition.Definition {
+	if d.Guessed || d.Scope == definition.System {
+		return nil
+	}
+	return s.neighbour(d, d.Name)
+}
+
+// neighbour returns another agent of a name in the scope of d, or nil.
+func (s *Snapshot) neighbour(d *definition.Definition, name string) *definition.Definition {
+	for e := range s.named(name) {
+		if other := e.Definition; e.file != nil && other.Path != d.Path && !other.Guessed &&
+			other.Scope == d.Scope && folderOf(other.Path) == folderOf(d.Path) {
+			return other
+		}
+	}
+	return nil
+}
+
+func folderOf(path string) string {
+	return path[:max(0, strings.LastIndexAny(path, `/\`))]
+}
+
+// among adds what the other agents make to problems of d. own is the entry of d,
+// nil for a text that is not the disk's.
+func (s *Snapshot) among(d *definition.Definition, own *Entry, problems []definition.Problem) []definition.Problem {
+	uri := s.uriOf(d.Path)
+	problems = s.taken(d, problems)
+	guesses := 0
+	told := make(map[string]bool)
+	for _, h := range d.Handoffs {
+		if h.To == "user" {
+			continue
+		}
+		target := s.meant(d.Folder, h.To)
+		if target == nil {
+			p := definition.Problem{URI: uri, Range: h.Range, Code: "agent/handoff-target", Severity: definition.Error}
+			if guesses++; guesses <= suggestions {
+				if near := s.suggest(d.Folder, h.To); len(near) > 0 && near[0] != d.Name {
+					p.Meant = near[0]
+				}
+			}
+			p.Message = fmt.Sprintf("There is no agent %s, so this handoff is left out; ", h.To)
+			if p.Meant != "" {
+				p.Message += "did you mean " + p.Meant + "?"
+			} else {
+				p.Message += "create it, or correct the name."
+			}
+			problems = insert(problems, p)
+			continue
+		}
+		if told[h.To] || len(told) == maxRings || own != nil && !s.network().rings[own] {
+			continue
+		}
+		told[h.To] = true
+		if ring := s.ring(d, target); ring != nil {
+			problems = insert(problems, s.cycle(d, h, ring))
+		}
+	}
+	if s.dead(d) {
+		problems = insert(problems, definition.Problem{
+			URI: uri, Range: d.NameRange, Code: "agent/dead", Severity: definition.Info,
+			Message: "Nothing can reach this agent: no person, no route, no handoff and no other agent's subagents; allow one of them.",
+		})
+	}
+	return problems
+}
+
+// taken adds to agent/file-name where the agent is that has the file's name
+// already, so that not both can be renamed alike.
+func (s *Snapshot) taken(d *definition.Definition, problems []definition.Problem) []definition.Problem {
+	i := slices.IndexFunc(problems, func(p definition.Problem) bool { return p.Code == "agent/file-name" })
+	if i < 0 {
+		return problems
+	}
+	stem := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(d.Path), ".md"), ".agent")
+	other := s.neighbour(d, stem)
+	if other == nil {
+		return problems
+	}
+	problems = slices.Clone(problems)
+	problems[i].Related = []definition.Related{{
+		URI: s.uriOf(other.Path), Range: other.NameRange, Message: fmt.Sprintf("The agent %s is here.", stem),
+	}}
+	return problems
+}
+
+// meant is Lookup without reasons: the entry that a name means in a folder, in
+// any state, or nil.
+func (s *Snapshot) meant(folder, name string) *Entry {
+	var best *Entry
+	for e := range s.named(name) {
+		own := e.Definition.Scope == definition.Project && e.Definition.Folder == folder
+		switch {
+		case e.State == Duplicate && best == nil, e.found && (best == nil || !best.found):
+			best = e
+		case e.found && own && !(best.Definition.Scope == definition.Project && best.Definition.Folder == folder):
+			best = e
+		}
+	}
+	return best
+}
+
+// hop is a handoff on a way through the catalogue.
+type hop struct {
+	from   *definition.Definition
+	at     definition.Range // of the handoff's target
+	to     *Entry
+	before int // the hop before it on the way; -1 = none
+}
+
+// ring returns the handoffs by which control comes back to d from the agent that
+// it hands to, the fewest; nil if it does not.
+func (s *Snapshot) ring(d *definition.Definition, target *Entry) []hop {
+	back := func(e *Entry) bool { return e.Definition.Path == d.Path }
+	if back(target) {
+		return nil
+	}
+	seen := map[*Entry]bool{target: true}
+	way := []hop{{to: target, before: -1}}
+	for i := 0; i < len(way); i++ {
+		from := way[i].to.Definition
+		for _, h := range from.Handoffs {
+			next := s.meant(d.Folder, h.To)
+			if next == nil || seen[next] {
+				continue
+			}
+			seen[next] = true
+			way = append(way, hop{from, h.Range, next, i})
+			// A buffer may give its file another name.
+			if !back(next) {
+				continue
+			}
+			if next.Definition.Name != d.Name {
+				seen[next] = false
+				way = way[:len(way)-1]
+				continue
+			}
+			var ring []hop
+			for at := len(way) - 1; at > 0; at = way[at].before {
+				ring = append(ring, way[at])
+			}
+			slices.Reverse(ring)
+			return ring
+		}
+	}
+	return nil
+}
+
+// cycle tells of a ring that a handoff of d begins.
+func (s *Snapshot) cycle(d *definition.Definition, h definition.Handoff, ring []hop) definition.Problem {
+	names := []string{d.Name, h.To}
+	p := definition.Problem{URI: s.uriOf(d.Path), Range: h.Range, Code: "agent/handoff-cycle", Severity: definition.Info}
+	for _, step := range ring {
+		names = append(names, step.to.Definition.Name)
+		p.Related = append(p.Related, definition.Related{
+			URI: s.uriOf(step.from.Path), Range: step.at,
+			Message: fmt.Sprintf("%s hands over to %s here.", step.from.Name, step.to.Definition.Name),
+		})
+	}
+	p.Message = fmt.Sprintf("Control can come back by handoffs (%s); a run refuses the handoff that closes the circle.", strings.Join(names, " → "))
+	return p
+}
+
+// dead reports whether nothing can reach an agent that may run.
+func (s *Snapshot) dead(d *definition.Definition) bool {
+	if d.UserInvocable || d.Scope == definition.System || d.Routable && (d.Triggered || d.Description != "") {
+		return false
+	}
+	if usable, _ := d.Usable(); !usable {
+		return false
+	}
+	n := s.network()
+	by := func(paths map[string]int, self bool) bool {
+		others := paths[d.Name]
+		if self {
+			others--
+		}
+		return others > 0
+	}
+	before := s.at(d.Path)
+	if by(n.handed, before != nil && slices.ContainsFunc(before.Definition.Handoffs, func(h definition.Handoff) bool { return h.To == d.Name })) {
+		return false
+	}
+	if !d.Delegable {
+		return true
+	}
+	all := n.all
+	if before != nil && slices.Contains(before.Definition.Subagents, "*") {
+		all--
+	}
+	return all <= 0 && !by(n.delegated, before != nil && slices.Contains(before.Definition.Subagents, d.Name))
+}
+
+// at returns the entry of a path, or nil.
+func (s *Snapshot) at(path string) *Entry { return s.network().paths[path] }
+
+// graph is what the agents say of each other, found out when it is first asked
+// for.
+type graph struct {
+	once      sync.Once
+	handed    map[string]int // how many agents hand over to a name
+	delegated map[string]int // how many name it as a subagent
+	all       int            // how many, but for main, may delegate to all
+	paths     map[string]*Entry
+	rings     map[*Entry]bool // those that may be on a circle of handoffs
+}
+
+// network returns the snapshot's graph.
+func (s *Snapshot) network() *graph {
+	if s.graph == nil {
+		return new(graph) // of the zero Snapshot
+	}
+	s.graph.once.Do(func() { s.graph.fill(s) })
+	return s.graph
+}
+
+func (g *graph) fill(s *Snapshot) {
+	g.handed, g.delegated, g.paths = make(map[string]int), make(map[string]int), make(map[string]*Entry, len(s.entries))
+	g.rings = make(map[*Entry]bool)
+	next := make(map[*Entry][]*Entry)
+	for _, e := range s.entries {
+		if e.file != nil {
+			g.paths[e.file.path] = e
+		}
+		names := make(map[string]bool, len(e.Definition.Handoffs))
+		for _, h := range e.Definition.Handoffs {
+			if names[h.To] {
+				continue
+			}
+			names[h.To] = true
+			g.handed[h.To]++
+			if to := s.meant(e.Definition.Folder, h.To); to != nil {
+				next[e] = append(next[e], to)
+			}
+		}
+		for _, name := range e.Definition.Subagents {
+			switch {
+			case name != "*":
+				g.delegated[name]++
+			case e.Definition.Name != mainName:
+				g.all++
+			}
+		}
+	}
+	// Whoever hands over to nobody, or to such alone, is on no circle; nor is
+	// whoever gets control from nobody.
+	for e := range trim(next) {
+		g.rings[e] = true
+	}
+}
+
+// trim returns a graph without what is on no way that goes on for ever.
+func trim(next map[*Entry][]*Entry) map[*Entry]bool {
+	degree := make(map[*Entry]int)
+	before := make(map[*Entry][]*Entry)
+	left := make(map[*Entry]bool)
+	for e, targets := range next {
+		left[e] = true
+		degree[e] += len(targets)
+		for _, to := range targets {
+			before[to] = append(before[to], e)
+			left[to] = true
+		}
+	}
+	var ends []*Entry
+	for e := range left {
+		if degree[e] == 0 {
+			ends = append(ends, e)
+		}
+	}
+	for len(ends) > 0 {
+		e := ends[len(ends)-1]
+		ends = ends[:len(ends)-1]
+		delete(left, e)
+		for _, from := range before[e] {
+			if degree[from]--; degree[from] == 0 {
+				ends = append(ends, from)
+			}
+		}
+	}
+	return left
+}

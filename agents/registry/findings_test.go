@@ -1,0 +1,175 @@
+package registry
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agentls/agentls/agents/definition"
+)
+
+// with is a file of ours with more fields.
+func with(name, fields string) string {
+	return "---\nkind: agent\nname: " + name + "\ntitle: T\n" + fields + "---\nYou are " + name + ".\n"
+}
+
+// shown lists problems as "code severity line:column-column meant > file:line …".
+func shown(problems []definition.Problem) []string {
+	var list []string
+	for _, p := range problems {
+		line := fmt.Sprintf("%s %s %d:%d-%d %s", strings.TrimPrefix(p.Code, "agent/"), p.Severity, p.Range.Start.Line+1, p.Range.Start.Character+1, p.Range.End.Character+1, p.Meant)
+		for i, r := range p.Related {
+			if i == 0 {
+				line += ">"
+			}
+			line += fmt.Sprintf(" %s:%d:%d-%d", r.URI[strings.LastIndexByte(r.URI, '/')+1:], r.Range.Start.Line+1, r.Range.Start.Character+1, r.Range.End.Character+1)
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+// TestFindingsOfTheCatalogue: what other files make wrong with one, each with its
+// place and the places that it is about.
+func TestFindingsOfTheCatalogue(t *testing.T) {
+	w := newWorld(t)
+	w.write("one", "a.md", with("a", "handoffs:\n  - to: b\n  - to: user\n  - to: nobody-at-all\n  - to: lonly\n"))
+	w.write("one", "b.md", with("b", "description: '😀'\nhandoffs: [{to: c}, {to: lonely}]\n"))
+	w.write("home", "c.md", with("c", "handoffs: [{description: 😀, to: a}, {to: c2}]\n"))
+	w.write("one", "c2.md", with("c2", ""))
+	w.write("one", "lonely.md", with("lonely", "routable: false\nuser_invocable: false\n"))
+	w.write("one", "dead.md", with("dead", "routable: false\nuser_invocable: false\nhandoffs: [{to: b}]\n"))
+	w.write("one", "untold.md", with("untold", "user_invocable: false\n"))
+	w.write("one", "told.md", with("told", "user_invocable: false\ntriggers: {keywords: [x]}\n"))
+	w.write("one", "helped.md", with("helped", "user_invocable: false\nroutable: false\n"))
+	w.write("one", "helper.md", with("helper", "subagents: [helped]\n"))
+	w.write("one", "x.md", with("twin", ""))
+	w.write("one", "y.md", with("twin", ""))
+	w.write("one", "other.md", with("yonder", ""))
+	w.write("one", "z.md", with("other", ""))
+	s := w.load()
+	for file, want := range map[string][]string{
+		"a.md":      {"handoff-cycle info 6:9-10 > b.md:6:17-18 c.md:5:34-35", "handoff-target error 8:9-22 ", "handoff-target error 9:9-14 lonely"},
+		"b.md":      {"handoff-cycle info 6:17-18 > c.md:5:34-35 a.md:6:9-10"},
+		"other.md":  {"file-name warning 3:7-13 > z.md:3:7-12"},
+		"c2.md":     nil,
+		"lonely.md": nil,
+		"dead.md":   {"dead info 3:7-11 "},
+		"untold.md": {"dead info 3:7-13 "},
+		"told.md":   nil, "helped.md": nil, "helper.md": nil,
+		"x.md": {"duplicate-name error 3:7-11 > y.md:3:7-11", "file-name warning 3:7-11 "},
+		"y.md": {"duplicate-name error 3:7-11 > x.md:3:7-11", "file-name warning 3:7-11 "},
+	} {
+		e := find(t, s, w.path("one", file))
+		got := shown(s.Findings(e))
+		if !slices.Equal(got, want) {
+			t.Errorf("%s:\ngot  %q\nwant %q", file, got, want)
+		}
+		if in := shown(s.FindingsIn(e.Definition)); !slices.Equal(sorted(in), sorted(want)) {
+			t.Errorf("%s as a text:\ngot  %q\nwant %q", file, in, want)
+		}
+		own := len(e.Problems)
+		if s.Findings(e); len(e.Problems) != own {
+			t.Errorf("%s: its entry was changed", file)
+		}
+	}
+	if main := find(t, s, ""); len(s.Findings(main)) != 0 {
+		t.Error(s.Findings(main))
+	}
+	if got := (&Snapshot{}).FindingsIn(find(t, s, w.path("one", "a.md")).Definition); len(got) != 3 {
+		t.Errorf("in no catalogue: %v", shown(got))
+	}
+}
+
+func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
+
+// TestFindingsInABuffer: a text takes the place of its file.
+func TestFindingsInABuffer(t *testing.T) {
+	w := newWorld(t)
+	w.write("one", "a.md", with("a", "user_invocable: false\nroutable: false\nhandoffs: [{to: a2}]\n"))
+	w.agent("one", "a2")
+	w.write("one", "b.md", with("b", "handoffs: [{to: a}]\n"))
+	w.write("two", "a.md", with("c", ""))
+	s := w.load()
+	parse := func(place, file, text string) *definition.Definition {
+		return definition.Parse(definition.Source{Path: w.path(place, file), Folder: filepath.Join(w.root, place), Scope: definition.Project, Data: []byte(text)})
+	}
+	for _, test := range []struct {
+		place, file, text string
+		want              []string
+	}{
+		{"one", "a.md", with("a", "handoffs: [{to: b}]\n"), []string{"handoff-cycle info 5:17-18 > b.md:5:17-18"}},
+		{"one", "a.md", with("a2", ""), []string{"file-name warning 3:7-9 ", "duplicate-name error 3:7-9 > a2.md:3:7-9"}},
+		{"two", "a.md", with("a2", ""), []string{"file-name warning 3:7-9 "}},
+		{"one", "new.md", with("new", "handoffs: [{to: new}, {to: a}, {to: c}]\n"), []string{"handoff-target error 5:17-20 "}},
+		{"one", "new.md", with("new", "user_invocable: false\nroutable: false\n"), []string{"dead info 3:7-10 "}},
+		{"one", "a.md", with("a", "user_invocable: false\nroutable: false\n"), nil},
+		{"one", "b.md", with("b", "user_invocable: false\nroutable: false\nsubagents: ['*']\n"), []string{"dead info 3:7-8 "}},
+	} {
+		d := parse(test.place, test.file, test.text)
+		if got := shown(s.FindingsIn(d)); !slices.Equal(sorted(got), sorted(test.want)) {
+			t.Errorf("%s/%s %q:\ngot  %q\nwant %q", test.place, test.file, test.text, got, test.want)
+		}
+	}
+	// main's * does not count, another agent's does.
+	w.write("one", "all.md", with("all", "subagents: ['*']\n"))
+	if got := w.load().FindingsIn(parse("one", "new.md", with("new", "user_invocable: false\nroutable: false\n"))); len(got) != 0 {
+		t.Errorf("%v", shown(got))
+	}
+}
+
+// TestReparseAsksTheSettingsAgain: what the installation has is found again.
+func TestReparseAsksTheSettingsAgain(t *testing.T) {
+	w := newWorld(t)
+	path := w.write("one", "a.md", with("a", "mcp: {servers: [github]}\n"))
+	var servers []string
+	var folders []string
+	w.r.config.Installed.Servers = func(folder string) []string { folders = append(folders, folder); return servers }
+	s := w.load()
+	if got := shown(s.Findings(find(t, s, path))); !slices.Equal(got, []string{"mcp-unknown error 5:17-23 "}) || folders[0] != filepath.Join(w.root, "one") {
+		t.Fatalf("%q %q", got, folders)
+	}
+	servers = []string{"github"}
+	s, err := w.r.Reparse(t.Context())
+	if err != nil || len(s.Findings(find(t, s, path))) != 0 {
+		t.Errorf("%v %v", err, shown(s.Findings(find(t, s, path))))
+	}
+}
+
+// BenchmarkFindings10k finds what is wrong with each of 10,000 files, whose
+// handoffs are one long way that comes back to its beginning.
+func BenchmarkFindings10k(b *testing.B) {
+	r := New(generate(b, 10000))
+	s, err := r.Load(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		s.graph = new(graph)
+		found := 0
+		for _, e := range s.Entries() {
+			found += len(s.Findings(e))
+		}
+		if found == 0 {
+			b.Fatal("nothing was found")
+		}
+	}
+}
+
+// BenchmarkFindingsOfAKeystroke finds what the catalogue of 1,000 makes wrong
+// with one text, as after each key in an open file.
+func BenchmarkFindingsOfAKeystroke(b *testing.B) {
+	config := generate(b, 1000)
+	s, err := New(config).Load(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	src := definition.Source{Path: filepath.Join(config.Places[0].Dir, "agent-0.md"), Folder: config.Places[0].Folder, Scope: definition.Project, Data: []byte(strings.Replace(agentText(0), "to: agent-1", "to: agnt-1", 1))}
+	for b.Loop() {
+		if found := s.FindingsIn(definition.Parse(src)); len(found) != 1 || found[0].Code != "agent/handoff-target" {
+			b.Fatal(found)
+		}
+	}
+}

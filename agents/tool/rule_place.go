@@ -1,0 +1,145 @@
+package tool
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// searching are the tools whose plans name the folder that they look through.
+var searching = []string{"glob", "grep", "ls", "read_many_files"}
+
+// maxAlternatives is how many patterns the braces of one may stand for.
+const maxAlternatives = 256
+
+// spoken returns the words of a command that may be paths.
+func (p *Plan) spoken() []string {
+	var all []string
+	for _, words := range p.Commands {
+		for _, word := range words {
+			if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
+				word = value
+			}
+			if !filepath.IsAbs(word) && p.Preview.Cwd != "" {
+				word = filepath.Join(p.Preview.Cwd, word)
+			}
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// matches reports whether a path is one of the rule's; with below also whether
+// it lies in one, or is one in another spelling.
+func (r Rule) matches(at, folder string, below bool) bool {
+	elements := elementsOf(at)
+	return slices.ContainsFunc(r.patterns(folder, below), func(pattern []string) bool {
+		return matchElements(pattern, elements, below)
+	})
+}
+
+// reaches reports whether a path of the rule's may lie in a folder.
+func (r Rule) reaches(in, folder string) bool {
+	elements := elementsOf(in)
+	return slices.ContainsFunc(r.patterns(folder, true), func(pattern []string) bool {
+		return mayMatchBelow(pattern, elements)
+	})
+}
+
+// patterns returns what the rule's path stands for, element by element.
+func (r Rule) patterns(folder string, also bool) [][]string {
+	spellings := []string{r.Path}
+	if also {
+		spellings = append(spellings, r.Also...)
+	}
+	var all [][]string
+	for _, spelling := range spellings {
+		for _, pattern := range alternatives(spelling) {
+			if !path.IsAbs(pattern) && !filepath.IsAbs(pattern) {
+				pattern = path.Join(filepath.ToSlash(folder), pattern)
+			}
+			all = append(all, strings.Split(path.Clean(pattern), "/"))
+		}
+	}
+	return all
+}
+
+func elementsOf(at string) []string {
+	return strings.Split(filepath.ToSlash(filepath.Clean(at)), "/")
+}
+
+// matchElements compares element by element; ** stands for any number. With
+// below a pattern that is used up has matched.
+func matchElements(pattern, at []string, below bool) bool {
+	for len(pattern) > 0 {
+		if pattern[0] == "**" {
+			for n := range len(at) + 1 {
+				if matchElements(pattern[1:], at[n:], below) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(at) == 0 || !matchElement(pattern[0], at[0]) {
+			return false
+		}
+		pattern, at = pattern[1:], at[1:]
+	}
+	return below || len(at) == 0
+}
+
+// mayMatchBelow reports whether a pattern may match something in a folder.
+func mayMatchBelow(pattern, in []string) bool {
+	for i, element := range in {
+		if i == len(pattern) || pattern[i] == "**" {
+			return true
+		}
+		if !matchElement(pattern[i], element) {
+			return false
+		}
+	}
+	return true
+}
+
+func matchElement(pattern, element string) bool {
+	ok, err := doublestar.Match(pattern, element)
+	return err == nil && ok
+}
+
+// alternatives returns the patterns that one with braces stands for, each
+// without; more than [maxAlternatives] of them mean that there are too many.
+func alternatives(pattern string) []string {
+	open, commas, depth := -1, []int(nil), 0
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case '{':
+			if depth++; depth == 1 {
+				open = i
+			}
+		case ',':
+			if depth == 1 {
+				commas = append(commas, i)
+			}
+		case '}':
+			if depth = max(0, depth-1); depth != 0 || open < 0 {
+				continue
+			}
+			var all []string
+			from := open + 1
+			for _, to := range append(commas, i) {
+				all = append(all, alternatives(pattern[:open]+pattern[from:to]+pattern[i+1:])...)
+				if len(all) > maxAlternatives {
+					return all
+				}
+				from = to + 1
+			}
+			return all
+		}
+	}
+	return []string{pattern}
+}

@@ -1,0 +1,168 @@
+package handlers
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
+)
+
+// TestSEC20ReferencesGiveNoCredentials: what a request names beside its input is
+// sent to the model only where an agent may read it: no file of credentials, by
+// no name, and nothing outside of the workspace, though it is open.
+func TestSEC20ReferencesGiveNoCredentials(t *testing.T) {
+	r := enter(t)
+	r.has(".env", canary)
+	r.has("ok.txt", canary)
+	outside := filepath.Join(t.TempDir(), "out.txt")
+	if err := os.WriteFile(outside, []byte(canary), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"link.txt": r.path(".env"), "out.txt": outside} {
+		if err := os.Symlink(target, r.path(name)); err != nil {
+			t.Skip("no links here: ", err)
+		}
+	}
+	if err := os.Link(r.path(".env"), r.path("hard.txt")); err != nil {
+		t.Skip("no hard links here: ", err)
+	}
+	for _, path := range []string{r.path("link.txt"), "/home/x/.ssh/id_rsa"} {
+		if _, err := r.h.Workspace.Apply(workspace.Opened{URI: uri.File(path), Version: 1, Text: canary}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := r.h.lookingFrom("")
+	for _, path := range []string{r.path(".env"), r.path("link.txt"), r.path("out.txt"), r.path("hard.txt"), outside, "/home/x/.ssh/id_rsa"} {
+		b, _ := r.h.reference(t.Context(), env, r.person, string(uri.File(path)))
+		if b.Type != "resource_link" || b.Resource != nil || !strings.Contains(b.Name, "not given to agents") {
+			t.Errorf("%s is sent: %+v %+v", path, b, b.Resource)
+		}
+	}
+	if b, _ := r.h.reference(t.Context(), env, r.person, string(uri.File(r.path("ok.txt")))); b.Resource == nil || b.Resource.Text != canary {
+		t.Errorf("control: an ordinary file is not sent: %+v", b)
+	}
+	t.Log("control: the same text in an ordinary file is sent whole")
+	r.h.house.Settings = func(string) agents.Settings { return agents.Settings{Reveal: []string{r.path(".env")}} }
+	if b, _ := r.h.reference(t.Context(), r.h.lookingFrom(""), r.person, string(uri.File(r.path(".env")))); b.Resource == nil {
+		t.Errorf("what the person's settings reveal is not sent: %+v", b)
+	}
+}
+
+// TestSEC68ReferencesOfUntrustedFoldersTaint: so does what is selected there.
+func TestSEC68ReferencesOfUntrustedFoldersTaint(t *testing.T) {
+	r := enter(t)
+	r.has("a.txt", "a\n")
+	folder := workspace.Folder{Name: "w", URI: uri.File(r.folder), Path: r.folder, Canonical: r.folder}
+	if _, err := r.h.Workspace.Apply(workspace.FoldersSet{Folders: []workspace.Folder{folder}}); err != nil {
+		t.Fatal(err)
+	}
+	for trusted, want := range map[bool]tool.Taint{true: tool.Clean, false: tool.Foreign} {
+		r.h.house.Trusted = func(string) bool { return trusted }
+		env, name := r.h.lookingFrom(""), string(uri.File(r.path("a.txt")))
+		b, taint := r.h.reference(t.Context(), env, r.person, name)
+		if b.Resource == nil || taint != want || taintOf(env, name) != want {
+			t.Errorf("trusted %v: %+v, taint %q and of a selection %q", trusted, b, taint, taintOf(env, name))
+		}
+	}
+}
+
+// TestSEC55AWriteMeetsTheDocumentOfAnotherName: what the editor has open through a
+// link is what an agent reads and writes by the file's own name.
+func TestSEC55AWriteMeetsTheDocumentOfAnotherName(t *testing.T) {
+	r := enter(t)
+	r.has("real/a.txt", "one\n")
+	if err := os.Symlink("real", r.path("alias")); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	u := uri.File(r.path("alias/a.txt"))
+	for _, change := range []workspace.Change{
+		workspace.Opened{URI: u, Version: 1, Text: "one\n"}, workspace.Edited{URI: u, Version: 2, Edits: []workspace.Edit{{Text: "typed\n"}}},
+	} {
+		if _, err := r.h.Workspace.Apply(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := r.person.Read(t.Context(), r.path("real/a.txt"))
+	if err != nil || !f.Open || f.Text != "typed\n" {
+		t.Fatalf("read %+v, %v", f, err)
+	}
+	if err := r.person.Edits("r").Write(t.Context(), r.path("real/a.txt"), f.Digest, "typed\nagent\n", "l"); err != nil {
+		t.Error(err)
+	}
+	if got := r.buffer("alias/a.txt"); got != "typed\nagent\n" {
+		t.Errorf("the buffer is %q", got)
+	}
+	r.holds("real/a.txt", "one\n")
+	t.Log("control: before, the disk was written and the buffer was behind it")
+}
+
+// TestLostDocumentsAreNeitherReadNorWritten: of one whose change was refused
+// nobody knows what the editor shows.
+func TestLostDocumentsAreNeitherReadNorWritten(t *testing.T) {
+	r := enter(t)
+	r.has("a.txt", "one\n")
+	r.opens("a.txt", "one\n")
+	before, err := r.person.Read(t.Context(), r.path("a.txt"))
+	if err != nil {
+		t.Fatal("control: ", err)
+	}
+	at := &workspace.Range{Start: workspace.Position{Line: 90}, End: workspace.Position{Line: 91}}
+	if _, err := r.h.Workspace.Apply(workspace.Edited{URI: uri.File(r.path("a.txt")), Version: 5, Edits: []workspace.Edit{{Range: at, Text: "x"}}}); err == nil {
+		t.Fatal("the change was not refused")
+	}
+	for _, applies := range []bool{true, false} {
+		r.h.edits.applies = applies
+		_, read := r.person.Read(t.Context(), r.path("a.txt"))
+		write := r.person.Edits("r").Write(t.Context(), r.path("a.txt"), before.Digest, "agent\n", "l")
+		restore := r.restore("a.txt", before.Digest, &agents.Content{Text: "agent\n"})
+		for what, err := range map[string]error{"read": read, "write": write, "restore": restore} {
+			if fault.KindOf(err) != fault.Stale || !strings.Contains(err.Error(), "open it again") {
+				t.Errorf("%s, client that applies edits %v: %v", what, applies, err)
+			}
+		}
+	}
+	r.holds("a.txt", "one\n")
+}
+
+// TestWriteBelowAnEditorThatTakesNoEdits: a file that is open and clean is written
+// on disk, with the mark and the charset that it has there, if it is what the
+// editor shows.
+func TestWriteBelowAnEditorThatTakesNoEdits(t *testing.T) {
+	for name, c := range map[string]struct{ was, shown, want string }{
+		"plain":              {"one\n", "one\n", "two\n"},
+		"mark":               {"\ufeffone\n", "one\n", "\ufefftwo\n"},
+		"mark that is shown": {"\ufeffone\n", "\ufeffone\n", "\ufefftwo\n"},
+		"UTF-16":             {units("one\n"), "one\n", units("two\n")},
+		"changed below":      {"other\n", "one\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := enter(t)
+			r.h.edits.applies = false
+			r.has("a.txt", c.was)
+			if _, err := r.h.Workspace.Apply(workspace.Opened{URI: uri.File(r.path("a.txt")), Version: 1, Text: c.shown}); err != nil {
+				t.Fatal(err)
+			}
+			f, err := r.person.Read(t.Context(), r.path("a.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = r.person.Edits("r").Write(t.Context(), r.path("a.txt"), f.Digest, "two\n", "l")
+			if c.want == "" {
+				if fault.KindOf(err) != fault.Stale {
+					t.Error(err)
+				}
+				c.want = c.was
+			} else if err != nil {
+				t.Error(err)
+			}
+			r.holds("a.txt", c.want)
+		})
+	}
+}

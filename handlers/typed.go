@@ -1,0 +1,185 @@
+package handlers
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/workspace"
+)
+
+// typing is what became of an open agent file since it was opened or last saved.
+type typing struct {
+	person bool // it had a text that neither the disk had nor a tool made: the person's own
+	// loaded is the file as it was when the document's text was found to be the
+	// disk's already, which the editor may have read from there; nil otherwise.
+	loaded *stamped
+}
+
+// stamped tells one writing of a file from the next.
+type stamped struct {
+	at   time.Time
+	size int64
+}
+
+// stampOf returns the stamp of a file, the zero one for none.
+func stampOf(path string) stamped {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamped{}
+	}
+	return stamped{info.ModTime(), info.Size()}
+}
+
+// agentDocument is an open document that is an agent file of the workspace.
+type agentDocument struct {
+	path, folder, rel, text string
+}
+
+// agentDocument returns the agent file that a URI names, if it is open.
+func (h *Handlers) agentDocument(name uri.URI) (a agentDocument, ok bool) {
+	u, err := uri.Parse(string(name))
+	if err != nil || !u.IsFile() || h.house == nil || h.house.Reviews == nil {
+		return a, false
+	}
+	s := h.Workspace.Snapshot()
+	d, open := s.DocumentAt(u.FsPath())
+	f, rel, inside := workspace.Within(s.Folders(), u.FsPath())
+	if !open || !inside || !workspace.IsAgentFile(rel) {
+		return a, false
+	}
+	return agentDocument{u.FsPath(), f.Canonical, rel, d.Text}, true
+}
+
+// edited is told that a document has another text. One that an agent file has on
+// the disk already is what the editor read there: a program wrote it, and no
+// person.
+func (h *Handlers) edited(name uri.URI) {
+	a, ok := h.agentDocument(name)
+	if !ok {
+		return
+	}
+	now := typing{person: true}
+	if h.byTool.made(a.path, a.text) {
+		now = typing{} // also of what was typed before: it is no longer the person's alone
+	} else if item, there := workspace.ReadAgent(h.ctx, a.folder, a.rel); there {
+		if disk, err := workspace.DecodeText(item.Text); err == nil && disk.Text == a.text {
+			at := stampOf(a.path)
+			now = typing{person: h.typed[a.path].person, loaded: &at}
+		}
+	}
+	h.typed[a.path] = now
+}
+
+// untyped is told that the editor took over what a file has, or gave it back.
+func (h *Handlers) untyped(name uri.URI) {
+	if u, err := uri.Parse(string(name)); err == nil && u.IsFile() {
+		delete(h.typed, u.FsPath())
+		h.byTool.forget(u.FsPath())
+	}
+}
+
+// tooled are the texts that tools had the editor make of agent files, by path,
+// since they were opened.
+type tooled struct {
+	mu    sync.Mutex
+	texts map[string]map[workspace.Digest]bool
+}
+
+// note is told what the editor is asked to make of a document, before it is.
+func (t *tooled) note(name uri.URI, text string) {
+	u, err := uri.Parse(string(name))
+	if err != nil || !u.IsFile() || !isAgentFile(u.FsPath()) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.texts == nil {
+		t.texts = make(map[string]map[workspace.Digest]bool)
+	}
+	if t.texts[u.FsPath()] == nil {
+		t.texts[u.FsPath()] = make(map[workspace.Digest]bool)
+	}
+	t.texts[u.FsPath()][workspace.DigestOf(text)] = true
+}
+
+// made reports whether a tool had the editor make the text.
+func (t *tooled) made(path, text string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.texts[path] != nil && t.texts[path][workspace.DigestOf(text)]
+}
+
+func (t *tooled) forget(path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.texts, path)
+}
+
+// saves are what follows from saved documents: in order, and beside the reading
+// of messages, since the records of trust may be locked by another daemon.
+type saves struct {
+	mu   sync.Mutex
+	last chan struct{} // closed when the last one is done; nil for none
+}
+
+// then has work done after what was handed over before it.
+func (s *saves) then(group *conc.WaitGroup, work func()) {
+	done := make(chan struct{})
+	s.mu.Lock()
+	before := s.last
+	s.last = done
+	s.mu.Unlock()
+	group.Go(func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		work()
+	})
+}
+
+// catalog returns the agents once they have been read, as they are after all that
+// was saved before.
+func (h *Handlers) catalog(ctx context.Context) (*registry.Snapshot, error) {
+	h.saves.mu.Lock()
+	last := h.saves.last
+	h.saves.mu.Unlock()
+	if last != nil {
+		select {
+		case <-last:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return h.house.Catalog(ctx)
+}
+
+// saved is told that the client saved a document. Where that is an agent file of
+// the workspace, which the person changed since it was opened or read again, with
+// the text that is now on disk, they have approved it.
+func (h *Handlers) saved(name uri.URI) {
+	a, ok := h.agentDocument(name)
+	if !ok {
+		return
+	}
+	was := h.typed[a.path]
+	delete(h.typed, a.path)
+	// An editor may tell its last change only after it has written it. What the
+	// disk had before this save is not the person's.
+	if !was.person || was.loaded != nil && *was.loaded != stampOf(a.path) {
+		return
+	}
+	a.folder, a.rel, a.path = strings.Clone(a.folder), strings.Clone(a.rel), strings.Clone(a.path)
+	h.saves.then(&h.work, func() {
+		if err := h.house.Reviews.Saved(h.ctx, a.folder, a.rel, a.text); err != nil {
+			h.Log.Warn("an agent that was saved has to be reviewed", "path", a.path, "err", err)
+		}
+	})
+}

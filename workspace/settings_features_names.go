@@ -1,0 +1,49 @@
+package workspace
+
+import "github.com/tailscale/hujson"
+
+// SettingsAgent is a place of a settings file that names an agent: the bytes from
+// Start up to End, without quotes.
+type SettingsAgent struct {
+	Name       string
+	Start, End int
+}
+
+// SettingsAgents returns the places of a settings file that name agents, in the
+// order of its text: the keys of agents.overrides, and
+// agents.routing.default_agent. A name that is not written as it is read, with an
+// escape, is left out; so is all of a file that cannot be parsed.
+func SettingsAgents(content []byte) []SettingsAgent {
+	content = withoutBOM(content)
+	root, err := parseJSON(content)
+	if err != nil {
+		return nil
+	}
+	var found []SettingsAgent
+	note := func(v *hujson.Value) {
+		name, err := text(v)
+		if start, end := v.StartOffset+1, v.EndOffset-1; err == nil && start < end && string(content[start:end]) == name {
+			found = append(found, SettingsAgent{name, start, end})
+		}
+	}
+	each := func(v *hujson.Value, key string, visit func(m *hujson.ObjectMember)) {
+		if object, ok := v.Value.(*hujson.Object); ok {
+			for i := range object.Members {
+				if m := &object.Members[i]; key == "" || memberName(m) == key {
+					visit(m)
+				}
+			}
+		}
+	}
+	each(&root, "agents", func(agents *hujson.ObjectMember) {
+		each(&agents.Value, "", func(section *hujson.ObjectMember) {
+			switch memberName(section) {
+			case "overrides":
+				each(&section.Value, "", func(m *hujson.ObjectMember) { note(&m.Name) })
+			case "routing":
+				each(&section.Value, "default_agent", func(m *hujson.ObjectMember) { note(&m.Value) })
+			}
+		})
+	})
+	return found
+}

@@ -1,0 +1,154 @@
+package workspace
+
+import (
+	"encoding/json"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// implied are the files that a program reads in its folder without being told:
+// what they say is what it runs.
+var implied = map[string][]string{
+	"npm": packages, "npx": packages, "pnpm": packages, "yarn": packages, "bun": packages, "node": packages,
+	"make": {"GNUmakefile", "makefile", "Makefile"}, "gmake": {"GNUmakefile", "makefile", "Makefile"},
+	"just": {"justfile", "Justfile", ".justfile"}, "task": {"Taskfile.yml", "Taskfile.yaml", "taskfile.yml"},
+	"cargo": {"Cargo.toml", "build.rs", "src/main.rs"}, "deno": {"deno.json", "deno.jsonc"},
+	"uv": {"pyproject.toml"}, "poetry": {"pyproject.toml"}, "pdm": {"pyproject.toml"}, "rake": {"Rakefile", "rakefile"},
+	"docker": composes, "docker-compose": composes, "podman": composes,
+}
+
+var (
+	packages = []string{"package.json"}
+	composes = []string{"Dockerfile", "compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"}
+	// endings are what interpreters add to the name of a script.
+	endings = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".sh", ".rb", "/__init__.py"}
+	// starts are what interpreters run of a folder.
+	starts = []string{"package.json", "index.js", "index.mjs", "index.cjs", "index.ts", "__main__.py", "__init__.py"}
+)
+
+// namedFiles returns the files of the folder that texts may name, as commands do:
+// relative to the folder, or to a folder that another of the texts names; also
+// those that an interpreter or a program finds by less than their name, as
+// python3 -m tools.srv, node srv and npm run x (SEC-11). What these load in turn
+// is not followed, but for the scripts of a package.
+func namedFiles(disk *Disk, said []string) []string {
+	n := naming{disk: disk, dirs: []string{"."}, seen: map[string]bool{}, found: map[string]bool{}}
+	for _, text := range said {
+		n.hear(text)
+	}
+	for i := 0; i < len(n.dirs); i++ { // both grow with the packages that are found
+		for j := 0; j < len(n.words); j++ {
+			n.try(n.dirs[i], n.words[j])
+		}
+	}
+	names := make([]string, 0, len(n.found))
+	for name := range n.found {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// naming looks for what texts name.
+type naming struct {
+	disk        *Disk
+	words, dirs []string
+	seen, found map[string]bool
+	goes        bool // the go tool is run
+}
+
+// hear takes over the words of a text.
+func (n *naming) hear(text string) {
+	for _, word := range append(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>\"'`=,$", r) }), text) {
+		if word == "" {
+			continue
+		}
+		if rel, ok := Below(n.disk.Path(), word); ok {
+			word = rel
+		}
+		word = filepath.ToSlash(filepath.Clean(word))
+		if n.seen[word] || word != "." && !filepath.IsLocal(word) && !filepath.IsAbs(word) {
+			continue
+		}
+		n.seen[word] = true
+		program := strings.TrimSuffix(path.Base(word), ".exe")
+		n.goes = n.goes || program == "go"
+		n.words = append(n.words, implied[program]...)
+		if !filepath.IsLocal(word) {
+			continue
+		}
+		n.words = append(n.words, word)
+		if info, err := n.disk.root.Stat(word); err == nil && info.IsDir() && word != "." {
+			n.dirs = append(n.dirs, word)
+		}
+	}
+}
+
+// try adds the files that a word may mean in a folder.
+func (n *naming) try(dir, word string) {
+	name := path.Join(dir, word)
+	if n.file(name) {
+		return
+	}
+	if info, err := n.disk.root.Stat(name); err == nil && info.IsDir() {
+		for _, start := range starts {
+			n.file(path.Join(name, start))
+		}
+		if n.goes {
+			n.sources(name)
+		}
+	}
+	for _, ending := range endings {
+		n.file(name + ending)
+	}
+	if strings.Contains(word, ".") && !strings.Contains(word, "/") { // a module of Python's
+		at := dir
+		for _, part := range strings.Split(word, ".") {
+			at = path.Join(at, part)
+			n.file(path.Join(at, "__init__.py"))
+		}
+		n.file(at + ".py")
+		n.file(path.Join(at, "__main__.py"))
+	}
+}
+
+// file adds a file that is there, and of a package what its main and its scripts
+// name.
+func (n *naming) file(name string) bool {
+	info, err := n.disk.root.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	if n.found[name] {
+		return true
+	}
+	n.found[name] = true
+	if path.Base(name) == "package.json" && info.Size() <= maxSettings {
+		var is struct {
+			Main, Module string
+			Bin, Scripts any
+		}
+		if content, err := fs.ReadFile(n.disk.root.FS(), name); err == nil && json.Unmarshal(content, &is) == nil {
+			for _, text := range append(spoken(map[string]any{"bin": is.Bin, "scripts": is.Scripts}), is.Main, is.Module) {
+				n.hear(text)
+			}
+			if at := path.Dir(name); !slices.Contains(n.dirs, at) {
+				n.dirs = append(n.dirs, at)
+			}
+		}
+	}
+	return true
+}
+
+// sources adds the Go files of a folder.
+func (n *naming) sources(dir string) {
+	entries, _ := fs.ReadDir(n.disk.root.FS(), dir) // what cannot be read does not run
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".go") {
+			n.file(path.Join(dir, e.Name()))
+		}
+	}
+}
