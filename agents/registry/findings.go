@@ -76,6 +76,7 @@ func folderOf(path string) string {
 func (s *Snapshot) among(d *definition.Definition, own *Entry, problems []definition.Problem) []definition.Problem {
 	uri := s.uriOf(d.Path)
 	problems = s.taken(d, problems)
+	var more []definition.Problem // put in at once: a file may have thousands
 	guesses := 0
 	told := make(map[string]bool)
 	for _, h := range d.Handoffs {
@@ -96,7 +97,7 @@ func (s *Snapshot) among(d *definition.Definition, own *Entry, problems []defini
 			} else {
 				p.Message += "create it, or correct the name."
 			}
-			problems = insert(problems, p)
+			more = append(more, p)
 			continue
 		}
 		if told[h.To] || len(told) == maxRings || own != nil && !s.network().rings[own] {
@@ -104,16 +105,16 @@ func (s *Snapshot) among(d *definition.Definition, own *Entry, problems []defini
 		}
 		told[h.To] = true
 		if ring := s.ring(d, target); ring != nil {
-			problems = insert(problems, s.cycle(d, h, ring))
+			more = append(more, s.cycle(d, h, ring))
 		}
 	}
 	if s.dead(d) {
-		problems = insert(problems, definition.Problem{
+		more = append(more, definition.Problem{
 			URI: uri, Range: d.NameRange, Code: "agent/dead", Severity: definition.Info,
 			Message: "Nothing can reach this agent: no person, no route, no handoff and no other agent's subagents; allow one of them.",
 		})
 	}
-	return problems
+	return insert(problems, more...)
 }
 
 // taken adds to agent/file-name where the agent is that has the file's name

@@ -258,13 +258,17 @@ func duplicate(uri string, at definition.Range, otherURI string, other *definiti
 	}
 }
 
-// insert returns problems with one more, in the order of the file. The slice
-// given is not changed: it is a definition's.
-func insert(problems []definition.Problem, p definition.Problem) []definition.Problem {
-	at, _ := slices.BinarySearchFunc(problems, p, func(a, b definition.Problem) int {
+// insert returns problems with more, in the order of the file. The slice given
+// is not changed: it is a definition's.
+func insert(problems []definition.Problem, more ...definition.Problem) []definition.Problem {
+	if len(more) == 0 {
+		return problems
+	}
+	all := slices.Concat(more, problems)
+	slices.SortStableFunc(all, func(a, b definition.Problem) int {
 		return cmp.Or(cmp.Compare(a.Range.Start.Line, b.Range.Start.Line), cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))
 	})
-	return slices.Insert(slices.Clone(problems), at, p)
+	return all
 }
 
 // shadow marks who is hidden among the agents of one name, and who is what the
