@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"sort"
 	"strings"
-	"unicode/utf8"
 )
 
 // text is a file's text with its line starts, found as far as they were asked
@@ -97,17 +96,6 @@ func nextLine(src string, end int) int {
 		return end + 2
 	}
 	return end + 1
-}
-
-// runeOffset returns the byte offset of the rune with index n (from 0) in s, or
-// the length of s.
-func runeOffset(s string, n int) int {
-	off := 0
-	for ; n > 0 && off < len(s); n-- {
-		_, size := utf8.DecodeRuneInString(s[off:])
-		off += size
-	}
-	return off
 }
 
 // FileURI returns the file URI of an absolute path, for [Problem.URI] where the

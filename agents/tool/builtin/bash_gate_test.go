@@ -242,7 +242,6 @@ func TestSEC39TheFolderIsOurs(t *testing.T) {
 	if err := os.Symlink("..", y.Path("up")); err != nil {
 		t.Fatal(err)
 	}
-	before := y.tree(t)
 	env := y.Env()
 	for _, dir := range []string{"..", "../proj-evil", "/", "/tmp", "up", "up/proj-evil", "~", "src/../..", "a.txt", "gone"} {
 		if _, err := named(t, "bash").Plan(t.Context(), env, []byte(args(t, "command", "touch P", "directory", dir))); err == nil {
@@ -260,7 +259,7 @@ func TestSEC39TheFolderIsOurs(t *testing.T) {
 	if err := os.Symlink("../proj-evil", y.Path("src")); err != nil {
 		t.Fatal(err)
 	}
-	before = y.tree(t)
+	before := y.tree(t)
 	id := tool.Identity{Session: env.Session, Run: env.Run, Call: env.Call, Agent: env.Agent}
 	if r, err := p.Run(t.Context(), env, tool.Mint(t.Context(), p.Digest(id))); err == nil {
 		t.Errorf("it ran in the folder that a link leads to: %+v", r)
