@@ -17,7 +17,7 @@ import (
 // run; the person is told of the latter two.
 func TestSEC24And140OnlyThePersonsOwnAnswersCount(t *testing.T) {
 	w := canary.Furnish(t, map[string]string{"work/.gemini/agents/a.md": agentFile("a", "You do as you are told.")})
-	answers := w.Own(`{"version": 1, "workspaces": {"$BASE/work": [{"id": "x", "agent": "a", "tool": "write_file", "shape": "files in $BASE/work", "covers": "write_file", "since": "2026-01-01T00:00:00Z"}]}}`)
+	answers := w.Own(`{"version": 1, "workspaces": {"$BASE/work": [{"id": "x", "agent": "a", "tool": "write_file", "project": "$BASE/work", "folder": "$BASE/work", "shape": "files in $BASE/work", "covers": "write_file", "since": "2026-01-01T00:00:00Z"}]}}`)
 	run := func() string {
 		script, err := modelserver.Parse("> go\n<call write_file {\"file_path\": \"canary\", \"content\": \"x\"}\n\n>result write_file\n< Done.\n")
 		if err != nil {

@@ -329,13 +329,12 @@ func TestSEC09AChangedAgentIsReviewed(t *testing.T) {
 		t.Errorf("control: approved, it does not run: %v", err)
 	}
 	t.Log("control: the same file, approved, wrote its canary")
-	for _, err := range []error{
-		d.Open(d.ctx, ".gemini/agents/a.md"), d.Type(d.ctx, ".gemini/agents/a.md", agentFile("a", "I saved this.")), d.Save(d.ctx, ".gemini/agents/a.md"),
-		d.run("a", "saved"),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(d.Open(d.ctx, ".gemini/agents/a.md"), d.Type(d.ctx, ".gemini/agents/a.md", agentFile("a", "I saved this."))); err != nil {
+		t.Fatal(err)
+	}
+	d.until("ok", "a") // who types is heard before they save
+	if err := errors.Join(d.Save(d.ctx, ".gemini/agents/a.md"), d.run("a", "saved")); err != nil {
+		t.Fatal(err)
 	}
 	if dialogs := reviews(d); !fired(w, "work/saved") || len(dialogs) != 2 {
 		t.Errorf("what the person saved does not run, or was asked about: %q", dialogs)
@@ -411,9 +410,11 @@ func TestSEC12ABranchIsReviewedAtOnce(t *testing.T) {
 func TestSEC13TheTrustDialog(t *testing.T) {
 	w := neverSeen(t)
 	const script = "> go\n<call write_file {\"file_path\": \"canary\", \"content\": \"x\"}\n\n>result write_file\n< Done.\n"
+	mute := editortest.Native() // else it is asked by agents/ask
+	mute.Ask = false
 	for name, config := range map[string]editortest.Config{
 		"dismissed": {Agents: editortest.Native()},
-		"refuses":   {Agents: editortest.Native(), NoDialog: true},
+		"refuses":   {Agents: mute, NoDialog: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := sit(t, w, "", config)
