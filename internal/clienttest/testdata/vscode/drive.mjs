@@ -133,7 +133,7 @@ async function trust () {
   }
   await look('trust-question')
   await button(toast, 'Show what it brings').click()
-  await page.waitForSelector('.tab:has-text("trust.txt")')
+  await page.waitForSelector('.tab:has-text("trust ")')
   await toast.locator('.monaco-button:has-text("Show what it brings")').waitFor({ state: 'detached' })
   await look('trust-shown')
   await toast.hover()
