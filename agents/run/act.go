@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -405,20 +404,6 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 	b.enter(t, activity.Success, kept, nil)
 }
 
-// keep keeps images and documents of a result in the session's blobs. What
-// cannot be kept is not sent, and the model is told.
-func (b *batch) keep(found []model.Media) (kept []model.Media, lost string) {
-	for _, m := range found {
-		name, err := b.Session.PutBlob(m.Data)
-		if err != nil {
-			lost += fmt.Sprintf("\nData of type %s could not be kept: %v", m.MimeType, err)
-			continue
-		}
-		kept = append(kept, model.Media{MimeType: m.MimeType, Blob: name})
-	}
-	return kept, lost
-}
-
 // cut returns what the model gets of a result, and where the whole lies when
 // that is not all.
 func (b *batch) cut(result *tool.Result) (content, blob string, size int) {
@@ -503,11 +488,4 @@ func (b *batch) enter(t *task, to activity.CallState, result *activity.ToolResul
 		Call: t.call.ID, Name: t.name, Args: t.call.Args, State: next, Risk: risk.String(),
 		Result: result, Error: failure, Path: path, Taint: t.taint.String(),
 	}, took)
-}
-
-// template fills in an agent's own words for a confirmation (spec 1.3).
-func template(text string, t *task, agent string) string {
-	return strings.NewReplacer(
-		"{tool_name}", t.name, "{tool_args}", string(t.call.Args), "{risk}", t.plan.Risk.String(), "{agent}", agent,
-	).Replace(text)
 }

@@ -2,10 +2,12 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/change"
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 )
@@ -100,4 +102,18 @@ var errClosed = unkept(fault.New(fault.Unavailable, "run.keep", "the session's l
 
 func unkept(err error) error {
 	return fault.New(fault.Unavailable, "run.keep", "nothing was written, since what the file holds could not be kept first: %w", err)
+}
+
+// keep keeps images and documents of a result in the session's blobs. What
+// cannot be kept is not sent, and the model is told.
+func (b *batch) keep(found []model.Media) (kept []model.Media, lost string) {
+	for _, m := range found {
+		name, err := b.Session.PutBlob(m.Data)
+		if err != nil {
+			lost += fmt.Sprintf("\nData of type %s could not be kept: %v", m.MimeType, err)
+			continue
+		}
+		kept = append(kept, model.Media{MimeType: m.MimeType, Blob: name})
+	}
+	return kept, lost
 }

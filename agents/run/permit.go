@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -205,4 +206,11 @@ func modified(p *tool.Plan, a Answer) (json.RawMessage, error) {
 		return nil, errors.Join(tool.Errorf(tool.CodeDenied, "Tool execution denied: %s (it writes no text that can be changed)", p.Tool))
 	}
 	return json.Marshal(args)
+}
+
+// template fills in an agent's own words for a confirmation (spec 1.3).
+func template(text string, t *task, agent string) string {
+	return strings.NewReplacer(
+		"{tool_name}", t.name, "{tool_args}", string(t.call.Args), "{risk}", t.plan.Risk.String(), "{agent}", agent,
+	).Replace(text)
 }
