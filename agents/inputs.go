@@ -5,22 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// The defaults of an agent's run (spec 1.2).
-const (
-	maxChatTurns = 100
-	maxTaskTurns = 15
-	maxTaskTime  = 300 * time.Second
-	defaultQuery = "Get Started!"
-)
+// defaultQuery is what a task is asked when nobody says what (spec 1.2).
+const defaultQuery = "Get Started!"
 
 // assignment is what an agent is asked to do, with its placeholders filled in.
 type assignment struct {
@@ -30,6 +27,26 @@ type assignment struct {
 	examples []definition.Exchange
 	maxTurns int
 	maxTime  time.Duration
+	lowered  []definition.Problem // that the limits are
+}
+
+// clamp lowers the limits to those of a project's file that nobody has reviewed
+// (spec 12.2), and notes where they were higher.
+func (a *assignment) clamp(agent string) {
+	turns, span := authority.Clamp(a.mode, a.maxTurns, a.maxTime)
+	lower := func(what, from, to string) {
+		a.lowered = append(a.lowered, definition.Problem{
+			Code: "agent/unreviewed", Severity: definition.Warning,
+			Message: fmt.Sprintf("%s of %s is %s here instead of %s: its folder is trusted for this process only, so nobody has reviewed the file. Trust the folder (agentls trust) to have what the file says", what, agent, to, from),
+		})
+	}
+	if turns < a.maxTurns {
+		lower("run.max_turns", strconv.Itoa(a.maxTurns), strconv.Itoa(turns))
+	}
+	if span != a.maxTime {
+		lower("run.max_time", authority.Span(a.maxTime), authority.Span(span))
+	}
+	a.maxTurns, a.maxTime = turns, span
 }
 
 // fillIn makes an assignment of a request. The errors are fault.Invalid: inputs
@@ -44,13 +61,13 @@ func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, er
 	}
 	if a.mode == definition.Task {
 		if a.maxTurns == 0 {
-			a.maxTurns = maxTaskTurns
+			a.maxTurns = authority.TaskTurns
 		}
 		if a.maxTime == 0 {
-			a.maxTime = maxTaskTime
+			a.maxTime = authority.TaskTime
 		}
 	} else if a.maxTurns == 0 {
-		a.maxTurns = maxChatTurns
+		a.maxTurns = authority.ChatTurns
 	}
 	values, err := inputsOf(def, p.Inputs)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/tool"
 )
@@ -18,9 +19,9 @@ import (
 type tuned struct {
 	*definition.Definition // the agent's own where nothing is other
 
-	Off      string     // where the agent is switched off, as file:line; "" = it is not
-	Only     [][]string // names and globs of tools: each list takes away all that it does not name
-	Problems []string   // what does not count of the settings, each with file:line
+	Off      authority.Origin // where the agent is switched off; zero = it is not
+	Only     []authority.List // each takes away all tools that it does not name
+	Problems []string         // what does not count of the settings, each with file:line
 }
 
 // override merges the sections agents.overrides.<agent> over an agent, in their
@@ -44,7 +45,7 @@ func override(d *definition.Definition, list []Override) tuned {
 func (t *tuned) tools(all []tool.Tool) []tool.Tool {
 	for _, only := range t.Only {
 		all = slices.DeleteFunc(slices.Clone(all), func(one tool.Tool) bool {
-			return !slices.ContainsFunc(only, func(pattern string) bool {
+			return !slices.ContainsFunc(only.Names, func(pattern string) bool {
 				if canonical, ok := definition.CanonicalTool(pattern); ok {
 					pattern = canonical
 				}
@@ -75,6 +76,11 @@ func (o *overriding) persons(key string) bool {
 		o.problem(key, "can be set by your own settings only")
 	}
 	return !o.from.Project
+}
+
+// origin is where the section is written that has a key.
+func (o *overriding) origin(key string) authority.Origin {
+	return authority.Origin{File: o.from.File, Line: o.from.Line, What: o.key + "." + key}
 }
 
 func (o *overriding) section() {
@@ -116,9 +122,9 @@ func (o *overriding) section() {
 func (o *overriding) enable(on bool) {
 	switch {
 	case !on:
-		o.tuned.Off = fmt.Sprintf("%s:%d", o.from.File, o.from.Line)
-	case o.tuned.Off != "" && o.persons("enabled"):
-		o.tuned.Off = ""
+		o.tuned.Off = o.origin("enabled")
+	case o.tuned.Off != (authority.Origin{}) && o.persons("enabled"):
+		o.tuned.Off = authority.Origin{}
 	}
 }
 
@@ -128,9 +134,9 @@ func (o *overriding) run(fields map[string]json.RawMessage) {
 		key, raw := "run."+name, fields[name]
 		switch name {
 		case "max_turns":
-			standard := maxChatTurns
+			standard := authority.ChatTurns
 			if d.Mode == definition.Task {
-				standard = maxTaskTurns
+				standard = authority.TaskTurns
 			}
 			if n, ok := value[int](o, key, raw); ok {
 				limit(o, key, n, standard, &d.MaxTurns)
@@ -138,7 +144,7 @@ func (o *overriding) run(fields map[string]json.RawMessage) {
 		case "max_time":
 			standard := time.Duration(0)
 			if d.Mode == definition.Task {
-				standard = maxTaskTime
+				standard = authority.TaskTime
 			}
 			if n, ok := o.duration(key, raw); ok {
 				limit(o, key, n, standard, &d.MaxTime)
@@ -178,7 +184,7 @@ func (o *overriding) tools(fields map[string]json.RawMessage) {
 		case name == "deny":
 			d.Tools.Deny = append(d.Tools.Deny, list...)
 		case o.from.Project:
-			o.tuned.Only = append(o.tuned.Only, list)
+			o.tuned.Only = append(o.tuned.Only, authority.List{Names: list, Origin: o.origin(key)})
 		default:
 			d.Tools.Allow, d.Tools.Given = list, true
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/tool"
 )
@@ -35,7 +36,7 @@ func TestOverrideByThePerson(t *testing.T) {
 	want.MaxTurns, want.MaxTime, want.MaxTokens, want.MaxCost, want.Mode = 500, 1500*time.Millisecond, 9, 1.5, definition.Task
 	want.Tools = definition.Tools{Given: true, Allow: []string{"ls", "web_search"}, Deny: []string{"bash", "grep"}}
 	same := cmpopts.IgnoreUnexported(definition.Definition{})
-	if diff := cmp.Diff(&want, got.Definition, same); diff != "" || got.Off != "" || got.Only != nil || got.Problems != nil {
+	if diff := cmp.Diff(&want, got.Definition, same); diff != "" || got.Off != (authority.Origin{}) || got.Only != nil || got.Problems != nil {
 		t.Errorf("%s %+v", diff, got.Problems)
 	}
 	if diff := cmp.Diff(&before, d, same); diff != "" {
@@ -54,7 +55,7 @@ func TestSEC129OverridesOfAProjectTakeAwayOnly(t *testing.T) {
 		agent    definition.Definition
 		sections []Override
 		want     definition.Definition
-		off      string
+		off      authority.Origin
 		problems []string // what each begins with
 	}{
 		{name: "raised limits", agent: definition.Definition{MaxTurns: 5, MaxTime: time.Minute, MaxTokens: 7, MaxCost: 1},
@@ -75,8 +76,8 @@ func TestSEC129OverridesOfAProjectTakeAwayOnly(t *testing.T) {
 		{name: "a model and a mode", agent: definition.Definition{Model: "flash"},
 			sections: []Override{theirs(`{"model": "pro", "run": {"mode": "chat"}}`)},
 			want:     definition.Definition{Model: "flash"}, problems: []string{"model can be set by your own", "run.mode can be set by your own"}},
-		{name: "switched off", sections: []Override{theirs(`{"enabled": false}`)}, off: "project.json:7"},
-		{name: "switched on again", sections: []Override{mine(`{"enabled": false}`), theirs(`{"enabled": true}`)}, off: "user.json:3",
+		{name: "switched off", sections: []Override{theirs(`{"enabled": false}`)}, off: off("project.json", 7)},
+		{name: "switched on again", sections: []Override{mine(`{"enabled": false}`), theirs(`{"enabled": true}`)}, off: off("user.json", 3),
 			problems: []string{"enabled can be set by your own"}},
 		{name: "on where it is", sections: []Override{theirs(`{"enabled": true}`)}},
 		{name: "sampling", sections: []Override{theirs(`{"temperature": 2, "top_p": 0, "thinking_budget": 100}`)},
@@ -87,10 +88,15 @@ func TestSEC129OverridesOfAProjectTakeAwayOnly(t *testing.T) {
 		c.agent.Name, c.want.Name = "a", "a"
 		got := override(&c.agent, c.sections)
 		if diff := cmp.Diff(&c.want, got.Definition, cmpopts.IgnoreUnexported(definition.Definition{}), cmpopts.EquateEmpty()); diff != "" || got.Off != c.off {
-			t.Errorf("%s: %s off %q", c.name, diff, got.Off)
+			t.Errorf("%s: %s off %v", c.name, diff, got.Off)
 		}
 		says(t, c.name, got.Problems, "project.json:7: agents.overrides.a.", c.problems)
 	}
+}
+
+// off is where a file switches the agent off.
+func off(file string, line int) authority.Origin {
+	return authority.Origin{File: file, Line: line, What: "agents.overrides.a.enabled"}
 }
 
 func says(t *testing.T, name string, problems []string, prefix string, want []string) {
@@ -115,7 +121,7 @@ func TestOverrideIgnoresWhatItCannotRead(t *testing.T) {
 		"temperature must be a number from 0 to 2", "thinking_budget must be a whole number", "tools must be an object", "top_p must be a number",
 		"run.max_time is too long", "thinking_budget must be a number of tokens", "tools.allow must be a list of strings", "tools.require is not a key",
 	})
-	if diff := cmp.Diff(d, got.Definition, cmpopts.IgnoreUnexported(definition.Definition{}), cmpopts.EquateEmpty()); diff != "" || got.Off != "" || got.Only != nil {
+	if diff := cmp.Diff(d, got.Definition, cmpopts.IgnoreUnexported(definition.Definition{}), cmpopts.EquateEmpty()); diff != "" || got.Off != (authority.Origin{}) || got.Only != nil {
 		t.Error(diff)
 	}
 }

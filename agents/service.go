@@ -77,6 +77,7 @@ type Settings struct {
 	// Overrides are by agent, in the order in which they are merged over the
 	// agent's file (spec 8.2).
 	Overrides map[string][]Override
+	Origins   *Origins // where all of this is written; nil = it is not known
 }
 
 // Config is what a Service needs. All of it is required but where it says so.
@@ -94,16 +95,20 @@ type Config struct {
 	// its next run (fault.Denied with reason untrusted), nil where it may run; nil
 	// for none that has to be (spec 4.4).
 	Reviewed func(*definition.Definition) error
-	Grants   guard.Store // keeps answers for always; nil = nowhere
-	Settings func(folder string) Settings
-	Admit    func() error // may refuse a new run (overloaded); nil = none is refused
-	Approval Approval     // the mode of sessions that have none of their own
-	Environ  []string     // of child processes
-	Home     string       // the person's home folder
-	State    string       // the daemon's own folder, which no tool writes
-	Mask     run.Mask     // of what the daemon holds; nil = nothing
-	Now      func() time.Time
-	Log      *slog.Logger
+	// Unreviewed reports whether a project's agent that may run has not been looked
+	// at by the person: its limits are then those of spec 12.2 at most; nil = each
+	// has been.
+	Unreviewed func(*definition.Definition) bool
+	Grants     guard.Store // keeps answers for always; nil = nowhere
+	Settings   func(folder string) Settings
+	Admit      func() error // may refuse a new run (overloaded); nil = none is refused
+	Approval   Approval     // the mode of sessions that have none of their own
+	Environ    []string     // of child processes
+	Home       string       // the person's home folder
+	State      string       // the daemon's own folder, which no tool writes
+	Mask       run.Mask     // of what the daemon holds; nil = nothing
+	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // Service keeps the runs and sessions of one daemon. It is safe for concurrent
@@ -119,6 +124,7 @@ type Service struct {
 	standard string           // the session that is meant when none is named; "" until one was
 	runs     map[string]*Live // that have not ended, by id
 	reserved map[string]*reservation
+	last     map[string]Last             // by agent: its run that ended last
 	excluded map[[2]string]chan struct{} // session and agent whose context is being changed; closed when it is
 	leaving  map[string]chan struct{}    // sessions that are being closed or deleted; closed when they are
 	resolves map[string]int              // by session, how many requests keep or undo changes there
@@ -192,7 +198,7 @@ func NewService(ctx context.Context, c Config) *Service {
 	context.AfterFunc(ctx, func() { end(run.ErrInterrupted) })
 	return &Service{
 		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()),
-		sessions: make(map[string]*conversation), runs: make(map[string]*Live), reserved: make(map[string]*reservation), excluded: make(map[[2]string]chan struct{}),
+		sessions: make(map[string]*conversation), runs: make(map[string]*Live), last: make(map[string]Last), reserved: make(map[string]*reservation), excluded: make(map[[2]string]chan struct{}),
 	}
 }
 

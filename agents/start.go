@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
@@ -94,6 +95,9 @@ func (s *Service) plan(p Start) (*planned, error) {
 	if r.task, err = fillIn(r.def, p, s.Now()); err != nil {
 		return nil, err
 	}
+	if s.unreviewed(r.def) {
+		r.task.clamp(r.def.Name)
+	}
 	if r.name = s.ModelOf(r.def, p.Model, r.settings); r.name != model.Auto {
 		r.choices, err = s.choose(r.def, r.name, r.settings)
 	}
@@ -137,7 +141,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			ModelCalls: r.settings.Limits.ModelCalls, InputTokens: r.settings.Limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
 		},
 		Compression: s.summarizer(r.settings, choices[0]), Repeats: &repeats{conv, r.settings.DisableLoopDetection},
-		Problems: leftOut(r.agent), Mask: s.Mask, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
+		Problems: append(leftOut(r.agent), task.lowered...), Mask: s.Mask, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
 	})
 	// From here on others see it: it is whole.
 	position, err := s.enlist(live, p.Queue)
@@ -180,7 +184,9 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			}
 		}
 		s.observe()
+		began := s.Now()
 		live.result = live.run.Do(runCtx)
+		s.remember(live, s.Now().Sub(began))
 		s.settle(live)
 	}
 	// Not ctx: a request that is cancelled now has a run, which is its answer.
@@ -292,8 +298,8 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is not meant to be run by a person (user_invocable: false)", def.Name).Because(fault.Refused)
 	}
 	agent := override(def, s.Settings(folder).Overrides[def.Name])
-	if agent.Off != "" {
-		return nil, "", fault.New(fault.Denied, "agents.start", "%s is switched off by the setting agents.overrides.%s.enabled (%s)", def.Name, def.Name, agent.Off).Because(fault.Refused)
+	if off := agent.Off; off != (authority.Origin{}) {
+		return nil, "", fault.New(fault.Denied, "agents.start", "%s is switched off by the setting %s (%s:%d)", def.Name, off.What, off.File, off.Line).Because(fault.Refused)
 	}
 	return &agent, folder, nil
 }

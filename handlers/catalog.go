@@ -28,7 +28,7 @@ func (h *Handlers) list(ctx context.Context, _ struct{}, p *wire.ListParams) (*w
 	standing := h.standing()
 	for _, e := range catalog.Entries() {
 		if p.Scope == "" || string(e.Definition.Scope) == p.Scope {
-			info := h.info(e, standing)
+			info := h.info(catalog, e, standing)
 			result.Agents = append(result.Agents, info)
 			result.Problems = append(result.Problems, info.Problems...)
 		}
@@ -50,7 +50,7 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 		return nil, h.encoded(err)
 	}
 	d := e.Definition
-	result := &wire.GetResult{AgentInfo: h.info(e, h.standing()), FrontMatter: d.FrontMatter(), SystemPrompt: d.Prompt, ResolvedTools: []wire.ResolvedTool{}}
+	result := &wire.GetResult{AgentInfo: h.info(catalog, e, h.standing()), FrontMatter: d.FrontMatter(), SystemPrompt: d.Prompt, ResolvedTools: []wire.ResolvedTool{}}
 	if result.FrontMatter == nil {
 		result.FrontMatter = map[string]any{}
 	}
@@ -113,13 +113,13 @@ func (h *Handlers) standing() func(*definition.Definition) string {
 }
 
 // info returns an agent as lists show it.
-func (h *Handlers) info(e *registry.Entry, standing func(*definition.Definition) string) wire.AgentInfo {
+func (h *Handlers) info(catalog *registry.Snapshot, e *registry.Entry, standing func(*definition.Definition) string) wire.AgentInfo {
 	d := e.Definition
 	info := wire.AgentInfo{
 		Name: d.Name, Title: d.Title, Description: d.Description, Scope: string(d.Scope), Dialect: string(d.Dialect),
 		Model: d.Model, ResolvedModel: h.house.Agents.Resolve(d), Color: d.Color, Version: d.Version, Mode: string(d.Mode),
 		Tools: []string{}, MCPServers: list(d.MCPServers), Subagents: list(d.Subagents), Handoffs: []string{}, Inputs: d.Inputs,
-		State: string(e.State), Problems: append([]definition.Problem{}, e.Problems...),
+		State: string(e.State), Problems: append([]definition.Problem{}, catalog.Findings(e)...),
 		CreatedAt: stamp(d.Created), UpdatedAt: stamp(d.Updated),
 	}
 	if d.Path != "" {
@@ -231,6 +231,7 @@ func (h *Handlers) trustChanged(catalog *registry.Snapshot, folder string) {
 }
 
 func (h *Handlers) tellChanged(catalog *registry.Snapshot, changed, removed []string) {
+	h.refresh()
 	if h.plain || len(changed)+len(removed) == 0 {
 		return
 	}

@@ -25,7 +25,8 @@ import (
 // commandNames are the commands that there are (spec 2.6).
 var commandNames = []string{
 	wire.CommandRun, wire.CommandRunOnSelection, wire.CommandList, wire.CommandCancel, wire.CommandSessions,
-	wire.CommandUndoLast, wire.CommandShowTranscript, wire.CommandTrustWorkspace,
+	wire.CommandUndoLast, wire.CommandShowTranscript, wire.CommandValidate, wire.CommandRunInline,
+	wire.CommandTrustWorkspace,
 }
 
 // commands are what a client that knows only LSP starts things with.
@@ -54,6 +55,10 @@ func (h *Handlers) executeCommand(ctx context.Context, s *workspace.Snapshot, p 
 		return h.commandUndoLast(ctx, s, p)
 	case wire.CommandShowTranscript:
 		return h.commandTranscript(ctx, p)
+	case wire.CommandValidate:
+		return h.commandValidate(ctx, s, p)
+	case wire.CommandRunInline:
+		return h.commandRunInline(ctx, s, p)
 	case wire.CommandTrustWorkspace:
 		return h.commandTrust(ctx, p)
 	}
@@ -101,13 +106,18 @@ func (h *Handlers) addressed(catalog *registry.Snapshot, run *wire.RunParams) er
 		return err
 	}
 	if typed.Auto {
-		return server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have to name an agent: this version does not route")
+		return unrouted()
 	}
 	run.Agent = typed.Agent
 	if typed.Prompt != "" {
 		run.Input = append(wire.InputBlocks{{Type: "text", Text: typed.Prompt}}, run.Input...)
 	}
 	return nil
+}
+
+// unrouted is why nobody picks an agent.
+func unrouted() error {
+	return server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have to name an agent: this version does not route")
 }
 
 // runCommand runs an agent for a command, which may leave open which one, and
@@ -125,6 +135,19 @@ func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalo
 	if at, err := run.Check(); err != nil {
 		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments[0]."+at, "%v", err)
 	}
+	result, err := h.runToEnd(ctx, s, run, p)
+	if err != nil {
+		return nil, err
+	}
+	if h.plain {
+		h.showResult(ctx, result)
+	}
+	return result, nil
+}
+
+// runToEnd runs an agent for a command and waits for its end. A person whose
+// editor takes no answers of commands is told why it did not begin.
+func (h *Handlers) runToEnd(ctx context.Context, s *workspace.Snapshot, run *wire.RunParams, p *protocol.ExecuteCommandParams) (*wire.RunResult, error) {
 	live, err := h.start(ctx, s, run)
 	if err != nil {
 		if h.plain {
@@ -136,11 +159,7 @@ func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalo
 	if p.WorkDoneToken != nil {
 		token, _ = protocol.Marshal(p.WorkDoneToken) // a token came as JSON
 	}
-	result, err := h.await(ctx, live, token)
-	if err == nil && h.plain {
-		h.showResult(ctx, result)
-	}
-	return result, err
+	return h.await(ctx, live, token)
 }
 
 // firstMessage is what an agent is told when the person says nothing (spec 1.2):

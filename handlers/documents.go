@@ -12,6 +12,7 @@ func (h *Handlers) didOpen(_ context.Context, p *protocol.DidOpenTextDocumentPar
 	d := p.TextDocument
 	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: string(d.LanguageID), Version: d.Version, Text: d.Text})
 	h.untyped(d.URI)
+	h.check()
 	return err
 }
 
@@ -29,6 +30,7 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 	}
 	_, err := h.Workspace.Apply(edit)
 	h.edited(edit.URI)
+	h.check()
 	return err
 }
 
@@ -41,6 +43,9 @@ func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentPar
 func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentParams) error {
 	_, err := h.Workspace.Apply(workspace.Closed{URI: p.TextDocument.URI})
 	h.untyped(p.TextDocument.URI)
+	h.written.forget(p.TextDocument.URI)
+	h.checks.forget(p.TextDocument.URI)
+	h.check()
 	return err
 }
 

@@ -3,6 +3,7 @@ package handlers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -194,13 +195,32 @@ func (h *Handlers) wrote(run, path string) {
 // applyEdit has the editor change an open document, and believes it only when
 // its own synced text says so.
 func (h *Handlers) applyEdit(ctx context.Context, d *workspace.Document, text, label string) error {
+	return h.applyChanges(ctx, d, textEdits(d, text, h.Workspace.Snapshot().Encoding()), text, label, false)
+}
+
+// forReview names the annotation of an edit that the person is to agree to.
+const forReview protocol.ChangeAnnotationIdentifier = "agentls.review"
+
+// errNotTaken is in the error of an edit that the editor did not make.
+var errNotTaken = errors.New("the editor refused the edit")
+
+// applyChanges is applyEdit with the changes that make the text. Those that are to
+// be reviewed are made when the person agrees, however long that takes.
+func (h *Handlers) applyChanges(ctx context.Context, d *workspace.Document, changes []protocol.TextEdit, text, label string, review bool) error {
 	edit := protocol.WorkspaceEdit{}
-	changes := textEdits(d, text, h.Workspace.Snapshot().Encoding())
 	if h.edits.versions {
 		version := d.Version
 		elements := make([]protocol.TextDocumentEditElement, len(changes))
 		for i := range changes {
 			elements[i] = &changes[i]
+			if review {
+				elements[i] = &protocol.AnnotatedTextEdit{TextEdit: changes[i], AnnotationID: forReview}
+			}
+		}
+		if review {
+			edit.ChangeAnnotations = map[protocol.ChangeAnnotationIdentifier]protocol.ChangeAnnotation{
+				forReview: {Label: label, NeedsConfirmation: &review},
+			}
 		}
 		edit.DocumentChanges = []protocol.DocumentChange{&protocol.TextDocumentEdit{
 			TextDocument: protocol.OptionalVersionedTextDocumentIdentifier{
@@ -214,7 +234,10 @@ func (h *Handlers) applyEdit(ctx context.Context, d *workspace.Document, text, l
 	h.byTool.note(d.URI, text)
 	arrived := h.awaitText(d.URI, text)
 	defer arrived.stop()
-	asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))
+	asking, cancel := ctx, context.CancelFunc(func() {})
+	if !review {
+		asking, cancel = context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))
+	}
 	defer cancel()
 	result, err := h.Peer.ApplyEdit(asking, &protocol.ApplyWorkspaceEditParams{Label: &label, Edit: edit})
 	if err != nil {
@@ -225,7 +248,7 @@ func (h *Handlers) applyEdit(ctx context.Context, d *workspace.Document, text, l
 		if result != nil && result.FailureReason != nil {
 			why = *result.FailureReason
 		}
-		return fault.New(fault.Stale, "handlers.applyEdit", "the editor refused the edit (%s); read the file again", why).Because(fault.OutOfDate)
+		return fault.New(fault.Stale, "handlers.applyEdit", "%w (%s); read the file again", errNotTaken, why).Because(fault.OutOfDate)
 	}
 	select {
 	case <-arrived.seen:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sourcegraph/conc"
 	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/registry"
@@ -74,6 +75,11 @@ type House struct {
 	Known func([]byte) []byte
 	// Shown is a folder for texts that a person is shown as files.
 	Shown string
+	// Knowledge is what agent files are checked against.
+	Knowledge Knowledge
+	// Renew reads agent files again, by their paths, so that the catalog has them
+	// as they are now, or no more; nil waits for whoever watches.
+	Renew func(ctx context.Context, paths ...string)
 	// Templates is the folder of the person's own templates; it need not exist.
 	Templates string
 	// Notes are told to the person at the start: what is wrong with settings or
@@ -88,22 +94,29 @@ type Handlers struct {
 	Peer      server.Peer
 	Workspace *workspace.Workspace
 
-	ctx   context.Context // ends with the connection
-	desk  *desk
-	house *House                  // set by initialize
-	caps  wire.ClientCapabilities // of the client; set by initialize
-	plain bool                    // it knows only LSP; set by initialize
-	shows bool                    // it can show a document; set by initialize
-	edits editing                 // how it takes edits; set by initialize
-	ready sync.Once               // done by initialized
-	left  atomic.Bool             // shutdown was asked for
+	ctx    context.Context // ends with the connection
+	desk   *desk
+	house  *House                      // set by initialize
+	caps   wire.ClientCapabilities     // of the client; set by initialize
+	client protocol.ClientCapabilities // what LSP defines of them; set by initialize
+	plain  bool                        // it knows only LSP; set by initialize
+	shows  bool                        // it can show a document; set by initialize
+	edits  editing                     // how it takes edits; set by initialize
+	ready  sync.Once                   // done by initialized
+	left   atomic.Bool                 // shutdown was asked for
 
 	work conc.WaitGroup // followers, reporters
 
-	consents consents          // dialogs about folders
-	typed    map[string]typing // of agent files, by path; only the read loop uses it
-	byTool   tooled            // what tools made of agent files
-	saves    saves             // what documents that were saved are still to bring about
+	written      written           // agent files as they were read last
+	explanations explanations      // of the agent files that were asked about last
+	checks       checks            // what was found in files last
+	publisher    publisher         // what the client was told of it
+	consents     consents          // dialogs about folders
+	typed        map[string]typing // of agent files, by path; only the read loop uses it
+	byTool       tooled            // what tools made of agent files
+	saves        saves             // what documents that were saved are still to bring about
+
+	refreshers []refresher // what the client is told to ask for again; set by initialize
 
 	telling  sync.Mutex // held while agents/didChange is sent
 	revision uint64     // of the last one
@@ -116,6 +129,7 @@ type Handlers struct {
 	unhealthy map[string]string           // why sessions cannot be written
 	notices   []string                    // that the person was told, each once, and that still hold
 	problems  []string                    // of settings and trust, that the person was told and that still hold
+	live      map[string]bool             // runs, as they were last
 	status    chan struct{}               // capacity 1: something to report
 }
 
@@ -125,6 +139,7 @@ func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
 		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), typed: make(map[string]typing), starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
 	}
+	h.publisher = publisher{due: make(chan struct{}, 1), told: make(map[uri.URI]finding)}
 	h.desk = newDesk(h)
 	return h
 }
@@ -189,6 +204,63 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodSessionSetApproval, nothing[wire.SessionApprovalParams], h.setApproval),
 		server.Query(wire.MethodContextGet, nothing[wire.ContextParams], h.getContext),
 		server.Query(wire.MethodContextClear, nothing[wire.ContextClearParams], h.clearContext),
+
+		// diagnostics.go
+		server.Query(protocol.MethodTextDocumentDiagnostic, seen[protocol.DocumentDiagnosticParams](h), h.diagnostic).Granting(h.diagnosed),
+		server.Query(protocol.MethodWorkspaceDiagnostic, seen[protocol.WorkspaceDiagnosticParams](h), h.workspaceDiagnostic),
+
+		// completion.go
+		server.Query(protocol.MethodTextDocumentCompletion, seen[protocol.CompletionParams](h), h.completion).Granting(completes),
+		server.Query(protocol.MethodCompletionItemResolve, seen[protocol.CompletionItem](h), h.resolveCompletion),
+
+		// hover.go
+		server.Query(protocol.MethodTextDocumentHover, seen[protocol.HoverParams](h), h.hover).Granting(hovers),
+
+		// lens.go
+		server.Query(protocol.MethodTextDocumentCodeLens, seen[protocol.CodeLensParams](h), h.codeLens).Granting(lensed),
+
+		// hint.go
+		server.Query(protocol.MethodTextDocumentInlayHint, seen[protocol.InlayHintParams](h), h.inlayHint).Granting(hinted),
+
+		// symbols.go
+		server.Query(protocol.MethodTextDocumentDocumentSymbol, seen[protocol.DocumentSymbolParams](h), h.documentSymbol).Granting(outlined),
+		server.Query(protocol.MethodTextDocumentFoldingRange, seen[protocol.FoldingRangeParams](h), h.foldingRange).Granting(folds),
+		server.Query(protocol.MethodTextDocumentDocumentLink, seen[protocol.DocumentLinkParams](h), h.documentLink).Granting(linked),
+		server.Query(protocol.MethodTextDocumentDocumentColor, seen[protocol.DocumentColorParams](h), h.documentColor).Granting(colored),
+		server.Query(protocol.MethodTextDocumentColorPresentation, seen[protocol.ColorPresentationParams](h), h.colorPresentation),
+
+		// tokens.go
+		server.Query(protocol.MethodTextDocumentSemanticTokensFull, seen[protocol.SemanticTokensParams](h), h.semanticTokens).Granting(painted),
+		server.Query(protocol.MethodTextDocumentSemanticTokensRange, seen[protocol.SemanticTokensRangeParams](h), h.semanticTokensRange),
+
+		// navigation.go
+		server.Query(protocol.MethodTextDocumentDefinition, seen[protocol.DefinitionParams](h), h.goToDefinition).Granting(navigates),
+		server.Query(protocol.MethodTextDocumentReferences, seen[protocol.ReferenceParams](h), h.findReferences),
+		server.Query(protocol.MethodTextDocumentDocumentHighlight, seen[protocol.DocumentHighlightParams](h), h.highlight),
+		server.Query(protocol.MethodWorkspaceSymbol, seen[protocol.WorkspaceSymbolParams](h), h.findSymbols),
+
+		// rename.go
+		server.Query(protocol.MethodTextDocumentPrepareRename, seen[protocol.PrepareRenameParams](h), h.prepareRename),
+		server.Query(protocol.MethodTextDocumentRename, seen[protocol.RenameParams](h), h.rename).Granting(h.renames),
+		server.Query(protocol.MethodWorkspaceWillRenameFiles, seen[protocol.RenameFilesParams](h), h.willRenameFiles).Granting(willRename),
+
+		// action.go
+		server.Query(protocol.MethodTextDocumentCodeAction, seen[protocol.CodeActionParams](h), h.codeAction).Granting(h.acts),
+
+		// format.go
+		server.Query(protocol.MethodTextDocumentFormatting, seen[protocol.DocumentFormattingParams](h), h.format).Granting(h.formats),
+
+		// create.go
+		server.Query(wire.MethodCreate, seen[wire.CreateParams](h), h.create),
+
+		// delete.go
+		server.Query(wire.MethodDelete, seen[wire.DeleteParams](h), h.delete),
+
+		// explain.go
+		server.Query(wire.MethodExplain, seen[wire.ExplainParams](h), h.explain),
+
+		// validate.go
+		server.Query(wire.MethodValidate, seen[wire.ValidateParams](h), h.validate),
 
 		// changes.go
 		server.Query(wire.MethodSessionRewind, seen[wire.SessionRewindParams](h), h.rewind),

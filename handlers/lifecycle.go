@@ -39,6 +39,7 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 			return nil, err
 		}
 	}
+	h.setRefreshers()
 	h.house, err = h.Build(h.ctx, Site{
 		Folders: folders, Workspace: h.Workspace, Changed: h.catalogChanged, Trusted: h.trustRead, Notice: h.notice, Problems: h.setProblems, Health: h.sessionHealth,
 	})
@@ -48,7 +49,7 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 	h.mu.Lock()
 	h.problems = h.house.Notes // told once the client is ready
 	h.mu.Unlock()
-	h.house.Agents.Observe(h.observe)
+	h.house.Agents.Observe(h.observeRuns)
 	if p.ProcessID != nil {
 		h.Peer.WatchParent(int(*p.ProcessID))
 	}
@@ -73,7 +74,7 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 // takeCapabilities reads what the client can do. Ours may come in
 // capabilities.experimental.agents or in initializationOptions.agents.
 func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
-	h.plain = true
+	h.plain, h.client = true, p.Capabilities
 	for _, place := range []struct {
 		path string
 		raw  protocol.LSPAny
@@ -112,6 +113,12 @@ func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) err
 		}
 		if h.caps.Status {
 			h.work.Go(h.reportStatus)
+		}
+		h.startRefreshing()
+		h.work.Go(h.registerFormatter)
+		if h.published() {
+			h.check()
+			h.work.Go(h.publish)
 		}
 		h.look()
 	})

@@ -37,6 +37,9 @@ type Reviews interface {
 	Approve(ctx context.Context, folder string, items []workspace.TrustItem) error
 	// ApproveFile approves an agent file, by its path in its folder, as it is now.
 	ApproveFile(ctx context.Context, folder, rel string) error
+	// Approved returns the text of an agent file, by its path in its folder, that
+	// was approved; false where none was, or it was not kept.
+	Approved(folder, rel string) ([]byte, bool)
 	// Saved is told that the person saved an agent file with a text: what they wrote
 	// themselves they have seen.
 	Saved(ctx context.Context, folder, rel, text string) error

@@ -141,10 +141,10 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			return nil, server.BadParams(wire.MethodRun, "input", "is required: a string or content blocks")
 		}
 	}
-	if c := p.Context; len(p.References) > 0 || c != nil && c.Text != "" {
+	if texts := textsOf(p); len(p.References)+len(texts) > 0 {
 		env := h.lookingFrom(st.Folder)
-		if c != nil && c.Text != "" {
-			st.Taint = taintOf(env, c.URI)
+		for _, name := range texts {
+			st.Taint = st.Taint.Max(taintOf(env, name))
 		}
 		for _, ref := range p.References {
 			block, taint := h.reference(ctx, env, st.Desk, ref)
@@ -241,6 +241,20 @@ func folderOf(s *workspace.Snapshot, p *wire.RunParams) string {
 	return ""
 }
 
+// textsOf returns the documents of which the request has the text.
+func textsOf(p *wire.RunParams) []string {
+	var names []string
+	if p.Context != nil && p.Context.Text != "" {
+		names = append(names, p.Context.URI)
+	}
+	for _, b := range p.Input {
+		if b.Resource != nil && b.Resource.Text+b.Resource.Blob != "" {
+			names = append(names, b.Resource.URI)
+		}
+	}
+	return names
+}
+
 // maxReference bounds the text of a file that rides along; a longer one is named
 // only, and the agent reads what it needs.
 const maxReference = 64 << 10
@@ -291,24 +305,33 @@ func (h *Handlers) reference(ctx context.Context, env *tool.Env, desk agents.Des
 		link.Name += ", whose text is not given to agents: " + why
 		return link, tool.Clean
 	}
-	place, err := tool.Resolve(env, u.FsPath())
-	if e, ok := errors.AsType[*tool.Error](err); ok && e.Code == tool.CodeOutside {
-		return named("it is outside of the workspace")
-	}
-	if err != nil {
-		return link, tool.Clean
-	}
-	file, err := desk.Read(ctx, place.Real)
-	if err == nil {
-		place = place.ReadAs(env, file.Info)
-	}
+	place, file, why := h.nameable(ctx, env, desk, u.FsPath())
 	switch {
-	case place.Credential && !place.Revealed:
-		return named("it holds credentials")
-	case err != nil || file.Binary || len(file.Text) > maxReference:
+	case why != "":
+		return named(why)
+	case file == nil || file.Binary || len(file.Text) > maxReference:
 		return link, tool.Clean
 	}
 	return activity.ContentBlock{Type: "resource", Resource: &activity.Resource{URI: ref, MimeType: file.Type, Text: file.Text}}, env.TaintOf(place.Real)
+}
+
+// nameable returns a file that is named to an agent, nil for one that cannot be
+// read, and why its text is not given to agents, "" where it may be.
+func (h *Handlers) nameable(ctx context.Context, env *tool.Env, desk agents.Desk, path string) (place tool.Place, file *tool.File, why string) {
+	place, err := tool.Resolve(env, path)
+	if e, ok := errors.AsType[*tool.Error](err); ok && e.Code == tool.CodeOutside {
+		return place, nil, "it is outside of the workspace"
+	}
+	if err != nil {
+		return place, nil, ""
+	}
+	if file, err = desk.Read(ctx, place.Real); err == nil {
+		place = place.ReadAs(env, file.Info)
+	}
+	if place.Credential && !place.Revealed {
+		return place, nil, "it holds credentials"
+	}
+	return place, file, ""
 }
 
 // cancel serves agents/cancel.

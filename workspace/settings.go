@@ -79,6 +79,7 @@ type AgentSettings struct {
 	ConfirmationTimeout Value[int] // seconds; 0 = none
 	MaxContextTokens    Value[int] // 0 = none; a project can lower it only
 	Compression         CompressionSettings
+	Inline              InlineSettings
 	Limits              LimitSettings
 	Retention           RetentionSettings
 	FallbackModels      Value[[]string]
@@ -96,6 +97,15 @@ type CompressionSettings struct {
 	Preserve  Value[float64] // 0 to below 1
 	Model     Value[string]
 }
+
+// InlineSettings is the section agents.inline (spec 2.10).
+type InlineSettings struct {
+	Answer Value[string] // one of [InlineAnswers]
+}
+
+// InlineAnswers are the places where the answer to an inline command can go, the
+// default first. The caller owns the slice.
+func InlineAnswers() []string { return []string{"document", "comment", "edit"} }
 
 // LimitSettings are the limits of a tree of runs (spec 3.3). A project can lower
 // them only.
@@ -326,6 +336,7 @@ func defaultSettings() *Settings {
 	s.Agents.Compression.Threshold.Value = 0.5
 	s.Agents.Compression.Preserve.Value = 0.3
 	s.Agents.Compression.Model.Value = "flash"
+	s.Agents.Inline.Answer.Value = InlineAnswers()[0]
 	s.Agents.Limits.ModelCalls.Value = 200
 	s.Agents.Limits.Depth.Value = 2
 	s.Agents.Limits.Live.Value = 8

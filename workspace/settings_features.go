@@ -71,6 +71,7 @@ func settingShapes() []settingShape {
 	list := []settingShape{
 		{path: "agents", kind: objectKind, doc: "How agents run."},
 		{path: "agents.compression", kind: objectKind, doc: "How long contexts are made shorter."},
+		{path: "agents.inline", kind: objectKind, doc: "Commands to agents in any document."},
 		{path: "agents.limits", kind: objectKind, doc: "What a tree of runs may use; a project can lower it only."},
 		{path: "agents.retention", kind: objectKind, doc: "Which sessions are removed" + own + "."},
 		{path: "agents.overrides", kind: objectKind, doc: "What is changed of agents, by their names."},
@@ -148,6 +149,8 @@ func settingShapes() []settingShape {
 		switch k.key {
 		case "agents.defaultScope":
 			s.values = []string{"project", "global"}
+		case "agents.inline.answer":
+			s.values = InlineAnswers()
 		case "security.critical":
 			s.values = []string{"refuse", "ask"}
 		}

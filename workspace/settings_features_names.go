@@ -47,3 +47,15 @@ func SettingsAgents(content []byte) []SettingsAgent {
 	})
 	return found
 }
+
+// HasSetting reports whether a settings file has a value at a path of keys, other
+// than null. A file that cannot be parsed has none.
+func HasSetting(content []byte, path []string) bool {
+	content = withoutBOM(content)
+	root, err := parseJSON(content)
+	if err != nil {
+		return false
+	}
+	v := (&layer{content: content, root: root}).find(path)
+	return v != nil && v.Value.Kind() != 'n'
+}

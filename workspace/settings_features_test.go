@@ -142,9 +142,10 @@ func TestCompleteSettings(t *testing.T) {
 	names := SettingsNames{Agents: []string{"main", "code-fixer"}, Models: []string{"flash", "pro"}, Tools: []string{"ls"}}
 	for _, c := range []struct{ text, want, after string }{
 		{`{‸}`, "agents model security tools providers mcpServers hooks", `{"agents": {}}`},
-		{`{"agents": {"limits": {}, ‸`, "agents.compression agents.retention agents.overrides agents.confirmationTimeout agents.contextPersistence agents.defaultScope agents.fallbackModels agents.maxContextTokens", `{"agents": {"limits": {}, "compression": {}`},
+		{`{"agents": {"limits": {}, ‸`, "agents.compression agents.inline agents.retention agents.overrides agents.confirmationTimeout agents.contextPersistence agents.defaultScope agents.fallbackModels agents.maxContextTokens", `{"agents": {"limits": {}, "compression": {}`},
 		{`{"agents": {"lim‸": 1}}`, "", `{"agents": {"compression": 1}}`},
 		{`{"agents": {"defaultScope": ‸}}`, "project global", `{"agents": {"defaultScope": "project"}}`},
+		{`{"agents": {"inline": {"answer": ‸}}}`, "document comment edit", `{"agents": {"inline": {"answer": "document"}}}`},
 		{`{"agents": {"defaultScope": "pro‸"}}`, "project global", `{"agents": {"defaultScope": "project"}}`},
 		{`{"agents": {"contextPersistence": ‸`, "true false", `{"agents": {"contextPersistence": true`},
 		{`{"agents": {"overrides": {"‸"`, "main code-fixer", `{"agents": {"overrides": {"main": {}`},
@@ -307,5 +308,17 @@ func BenchmarkDiagnoseSettings(b *testing.B) {
 		if len(DiagnoseSettings(SettingsSource{UserScope, "f", text}, SettingsNames{})) == 0 {
 			b.Fatal("nothing was found")
 		}
+	}
+}
+
+func TestHasSetting(t *testing.T) {
+	const content = "\ufeff{ // c\n \"a\": {\"b\": 1, \"n\": null, \"l\": []}, \"d\": 1, \"d\": null}"
+	for path, want := range map[string]bool{"a": true, "a.b": true, "a.n": false, "a.l": true, "a.x": false, "a.b.c": false, "d": false, "b": false} {
+		if got := HasSetting([]byte(content), strings.Split(path, ".")); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if HasSetting([]byte("{"), []string{"a"}) || HasSetting(nil, []string{"a"}) {
+		t.Error("a file that cannot be parsed has settings")
 	}
 }

@@ -40,6 +40,8 @@ func settingKeys() []settingKey {
 			func(s *Settings) *Value[string] { return &s.Agents.DefaultScope }),
 		listKey("agents.fallbackModels", "Models that are tried in order when an agent's own fails.", false,
 			func(s *Settings) *Value[[]string] { return &s.Agents.FallbackModels }),
+		enumKey("agents.inline.answer", "Where the answer to an inline command goes: a document beside, a comment below its line, or an edit for review.", InlineAnswers(),
+			func(s *Settings) *Value[string] { return &s.Agents.Inline.Answer }),
 		intKey("agents.limits.depth", "How deep a delegated run may lie below the first.", bounds{0, 16, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.Depth }),
 		intKey("agents.limits.inputTokens", "Input tokens of a tree of runs before the person is asked.", bounds{1, math.MaxInt32, true, false},

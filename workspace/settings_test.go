@@ -54,7 +54,7 @@ func TestSettingsDefaults(t *testing.T) {
 		"agents.compression.enabled": true, "agents.compression.model": "flash", "agents.compression.preserve": 0.3, "agents.compression.threshold": 0.5,
 		"model.compressionThreshold": 0.5,
 		"agents.confirmationTimeout": 300, "agents.contextPersistence": true, "agents.defaultScope": "project",
-		"agents.fallbackModels": []string(nil), "agents.limits.depth": 2, "agents.limits.inputTokens": 1_000_000,
+		"agents.fallbackModels": []string(nil), "agents.inline.answer": "document", "agents.limits.depth": 2, "agents.limits.inputTokens": 1_000_000,
 		"agents.limits.live": 8, "agents.limits.modelCalls": 200, "agents.limits.runs": 32, "agents.maxContextTokens": 0,
 		"agents.retention.days": 0, "agents.retention.maxSessions": 0, "agents.retention.pinned": []string(nil),
 		"model.disableLoopDetection": false, "model.name": "", "security.additionalFolders": []string(nil),

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
@@ -44,13 +45,6 @@ const (
 	UnreviewedTaskTurns = 30
 	UnreviewedTaskTime  = 10 * time.Minute
 )
-
-// Origin is a place that a value comes from.
-type Origin struct {
-	File string `json:"file,omitempty"` // absolute; "" for what no file says
-	Line int    `json:"line,omitempty"` // from 1; 0 where it is not known
-	What string `json:"what"`           // a field, a setting, or in words what decides
-}
 
 // Setting is a value of the settings and where it is written; the zero Origin
 // is a default.
@@ -136,124 +130,35 @@ type Input struct {
 	MemoryFiles []string // the files that follow the prompt; nil where none do
 }
 
-// Explanation is what an agent really gets. It is a value: nothing of it leads
-// back to the input.
-type Explanation struct {
-	Name    string           `json:"name"`
-	Title   string           `json:"title"`
-	File    string           `json:"file,omitempty"`
-	Scope   definition.Scope `json:"scope"`
-	Refused []string         `json:"refused,omitempty"` // why no run of it begins, in words; empty = it can run
-	Ignored []string         `json:"ignored,omitempty"` // settings that do not count
-	Values  []Value          `json:"values"`
-	Model   Model            `json:"model"`
-	Tools   []Tool           `json:"tools"` // all that are registered, by name
-	Open    Open             `json:"open"`
-
-	Servers   []Reference `json:"mcpServers,omitempty"`
-	Subagents []Reference `json:"subagents,omitempty"`
-	Handoffs  []Reference `json:"handoffs,omitempty"`
-	Memory    []string    `json:"memoryFiles,omitempty"`
-
-	Approval guard.Approval `json:"approval"`
-	Tokens   Tokens         `json:"tokens"`
-	Worst    WorstCase      `json:"worst"`
-}
-
-// Value is one value that holds for a run.
-type Value struct {
-	Key      string   `json:"key"`  // as the file would have it; limits.modelCalls for a setting
-	Text     string   `json:"text"` // for people, one line
-	Value    any      `json:"value"`
-	Origin   Origin   `json:"origin"`
-	Overrode []Origin `json:"overrode,omitempty"` // what also says it, and does not count: the nearest first
-}
-
-// Model is who answers.
-type Model struct {
-	Name      string        `json:"name"`              // as it was written; never inherit
-	ID        string        `json:"id"`                // auto where each run has its own
-	Retired   bool          `json:"retired,omitempty"` // the written one is; ID is its successor
-	Known     bool          `json:"known"`             // the table names it
-	Route     string        `json:"route,omitempty"`   // auto: the model of a run in a new context
-	Fallbacks []string      `json:"fallbacks"`         // ids, tried in order
-	Window    int           `json:"window,omitempty"`  // tokens of a request; 0 = not known
-	Prices    []model.Price `json:"prices,omitempty"`  // none = not known
-}
-
-// Verdict is what becomes of a call: auto, ask or refuse.
-type Verdict string
+// What an explanation is made of.
+type (
+	// Explanation is what an agent really gets.
+	Explanation = explanation.Explanation
+	// Value is one value that holds for a run.
+	Value = explanation.Value
+	// Model is who answers.
+	Model = explanation.Model
+	// Tool is one tool, offered or not.
+	Tool = explanation.Tool
+	// Asks is what becomes of a tool's calls in each approval mode.
+	Asks = explanation.Asks
+	// Verdict is what becomes of a call.
+	Verdict = explanation.Verdict
+	// Open is what the lists say of tools that are not registered yet.
+	Open = explanation.Open
+	// Reference is a name of something outside of the file.
+	Reference = explanation.Reference
+	// Tokens are what each request has before anything is said.
+	Tokens = explanation.Tokens
+	// WorstCase is what a run uses at most.
+	WorstCase = explanation.WorstCase
+	// Origin is a place that a value comes from.
+	Origin = explanation.Origin
+)
 
 // The verdicts, strictest first.
 const (
-	Refuse Verdict = "refuse"
-	Ask    Verdict = "ask"
-	Auto   Verdict = "auto"
+	Refuse = explanation.Refuse
+	Ask    = explanation.Ask
+	Auto   = explanation.Auto
 )
-
-// Asks is what becomes of a tool's calls in each approval mode.
-type Asks struct {
-	Plan  Verdict `json:"plan"`
-	Ask   Verdict `json:"ask"`
-	Edits Verdict `json:"edits"`
-	Auto  Verdict `json:"auto"`
-	Now   Verdict `json:"now"` // in the mode that holds
-}
-
-// Tool is one tool, offered or not.
-type Tool struct {
-	Name    string `json:"name"`
-	Tier    string `json:"tier"`              // the least of its calls; arguments may raise it (spec 11.1)
-	Command bool   `json:"command,omitempty"` // the tier is by command (spec 4.2): Tier and Asks are of an ordinary one
-	Offered bool   `json:"offered"`
-	Added   bool   `json:"added,omitempty"` // by the run itself: it is not among the registered
-	Why     string `json:"why"`             // which list took it away or let it in
-	Origin  Origin `json:"origin"`          // of that list's entry
-	Asks    Asks   `json:"asks"`
-	Reason  string `json:"reason,omitempty"`  // why it does not simply run in the mode that holds
-	Require bool   `json:"require,omitempty"` // the agent's file says that it always asks, and no answer is remembered
-}
-
-// Open is what the lists say of tools that are not registered yet, as those of
-// an MCP server that is not connected: entries that are globs or name none.
-type Open struct {
-	All     bool     `json:"all,omitempty"` // no list says what is allowed
-	Allow   []string `json:"allow,omitempty"`
-	Deny    []string `json:"deny,omitempty"`
-	Require []string `json:"require,omitempty"` // of the tools that always ask
-}
-
-// Reference is a name of something outside of the file.
-type Reference struct {
-	Name   string `json:"name"` // "*" = all there are
-	Known  bool   `json:"known"`
-	Text   string `json:"text,omitempty"` // what a person should know of it
-	Origin Origin `json:"origin"`
-}
-
-// Tokens are estimates of what each request has before anything is said.
-type Tokens struct {
-	Prompt int `json:"prompt"` // of the agent's own prompt, placeholders as they stand
-	Tools  int `json:"tools"`  // of the offered tools' names, descriptions and schemas
-}
-
-// Offered returns the names of the tools that a run offers its model, sorted.
-func (e *Explanation) Offered() []string {
-	var names []string
-	for _, t := range e.Tools {
-		if t.Offered {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
-// Value returns the value of a key.
-func (e *Explanation) Value(key string) (Value, bool) {
-	for _, v := range e.Values {
-		if v.Key == key {
-			return v, true
-		}
-	}
-	return Value{}, false
-}

@@ -432,13 +432,13 @@ func checkExplanation(t *testing.T, e *authority.Explanation) {
 	if d := authority.Compare(e, e); d.Grows || len(d.Lines) != 0 {
 		t.Errorf("%s differs from itself: %s", e.File, d.Text())
 	}
-	for line := range strings.SplitSeq(e.Text(), "\n") {
+	for line := range strings.SplitSeq(authority.Text(e), "\n") {
 		if n := len([]rune(line)); n > 100 {
 			t.Errorf("%s: %d columns: %s", e.File, n, line)
 		}
 	}
 	for _, most := range []int{0, 1, 5, 1000} {
-		if n := strings.Count(e.Markdown(most), "\n") + 1; n > max(most, 1) {
+		if n := strings.Count(authority.Markdown(e, most), "\n") + 1; n > max(most, 1) {
 			t.Errorf("%s: %d lines of %d", e.File, n, most)
 		}
 	}

@@ -22,6 +22,11 @@ type Change struct {
 	To    string `json:"to,omitempty"`
 	Note  string `json:"note,omitempty"` // in words; the same in both directions
 	Grows bool   `json:"grows"`          // it gives power
+
+	// Field is what a file says it in, as tools.allow, and Name the entry of it
+	// that it is about; "" = none by itself.
+	Field string `json:"field,omitempty"`
+	Name  string `json:"name,omitempty"`
 }
 
 // The signs of a [Change].
@@ -65,15 +70,18 @@ func Compare(a, b *Explanation) Difference {
 	c.set("the right to run at all", "", len(a.Refused) == 0, len(b.Refused) == 0, true)
 	c.tools(a, b)
 	c.open(a.Open, b.Open)
-	c.references("mcp server ", a.Servers, b.Servers)
-	c.references("subagent ", a.Subagents, b.Subagents)
-	c.references("handoff to ", a.Handoffs, b.Handoffs)
+	c.references("mcp.servers", "mcp server ", a.Servers, b.Servers)
+	c.references("subagents", "subagent ", a.Subagents, b.Subagents)
+	c.references("handoffs", "handoff to ", a.Handoffs, b.Handoffs)
+	c.field = "scope"
 	c.set("questions about protected places", "only agents that do not come with the project may ask for them",
 		a.Scope != definition.Project, b.Scope != definition.Project, true)
 	for _, key := range []string{"run.max_turns", "run.max_time", "run.max_tokens", "run.max_cost"} {
+		c.field = key
 		c.limit(key, a, b)
 	}
 	c.models(a, b)
+	c.field = "run.mode"
 	if before, after := text(a, "run.mode"), text(b, "run.mode"); before != after {
 		c.add(Change{Sign: Other, What: "run.mode", From: before, To: after})
 	}
@@ -93,9 +101,13 @@ func rank(c Change) int {
 }
 
 // comparing collects changes.
-type comparing struct{ d Difference }
+type comparing struct {
+	d           Difference
+	field, name string // of the changes that come
+}
 
 func (c *comparing) add(change Change) {
+	change.Field, change.Name = c.field, c.name
 	c.d.Lines = append(c.d.Lines, change)
 	c.d.Grows = c.d.Grows || change.Grows
 }
@@ -115,7 +127,9 @@ func (c *comparing) set(what, note string, before, after, power bool) {
 // tools compares what is offered, tool by tool.
 func (c *comparing) tools(a, b *Explanation) {
 	before, after := offered(a), offered(b)
+	defer func() { c.name = "" }()
 	for _, name := range union(before, after) {
+		c.field, c.name = "tools.allow", name
 		x, had := before[name]
 		y, has := after[name]
 		if !had || !has {
@@ -123,7 +137,7 @@ func (c *comparing) tools(a, b *Explanation) {
 			if has {
 				one = y
 			}
-			c.set(name, one.described(), had, has, true)
+			c.set(name, described(one), had, has, true)
 			continue
 		}
 		if x.Tier != y.Tier {
@@ -134,7 +148,7 @@ func (c *comparing) tools(a, b *Explanation) {
 }
 
 // described says what comes or goes with a tool.
-func (t Tool) described() string {
+func described(t Tool) string {
 	what := "tier " + t.Tier
 	if t.Command {
 		what = "tier by command"
@@ -159,6 +173,7 @@ func offered(e *Explanation) map[string]Tool {
 
 // asks compares what becomes of a tool's calls in each mode.
 func (c *comparing) asks(name string, a, b Tool) {
+	c.field = "tools.confirmation.require_confirmation"
 	modes := []struct {
 		name          string
 		before, after Verdict
@@ -213,17 +228,22 @@ func freedom(v Verdict) int { return slices.Index([]Verdict{Refuse, Ask, Auto}, 
 // open compares what the lists say of tools that are not there yet.
 func (c *comparing) open(a, b Open) {
 	const later = "no such tool is registered now"
+	c.field = "tools.allow"
 	c.set("every tool that is registered later", "", a.All, b.All, true)
 	if a.All == b.All {
 		c.names("", later, a.Allow, b.Allow, true)
 	}
+	c.field = "tools.deny"
 	c.names("denial of ", later, a.Deny, b.Deny, false)
+	c.field = "tools.confirmation.require_confirmation"
 	c.names("confirmation of ", later, a.Require, b.Require, false)
 }
 
 func (c *comparing) names(what, note string, a, b []string, power bool) {
 	before, after := setOf(a), setOf(b)
+	defer func() { c.name = "" }()
 	for _, name := range merged(a, b) {
+		c.name = name
 		c.set(what+name, note, before[name], after[name], power)
 	}
 }
@@ -236,7 +256,7 @@ func setOf(names []string) map[string]bool {
 	return set
 }
 
-func (c *comparing) references(what string, a, b []Reference) {
+func (c *comparing) references(field, what string, a, b []Reference) {
 	names := func(list []Reference) []string {
 		var all []string
 		for _, r := range list {
@@ -244,6 +264,7 @@ func (c *comparing) references(what string, a, b []Reference) {
 		}
 		return all
 	}
+	c.field = field
 	c.names(what, "", names(a), names(b), true)
 }
 
@@ -264,15 +285,25 @@ func (c *comparing) limit(key string, a, b *Explanation) {
 // models compares who answers: a dearer one, or one without a price, may cost
 // more.
 func (c *comparing) models(a, b *Explanation) {
+	c.field = "model"
 	if a.Model.ID != b.Model.ID || a.Model.Route != b.Model.Route {
 		x, knownX := most(a.Model)
 		y, knownY := most(b.Model)
 		more := knownX && (!knownY || y > x)
-		c.add(Change{Sign: Other, What: "model", From: text(a, "model"), To: text(b, "model"), Grows: more})
+		c.add(Change{Sign: Other, What: "model", From: answers(a), To: answers(b), Grows: more})
 	}
+	c.field = "fallback_models"
 	if !slices.Equal(a.Model.Fallbacks, b.Model.Fallbacks) {
 		c.add(Change{Sign: Other, What: "fallback_models", From: text(a, "fallback_models"), To: text(b, "fallback_models")})
 	}
+}
+
+// answers says who does, without the way there.
+func answers(e *Explanation) string {
+	if e.Model.Route != "" {
+		return "auto (" + e.Model.Route + ")"
+	}
+	return e.Model.ID
 }
 
 // most is the highest price of a model's tokens.

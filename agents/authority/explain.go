@@ -26,7 +26,7 @@ func Explain(in Input) *Explanation {
 	}
 	x := &explainer{in: &in, def: def, places: newPlaces(&in)}
 	x.e = &Explanation{
-		Name: def.Name, Title: def.Title, File: def.Path, Scope: def.Scope, Ignored: slices.Clone(in.Ignored), Approval: in.Approval,
+		Name: def.Name, Title: def.Title, File: def.Path, Scope: def.Scope, Ignored: slices.Clone(in.Ignored), Trusted: in.Trusted, Approval: string(in.Approval),
 	}
 	x.refusals()
 	mode, whyTask := x.mode()
@@ -77,7 +77,7 @@ func (x *explainer) refusals() {
 		refuse("line %d: %s", why.Range.Start.Line+1, why.Message)
 	}
 	if x.def.Scope == definition.Project && !x.in.Trusted {
-		refuse("It comes with a folder that is not trusted.")
+		refuse("It comes with a folder that is not trusted: look at what it brings, then trust it (agentls trust).")
 	}
 	for _, why := range x.def.Authority {
 		refuse("It restricts itself in a way that cannot be kept here: %s", why)

@@ -14,8 +14,8 @@ import (
 // last says how to see the rest where they do not suffice; at least one. Names and
 // texts of files are shown as they are: none of them becomes a link, an image, a
 // heading or HTML.
-func (e *Explanation) Markdown(maxLines int) string {
-	lines := e.hover()
+func Markdown(e *Explanation, maxLines int) string {
+	lines := hover(e)
 	if maxLines = max(maxLines, 1); len(lines) > maxLines {
 		rest := len(lines) - maxLines + 1
 		lines = append(lines[:maxLines-1], fmt.Sprintf("… %d more: %s", rest, span("agentls explain "+e.Name)))
@@ -24,7 +24,8 @@ func (e *Explanation) Markdown(maxLines int) string {
 }
 
 // hover is the whole, a line for each item.
-func (e *Explanation) hover() []string {
+func hover(e *Explanation) []string {
+	at := naming(e)
 	lines := []string{fmt.Sprintf("**%s** %s", plain(e.Title), span(e.Name))}
 	item := func(what, text string) { lines = append(lines, "- "+what+": "+text) }
 	for _, why := range e.Refused {
@@ -33,9 +34,11 @@ func (e *Explanation) hover() []string {
 	item("worst case", plain(e.Worst.Text()))
 	item("tokens", fmt.Sprintf("about %d of prompt, %d of tools", e.Tokens.Prompt, e.Tokens.Tools))
 	for _, key := range []string{"model", "run.mode"} {
-		e.hoverValue(item, key)
+		if v, ok := e.Value(key); ok {
+			hoverValue(item, at, v)
+		}
 	}
-	e.hoverTools(item)
+	hoverTools(e, item)
 	for _, group := range []struct {
 		what string
 		all  []Reference
@@ -44,10 +47,18 @@ func (e *Explanation) hover() []string {
 			item(group.what, referred(group.all))
 		}
 	}
+	var defaults []string
 	for _, v := range e.Values {
-		if v.Key != "model" && v.Key != "run.mode" {
-			e.hoverValue(item, v.Key)
+		switch {
+		case v.Key == "model" || v.Key == "run.mode":
+		case v.Origin.File == "" && len(v.Overrode) == 0:
+			defaults = append(defaults, plain(v.Key)+" "+span(v.Text))
+		default:
+			hoverValue(item, at, v)
 		}
+	}
+	if len(defaults) > 0 {
+		item("by default", few(defaults))
 	}
 	for _, why := range e.Ignored {
 		item("does not count", plain(why))
@@ -55,16 +66,12 @@ func (e *Explanation) hover() []string {
 	return lines
 }
 
-func (e *Explanation) hoverValue(item func(what, text string), key string) {
-	v, ok := e.Value(key)
-	if !ok {
-		return
-	}
-	item(plain(key), span(v.Text)+" ("+plain(place(v.Origin))+")")
+func hoverValue(item func(what, text string), at func(Origin) string, v Value) {
+	item(plain(v.Key), span(v.Text)+" ("+plain(at(v.Origin))+")")
 }
 
 // hoverTools says what becomes of the tools in the mode that holds.
-func (e *Explanation) hoverTools(item func(what, text string)) {
+func hoverTools(e *Explanation, item func(what, text string)) {
 	by := make(map[Verdict][]string)
 	var not []string
 	for _, t := range e.Tools {
@@ -74,7 +81,7 @@ func (e *Explanation) hoverTools(item func(what, text string)) {
 			not = append(not, t.Name)
 		}
 	}
-	item("tools", fmt.Sprintf("%d of %d, in mode %s", len(e.Offered()), len(e.Tools), plain(string(e.Approval))))
+	item("tools", fmt.Sprintf("%d of %d, in mode %s", len(e.Offered()), len(e.Tools), plain(e.Approval)))
 	for _, group := range []struct {
 		what  string
 		names []string

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // places finds what a file and the overrides over it say.
@@ -179,4 +180,57 @@ func unique(list []string) []string {
 		}
 	}
 	return out
+}
+
+// place is an origin in a few words, its file by the last part of its path.
+func place(o Origin) string { return shown(o, base(o.File)) }
+
+// shown is an origin with a name for its file.
+func shown(o Origin, file string) string {
+	if o.File == "" {
+		return tool.Escape(o.What)
+	}
+	at := tool.Escape(file)
+	if o.Line > 0 {
+		at += fmt.Sprintf(":%d", o.Line)
+	}
+	return at
+}
+
+// base is the last part of a path in any system's form.
+func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
+
+// naming returns how the places of an explanation are told: a file by as much of
+// the end of its path as tells it from the others.
+func naming(e *Explanation) func(Origin) string {
+	files := make(map[string]string)
+	note := func(origins ...Origin) {
+		for _, o := range origins {
+			files[o.File] = base(o.File)
+		}
+	}
+	for _, v := range e.Values {
+		note(v.Origin)
+		note(v.Overrode...)
+	}
+	for _, t := range e.Tools {
+		note(t.Origin)
+	}
+	for _, r := range slices.Concat(e.Servers, e.Subagents, e.Handoffs) {
+		note(r.Origin)
+	}
+	for longer := true; longer; {
+		named := make(map[string]int)
+		for _, name := range files {
+			named[name]++
+		}
+		longer = false
+		for file, name := range files {
+			if named[name] > 1 && len(name) < len(file) {
+				at := strings.TrimRight(file[:len(file)-len(name)], `/\`)
+				files[file], longer = file[len(at)-len(base(at)):], true
+			}
+		}
+	}
+	return func(o Origin) string { return shown(o, files[o.File]) }
 }

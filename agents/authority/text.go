@@ -10,13 +10,14 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// columns is how wide a line of [Explanation.Text] is at most.
+// columns is how wide a line of [Text] is at most.
 const columns = 100
 
 // Text is the explanation for a terminal: aligned, at most 100 columns wide, with
 // nothing of a file that could move the cursor or hide text.
-func (e *Explanation) Text() string {
+func Text(e *Explanation) string {
 	var b strings.Builder
+	at := naming(e)
 	head := e.Name
 	if e.Title != "" && e.Title != e.Name {
 		head += " · " + e.Title
@@ -35,10 +36,10 @@ func (e *Explanation) Text() string {
 	heading(&b, "Values")
 	var rows [][]string
 	for _, v := range e.Values {
-		rows = append(rows, []string{v.Key, v.Text, place(v.Origin)})
+		rows = append(rows, []string{v.Key, v.Text, at(v.Origin)})
 		for _, o := range v.Overrode {
 			if o.File != "" {
-				rows = append(rows, []string{"", "", "over " + place(o)})
+				rows = append(rows, []string{"", "", "over " + at(o)})
 			}
 		}
 	}
@@ -51,7 +52,7 @@ func (e *Explanation) Text() string {
 		if !t.Offered {
 			mark, asks = "✗", "–"
 		}
-		rows = append(rows, []string{mark, t.Name, t.tier(), asks, t.why()})
+		rows = append(rows, []string{mark, t.Name, tierOf(t), asks, whyOf(t, at)})
 	}
 	table(&b, rows, 1, 30, 10, 6)
 	for _, group := range []struct {
@@ -65,9 +66,9 @@ func (e *Explanation) Text() string {
 		}
 	}
 
-	references(&b, "MCP servers", e.Servers)
-	references(&b, "Subagents", e.Subagents)
-	references(&b, "Handoffs", e.Handoffs)
+	references(&b, at, "MCP servers", e.Servers)
+	references(&b, at, "Subagents", e.Subagents)
+	references(&b, at, "Handoffs", e.Handoffs)
 	if len(e.Memory) > 0 {
 		heading(&b, "Memory files")
 		for _, file := range e.Memory {
@@ -80,29 +81,33 @@ func (e *Explanation) Text() string {
 	return b.String()
 }
 
-// tier is a tool's tier as a person is shown it.
-func (t Tool) tier() string {
+// tierOf is a tool's tier as a person is shown it.
+func tierOf(t Tool) string {
 	if t.Command {
 		return "by command"
 	}
 	return t.Tier
 }
 
-// why says why a tool is offered or not, with the place, and that it always asks.
-func (t Tool) why() string {
+// whyOf says why a tool is offered or not, with the place, that it always
+// asks, and why its calls are refused.
+func whyOf(t Tool, at func(Origin) string) string {
 	text := t.Why
 	if t.Origin.File != "" {
-		text += " · " + place(t.Origin)
+		text += " · " + at(t.Origin)
 	}
 	if t.Require {
 		text += " · always asks"
+	}
+	if t.Offered && t.Asks.Now == Refuse && t.Reason != "" {
+		text += " · " + t.Reason
 	}
 	return text
 }
 
 func heading(b *strings.Builder, title string) { line(b, "\n"+title) }
 
-func references(b *strings.Builder, title string, all []Reference) {
+func references(b *strings.Builder, at func(Origin) string, title string, all []Reference) {
 	if len(all) == 0 {
 		return
 	}
@@ -113,7 +118,7 @@ func references(b *strings.Builder, title string, all []Reference) {
 		if !r.Known {
 			mark = "✗"
 		}
-		rows = append(rows, []string{mark, r.Name, r.Text, place(r.Origin)})
+		rows = append(rows, []string{mark, r.Name, r.Text, at(r.Origin)})
 	}
 	table(b, rows, 1, 30, 36)
 }
@@ -149,7 +154,8 @@ func wrap(b *strings.Builder, mark, text string) {
 
 // table writes rows in columns: each as wide as what it holds, but the given
 // width at most; the last has the rest. A longer cell is cut; where it is the one
-// before the last, it has the line for itself, and the last stands below it.
+// before the last, it has the line for itself, and the last stands below it. Where
+// the last is longer than the rest, it stands below at the right.
 func table(b *strings.Builder, rows [][]string, most ...int) {
 	widths := make([]int, len(most))
 	for _, row := range rows {
@@ -166,6 +172,12 @@ func table(b *strings.Builder, rows [][]string, most ...int) {
 				cell = cut(cell, widths[i])
 				at += cell + strings.Repeat(" ", widths[i]-width(cell)+2)
 				continue
+			}
+			if room := columns - width(at); last && width(cell) > room && width(cell) <= columns/2 {
+				if strings.TrimSpace(at) != "" {
+					line(b, at)
+				}
+				at = strings.Repeat(" ", columns-width(cell))
 			}
 			line(b, at+cut(cell, columns-width(at)))
 			if !last {

@@ -53,7 +53,7 @@ func hostile(t testing.TB) authority.Input {
 func TestGolden(t *testing.T) {
 	for name, in := range goldens(t) {
 		e := authority.Explain(in)
-		for ext, got := range map[string]string{".txt": e.Text(), ".md": e.Markdown(18) + "\n"} {
+		for ext, got := range map[string]string{".txt": authority.Text(e), ".md": authority.Markdown(e, 18) + "\n"} {
 			file := filepath.Join("testdata", name+ext)
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -70,7 +70,7 @@ func TestGolden(t *testing.T) {
 		}
 		checkExplanation(t, e)
 		for most := range 60 {
-			if n := strings.Count(e.Markdown(most), "\n") + 1; n > max(most, 1) {
+			if n := strings.Count(authority.Markdown(e, most), "\n") + 1; n > max(most, 1) {
 				t.Errorf("%s: %d lines of %d", name, n, most)
 			}
 		}
@@ -80,10 +80,10 @@ func TestGolden(t *testing.T) {
 // TestHoverIsSafe: outside of code spans nothing is left of a file's text that
 // Markdown could make a link, an image, HTML or an address of.
 func TestHoverIsSafe(t *testing.T) {
-	if text := authority.Explain(hostile(t)).Text(); strings.ContainsAny(text, "\x1b\u202e") {
+	if text := authority.Text(authority.Explain(hostile(t))); strings.ContainsAny(text, "\x1b\u202e") {
 		t.Errorf("controls on the terminal: %q", text)
 	}
-	text := authority.Explain(hostile(t)).Markdown(1000)
+	text := authority.Markdown(authority.Explain(hostile(t)), 1000)
 	if strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "evil") {
 		t.Errorf("controls, or not what was meant: %q", text)
 	}
@@ -249,10 +249,10 @@ func FuzzExplain(f *testing.F) {
 				t.Errorf("%s at line %d of %d", v.Key, v.Origin.Line, lines)
 			}
 		}
-		if !utf8.ValidString(e.Text()) || !utf8.ValidString(e.Markdown(20)) {
+		if !utf8.ValidString(authority.Text(e)) || !utf8.ValidString(authority.Markdown(e, 20)) {
 			t.Error("what is shown is no text")
 		}
-		outside(t, e.Markdown(1000))
+		outside(t, authority.Markdown(e, 1000))
 	})
 }
 
@@ -282,7 +282,7 @@ func BenchmarkExplain(b *testing.B) {
 func BenchmarkHover(b *testing.B) {
 	in := hundred(b)
 	for b.Loop() {
-		_ = authority.Explain(in).Markdown(30)
+		_ = authority.Markdown(authority.Explain(in), 30)
 	}
 }
 
@@ -300,7 +300,7 @@ func BenchmarkHuge(b *testing.B) {
 	in := house(b, text)
 	for b.Loop() {
 		e := authority.Explain(in)
-		_ = e.Markdown(30) + e.Text()
+		_ = authority.Markdown(e, 30) + authority.Text(e)
 		authority.Compare(e, e)
 	}
 }

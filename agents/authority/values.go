@@ -11,7 +11,6 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
-	"github.com/agentls/agentls/agents/tool"
 )
 
 // limits are those of a run and of its tree.
@@ -31,7 +30,7 @@ func (x *explainer) limits(mode definition.Mode) {
 	if asked := cmp.Or(x.def.MaxTime, defaultTime(task)); asked > span {
 		from = append(from, clamped)
 	}
-	x.add("run.max_time", spanText(span), span.Seconds(), from...)
+	x.add("run.max_time", Span(span), span.Seconds(), from...)
 
 	none := Origin{What: "default"}
 	tokens := "none"
@@ -100,7 +99,8 @@ func defaultTime(task bool) time.Duration {
 	return 0
 }
 
-func spanText(d time.Duration) string {
+// Span is a time for people; 0 is none.
+func Span(d time.Duration) string {
 	if d == 0 {
 		return "none"
 	}
@@ -180,7 +180,7 @@ func (x *explainer) confirmation() {
 		origin, _ := x.file(field + "timeout")
 		from = append(from, origin)
 	}
-	x.add(field+"timeout", spanText(timeout), timeout.Seconds(), from...)
+	x.add(field+"timeout", Span(timeout), timeout.Seconds(), from...)
 	if c.Prompt != "" {
 		origin, _ := x.file(field + "prompt_template")
 		x.add(field+"prompt_template", "shown below the facts", c.Prompt, origin)
@@ -226,11 +226,11 @@ func (x *explainer) references() {
 		if name == "*" {
 			r.Text = fmt.Sprintf("all that there are (%d)", len(x.in.Agents))
 		}
-		x.e.Subagents = append(x.e.Subagents, r.unless(delegate, offered))
+		x.e.Subagents = append(x.e.Subagents, unless(r, delegate, offered))
 	}
 	for _, h := range d.Handoffs {
 		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, Origin: x.entry(h.To, "handoffs")}
-		x.e.Handoffs = append(x.e.Handoffs, r.unless("transfer_to_"+h.To, offered))
+		x.e.Handoffs = append(x.e.Handoffs, unless(r, "transfer_to_"+h.To, offered))
 	}
 	if x.in.MemoryFiles != nil {
 		origin, given := x.file("memory_files")
@@ -248,7 +248,7 @@ func (x *explainer) references() {
 
 // unless notes that an agent is not known, or that the tool which leads to it is
 // not offered.
-func (r Reference) unless(name string, offered []string) Reference {
+func unless(r Reference, name string, offered []string) Reference {
 	switch {
 	case !r.Known:
 		r.Text = "unknown"
@@ -257,19 +257,3 @@ func (r Reference) unless(name string, offered []string) Reference {
 	}
 	return r
 }
-
-// place is an origin in a few words.
-func place(o Origin) string {
-	text := tool.Escape(o.What)
-	if o.File == "" {
-		return text
-	}
-	at := tool.Escape(base(o.File))
-	if o.Line > 0 {
-		at += fmt.Sprintf(":%d", o.Line)
-	}
-	return at
-}
-
-// base is the last part of a path in any system's form.
-func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }

@@ -1,7 +1,6 @@
 package authority
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -43,18 +42,6 @@ type WorstInput struct {
 	ModelCalls, Depth, Runs, InputTokens int
 
 	CanAsk bool // there is a person, so that InputTokens holds beside MaxTokens
-}
-
-// WorstCase is what a run uses at most before a person gives it more. The
-// amount is absent where a price, or how long an answer may be, is not known. Tokens and
-// amount are what a run counts (RunResult of spec 2.2): a provider may ask for an
-// attempt that broke off, too.
-type WorstCase struct {
-	Calls        int      `json:"calls"`                  // of models, in all runs together, failed ones too
-	Runs         int      `json:"runs"`                   // with those that it delegates to
-	InputTokens  int      `json:"inputTokens,omitempty"`  // 0 = not known
-	OutputTokens int      `json:"outputTokens,omitempty"` // 0 = not known
-	USD          *float64 `json:"usd,omitempty"`
 }
 
 // Worst returns the worst case of a run (spec 1.8). With M models in line, T turns
@@ -116,7 +103,7 @@ func Worst(in WorstInput) WorstCase {
 	if !known || w.InputTokens == 0 || answer == 0 {
 		return w
 	}
-	usd := w.cost(price, total)
+	usd := costOf(w, price, total)
 	if alone && in.MaxCost > 0 {
 		usd = min(usd, in.MaxCost+float64(answer)*price.Output/1e6)
 	}
@@ -124,9 +111,9 @@ func Worst(in WorstInput) WorstCase {
 	return w
 }
 
-// cost is the price of the most tokens, of which in all at most total are used;
+// costOf is the price of the most tokens, of which in all at most total are used;
 // 0 = as many as there are.
-func (w WorstCase) cost(p model.Price, total int) float64 {
+func costOf(w WorstCase, p model.Price, total int) float64 {
 	in, out := w.InputTokens, w.OutputTokens
 	if total > 0 && p.Output >= p.Input {
 		in = min(in, total-out)
@@ -195,18 +182,6 @@ func times(a, b int) int {
 		return math.MaxInt
 	}
 	return a * b
-}
-
-// Text is the worst case in a few words, as an inlay hint has it.
-func (w WorstCase) Text() string {
-	text := fmt.Sprintf("≤ %d model calls", w.Calls)
-	if w.Calls == 1 {
-		text = "≤ 1 model call"
-	}
-	if w.USD != nil {
-		text += fmt.Sprintf(", ≤ $%.2f", max(math.Ceil(*w.USD*100-1e-6), 0)/100)
-	}
-	return text
 }
 
 // worst is the input of an explanation's worst case.

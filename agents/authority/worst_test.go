@@ -143,7 +143,6 @@ func TestNumbersAreTheRuns(t *testing.T) {
 		want map[string]string
 	}{
 		{filepath.Join("..", "run", "think.go"), map[string]string{"maxBusy": "5", "maxCut": "2"}},
-		{filepath.Join("..", "inputs.go"), map[string]string{"maxChatTurns": "100", "maxTaskTurns": "15", "maxTaskTime": "300 * time.Second"}},
 		{filepath.Join("..", "run", "task.go"), map[string]string{"CompleteTask": `"complete_task"`}},
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), c.file, nil, 0)

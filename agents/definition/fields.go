@@ -240,7 +240,11 @@ func (r *reader) colorField(k *key, v *node) {
 	switch {
 	case ok && c == name:
 	case ok:
-		r.at(v, "agent/dialect", Hint, "The colour %s is read as %s.", name, c)
+		meant := c
+		if r.Dialect != Agentls {
+			meant = "" // the other tool has no other way to say it
+		}
+		r.suggest("agent/dialect", Hint, v.start, v.end, meant, fmt.Sprintf("The colour %s is read as %s.", name, c))
 	case r.Dialect == Agentls:
 		r.at(v, "agent/type", Error, "color must be #RRGGBB in quotes.")
 	default:

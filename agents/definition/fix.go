@@ -106,7 +106,7 @@ func apply(src Source, text string, d *Definition, fixes []Fix, tries *int) (str
 	src.Data = []byte(next)
 	after := Parse(src)
 	switch half := len(fixes) / 2; {
-	case !worse(d, after):
+	case !Worse(d, after):
 		return next, after
 	case half == 0:
 		return text, d
@@ -118,8 +118,8 @@ func apply(src Source, text string, d *Definition, fixes []Fix, tries *int) (str
 	}
 }
 
-// worse reports whether there are more errors of one code after a change.
-func worse(d, after *Definition) bool {
+// Worse reports whether there are more errors of one code after a change.
+func Worse(d, after *Definition) bool {
 	count := make(map[string]int)
 	for _, p := range d.Problems {
 		if p.Severity == Error {
@@ -212,8 +212,10 @@ func (f *fixer) find() {
 	case "agent/type":
 		f.quote()
 	case "agent/unknown-field":
-		if f.problem.Meant != "" {
-			f.replace(f.problem.Meant, false)
+		if in, _ := f.holder(f.Root, f.span); f.problem.Meant != "" {
+			if in.Get(f.problem.Meant) == nil { // else it would be there twice
+				f.replace(f.problem.Meant, false)
+			}
 		} else if strings.Contains(f.problem.Message, " says the same as ") {
 			if edit, ok := f.withoutKey(f.span); ok {
 				f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}, Sure: true})
@@ -251,6 +253,18 @@ func (f *fixer) find() {
 		if name := f.text(); validName(name) && !reservedName(name) && !strings.HasPrefix(f.problem.Message, "An agent cannot") {
 			f.add(Fix{Title: "Create the agent " + name, Create: name})
 		}
+	case "agent/dialect":
+		if f.problem.Meant != "" {
+			f.replace(f.problem.Meant, true)
+		} else if strings.HasPrefix(f.problem.Message, "A plain list of tools") {
+			f.allow()
+		}
+	case "agent/validator":
+		if f.problem.Meant != "" {
+			f.replace(f.problem.Meant, false)
+		}
+	case "agent/yaml-feature":
+		f.anchor()
 	case "agent/prompt-twice":
 		for _, name := range []string{"systemPrompt", "system_prompt", "prompt"} {
 			if v := f.Root.Get(name); v != nil && v.Span == f.span {
@@ -296,6 +310,11 @@ func (f *fixer) missing() {
 		name := f.Root.Get("name")
 		if name == nil || f.Find("title") != nil {
 			return
+		}
+		for _, key := range f.Root.Keys {
+			if nearest(key.Name, []string{"title"}) != "" {
+				return // it is there, and written wrong
+			}
 		}
 		text := name.Text
 		if inner, smart := typographic(text); smart {
@@ -389,6 +408,47 @@ func (f *fixer) placeholder() {
 		}
 	}
 	f.add(Fix{Title: "Write $" + text + " for the text itself", Edits: []Edit{f.edit(Span{f.span.Start, f.span.Start}, "$")}})
+}
+
+// anchor offers to take an anchor away that no alias leads to.
+func (f *fixer) anchor() {
+	name, is := strings.CutPrefix(f.Text[f.span.Start:f.span.End], "&")
+	if i := strings.IndexAny(name, " \t,[]{}"); i >= 0 {
+		name = name[:i]
+	}
+	if !is || name == "" || strings.Contains(f.Text[f.Front.Start:f.Front.End], "*"+name) {
+		return
+	}
+	if !strings.HasSuffix(strings.TrimRight(f.Text[f.lineStart(f.span.Start):f.span.Start], " "), ":") {
+		return // it may belong to a key
+	}
+	end := f.span.Start + len("&"+name)
+	for end < f.span.End && f.Text[end] == ' ' {
+		end++
+	}
+	f.add(Fix{Title: "Remove the anchor " + name, Edits: []Edit{f.edit(Span{f.span.Start, end}, "")}, Sure: true})
+}
+
+// allow offers to write a plain list of tools as tools.allow, where its names
+// mean the same there.
+func (f *fixer) allow() {
+	list := f.Root.Get("tools")
+	if list == nil || list.Kind != List || list.Span != f.span || len(list.Strings()) != len(list.Items) {
+		return
+	}
+	for _, name := range list.Strings() {
+		if _, known := CanonicalTool(name.Text); !known {
+			return
+		}
+	}
+	line := f.lineStart(list.Start)
+	indent := f.Text[line:list.Start]
+	switch {
+	case f.Text[list.Start] == '[':
+		f.add(Fix{Title: "Write it as tools.allow", Edits: []Edit{f.edit(Span{list.Start, list.Start}, "{allow: "), f.edit(Span{list.End, list.End}, "}")}})
+	case indent != "" && strings.Trim(indent, " ") == "":
+		f.add(Fix{Title: "Write it as tools.allow", Edits: []Edit{f.edit(Span{line, line}, indent+"allow:"+f.eol)}})
+	}
 }
 
 // close offers the line that ends the front-matter, after its last line that

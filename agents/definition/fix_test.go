@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // house is an installation with two servers, of which one is connected, one
@@ -68,6 +70,8 @@ func TestFindingsOfTheInstallation(t *testing.T) {
 		{"guardrails: {output_schema: {type: strin}, on_failure: maybe, polcy: 1}\n",
 			[]string{"schema error 5:29-5:42 ", "type error 5:56-5:61 ", "unknown-field hint 5:63-5:68 "}},
 		{"handoffs:\n  - {to: b, when: conditional, condition: 'f('}\n  - {to: c, when: 'g)'}\n  - {to: d, when: conditional, condition: 'f()'}\n", []string{"expression error 6:43-6:47 ", "expression error 7:19-7:23 "}},
+		{"guardrails: [{validator: 'builtin:no-secret'}]\n", []string{"validator error 5:26-5:45 builtin:no-secrets"}},
+		{"initial_messages: [{role: model, text: 12}, {role: user}]\n", []string{"type error 5:40-5:42 ", "type error 5:45-5:57 "}},
 		{"descripton: x\n", []string{"unknown-field hint 5:1-5:11 description"}},
 	} {
 		for _, ending := range []string{"\n", "\r\n"} {
@@ -86,6 +90,11 @@ func TestFindingsOfTheInstallation(t *testing.T) {
 	left := Parse(furnished(ownPath, own("handoffs: [{to: b, when: 'f('}, {to: c}]\n")))
 	if len(left.Handoffs) != 1 || left.Handoffs[0].To != "c" {
 		t.Errorf("a condition that does not compile: %+v", left.Handoffs)
+	}
+	judged := furnished(ownPath, own("handoffs: [{to: b, when: 'f('}]\n"))
+	judged.Installed.Expression = func(string) error { return fault.New(fault.Invalid, "condition.check", "it is empty") }
+	if p := Parse(judged).Problems; len(p) != 1 || p[0].Message != "The condition does not compile: it is empty." {
+		t.Error(p)
 	}
 	foreign := Parse(furnished("/w/.claude/agents/a.md", "---\nname: a\ndescription: x\nmcpServers: [jira, none]\nmodel: old-1\n---\nx\n"))
 	if got := told(foreign); !slices.Equal(got, []string{"mcp-unknown hint 4:20-4:24", "model-retired warning 5:8-5:13"}) {
@@ -115,6 +124,7 @@ func TestFixes(t *testing.T) {
 		{"empty lines", ownPath, "\n \n" + own(""), "yaml-repaired", []string{"!Remove it>"}},
 		{"colour", ownPath, own("color: #12ab34\n"), "yaml-repaired", []string{"!Write it as YAML has it>color: \"#12ab34\"\n"}},
 		{"misspelt", ownPath, own("descripton: x\n"), "unknown-field", []string{"Replace with description>description: x\n"}},
+		{"misspelt beside the right one", ownPath, own("descripton: x\ndescription: y\n"), "unknown-field", nil},
 		{"unknown", ownPath, own("zzzzzz: x\n"), "unknown-field", nil},
 		{"twice said", ownPath, own("temperature: 1\ntemp: 2\ntop_p: 1\n"), "unknown-field", []string{"!Remove temp>temperature: 1\ntop_p: 1\n"}},
 		{"prompt twice", ownPath, own("system_prompt: |\n  a\n  b\nmodel: flash\n"), "prompt-twice", []string{"!Remove system_prompt, which has no effect>model: flash\n"}},
@@ -131,6 +141,16 @@ func TestFixes(t *testing.T) {
 		{"enum", ownPath, own("run: {mode: taks}\nthinking_level: hihg\n"), "type", []string{"Replace with task>run: {mode: task}\nthinking_level: hihg\n"}},
 		{"placeholder", ownPath, own("inputs:\n  a: {type: string}\nquery: do ${b}\n"), "placeholder", []string{
 			"Add the input b>inputs:\n  b: {type: string, required: true}\n  a: {type: string}\nquery: do ${b}\n", "Write $${b} for the text itself>inputs:\n  a: {type: string}\nquery: do $${b}\n"}},
+		{"colour's name", ownPath, own("color: teal # like the sea\n"), "dialect", []string{"!Replace with #14B8A6>color: \"#14B8A6\" # like the sea\n"}},
+		{"colour's name in another tool's file", "/w/.claude/agents/code-fixer.md", "---\nname: code-fixer\ndescription: x\ncolor: teal\n---\nx\n", "dialect", nil},
+		{"plain list of tools", ownPath, own("tools: [read_file, ls]\n"), "dialect", []string{"Write it as tools.allow>tools: {allow: [read_file, ls]}\n"}},
+		{"plain lines of tools", ownPath, own("tools:\n  # to read\n  - read_file\n  - ls\n"), "dialect", []string{"Write it as tools.allow>tools:\n  # to read\n  allow:\n  - read_file\n  - ls\n"}},
+		{"plain list of another's tools", ownPath, own("tools: [ls, search/codebase]\n"), "dialect", nil},
+		{"validator", ownPath, own("guardrails: [{validator: 'builtin:no-secret'}]\n"), "validator", []string{"Replace with builtin:no-secrets>guardrails: [{validator: \"builtin:no-secrets\"}]\n"}},
+		{"anchor", ownPath, own("memory: &m {enabled: false}\n"), "yaml-feature", []string{"!Remove the anchor m>memory: {enabled: false}\n"}},
+		{"anchor of lines", ownPath, own("run: &limits\n  max_turns: 3\n"), "yaml-feature", []string{"!Remove the anchor limits>run: \n  max_turns: 3\n"}},
+		{"anchor with an alias", ownPath, own("query: &m hello\ndescription: *m\n"), "yaml-feature", nil},
+		{"anchor of a key", ownPath, own("&m query: hello\n"), "yaml-feature", nil},
 		{"hidden", ownPath, own("description: a\u200bb\n"), "hidden-text", []string{"Remove the hidden characters>description: ab\n"}},
 		{"not closed", ownPath, "---\nname: x\ntools:\n  - a\n\nYou are x.\n", "yaml", []string{"Close the front-matter with --->---\nname: x\ntools:\n  - a\n---\n\nYou are x.\n"}},
 		{"not closed, no body", ownPath, "---\nname: x", "yaml", []string{"Close the front-matter with --->---\nname: x\n---\n"}},
@@ -211,7 +231,7 @@ func checkFixAll(t interface {
 	if left := sure(path, text, after.Problems); len(left) > 0 {
 		t.Errorf("%q became %q, which leaves %v", src, text, left)
 	}
-	if worse(before, after) {
+	if Worse(before, after) {
 		t.Errorf("%q became %q with %v", src, text, after.Problems)
 	}
 	if a, b := plainly(before), plainly(after); !reflect.DeepEqual(a, b) {
@@ -308,4 +328,19 @@ func quotedEdits(edits []Edit) []string {
 		list = append(list, fmt.Sprintf("{%v %q}", e.Range, e.Text))
 	}
 	return list
+}
+
+// TestNoSecondTitle: a title whose key is written wrong is not added again.
+func TestNoSecondTitle(t *testing.T) {
+	src := Source{Path: "/w/.gemini/agents/x.md", Folder: "/w", Scope: Project, Data: []byte("---\nkind: agent\nname: x\ntitel: X\n---\nx\n")}
+	d, fixes := Parse(src), 0
+	for _, p := range d.Problems {
+		fixes += len(Fixes(src.Path, string(src.Data), p))
+	}
+	if len(d.Problems) != 2 || fixes != 1 {
+		t.Errorf("%d fixes of %+v", fixes, d.Problems)
+	}
+	if got := FixAll(src); got != string(src.Data) {
+		t.Error(got)
+	}
 }

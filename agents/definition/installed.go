@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // Installed answers what findings of spec 1.5 need to know of the settings. A
@@ -142,7 +144,7 @@ func (r *reader) condition(v *node, text string) bool {
 		return true
 	}
 	if err := r.source.Installed.Expression(text); err != nil {
-		r.at(v, "agent/expression", Error, "The condition does not compile: %s.", strings.TrimSuffix(strings.ReplaceAll(err.Error(), "\n", " "), "."))
+		r.at(v, "agent/expression", Error, "The condition does not compile: %s.", strings.TrimSuffix(strings.ReplaceAll(fault.Message(err), "\n", " "), "."))
 		return false
 	}
 	return true
@@ -210,7 +212,11 @@ func (r *reader) validator(v *node, text, guard string) {
 	switch {
 	case prefixed && kindOf == "builtin":
 		if !builtinValidator(rest) {
-			r.suggest("agent/validator", Error, v.start, v.end, "", fmt.Sprintf("There is no built-in validator %s; there are no-secrets, no-harmful-code and max-length(n).", rest))
+			meant := r.nearest(rest, builtinValidators)
+			if meant != "" {
+				meant = "builtin:" + meant
+			}
+			r.suggest("agent/validator", Error, v.start, v.end, meant, fmt.Sprintf("There is no built-in validator %s; there are no-secrets, no-harmful-code and max-length(n).", rest))
 		}
 		return
 	case prefixed && kindOf == "expr":
@@ -230,11 +236,14 @@ func (r *reader) validator(v *node, text, guard string) {
 	r.at(v, "agent/validator", Error, "There is no validator %s; correct it, or put an executable of that name into .gemini/validators.", wanted)
 }
 
+// builtinValidators are the validators in the program that have no parameter.
+var builtinValidators = []string{"no-secrets", "no-harmful-code"}
+
 // builtinValidator reports whether a validator is in the program.
 func builtinValidator(name string) bool {
 	if n, ok := strings.CutPrefix(name, "max-length("); ok {
 		n, ok = strings.CutSuffix(n, ")")
 		return ok && n != "" && strings.Trim(n, "0123456789") == ""
 	}
-	return name == "no-secrets" || name == "no-harmful-code"
+	return slices.Contains(builtinValidators, name)
 }

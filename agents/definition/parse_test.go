@@ -292,6 +292,11 @@ func TestRepairedMeaning(t *testing.T) {
 			t.Errorf("%q: %v", fields, told(d))
 		}
 	}
+	// A key in quotes is no part of the value before it.
+	quoted := parse(ownPath, "---\nkind: agent\n'name': code-fixer\n\"title\": T\ndescription: a: b\n---\nx\n")
+	if got := told(quoted); quoted.Name != "code-fixer" || quoted.Title != "T" || fmt.Sprint(got) != "[yaml-repaired warning 5:14-5:18]" {
+		t.Error(quoted.Name, got)
+	}
 	// A repair moves no other place: what follows it is found where it stands.
 	d := parse(ownPath, own("description: \"a \"b\" c\"\ntemperature: 5\n"))
 	if got := told(d); fmt.Sprint(got) != "[yaml-repaired warning 5:14-5:23 type error 6:14-6:15]" {

@@ -299,7 +299,7 @@ func (m *mender) follows(end int) (last int, flush bool) {
 		line := m.src[next:stop]
 		blank := strings.TrimSpace(line) == ""
 		if !blank && line[0] != ' ' && line[0] != '\t' {
-			if colon := keyColon(line); line[0] == '#' || strings.HasPrefix(line, "- ") || colon > 0 && !dialogue(line[:colon]) {
+			if colon := keyColon(line); line[0] == '#' || strings.HasPrefix(line, "- ") || colon > 0 && !dialogue(line[:colon]) || quotedKey(line) {
 				break
 			}
 			flush = true
@@ -310,6 +310,15 @@ func (m *mender) follows(end int) (last int, flush bool) {
 		next = nextLine(m.src, stop)
 	}
 	return last, flush
+}
+
+// quotedKey reports whether a line begins with a key in quotes.
+func quotedKey(line string) bool {
+	if line[0] != '"' && line[0] != '\'' {
+		return false
+	}
+	end := quoteEnd(line)
+	return end > 2 && strings.HasPrefix(line[end:], ":") && (end+1 == len(line) || line[end+1] == ' ' || line[end+1] == '\t')
 }
 
 // dialogue reports whether what looks like a key is a speaker or heading in the

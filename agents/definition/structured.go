@@ -380,6 +380,7 @@ func (r *reader) messagesField(v *node) {
 			continue
 		}
 		var e Exchange
+		found := len(r.problems)
 		for j := range entry.keys {
 			k, n := &entry.keys[j], &entry.items[j]
 			r.smart(n)
@@ -397,7 +398,9 @@ func (r *reader) messagesField(v *node) {
 			}
 		}
 		if e.Role == "" || e.Text == "" {
-			r.at(entry, "agent/type", Error, "An initial message needs role and text.")
+			if len(r.problems) == found { // else that may be why
+				r.at(entry, "agent/type", Error, "An initial message needs role and text.")
+			}
 			continue
 		}
 		r.InitialMessages = append(r.InitialMessages, e)

@@ -383,7 +383,7 @@ func FuzzEditing(f *testing.F) {
 			}
 		}
 		source.Data = []byte(FixAll(source))
-		if after := Parse(source); worse(d, after) {
+		if after := Parse(source); Worse(d, after) {
 			t.Fatalf("%q became %q with %v", src, source.Data, after.Problems)
 		}
 	})

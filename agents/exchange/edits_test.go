@@ -161,3 +161,22 @@ func TestEditsInBrokenFiles(t *testing.T) {
 		t.Errorf("%v %+v", err, out)
 	}
 }
+
+// TestReturnsAsAnAgent: what a file keeps may have been edited by anybody, and
+// names no file that is not an agent's.
+func TestReturnsAsAnAgent(t *testing.T) {
+	im, err := Import("some.agent.md", []byte("---\nname: a\ndescription: x\n---\nx\n"), Options{From: definition.Claude})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kept, want := range map[string]string{
+		"some.agent.md": "some.agent.md", "other.md": "other.md", "../../x/other.md": "other.md",
+		".bashrc": "a.md", ".hidden.md": "a.md", "settings.json": "a.md", `".."`: "a.md", `"x\u0007.md"`: "a.md",
+	} {
+		text := strings.Replace(string(im.Text), "file: some.agent.md", "file: "+kept, 1)
+		out, err := Export("a.md", []byte(text), definition.Claude, Options{})
+		if err != nil || out.File != want {
+			t.Errorf("%s: %v %+v, want %s", kept, err, out, want)
+		}
+	}
+}

@@ -98,8 +98,8 @@ func Folder(d definition.Dialect) string {
 	return ""
 }
 
-// title is what messages call a tool.
-func title(d definition.Dialect) string {
+// Title returns what people call a tool: Claude Code. Ours is agentls.
+func Title(d definition.Dialect) string {
 	switch d {
 	case definition.GeminiCLI:
 		return "gemini-cli"

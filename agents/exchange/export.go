@@ -162,11 +162,11 @@ func (x *exporter) again() (im *Imported, unnamed bool, err error) {
 func (x *exporter) close(force bool) (*Exported, error) {
 	d := definition.Parse(source(x.file, x.data, x.to))
 	if ok, why := d.Usable(); !ok {
-		return nil, fault.New(fault.Invalid, "exchange.export", "%s cannot be written for %s: %s", x.Name, title(x.to), why.Message)
+		return nil, fault.New(fault.Invalid, "exchange.export", "%s cannot be written for %s: %s", x.Name, Title(x.to), why.Message)
 	}
 	found := slices.DeleteFunc(grown(x.Definition, d), func(m more) bool { return slices.Contains(x.ever, m) })
 	for _, m := range found {
-		x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("%s cannot be kept from it: there the agent may have %s.", title(x.to), m.message), definition.Error})
+		x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("%s cannot be kept from it: there the agent may have %s.", Title(x.to), m.message), definition.Error})
 	}
 	x.losses(d)
 	out := &Exported{File: x.file, Data: []byte(x.data), Loss: x.loss}
@@ -175,7 +175,7 @@ func (x *exporter) close(force bool) (*Exported, error) {
 		for i, m := range found {
 			messages[i] = m.message
 		}
-		return out, fault.New(fault.Denied, "exchange.export", "%s cannot express what restricts %s; there it would have %s; remove the restriction, or export by force to leave it out", title(x.to), x.Name, strings.Join(messages, "; "))
+		return out, fault.New(fault.Denied, "exchange.export", "%s cannot express what restricts %s; there it would have %s; remove the restriction, or leave it out with --drop-restrictions", Title(x.to), x.Name, strings.Join(messages, "; "))
 	}
 	return out, nil
 }
@@ -189,7 +189,7 @@ func (x *exporter) losses(d *definition.Definition) {
 		x.loss = append(x.loss, Loss{key, fmt.Sprintf(format, args...), severity})
 	}
 	none := func(key string, severity definition.Severity) {
-		lose(key, severity, "%s has no counterpart for %s.", title(x.to), key)
+		lose(key, severity, "%s has no counterpart for %s.", Title(x.to), key)
 	}
 	index := definition.NewIndex(x.tree.Text)
 	unknown := make(map[string]bool)
@@ -206,11 +206,15 @@ func (x *exporter) losses(d *definition.Definition) {
 			}
 		case "model":
 			if _, said := x.out.get("model"); x.Model != "inherit" && !said && (x.was == nil || x.was.Model != x.Model) {
-				lose(key, definition.Hint, "%s does not know the model %s and takes its own.", title(x.to), x.Model)
+				lose(key, definition.Hint, "%s does not know the model %s and takes its own.", Title(x.to), x.Model)
 			}
 		case "fallback_models", "fallbackModels":
 			if x.was == nil || !slices.Equal(x.was.FallbackModels, x.FallbackModels) {
 				none(key, definition.Hint)
+			}
+		case "run":
+			if x.Mode != definition.Chat && (x.was == nil || x.was.Mode != x.Mode) {
+				lose(key, definition.Hint, "%s has no counterpart for run.mode: %s.", Title(x.to), x.Mode)
 			}
 		case "color":
 			if d.Color != x.Color {
@@ -269,11 +273,11 @@ func (x *exporter) losses(d *definition.Definition) {
 	}
 	if c := x.Confirmation; c.Prompt != "" || c.Given {
 		if d.Confirmation.Prompt != c.Prompt || d.Confirmation.Timeout != c.Timeout {
-			lose("tools", definition.Hint, "%s has no counterpart for what a question says and how long it waits.", title(x.to))
+			lose("tools", definition.Hint, "%s has no counterpart for what a question says and how long it waits.", Title(x.to))
 		}
 	}
 	if x.kept != nil && !x.back() {
-		lose("imported", definition.Hint, "What the file kept of its original (%s) is left out; export to %s to have it again.", x.kept.file, title(x.kept.from))
+		lose("imported", definition.Hint, "What the file kept of its original (%s) is left out; export to %s to have it again.", x.kept.file, Title(x.kept.from))
 	}
 }
 

@@ -53,7 +53,7 @@ func fresh(d *definition.Definition, t *definition.Tree, to definition.Dialect, 
 			if there {
 				e = slices.DeleteFunc(e, func(x entry) bool { return x.key == key })
 			}
-			e.put(quote(key), flow(t.Root.Get(key)))
+			e.put(definition.YAMLText(key), flow(t.Root.Get(key)))
 		}
 	}
 	if to == definition.OpenCode {
@@ -84,7 +84,7 @@ func nameIn(d *definition.Definition, to definition.Dialect) string {
 	case definition.OpenCode:
 		return ""
 	case definition.Copilot:
-		if as := definition.Parse(source("sample.md", "---\nname: "+quote(d.Title)+"\n---\nx\n", to)); as.Name == d.Name && as.Title == d.Title {
+		if as := definition.Parse(source("sample.md", "---\nname: "+definition.YAMLText(d.Title)+"\n---\nx\n", to)); as.Name == d.Name && as.Title == d.Title {
 			return d.Title
 		}
 	}
@@ -141,7 +141,7 @@ func toolsIn(e *entries, d *definition.Definition, to definition.Dialect) []Loss
 			callable = list(d.Subagents)
 		default:
 			c.names = slices.Delete(c.names, i, i+1)
-			c.loss = append(c.loss, Loss{"subagents", title(to) + " cannot limit which agents it may call, so it calls none.", definition.Warning})
+			c.loss = append(c.loss, Loss{"subagents", Title(to) + " cannot limit which agents it may call, so it calls none.", definition.Warning})
 		}
 		break
 	}

@@ -157,7 +157,7 @@ func (im *importer) write() {
 	}
 	for _, key := range im.restrict {
 		if _, there := e.get(key); !there {
-			e.put(quote(key), flow(im.tree.Root.Get(key)))
+			e.put(definition.YAMLText(key), flow(im.tree.Root.Get(key)))
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (im *importer) tools() {
 			lines = append(lines, "    require_confirmation: "+list(require))
 		}
 		if c.Prompt != "" {
-			lines = append(lines, "    prompt_template: "+quote(c.Prompt))
+			lines = append(lines, "    prompt_template: "+definition.YAMLText(c.Prompt))
 		}
 		if c.Given {
 			lines = append(lines, "    timeout: "+seconds(c.Timeout))

@@ -5,6 +5,7 @@ package exchange
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/internal/fault"
@@ -26,7 +27,7 @@ func keptOf(t *definition.Tree) *kept {
 		return nil
 	}
 	k := &kept{from: definition.Dialect(from.Text), front: front.Text}
-	if file := v.Get("file"); file != nil {
+	if file := v.Get("file"); file != nil && fileName(base(file.Text)) {
 		k.file = base(file.Text)
 	}
 	for _, m := range v.Get("models").Strings() {
@@ -39,10 +40,16 @@ func keptOf(t *definition.Tree) *kept {
 	return k
 }
 
+// fileName reports whether a file may return under a name: who edited the kept one
+// has no say over files that are no agents.
+func fileName(name string) bool {
+	return strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, ".") && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
 // lines are the key's value; literal false writes the front-matter in one line,
 // which any text survives.
 func (k *kept) lines(block bool) []string {
-	lines := []string{"  from: " + string(k.from), "  file: " + quote(k.file)}
+	lines := []string{"  from: " + string(k.from), "  file: " + definition.YAMLText(k.file)}
 	if len(k.models) > 0 {
 		lines = append(lines, "  models: "+list(k.models))
 	}
@@ -50,15 +57,7 @@ func (k *kept) lines(block bool) []string {
 	if text, ok := literal(front, "    "); ok && block {
 		return append(lines, "  front: "+text)
 	}
-	return append(lines, "  front: "+inLine(k.front))
-}
-
-// inLine is quote for a text that must not be changed.
-func inLine(s string) string {
-	if s == "" {
-		return `""`
-	}
-	return quote(s)
+	return append(lines, "  front: "+definition.YAMLText(k.front))
 }
 
 // original returns the file that was imported, with another body.

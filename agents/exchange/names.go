@@ -5,6 +5,7 @@ package exchange
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,9 +48,9 @@ func sample(d definition.Dialect, front string) *definition.Definition {
 // meaning returns what an entry of another tool's list of tools allows here.
 func meaning(d definition.Dialect, name string) definition.Tools {
 	if d == definition.OpenCode {
-		return sample(d, `tools: {"*": false, `+quote(name)+": true}").Tools
+		return sample(d, `tools: {"*": false, `+definition.YAMLText(name)+": true}").Tools
 	}
-	return sample(d, "tools: ["+quote(name)+"]").Tools
+	return sample(d, "tools: ["+definition.YAMLText(name)+"]").Tools
 }
 
 // server splits the name of an MCP server's tool, or a glob of them.
@@ -98,7 +99,8 @@ type choice struct {
 // nothing more.
 func choose(d *definition.Definition, to definition.Dialect) choice {
 	var c choice
-	var missing, guarded []string
+	var missing []string
+	guarded := make(map[string][]string) // what is left out, by the name that would allow more
 	means := make(map[string][]string)
 	for _, name := range natives(to) {
 		means[name] = meaning(to, name).Allow
@@ -124,19 +126,22 @@ func choose(d *definition.Definition, to definition.Dialect) choice {
 			missing = append(missing, t.Name)
 			continue
 		}
-		name := natives(to)[i]
-		more := slices.DeleteFunc(slices.Clone(means[name]), func(tool string) bool { return has(d, tool) })
-		guarded = append(guarded, fmt.Sprintf("%s is left out, since %s would also be %s; allow that too to keep it", t.Name, name, strings.Join(more, " and ")))
+		guarded[natives(to)[i]] = append(guarded[natives(to)[i]], t.Name)
 	}
 	severity := definition.Warning
 	if !d.Tools.Given {
 		severity = definition.Hint
 	}
 	if len(missing) > 0 {
-		c.loss = append(c.loss, Loss{"tools", fmt.Sprintf("%s has no counterpart for %s.", title(to), strings.Join(missing, ", ")), severity})
+		c.loss = append(c.loss, Loss{"tools", fmt.Sprintf("%s has no counterpart for %s.", Title(to), strings.Join(missing, ", ")), severity})
 	}
-	for _, message := range guarded {
-		c.loss = append(c.loss, Loss{"tools", message + ".", definition.Warning})
+	for _, name := range slices.Sorted(maps.Keys(guarded)) {
+		out, are, it := guarded[name], "is", "it"
+		if len(out) > 1 {
+			are, it = "are", "them"
+		}
+		more := slices.DeleteFunc(slices.Clone(means[name]), func(tool string) bool { return has(d, tool) })
+		c.loss = append(c.loss, Loss{"tools", fmt.Sprintf("%s %s left out, since %s there would also be %s; allow that too to keep %s.", strings.Join(out, ", "), are, name, strings.Join(more, " and "), it), definition.Warning})
 	}
 	c.servers(d, to)
 	return c
@@ -153,7 +158,7 @@ func (c *choice) servers(d *definition.Definition, to definition.Dialect) {
 		}
 		name := spelled(to, pattern)
 		if name == "" {
-			lose("%s cannot be named in %s and is left out.", pattern, title(to))
+			lose("%s cannot be named in %s and is left out.", pattern, Title(to))
 			continue
 		}
 		var denied []string
@@ -168,7 +173,7 @@ func (c *choice) servers(d *definition.Definition, to definition.Dialect) {
 			}
 		}
 		if !fits {
-			lose("%s is left out, since %s cannot deny a part of it.", pattern, title(to))
+			lose("%s is left out, since %s cannot deny a part of it.", pattern, Title(to))
 			continue
 		}
 		c.names = append(c.names, name)

@@ -115,11 +115,11 @@ func foreignFile(t *rapid.T, d definition.Dialect) string {
 			for _, n := range append(names("tools"), "bash") {
 				if !seen[n] {
 					seen[n] = true
-					lines = append(lines, fmt.Sprintf("  %s: %v", inLine(n), pick("on")))
+					lines = append(lines, fmt.Sprintf("  %s: %v", definition.YAMLText(n), pick("on")))
 				}
 			}
 		case pick("in one text"):
-			lines = append(lines, "tools: "+inLine(strings.Join(names("tools"), ", ")))
+			lines = append(lines, "tools: "+definition.YAMLText(strings.Join(names("tools"), ", ")))
 		default:
 			lines = append(lines, "tools: "+listOf(names("tools")))
 		}
@@ -164,7 +164,7 @@ func foreignFile(t *rapid.T, d definition.Dialect) string {
 func listOf(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {
-		quoted[i] = inLine(n)
+		quoted[i] = definition.YAMLText(n)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }

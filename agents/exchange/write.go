@@ -4,7 +4,6 @@ package exchange
 // nothing that needs a repair.
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -67,7 +66,7 @@ func scalar(s, indent string) string {
 	if block, ok := literal(s, indent); ok && strings.Contains(strings.TrimRight(s, "\n"), "\n") {
 		return block
 	}
-	return quote(s)
+	return definition.YAMLText(s)
 }
 
 // literal writes a text after |, if YAML keeps every byte of it there.
@@ -112,66 +111,11 @@ func special(c rune) bool {
 	return false
 }
 
-// quote writes a string in one line, the same outside and inside of brackets.
-func quote(s string) string {
-	switch {
-	case plain(s):
-		return s
-	case strings.ContainsFunc(s, special) || strings.ContainsAny(s, "\n\t"):
-	case !strings.ContainsAny(s, `"\`):
-		return `"` + s + `"`
-	case !strings.Contains(s, "'"):
-		return "'" + s + "'"
-	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, c := range s {
-		switch {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(c)
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case c == '\r':
-			b.WriteString(`\r`)
-		case special(c):
-			fmt.Fprintf(&b, `\u%04x`, c)
-		default:
-			b.WriteRune(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-// plain reports whether a string needs no quotes anywhere and is nothing else to
-// YAML than a string.
-func plain(s string) bool {
-	if s == "" || len(s) > 200 || strings.HasSuffix(s, " ") {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c|0x20 >= 'a' && c|0x20 <= 'z':
-		case i > 0 && (c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == '/' || c == ' ' || c == '(' || c == ')'):
-		default:
-			return false
-		}
-	}
-	switch strings.ToLower(s) {
-	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":
-		return false
-	}
-	return true
-}
-
 // list writes strings in brackets.
 func list(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {
-		quoted[i] = quote(name)
+		quoted[i] = definition.YAMLText(name)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
@@ -183,7 +127,7 @@ func seconds(d time.Duration) string { return `"` + d.String() + `"` }
 func flow(v *definition.Value) string {
 	switch v.Kind {
 	case definition.String:
-		return quote(v.Text)
+		return definition.YAMLText(v.Text)
 	case definition.List:
 		parts := make([]string, len(v.Items))
 		for i := range v.Items {
@@ -193,7 +137,7 @@ func flow(v *definition.Value) string {
 	case definition.Mapping:
 		parts := make([]string, len(v.Items))
 		for i := range v.Items {
-			parts[i] = quote(v.Keys[i].Name) + ": " + flow(&v.Items[i])
+			parts[i] = definition.YAMLText(v.Keys[i].Name) + ": " + flow(&v.Items[i])
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case definition.Null:

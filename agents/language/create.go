@@ -60,7 +60,7 @@ func New(w *World, a Answers) (Made, error) {
 		for _, e := range w.Agents.Entries() {
 			switch d := e.Definition; {
 			case d.Path == made.Path && !a.Force:
-				return Made{}, fault.New(fault.Invalid, op, "%s is there already; choose another name, or replace it with --force", made.Path)
+				return Made{}, fault.New(fault.Invalid, op, "%s is there already; choose another name, or replace it with force", made.Path)
 			case d.Path != made.Path && d.Name == a.Name && d.Path != "" && filepath.Dir(d.Path) == a.Dir:
 				return Made{}, fault.New(fault.Invalid, op, "the name %s is taken by %s; choose another", a.Name, filepath.Base(d.Path))
 			}
@@ -185,6 +185,9 @@ func setField(text, key string, value any) (string, error) {
 	return text[:t.Close.Start] + lines + text[t.Close.Start:], nil
 }
 
+// maxFlow is how long a list on one line is, in bytes.
+const maxFlow = 100
+
 // yamlValue returns a value as it follows a key and its colon.
 func yamlValue(value any, path string, indent int) string {
 	switch v := value.(type) {
@@ -221,7 +224,10 @@ func yamlValue(value any, path string, indent int) string {
 				}
 				b.WriteString(yamlValue(item, path, indent))
 			}
-			return " [" + strings.TrimPrefix(b.String(), " ") + "]"
+			if b.Len() <= maxFlow {
+				return " [" + strings.TrimPrefix(b.String(), " ") + "]"
+			}
+			b.Reset()
 		}
 		for _, item := range v {
 			object, isObject := item.(map[string]any)

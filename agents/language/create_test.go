@@ -51,6 +51,8 @@ func TestNewOfAnswers(t *testing.T) {
 			"handoffs": []any{map[string]any{"to": "user", "when": "auto"}}, "run": map[string]any{"max_turns": 3.0}, "user_invocable": false, "inputs": map[string]any{},
 		}, Prompt: "p"},
 			"---\nkind: agent\nname: x\ntitle: \"true\"\ntools:\n  allow: [ls, \"mcp.github.*\"]\n  confirmation:\n    timeout: 30\nmcp:\n  servers: [github]\nhandoffs:\n  - to: user\n    when: auto\ninputs: {}\nrun:\n  max_turns: 3\nuser_invocable: false\n---\np\n"},
+		{"long list", Answers{Fields: map[string]any{"triggers": map[string]any{"examples": []any{strings.Repeat("a", 60), strings.Repeat("b", 60)}}}, Prompt: "p"},
+			"---\nkind: agent\nname: x\ntitle: X\ntriggers:\n  examples:\n    - " + strings.Repeat("a", 60) + "\n    - " + strings.Repeat("b", 60) + "\n---\np\n"},
 		{"template", Answers{Template: &own, Fields: map[string]any{"tools": map[string]any{"allow": []any{"grep"}}, "model": nil, "title": "New"}},
 			"---\r\nkind: agent\r\n# header\r\nname: x # the name\r\ntitle: New\r\ntools:\r\n  allow: [grep]\r\n  deny: [bash]\r\nzeta: 1\r\n---\r\nBody.\r\n"},
 	} {

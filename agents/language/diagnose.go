@@ -50,7 +50,7 @@ func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []
 	if wanted(QuickFix) {
 		touched := slices.DeleteFunc(slices.Clone(problems), func(p definition.Problem) bool { return !overlaps(p.Range, r) })
 		for i, p := range touched {
-			actions = append(actions, fixesOf(w, s, f, p, i < maxReread)...)
+			actions = append(actions, fixesOf(w, s, f, p, (i+1)*(len(f.Text)+rereadCost) <= maxReread)...)
 		}
 	}
 	if wanted(FixAll) {
@@ -73,8 +73,12 @@ func overlaps(a, b definition.Range) bool {
 	return !before(a.End, b.Start) && !before(b.End, a.Start)
 }
 
-// maxReread is for how many findings of a question a fix may read the file again.
-const maxReread = 5
+// maxReread is how much one question may read again for its fixes, in bytes: the
+// file for each finding, and rereadCost, about what another one takes.
+const (
+	maxReread  = 512 << 10
+	rereadCost = 8 << 10
+)
 
 // fixesOf returns the fixes of one finding; reread allows those that read the
 // file again, or others.
@@ -87,7 +91,10 @@ func fixesOf(w *World, s Sources, f *File, p definition.Problem, reread bool) []
 	}
 	fixes := f.Tree.Fixes(f.Index, f.Path, p)
 	for i, fix := range fixes {
-		preferred := fix.Sure || i == 0 && p.Meant != ""
+		preferred := fix.Sure || i == 0 && p.Meant != "" && reread
+		if preferred && reread && f.hurt(fix.Edits) {
+			preferred = false
+		}
 		switch {
 		case fix.Rename != "":
 			next := filepath.Join(filepath.Dir(f.Path), fix.Rename+".md")
@@ -121,6 +128,13 @@ func fixesOf(w *World, s Sources, f *File, p definition.Problem, reread bool) []
 	return actions
 }
 
+// hurt reports whether edits give a file an error that it has not.
+func (f *File) hurt(edits []definition.Edit) bool {
+	src := f.source
+	src.Data = []byte(definition.Apply(f.Text, edits))
+	return definition.Worse(f.Definition, definition.Parse(src))
+}
+
 func editsOf(f *File, fix definition.Fix) []Edit {
 	var edits []Edit
 	for _, e := range fix.Edits {
@@ -150,6 +164,7 @@ func newTarget(w *World, s Sources, f *File, name string) (WorkspaceEdit, bool) 
 func fixAll(f *File, problems []definition.Problem) (Action, bool) {
 	all := Action{Title: "Fix all that is certain", Kind: FixAll}
 	var taken []definition.Span
+	var made []definition.Edit
 	for _, p := range problems {
 		for _, fix := range f.Tree.Fixes(f.Index, f.Path, p) {
 			if !fix.Sure || len(fix.Edits) == 0 {
@@ -165,11 +180,17 @@ func fixAll(f *File, problems []definition.Problem) (Action, bool) {
 				continue
 			}
 			taken = append(taken, spans...)
-			all.Edit.Edits = append(all.Edit.Edits, editsOf(f, fix)...)
+			made = append(made, fix.Edits...)
 			all.Problems = append(all.Problems, p)
 			break
 		}
 	}
+	if len(made) > 0 && f.hurt(made) {
+		src := f.source
+		src.Data = []byte(f.Text)
+		made, all.Problems = definition.Difference(f.Text, definition.FixAll(src)), nil
+	}
+	all.Edit.Edits = editsOf(f, definition.Fix{Edits: made})
 	slices.SortStableFunc(all.Edit.Edits, func(a, b Edit) int { return compareLocations(Location{a.URI, a.Range}, Location{b.URI, b.Range}) })
 	return all, len(all.Edit.Edits) > 0
 }

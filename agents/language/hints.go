@@ -22,13 +22,14 @@ type Lens struct {
 	Range   definition.Range
 	Title   string
 	Command string // of workspace/executeCommand, or one that the wiring adds
-	Args    []any  // strings
+	Args    []any  // strings, and uint32
 }
 
 // The commands of lenses. CommandRun and CommandShowTranscript are those of spec
 // 2.6.
 const (
 	CommandRun            = "agentls.run"            // [agent, prompt?]
+	CommandRunInline      = "agentls.runInline"      // [uri, line, typed]
 	CommandValidate       = "agentls.validate"       // [uri]
 	CommandShowTranscript = "agentls.showTranscript" // []
 )

@@ -21,11 +21,21 @@ type Command struct {
 	// Before and After are what stands around the command on its line, so that a
 	// line with an answer is a comment as well where it stands.
 	Before, After string
+
+	remark
 }
 
-// Lens returns the lens Run of the command.
-func (c Command) Lens() Lens {
-	return Lens{Range: c.Range, Title: "Run @" + c.Agent, Command: CommandRun, Args: []any{c.Typed}}
+// remark is what kind of comment a line is in.
+type remark struct {
+	marks [2]string // that it is between; none for one up to the line's end, and for prose
+	begun bool      // on a line before this one
+	goes  bool      // on, to a line below
+	prose bool      // it is none: a line of text
+}
+
+// Lens returns the lens Run of the command in the document of that URI.
+func (c Command) Lens(uri string) Lens {
+	return Lens{Range: c.Range, Title: "Run @" + c.Agent, Command: CommandRunInline, Args: []any{uri, c.Range.Start.Line, c.Typed}}
 }
 
 // style is how a language writes comments.
@@ -97,6 +107,7 @@ func styleOf(languageID string) style {
 type candidate struct {
 	line definition.Span // without its ending
 	text definition.Span // without the marks and the spaces around it
+	remark
 }
 
 // candidates yields the lines of a document that begin with @ behind their mark,
@@ -104,13 +115,13 @@ type candidate struct {
 func (s style) candidates(text string) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		f := &File{Text: text}
-		shut := "" // of the comment that goes on, or of a block of code
+		in := remark{} // that goes on
 		code, front := "", false
 		for line := range f.lines(definition.Span{Start: 0, End: len(text)}) {
 			raw := text[line.Start:line.End]
 			trimmed := strings.TrimLeft(raw, " \t")
 			at := line.Start + len(raw) - len(trimmed)
-			if s.prose && shut == "" {
+			if s.prose && !in.goes {
 				switch {
 				case line.Start == 0 && strings.TrimRight(raw, " \t") == "---":
 					front = true
@@ -131,18 +142,18 @@ func (s style) candidates(text string) iter.Seq[candidate] {
 			start, end := at, line.End
 			found := false
 			switch {
-			case shut != "":
-				found = true
-				if i := strings.Index(trimmed, shut); i >= 0 {
-					end, shut = at+i, ""
+			case in.goes:
+				found, in.begun = true, true
+				if i := strings.Index(trimmed, in.marks[1]); i >= 0 {
+					end, in.goes = at+i, false
 				}
 				if rest := strings.TrimLeft(text[start:end], "*"); len(rest) < end-start {
 					start = end - len(rest)
 				}
 			default:
-				start, end, shut, found = s.comment(text, at, line.End)
+				start, end, in, found = s.comment(text, at, line.End)
 				if !found && s.prose && line.Start+3 >= at && strings.HasPrefix(trimmed, "@") {
-					found = true
+					found, in.prose = true, true
 				}
 			}
 			for start < end && (text[start] == ' ' || text[start] == '\t') {
@@ -151,34 +162,34 @@ func (s style) candidates(text string) iter.Seq[candidate] {
 			for end > start && (text[end-1] == ' ' || text[end-1] == '\t') {
 				end--
 			}
-			if found && start < end && text[start] == '@' && !yield(candidate{line, definition.Span{Start: start, End: end}}) {
+			if found && start < end && text[start] == '@' && !yield(candidate{line, definition.Span{Start: start, End: end}, in}) {
 				return
 			}
 		}
 	}
 }
 
-// comment returns what is inside the comment that a line begins with, and what
-// closes it on a later line, or "".
-func (s style) comment(text string, at, end int) (from, to int, shut string, ok bool) {
+// comment returns what is inside the comment that a line begins with, and which
+// kind it is.
+func (s style) comment(text string, at, end int) (from, to int, in remark, ok bool) {
 	rest := text[at:end]
 	for _, marks := range s.block {
 		if inside, ok := strings.CutPrefix(rest, marks[0]); ok {
 			from = end - len(inside)
 			if i := strings.Index(inside, marks[1]); i >= 0 {
-				return from + len(text[from:from+i]) - len(strings.TrimLeft(text[from:from+i], "*!")), from + i, "", true
+				return from + len(text[from:from+i]) - len(strings.TrimLeft(text[from:from+i], "*!")), from + i, remark{marks: marks}, true
 			}
-			return from + len(inside) - len(strings.TrimLeft(inside, "*!")), end, marks[1], true
+			return from + len(inside) - len(strings.TrimLeft(inside, "*!")), end, remark{marks: marks, goes: true}, true
 		}
 	}
 	for _, mark := range s.line {
 		if inside, ok := strings.CutPrefix(rest, mark); ok {
 			// As in /// and ##.
 			inside = strings.TrimLeft(inside, mark[len(mark)-1:]+"!")
-			return end - len(inside), end, "", true
+			return end - len(inside), end, remark{}, true
 		}
 	}
-	return at, end, "", false
+	return at, end, remark{}, false
 }
 
 // InlineCommands returns the lines of a document that call an agent: a comment
@@ -204,6 +215,7 @@ func InlineCommands(w *World, folder, languageID, text string) []Command {
 		command := Command{
 			Agent: p.Agent, Strategy: p.Strategy, Text: p.Prompt, Typed: typed, Range: at.span(c.text),
 			Before: text[c.line.Start:c.text.Start], After: text[c.text.End:c.line.End],
+			remark: c.remark,
 		}
 		if p.Auto {
 			command.Agent = mention.Auto

@@ -45,7 +45,7 @@ func TestInlineCommands(t *testing.T) {
 			if test.text[from:to] != c.Typed || !strings.Contains(test.text, c.Before+c.Typed+c.After) || !strings.HasPrefix(c.Typed, "@") {
 				t.Errorf("%q: range %q, typed %q between %q and %q", test.text, test.text[from:to], c.Typed, c.Before, c.After)
 			}
-			if l := c.Lens(); l.Command != CommandRun || l.Args[0] != c.Typed || l.Range != c.Range {
+			if l := c.Lens("file:///x"); l.Command != CommandRunInline || !slices.Equal(l.Args, []any{"file:///x", c.Range.Start.Line, c.Typed}) || l.Range != c.Range {
 				t.Errorf("lens %+v", l)
 			}
 		}

@@ -73,6 +73,8 @@ type File struct {
 	Tree       *definition.Tree // never nil; without a Root where the YAML cannot be read
 	Definition *definition.Definition
 	Index      *definition.Index
+
+	source definition.Source // that it was opened from, without Data
 }
 
 // Edit replaces the text of a range.
@@ -114,6 +116,7 @@ func Open(src definition.Source) *File {
 	f.Definition = definition.Parse(src)
 	f.Tree, _ = definition.ReadTree(src.Path, f.Text)
 	f.Index = definition.NewIndex(f.Text)
+	f.source, f.source.Data, f.source.Scratch = src, nil, nil
 	return f
 }
 

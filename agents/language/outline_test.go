@@ -94,6 +94,19 @@ func TestFolds(t *testing.T) {
 	}
 }
 
+func TestFoldedComments(t *testing.T) {
+	const text = "---\n# one\n# two\r\n  # three\nname: x\n# alone\ntitle: X # beside\n# a\n# b\nquery: |\n  # a text\n  # of two lines\n\n# end\n# of it\n---\n# Title\n# Another\n"
+	var got []Fold
+	for _, fold := range Folds(Open(definition.Source{Path: "/w/.gemini/agents/x.md", Data: []byte(text)})) {
+		if fold.Comment {
+			got = append(got, fold)
+		}
+	}
+	if want := []Fold{{1, 3, true}, {7, 8, true}, {13, 14, true}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestTokens(t *testing.T) {
 	w, f := team(t), openSample(t)
 	tokens := Tokens(w, f)

@@ -155,7 +155,7 @@ func references(w *World, s Sources, f *File, t target, files iter.Seq[*File]) [
 	}
 	for _, n := range s.Named {
 		if (n.Name == t.name || strings.HasSuffix(n.Name, ":"+t.name)) && t.is(w, n.Folder, definition.Project, n.Name) {
-			found = append(found, reference{Location: n.Location})
+			found = append(found, reference{Location: n.alone()})
 		}
 	}
 	slices.SortFunc(found, func(a, b reference) int { return compareLocations(a.Location, b.Location) })
@@ -188,17 +188,6 @@ func References(w *World, s Sources, f *File, at definition.Position, declaratio
 			list = append(list, l)
 		}
 		slices.SortFunc(list, compareLocations)
-	}
-	return list
-}
-
-// AgentReferences is [References] for an agent by its name, as looked up in a
-// workspace folder; "" is the first.
-func AgentReferences(w *World, s Sources, folder, name string) []Location {
-	var list []Location
-	t := targetOf(w, &File{Folder: folder, Scope: definition.Project}, name, false)
-	for _, r := range references(w, s, nil, t, s.files(w, t.name)) {
-		list = append(list, r.Location)
 	}
 	return list
 }

@@ -70,20 +70,25 @@ func checkName(name string) error {
 // there is not; fault.Stale for a file that cannot be read. Nothing is renamed in
 // part.
 func RenameAgent(w *World, s Sources, f *File, at definition.Position, newName string) (WorkspaceEdit, error) {
-	const op = "language.rename"
 	name, _, own, ok := nameAt(w, f, at)
 	if !ok {
-		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "there is no agent's name here; put the cursor on one")
+		return WorkspaceEdit{}, fault.New(fault.Invalid, "language.rename", "there is no agent's name here; put the cursor on one")
 	}
-	t := targetOf(w, f, name, own)
+	return targetOf(w, f, name, own).rename(w, s, f, newName)
+}
+
+// rename returns the change that gives the target another name. own is the file
+// where it was named, nil for one that is no agent file.
+func (t target) rename(w *World, s Sources, own *File, newName string) (WorkspaceEdit, error) {
+	const op = "language.rename"
 	if err := t.renamable(s); err != nil {
 		return WorkspaceEdit{}, err
 	}
 	if err := checkName(newName); err != nil {
 		return WorkspaceEdit{}, err
 	}
-	file := f
-	if !own && t.path != f.Path {
+	file := own
+	if own == nil || t.path != own.Path {
 		if file = s.open(t.entry.Definition); file == nil {
 			return WorkspaceEdit{}, fault.New(fault.Stale, op, "the file of %s is gone; try again", t.name)
 		}
@@ -97,7 +102,7 @@ func RenameAgent(w *World, s Sources, f *File, at definition.Position, newName s
 	var refs []reference
 	files := slices.Collect(s.files(w, t.name))
 	if !t.twice(w) {
-		refs = references(w, s, f, t, slices.Values(files))
+		refs = references(w, s, own, t, slices.Values(files))
 	}
 	if err := t.free(w, s, refs, newName); err != nil {
 		return WorkspaceEdit{}, err

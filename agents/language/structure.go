@@ -270,7 +270,7 @@ type Fold struct {
 	Comment    bool // it is comments only
 }
 
-// Folds returns what folds: the front-matter, its fields of several lines, the
+// Folds returns what folds: the front-matter, its fields and comments of several lines, the
 // sections of the prompt, and its blocks of code.
 func Folds(f *File) []Fold {
 	var found []Fold
@@ -286,6 +286,7 @@ func Folds(f *File) []Fold {
 	}
 	if f.Tree.Root != nil {
 		f.foldFields(f.Tree.Root, add)
+		found = append(found, f.foldComments()...)
 	}
 	all := f.headings()
 	for i := range all {
@@ -296,6 +297,42 @@ func Folds(f *File) []Fold {
 	}
 	slices.SortStableFunc(found, func(a, b Fold) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
 	return slices.Compact(found)
+}
+
+// foldComments returns the comments of several lines in the front-matter.
+func (f *File) foldComments() []Fold {
+	var texts []definition.Span // of several lines, where # is a character like any other
+	var collect func(v *definition.Value)
+	collect = func(v *definition.Value) {
+		for i := range v.Items {
+			item := &v.Items[i]
+			if len(item.Items) == 0 && strings.ContainsAny(f.Text[item.Start:item.End], "\r\n") {
+				texts = append(texts, item.Span)
+			}
+			collect(item)
+		}
+	}
+	collect(f.Tree.Root)
+	var found []Fold
+	l := &locator{f: f}
+	last := uint32(0)
+	for line := range f.lines(f.Tree.Front) {
+		for len(texts) > 0 && texts[0].End <= line.Start {
+			texts = texts[1:]
+		}
+		inText := len(texts) > 0 && texts[0].Start <= line.Start
+		if inText || !strings.HasPrefix(strings.TrimLeft(f.Text[line.Start:line.End], " \t"), "#") {
+			continue
+		}
+		n := l.position(line.Start).Line
+		if k := len(found) - 1; k >= 0 && last+1 == n {
+			found[k].End = n
+		} else {
+			found = append(found, Fold{Start: n, End: n, Comment: true})
+		}
+		last = n
+	}
+	return slices.DeleteFunc(found, func(fold Fold) bool { return fold.Start == fold.End })
 }
 
 // foldFields adds the keys whose values go on below them.

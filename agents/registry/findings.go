@@ -18,6 +18,14 @@ import (
 // from them.
 const maxRings = 50
 
+// maxRing is how many handoffs a circle has that is told, and maxWay how many are
+// looked at for one: thousands of agents in one circle would cost their square, and
+// a run is refused its sixth agent (spec 5.2).
+const (
+	maxRing = 16
+	maxWay  = 2000
+)
+
 // Findings returns what is to be told of an agent file on the disk: its entry's
 // problems and, if it is the text that is used, those that the other agents make:
 // agent/handoff-target, agent/handoff-cycle and agent/dead, in the order of the
@@ -158,6 +166,7 @@ type hop struct {
 	at     definition.Range // of the handoff's target
 	to     *Entry
 	before int // the hop before it on the way; -1 = none
+	length int // how many handoffs the way has to here, but for the first
 }
 
 // ring returns the handoffs by which control comes back to d from the agent that
@@ -169,7 +178,7 @@ func (s *Snapshot) ring(d *definition.Definition, target *Entry) []hop {
 	}
 	seen := map[*Entry]bool{target: true}
 	way := []hop{{to: target, before: -1}}
-	for i := 0; i < len(way); i++ {
+	for i := 0; i < len(way) && i < maxWay && way[i].length+1 < maxRing; i++ {
 		from := way[i].to.Definition
 		for _, h := range from.Handoffs {
 			next := s.meant(d.Folder, h.To)
@@ -177,7 +186,7 @@ func (s *Snapshot) ring(d *definition.Definition, target *Entry) []hop {
 				continue
 			}
 			seen[next] = true
-			way = append(way, hop{from, h.Range, next, i})
+			way = append(way, hop{from, h.Range, next, i, way[i].length + 1})
 			// A buffer may give its file another name.
 			if !back(next) {
 				continue

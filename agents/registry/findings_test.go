@@ -120,6 +120,27 @@ func TestFindingsInABuffer(t *testing.T) {
 	}
 }
 
+// TestFindingsOfALongCircle: one of sixteen handoffs is told, of a longer one
+// nothing, since no run goes that far.
+func TestFindingsOfALongCircle(t *testing.T) {
+	for n, told := range map[int]bool{2: true, 16: true, 17: false, 400: false} {
+		w := newWorld(t)
+		for i := range n {
+			w.write("one", fmt.Sprintf("a%d.md", i), with(fmt.Sprintf("a%d", i), fmt.Sprintf("handoffs: [{to: a%d}]\n", (i+1)%n)))
+		}
+		s := w.load()
+		for _, e := range s.Entries() {
+			if e.Definition.Scope == definition.System {
+				continue
+			}
+			problems := s.Findings(e)
+			if told && (len(problems) != 1 || problems[0].Code != "agent/handoff-cycle" || len(problems[0].Related) != n-1) || !told && len(problems) > 0 {
+				t.Errorf("%s in a circle of %d: %q", e.Definition.Name, n, shown(problems))
+			}
+		}
+	}
+}
+
 // TestReparseAsksTheSettingsAgain: what the installation has is found again.
 func TestReparseAsksTheSettingsAgain(t *testing.T) {
 	w := newWorld(t)

@@ -79,7 +79,7 @@ func inOurWords(method string, err error) error {
 // ourNames are what the command line calls parameters of the protocol.
 var ourNames = map[string]string{
 	"agent": "the agent's name", "name": "the agent's name", "session": "the session's name", "input": "the prompt", "inputs": "--inputs",
-	"toSeq": "the place", "atSeq": "the place",
+	"toSeq": "the place", "atSeq": "the place", "template": "--template",
 }
 
 // aboutOf returns what the data of an error says; nothing where it is none of

@@ -101,8 +101,7 @@ func (t *terminal) edit(ctx context.Context, p *wire.ConfirmParams) *wire.Confir
 // closing is how long an editor has to leave the screen as it was.
 const closing = 2 * time.Second
 
-// inEditor has a text changed in the person's own editor. What is typed
-// meanwhile is the editor's.
+// inEditor has a text changed in the person's own editor.
 func (t *terminal) inEditor(ctx context.Context, d draft) (string, error) {
 	dir, err := os.MkdirTemp("", "agentls-edit-") // 0700
 	if err != nil {
@@ -113,6 +112,22 @@ func (t *terminal) inEditor(ctx context.Context, d draft) (string, error) {
 	if err := os.WriteFile(path, []byte(d.text), 0o600); err != nil {
 		return "", err
 	}
+	if err := t.editFile(ctx, path); err != nil {
+		return "", fmt.Errorf("%w, so nothing was changed", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if !strings.HasSuffix(d.text, "\n") { // editors end the last line
+		return strings.TrimSuffix(string(text), "\n"), nil
+	}
+	return string(text), nil
+}
+
+// editFile has the person's own editor change a file. What is typed meanwhile is
+// the editor's.
+func (t *terminal) editFile(ctx context.Context, path string) error {
 	t.hold(true)
 	defer t.hold(false)
 	fd := int(t.in.Fd())
@@ -127,16 +142,9 @@ func (t *terminal) inEditor(ctx context.Context, d draft) (string, error) {
 		c.Stdout, c.Stderr = f, f
 	}
 	if err := c.Run(); err != nil {
-		return "", fmt.Errorf("the editor %s failed (%w), so nothing was changed", t.editor[0], err)
+		return fmt.Errorf("the editor %s failed (%w)", t.editor[0], err)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	if !strings.HasSuffix(d.text, "\n") { // editors end the last line
-		return strings.TrimSuffix(string(text), "\n"), nil
-	}
-	return string(text), nil
+	return nil
 }
 
 // hold keeps what is typed for somebody else, and takes it again with false.

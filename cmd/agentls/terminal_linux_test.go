@@ -49,6 +49,9 @@ func seat(t *testing.T) (keyboard, screen *os.File) {
 	if err := unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}
+	if err := unix.IoctlSetWinsize(int(keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
 	n, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
 	if err != nil {
 		t.Fatal(err)

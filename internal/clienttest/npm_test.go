@@ -16,6 +16,25 @@ import (
 // list, a run with a confirmation refused and one accepted, activity whose
 // ranges join without a gap, cancel while a tool runs, shutdown, exit code.
 func TestNPMClient(t *testing.T) {
+	drive := npm(t, "testdata/client.cjs")
+	dir := unfold(t, map[string]string{"note.txt": "milk\n", ".gemini/agents/fixer.md": fixer})
+	var got bytes.Buffer
+	for _, s := range drive(t, play(t, "testdata/npm.model"), dir, nil) {
+		got.WriteString(s.What + " " + string(s.Value) + "\n")
+	}
+	golden(t, "testdata/npm.want", got.String())
+}
+
+// sight is one thing that a client from npm saw.
+type sight struct {
+	What  string          `json:"what"`
+	Value json.RawMessage `json:"value"`
+}
+
+// npm returns what has a script of node drive the binary in a folder, and leaves
+// the test out where node or the packages are not there.
+func npm(t *testing.T, script string) func(t *testing.T, env []string, dir string, input any) []sight {
+	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is not installed")
@@ -27,36 +46,46 @@ func TestNPMClient(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(modules, "vscode-languageserver-protocol")); err != nil {
 		t.Skip("the packages of internal/clienttest/package.json are not installed: run npm ci there")
 	}
-	dir := unfold(t, map[string]string{"note.txt": "milk\n", ".gemini/agents/fixer.md": fixer})
-	c := exec.Command(node, "testdata/client.cjs", build(t), dir)
-	c.Env = append(play(t, "testdata/npm.model"), "CLIENT_MODULES="+modules)
-	var out, errs bytes.Buffer
-	c.Stdout, c.Stderr = &out, &errs
-	if err := c.Run(); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, &out, &errs)
-	}
-	var got bytes.Buffer
-	for s := bufio.NewScanner(&out); s.Scan(); {
-		var line struct {
-			What  string          `json:"what"`
-			Value json.RawMessage `json:"value"`
+	program := build(t)
+	return func(t *testing.T, env []string, dir string, input any) []sight {
+		t.Helper()
+		in, err := json.Marshal(input)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := json.Unmarshal(s.Bytes(), &line); err != nil {
-			t.Fatalf("%v: %s", err, s.Bytes())
+		c := exec.Command(node, script, program, dir)
+		c.Env = append(env, "CLIENT_MODULES="+modules)
+		var out, errs bytes.Buffer
+		c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(in), &out, &errs
+		if err := c.Run(); err != nil {
+			t.Fatalf("%v\n%s\n%s", err, &out, &errs)
 		}
-		got.WriteString(line.What + " " + string(line.Value) + "\n")
+		var seen []sight
+		for s := bufio.NewScanner(&out); s.Scan(); {
+			var line sight
+			if err := json.Unmarshal(s.Bytes(), &line); err != nil {
+				t.Fatalf("%v: %s", err, s.Bytes())
+			}
+			seen = append(seen, line)
+		}
+		return seen
 	}
-	want, err := os.ReadFile("testdata/npm.want")
-	if err != nil && os.Getenv("UPDATE") == "" {
-		t.Fatal(err)
-	}
+}
+
+// golden compares what was seen with a file, or makes the file of it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile("testdata/npm.want", got.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("what the client saw (-want +got):\n%s\n%s", diff, &errs)
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("what the client saw (-want +got):\n%s", diff)
 	}
 }

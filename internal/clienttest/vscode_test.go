@@ -35,6 +35,7 @@ func TestVSCode(t *testing.T) {
 	}
 	t.Run("Answers", answersInVSCode)
 	t.Run("Trust", trustInVSCode)
+	t.Run("Author", authorInVSCode)
 }
 
 // startVSCode starts a VS Code on a workspace with the generic client of

@@ -163,6 +163,7 @@ func (b *house) follow(ctx context.Context) {
 		b.notice("agentls does not see changes of files: " + err.Error())
 	}
 	b.relyOn("")
+	b.serversMoved() // those that there are now are what the agents are checked against
 	if _, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil && ctx.Err() == nil {
 		b.Log.Error("the agents could not be read", "err", err)
 	}
@@ -221,6 +222,12 @@ func (b *house) renew(change func() (*registry.Snapshot, error)) (*registry.Snap
 	return after, err
 }
 
+// reread reads agent files again at once; a path that is no more is an agent no
+// more.
+func (b *house) reread(ctx context.Context, paths ...string) {
+	_, _ = b.renew(func() (*registry.Snapshot, error) { return b.registry.Apply(ctx, paths, nil) }) // the error is ctx's
+}
+
 // takeIn brings what the daemon knows up to date with files that changed.
 func (b *house) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Snapshot, error) {
 	b.settings.forget()
@@ -230,13 +237,19 @@ func (b *house) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Sn
 		if b.trustMoved() {
 			b.site.Trusted(b.registry.Renumber())
 		}
+		if b.serversMoved() { // a folder's settings count where it is trusted
+			if _, err := b.registry.Reparse(ctx); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if slices.Contains(all, b.permissionsFile()) {
 		b.tellProblems()
 	}
 	if slices.ContainsFunc(all, func(path string) bool { return filepath.Base(path) == filepath.Base(workspace.ProjectSettings) }) {
 		b.tellProblems()
-		if b.setTable(b.settingsOf(b.first).table) {
+		moved := b.serversMoved()
+		if b.setTable(b.settingsOf(b.first).table) || moved {
 			if _, err := b.registry.Reparse(ctx); err != nil {
 				return nil, err
 			}

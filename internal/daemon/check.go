@@ -23,11 +23,7 @@ type Access struct {
 // Check does what a first run in folder does, short of the network: it reads the
 // settings, and makes the client of the model's provider. folder is canonical.
 func (c Config) Check(ctx context.Context, folder string) Access {
-	b := &house{
-		Config: c, ctx: ctx, first: folder, trust: workspace.NewTrust(c.trustFile(), c.Now), table: model.NewTable(c.Now),
-	}
-	settings := b.settingsOf(folder)
-	b.setTable(settings.table)
+	b, settings := c.reader(ctx, folder)
 	a := Access{Problems: settings.problems, Notes: settings.notes}
 	want, err := b.account()
 	a.BaseURL, a.Variable = want.url, "GOOGLE_GEMINI_BASE_URL"
@@ -45,6 +41,24 @@ func (c Config) Check(ctx context.Context, folder string) Access {
 		a.BaseURLErr = b.try(want, want.url)
 	}
 	return a
+}
+
+// reader returns what reads settings and serves nobody, with the settings that
+// hold in a folder.
+func (c Config) reader(ctx context.Context, folder string) (*house, *folderSettings) {
+	b := &house{
+		Config: c, ctx: ctx, first: folder, trust: workspace.NewTrust(c.trustFile(), c.Now), table: model.NewTable(c.Now),
+	}
+	settings := b.settingsOf(folder)
+	b.setTable(settings.table)
+	return b, settings
+}
+
+// Models returns what a model's name in an agent's file means in a folder, by the
+// table and the settings, as for definition.Source.Model. folder is canonical.
+func (c Config) Models(ctx context.Context, folder string) func(name string) (string, bool) {
+	b, _ := c.reader(ctx, folder)
+	return b.knows
 }
 
 // try makes a client and checks what it would sign in with.

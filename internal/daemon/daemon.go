@@ -145,6 +145,7 @@ type house struct {
 
 	mu     sync.Mutex
 	rows   []model.Entry     // of the settings, that the table has
+	named  string            // the MCP servers of all folders, as they were last
 	relied map[string]string // how far each folder of the workspace was trusted when that was last looked at
 }
 
@@ -171,7 +172,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	if c.seams.build != nil {
 		c.seams.build(b)
 	}
-	b.registry = registry.New(registry.Config{Places: b.places(site.Folders), Model: b.knows})
+	b.registry = registry.New(registry.Config{Places: b.places(site.Folders), Model: b.knows, Installed: b.installed()})
 	settings := b.settingsOf(b.first)
 	b.setTable(settings.table)
 	notes := b.problems(b.first)
@@ -192,7 +193,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: builtin.Environ(c.Environ), Now: c.Now, Log: c.Log,
 		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets,
-		Reviewed: b.reviewed,
+		Reviewed: b.reviewed, Unreviewed: b.unreviewed,
 	}
 	if b.first != "" { // without a folder there is no workspace to keep an answer for
 		work.Grants = kept{ctx, b.always, b.first}
@@ -219,7 +220,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	return &handlers.House{
 		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, Reach: b.reach, Settings: work.Settings,
 		Mask: c.Secrets.Shown, Known: c.Secrets.Known,
-		Shown: filepath.Join(c.shown(), strconv.Itoa(os.Getpid())), Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder),
+		Shown: filepath.Join(c.shown(), strconv.Itoa(os.Getpid())), Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Knowledge: b.knowledge(), Renew: b.reread,
 		Close: func() error {
 			err := service.Close()
 			end()

@@ -88,6 +88,12 @@ func (r reviews) ApproveFile(ctx context.Context, folder, rel string) error {
 	return r.Approve(ctx, folder, []workspace.TrustItem{item.Under(r.b.basis(folder).rel)})
 }
 
+// Approved implements [handlers.Reviews].
+func (r reviews) Approved(folder, rel string) ([]byte, bool) {
+	of := r.b.basis(folder)
+	return r.b.trust.Text(of.items[workspace.TrustItem{Name: filepath.ToSlash(rel)}.Under(of.rel).Name])
+}
+
 // Saved implements [handlers.Reviews].
 func (r reviews) Saved(ctx context.Context, folder, rel, text string) error {
 	basis := r.b.basis(folder)
@@ -141,8 +147,16 @@ type basis struct {
 }
 
 func (b *house) basis(folder string) basis {
+	if b.Trust {
+		return basis{folder: folder, rel: "."}
+	}
+	return b.recorded(folder)
+}
+
+// recorded is the basis by the records, also where this process trusts all.
+func (b *house) recorded(folder string) basis {
 	none := basis{folder: folder, rel: "."}
-	if b.Trust || folder == "" {
+	if folder == "" {
 		return none
 	}
 	trusted, record, err := b.trust.Trusted(folder)
@@ -228,6 +242,9 @@ func (b *house) decide(folder string, change func() error) error {
 	if err == nil {
 		b.relyOn(folder) // so that the change of the file is no news
 		b.registry.Renumber()
+		if b.serversMoved() {
+			_, _ = b.renew(func() (*registry.Snapshot, error) { return b.registry.Reparse(b.ctx) }) // the error is ctx's
+		}
 	}
 	return err
 }
@@ -240,7 +257,7 @@ func (b *house) readAgain(ctx context.Context, root string, items []workspace.Tr
 			paths = append(paths, filepath.Join(root, filepath.FromSlash(item.Name)))
 		}
 	}
-	_, _ = b.renew(func() (*registry.Snapshot, error) { return b.registry.Apply(ctx, paths, nil) }) // the error is ctx's
+	b.reread(ctx, paths...)
 }
 
 // standing says in one word how far a folder is trusted: another word is a change.

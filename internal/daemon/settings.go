@@ -1,14 +1,19 @@
 package daemon
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/workspace"
@@ -22,6 +27,9 @@ type folderSettings struct {
 	vertex     bool              // the person signs in at Vertex AI
 	persistent bool
 	retention  session.Retention // of sessions; the zero one keeps all
+	servers    []language.Server // of mcpServers, by name
+	scope      string            // of new agents
+	answer     string            // of inline commands: where it goes
 	problems   []string
 	notes      []string // what has no effect, though nothing is wrong with it
 }
@@ -31,12 +39,15 @@ type settingsCache struct {
 	mu   sync.Mutex
 	of   map[string]*folderSettings
 	last workspace.LastSettings // is not forgotten
+
+	generation atomic.Uint64 // grows with each forget
 }
 
 func (c *settingsCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.of = nil
+	c.generation.Add(1)
 }
 
 // settingsOf returns the settings that hold in a folder, "" for none: the
@@ -84,8 +95,10 @@ func (b *house) translate(all *workspace.Settings, folder string) *folderSetting
 			},
 			DisableLoopDetection: all.Model.DisableLoopDetection.Value,
 			Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
+			Origins:              new(agents.Origins),
 		},
 	}
+	s.readOrigins(all)
 	s.readTools(all, places{home: b.env("HOME"), folder: folder, workspace: append(b.folders.paths(), folder)})
 	for _, path := range all.Security.AdditionalFolders.Value {
 		if canonical, err := workspace.Canonical(expanded(path, b.env("HOME"))); err == nil {
@@ -97,6 +110,7 @@ func (b *house) translate(all *workspace.Settings, folder string) *folderSetting
 	for _, raw := range all.Model.Routes {
 		if route, err := model.ParseRoute(raw.JSON); err == nil {
 			s.runs.Routes = append(s.runs.Routes, route)
+			s.runs.Origins.Routes = append(s.runs.Origins.Routes, origin(raw.Origin, "model.routes"))
 		} else {
 			s.ignore(raw.Origin, "model.routes", err)
 		}
@@ -121,6 +135,10 @@ func (b *house) translate(all *workspace.Settings, folder string) *folderSetting
 	}) {
 		s.retention = session.Retention{} // what was meant is not known, and what is erased is gone
 	}
+	s.scope, s.answer = a.DefaultScope.Value, a.Inline.Answer.Value
+	for _, name := range slices.Sorted(maps.Keys(all.MCPServers)) {
+		s.servers = append(s.servers, language.Server{Name: name, Summary: serverSummary(all.MCPServers[name].JSON)})
+	}
 	s.readProvider(all)
 	for _, p := range all.Problems {
 		s.problems = append(s.problems, p.String())
@@ -136,6 +154,18 @@ func (b *house) translate(all *workspace.Settings, folder string) *folderSetting
 		}
 	}
 	return s
+}
+
+// serverSummary says what an MCP server is: its description, its command or its
+// address. Arguments and headers, which may hold keys, are not shown.
+func serverSummary(raw []byte) string {
+	var server struct {
+		Description, Command, URL, HTTPURL string
+	}
+	if json.Unmarshal(raw, &server) != nil {
+		return "" // it has a problem already
+	}
+	return cmp.Or(server.Description, server.Command, server.HTTPURL, server.URL)
 }
 
 // expanded returns a path of the person's settings with ~ or ~/ replaced by their

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/workspace"
@@ -28,22 +29,24 @@ type places struct {
 // denied, whatever is riskier than reading is (SEC-140).
 func (s *folderSettings) readTools(all *workspace.Settings, in places) {
 	if all.Unclear != "" {
-		s.runs.Deny = append(s.runs.Deny, tool.Rule{Tool: "*", Above: true, Text: "that nothing but reading runs until it is known what the settings deny (" + all.Unclear + ")"})
+		s.noting(explanation.Origin{What: "settings that cannot be read"}, func() {
+			s.runs.Deny = append(s.runs.Deny, tool.Rule{Tool: "*", Above: true, Text: "that nothing but reading runs until it is known what the settings deny (" + all.Unclear + ")"})
+		})
 	}
 	for _, list := range all.Lists("tools", "exclude") {
 		for _, raw := range list {
-			s.exclude(raw, in)
+			s.noting(origin(raw.Origin, "tools.exclude"), func() { s.exclude(raw, in) })
 		}
 	}
 	for _, list := range all.Lists("tools", "core") {
-		s.narrow(list)
+		s.noting(listOrigin(list, all.Tools.Core.Origin, "tools.core"), func() { s.narrow(list) })
 	}
 	if all.Tools.Allowed.Origin.Scope != workspace.UserScope {
 		return
 	}
 	for _, list := range all.Lists("tools", "allowed") { // a project's has none any more
 		for _, raw := range list {
-			s.allow(raw, in)
+			s.noting(origin(raw.Origin, "tools.allowed"), func() { s.allow(raw, in) })
 		}
 	}
 }

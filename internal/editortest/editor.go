@@ -36,6 +36,10 @@ type Config struct {
 	// Agents is what it says of agents; nil is an editor that knows only LSP.
 	Agents *wire.ClientCapabilities
 
+	// Can has further capabilities in the protocol's words, a JSON object that is
+	// merged into those that follow from the rest; "" = none.
+	Can string
+
 	NoApplyEdit    bool // it cannot apply edits
 	NoShowDocument bool // it cannot show documents
 	Decides        bool // the person answers the dialogs about folders as well; else they dismiss them
@@ -87,6 +91,7 @@ type Editor struct {
 	resolved   []wire.ConfirmResolvedParams
 	written    []string
 	progress   []string              // "begin fixer", "report …", "end …"
+	refreshed  []string              // what it was told to ask for again, as "codeLens"
 	catalog    int                   // agents/didChange
 	revision   int                   // the last one of it
 	status     wire.StatusParams     // the last agents/status
@@ -99,6 +104,14 @@ type Editor struct {
 	scratch    []string              // what the person writes into files that ask
 	tokens     map[string]string     // of progress: created, begun, ended
 	violations []string
+
+	operations []protocol.ResourceOperationKind // that it makes as a part of an edit
+	registered []string                         // what it was told to ask for, with its options
+	annotates  bool                             // it shows edits for review that ask for it
+
+	pulls    bool                 // it asks for findings
+	findings map[uri.URI]Findings // that it shows
+	reopened map[uri.URI]bool     // files that were opened since their findings came
 }
 
 // buffer is an open document.
@@ -114,6 +127,7 @@ func Connect(ctx context.Context, rwc io.ReadWriteCloser, config Config) (*Edito
 	e := &Editor{
 		config: config, changed: make(chan struct{}), buffers: make(map[string]*buffer),
 		seen: make(map[string]uint64), paging: make(map[string]bool), left: make(map[string]bool), began: make(map[string]uint64), paged: make(map[string]bool), tokens: make(map[string]string),
+		findings: make(map[uri.URI]Findings), reopened: make(map[uri.URI]bool),
 	}
 	e.line = newLine(rwc)
 	e.conn = client.New(ctx, e.line, client.Config{Notified: e.notified, Asked: e.asked})
@@ -148,6 +162,16 @@ func Connect(ctx context.Context, rwc io.ReadWriteCloser, config Config) (*Edito
 			return nil, err
 		}
 		p.Capabilities.Experimental = ours
+	}
+	if config.Can != "" {
+		if err := further(&p.Capabilities, config.Can); err != nil {
+			return nil, errors.Join(err, e.conn.Close())
+		}
+	}
+	e.pulls = p.Capabilities.TextDocument != nil && p.Capabilities.TextDocument.Diagnostic != nil
+	if w := p.Capabilities.Workspace; w.WorkspaceEdit != nil {
+		e.operations = w.WorkspaceEdit.ResourceOperations
+		e.annotates = w.WorkspaceEdit.ChangeAnnotationSupport != nil
 	}
 	result := new(protocol.InitializeResult)
 	if err := e.conn.Call(ctx, protocol.MethodInitialize, p, result); err != nil {
@@ -312,8 +336,9 @@ type Seen struct {
 	Resolved  []wire.ConfirmResolvedParams
 	Written   []string
 	Progress  []string
-	Catalog   int // how often agents/didChange came
-	Revision  int // of the last one
+	Refreshed []string // what it was told to ask for again, as "codeLens"
+	Catalog   int      // how often agents/didChange came
+	Revision  int      // of the last one
 	Status    wire.StatusParams
 }
 
@@ -324,12 +349,22 @@ func (e *Editor) Seen() Seen {
 	s := e.view()
 	s.Events, s.Questions, s.Dialogs = slices.Clone(s.Events), slices.Clone(s.Questions), slices.Clone(s.Dialogs)
 	s.Messages, s.Shown, s.Resolved = slices.Clone(s.Messages), slices.Clone(s.Shown), slices.Clone(s.Resolved)
-	s.Written, s.Progress = slices.Clone(s.Written), slices.Clone(s.Progress)
+	s.Written, s.Progress, s.Refreshed = slices.Clone(s.Written), slices.Clone(s.Progress), slices.Clone(s.Refreshed)
 	return s
 }
 
 func (e *Editor) view() Seen {
-	return Seen{e.events, e.questions, e.dialogs, e.messages, e.shown, e.resolved, e.written, e.progress, e.catalog, e.revision, e.status}
+	return Seen{e.events, e.questions, e.dialogs, e.messages, e.shown, e.resolved, e.written, e.progress, e.refreshed, e.catalog, e.revision, e.status}
+}
+
+// Registered waits until the daemon has registered something, and returns it.
+func (e *Editor) Registered(ctx context.Context) ([]string, error) {
+	var list []string
+	err := e.Await(ctx, func(Seen) bool {
+		list = slices.Clone(e.registered)
+		return len(list) > 0
+	})
+	return list, err
 }
 
 // Shutdown ends the session as an editor does that is closed.
@@ -371,9 +406,10 @@ func (e *Editor) Open(ctx context.Context, name string) error {
 		return err
 	}
 	b := &buffer{uri: uri.File(e.path(name)), version: 1, text: string(text)}
-	e.update(func() { e.buffers[name] = b })
+	e.update(func() { e.buffers[name], e.reopened[b.uri] = b, true })
 	p := &protocol.DidOpenTextDocumentParams{}
 	p.TextDocument.URI, p.TextDocument.Version, p.TextDocument.Text = b.uri, b.version, b.text
+	p.TextDocument.LanguageID = languageOf(name)
 	return e.conn.Notify(ctx, protocol.MethodTextDocumentDidOpen, p)
 }
 

@@ -13,7 +13,6 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/internal/wire"
-	"github.com/agentls/agentls/workspace"
 )
 
 // early are the notifications that LSP lets a server send before it has
@@ -64,6 +63,11 @@ func (e *Editor) notified(method string, params []byte) {
 			}
 			e.revision = p.Revision
 			e.catalog++
+		case protocol.MethodTextDocumentPublishDiagnostics:
+			var p protocol.PublishDiagnosticsParams
+			if decode(&p) {
+				e.takeFindings(p)
+			}
 		case protocol.MethodWindowShowMessage:
 			var p protocol.ShowMessageParams
 			if decode(&p) {
@@ -288,6 +292,27 @@ func (e *Editor) asked(ctx context.Context, method string, params []byte) (any, 
 		}
 		e.update(func() { e.tokens[fmt.Sprint(p.Token)] = "create" })
 		return nil, nil
+	case protocol.MethodClientRegisterCapability:
+		var p protocol.RegistrationParams
+		if err := decode(&p); err != nil {
+			return nil, err
+		}
+		if !strings.Contains(e.config.Can, "dynamicRegistration") {
+			return nil, e.unasked(method)
+		}
+		e.update(func() {
+			for _, r := range p.Registrations {
+				e.registered = append(e.registered, r.Method+" "+string(r.RegisterOptions))
+			}
+		})
+		return nil, nil
+	case protocol.MethodWorkspaceCodeLensRefresh, protocol.MethodWorkspaceInlayHintRefresh, protocol.MethodWorkspaceSemanticTokensRefresh, protocol.MethodWorkspaceDiagnosticRefresh:
+		kind := strings.TrimSuffix(strings.TrimPrefix(method, "workspace/"), "/refresh")
+		if !strings.Contains(e.config.Can, "refreshSupport") {
+			return nil, e.unasked(method)
+		}
+		e.update(func() { e.refreshed = append(e.refreshed, kind) })
+		return nil, nil
 	}
 	return nil, jsonrpc2.ErrMethodNotFound
 }
@@ -403,87 +428,4 @@ func (e *Editor) saveDocuments(ctx context.Context, p wire.SaveDocumentsParams) 
 		}
 	}
 	return result
-}
-
-// apply makes an edit of open buffers, all of it or nothing.
-func (e *Editor) apply(ctx context.Context, p protocol.ApplyWorkspaceEditParams) (any, error) {
-	type change struct {
-		b     *buffer
-		edits []protocol.TextEdit
-	}
-	var changes []change
-	refuse := func(format string, args ...any) (any, error) {
-		why := fmt.Sprintf(format, args...)
-		return &protocol.ApplyWorkspaceEditResult{FailureReason: &why}, nil
-	}
-	find := func(u string) *buffer {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		for _, b := range e.buffers {
-			if string(b.uri) == u {
-				return b
-			}
-		}
-		return nil
-	}
-	for u, edits := range p.Edit.Changes {
-		changes = append(changes, change{find(string(u)), edits})
-	}
-	for _, c := range p.Edit.DocumentChanges {
-		d, ok := c.(*protocol.TextDocumentEdit)
-		if !ok {
-			return refuse("%T is not supported", c)
-		}
-		b := find(string(d.TextDocument.URI))
-		if b != nil && d.TextDocument.Version != nil && *d.TextDocument.Version != b.version {
-			return refuse("the buffer has version %d, the edit is for %d", b.version, *d.TextDocument.Version)
-		}
-		var edits []protocol.TextEdit
-		for _, el := range d.Edits {
-			if t, ok := el.(*protocol.TextEdit); ok {
-				edits = append(edits, *t)
-			}
-		}
-		changes = append(changes, change{b, edits})
-	}
-	for _, c := range changes {
-		if c.b == nil {
-			return refuse("the document is not open")
-		}
-		text, err := edited(c.b.text, c.edits)
-		if err != nil {
-			return refuse("%v", err)
-		}
-		if err := e.set(ctx, c.b, text); err != nil {
-			return nil, err
-		}
-	}
-	return &protocol.ApplyWorkspaceEditResult{Applied: true}, nil
-}
-
-// edited applies edits whose ranges are all about the same text, as LSP has it:
-// from the end to the beginning.
-func edited(text string, edits []protocol.TextEdit) (string, error) {
-	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b protocol.TextEdit) int {
-		if a.Range.Start.Line != b.Range.Start.Line {
-			return int(b.Range.Start.Line) - int(a.Range.Start.Line)
-		}
-		return int(b.Range.Start.Character) - int(a.Range.Start.Character)
-	})
-	for _, edit := range edits {
-		at := func(p protocol.Position) (int, error) {
-			return workspace.Offset(text, workspace.Position{Line: p.Line, Character: p.Character}, workspace.UTF16)
-		}
-		start, err := at(edit.Range.Start)
-		if err != nil {
-			return "", err
-		}
-		end, err := at(edit.Range.End)
-		if err != nil {
-			return "", err
-		}
-		text = text[:start] + edit.NewText + text[end:]
-	}
-	return text, nil
 }

@@ -24,7 +24,7 @@ func edit(ctx context.Context, t *testing.T, dir string, model *modelserver.Serv
 }
 
 // editAs is edit for an editor of another kind.
-func editAs(ctx context.Context, t *testing.T, dir string, model *modelserver.Server, approval agents.Approval, config editortest.Config) (editor *editortest.Editor, leave func()) {
+func editAs(ctx context.Context, t testing.TB, dir string, model *modelserver.Server, approval agents.Approval, config editortest.Config) (editor *editortest.Editor, leave func()) {
 	t.Helper()
 	work := filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {

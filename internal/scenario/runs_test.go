@@ -112,7 +112,8 @@ func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
 // cmdAwait waits until something was seen: await question [N], await event TYPE
 // [TEXT], await dialog, await catalog, await revision (of agents/didChange, beyond
 // the one that was awaited or listed last), await status HEALTH [TEXT], await
-// messages N, await gate NAME, await run ID.
+// messages N, await gate NAME, await run ID,
+// await findings FILE [CODE|none], await shows METHOD FILE TEXT.
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -144,6 +145,12 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 			}
 			err = errors.Join(err, s.editor.Await(ctx, func(v editortest.Seen) bool { return v.Revision > before }))
 		}
+	case "shows":
+		err = s.shows(ctx, args[1:])
+	case "findings": // await findings FILE [CODE|none]
+		err = s.awaitFindings(ctx, args[1:])
+	case "sound": // await sound AGENT
+		err = s.awaitSound(ctx, args[1])
 	case "catalog":
 		err = s.editor.Await(ctx, func(v editortest.Seen) bool { return v.Catalog > 0 })
 	case "resolved":

@@ -61,6 +61,10 @@ func TestScenario(t *testing.T) {
 			"disk":        step(1, func(_ context.Context, s *story, a []string) error { return s.onDisk(a[0]) }),
 			"command":     cmdCommand,
 			"request":     cmdRequest,
+			"completion":  show(func(s *story, a []string) (string, error) { return s.completion(a) }),
+			"hover":       show(func(s *story, a []string) (string, error) { return s.hover(a) }),
+			"about":       show(func(s *story, a []string) (string, error) { return s.about(a) }),
+			"findings":    show(func(s *story, a []string) (string, error) { return s.findings(a) }),
 			"respond":     cmdRespond,
 			"permissions": show(func(s *story, _ []string) (string, error) { return s.permissions() }),
 			"forget":      step(1, func(ctx context.Context, s *story, a []string) error { return s.forget(ctx, a[0]) }),
@@ -75,6 +79,14 @@ func TestScenario(t *testing.T) {
 			"shown":       show(func(s *story, _ []string) (string, error) { return s.shown() }),
 			"agents":      show(func(s *story, _ []string) (string, error) { return s.agents() }),
 			"log":         show(func(s *story, a []string) (string, error) { return s.log(a) }),
+			"goto":        show(func(s *story, a []string) (string, error) { return s.goTo(a) }),
+			"rename":      show(func(s *story, a []string) (string, error) { return s.rename(a) }),
+			"move":        show(func(s *story, a []string) (string, error) { return s.moveFile(a) }),
+			"actions":     show(func(s *story, a []string) (string, error) { return s.offered(a) }),
+			"act":         show(func(s *story, a []string) (string, error) { return s.act(a) }),
+			"format":      show(func(s *story, a []string) (string, error) { return s.format(a) }),
+			"registered":  show(func(s *story, _ []string) (string, error) { return s.registered() }),
+			"symbols":     show(func(s *story, a []string) (string, error) { return s.symbols(a) }),
 			"rewind":      cmdRewind,
 			"fork":        cmdFork,
 			"changes":     show(func(s *story, a []string) (string, error) { return s.changes(a) }),
@@ -174,7 +186,7 @@ func (s *story) play(name string) error {
 // cmdEditor starts a daemon and connects an editor to it: editor [-plain]
 // [-untrusted] [-nokey] [-noapply] [-noversions] [-decides] [-nodialog] [-noshow]
 // [-noprogress] [-lies] [-process] [-respond] [-optout TYPES] [-folders A,B…]
-// [-approve MODE]. The model plays the file model. Without -folders the workspace
+// [-approve MODE] [-can CAPABILITIES]. The model plays the file model. Without -folders the workspace
 // is the folder work.
 func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 	s := of(ts)
@@ -217,6 +229,9 @@ func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 				dirs = append(dirs, filepath.Join(s.dir, name))
 			}
 			config.Dir, config.Folders = dirs[0], dirs[1:]
+		case "-can":
+			i++
+			config.Can = args[i]
 		case "-respond":
 			config.Agents.Confirm.Respond = true
 		case "-optout":
@@ -372,13 +387,32 @@ func (s *story) trustElsewhere(ctx context.Context, word string) error {
 	return records.Set(ctx, filepath.Join(s.dir, "work"), word == "yes", active.Items...)
 }
 
-// cmdCommand executes a command of the daemon's: command NAME [JSON…].
+// cmdCommand executes a command of the daemon's: command [-run ID] NAME [JSON…].
+// With an id it is one that runs an agent, and goes on until it is awaited.
 func cmdCommand(ts *testscript.TestScript, neg bool, args []string) {
+	id := ""
+	if len(args) > 2 && args[0] == "-run" {
+		id, args = args[1], args[2:]
+	}
 	list := []json.RawMessage{}
 	for _, a := range args[1:] {
 		list = append(list, json.RawMessage(a))
 	}
-	call(ts, neg, "workspace/executeCommand", map[string]any{"command": args[0], "arguments": list})
+	params := map[string]any{"command": args[0], "arguments": list}
+	if id == "" {
+		call(ts, neg, "workspace/executeCommand", params)
+		return
+	}
+	raw, err := json.Marshal(params)
+	ts.Check(err)
+	s, end := of(ts), make(chan result, 1)
+	s.runs[id] = end
+	editor := s.editor
+	go func() { // ends with the run, or with the connection
+		r := new(wire.RunResult)
+		err := editor.Call(context.Background(), "workspace/executeCommand", rawParams(raw), r)
+		end <- result{r, err}
+	}()
 }
 
 // cmdRequest sends any request: request METHOD JSON.

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -126,6 +127,17 @@ func TestREL19Parameters(t *testing.T) {
 		{new(wire.TrustParams), `{"uri":"file:///w"}`, "trusted", "is required: true or false"},
 		{new(wire.TrustParams), `{"uri":"file:///w","trusted":null}`, "trusted", "is required: true or false"},
 		{new(wire.TrustParams), `{"uri":"file:///w","trusted":false}`, "", ""},
+		{new(wire.CreateParams), `{}`, "name", "is required"},
+		{new(wire.CreateParams), `{"name":""}`, "name", "is required"},
+		{new(wire.CreateParams), `{"Name":"x"}`, "name", "is required"},
+		{new(wire.CreateParams), `{"name":"x","scope":"system"}`, "scope", `is "system", want project or global`},
+		{new(wire.CreateParams), `{"name":"x","scope":"global","title":"X","tools":{"allow":["ls"]},"model":null}`, "", ""},
+		{new(wire.DeleteParams), `{"scope":"global"}`, "name", "is required"},
+		{new(wire.DeleteParams), `{"name":"x","scope":"mine"}`, "scope", `is "mine", want project or global`},
+		{new(wire.DeleteParams), `{"name":"x","keepContext":true}`, "", ""},
+		{new(wire.ValidateParams), `{"name":"x","uri":"file:///x.md"}`, "name", "and uri are given both"},
+		{new(wire.ValidateParams), `{"uri":"file:///x.md"}`, "", ""},
+		{new(wire.ValidateParams), `{}`, "", ""},
 		{new(wire.ListParams), `{}`, "", ""},
 		{new(wire.ListParams), `{"scope":"mine"}`, "scope", `is "mine", want project, global, extension or system`},
 	} {
@@ -140,5 +152,31 @@ func TestREL19Parameters(t *testing.T) {
 		if (err != nil) != (c.problem != "") || path != c.path || !strings.HasPrefix(problem, c.problem) {
 			t.Errorf("%s: %q %q, want %q %q", c.json, path, problem, c.path, c.problem)
 		}
+	}
+}
+
+// TestFieldsOfCreate: what is no member of its own is a field of the front-matter,
+// as it is written and as null; it survives the way to the wire and back.
+func TestFieldsOfCreate(t *testing.T) {
+	const text = `{"name":"x","title":"A","dryRun":true,"run":{"max_turns":3},"Scope":"kept","tools":null,"prompt":"p"}`
+	var p wire.CreateParams
+	if err := (wire.Codec{}).Unmarshal([]byte(text), &p); err != nil {
+		t.Fatal(err)
+	}
+	want := wire.CreateParams{Name: "x", DryRun: true, Prompt: "p", Fields: map[string]any{
+		"title": "A", "run": map[string]any{"max_turns": 3.0}, "Scope": "kept", "tools": nil,
+	}}
+	if !reflect.DeepEqual(p, want) {
+		t.Errorf("%+v", p)
+	}
+	written, err := wire.Codec{}.Marshal(&p)
+	var again wire.CreateParams
+	if err != nil || (wire.Codec{}).Unmarshal(written, &again) != nil || !reflect.DeepEqual(again, want) {
+		t.Errorf("%v\n%s\n%+v", err, written, again)
+	}
+	// A field never takes the place of a member.
+	written, err = wire.Codec{}.Marshal(wire.CreateParams{Name: "x", Fields: map[string]any{"name": "other"}})
+	if err != nil || !strings.Contains(string(written), `"name":"x"`) || strings.Contains(string(written), "other") {
+		t.Errorf("%v %s", err, written)
 	}
 }

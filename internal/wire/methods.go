@@ -6,6 +6,14 @@ const (
 	MethodList = "agents/list"
 	// MethodGet returns one agent whole.
 	MethodGet = "agents/get"
+	// MethodCreate makes an agent's file from a template and answers; it never replaces one unless it is told to.
+	MethodCreate = "agents/create"
+	// MethodDelete removes an agent's file, and clears the contexts that the agent has.
+	MethodDelete = "agents/delete"
+	// MethodExplain says what an agent really gets: each value that holds, where it comes from and what it overrode.
+	MethodExplain = "agents/explain"
+	// MethodValidate checks agents' files, a line a check.
+	MethodValidate = "agents/validate"
 	// MethodRun runs an agent. A cancelled run answers with its result, not with an error.
 	MethodRun = "agents/run"
 	// MethodCancel ends a run, all runs of a session, or one call of a run. It is idempotent.
@@ -99,6 +107,10 @@ const (
 	CommandUndoLast = "agentls.undoLast"
 	// CommandShowTranscript shows a session as a document: [session?]. Without one it shows the default session, main.
 	CommandShowTranscript = "agentls.showTranscript"
+	// CommandValidate checks an agent's file: [uri?], and shows the checks where nobody takes a result. Without one it checks all agents.
+	CommandValidate = "agentls.validate"
+	// CommandRunInline runs an inline command of an open document: [uri?, line?, typed?, options?] or one object of these. What runs is the command that was typed so, nearest to the line, as the document is now. The options are {answer, selection, diagnostics}: answer is document, comment or edit, the setting agents.inline.answer if absent; the others are what is selected and what was found there. Without a document or a command it asks which one.
+	CommandRunInline = "agentls.runInline"
 	// CommandTrustWorkspace trusts a workspace folder: [uri?]. Without one it asks about each folder that is not trusted.
 	CommandTrustWorkspace = "agentls.trustWorkspace"
 )

@@ -2,17 +2,14 @@
 // the child's standard streams, no editor. It prints one JSON line for each
 // thing that it saw; the Go test judges them.
 'use strict'
-const { spawn } = require('node:child_process')
 const fs = require('node:fs')
 const path = require('node:path')
 const { pathToFileURL } = require('node:url')
-const lsp = require(require.resolve('vscode-languageserver-protocol/node', { paths: [process.env.CLIENT_MODULES] }))
+const { lsp, connect, end, print, begin } = require('./connect.cjs')
 
 const [binary, folder] = process.argv.slice(2)
-const print = (what, value) => console.log(JSON.stringify({ what, value }))
-const child = spawn(binary, ['serve', '--stdio', '--trust'], { stdio: ['pipe', 'pipe', 'inherit'] })
-const exited = new Promise((resolve) => child.on('exit', (code, signal) => resolve({ code, signal })))
-const conn = lsp.createProtocolConnection(new lsp.StreamMessageReader(child.stdout), new lsp.StreamMessageWriter(child.stdin))
+const server = connect(binary)
+const { conn } = server
 
 const events = []
 const waiting = []
@@ -94,11 +91,7 @@ async function main () {
 
   print('gaps', gaps())
   print('types', [...new Set(events.map((e) => e.type))].sort())
-  await conn.sendRequest(lsp.ShutdownRequest.type)
-  await conn.sendNotification(lsp.ExitNotification.type)
-  print('exit', await exited)
-  conn.dispose()
+  await end(server)
 }
 
-main().catch((err) => { console.error(err); process.exit(1) })
-setTimeout(() => { console.error('the client waited in vain'); process.exit(1) }, 60000).unref()
+begin(main)

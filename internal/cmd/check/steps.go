@@ -307,7 +307,8 @@ func (c *checks) binary() outcome {
 var needed = []struct{ program, clients, how string }{
 	{"node", "the client from npm", "install Node 20 or newer"},
 	{"nvim", "Neovim", "install Neovim (Debian: neovim)"},
-	{"tmux", "Neovim on a screen", "install tmux (Debian: tmux)"},
+	{"tmux", "editors on a screen", "install tmux (Debian: tmux)"},
+	{"emacs", "Emacs", "install Emacs with eglot (Debian: emacs-nox elpa-eglot)"},
 }
 
 // skipped finds why a test was left out, and its name on the line below.

@@ -26,6 +26,22 @@ var rows = []row{
 		without: "The agent's file can be opened like any other; `agentls.list` says what is wrong with it.",
 	},
 	{
+		constant: "MethodCreate", params: "CreateParams", results: []string{"CreateResult"},
+		without: "`agentls create` on the command line does the same; an editor completes a whole file in an empty one below `.gemini/agents`.",
+	},
+	{
+		constant: "MethodDelete", params: "DeleteParams", results: []string{"DeleteResult"},
+		without: "`agentls delete` on the command line does the same. A file that is removed in any other way is an agent no more, and its contexts stay.",
+	},
+	{
+		constant: "MethodValidate", params: "ValidateParams", results: []string{"ValidateResult"},
+		without: "The command `agentls.validate` answers the same, and shows it to the person where the client knows only LSP; so does `agentls validate` on the command line.",
+	},
+	{
+		constant: "MethodExplain", params: "ExplainParams", results: []string{"ExplainResult"},
+		without: "Hovering over the name of an agent in its file tells the same, shorter; `agentls explain` on the command line tells all of it.",
+	},
+	{
 		constant: "MethodRun", params: "RunParams", results: []string{"RunResult", "RunAccepted"},
 		when:    []string{"with `wait: \"end\"`, after every event of the run has been sent", "with `wait: \"accept\"`, at once"},
 		without: "The command `agentls.run` starts a run. A client that knows only LSP is shown the result: one line by `window/showMessage`, and the whole by `window/showDocument` where there is more.",
@@ -178,6 +194,8 @@ var commands = []command{
 	{"CommandSessions", "[SessionListResult](#sessionlistresult), as `agents/session/list`"},
 	{"CommandUndoLast", "[ChangesResolveResult](#changesresolveresult), as `agents/changes/resolve`; a client that knows only LSP is told in one line by `window/showMessage`"},
 	{"CommandShowTranscript", "`{\"uri\": string}`: where the text is"},
+	{"CommandValidate", "[ValidateResult](#validateresult), as `agents/validate`"},
+	{"CommandRunInline", "[RunResult](#runresult), as `agents/run` with `wait: \"end\"`; null when the person chose no command"},
 	{"CommandTrustWorkspace", "`{\"trusted\": string[]}`: the URIs of the folders that are trusted now"},
 }
 
@@ -212,6 +230,30 @@ var standard = map[string]struct{ method, kind, purpose string }{
 	"MethodTextDocumentDidClose":               {"textDocument/didClose", "notification", "the file counts again"},
 	"MethodWorkspaceDidChangeWorkspaceFolders": {"workspace/didChangeWorkspaceFolders", "notification", "agents of the folders that are there now count; sessions stay where they are"},
 	"MethodWorkspaceExecuteCommand":            {"workspace/executeCommand", "request", "[commands](#commands) for a client that knows only LSP"},
+
+	"MethodTextDocumentDiagnostic":          {"textDocument/diagnostic", "request", "findings of an agent file or a settings file; only for a client that can ask: others are told by `textDocument/publishDiagnostics`, never both"},
+	"MethodWorkspaceDiagnostic":             {"workspace/diagnostic", "request", "the same for all of these files, also those that are not open"},
+	"MethodTextDocumentCompletion":          {"textDocument/completion", "request", "keys, values, models, tools, servers, agents and placeholders of agent files; keys and values of settings; agents after `@` where an inline command begins"},
+	"MethodCompletionItemResolve":           {"completionItem/resolve", "request", "what an agent is for"},
+	"MethodTextDocumentHover":               {"textDocument/hover", "request", "what a field, a tool, a model or a setting means; on an agent's own name what it really gets"},
+	"MethodTextDocumentCodeLens":            {"textDocument/codeLens", "request", "Run, Validate and the last run above an agent file; Run above an inline command"},
+	"MethodTextDocumentInlayHint":           {"textDocument/inlayHint", "request", "the model after inheritance, the tools after every filter, tokens, the worst case of a run"},
+	"MethodTextDocumentDocumentSymbol":      {"textDocument/documentSymbol", "request", "the fields of an agent file and the headings of its prompt"},
+	"MethodTextDocumentFoldingRange":        {"textDocument/foldingRange", "request", "front-matter, fields, sections, blocks of code"},
+	"MethodTextDocumentDocumentLink":        {"textDocument/documentLink", "request", "addresses, and files that a prompt mentions"},
+	"MethodTextDocumentDocumentColor":       {"textDocument/documentColor", "request", "the agent's colour"},
+	"MethodTextDocumentColorPresentation":   {"textDocument/colorPresentation", "request", "a colour as `#RRGGBB`"},
+	"MethodTextDocumentSemanticTokensFull":  {"textDocument/semanticTokens/full", "request", "what the parts of an agent file are"},
+	"MethodTextDocumentSemanticTokensRange": {"textDocument/semanticTokens/range", "request", "the same for a range"},
+	"MethodTextDocumentDefinition":          {"textDocument/definition", "request", "the file of the agent that is named, in agent files, inline commands and settings"},
+	"MethodTextDocumentReferences":          {"textDocument/references", "request", "all places that name an agent"},
+	"MethodTextDocumentDocumentHighlight":   {"textDocument/documentHighlight", "request", "those of this document"},
+	"MethodWorkspaceSymbol":                 {"workspace/symbol", "request", "agents by name and title, the best 1,000"},
+	"MethodTextDocumentPrepareRename":       {"textDocument/prepareRename", "request", "the agent's name at a place"},
+	"MethodTextDocumentRename":              {"textDocument/rename", "request", "one edit of all places that name the agent, and of its file's name; refused with -32803 and the reason for a name that is taken or cannot be one"},
+	"MethodWorkspaceWillRenameFiles":        {"workspace/willRenameFiles", "request", "the same when an agent's file gets another name"},
+	"MethodTextDocumentCodeAction":          {"textDocument/codeAction", "request", "fixes of findings (`quickfix`), of all that are certain (`source.fixAll.agentls`), and what an agent can be asked (`agentls.run`, `agentls.ask`)"},
+	"MethodTextDocumentFormatting":          {"textDocument/formatting", "request", "the order of keys and blanks of an agent file; comments stay"},
 
 	"MethodWindowWorkDoneProgressCancel": {"window/workDoneProgress/cancel", "notification", "cancels the run whose progress it is"},
 }

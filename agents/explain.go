@@ -1,0 +1,164 @@
+package agents
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/agentls/agentls/agents/authority"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/explanation"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Origins say where settings are written (spec 1.8). What is not known is zero, or
+// left out.
+type Origins struct {
+	// Of is by key with dots: model.name, agents.fallbackModels,
+	// agents.confirmationTimeout, agents.compression.model and those of
+	// agents.limits.
+	Of map[string]explanation.Origin
+	// Exclude are the entries of [Settings.Exclude], one list for each place that
+	// they come from; Deny, Allow and Routes, the places of the entries of these.
+	Exclude []authority.List
+	Deny    []explanation.Origin
+	Allow   []explanation.Origin
+	Routes  []explanation.Origin
+	Servers []authority.Server // of mcpServers
+}
+
+// Explain returns what an agent really gets in a run that a person starts in a new
+// session, in the folder that it comes with or else the first (spec 1.8). text is
+// that of its file, for the lines in it; "" = none are told. Whether the file waits
+// for a review is not looked at.
+func (s *Service) Explain(def *definition.Definition, text string) *explanation.Explanation {
+	folder := s.homeOf(def)
+	set := s.Settings(folder)
+	origins := set.Origins
+	if origins == nil {
+		origins = &Origins{Exclude: []authority.List{{Names: set.Exclude}}}
+	}
+	agent := override(def, set.Overrides[def.Name])
+	in := authority.Input{
+		File: def, Definition: agent.Definition, Text: text, Ignored: agent.Problems, Only: agent.Only, Off: agent.Off,
+		Tools: s.Tools, Exclude: origins.Exclude,
+		Approval: s.Approval, Trusted: s.Trusted(folder), CanAsk: true, Critical: set.Critical,
+		Deny: ruled(set.Deny, origins.Deny), Allow: ruled(set.Allow, origins.Allow),
+		Timeout:    setting(set.ConfirmationTimeout, origins, "agents.confirmationTimeout"),
+		Unreviewed: s.unreviewed(def),
+		Table:      s.Table, Standard: defaultModel,
+		Model:          setting(set.Model, origins, "model.name"),
+		FallbackModels: setting(set.FallbackModels, origins, "agents.fallbackModels"),
+		Configured:     func(id string) bool { return s.unconfigured(id) == nil },
+		Compression:    setting(set.Compression.Model, origins, "agents.compression.model"),
+		Compresses:     set.Compression.Enabled,
+		Limits: authority.Limits{
+			ModelCalls:  setting(set.Limits.ModelCalls, origins, "agents.limits.modelCalls"),
+			Depth:       setting(set.Limits.Depth, origins, "agents.limits.depth"),
+			Live:        setting(set.Limits.Live, origins, "agents.limits.live"),
+			Runs:        setting(set.Limits.Runs, origins, "agents.limits.runs"),
+			InputTokens: setting(set.Limits.InputTokens, origins, "agents.limits.inputTokens"),
+		},
+		Servers: origins.Servers,
+	}
+	if len(agent.Subagents)+len(agent.Handoffs) > 0 { // there may be thousands
+		in.Agents = s.others(folder, set)
+	}
+	for _, o := range set.Overrides[def.Name] {
+		in.Overrides = append(in.Overrides, authority.Override{JSON: o.JSON, File: o.File, Line: o.Line})
+	}
+	for i, route := range set.Routes {
+		in.Routes = append(in.Routes, authority.Setting[model.Route]{Value: route, Origin: nth(origins.Routes, i)})
+	}
+	e := authority.Explain(in)
+	if id := cmp.Or(e.Model.Route, e.Model.ID); s.unconfigured(id) != nil {
+		e.Refused = append(e.Refused, fault.Message(s.unconfigured(id)))
+	}
+	return e
+}
+
+// unconfigured returns why a model cannot be asked. Who has not signed in yet can.
+func (s *Service) unconfigured(id string) error {
+	_, _, err := s.Provider(id)
+	if reason, _ := fault.ReasonOf(err); reason == fault.AuthRequired {
+		return nil
+	}
+	return err
+}
+
+// homeOf returns the folder that a run of an agent is in when nobody says
+// another.
+func (s *Service) homeOf(def *definition.Definition) string {
+	if folders := s.Folders(); def.Scope != definition.Project && len(folders) > 0 {
+		return folders[0]
+	}
+	return def.Folder
+}
+
+// unreviewed reports whether a run of a project's agent has lowered limits.
+func (s *Service) unreviewed(def *definition.Definition) bool {
+	return def.Scope == definition.Project && s.Unreviewed != nil && s.Unreviewed(def)
+}
+
+// others returns the agents that names mean in a folder, as the settings have
+// them.
+func (s *Service) others(folder string, set Settings) []*definition.Definition {
+	entries := s.Agents().Entries()
+	own := make(map[string]bool)
+	for _, e := range entries {
+		if d := e.Definition; e.State == registry.OK && d.Scope == definition.Project && d.Folder == folder {
+			own[d.Name] = true
+		}
+	}
+	all := make([]*definition.Definition, 0, len(entries))
+	for _, e := range entries {
+		d := e.Definition
+		if e.State != registry.OK || own[d.Name] && d.Folder != folder {
+			continue
+		}
+		all = append(all, override(d, set.Overrides[d.Name]).Definition)
+	}
+	return all
+}
+
+func setting[T any](value T, origins *Origins, key string) authority.Setting[T] {
+	return authority.Setting[T]{Value: value, Origin: origins.Of[key]}
+}
+
+func ruled(rules []tool.Rule, origins []explanation.Origin) []authority.Rule {
+	all := make([]authority.Rule, 0, len(rules))
+	for i, r := range rules {
+		all = append(all, authority.Rule{Rule: r, Origin: nth(origins, i)})
+	}
+	return all
+}
+
+// nth returns an origin of a list, the zero one behind its end.
+func nth(origins []explanation.Origin, i int) explanation.Origin {
+	if i < len(origins) {
+		return origins[i]
+	}
+	return explanation.Origin{What: "settings"}
+}
+
+// Last is what is told of the run of an agent that ended last.
+type Last struct {
+	Tokens int // that its models were sent and answered
+	Took   time.Duration
+}
+
+// Last returns it; false where none has ended since the daemon began.
+func (s *Service) Last(agent string) (Last, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, ok := s.last[agent]
+	return l, ok
+}
+
+func (s *Service) remember(live *Live, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last[live.Agent] = Last{live.result.Usage.TotalTokens, took}
+}

@@ -1,0 +1,284 @@
+package language
+
+// Where the answer to an inline command goes (spec 2.10).
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// What an answer below its line has at most.
+const (
+	maxBelow = 200 // lines
+	belowFit = 96  // characters of a line of text, which is wrapped; code is not
+)
+
+// Below returns the edit that puts an answer below a command of a text, as a
+// comment in which each line begins with >. The edit inserts whole lines and
+// nothing else.
+//
+// The answer stays in its comment whatever it has: what ends or begins a comment,
+// a string or a template in some language is taken apart by a space, and what is
+// not seen is left out. It holds no command.
+//
+// The error is fault.Invalid where there is no room for one, with why.
+func (c Command) Below(languageID, text, answer string) (Edit, error) {
+	if err := c.beside(); err != nil {
+		return Edit{}, err
+	}
+	switch strings.ToLower(languageID) {
+	case "bat", "tcl", "mdx":
+		return Edit{}, refused("a comment cannot hold any text in this language")
+	}
+	index := definition.NewIndex(text)
+	start := index.Offset(definition.Position{Line: c.Range.Start.Line})
+	end := start + len(c.Before) + len(c.Typed) + len(c.After)
+	marks := c.marks
+	if c.prose {
+		marks = angles.block[0]
+	}
+	lines := quotedAnswer(answer, marks, inString(text[:start]))
+	if len(lines) > maxBelow {
+		return Edit{}, refused("the answer is too long for a comment")
+	}
+	indent := c.Before[:len(c.Before)-len(strings.TrimLeft(c.Before, " \t"))]
+	if c.goes || !c.prose && c.marks[0] == "" {
+		before := c.Before
+		if c.goes && !c.begun { // the line has the mark itself
+			before = indent + strings.Repeat(" ", utf8.RuneCountInString(c.Before[len(indent):]))
+		}
+		if before != "" && !strings.HasSuffix(before, " ") && !strings.HasSuffix(before, "\t") {
+			before += " "
+		}
+		for i := range lines {
+			lines[i] = before + lines[i]
+		}
+	} else {
+		if len(lines) == 1 {
+			lines[0] = indent + marks[0] + " " + lines[0] + " " + marks[1]
+		} else {
+			for i := range lines {
+				lines[i] = indent + lines[i]
+			}
+			lines = slices.Concat([]string{indent + marks[0]}, lines, []string{indent + marks[1]})
+		}
+	}
+	eol := eolAt(text, end)
+	at := index.Position(end)
+	return Edit{Range: definition.Range{Start: at, End: at}, Text: eol + strings.Join(lines, eol)}, nil
+}
+
+// Instead returns the edit that puts the code of an answer in the place of a
+// command's line: its only block of code, or all of it where it has none. Code
+// that is not indented is indented as the line is. The error is fault.Invalid
+// where it is not certain what goes where, with why.
+func (c Command) Instead(text, answer string) (Edit, error) {
+	if err := c.beside(); err != nil {
+		return Edit{}, err
+	}
+	if c.begun || c.goes {
+		return Edit{}, refused("the command is one line of a longer comment")
+	}
+	blocks := codeBlocks(answer)
+	code := strings.TrimSpace(answer)
+	switch {
+	case len(blocks) > 1:
+		return Edit{}, refused("the answer has several blocks of code")
+	case len(blocks) == 1:
+		code = blocks[0]
+	}
+	index := definition.NewIndex(text)
+	start := index.Offset(definition.Position{Line: c.Range.Start.Line})
+	end := start + len(c.Before) + len(c.Typed) + len(c.After)
+	eol := eolAt(text, end)
+	lines := strings.Split(strings.TrimRight(endings.Replace(code), "\n"), "\n")
+	indent := c.Before[:len(c.Before)-len(strings.TrimLeft(c.Before, " \t"))]
+	if !indented(lines) {
+		for i, line := range lines {
+			if strings.TrimSpace(line) != "" {
+				lines[i] = indent + line
+			}
+		}
+	}
+	return Edit{Range: index.Range(definition.Span{Start: start, End: end}), Text: strings.Join(lines, eol)}, nil
+}
+
+// indented reports whether every line that has something is.
+func indented(lines []string) bool {
+	return !slices.ContainsFunc(lines, func(l string) bool {
+		return strings.TrimSpace(l) != "" && !strings.HasPrefix(l, " ") && !strings.HasPrefix(l, "\t")
+	})
+}
+
+// beside says why nothing can be put below a command or in its place: its line
+// has something else, or goes on.
+func (c Command) beside() error {
+	rest := strings.TrimSpace(c.After)
+	if !c.goes && c.marks[1] != "" {
+		rest = strings.TrimSpace(strings.TrimPrefix(rest, c.marks[1]))
+	}
+	if rest != "" {
+		return refused("something else stands behind the command")
+	}
+	if line := strings.TrimRight(c.Typed+c.After, " \t"); splices(line) {
+		return refused("the command's line goes on in the next one")
+	}
+	return nil
+}
+
+func refused(why string) error { return fault.New(fault.Invalid, "language.answer", "%s", why) }
+
+// endings makes all that ends a line in some language a newline.
+var endings = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// eolAt is how the line that ends at an offset does, or else the one before.
+func eolAt(text string, end int) string {
+	switch {
+	case strings.HasPrefix(text[end:], "\r\n"):
+		return "\r\n"
+	case strings.HasPrefix(text[end:], "\r"):
+		return "\r"
+	case end == len(text) && strings.Contains(text, "\r\n"):
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// quotedAnswer returns the lines of an answer as they may stand in a comment
+// between marks, or up to the line's end.
+func quotedAnswer(answer string, marks [2]string, inString bool) []string {
+	var lines []string
+	code := ""
+	for line := range strings.SplitSeq(strings.TrimSpace(endings.Replace(answer)), "\n") {
+		line = strings.TrimRight(visible(line), " \t")
+		run := fence(strings.TrimLeft(line, " "))
+		wrap := code == "" && run == ""
+		switch {
+		case code == "":
+			code = run
+		case len(run) >= len(code) && run[0] == code[0]:
+			code = ""
+		}
+		parts := []string{line}
+		if wrap {
+			parts = wrapped(line)
+		}
+		for _, part := range parts {
+			lines = append(lines, strings.TrimRight(tame("> "+part, marks, inString), " "))
+		}
+	}
+	return lines
+}
+
+// visible returns a line without what nobody sees, and with U+FFFD for what is no
+// UTF-8.
+func visible(line string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r)) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(line, "\uFFFD"))
+}
+
+// wrapped cuts a line of text at spaces.
+func wrapped(line string) []string {
+	var parts []string
+	for rest := line; ; {
+		cut, n := -1, 0
+		for i, c := range rest {
+			if n > belowFit && cut > 0 {
+				break
+			}
+			if c == ' ' && strings.TrimSpace(rest[:i]) != "" {
+				cut = i
+			}
+			n++
+		}
+		if n <= belowFit || cut < 0 {
+			return append(parts, rest)
+		}
+		parts, rest = append(parts, rest[:cut]), strings.TrimLeft(rest[cut:], " ")
+	}
+}
+
+// apart is what ends or begins a comment, a string, a template, an escape of a
+// character or a setting of an editor or an interpreter in some language. Which
+// of them counts where a command stands is not asked: a space in each does no
+// harm.
+var apart = strings.Fields(`*/ /* --> <!-- *) (* -} {- |# #| #> <# ]] [[ =# #= ]# #[ ?> <? %> <% }} {{ %} {% #} {# </ """ ''' \u
+	-*- coding: coding= Variables:`)
+
+// modeline is what an editor may take settings from.
+var modeline = regexp.MustCompile(`(\s)(vim?[<=>]*[0-9]*|ex):`)
+
+// tame returns a line of an answer that does not get out of its comment.
+func tame(line string, marks [2]string, inString bool) string {
+	if marks[0] == "{" || marks[0] == "(*" { // OCaml looks for strings in comments
+		line = strings.NewReplacer("{", "(", "}", ")", `"`, "''").Replace(line)
+	}
+	if inString {
+		line = strings.NewReplacer("`", "'", "${", "$ {").Replace(line)
+	}
+	for before := ""; before != line; {
+		before = line
+		for _, s := range apart {
+			at := 1
+			if last := s[len(s)-1]; last == ':' || last == '=' && len(s) > 2 {
+				at = len(s) - 1
+			}
+			line = strings.ReplaceAll(line, s, s[:at]+" "+s[at:])
+		}
+		if marks[0] == "<!--" { // XML has no two dashes in a comment
+			line = strings.ReplaceAll(line, "--", "- -")
+		}
+	}
+	line = modeline.ReplaceAllString(line, "$1$2 :")
+	if splices(line) {
+		line += " ."
+	}
+	return line
+}
+
+// splices reports whether a line goes on in the next one in some language.
+func splices(line string) bool {
+	return strings.HasSuffix(line, `\`) || strings.HasSuffix(line, "??/")
+}
+
+// inString reports whether what follows a text may be in a string of several
+// lines.
+func inString(text string) bool {
+	return strings.Count(text, "`")%2 == 1
+}
+
+// codeBlocks returns the fenced blocks of code of a Markdown text.
+func codeBlocks(text string) []string {
+	var blocks []string
+	var lines []string
+	open := ""
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
+		trimmed := strings.TrimLeft(line, " ")
+		run := ""
+		if len(line)-len(trimmed) <= 3 {
+			run = fence(trimmed)
+		}
+		switch {
+		case open == "":
+			open, lines = run, nil
+		case run != "" && run[0] == open[0] && len(run) >= len(open) && strings.TrimRight(trimmed, " \t") == run:
+			blocks, open = append(blocks, strings.Join(lines, "\n")), ""
+		default:
+			lines = append(lines, line)
+		}
+	}
+	if open != "" {
+		blocks = append(blocks, strings.Join(lines, "\n"))
+	}
+	return blocks
+}

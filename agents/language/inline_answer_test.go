@@ -1,0 +1,183 @@
+package language
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// put makes an edit of a text.
+func put(text string, e Edit) string {
+	index := definition.NewIndex(text)
+	return text[:index.Offset(e.Range.Start)] + e.Text + text[index.Offset(e.Range.End):]
+}
+
+func TestBelow(t *testing.T) {
+	w := team(t)
+	long := strings.TrimSpace(strings.Repeat("word ", 40))
+	for _, test := range []struct{ language, text, answer, want string }{
+		{"go", "\t// @reviewer look\n\tx()\n", "Fine.\n\nIt is.", "\t// @reviewer look\n\t// > Fine.\n\t// >\n\t// > It is.\n\tx()\n"},
+		{"go", "//@reviewer look", "Fine.", "//@reviewer look\n// > Fine."},
+		{"python", "# @reviewer look\r\nx\r\n", "a\nb", "# @reviewer look\r\n# > a\r\n# > b\r\nx\r\n"},
+		{"go", "/* @reviewer look */\nx", "*/ panic(1) /*", "/* @reviewer look */\n/* > * / panic(1) / * */\nx"},
+		{"java", "/**\n * @reviewer look\n */\nx", "a */ b\n/", "/**\n * @reviewer look\n * > a * / b\n * > /\n */\nx"},
+		{"java", "/** @reviewer look\n */\nx", "a\nb", "/** @reviewer look\n    > a\n    > b\n */\nx"},
+		{"java", "/*\n @reviewer look */\nx", "a\nb", "/*\n @reviewer look */\n /*\n > a\n > b\n */\nx"},
+		{"html", "  <!-- @reviewer look -->\n<p>", "<p> --> <script>", "  <!-- @reviewer look -->\n  <!-- > <p> - -> <script> -->\n<p>"},
+		{"markdown", "@reviewer look\nmore", "a\n@main do it\n--x", "@reviewer look\n<!--\n> a\n> @main do it\n> - -x\n-->\nmore"},
+		{"c", "// @reviewer look\nx", `a \`, "// @reviewer look\n// > a \\ .\nx"},
+		{"java", "// @reviewer look\nx", `\u000a int x;`, "// @reviewer look\n// > \\ u000a int x;\nx"},
+		{"javascript", "// @reviewer look\nx", "a\u2028b\u202ec\x00\x1bd\xff", "// @reviewer look\n// > a\n// > bcd\uFFFD\nx"},
+		{"php", "# @reviewer look\nx", "?><script>", "# @reviewer look\n# > ? ><script>\nx"},
+		{"python", "# @reviewer look\nx", "coding: utf-7 vim: set x: index: 1", "# @reviewer look\n# > coding : utf-7 vim : set x: index: 1\nx"},
+		{"typescript", "const s = `\n// @reviewer look\n`", "`${x}`", "const s = `\n// @reviewer look\n// > '$ {x}'\n`"},
+		{"pascal", "{ @reviewer look }\nx", "} begin {", "{ @reviewer look }\n{ > ) begin ( }\nx"},
+		{"ocaml", "(* @reviewer look *)\nx", `"a *)`, "(* @reviewer look *)\n(* > ''a * ) *)\nx"},
+		{"go", "// @reviewer look\n", long, "// @reviewer look\n// > " + strings.TrimSpace(long[:94]) + "\n// > " + strings.TrimSpace(long[95:189]) + "\n// > " + long[190:] + "\n"},
+		{"go", "// @reviewer look\n", "```\n" + long + "\n```", "// @reviewer look\n// > ```\n// > " + long + "\n// > ```\n"},
+	} {
+		c := InlineCommands(w, "", test.language, test.text)[0]
+		e, err := c.Below(test.language, test.text, test.answer)
+		if got := put(test.text, e); err != nil || got != test.want {
+			t.Errorf("%s %q: %v, got\n%q, want\n%q", test.language, test.answer, err, got, test.want)
+		}
+	}
+	for _, test := range []struct{ language, text, answer string }{
+		{"bat", "REM @reviewer look\n", "a"}, {"mdx", "@reviewer look\n", "a"}, {"go", "/* @reviewer look */ x()\n", "a"},
+		{"go", "/* @reviewer look */ /*\n*/", "a"}, {"c", "// @reviewer look \\\nx", "a"}, {"go", "// @reviewer look\n", strings.Repeat("a\n", 201)},
+	} {
+		c := InlineCommands(w, "", test.language, test.text)[0]
+		if e, err := c.Below(test.language, test.text, test.answer); fault.KindOf(err) != fault.Invalid || e != (Edit{}) {
+			t.Errorf("%s %q: %+v, %v", test.language, test.text, e, err)
+		}
+	}
+}
+
+func TestInstead(t *testing.T) {
+	w := team(t)
+	for _, test := range []struct{ language, text, answer, want, why string }{
+		{"go", "a\n\t// @reviewer look\nb\n", "Here:\n```go\nif x {\n\ty()\n}\n```\nDone.", "a\n\tif x {\n\t\ty()\n\t}\nb\n", ""},
+		{"go", "a\n\t// @reviewer look\nb\n", "```go\n\tif x {\n\t\ty()\n\n\t}\n```", "a\n\tif x {\n\t\ty()\n\n\t}\nb\n", ""},
+		{"go", "\t/* @reviewer look */\r\n", "a()\nb()", "\ta()\r\n\tb()\r\n", ""},
+		{"markdown", "@reviewer look", "````md\n```\nx\n```\n````", "```\nx\n```", ""},
+		{"go", "// @reviewer look\n", "```\n```", "\n", ""},
+		{"go", "// @reviewer look\n", "```\na", "a\n", ""},
+		{"go", "// @reviewer look\n", "```\na\n```\n```\nb\n```", "", "several"},
+		{"java", "/**\n * @reviewer look\n */", "a", "", "longer comment"},
+		{"go", "/* @reviewer look */ x", "a", "", "something else"},
+	} {
+		c := InlineCommands(w, "", test.language, test.text)[0]
+		e, err := c.Instead(test.text, test.answer)
+		if test.why != "" {
+			if err == nil || !strings.Contains(err.Error(), test.why) {
+				t.Errorf("%q: %v", test.text, err)
+			}
+		} else if got := put(test.text, e); err != nil || got != test.want {
+			t.Errorf("%q: %v, got %q, want %q", test.answer, err, got, test.want)
+		}
+	}
+}
+
+// bed are comments of several languages around a command; what is outside of the
+// comment is known by a line that begins another command.
+var bed = []struct{ language, before, after string }{
+	{"go", "\t// @reviewer look", "\n// @reviewer last\n"},
+	{"go", "/* @reviewer look */", "\n// @reviewer last\n"},
+	{"java", "/**\n * @reviewer look", "\n */\n// @reviewer last\n"},
+	{"java", "/* @reviewer look", "\n*/\n// @reviewer last\n"},
+	{"python", "# @reviewer look", "\n# @reviewer last\n"},
+	{"html", "<!-- @reviewer look -->", "\n<!-- @reviewer last -->\n"},
+	{"markdown", "@reviewer look", "\n@reviewer last\n"},
+	{"ocaml", "(* @reviewer look *)", "\n(* @reviewer last *)\n"},
+	{"pascal", "{ @reviewer look }", "\n{ @reviewer last }\n"},
+	{"php", "/* @reviewer look */", "\r\n# @reviewer last\r\n"},
+	{"unheard-of", "-- @reviewer look", "\n; @reviewer last\n"},
+}
+
+// FuzzBelow puts any text below commands: around it nothing changes, it is lines
+// of comments, and it ends or begins none.
+func FuzzBelow(f *testing.F) {
+	for _, s := range []string{"a", "*/ x /*", "-->\n<!--", "*) (*", "} {", "@main go\n* @main go", "\\", "*\n/", "*\\\n/", "\u2028@main x", "```\n@main x", "--!>", "''*)", "/**/*/", "\r@main x\r\n", "\\u002a/", "a\u202eb\x00\x1b\u200b"} {
+		f.Add(s)
+	}
+	w := team(f)
+	f.Fuzz(func(t *testing.T, answer string) {
+		if len(answer) > 4<<10 {
+			return
+		}
+		for _, b := range bed {
+			text := b.before + b.after
+			all := InlineCommands(w, "", b.language, text)
+			e, err := all[0].Below(b.language, text, answer)
+			if err != nil {
+				if strings.Contains(err.Error(), "too long") {
+					continue
+				}
+				t.Fatal(err)
+			}
+			after := put(text, e)
+			if !strings.HasPrefix(after, b.before) || !strings.HasSuffix(after, b.after) {
+				t.Fatalf("%s: %q", b.language, after)
+			}
+			var got []string
+			for _, c := range InlineCommands(w, "", b.language, after) {
+				got = append(got, c.Typed)
+			}
+			if fmt.Sprint(got) != "[@reviewer look @reviewer last]" {
+				t.Fatalf("%s: %q has %q", b.language, after, got)
+			}
+			marks := all[0].marks
+			if b.language == "markdown" {
+				marks = angles.block[0]
+			}
+			inside := e.Text
+			if marks[0] != "" && !all[0].goes {
+				inside = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(inside), marks[0]), marks[1])
+			}
+			if marks[0] != "" && (strings.Contains(inside, marks[0]) || strings.Contains(inside, marks[1])) {
+				t.Fatalf("%s: %q", b.language, inside)
+			}
+			if strings.ContainsAny(inside, "\u2028\u2029\u0085\v\f\x00\x1b\u202e\u200b") || strings.Contains(inside, `\u`) {
+				t.Fatalf("%s: %q", b.language, inside)
+			}
+			for line := range strings.SplitSeq(strings.TrimLeft(strings.ReplaceAll(inside, "\r\n", "\n"), "\n"), "\n") {
+				if strings.HasSuffix(line, `\`) || !strings.Contains(line, ">") && strings.TrimSpace(line) != "" {
+					t.Fatalf("%s: a line %q", b.language, line)
+				}
+			}
+		}
+	})
+}
+
+func TestAround(t *testing.T) {
+	big := strings.Repeat("\tx()\n", 300)
+	for _, test := range []struct{ language, text, want string }{
+		{"go", "package x\n\n// f\n// ‸\nfunc f(\n\ta int,\n) {\n\tx()\n\n\ty()\n}\n\nfunc g() {}\n", "// f..}"},
+		{"go", "package x\n\n// f\nfunc f() {\n\tif a {\n\t\tb\n\t} else {\n\t\t// ‸\n\t\tc\n\t}\n}\n\nfunc g() {}\n", "// f..}"},
+		{"csharp", "class A\n{\n    void F()\n    {\n        // ‸\n        x();\n    }\n}\n", "class A..}"},
+		{"python", "import x\n\n# ‸\n@deco\ndef f():\n    a\n\n    b\n\ndef g():\n    c\n", "# ‸..    b"},
+		{"python", "class A:\n    def f(self):\n        # ‸\n        a\n\n    def g(self):\n        b\n\nx = 1\n", "class A:..        b"},
+		{"go", "func f() {\n\tif a {\n\t\t// ‸\n\t\tb\n\t}\n" + big + "}\n", "\tif a {..\t}"},
+		{"go", "func f() {\n" + big + "\t// ‸\n" + big + "}\n", "\tx()..\tx()"},
+		{"go", "// ‸\na\nb\n\nc\n", "// ‸..b"},
+		{"go", "a\n// ‸", "// ‸..// ‸"},
+		{"markdown", "# a\n" + big + "## b\n‸\ntext\n### c\nmore\n## d\n", "## b..more"},
+		{"markdown", "a\n‸\nb\n", "a..b"},
+		{"html", "<ul>\n  <!-- ‸ -->\n  <li>\n</ul>\n<p>\n", "<ul>..</ul>"},
+		{"go", "‸", "‸..‸"},
+	} {
+		at := strings.Count(test.text[:strings.Index(test.text, cursor)], "\n")
+		first, last := Around(test.language, test.text, at)
+		lines := strings.Split(test.text, "\n")
+		if got := lines[first] + ".." + lines[last]; got != test.want {
+			t.Errorf("%q: lines %d to %d, %q, want %q", test.text[:min(len(test.text), 80)], first, last, got, test.want)
+		}
+	}
+	first, last := Around("go", "func f() {\n"+big+"\t// @\n"+big+"}\n", 301)
+	if first != 261 || last != 341 {
+		t.Errorf("in a long function: lines %d to %d", first, last)
+	}
+}

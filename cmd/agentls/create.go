@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/template"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// wanted is what a person said of a new agent, by flags.
+type wanted struct {
+	wire.CreateParams
+	title, description, model string
+	tools, mcp                []string
+	global, extended          bool
+}
+
+func createCommand(std streams) *cobra.Command {
+	var w wanted
+	c := &cobra.Command{
+		Use: "create [NAME]", Short: "Make an agent: asked for, by flags, or from a template",
+		Long: `Makes an agent's file. On a terminal it asks for what was not said, where no
+name, or neither a template nor a prompt is given. It never writes over a file
+(--force does), and writes none that would not be valid.
+
+Templates: ` + strings.Join(builtinTemplates(), ", ") + `, and your own,
+which are the *.md files in ~/.gemini/agents/templates.`,
+		Example: "  agentls create\n  agentls create reviewer --template code-review\n" +
+			"  agentls create fixer --tools read_file,edit_file --prompt \"You mend what is broken.\" --global",
+		Args: arguments(0, 1), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				w.Name = args[0]
+			}
+			if err := w.take(c); err != nil {
+				return err
+			}
+			config, err := base(std)
+			if err != nil {
+				return err
+			}
+			asking := newTerminal(std).shows() && (w.extended || w.Name == "" || w.Template == "" && w.Prompt == "")
+			switch {
+			case asking:
+			case w.Name == "":
+				return usage{errors.New("there is no terminal to ask on: give at least a name, as in agentls create NAME --template code-review")}
+			case w.extended:
+				return usage{errors.New("--extended asks, and there is no terminal to ask on; write the fields into the file with agentls edit")}
+			}
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				if asking {
+					f, err := newForm(ctx, conn, config, &w)
+					if err != nil {
+						return err
+					}
+					if err := f.ask(ctx, std); err != nil {
+						return err
+					}
+				}
+				return create(ctx, conn, std, &w.CreateParams)
+			})
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&w.Template, "template", "", "what to begin from")
+	flags.StringVar(&w.title, "title", "", "the name that people see")
+	flags.StringVar(&w.description, "description", "", "what it is for, in a sentence: people, routers and other agents decide by it")
+	flags.StringVar(&w.model, "model", "", "its model: an alias, an id, auto or inherit")
+	flags.StringSliceVar(&w.tools, "tools", nil, "the tools that it may use, by commas")
+	flags.StringSliceVar(&w.mcp, "mcp", nil, "the MCP servers that it may use, by commas")
+	flags.StringVar(&w.Prompt, "prompt", "", "its system prompt")
+	flags.StringVar(&w.Scope, "scope", "", "project or global (default: the setting agents.defaultScope)")
+	flags.BoolVar(&w.global, "global", false, "the same as --scope global")
+	flags.BoolVar(&w.extended, "extended", false, "also ask for triggers, handoffs, guardrails, memory, graph and tracing")
+	flags.BoolVar(&w.Force, "force", false, "replace a file that is there")
+	complete(c, "scope", "project", "global")
+	_ = c.RegisterFlagCompletionFunc("template", completeTemplates)
+	return c
+}
+
+// take makes parameters of the flags that were given.
+func (w *wanted) take(c *cobra.Command) error {
+	if err := checkScope(w.Scope); err != nil {
+		return err
+	}
+	if w.global {
+		if w.Scope == "project" {
+			return usage{errors.New("--global and --scope project exclude each other")}
+		}
+		w.Scope = "global"
+	}
+	w.Fields = map[string]any{}
+	for flag, set := range map[string]func(){
+		"title":       func() { w.Fields["title"] = w.title },
+		"description": func() { w.Fields["description"] = w.description },
+		"model":       func() { w.Fields["model"] = w.model },
+		"tools":       func() { w.Fields["tools"] = map[string]any{"allow": trimmed(w.tools)} },
+		"mcp":         func() { w.Fields["mcp"] = map[string]any{"servers": trimmed(w.mcp)} },
+	} {
+		if c.Flags().Changed(flag) {
+			set()
+		}
+	}
+	return nil
+}
+
+// trimmed returns what is in a list besides blanks.
+func trimmed(list []string) []string {
+	texts := []string{}
+	for _, s := range list {
+		if s = strings.TrimSpace(s); s != "" {
+			texts = append(texts, s)
+		}
+	}
+	return texts
+}
+
+// create makes the file and says what to do next.
+func create(ctx context.Context, conn *connection, std streams, p *wire.CreateParams) error {
+	var r wire.CreateResult
+	if err := conn.Call(ctx, wire.MethodCreate, p, &r); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(std.out, "Created %s\n", place(r.URI)); err != nil {
+		return err
+	}
+	for _, problem := range r.Problems {
+		if problem.Severity != "hint" {
+			fmt.Fprintln(std.err, explain(r.URI, problem.Range.Start.Line, problem.Range.Start.Character, problem.Message))
+		}
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintln(std.err, tool.Escape(note))
+	}
+	_, err := fmt.Fprintf(std.out, "\n  agentls validate %s\n  agentls run %s \"your request\"\n", p.Name, p.Name)
+	return err
+}
+
+// templatesOf is where the person's own templates lie.
+func templatesOf(home string) string { return filepath.Join(home, "agents", template.Folder) }
+
+// builtinTemplates returns the names of the templates in the binary.
+func builtinTemplates() []string {
+	list, err := template.List("")
+	if err != nil {
+		panic(err) // they are in the binary
+	}
+	return namesOf(list)
+}
+
+func namesOf(list []template.Template) (names []string) {
+	for _, t := range list {
+		if t.Problem == "" {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// completeTemplates offers the templates to the shell.
+func completeTemplates(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	names := builtinTemplates()
+	if home, err := daemon.HomeOf(os.Getenv); err == nil {
+		if list, err := template.List(templatesOf(home)); err == nil {
+			names = namesOf(list)
+		}
+	}
+	slices.Sort(names)
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,375 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/huh/v2"
+	"golang.org/x/term"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/explanation"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/template"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+// form asks for a new agent, in the order of spec 1.6. What flags have said is
+// there as an answer that can be changed.
+type form struct {
+	w    *wanted
+	conn *connection
+
+	tools     []wire.ResolvedTool // all that there are
+	tiers     map[string]explanation.Tool
+	inherited string   // the model of an agent that names none
+	servers   []string // of the settings
+	agents    []string // that it could hand over to
+
+	// The answers.
+	name, title, description, model, scope, prompt string
+	allow, mcp                                     []string
+	extra                                          extra
+
+	before answersBefore
+}
+
+// answersBefore is what the template and the flags say: what is left as it was is
+// not written into the file again.
+type answersBefore struct {
+	description, model string
+	allow, mcp         []string
+}
+
+// extra are the answers to what --extended asks.
+type extra struct {
+	keywords, examples, schema, onFailure, memory, graph string
+	handoffs                                             []string
+	traced                                               bool
+}
+
+// newForm looks up what can be chosen.
+func newForm(ctx context.Context, conn *connection, config daemon.Config, w *wanted) (*form, error) {
+	f := &form{w: w, conn: conn, name: w.Name, title: w.title, prompt: w.Prompt}
+	folder, err := here()
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.Find(templatesOf(config.Home), cmp.Or(w.Template, "blank"))
+	if err != nil {
+		return nil, err
+	}
+	d := definition.Parse(definition.Source{Scope: definition.Global, Data: t.Text})
+	f.before = answersBefore{model: d.Model, allow: d.Tools.Allow, mcp: d.MCPServers}
+	if w.Template != "" {
+		f.before.description = d.Description
+	}
+	var main wire.GetResult
+	if err := conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: "main"}, &main); err != nil {
+		return nil, err
+	}
+	f.tools, f.inherited = main.ResolvedTools, main.ResolvedModel
+	var explained struct {
+		Tools []explanation.Tool `json:"tools"`
+	}
+	if err := conn.Call(ctx, wire.MethodExplain, &wire.ExplainParams{Name: "main"}, &explained); err != nil {
+		return nil, err
+	}
+	f.tiers = map[string]explanation.Tool{}
+	for _, t := range explained.Tools {
+		f.tiers[t.Name] = t
+	}
+	var list wire.ListResult
+	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
+		return nil, err
+	}
+	for _, a := range list.Agents {
+		if a.State != "shadowed" && a.State != "invalid" && a.Scope != "system" && !slices.Contains(f.agents, a.Name) {
+			f.agents = append(f.agents, a.Name)
+		}
+	}
+	trusted, _, _ := trustOf(config).Trusted(folder) // records that cannot be read trust nothing
+	settings := workspace.LoadSettings(ctx, workspace.SettingsFiles{User: filepath.Join(config.Home, "settings.json"), Folder: folder, Trusted: trusted || config.Trust})
+	for name := range settings.MCPServers {
+		f.servers = append(f.servers, name)
+	}
+	slices.Sort(f.servers)
+	f.scope = cmp.Or(w.Scope, settings.Agents.DefaultScope.Value, "project")
+	f.description, f.model, f.allow, f.mcp = f.before.description, f.before.model, slices.Clone(f.before.allow), slices.Clone(f.before.mcp)
+	if given, ok := w.Fields["description"]; ok {
+		f.description = given.(string)
+	}
+	if given, ok := w.Fields["model"]; ok {
+		f.model = given.(string)
+	}
+	if _, given := w.Fields["tools"]; given {
+		f.allow = trimmed(w.tools)
+	}
+	if _, given := w.Fields["mcp"]; given {
+		f.mcp = trimmed(w.mcp)
+	}
+	if f.model == "inherit" {
+		f.model = ""
+	}
+	return f, nil
+}
+
+// ask shows the questions and puts the answers into the parameters. A person who
+// leaves has made nothing: the error is exit 130.
+func (f *form) ask(ctx context.Context, std streams) error {
+	groups := []*huh.Group{f.basics(ctx), f.toolList()}
+	if len(f.servers) > 0 {
+		groups = append(groups, huh.NewGroup(checklist("MCP servers", "Which of the configured servers it may use.", &f.mcp, huh.NewOptions(f.servers...)...)))
+	}
+	if f.w.Template == "" {
+		groups = append(groups, huh.NewGroup(huh.NewText().Title("System prompt").Lines(8).
+			Description("What it is, what it does, and what it must not do. Empty: written later, with agentls edit.").Value(&f.prompt)))
+	}
+	if f.w.extended {
+		groups = append(groups, f.more()...)
+	}
+	in, out := io.Reader(std.in), std.err
+	if file, ok := out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+		out = std.in // what it writes goes to a file
+	}
+	// Of one width, since huh cannot show a field in a window that became too narrow
+	// for it.
+	columns, _, _ := term.GetSize(int(std.in.Fd())) // asked before
+	questions := huh.NewForm(groups...).WithInput(in).WithOutput(out).WithWidth(min(max(columns, 40), 100)).WithTheme(huh.ThemeFunc(huh.ThemeBase16))
+	err := questions.RunWithContext(ctx)
+	if errors.Is(err, huh.ErrUserAborted) || ctx.Err() != nil {
+		fmt.Fprintln(std.err, "Nothing was written.")
+		return exit{exitInterrupted}
+	}
+	if err != nil {
+		return err
+	}
+	return f.put()
+}
+
+// shows reports whether a terminal can show a form: one that has a size, and can
+// go back and write anew.
+func (t *terminal) shows() bool {
+	columns, lines, err := term.GetSize(int(t.in.Fd()))
+	return t.there && err == nil && columns > 0 && lines > 0 && os.Getenv("TERM") != "dumb"
+}
+
+// basics asks for name, title, description, model and scope.
+func (f *form) basics(ctx context.Context) *huh.Group {
+	return huh.NewGroup(
+		huh.NewInput().Title("Name").Description("Lower-case words with dashes: it is what you run it by.").Placeholder("code-fixer").Value(&f.name).
+			Validate(func(name string) error { return f.checkName(ctx, name) }),
+		huh.NewInput().Title("Title").Description("What people see. Empty: made from the name, as in Code Fixer.").Value(&f.title),
+		huh.NewInput().Title("Description").Description("What it is for, in a sentence: people, routers and other agents decide by it.").Value(&f.description),
+		huh.NewInput().Title("Model").Placeholder(fmt.Sprintf("inherit (now %s)", f.inherited)).Suggestions(models()).Value(&f.model).
+			Validate(func(name string) error { return f.checkModel(ctx, name) }),
+		huh.NewSelect[string]().Title("Scope").Options(huh.NewOption("project: this folder's, in .gemini/agents", "project"), huh.NewOption("global: yours, in every folder", "global")).Value(&f.scope).
+			Validate(func(scope string) error {
+				_, err := f.try(ctx, &wire.CreateParams{Name: f.name, Scope: scope, Force: f.w.Force})
+				return err
+			}),
+	)
+}
+
+// checkName refuses a name that will not do, or that is taken.
+func (f *form) checkName(ctx context.Context, name string) error {
+	if name == "" {
+		return errors.New("a name is needed")
+	}
+	// Here, and not where the scope is chosen: the form does not go back from there
+	// while it is refused.
+	_, err := f.try(ctx, &wire.CreateParams{Name: name, Scope: f.scope, Force: f.w.Force})
+	return err
+}
+
+// checkModel refuses a model that nobody knows.
+func (f *form) checkModel(ctx context.Context, name string) error {
+	if name = strings.TrimSpace(name); name == "" {
+		return nil
+	}
+	r, err := f.try(ctx, &wire.CreateParams{Name: "any-name", Scope: "global", Force: true, Fields: map[string]any{"model": name}})
+	for _, p := range r.Problems {
+		if p.Code == "agent/model-unknown" {
+			return errors.New(p.Message)
+		}
+	}
+	return err
+}
+
+// try asks the daemon what would be made.
+func (f *form) try(ctx context.Context, p *wire.CreateParams) (r wire.CreateResult, err error) {
+	ctx, cancel := context.WithTimeout(ctx, checkIn)
+	defer cancel()
+	p.DryRun = true
+	err = f.conn.Call(ctx, wire.MethodCreate, p, &r)
+	return r, err
+}
+
+// checkIn is how long a person waits to hear whether a name will do.
+const checkIn = 5 * time.Second
+
+// models returns what can be typed as a model.
+func models() []string {
+	names := []string{"inherit", "auto"}
+	for _, e := range model.NewTable(time.Now).Entries() {
+		names = append(append(names, e.Aliases...), e.ID)
+	}
+	return names
+}
+
+// toolList asks for the tools, by tier.
+func (f *form) toolList() *huh.Group {
+	ranks := []string{"safe", "low", "medium", "high", "protected", "catastrophic"}
+	tier := func(t wire.ResolvedTool) string { return cmp.Or(f.tiers[t.Name].Tier, t.Risk) }
+	tools := slices.Clone(f.tools)
+	slices.SortStableFunc(tools, func(a, b wire.ResolvedTool) int {
+		return cmp.Or(cmp.Compare(slices.Index(ranks, tier(a)), slices.Index(ranks, tier(b))), strings.Compare(a.Name, b.Name))
+	})
+	var options []huh.Option[string]
+	listed := map[string]bool{}
+	for _, t := range tools {
+		listed[t.Name] = true
+		what, _, _ := strings.Cut(t.Description, ". ")
+		what, _, _ = strings.Cut(what, "\n")
+		options = append(options, huh.NewOption(fit(fmt.Sprintf("%-7s %-16s %s", tier(t), t.Name, tool.Escape(what)), 72), t.Name))
+	}
+	for _, name := range f.allow { // globs, and what only an MCP server has
+		if !listed[name] {
+			options = append(options, huh.NewOption(fmt.Sprintf("%-7s %s", "", tool.Escape(name)), name))
+		}
+	}
+	return huh.NewGroup(checklist("Tools", "By the harm that a call can do at least; what may do harm asks you first.", &f.allow, options...))
+}
+
+// checklist asks which of a list.
+func checklist(title, description string, value *[]string, options ...huh.Option[string]) huh.Field {
+	const lines = 16 // the rest scrolls
+	return huh.NewMultiSelect[string]().Title(title).Description(description).Filterable(false).
+		Options(options...).Height(min(len(options), lines) + 2).Value(value)
+}
+
+// more asks what --extended adds.
+func (f *form) more() []*huh.Group {
+	f.extra.onFailure = "reject"
+	groups := []*huh.Group{
+		huh.NewGroup(
+			huh.NewInput().Title("Trigger keywords").Description("Words that route a request to it, by commas. Empty: none.").Value(&f.extra.keywords),
+			huh.NewText().Title("Trigger examples").Description("Sentences that it is for, one a line.").Lines(4).Value(&f.extra.examples),
+		),
+		huh.NewGroup(checklist("Handoffs", "Whom it may hand a conversation over to.", &f.extra.handoffs, huh.NewOptions(append([]string{"user"}, f.agents...)...)...)),
+		huh.NewGroup(
+			huh.NewText().Title("Guardrail").Description("A JSON Schema that its result must have. Empty: none.").Lines(4).Validate(checkObject).Value(&f.extra.schema),
+			huh.NewSelect[string]().Title("When the result does not have it").Value(&f.extra.onFailure).Options(
+				huh.NewOption("reject: the run ends", "reject"), huh.NewOption("repair: the model mends it, twice at most", "repair"), huh.NewOption("warn: it goes on", "warn")),
+		),
+		huh.NewGroup(
+			huh.NewSelect[string]().Title("Memory").Description("What it keeps between sessions.").Value(&f.extra.memory).Options(
+				huh.NewOption("off", ""), huh.NewOption("by key", "key_value"), huh.NewOption("by meaning", "vector")),
+			huh.NewText().Title("Graph").Description("Several agents as one: nodes, edges and an entry, as JSON. Empty: none.").Lines(4).Validate(checkObject).Value(&f.extra.graph),
+			huh.NewConfirm().Title("Trace its runs?").Affirmative("Yes").Negative("As the settings say").Value(&f.extra.traced),
+		),
+	}
+	return groups
+}
+
+// checkObject refuses a text that is no JSON object; an empty one is none at all.
+func checkObject(text string) error {
+	_, err := object(text)
+	return err
+}
+
+func object(text string) (map[string]any, error) {
+	if text = strings.TrimSpace(text); text == "" {
+		return nil, nil
+	}
+	var o map[string]any
+	if err := json.Unmarshal([]byte(text), &o); err != nil || o == nil {
+		return nil, errors.New("this is no JSON object")
+	}
+	return o, nil
+}
+
+// put makes parameters of the answers.
+func (f *form) put() error {
+	p := &f.w.CreateParams
+	p.Name, p.Scope, p.Prompt = f.name, f.scope, strings.TrimSpace(f.prompt)
+	fields := map[string]any{}
+	if title := strings.TrimSpace(f.title); title != "" {
+		fields["title"] = title
+	}
+	switch description := strings.TrimSpace(f.description); {
+	case description != "" && description != f.before.description:
+		fields["description"] = description
+	case description == "":
+		fields["description"] = nil
+	}
+	if m := cmp.Or(strings.TrimSpace(f.model), "inherit"); m != f.before.model {
+		fields["model"] = m
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(f.allow)), slices.Sorted(slices.Values(f.before.allow))) {
+		fields["tools"] = map[string]any{"allow": append([]string{}, f.allow...)}
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(f.mcp)), slices.Sorted(slices.Values(f.before.mcp))) {
+		fields["mcp"] = map[string]any{"servers": append([]string{}, f.mcp...)}
+	}
+	p.Fields = fields
+	if !f.w.extended {
+		return nil
+	}
+	return f.putMore(fields)
+}
+
+// putMore makes fields of what --extended asked. What was left empty is as the
+// template has it.
+func (f *form) putMore(fields map[string]any) error {
+	triggers := map[string]any{}
+	if words := trimmed(strings.FieldsFunc(f.extra.keywords, func(r rune) bool { return strings.ContainsRune(",，、\n", r) })); len(words) > 0 {
+		triggers["keywords"] = words
+	}
+	if examples := trimmed(strings.Split(f.extra.examples, "\n")); len(examples) > 0 {
+		triggers["examples"] = examples
+	}
+	if len(triggers) > 0 {
+		fields["triggers"] = triggers
+	}
+	if len(f.extra.handoffs) > 0 {
+		var to []any
+		for _, name := range f.extra.handoffs {
+			to = append(to, map[string]any{"to": name, "when": "auto"})
+		}
+		fields["handoffs"] = to
+	}
+	schema, err := object(f.extra.schema)
+	if err != nil {
+		return err
+	}
+	if schema != nil {
+		fields["guardrails"] = map[string]any{"output_schema": schema, "on_failure": f.extra.onFailure}
+	}
+	if f.extra.memory != "" {
+		fields["memory"] = map[string]any{"enabled": true, "type": f.extra.memory, "backend": "local"}
+	}
+	graph, err := object(f.extra.graph)
+	if err != nil {
+		return err
+	}
+	if graph != nil {
+		fields["graph"] = graph
+	}
+	if f.extra.traced {
+		fields["tracing"] = map[string]any{"enabled": true}
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// TestCreateOfEachTemplate: what a template makes is valid at once, in a folder
+// that has nothing yet.
+func TestCreateOfEachTemplate(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	for template, want := range map[string]string{
+		"debugging": "7/7", "debug": "7/7", "code-review": "7/7", "review": "7/7", "documentation": "7/7", "docs": "7/7",
+		"test-generator": "7/7", "test": "7/7", "testing": "7/7", "security": "7/7", "blank": "6/6",
+	} {
+		dir := t.TempDir()
+		code, out, errs := command(t, dir, "create", "x", "--template", template)
+		if code != 0 || out != "Created "+filepath.Join(".gemini", "agents", "x.md")+"\n\n  agentls validate x\n  agentls run x \"your request\"\n" {
+			t.Errorf("%s: exit %d\n%s%s", template, code, out, errs)
+		}
+		if code, out, errs := command(t, dir, "validate", "x"); code != 0 || !strings.HasSuffix(out, "\nValidation: "+want+" passed\n") {
+			t.Errorf("%s: exit %d\n%s%s", template, code, out, errs)
+		}
+	}
+}
+
+func TestCreateByFlags(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	t.Setenv("GEMINI_HOME", home)
+	dir := t.TempDir()
+	code, out, errs := command(t, dir, "create", "fixer", "--global", "--title", "The: Fixer", "--description", "Mends.", "--model", "flash",
+		"--tools", "read_file, edit_file", "--prompt", "You mend.")
+	if code != 0 {
+		t.Fatalf("exit %d\n%s%s", code, out, errs)
+	}
+	text, err := os.ReadFile(filepath.Join(home, "agents", "fixer.md"))
+	const want = "---\nkind: agent\nname: fixer\ntitle: \"The: Fixer\"\ndescription: Mends.\nmodel: flash\ntools:\n  allow: [read_file, edit_file]\n---\nYou mend.\n"
+	if err != nil || string(text) != want {
+		t.Errorf("%v\n%s", err, text)
+	}
+	put := func(file, text string) {
+		if err := os.WriteFile(filepath.Join(home, "agents", file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("there.md", "mine")
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"fixer", "--global"}, exitFailed, "is there already; choose another name, or replace it with force"},
+		{[]string{"there", "--scope", "global", "--template", "debug"}, exitFailed, "is there already"},
+		{[]string{"x", "--template", "nothing"}, exitFailed, "--template cannot be used: there is no template nothing; there are debugging"},
+		{[]string{"x", "--tools", "bsh"}, exitFailed, "did you mean bash?"},
+		{[]string{"x", "--mcp", "github"}, exitFailed, "github"},
+		{[]string{"Not Good"}, exitFailed, "cannot be an agent's name"},
+		{[]string{"main"}, exitFailed, "reserved"},
+		{nil, exitUsage, "agentls create NAME --template"},
+		{[]string{"x", "--extended"}, exitUsage, "--extended asks"},
+		{[]string{"x", "--scope", "system"}, exitUsage, "want project or global"},
+		{[]string{"x", "--scope", "project", "--global"}, exitUsage, "exclude each other"},
+		{[]string{"x", "y"}, exitUsage, "too much"},
+	} {
+		code, out, errs := command(t, dir, append([]string{"create"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.says) || out != "" {
+			t.Errorf("%v: exit %d\n%s%s", c.args, code, out, errs)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".gemini")); err == nil {
+		t.Error("something was written into the folder")
+	}
+	if text, err := os.ReadFile(filepath.Join(home, "agents", "there.md")); err != nil || string(text) != "mine" {
+		t.Errorf("a file that was there became %q, %v", text, err)
+	}
+	if code, _, errs := command(t, dir, "create", "there", "--global", "--force", "--prompt", "New."); code != 0 {
+		t.Errorf("--force: exit %d\n%s", code, errs)
+	}
+	if text, _ := os.ReadFile(filepath.Join(home, "agents", "there.md")); !strings.HasSuffix(string(text), "\n---\nNew.\n") {
+		t.Errorf("--force left %q", text)
+	}
+	// The setting says where those go that name no scope.
+	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"agents": {"defaultScope": "global"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := command(t, dir, "create", "mine"); code != 0 || !strings.Contains(out, filepath.Join(home, "agents", "mine.md")) {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}
+
+// TestValidateAll: a line an agent, and exit 1 when one is not valid; also a file
+// by its path, and in a folder that nobody trusts.
+func TestValidateAll(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	dir := writer(t)
+	if code, out, errs := command(t, dir, "validate", "--all"); code != 0 || out != "writer: ✓ Valid\n" {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	for name, text := range map[string]string{
+		"bad.md": "---\nkind: agent\nname: bad\ntitle: B\ntools: {allow: [bsh]}\n---\nx\n", "none.md": "no front-matter",
+		"other\x1b.md": "---\nkind: agent\nname: [\n---\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, ".gemini", "agents", name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, _ := command(t, dir, "validate", "--all")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if code != exitFailed || len(lines) != 4 || lines[0] != "bad: ✗ Invalid (The tool bsh is not known and is left out; did you mean bash?)" ||
+		!strings.HasPrefix(lines[1], "none: ✗ Invalid (The front-matter is missing") || strings.Contains(out, "\x1b") || lines[3] != "writer: ✓ Valid" {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	code, out, _ = command(t, dir, "validate", filepath.Join(".gemini", "agents", "bad.md"))
+	if code != exitFailed || !strings.Contains(out, "✗ tools available: line 5: The tool bsh is not known") || !strings.HasSuffix(out, "Validation: 5/6 passed\n") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	code, out, _ = command(t, dir, "validate", "bad", "--json")
+	var r wire.ValidateResult
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitFailed || len(r.Results) != 1 || r.Results[0].Passed != 5 || r.Results[0].Checks[3].Range == nil {
+		t.Errorf("exit %d, %v\n%s", code, err, out)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"nobody"}, exitFailed, "see `agentls list`"},
+		{[]string{"main"}, exitFailed, "built in"},
+		{[]string{"nothing.md"}, exitFailed, "there is no file"},
+		{[]string{"writer", "--all"}, exitUsage, "--all checks every agent"},
+	} {
+		if code, _, errs := command(t, dir, append([]string{"validate"}, c.args...)...); code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%v: exit %d\n%s", c.args, code, errs)
+		}
+	}
+	if code, out, _ := command(t, t.TempDir(), "validate", "--all"); code != 0 || !strings.Contains(out, "There are no agent files here") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// TestDelete: never without a yes, and only what is the person's own.
+func TestDelete(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	dir := writer(t)
+	path := filepath.Join(dir, ".gemini", "agents", "writer.md")
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"writer"}, exitUsage, "agentls delete writer --yes"},
+		{[]string{"main", "--yes"}, exitFailed, "main is built in and cannot be deleted"},
+		{[]string{"nobody", "--yes"}, exitFailed, "see `agentls list`"},
+		{[]string{"writer", "--scope", "global", "--yes"}, exitFailed, "there is no global agent writer"},
+		{[]string{"writer", "--scope", "all", "--yes"}, exitUsage, "want project or global"},
+	} {
+		if code, _, errs := command(t, dir, append([]string{"delete"}, c.args...)...); code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%v: exit %d\n%s", c.args, code, errs)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Fatal(c.args, err)
+		}
+	}
+	if code, out, errs := command(t, dir, "delete", "writer", "--yes"); code != 0 || out != filepath.Join(".gemini", "agents", "writer.md")+" is deleted.\n" {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the file is still there")
+	}
+}
+
+// TestTemplatesAreCompleted, the person's own too.
+func TestTemplatesAreCompleted(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("GEMINI_HOME", home)
+	dir := filepath.Join(home, "agents", "templates")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "house.md"), []byte("---\nkind: agent\nname: house\ntitle: H\n---\nx\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names, _ := completeTemplates(nil, nil, "")
+	if !slices.Equal(names, []string{"blank", "code-review", "debugging", "documentation", "house", "security", "test-generator"}) {
+		t.Error(names)
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+func deleteCommand(std streams) *cobra.Command {
+	var scope string
+	var yes, keep bool
+	c := &cobra.Command{
+		Use: "delete NAME", Short: "Delete an agent's file, and what the agent remembers",
+		Args: arguments(1, 1), ValidArgsFunction: completeAgents(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkScope(scope); err != nil {
+				return err
+			}
+			asks := newTerminal(std)
+			if !yes && !asks.there {
+				return usage{fmt.Errorf("there is no terminal to ask on; to delete it without a question: agentls delete %s --yes", tool.Escape(args[0]))}
+			}
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				if !yes {
+					info, err := agentOf(ctx, conn, args[0], scope)
+					if err != nil {
+						return err
+					}
+					what := "what " + info.Name + " remembers"
+					if keep {
+						what = "not what " + info.Name + " remembers"
+					}
+					// What is built in has no file; the daemon says so.
+					if info.URI != "" && !asks.yes(ctx, fmt.Sprintf("Delete %s, and %s? [y/N] ", place(info.URI), what), false) {
+						if ctx.Err() != nil {
+							return exit{exitInterrupted}
+						}
+						_, err := fmt.Fprintln(std.out, "Nothing was deleted.")
+						return err
+					}
+				}
+				var r wire.DeleteResult
+				p := &wire.DeleteParams{Name: args[0], Scope: scope, KeepContext: keep}
+				if err := conn.Call(ctx, wire.MethodDelete, p, &r); err != nil {
+					if aboutOf(err).Kind == string(fault.Busy) {
+						return fmt.Errorf("%w (--keep-context)", err)
+					}
+					return err
+				}
+				also := ""
+				if len(r.Cleared) > 0 {
+					also = ", and its context is cleared in " + strings.Join(r.Cleared, ", ")
+				}
+				_, err := fmt.Fprintf(std.out, "%s is deleted%s.\n", place(r.URI), also)
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&scope, "scope", "", "project or global, where both have an agent of that name")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	c.Flags().BoolVar(&keep, "keep-context", false, "leave what the agent has seen and said in its sessions")
+	complete(c, "scope", "project", "global")
+	return c
+}
+
+// checkScope refuses what is no scope of an agent that a person makes.
+func checkScope(scope string) error {
+	if scope != "" && scope != "project" && scope != "global" {
+		return usage{fmt.Errorf("--scope is %q, want project or global", scope)}
+	}
+	return nil
+}
+
+// agentOf returns the agent of a name, and of a scope if one is given.
+func agentOf(ctx context.Context, conn *connection, name, scope string) (wire.AgentInfo, error) {
+	if scope == "" {
+		var r wire.GetResult
+		err := conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: name}, &r)
+		return r.AgentInfo, err
+	}
+	var r wire.ListResult
+	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{Scope: scope}, &r); err != nil {
+		return wire.AgentInfo{}, err
+	}
+	for _, info := range r.Agents {
+		if info.Name == name {
+			return info, nil
+		}
+	}
+	return wire.AgentInfo{}, fmt.Errorf("there is no %s agent %s; see `agentls list`", scope, tool.Escape(name))
+}
+
+// yes asks a question that is answered with yes or no; other is what an answer
+// means that is neither, as an empty one. Nobody's answer is no.
+func (t *terminal) yes(ctx context.Context, question string, other bool) bool {
+	answer := t.listen()
+	fmt.Fprint(t.out, question)
+	line, ok := t.await(ctx, answer)
+	if !ok {
+		fmt.Fprintln(t.out)
+		return false
+	}
+	switch strings.ToLower(line) {
+	case "y", "yes":
+		return true
+	case "n", "no":
+		return false
+	}
+	return other
+}

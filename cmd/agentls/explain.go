@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/authority"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+func explainCommand(std streams) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "explain NAME", Short: "Show what an agent really gets, and where each value comes from",
+		Long: `Shows what an agent really gets in this folder: its model after aliases and
+settings, its limits, each tool with who is asked about its calls, and the most that
+a run may use before you are asked. Each value has the file and line that it comes
+from, and below it what it overrode. NAME is an agent, or the path of an agent's file.`,
+		Args: arguments(1, 1), ValidArgsFunction: completeAgents(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				e, err := explained(ctx, conn, args[0])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(std.out, e)
+				}
+				_, err = io.WriteString(std.out, authority.Text(e))
+				return err
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, as agents/explain answers")
+	return c
+}
+
+func diffAuthorityCommand(std streams) *cobra.Command {
+	var asJSON, exitCode bool
+	c := &cobra.Command{
+		Use: "diff-authority A B", Short: "Show what one agent may do more or less than another",
+		Long: `Shows how the power of an agent changes from A to B: + is there in B only, − in A
+only, ~ is another. What gives B more power comes first. A and B are agents, or
+paths of agents' files. A path is a version of the other file: where it lies does not
+matter. A question that goes away gives power, as a tool does that comes.
+
+It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
+		Example: "  git show HEAD:.gemini/agents/fixer.md > /tmp/fixer.md\n  agentls diff-authority --exit-code /tmp/fixer.md .gemini/agents/fixer.md",
+		Args:    arguments(2, 2), ValidArgsFunction: completeAgents(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				a, b, err := versions(ctx, conn, args[0], args[1])
+				if err != nil {
+					return err
+				}
+				if !a.Trusted || !b.Trusted {
+					return errors.New("this folder is not trusted, so that its agents have no power that could be compared: look at what it brings, then trust it (agentls trust); where nobody can, as in a build, set AGENTLS_TRUST=1")
+				}
+				d := authority.Compare(a, b)
+				if d.Lines == nil {
+					d.Lines = []authority.Change{}
+				}
+				switch {
+				case asJSON:
+					err = printJSON(std.out, d)
+				case len(d.Lines) == 0:
+					_, err = fmt.Fprintln(std.out, "no difference in power")
+				default:
+					_, err = fmt.Fprintln(std.out, d.Text())
+				}
+				if err == nil && exitCode && d.Grows {
+					err = exit{exitFailed}
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&exitCode, "exit-code", false, "exit 1 where B may do more than A")
+	return c
+}
+
+// explained returns the explanation of an agent, or of the file at a path.
+func explained(ctx context.Context, conn *connection, name string) (*wire.ExplainResult, error) {
+	if !isPath(name) {
+		return explanationOf(ctx, conn, wire.ExplainParams{Name: name})
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	return explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(path)})
+}
+
+func explanationOf(ctx context.Context, conn *connection, p wire.ExplainParams) (*wire.ExplainResult, error) {
+	e := new(wire.ExplainResult)
+	return e, conn.Call(ctx, wire.MethodExplain, &p, e)
+}
+
+// isPath reports whether an argument is a path, and no name of an agent.
+func isPath(name string) bool {
+	return strings.HasSuffix(name, ".md") || strings.ContainsAny(name, `/\`)
+}
+
+// versions returns the explanations of two agents. Where one is a file at a path,
+// both are explained as versions of one file: of the agent's, else of the second
+// path, else of the first where only that is an agent's.
+func versions(ctx context.Context, conn *connection, a, b string) (first, second *wire.ExplainResult, err error) {
+	if first, err = explained(ctx, conn, a); err != nil {
+		return nil, nil, err
+	}
+	if second, err = explained(ctx, conn, b); err != nil || !isPath(a) && !isPath(b) {
+		return first, second, err
+	}
+	at := second.File
+	if isPath(b) && (!isPath(a) || isAgentFile(first.File) && !isAgentFile(at)) {
+		at = first.File
+	}
+	if at == "" { // a built-in agent has no file to be a version of
+		return first, second, nil
+	}
+	for _, e := range []**wire.ExplainResult{&first, &second} {
+		text, err := os.ReadFile((*e).File)
+		if err != nil {
+			return nil, nil, err
+		}
+		if *e, err = explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(at), Text: cmp.Or(string(text), "\n")}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return first, second, nil
+}
+
+// isAgentFile reports whether a file lies in a folder of agents.
+func isAgentFile(path string) bool {
+	return workspace.IsAgentFile(filepath.Join(".gemini", "agents", filepath.Base(path))) && filepath.Base(filepath.Dir(path)) == "agents"
+}

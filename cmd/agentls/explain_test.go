@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentls/agentls/agents/authority"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// explainable is a trusted folder with agents; it returns the folder.
+func explainable(t *testing.T) string {
+	t.Helper()
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	t.Setenv("GEMINI_API_KEY", "none")
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		".gemini/agents/fixer.md":  "---\nkind: agent\nname: fixer\ntitle: Fixer\ntools:\n  allow: [read_file, shell]\nrun: {max_turns: 40}\n---\nFix it.\n",
+		".gemini/agents/reader.md": "---\nkind: agent\nname: reader\ntitle: Reader\ntools:\n  allow: [read_file]\nrun: {max_turns: 40}\n---\nRead it.\n",
+		".gemini/settings.json":    `{"agents": {"overrides": {"fixer": {"run": {"max_turns": 20}}}}}`,
+		"other/fixer.md":           "---\nkind: agent\nname: fixer\ntitle: Fixer\ntools:\n  allow: [read_file]\n---\nFix it.\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, out, errs := command(t, dir, "trust"); code != 0 {
+		t.Fatalf("trust: exit %d\n%s%s", code, out, errs)
+	}
+	return dir
+}
+
+func TestExplain(t *testing.T) {
+	dir := explainable(t)
+	code, out, errs := command(t, dir, "explain", "fixer")
+	if code != 0 || errs != "" {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, want := range []string{
+		"fixer · Fixer · project\n", "\n  run.max_turns ", "settings.json:1\n", "over fixer.md:7\n",
+		"\n  ✓  bash             by command  ask   allowed by \"bash\" · fixer.md:6\n", "\nTools: 2 of 10, mode ask\n", " model calls, ≤ $",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it lacks %q:\n%s", want, out)
+		}
+	}
+	code, raw, errs := command(t, dir, "explain", "fixer", "--json")
+	var e wire.ExplainResult
+	if err := json.Unmarshal([]byte(raw), &e); code != 0 || err != nil {
+		t.Fatalf("exit %d: %s %v", code, errs, err)
+	}
+	if turns, _ := e.Value("run.max_turns"); turns.Value != 20.0 || turns.Origin.File != filepath.Join(dir, ".gemini", "settings.json") {
+		t.Errorf("%+v", turns)
+	}
+	if authority.Text(&e) != out {
+		t.Errorf("as JSON it is another:\n%s\n%s", authority.Text(&e), out)
+	}
+	if code, other, errs := command(t, dir, "explain", "other/fixer.md"); code != 0 || !strings.Contains(other, "Tools: 1 of 10") {
+		t.Errorf("a file elsewhere: exit %d: %s%s", code, other, errs)
+	}
+	for _, c := range []struct{ name, want string }{{"fixr", "did you mean fixer"}, {"other/none.md", "there is no file"}, {"", "name"}} {
+		if code, out, errs := command(t, dir, "explain", c.name); code != 1 || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("explain %q: exit %d %q %q", c.name, code, out, errs)
+		}
+	}
+}
+
+func TestDiffAuthority(t *testing.T) {
+	dir := explainable(t)
+	outside := filepath.Join(t.TempDir(), "old.md")
+	text, err := os.ReadFile(filepath.Join(dir, "other", "fixer.md"))
+	if err == nil {
+		err = os.WriteFile(outside, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"reader", "fixer"}, 0, "+ bash (tier by command)\n− run.max_turns 40 → 20\n"},
+		{[]string{"fixer", "reader"}, 0, "+ run.max_turns 20 → 40\n− bash (tier by command)\n"},
+		{[]string{"reader", "fixer", "--exit-code"}, 1, "+ bash (tier by command)\n− run.max_turns 40 → 20\n"},
+		{[]string{"fixer", ".gemini/agents/fixer.md", "--exit-code"}, 0, "no difference in power\n"},
+		{[]string{".gemini/agents/fixer.md", "other/fixer.md", "--exit-code"}, 0, "− bash (tier by command)\n"},
+		{[]string{"other/fixer.md", ".gemini/agents/fixer.md", "--exit-code"}, 1, "+ bash (tier by command)\n"},
+		{[]string{outside, "fixer", "--exit-code"}, 1, "+ bash (tier by command)\n"},
+		{[]string{"fixer", outside}, 0, "− bash (tier by command)\n"},
+		{[]string{"fixer", "fixer", "--json"}, 0, "{\n  \"grows\": false,\n  \"lines\": []\n}\n"},
+	} {
+		if code, out, errs := command(t, dir, append([]string{"diff-authority"}, c.args...)...); code != c.code || out != c.want || errs != "" {
+			t.Errorf("%q: exit %d %q %q, want %d %q", c.args, code, out, errs, c.code, c.want)
+		}
+	}
+	code, raw, _ := command(t, dir, "diff-authority", "reader", "fixer", "--json")
+	var d authority.Difference
+	if err := json.Unmarshal([]byte(raw), &d); code != 0 || err != nil || !d.Grows || len(d.Lines) != 2 || d.Lines[0].What != "bash" {
+		t.Errorf("exit %d %s", code, raw)
+	}
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	if code, out, errs := command(t, dir, "diff-authority", "reader", "fixer"); code != 1 || out != "" || !strings.Contains(errs, "not trusted") {
+		t.Errorf("untrusted: exit %d %q %q", code, out, errs)
+	}
+	if code, _, errs := command(t, dir, "diff-authority", "fixer"); code != 2 || !strings.Contains(errs, "diff-authority A B") {
+		t.Errorf("exit %d %q", code, errs)
+	}
+}

@@ -1,0 +1,401 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/exchange"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
+)
+
+// importOptions are the flags of import.
+type importOptions struct {
+	from, scope, name          string
+	global, dry, force, asJSON bool
+}
+
+func importCommand(std streams) *cobra.Command {
+	var o importOptions
+	c := &cobra.Command{
+		Use: "import [PATH…]", Short: "Bring in agents of Claude Code, GitHub Copilot, opencode or gemini-cli",
+		Long: `Brings agent files of other tools into our format. PATH is such a file, a folder of
+them, or the folder of a project that has them; without it this folder is looked
+through (with --global your own folders of these tools):
+
+` + placesInWords() + `
+Nothing gains power: what restricts an agent there and cannot be kept here stops its
+runs until you decide. The original is kept inside of the new file, so that
+agentls export gives it back. gemini-cli's own agents load from .gemini/agents as
+they are. docs/migrating.md goes key by key.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case o.global && o.scope == "project":
+				return usage{errors.New("--global and --scope project do not go together: leave one out")}
+			case o.scope != "" && o.scope != "project" && o.scope != "global":
+				return usage{fmt.Errorf("--scope is %q, want project or global", o.scope)}
+			case o.from != "" && !slices.Contains(toolNames, o.from):
+				return usage{fmt.Errorf("--from is %q, want %s", o.from, listed(toolNames))}
+			}
+			o.global = o.global || o.scope == "global"
+			return importAgents(c.Context(), std, o, args)
+		},
+	}
+	c.Flags().StringVar(&o.from, "from", "", "whose format it is, where neither place nor keys tell: "+listed(toolNames))
+	c.Flags().StringVar(&o.scope, "scope", "", "project or global: who has the agents from now on (project)")
+	c.Flags().BoolVar(&o.global, "global", false, "the same as --scope global")
+	c.Flags().StringVar(&o.name, "name", "", "what the agent is to be called, if one file is imported")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
+	c.Flags().BoolVar(&o.force, "force", false, "replace files of ours that are there")
+	c.Flags().BoolVar(&o.asJSON, "json", false, "the report as JSON")
+	complete(c, "from", toolNames...)
+	complete(c, "scope", "project", "global")
+	return c
+}
+
+// toolNames are the other tools by the names that --from and --to take.
+var toolNames = []string{string(definition.Claude), string(definition.Copilot), string(definition.OpenCode), string(definition.GeminiCLI)}
+
+// listed joins alternatives: a, b or c.
+func listed(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// imports is one import of several files.
+type imports struct {
+	importOptions
+	ctx   context.Context
+	disk  *workspace.Disk   // nil in a dry run without a folder
+	root  string            // that names are relative to
+	dir   string            // of the agents, relative to it
+	taken map[string]string // which file of ours has which name
+	made  map[string]string // which files of ours this import made, of which
+	model func(string) (string, bool)
+}
+
+// importedFile is what became of one file.
+type importedFile struct {
+	File     string             `json:"file"`
+	Status   string             `json:"status"` // ok, repaired, refused
+	From     definition.Dialect `json:"from,omitempty"`
+	Name     string             `json:"name,omitempty"`
+	Path     string             `json:"path,omitempty"` // the new file
+	Written  bool               `json:"written"`
+	Stopped  bool               `json:"stopped"`          // a restriction that cannot be kept stops its runs
+	Reason   string             `json:"reason,omitempty"` // why it was refused
+	Repaired []string           `json:"repaired,omitempty"`
+	Losses   []exchange.Loss    `json:"losses,omitempty"`
+}
+
+// importReport is what --json prints.
+type importReport struct {
+	Scope    string         `json:"scope"`
+	Folder   string         `json:"folder"` // of the new files
+	DryRun   bool           `json:"dryRun"`
+	OK       int            `json:"ok"`
+	Repaired int            `json:"repaired"`
+	Refused  int            `json:"refused"`
+	Files    []importedFile `json:"files"`
+}
+
+func importAgents(ctx context.Context, std streams, o importOptions, args []string) error {
+	config, err := base(std)
+	if err != nil {
+		return err
+	}
+	folder, err := here()
+	if err != nil {
+		return err
+	}
+	files, err := sources(o, args)
+	if err != nil {
+		return err
+	}
+	if o.name != "" && len(files) != 1 {
+		return usage{fmt.Errorf("--name is for one file, and these are %d: name the file", len(files))}
+	}
+	im := &imports{importOptions: o, ctx: ctx, root: folder, dir: filepath.Join(".gemini", "agents"), made: map[string]string{}, model: config.Models(ctx, folder)}
+	report := importReport{Scope: "project", DryRun: o.dry, Files: []importedFile{}}
+	if o.global {
+		report.Scope, im.root, im.dir = "global", config.Home, "agents"
+	}
+	report.Folder = filepath.Join(im.root, im.dir)
+	if im.taken, err = namesIn(report.Folder); err != nil {
+		return err
+	}
+	if !o.dry {
+		if err := os.MkdirAll(im.root, 0o700); err != nil {
+			return err
+		}
+	}
+	if im.disk, err = workspace.OpenDisk(im.root); err == nil {
+		defer im.disk.Close()
+	} else if !o.dry || fault.KindOf(err) != fault.NotFound {
+		return err
+	}
+	for _, f := range files {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r := im.file(f)
+		switch r.Status {
+		case "ok":
+			report.OK++
+		case "repaired":
+			report.Repaired++
+		default:
+			report.Refused++
+		}
+		report.Files = append(report.Files, r)
+	}
+	if o.asJSON {
+		err = printJSON(std.out, report)
+	} else {
+		err = printImport(std.out, report, after(config, folder, report))
+	}
+	if err == nil && report.Refused > 0 {
+		return exit{exitFailed}
+	}
+	return err
+}
+
+// namesIn returns which file of an agents folder has which name. A folder that is
+// not there has none.
+func namesIn(dir string) (map[string]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	taken := make(map[string]string)
+	for _, e := range entries {
+		if !workspace.AgentFile(e.Name()) {
+			continue
+		}
+		if data, err := agentFile(filepath.Join(dir, e.Name())); err == nil {
+			d := definition.Parse(definition.Source{Path: filepath.Join(dir, e.Name()), Scope: definition.Project, Data: data})
+			taken[d.Name] = e.Name()
+		}
+	}
+	return taken, nil
+}
+
+// agentFile reads a regular file, as much of it as an agent's may have and a byte
+// more.
+func agentFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, definition.MaxFile+1))
+}
+
+// file imports one file.
+func (im *imports) file(f found) importedFile {
+	r := importedFile{File: f.path, From: definition.Dialect(cmp.Or(im.from, string(f.from))), Status: "refused"}
+	data, err := []byte(nil), f.err
+	if err == nil {
+		data, err = agentFile(f.path)
+	}
+	if err != nil {
+		r.Reason = reasonOf(err)
+		return r
+	}
+	made, err := exchange.Import(f.path, data, exchange.Options{From: r.From, Name: im.name, Model: im.model})
+	if err != nil {
+		r.Reason = fault.Message(err)
+		if _, named := exchange.Import(f.path, data, exchange.Options{From: r.From, Name: "named"}); named == nil && im.name == "" {
+			r.Reason = strings.TrimSuffix(r.Reason, ".") + ", or import it with --name NAME"
+		}
+		return r
+	}
+	r.Name, r.From, r.Losses, r.Repaired = made.Name, made.From, made.Loss, made.Repaired
+	r.Path = filepath.Join(im.root, im.dir, made.Name+".md")
+	if r.Written, err = im.write(made); err != nil {
+		r.Reason = fault.Message(err)
+		return r
+	}
+	im.taken[made.Name], im.made[made.Name] = made.Name+".md", f.path
+	r.Stopped = len(definition.Parse(definition.Source{Path: r.Path, Data: made.Text}).Authority) > 0
+	r.Status = "ok"
+	if len(made.Repaired) > 0 {
+		r.Status = "repaired"
+	}
+	return r
+}
+
+// write writes the new file, unless its name is taken. It reports false where the
+// very same file is there already, and in a dry run.
+func (im *imports) write(made *exchange.Imported) (bool, error) {
+	file := made.Name + ".md"
+	if by := im.made[made.Name]; by != "" {
+		return false, fmt.Errorf("%s has the name %s too; import one of them alone under another: --name NAME", shown(by), made.Name)
+	}
+	if by, taken := im.taken[made.Name]; taken && by != file {
+		return false, fmt.Errorf("the name %s is taken by %s in %s; import it under another: --name NAME", made.Name, by, shown(filepath.Join(im.root, im.dir)))
+	}
+	path := filepath.Join(im.root, im.dir, file)
+	var seen workspace.Digest
+	if im.disk == nil {
+		return false, nil // a dry run, where there is no folder yet
+	}
+	old, err := im.disk.Read(im.ctx, filepath.Join(im.dir, file), 0)
+	switch {
+	case err == nil && string(old.Bytes) == string(made.Text):
+		return false, nil
+	case err == nil && !im.force:
+		return false, fmt.Errorf("%s is there already; replace it with --force, or import this one under another name: --name NAME", shown(path))
+	case err == nil:
+		seen = old.Digest
+	case fault.KindOf(err) != fault.NotFound:
+		return false, err
+	}
+	if im.dry {
+		return false, nil
+	}
+	_, err = im.disk.Write(im.ctx, workspace.Write{Name: filepath.Join(im.dir, file), Text: string(made.Text), Seen: seen, Exact: true})
+	return err == nil, err
+}
+
+// reasonOf says why a file cannot be read, without its path.
+func reasonOf(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		if errors.Is(err, fs.ErrNotExist) {
+			return "there is no such file"
+		}
+		return e.Err.Error()
+	}
+	return fault.Message(err)
+}
+
+// shown is a path for people: relative to here where it lies below.
+func shown(path string) string {
+	if wd, err := here(); err == nil {
+		if rel, ok := workspace.Below(wd, path); ok {
+			path = rel
+		}
+	}
+	return tool.Escape(path)
+}
+
+// after says what the person does next, which depends on the folder's trust.
+func after(config daemon.Config, folder string, r importReport) []string {
+	name := ""
+	for _, f := range r.Files {
+		if f.Written && name == "" {
+			name = f.Name
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	lines := []string{"Look at one: agentls explain " + name, "Run one: agentls run " + name + ` "your request"`}
+	if r.Scope == "global" {
+		return lines
+	}
+	trusted, _, err := trustOf(config).Trusted(folder)
+	if config.Trust || err == nil && trusted {
+		return append(lines, "Their text is somebody else's: you are shown it before they run, or look now and approve it: agentls trust")
+	}
+	return append(lines, "This folder is not trusted, so its agents do not run. Look at them, then: agentls trust")
+}
+
+// printImport prints the report for people.
+func printImport(out io.Writer, r importReport, next []string) error {
+	dir := ""
+	for _, f := range r.Files {
+		if d := filepath.Dir(f.File); d != dir || dir == "" {
+			if dir != "" {
+				fmt.Fprintln(out)
+			}
+			of := ""
+			if f.From != "" {
+				of = " (" + exchange.Title(f.From) + ")"
+			}
+			fmt.Fprintf(out, "%s%s\n", shown(d), of)
+			dir = d
+		}
+		file := tool.Escape(filepath.Base(f.File))
+		switch {
+		case f.Status == "refused":
+			reason := tool.Escape(f.Reason)
+			if !strings.HasPrefix(reason, file) {
+				reason = file + ": " + reason
+			}
+			fmt.Fprintf(out, "  %-9s %s\n", f.Status, reason)
+		case !f.Written && !r.DryRun:
+			fmt.Fprintf(out, "  %-9s %s: is there already as %s\n", f.Status, file, shown(f.Path))
+		default:
+			fmt.Fprintf(out, "  %-9s %s → %s\n", f.Status, file, shown(f.Path))
+		}
+		for _, text := range f.Repaired {
+			fmt.Fprintf(out, "            repaired: %s\n", tool.Escape(text))
+		}
+		printLosses(out, f.Losses)
+	}
+	there, stopped := 0, 0
+	for _, f := range r.Files {
+		if f.Stopped {
+			stopped++
+		}
+		if f.Status != "refused" && !f.Written && !r.DryRun {
+			there++
+		}
+	}
+	verb := "imported"
+	if r.DryRun {
+		verb = "would be imported"
+	}
+	fmt.Fprintf(out, "\n%s: %d %s", count(len(r.Files), "file"), r.OK+r.Repaired-there, verb)
+	if r.Repaired > 0 {
+		fmt.Fprintf(out, ", %d repaired", r.Repaired)
+	}
+	if there > 0 {
+		fmt.Fprintf(out, ", %d there already", there)
+	}
+	fmt.Fprintf(out, ", %d refused.\n", r.Refused)
+	if stopped > 0 {
+		fmt.Fprintf(out, "Not to be run yet, for a restriction that cannot be kept here: %d. The warnings above say which, and what to remove.\n", stopped)
+	}
+	for _, line := range next {
+		fmt.Fprintln(out, line)
+	}
+	return nil
+}
+
+// printLosses prints what did not translate, a line each, the worst first.
+func printLosses(out io.Writer, losses []exchange.Loss) {
+	worst := []definition.Severity{definition.Error, definition.Warning, definition.Info, definition.Hint}
+	sorted := slices.Clone(losses)
+	slices.SortStableFunc(sorted, func(a, b exchange.Loss) int {
+		return slices.Index(worst, a.Severity) - slices.Index(worst, b.Severity)
+	})
+	for _, l := range sorted {
+		key := l.Key
+		if key != "" {
+			key += ": "
+		}
+		fmt.Fprintf(out, "            %s: %s%s\n", l.Severity, tool.Escape(key), tool.Escape(l.Message))
+	}
+}

@@ -1,0 +1,480 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/template"
+	"github.com/agentls/agentls/workspace"
+)
+
+// Knowledge is what the settings and the table of models tell of agent files, for
+// the language features of spec 2.9. All of it may be called from any goroutine; a
+// func that is nil knows nothing.
+type Knowledge struct {
+	// Model and Installed are those of [definition.Source], as the catalog of
+	// agents is read with.
+	Model     func(name string) (string, bool)
+	Installed definition.Installed
+	// Generation grows when any of it may answer differently than before.
+	Generation func() uint64
+	Table      *model.Table
+	Servers    func(folder string) []language.Server // of the setting mcpServers
+	Home       string                                // the person's folder; their agents are in its agents
+	Settings   string                                // the person's own settings file
+	// DefaultScope is where new agents go that say no scope: project or global.
+	DefaultScope func(folder string) string
+	// InlineAnswer is where the answers to inline commands go: document, comment or
+	// edit.
+	InlineAnswer func(folder string) string
+}
+
+// author is what an author's questions about files are answered from: all files
+// as they were when the question came, and what is known by now.
+type author struct {
+	h        *Handlers
+	snapshot *workspace.Snapshot
+	catalog  *registry.Snapshot
+	encoding workspace.Encoding
+}
+
+// author waits for the catalog of agents, once.
+func (h *Handlers) author(ctx context.Context, s *workspace.Snapshot) (*author, error) {
+	catalog, err := h.catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &author{h, s, catalog, s.Encoding()}, nil
+}
+
+// written is what author files are kept of: each as it was read last.
+type written struct {
+	mu    sync.Mutex
+	open  map[uri.URI]*reading
+	names *language.Names // of the catalog below
+	of    *registry.Snapshot
+
+	templates []template.Template // of a folder that looked like this:
+	looked    string
+
+	once  sync.Once
+	tools []language.Tool // that can be offered to agents
+}
+
+// reading is one version of an open agent file, read.
+type reading struct {
+	text       string
+	place      registry.Place
+	generation uint64
+	file       *language.File
+}
+
+// place returns what kind of agent file lies at a path: its scope, and the
+// workspace folder of a project's. It is false for what is no agent file. The
+// folders of agents are those of the catalog, and .gemini/agents anywhere
+// (spec 2.9).
+func (a *author) place(path string) (canonical string, p registry.Place, ok bool) {
+	canonical = path
+	if !workspace.IsAgentFile(filepath.Join(".gemini", "agents", filepath.Base(path))) {
+		return canonical, p, false // without a look at the disk: most documents are none
+	}
+	if c, err := workspace.Canonical(path); err == nil {
+		canonical = c
+	}
+	name, dir := filepath.Base(canonical), filepath.Dir(canonical)
+	if !workspace.IsAgentFile(filepath.Join(".gemini", "agents", name)) {
+		return canonical, p, false
+	}
+	home := filepath.Join(a.h.house.Knowledge.Home, "agents")
+	if c, err := workspace.Canonical(home); err == nil {
+		home = c
+	}
+	if dir == home {
+		return canonical, registry.Place{Scope: definition.Global, Dir: dir}, true
+	}
+	for _, f := range a.snapshot.Folders() {
+		if dir == filepath.Join(f.Canonical, ".gemini", "agents") {
+			return canonical, registry.Place{Scope: definition.Project, Dir: dir, Folder: f.Canonical, Name: f.Name}, true
+		}
+	}
+	if filepath.Base(dir) == "agents" && filepath.Base(filepath.Dir(dir)) == ".gemini" {
+		return canonical, registry.Place{Scope: definition.Project, Dir: dir, Folder: filepath.Dir(filepath.Dir(dir))}, true
+	}
+	return canonical, p, false
+}
+
+// maxAgentFile is how much of a file is read: one byte more than an agent file
+// may have.
+const maxAgentFile = definition.MaxFile + 1
+
+// file returns the agent file that a URI names: the open document, else what is on
+// the disk. It is false for what is no agent file, and for one that is not there.
+func (a *author) file(name uri.URI) (*language.File, bool) {
+	u, err := uri.Parse(string(name))
+	if err != nil || !u.IsFile() {
+		return nil, false
+	}
+	path, place, ok := a.place(u.FsPath())
+	if !ok {
+		return nil, false
+	}
+	if d, open := a.snapshot.Document(name); open {
+		return a.read(d, path, place), true
+	}
+	text, ok := diskText(path)
+	if !ok {
+		return nil, false
+	}
+	return a.open(name, path, place, text), true
+}
+
+// read returns an open document as an agent file. What was read of the same text
+// last is not read again.
+func (a *author) read(d *workspace.Document, path string, place registry.Place) *language.File {
+	w, generation := &a.h.written, uint64(0)
+	if of := a.h.house.Knowledge.Generation; of != nil {
+		generation = of()
+	}
+	w.mu.Lock()
+	r := w.open[d.URI]
+	w.mu.Unlock()
+	if r != nil && r.text == d.Text && r.place == place && r.generation == generation {
+		return r.file
+	}
+	r = &reading{d.Text, place, generation, a.open(d.URI, path, place, d.Text)}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		w.open = make(map[uri.URI]*reading)
+	}
+	w.open[d.URI] = r
+	return r.file
+}
+
+func (a *author) open(name uri.URI, path string, place registry.Place, text string) *language.File {
+	k := a.h.house.Knowledge
+	return language.Open(definition.Source{
+		Path: path, Folder: place.Folder, Scope: place.Scope, URI: string(name), Data: []byte(text), Model: k.Model, Installed: k.Installed,
+	})
+}
+
+// forget lets go of what was read of a document that was closed.
+func (w *written) forget(name uri.URI) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, name)
+}
+
+// diskText returns the text of a file on the disk, as the catalog reads it.
+func diskText(path string) (string, bool) { return readDisk(path, maxAgentFile) }
+
+// maxSettingsFile is how much of a settings file is read: one byte more than one
+// may have.
+const maxSettingsFile = 1<<20 + 1
+
+// readDisk returns the text of a regular file on the disk, as far as a limit. It
+// is false for one that is not there.
+func readDisk(path string, limit int64) (string, bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	data := make([]byte, min(info.Size(), limit))
+	n, err := f.ReadAt(data, 0)
+	if n < len(data) && err != nil && n == 0 && len(data) > 0 {
+		return "", false
+	}
+	return string(data[:n]), true
+}
+
+// agentFiles yields the open documents that are agent files, by URI.
+func (a *author) agentFiles() []*language.File {
+	var list []*language.File
+	for d := range a.snapshot.Documents() {
+		if u, err := uri.Parse(string(d.URI)); err == nil && u.IsFile() && !d.Lost {
+			if path, place, ok := a.place(u.FsPath()); ok {
+				list = append(list, a.read(d, path, place))
+			}
+		}
+	}
+	slices.SortFunc(list, func(x, y *language.File) int { return strings.Compare(x.URI, y.URI) })
+	return list
+}
+
+// folderOf returns the canonical workspace folder that a document lies in, ""
+// for the first.
+func (a *author) folderOf(name uri.URI) string {
+	u, err := uri.Parse(string(name))
+	if err != nil || !u.IsFile() {
+		return ""
+	}
+	if f, _, ok := workspace.Within(a.snapshot.Folders(), u.FsPath()); ok {
+		return f.Canonical
+	}
+	return ""
+}
+
+// world returns what is known for a file of a workspace folder, "" for none.
+func (a *author) world(folder string) *language.World {
+	h, k := a.h, a.h.house.Knowledge
+	w := &language.World{
+		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table, Templates: h.written.listed(h.house.Templates),
+		Exists: there,
+	}
+	if h.house.Settings != nil {
+		w.Model = h.house.Settings(folder).Model
+	}
+	if k.Servers != nil {
+		w.Servers = k.Servers(folder)
+	}
+	w.Configure = a.configure
+	a.explaining(w, folder)
+	return w
+}
+
+// there reports whether something lies at a path.
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// listed returns the templates, the person's own among them, which are in dir.
+// They are read again when the folder looks other than before.
+func (w *written) listed(dir string) []template.Template {
+	looks := strings.Builder{}
+	entries, _ := os.ReadDir(dir) // what cannot be read is told by agents/templates
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
+			fmt.Fprintln(&looks, e.Name(), info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.templates == nil || w.looked != looks.String() {
+		w.templates, _ = template.List(dir) // as above
+		w.looked = looks.String()
+	}
+	return w.templates
+}
+
+// toolsKnown returns what can be offered to agents.
+func (h *Handlers) toolsKnown() []language.Tool {
+	h.written.once.Do(func() { h.written.tools = h.toolsOffered() })
+	return h.written.tools
+}
+
+func (h *Handlers) toolsOffered() []language.Tool {
+	aliases := map[string][]string{}
+	for _, n := range definition.ToolNames() {
+		aliases[n.Name] = n.Aliases
+	}
+	var list []language.Tool
+	for _, t := range h.house.Agents.Tools {
+		s := t.Spec()
+		summary, _, _ := strings.Cut(s.Description, "\n")
+		list = append(list, language.Tool{
+			Name: s.Name, Aliases: aliases[s.Name], Risk: s.Risk.String(), Summary: summary,
+			Tokens: model.EstimateTokens(s.Name) + model.EstimateTokens(s.Description) + model.EstimateTokens(string(s.Parameters)),
+		})
+	}
+	return list
+}
+
+// uri returns the URI of a path as the client would spell it: below a workspace
+// folder that is a link, by the link; as it is open, where it is.
+func (a *author) uri(path string) string {
+	if d, ok := a.snapshot.DocumentAt(path); ok {
+		return string(d.URI)
+	}
+	for _, f := range a.snapshot.Folders() {
+		if rel, ok := workspace.Below(f.Canonical, path); ok && f.Canonical != f.Path {
+			return string(uri.File(filepath.Join(f.Path, rel)))
+		}
+	}
+	return string(uri.File(path))
+}
+
+// sources returns the files that may name agents: agent files, the lines of other
+// open documents, and settings.
+func (a *author) sources() language.Sources {
+	s := language.Sources{Read: diskText, URI: a.uri, Exists: there, ReadOnly: readOnly, Open: a.agentFiles(), Names: a.index()}
+	agentFile := make(map[string]bool, len(s.Open))
+	for _, f := range s.Open {
+		agentFile[f.URI] = true
+	}
+	for d := range a.snapshot.Documents() {
+		if !agentFile[string(d.URI)] && !d.Lost {
+			s.Documents = append(s.Documents, language.Document{URI: string(d.URI), Folder: a.folderOf(d.URI), LanguageID: d.LanguageID, Text: d.Text})
+		}
+	}
+	slices.SortFunc(s.Documents, func(x, y language.Document) int { return cmp.Compare(x.URI, y.URI) })
+	s.Named = a.named()
+	return s
+}
+
+// readOnly reports whether a file says that nobody may write to it.
+func readOnly(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().Perm()&0o222 == 0
+}
+
+// index returns which agent files of the catalog name which agents, made once for
+// each state of it.
+func (a *author) index() *language.Names {
+	w := &a.h.written
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of != a.catalog {
+		w.of, w.names = a.catalog, language.IndexNames(a.catalog)
+	}
+	return w.names
+}
+
+// named returns where settings name agents: the person's and each folder's, as
+// open in the editor or on the disk.
+func (a *author) named() []language.Named {
+	type settings struct{ path, folder string }
+	files := []settings{{a.h.house.Knowledge.Settings, ""}}
+	for _, f := range a.snapshot.Folders() {
+		files = append(files, settings{filepath.Join(f.Canonical, workspace.ProjectSettings), f.Canonical})
+	}
+	var list []language.Named
+	for _, file := range files {
+		text, ok := settingsText(file.path)
+		if d, open := a.snapshot.DocumentAt(file.path); open {
+			text, ok = d.Text, !d.Lost
+		}
+		if !ok || text == "" {
+			continue
+		}
+		lines := workspace.NewLines(text)
+		for _, n := range workspace.SettingsAgents([]byte(text)) {
+			r := definition.Range{Start: place16(lines, n.Start), End: place16(lines, n.End)}
+			list = append(list, language.Named{Location: language.Location{URI: a.uri(file.path), Range: r}, Name: n.Name, Folder: file.folder})
+		}
+	}
+	return list
+}
+
+// byteOrderMark is what some editors begin a file with, and none shows.
+const byteOrderMark = "\uFEFF"
+
+// settingsText returns the text of a settings file on the disk as an editor counts
+// in it.
+func settingsText(path string) (string, bool) {
+	text, ok := readDisk(path, maxSettingsFile)
+	return strings.TrimPrefix(text, byteOrderMark), ok
+}
+
+// place16 returns the position of a byte, in UTF-16 units.
+func place16(lines *workspace.Lines, offset int) definition.Position {
+	p, err := lines.Position(offset, workspace.UTF16)
+	if err != nil {
+		return definition.Position{} // an offset of the text itself: cannot be
+	}
+	return definition.Position{Line: p.Line, Character: p.Character}
+}
+
+// columns turns positions of a text, which are in UTF-16 units, into the client's
+// and back.
+type columns struct {
+	lines    *workspace.Lines
+	encoding workspace.Encoding
+}
+
+// columnsOf returns the columns of a text.
+func (a *author) columnsOf(text string) columns {
+	c := columns{encoding: a.encoding}
+	if a.encoding != workspace.UTF16 {
+		c.lines = workspace.NewLines(text)
+	}
+	return c
+}
+
+// out is a range of ours as the client counts.
+func (c columns) out(r definition.Range) protocol.Range {
+	return protocol.Range{Start: c.positionOut(r.Start), End: c.positionOut(r.End)}
+}
+
+func (c columns) positionOut(p definition.Position) protocol.Position {
+	to := c.convert(workspace.Position{Line: p.Line, Character: p.Character}, workspace.UTF16, c.encoding)
+	return protocol.Position{Line: to.Line, Character: to.Character}
+}
+
+// in is a range of the client's as ours. What lies behind the end of a line or of
+// the text is its end where it is used.
+func (c columns) in(r protocol.Range) definition.Range {
+	return definition.Range{Start: c.positionIn(r.Start), End: c.positionIn(r.End)}
+}
+
+func (c columns) positionIn(p protocol.Position) definition.Position {
+	to := c.convert(workspace.Position{Line: p.Line, Character: p.Character}, c.encoding, workspace.UTF16)
+	return definition.Position{Line: to.Line, Character: to.Character}
+}
+
+func (c columns) convert(p workspace.Position, from, to workspace.Encoding) workspace.Position {
+	if from == to {
+		return p
+	}
+	offset, err := c.lines.Offset(p, from)
+	if err != nil {
+		return p // no such line: it has no columns to convert
+	}
+	converted, err := c.lines.Position(offset, to)
+	if err != nil {
+		return p
+	}
+	return converted
+}
+
+// texts turns places of many files into the client's; each file is read once.
+type texts struct {
+	a     *author
+	known map[string]columns
+}
+
+func (a *author) texts() *texts { return &texts{a, map[string]columns{}} }
+
+// of returns the columns of the file that a URI names.
+func (t *texts) of(name string) columns {
+	if t.a.encoding == workspace.UTF16 {
+		return columns{encoding: workspace.UTF16}
+	}
+	c, ok := t.known[name]
+	if !ok {
+		text := ""
+		if d, open := t.a.snapshot.Document(uri.URI(name)); open {
+			text = d.Text
+		} else if u, err := uri.Parse(name); err == nil && u.IsFile() {
+			if data, err := os.ReadFile(u.FsPath()); err == nil {
+				text = strings.TrimPrefix(string(data), byteOrderMark)
+			}
+		}
+		c = t.a.columnsOf(text)
+		t.known[name] = c
+	}
+	return c
+}
+
+// location is a place of ours as the client counts.
+func (t *texts) location(l language.Location) protocol.Location {
+	return protocol.Location{URI: uri.URI(l.URI), Range: t.of(l.URI).out(l.Range)}
+}

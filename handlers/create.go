@@ -1,0 +1,320 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/template"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+	"github.com/agentls/agentls/workspace"
+)
+
+// create serves agents/create: the file is made as spec 1.6 has it, through the
+// editor where it can make files, else on the disk, and shown. With the answer the
+// catalog has the agent. Nothing is written of what would not be valid, nor over a
+// file that is there, unless it is to be replaced.
+func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot, p *wire.CreateParams) (*wire.CreateResult, error) {
+	a, err := h.author(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	to, err := a.nest(p)
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.Find(h.house.Templates, cmp.Or(p.Template, "blank"))
+	if err != nil {
+		if kind := fault.KindOf(err); kind == fault.NotFound || kind == fault.Invalid {
+			return nil, server.BadParams(wire.MethodCreate, "template", "cannot be used: %s", fault.Message(err))
+		}
+		return nil, err
+	}
+	k := h.house.Knowledge
+	fields := p.Fields
+	if _, given := fields["description"]; !given && p.Template == "" && p.Prompt != "" {
+		fields = maps.Clone(fields) // what blank says there is for who writes the prompt later
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		fields["description"] = nil
+	}
+	made, err := language.New(a.world(to.folder), language.Answers{
+		Name: p.Name, Template: &t, Fields: fields, Prompt: p.Prompt, Force: p.Force,
+		Dir: to.dir, Folder: to.folder, Scope: to.scope, Model: k.Model, Installed: k.Installed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.free(made.Path, p.Force); err != nil {
+		return nil, err
+	}
+	result := &wire.CreateResult{URI: a.uri(made.Path), Text: made.Text, Problems: []definition.Problem{}, Notes: a.besides(to, p.Name)}
+	columns := a.columnsOf(made.Text)
+	for _, problem := range made.Problems {
+		r := columns.out(problem.Range)
+		problem.URI = result.URI
+		problem.Range.Start.Character, problem.Range.End.Character = r.Start.Character, r.End.Character
+		result.Problems = append(result.Problems, problem)
+	}
+	if p.DryRun {
+		return result, nil
+	}
+	if err := h.make(ctx, a, to, made, p.Force); err != nil {
+		return nil, err
+	}
+	if now, ok := diskText(made.Path); ok && now == made.Text {
+		result.Notes = append(result.Notes, h.takeOver(ctx, to, made)...)
+	} else {
+		result.Unsaved = true
+		result.Notes = append(result.Notes, "The editor has not saved the file yet; save it, and the agent is there.")
+	}
+	if h.shows {
+		focus := true // that it was made is not undone by an editor that cannot show it
+		_, _ = h.Peer.ShowDocument(ctx, &protocol.ShowDocumentParams{URI: uri.URI(result.URI), TakeFocus: &focus})
+	}
+	return result, nil
+}
+
+// nest is where an agent's file goes.
+type nest struct {
+	dir    string // of the agents, absolute
+	folder string // the workspace folder, canonical; "" for a global agent
+	scope  definition.Scope
+}
+
+// nest returns where the agent goes that is asked for.
+func (a *author) nest(p *wire.CreateParams) (nest, error) {
+	folders := a.snapshot.Folders()
+	global := nest{dir: filepath.Join(a.h.house.Knowledge.Home, "agents"), scope: definition.Global}
+	if dir, err := workspace.Canonical(global.dir); err == nil {
+		global.dir = dir // as the catalog may name what is below it
+	}
+	folder := ""
+	if len(folders) > 0 {
+		folder = folders[0].Canonical
+	}
+	if p.Folder != "" {
+		path, ok := folderPath(p.Folder)
+		i := slices.IndexFunc(folders, func(f workspace.Folder) bool {
+			return ok && (f.Path == filepath.Clean(path) || f.Canonical == filepath.Clean(path))
+		})
+		if i < 0 {
+			return nest{}, server.BadParams(wire.MethodCreate, "folder", "is %q, which is no folder of the workspace", p.Folder)
+		}
+		folder = folders[i].Canonical
+	}
+	scope := p.Scope
+	switch {
+	case scope != "":
+	case p.Folder != "":
+		scope = string(definition.Project)
+	case folder == "":
+		scope = string(definition.Global)
+	case a.h.house.Knowledge.DefaultScope != nil:
+		scope = a.h.house.Knowledge.DefaultScope(folder)
+	}
+	switch {
+	case scope == string(definition.Global) && p.Folder != "":
+		return nest{}, server.BadParams(wire.MethodCreate, "folder", "is given for a global agent; leave it out, or use the scope project")
+	case scope == string(definition.Global):
+		return global, nil
+	case folder == "":
+		return nest{}, server.BadParams(wire.MethodCreate, "scope", "is project, and the editor has no folder open; open one, or use global")
+	}
+	return nest{dir: filepath.Join(folder, ".gemini", "agents"), folder: folder, scope: definition.Project}, nil
+}
+
+// free returns why a file cannot be made at a path. The disk and the editor have
+// the last word, since the catalog may not know it yet.
+func (a *author) free(path string, force bool) error {
+	const op = "handlers.create"
+	if d, open := a.snapshot.DocumentAt(path); open {
+		switch {
+		case d.Lost:
+			return lost(path)
+		case d.Text != "" && !force:
+			return fault.New(fault.Invalid, op, "%s is open in the editor and has a text already; choose another name, or replace it with force", path)
+		}
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fault.New(fault.Unavailable, op, "%s cannot be looked at: %w", path, err)
+	case info.IsDir():
+		return fault.New(fault.Invalid, op, "%s is a folder; choose another name", path)
+	case !force && info.Size() > 0:
+		return fault.New(fault.Invalid, op, "%s is there already; choose another name, or replace it with force", path)
+	}
+	return nil
+}
+
+// besides says which other agents of the name there are, and what becomes of
+// them.
+func (a *author) besides(to nest, name string) []string {
+	notes := []string{}
+	for _, e := range a.catalog.Entries() {
+		d := e.Definition
+		if d.Name != name || e.State == registry.Shadowed {
+			continue
+		}
+		switch {
+		case d.Scope == definition.Project && to.scope == definition.Global:
+			notes = append(notes, fmt.Sprintf("In %s the agent %s keeps the name.", d.Folder, d.Path))
+		case d.Scope != to.scope:
+			notes = append(notes, fmt.Sprintf("It takes the place of %s here.", cmp.Or(d.Path, "the built-in "+name)))
+		}
+	}
+	if to.folder != "" && !a.h.house.Trusted(to.folder) {
+		notes = append(notes, fmt.Sprintf("The folder %s is not trusted, so the agent does not run yet; trust it with `agentls trust`, or in the editor with agentls.trustWorkspace.", to.folder))
+	}
+	return notes
+}
+
+// make writes the file.
+func (h *Handlers) make(ctx context.Context, a *author, to nest, made language.Made, force bool) error {
+	label := "Create the agent " + filepath.Base(made.Path[:len(made.Path)-len(".md")])
+	d, open := a.snapshot.DocumentAt(made.Path)
+	if open && h.edits.applies {
+		if d.Text == made.Text {
+			return nil
+		}
+		return h.applyEdit(ctx, d, made.Text, label)
+	}
+	if open && d.Dirty() {
+		return fault.New(fault.Denied, "handlers.create", "%s has unsaved changes in an editor that takes no edits; save or close it first", made.Path)
+	}
+	disk, name, err := to.disk(filepath.Base(made.Path))
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	write := workspace.Write{Name: name, Text: made.Text, Exact: true}
+	switch now, err := disk.Read(ctx, name, 0); {
+	case err == nil && (force || len(now.Bytes) == 0):
+		write.Seen = now.Digest
+	case err == nil:
+		return fault.New(fault.Invalid, "handlers.create", "%s was made by somebody else meanwhile; choose another name, or replace it with force", made.Path)
+	case fault.KindOf(err) != fault.NotFound:
+		return err
+	case h.edits.applies && h.editsFiles(protocol.ResourceOperationKindCreate):
+		return h.makeInEditor(ctx, disk, name, uri.URI(a.uri(made.Path)), made, label)
+	}
+	if _, err := disk.Write(ctx, write); err != nil {
+		return err
+	}
+	h.wrote("", made.Path)
+	return nil
+}
+
+// disk opens what the file's folder lies in: the workspace folder, out of which
+// no link leads, or the person's own folder of agents, wherever it leads.
+func (to nest) disk(base string) (d *workspace.Disk, name string, err error) {
+	if to.folder != "" {
+		d, err = workspace.OpenDisk(to.folder)
+		return d, filepath.Join(".gemini", "agents", base), err
+	}
+	if err := os.MkdirAll(to.dir, 0o700); err != nil {
+		return nil, "", fault.New(fault.Unavailable, "handlers.create", "the folder %s cannot be made: %w", to.dir, err)
+	}
+	d, err = workspace.OpenDisk(to.dir)
+	return d, base, err
+}
+
+// makeInEditor has the editor make a file with a text, and save it where it takes
+// that. What it says is believed when its own synced text, or the disk, says so.
+func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name string, doc uri.URI, made language.Made, label string) error {
+	const op = "handlers.create"
+	if _, err := disk.Resolve(name); err != nil { // the editor would follow a link that leads out
+		return err
+	}
+	root, err := os.OpenRoot(disk.Path())
+	if err == nil { // not every editor makes the folders of a file
+		err = errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.Close())
+	}
+	if err != nil {
+		return fault.New(fault.Unavailable, op, "the folder of %s cannot be made: %w", made.Path, err)
+	}
+	text := &protocol.TextDocumentEdit{Edits: []protocol.TextDocumentEditElement{&protocol.TextEdit{NewText: made.Text}}}
+	text.TextDocument.URI = doc
+	no := false // whoever made it meanwhile keeps it
+	arrived := h.awaitText(doc, made.Text)
+	defer arrived.stop()
+	asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))
+	defer cancel()
+	result, err := h.Peer.ApplyEdit(asking, &protocol.ApplyWorkspaceEditParams{Label: &label, Edit: protocol.WorkspaceEdit{
+		DocumentChanges: []protocol.DocumentChange{&protocol.CreateFile{Kind: "create", URI: doc, Options: &protocol.CreateFileOptions{Overwrite: &no, IgnoreIfExists: &no}}, text},
+	}})
+	if err := refusal(op, made.Path, result, err); err != nil {
+		return err
+	}
+	if now, ok := diskText(made.Path); ok && now == made.Text {
+		return nil
+	}
+	select {
+	case <-arrived.seen:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(syncIn):
+		if now, ok := diskText(made.Path); !ok || now != made.Text {
+			return fault.New(fault.Stale, op, "the editor says that it made %s, and neither it nor the disk has its text; look at it there", made.Path).Because(fault.OutOfDate)
+		}
+	}
+	if h.caps.SaveDocuments {
+		p := &wire.SaveDocumentsParams{URIs: []string{string(doc)}, Reason: label}
+		_ = h.Peer.Call(ctx, wire.MethodSaveDocuments, p, new(wire.SaveDocumentsResult)) // what is not saved is told
+	}
+	return nil
+}
+
+// refusal returns why the editor did not do something to a file, nil where it
+// says that it did.
+func refusal(op, path string, result *protocol.ApplyWorkspaceEditResult, err error) error {
+	switch {
+	case err != nil:
+		return fault.New(fault.Unavailable, op, "the editor did not take the edit of %s: %w", path, err)
+	case result != nil && result.Applied:
+		return nil
+	case result != nil && result.FailureReason != nil:
+		return fault.New(fault.Denied, op, "the editor refused the edit of %s: %s", path, *result.FailureReason)
+	}
+	return fault.New(fault.Denied, op, "the editor refused the edit of %s and gave no reason", path)
+}
+
+// takeOver has the catalog know a file that the person had made, which they have
+// approved with it.
+func (h *Handlers) takeOver(ctx context.Context, to nest, made language.Made) (notes []string) {
+	if to.folder != "" && h.house.Reviews != nil {
+		rel, _ := workspace.Below(to.folder, made.Path) // it is below
+		if err := h.house.Reviews.Saved(ctx, to.folder, rel, made.Text); err != nil {
+			h.Log.Warn("an agent that was created has to be reviewed", "path", made.Path, "err", err)
+			notes = append(notes, "That you approved it could not be recorded, so it waits for a review: "+fault.Message(err))
+		}
+	}
+	h.renew(ctx, made.Path)
+	return notes
+}
+
+// renew has the catalog read a file again at once.
+func (h *Handlers) renew(ctx context.Context, path string) {
+	if h.house.Renew != nil {
+		h.house.Renew(ctx, path)
+	}
+}

@@ -1,0 +1,274 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/authority"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/explanation"
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+// explain serves agents/explain.
+func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot, p *wire.ExplainParams) (*wire.ExplainResult, error) {
+	a, err := h.author(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if p.URI != "" {
+		f, err := a.anyFile(wire.MethodExplain, p.URI)
+		if err != nil {
+			return nil, err
+		}
+		if p.Text != "" {
+			f = a.open(uri.URI(f.URI), f.Path, registry.Place{Scope: f.Scope, Folder: f.Folder}, p.Text)
+			return h.house.Agents.Explain(f.Definition, f.Text), nil
+		}
+		return a.withReview(f.Definition, f.Text), nil
+	}
+	e, err := h.find(a.catalog, p.Name)
+	if err != nil {
+		return nil, h.encoded(err)
+	}
+	text, _ := diskText(e.Definition.Path) // what is built in, or gone by now, has no lines
+	return a.withReview(e.Definition, text), nil
+}
+
+// withReview explains an agent, and says where its file waits for a review.
+func (a *author) withReview(d *definition.Definition, text string) *explanation.Explanation {
+	e := a.h.house.Agents.Explain(d, text)
+	if _, _, ok := a.place(d.Path); ok && e.Trusted && a.h.house.Agents.Reviewed != nil {
+		if err := a.h.house.Agents.Reviewed(d); err != nil {
+			e.Refused = append(e.Refused, fault.Message(err))
+		}
+	}
+	return e
+}
+
+// hoverLines is how much of an explanation a hover has.
+const hoverLines = 24
+
+// explaining gives a world what tells what agents really get (spec 1.8).
+func (a *author) explaining(w *language.World, _ string) {
+	w.Explain = func(d *definition.Definition) string { return authority.Markdown(a.explained(d), hoverLines) }
+	w.Offered = func(d *definition.Definition) []string { return a.explained(d).Offered() }
+	w.Worst = func(d *definition.Definition) string { return a.explained(d).Worst.Text() }
+	w.Last = func(agent string) string {
+		last, ok := a.h.house.Agents.Last(agent)
+		if !ok {
+			return ""
+		}
+		return fmt.Sprintf("%s tok, %s", tokens(last.Tokens), took(last.Took))
+	}
+}
+
+// took is a time in a few characters, as 3.1 s.
+func took(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+}
+
+// explanations are those of the files that were asked about last.
+type explanations struct {
+	mu    sync.Mutex
+	files map[string]*explainedFile    // by path
+	bases map[string]*explanationBasis // of open agent files, by path
+}
+
+// circumstances are what an explanation depends on beside its file.
+type circumstances struct {
+	catalog    *registry.Snapshot // another one when trust changes, too
+	generation uint64             // of the settings
+}
+
+type explainedFile struct {
+	of *definition.Definition
+	in circumstances
+	is *explanation.Explanation
+}
+
+// explanationBasis is what an edited file is compared with.
+type explanationBasis struct {
+	in       circumstances
+	text     string
+	approved bool                     // by the person; else what the disk has
+	is       *explanation.Explanation // nil where the file is not compared
+}
+
+// maxExplained is how many files' explanations are kept.
+const maxExplained = 64
+
+func (a *author) circumstances() circumstances {
+	c := circumstances{catalog: a.catalog}
+	if of := a.h.house.Knowledge.Generation; of != nil {
+		c.generation = of()
+	}
+	return c
+}
+
+// explained returns what an agent gets, made once for each reading of its file.
+func (a *author) explained(d *definition.Definition) *explanation.Explanation {
+	k, in := &a.h.explanations, a.circumstances()
+	k.mu.Lock()
+	known := k.files[d.Path]
+	k.mu.Unlock()
+	if known != nil && known.of == d && known.in == in {
+		return known.is
+	}
+	text, _ := diskText(d.Path)
+	if doc, open := a.snapshot.DocumentAt(d.Path); open {
+		text = doc.Text
+	}
+	known = &explainedFile{d, in, a.withReview(d, text)}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.files == nil || len(k.files) >= maxExplained {
+		k.files = make(map[string]*explainedFile)
+	}
+	k.files[d.Path] = known
+	return known.is
+}
+
+// basis returns what an open project's file is compared with: the text that the
+// person approved, else that of the disk.
+func (a *author) basis(f *language.File) *explanationBasis {
+	k, in := &a.h.explanations, a.circumstances()
+	k.mu.Lock()
+	known := k.bases[f.Path]
+	k.mu.Unlock()
+	if known != nil && known.in == in {
+		return known
+	}
+	known = &explanationBasis{in: in}
+	if a.h.house.Trusted(f.Folder) {
+		known.text, known.approved = a.approved(f)
+		if !known.approved {
+			known.text, _ = diskText(f.Path)
+		}
+		path, place, _ := a.place(f.Path)
+		before := a.open(uri.URI(f.URI), path, place, known.text)
+		if ok, _ := before.Definition.Usable(); ok {
+			known.is = a.h.house.Agents.Explain(before.Definition, known.text)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.bases == nil || len(k.bases) >= maxExplained {
+		k.bases = make(map[string]*explanationBasis)
+	}
+	k.bases[f.Path] = known
+	return known
+}
+
+// approved returns the text of a file that the person approved, where it is known.
+func (a *author) approved(f *language.File) (string, bool) {
+	rel, ok := workspace.Below(f.Folder, f.Path)
+	if !ok || a.h.house.Reviews == nil {
+		return "", false
+	}
+	data, ok := a.h.house.Reviews.Approved(f.Folder, rel)
+	if !ok {
+		return "", false
+	}
+	text, err := workspace.DecodeText(data)
+	if err != nil {
+		return "", false
+	}
+	return text.Text, true
+}
+
+// grows is the code of what [author.powerFindings] tells.
+const grows = "agent/authority-grows"
+
+// powerFindings says how an open agent file of a trusted folder gives more power
+// than the text that the person approved, or else the disk's: a finding for each
+// place in the file that does.
+func (a *author) powerFindings(f *language.File) []definition.Problem {
+	if _, open := a.snapshot.Document(uri.URI(f.URI)); !open || f.Scope != definition.Project || f.Folder == "" {
+		return nil
+	}
+	if ok, _ := f.Definition.Usable(); !ok {
+		return nil
+	}
+	basis := a.basis(f)
+	if basis.is == nil || basis.text == f.Text {
+		return nil
+	}
+	// Whether a run begins depends on more than the file: on the review, too.
+	before, after := *basis.is, *a.explained(f.Definition)
+	before.Refused, after.Refused = nil, nil
+	than := "as it is on the disk"
+	if basis.approved {
+		than = "as you approved it"
+	}
+	var list []definition.Problem
+	lines := make(map[definition.Range][]string)
+	for _, c := range authority.Compare(&before, &after).Lines {
+		if !c.Grows {
+			continue
+		}
+		at := concerned(f, c)
+		if lines[at] == nil {
+			list = append(list, definition.Problem{URI: f.URI, Code: grows, Severity: definition.Info, Range: at})
+		}
+		lines[at] = append(lines[at], c.Text())
+	}
+	for i := range list {
+		list[i].Message = strings.Join(lines[list[i].Range], ", ") + ": more power than the file has " + than
+	}
+	slices.SortStableFunc(list, func(x, y definition.Problem) int {
+		return int(x.Range.Start.Line) - int(y.Range.Start.Line)
+	})
+	return list
+}
+
+// concerned returns where a file has what a change of its power comes from: the
+// entry of a list, the field, or else the agent's name.
+func concerned(f *language.File, c authority.Change) definition.Range {
+	fields := strings.Split(c.Field, ".")
+	if v := f.Tree.Find(fields...); v != nil && c.Name != "" {
+		for _, item := range v.Strings() {
+			canonical, _ := definition.CanonicalTool(item.Text)
+			if item.Text == c.Name || canonical == c.Name {
+				return f.Index.Range(item.Span)
+			}
+		}
+	}
+	for _, path := range [][]string{fields, fields[:1], {"name"}} {
+		if at, ok := keyed(f.Tree.Root, path); ok {
+			return f.Index.Range(at)
+		}
+	}
+	return f.Index.Range(f.Tree.Open)
+}
+
+// keyed returns where the key of a field stands.
+func keyed(v *definition.Value, path []string) (definition.Span, bool) {
+	for i, name := range path {
+		if v == nil {
+			return definition.Span{}, false
+		}
+		at := slices.IndexFunc(v.Keys, func(k definition.Key) bool { return k.Name == name })
+		if at < 0 {
+			return definition.Span{}, false
+		}
+		if i == len(path)-1 {
+			return v.Keys[at].Span, true
+		}
+		v = &v.Items[at]
+	}
+	return definition.Span{}, false
+}

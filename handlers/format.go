@@ -1,0 +1,63 @@
+package handlers
+
+import (
+	"context"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/workspace"
+)
+
+// format serves textDocument/formatting for agent files: the order of spec 1.2 for
+// the keys of the front-matter, and blanks. Comments stay where they belong, and the
+// prompt stays as it is. The editor's options, as the width of a tab, are not looked
+// at: YAML has its own. A file that cannot be read is left alone, and so is any other
+// document.
+func (h *Handlers) format(_ context.Context, s *workspace.Snapshot, p *protocol.DocumentFormattingParams) ([]protocol.TextEdit, error) {
+	a := h.bare(s)
+	f, ok := a.file(p.TextDocument.URI)
+	if !ok {
+		return nil, nil
+	}
+	columns := a.columnsOf(f.Text)
+	edits := []protocol.TextEdit{}
+	for _, e := range language.Format(f) {
+		edits = append(edits, protocol.TextEdit{Range: columns.out(e.Range), NewText: e.Text})
+	}
+	return edits, nil
+}
+
+// formats offers the formatter, unless the client can be told for which files it is.
+func (h *Handlers) formats(c *protocol.ServerCapabilities) {
+	if !h.registersFormatter() {
+		c.DocumentFormattingProvider = protocol.Boolean(true)
+	}
+}
+
+func (h *Handlers) registersFormatter() bool {
+	d := h.client.TextDocument
+	return d != nil && d.Formatting != nil && d.Formatting.DynamicRegistration != nil && *d.Formatting.DynamicRegistration
+}
+
+// registerFormatter offers the formatter for agent files alone, so that an editor
+// that shows us all documents does not ask which formatter a person wants for each.
+func (h *Handlers) registerFormatter() {
+	if !h.registersFormatter() {
+		return
+	}
+	scheme := "file"
+	options, err := protocol.Marshal(&protocol.DocumentFormattingRegistrationOptions{TextDocumentRegistrationOptions: protocol.TextDocumentRegistrationOptions{
+		DocumentSelector: &protocol.DocumentSelector{&protocol.TextDocumentFilterPattern{Scheme: &scheme, Pattern: protocol.Pattern(agentGlob)}},
+	}})
+	if err == nil {
+		method := protocol.MethodTextDocumentFormatting
+		err = h.Peer.RegisterCapability(h.ctx, &protocol.RegistrationParams{Registrations: []protocol.Registration{{ID: method, Method: method, RegisterOptions: options}}})
+	}
+	if err != nil && h.ctx.Err() == nil {
+		h.Log.Warn("the editor did not take the formatter", "err", err)
+	}
+}
+
+// agentGlob is what editors know agent files by.
+const agentGlob = "**/.gemini/agents/*.md"

@@ -1,0 +1,274 @@
+package handlers
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/mention"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+// The kinds of actions that ask agents something. They are below none of LSP's: an
+// editor shows them among all actions, and in no menu of refactorings or fixes.
+const (
+	runKind protocol.CodeActionKind = "agentls.run"
+	askKind protocol.CodeActionKind = "agentls.ask"
+)
+
+// How many actions of a sort there are for one place.
+const (
+	maxRuns  = 3 // commands
+	maxAsked = 5 // agents
+	maxFixed = 3 // findings
+)
+
+// inlineCommands returns the lines of a document that call an agent (spec 2.10).
+// Agent files have none, since their @name tells the agent of another one, nor has
+// what the daemon shows, which a model wrote.
+func (a *author) inlineCommands(d *workspace.Document) []language.Command {
+	if d.Lost || !strings.Contains(d.Text, "@") {
+		return nil
+	}
+	if u, err := uri.Parse(string(d.URI)); err == nil && u.IsFile() {
+		shown := a.h.house.Shown
+		if c, err := workspace.Canonical(shown); err == nil {
+			shown = c
+		}
+		if canonical, _, is := a.place(u.FsPath()); is || filepath.Dir(canonical) == shown {
+			return nil
+		}
+	}
+	folder := a.folderOf(d.URI)
+	return language.InlineCommands(&language.World{Agents: a.catalog}, folder, d.LanguageID, d.Text)
+}
+
+// routed reports whether a command leaves it open which agent is to do it. Nothing
+// picks one yet, so such a line has no lens: it would only fail.
+func routed(c language.Command) bool { return c.Agent == mention.Auto }
+
+// inlineLenses returns what stands above the inline commands of a document (spec
+// 2.10).
+func (a *author) inlineLenses(d *workspace.Document) []language.Lens {
+	var lenses []language.Lens
+	for _, c := range a.inlineCommands(d) {
+		if !routed(c) {
+			lenses = append(lenses, c.Lens(string(d.URI)))
+		}
+	}
+	return lenses
+}
+
+// inlineItems returns the agents that may stand at a position of a document.
+func (a *author) inlineItems(d *workspace.Document, at definition.Position) []language.Item {
+	items := language.CompleteInline(&language.World{Agents: a.catalog}, a.folderOf(d.URI), d.LanguageID, d.Text, at)
+	return slices.DeleteFunc(items, func(i language.Item) bool { return i.Label == mention.Auto })
+}
+
+// inlineActions returns what agents can be asked to do about a place of any
+// document: the inline commands there, the selection, and what others found. When
+// the editor asks by itself there is nothing about the selection, which would have
+// it offer something wherever the person selects a word.
+func (a *author) inlineActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
+	var list []protocol.CodeAction
+	automatic := p.Context.TriggerKind == protocol.CodeActionTriggerKindAutomatic
+	if wantedKind(p.Context, string(protocol.CodeActionKindQuickFix)) {
+		list = append(list, a.fixActions(d, p)...)
+	}
+	if wantedKind(p.Context, string(runKind)) {
+		list = append(list, a.runActions(d, p, automatic)...)
+	}
+	if !automatic && p.Range.Start != p.Range.End && wantedKind(p.Context, string(askKind)) {
+		for _, e := range a.askable(a.folderOf(d.URI), maxAsked) {
+			name := e.Definition.Name
+			list = append(list, action("Ask "+name+" about the selection", askKind, wire.CommandRunOnSelection, d.URI, p.Range, name))
+		}
+	}
+	return list
+}
+
+// action returns an action that is a command. Arguments are values that can be
+// written as JSON.
+func action(title string, kind protocol.CodeActionKind, command string, args ...any) protocol.CodeAction {
+	c := protocol.Command{Title: title, Command: command}
+	for _, arg := range args {
+		raw, _ := json.Marshal(arg) // texts, numbers, ranges and what came as JSON
+		c.Arguments = append(c.Arguments, raw)
+	}
+	return protocol.CodeAction{Title: title, Kind: &kind, Command: c}
+}
+
+// runActions returns Run for the commands on the lines of a range: as the setting
+// has it, and with the answer in each other place that the client can take it.
+func (a *author) runActions(d *workspace.Document, p *protocol.CodeActionParams, automatic bool) []protocol.CodeAction {
+	var list []protocol.CodeAction
+	r := a.columnsOf(d.Text).in(p.Range)
+	about := inlineOptions{Diagnostics: foreign(p.Context.Diagnostics)}
+	if r.Start != r.End {
+		about.Selection = &definition.Range{Start: definition.Position(p.Range.Start), End: definition.Position(p.Range.End)}
+	}
+	n := 0
+	for _, c := range a.inlineCommands(d) {
+		line := c.Range.Start.Line
+		if line < r.Start.Line || line > r.End.Line || line == r.End.Line && r.End.Character == 0 && r.Start.Line < line {
+			continue
+		}
+		if n++; n > maxRuns {
+			break
+		}
+		title := "Run @" + c.Agent
+		if routed(c) {
+			if known := a.h.client.TextDocument; !automatic && known != nil && known.CodeAction != nil && known.CodeAction.DisabledSupport != nil && *known.CodeAction.DisabledSupport {
+				off := action(title, runKind, wire.CommandRunInline)
+				off.Command, off.Disabled.Reason = protocol.Command{}, "This version does not route: name the agent."
+				list = append(list, off)
+			}
+			continue
+		}
+		list = append(list, action(title, runKind, wire.CommandRunInline, d.URI, line, c.Typed, about))
+		usual := a.h.usualAnswer(a.folderOf(d.URI))
+		for _, place := range answerPlaces {
+			if can, _ := a.h.answerPlace(place.name); place.name != usual && can == place.name {
+				other := about
+				other.Answer = place.name
+				list = append(list, action(title+place.title, runKind, wire.CommandRunInline, d.URI, line, c.Typed, other))
+			}
+		}
+	}
+	return list
+}
+
+// foreign returns the findings that are not the daemon's own, as a run is told of
+// them; nil for none.
+func foreign(all []protocol.Diagnostic) json.RawMessage {
+	var list []json.RawMessage
+	for _, d := range all {
+		if source, _ := d.Source.Get(); source == findingSource {
+			continue
+		}
+		d.Data, d.RelatedInformation = nil, nil
+		if raw, err := protocol.Marshal(&d); err == nil {
+			list = append(list, raw)
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	raw, _ := json.Marshal(list) // JSON already
+	return raw
+}
+
+// fixActions returns Fix for what others found: an agent is asked to mend it.
+// Findings of agents' files have fixes of their own.
+func (a *author) fixActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
+	var list []protocol.CodeAction
+	agent := ""
+	for _, found := range p.Context.Diagnostics {
+		items := foreign([]protocol.Diagnostic{found})
+		if items == nil || len(list) == maxFixed {
+			continue
+		}
+		if agent == "" {
+			agent = a.fixer(a.folderOf(d.URI))
+		}
+		title := "Fix with " + agent
+		if len(p.Context.Diagnostics) > 1 {
+			title += ": " + clip(tool.Escape(messageOf(found)), maxTitle)
+		}
+		end := protocol.Position{Line: found.Range.End.Line + 1}
+		if int(end.Line) >= d.Lines().Count() {
+			end = found.Range.End
+		}
+		fix := action(title, protocol.CodeActionKindQuickFix, wire.CommandRunOnSelection, map[string]any{
+			"uri": d.URI, "agent": agent, "range": protocol.Range{Start: protocol.Position{Line: found.Range.Start.Line}, End: end},
+			"input": []any{
+				map[string]any{"type": "text", "text": "Fix this."},
+				map[string]any{"type": "diagnostics", "uri": d.URI, "items": items},
+			},
+		})
+		fix.Diagnostics = []protocol.Diagnostic{found}
+		list = append(list, fix)
+	}
+	return list
+}
+
+// maxTitle is how long a finding is in the title of an action, in characters.
+const maxTitle = 60
+
+func messageOf(d protocol.Diagnostic) string {
+	switch m := d.Message.(type) {
+	case protocol.String:
+		return string(m)
+	case *protocol.MarkupContent:
+		return m.Value
+	}
+	return fmt.Sprint(d.Code)
+}
+
+// askable returns agents that a person can ask something in a folder: the folder's
+// own first, then the person's and extensions', and main as the last of n.
+func (a *author) askable(folder string, n int) []*registry.Entry {
+	var list []*registry.Entry
+	var general *registry.Entry
+	for _, e := range a.catalog.Entries() {
+		d := e.Definition
+		if e.State != registry.OK || !d.UserInvocable || needsInputs(d) || d.Scope == definition.Project && folder != "" && d.Folder != folder {
+			continue
+		}
+		switch {
+		case d.Name == "main":
+			general = e
+		case d.Scope != definition.System && len(list) < n-1:
+			list = append(list, e)
+		}
+	}
+	if general != nil {
+		list = append(list, general)
+	}
+	return list
+}
+
+// needsInputs reports whether an agent cannot run on words alone.
+func needsInputs(d *definition.Definition) bool {
+	var schema struct {
+		Required []string `json:"required"`
+	}
+	return d.Inputs != nil && json.Unmarshal(d.Inputs, &schema) == nil && len(schema.Required) > 0
+}
+
+// fixer returns the agent that is asked to mend something: one that says so in its
+// name or title, else in its description; main where none does.
+func (a *author) fixer(folder string) string {
+	best, rank := "main", 3
+	for _, e := range a.askable(folder, len(a.catalog.Entries())+1) {
+		d := e.Definition
+		for i, text := range []string{d.Name + " " + d.Title, d.Description} {
+			if i+1 < rank && mends(text) {
+				best, rank = d.Name, i+1
+			}
+		}
+	}
+	return best
+}
+
+// mends reports whether a text says of somebody that they fix or debug.
+func mends(text string) bool {
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		switch word {
+		case "fix", "fixes", "fixer", "fixing", "debug", "debugs", "debugger", "debugging":
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,149 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
+)
+
+// Where the answer to an inline command goes: the values of agents.inline.answer.
+const (
+	answerBeside  = "document"
+	answerBelow   = "comment"
+	answerInstead = "edit"
+)
+
+// placing is one place, and what it adds to the title of Run.
+type placing struct{ name, title string }
+
+var answerPlaces = []placing{
+	{answerBeside, ", answer as a document"}, {answerBelow, ", answer below the line"}, {answerInstead, ", answer as an edit"},
+}
+
+// usualAnswer is where answers go in a folder that say no place.
+func (h *Handlers) usualAnswer(folder string) string {
+	if of := h.house.Knowledge.InlineAnswer; of != nil {
+		return of(folder)
+	}
+	return answerBeside
+}
+
+// answerPlace returns where an answer goes that is to go somewhere, in an editor
+// that may not have it, and why not there. An edit is made only where the editor
+// shows it for review first.
+func (h *Handlers) answerPlace(want string) (place, why string) {
+	if want == answerInstead {
+		w := h.client.Workspace
+		if h.edits.applies && h.edits.versions && w.WorkspaceEdit.ChangeAnnotationSupport != nil {
+			return want, ""
+		}
+		want = answerBelow
+	}
+	if want == answerBelow && !h.edits.applies {
+		return answerBeside, "your editor takes no edits"
+	}
+	return want, ""
+}
+
+// maxTries is how often an answer is put into a document that changes meanwhile.
+const maxTries = 3
+
+// answered puts an answer into the document where its command stands now, as one
+// edit that the person can undo. It reports whether that is all there is to show:
+// an answer that is not there is told of, and to be shown as a document.
+func (h *Handlers) answered(ctx context.Context, call *inlineCall, want string, r *wire.RunResult) bool {
+	for try := 1; ; try++ {
+		d, err := h.putAnswer(ctx, call, want, r)
+		if err == nil {
+			return true
+		}
+		refused := errors.Is(err, errNotTaken)
+		now, open := h.Workspace.Snapshot().Document(call.doc.URI)
+		moved := open && d != nil && now.Version != d.Version
+		if refused && moved && try < maxTries {
+			continue
+		}
+		if refused && !moved && want == answerInstead {
+			h.tell(infoMessage, fmt.Sprintf("The edit of %s was not made. The answer is in the transcript (%s).", r.Agent, wire.CommandShowTranscript))
+			return true // reviewed, and not wanted
+		}
+		h.tell(infoMessage, fmt.Sprintf("The answer of %s is not put into the document: %s", r.Agent, fault.Message(err)))
+		return false
+	}
+}
+
+// putAnswer makes the edit in the document as it is now, which it returns.
+func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string, r *wire.RunResult) (*workspace.Document, error) {
+	a, err := h.author(ctx, h.Workspace.Snapshot())
+	if err != nil {
+		return nil, err
+	}
+	d, open := a.snapshot.Document(call.doc.URI)
+	if !open || d.Lost {
+		return nil, fault.New(fault.Stale, "handlers.answer", "it is not open any more")
+	}
+	c, ok := a.nearest(d, call.command.Typed, call.command.Range.Start.Line)
+	if !ok {
+		return nil, fault.New(fault.Stale, "handlers.answer", "the command is not there any more")
+	}
+	edit, label := language.Edit{}, "Answer of "+r.Agent
+	if want == answerInstead {
+		edit, err = c.Instead(d.Text, r.Text)
+		if err == nil && tool.Suspicious(strings.ReplaceAll(edit.Text, "\r", "")) {
+			err = fault.New(fault.Invalid, "handlers.answer", "it has characters that nobody sees")
+		}
+	} else {
+		edit, err = c.Below(d.LanguageID, d.Text, r.Text)
+	}
+	if err != nil {
+		return d, err
+	}
+	text, err := withEdit(d, edit)
+	if err != nil {
+		return d, err
+	}
+	if want == answerBelow && !slices.Equal(a.typedIn(d, text), a.typedIn(d, d.Text)) {
+		return d, fault.New(fault.Invalid, "handlers.answer", "the lines around it would be read in another way")
+	}
+	changes := []protocol.TextEdit{{Range: a.columnsOf(d.Text).out(edit.Range), NewText: edit.Text}}
+	err = h.applyChanges(ctx, d, changes, text, label, want == answerInstead)
+	if err != nil && !errors.Is(err, errNotTaken) {
+		// The person may have typed on since it was made.
+		if now, open := h.Workspace.Snapshot().Document(d.URI); open && now.Version != d.Version && strings.Contains(now.Text, edit.Text) {
+			return d, nil
+		}
+	}
+	return d, err
+}
+
+// withEdit returns the text of a document with an edit.
+func withEdit(d *workspace.Document, e language.Edit) (string, error) {
+	start, err1 := d.Lines().Offset(workspace.Position(e.Range.Start), workspace.UTF16)
+	end, err2 := d.Lines().Offset(workspace.Position(e.Range.End), workspace.UTF16)
+	if err := cmp.Or(err1, err2); err != nil {
+		return "", err
+	}
+	return d.Text[:start] + e.Text + d.Text[end:], nil
+}
+
+// typedIn returns the commands that a document would have with a text.
+func (a *author) typedIn(d *workspace.Document, text string) []string {
+	next := *d
+	next.Text = text
+	var list []string
+	for _, c := range a.inlineCommands(&next) {
+		list = append(list, c.Typed)
+	}
+	return list
+}

@@ -1,0 +1,239 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/mention"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+	"github.com/agentls/agentls/workspace"
+)
+
+// inlineRun is what agentls.runInline takes as one object.
+type inlineRun struct {
+	URI   string `json:"uri,omitempty"`
+	Line  uint32 `json:"line,omitempty"`
+	Typed string `json:"typed,omitempty"`
+	inlineOptions
+}
+
+// inlineOptions is what an action adds to a command.
+type inlineOptions struct {
+	Answer      string            `json:"answer,omitempty"`    // where it goes; absent = as the setting says
+	Selection   *definition.Range `json:"selection,omitempty"` // of the person's
+	Diagnostics json.RawMessage   `json:"diagnostics,omitempty"`
+}
+
+// commandRunInline takes [uri?, line?, typed?, options?], or one object. What runs
+// is the command that the document has now: the one that was typed so, nearest to
+// the line. Without a document or a command it asks which one; the person may
+// choose none, and then nothing runs.
+func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+	r, err := inlineArguments(p)
+	if err != nil {
+		return nil, invalidArguments(err)
+	}
+	a, err := h.author(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	call, err := a.chooseInline(ctx, r)
+	if err != nil || call == nil {
+		return nil, h.toldWhy(err)
+	}
+	if routed(call.command) {
+		return nil, unrouted()
+	}
+	folder := a.folderOf(call.doc.URI)
+	want, why := h.answerPlace(cmp.Or(r.Answer, h.usualAnswer(folder)))
+	if want == answerBelow {
+		if _, err := call.command.Below(call.doc.LanguageID, call.doc.Text, "x"); err != nil {
+			want, why = answerBeside, fault.Message(err)
+		}
+	}
+	run, err := a.inlineParams(ctx, call, r.inlineOptions, want)
+	if err != nil {
+		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have a selection that is not in the document: %v", err)
+	}
+	result, err := h.runToEnd(ctx, s, run, p)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case want == answerBeside && why != "":
+		h.tell(infoMessage, fmt.Sprintf("The answer of %s is not put into the document: %s", result.Agent, why))
+	case want != answerBeside && result.Reason == activity.Goal && strings.TrimSpace(result.Text) != "":
+		if h.answered(ctx, call, want, result) {
+			return result, nil
+		}
+	}
+	h.showResult(ctx, result)
+	return result, nil
+}
+
+// toldWhy has a person hear of an error whose editor takes no answers of commands.
+func (h *Handlers) toldWhy(err error) error {
+	if err != nil && h.plain {
+		h.tell(errorMessage, fault.Message(err))
+	}
+	return err
+}
+
+func inlineArguments(p *protocol.ExecuteCommandParams) (*inlineRun, error) {
+	r := &inlineRun{}
+	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {
+		if err := json.Unmarshal(p.Arguments[0], r); err != nil {
+			return nil, err
+		}
+	} else {
+		for i, into := range []any{&r.URI, &r.Line, &r.Typed, &r.inlineOptions} {
+			if i < len(p.Arguments) {
+				if err := json.Unmarshal(p.Arguments[i], into); err != nil {
+					return nil, fmt.Errorf("arguments[%d] is no %s", i, [...]string{"string", "number", "string", "object"}[i])
+				}
+			}
+		}
+	}
+	if r.Answer != "" && !slices.ContainsFunc(answerPlaces, func(p placing) bool { return p.name == r.Answer }) {
+		return nil, fmt.Errorf("answer is %q, want document, comment or edit", r.Answer)
+	}
+	return r, nil
+}
+
+// inlineCall is an inline command of a document.
+type inlineCall struct {
+	doc     *workspace.Document
+	command language.Command
+}
+
+// chooseInline returns the command that is meant, nil where the person chose none.
+func (a *author) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, error) {
+	var open []*workspace.Document
+	if r.URI != "" {
+		d, err := a.h.chooseDocument(ctx, a.snapshot, r.URI)
+		if err != nil {
+			return nil, err
+		}
+		if r.Typed != "" {
+			if c, ok := a.nearest(d, r.Typed, r.Line); ok {
+				return &inlineCall{d, c}, nil
+			}
+			if _, err := mention.Parse(r.Typed, a.h.known(a.catalog)); err != nil && strings.Contains(d.Text, r.Typed) {
+				return nil, err // the line is there, and the agent is not
+			}
+			return nil, fault.New(fault.Stale, "handlers.runInline", "%q is no command of %s any more; run it from the line where it stands now",
+				clip(tool.Escape(r.Typed), summaryWidth), path.Base(string(d.URI))).Because(fault.OutOfDate)
+		}
+		open = []*workspace.Document{d}
+	} else {
+		open = slices.SortedFunc(a.snapshot.Documents(), func(a, b *workspace.Document) int { return strings.Compare(string(a.URI), string(b.URI)) })
+	}
+	q := tool.Question{Message: "Which command?"}
+	calls := map[string]*inlineCall{}
+	var first *inlineCall
+	for _, d := range open {
+		for _, c := range a.inlineCommands(d) {
+			title := fmt.Sprintf("%s:%d %s", path.Base(string(d.URI)), c.Range.Start.Line+1, clip(tool.Escape(c.Typed), maxTitle))
+			if calls[title] != nil { // files of one name
+				title = string(d.URI) + title[strings.IndexByte(title, ':'):]
+			}
+			if routed(c) || len(calls) == maxOffered || calls[title] != nil {
+				continue
+			}
+			calls[title] = &inlineCall{d, c}
+			first = cmp.Or(first, calls[title])
+			q.Choices = append(q.Choices, title)
+		}
+	}
+	switch len(calls) {
+	case 0:
+		return nil, fault.New(fault.NotFound, "handlers.runInline",
+			`no open document has an inline command; write a comment or a line of Markdown like "@main what does this do?"`)
+	case 1:
+		return first, nil
+	}
+	title, err := a.h.askPerson(ctx, q)
+	if errors.Is(err, errUnserved) {
+		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
+			"have to name a document, a line and a command: this editor cannot be asked which one. There are: %s", examples(q.Choices))
+	}
+	return calls[title], err
+}
+
+// nearest returns the command of a document that was typed so, of several the one
+// nearest to a line.
+func (a *author) nearest(d *workspace.Document, typed string, line uint32) (best language.Command, ok bool) {
+	away := func(c language.Command) uint32 {
+		return max(c.Range.Start.Line, line) - min(c.Range.Start.Line, line)
+	}
+	for _, c := range a.inlineCommands(d) {
+		if c.Typed == typed && (!ok || away(c) < away(best)) {
+			best, ok = c, true
+		}
+	}
+	return best, ok
+}
+
+// maxAround bounds the text around a command that a run gets with it; of more it
+// is told where that is.
+const maxAround = 20_000
+
+// inlineParams returns the run of a command: its words, the file and what is
+// around the line in it, what is selected, and what was found there.
+func (a *author) inlineParams(ctx context.Context, call *inlineCall, o inlineOptions, want string) (*wire.RunParams, error) {
+	d, c := call.doc, call.command
+	editor, err := about(d, o.Selection, a.encoding)
+	if err != nil {
+		return nil, err
+	}
+	at := a.columnsOf(d.Text).positionOut(c.Range.Start)
+	editor.Cursor, editor.Diagnostics = &definition.Position{Line: at.Line, Character: at.Character}, o.Diagnostics
+	name := path.Base(string(d.URI))
+	said := fmt.Sprintf("This was written on line %d of %s, and is about what is around it.", at.Line+1, name)
+	switch want {
+	case answerBelow:
+		said += " The answer is put below that line as a comment: plain text, no longer than it has to be."
+	case answerInstead:
+		said += " The answer takes the place of that line: give the new text in one fenced block of code, and no more than belongs there."
+	}
+	link := activity.ContentBlock{Type: "resource_link", URI: string(d.URI), Name: name}
+	run := &wire.RunParams{Agent: c.Agent, Context: editor, Input: wire.InputBlocks{{Type: "text", Text: c.Text}, {Type: "text", Text: said}}}
+	if u, err := uri.Parse(string(d.URI)); err == nil && u.IsFile() {
+		if _, _, why := a.h.nameable(ctx, a.h.lookingFrom(a.folderOf(d.URI)), a.h.person(a.snapshot), u.FsPath()); why != "" {
+			link.Name += ", whose text is not given to agents: " + why
+			run.Input = append(run.Input, link)
+			return run, nil
+		}
+	}
+	first, last := language.Around(d.LanguageID, d.Text, int(c.Range.Start.Line))
+	lines := make([]string, 0, last-first+1)
+	for n := first; n <= last; n++ {
+		lines = append(lines, d.Lines().Line(n))
+	}
+	text := strings.Join(lines, "\n")
+	r := &definition.Range{Start: definition.Position{Line: uint32(first)}, End: definition.Position{Line: uint32(last) + 1}}
+	run.Input = append(run.Input, link)
+	if len(text) > maxAround {
+		run.Input[len(run.Input)-1].Range = r
+		return run, nil
+	}
+	run.Input = append(run.Input, activity.ContentBlock{
+		Type: "resource", Resource: &activity.Resource{URI: string(d.URI), Range: r, MimeType: "text/plain", Text: text},
+	})
+	return run, nil
+}

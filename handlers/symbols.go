@@ -1,0 +1,157 @@
+package handlers
+
+import (
+	"context"
+	"slices"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/workspace"
+)
+
+func outlined(c *protocol.ServerCapabilities) { c.DocumentSymbolProvider = protocol.Boolean(true) }
+
+func folds(c *protocol.ServerCapabilities) { c.FoldingRangeProvider = protocol.Boolean(true) }
+
+func linked(c *protocol.ServerCapabilities) {
+	later := false
+	c.DocumentLinkProvider = &protocol.DocumentLinkOptions{ResolveProvider: &later}
+}
+
+func colored(c *protocol.ServerCapabilities) { c.ColorProvider = protocol.Boolean(true) }
+
+// bare is an author who does not know the agents: what asks for the file alone
+// waits for nothing.
+func (h *Handlers) bare(s *workspace.Snapshot) *author {
+	return &author{h: h, snapshot: s, encoding: s.Encoding()}
+}
+
+// partKinds are what the parts of a file are shown as.
+var partKinds = map[language.PartKind]protocol.SymbolKind{
+	language.AgentPart: protocol.SymbolKindClass, language.FieldPart: protocol.SymbolKindProperty, language.HeadingPart: protocol.SymbolKindString,
+}
+
+// documentSymbol serves textDocument/documentSymbol: the agent, its fields and the
+// headings of its prompt; as a list where the client takes no tree.
+func (h *Handlers) documentSymbol(_ context.Context, s *workspace.Snapshot, p *protocol.DocumentSymbolParams) (protocol.DocumentSymbolResult, error) {
+	a := h.bare(s)
+	f, ok := a.file(p.TextDocument.URI)
+	if !ok {
+		return nil, nil
+	}
+	c, parts := a.columnsOf(f.Text), language.Outline(f)
+	if d := h.textCaps().DocumentSymbol; d != nil && on(d.HierarchicalDocumentSymbolSupport) {
+		return protocol.DocumentSymbolSlice(tree(c, parts)), nil
+	}
+	return protocol.SymbolInformationSlice(flat(c, p.TextDocument.URI, "", parts)), nil
+}
+
+// tree returns parts with those in them.
+func tree(c columns, parts []language.Part) []protocol.DocumentSymbol {
+	list := make([]protocol.DocumentSymbol, 0, len(parts))
+	for _, p := range parts {
+		s := protocol.DocumentSymbol{Name: p.Name, Kind: partKinds[p.Kind], Range: c.out(p.Range), SelectionRange: c.out(p.Selection)}
+		if p.Detail != "" {
+			s.Detail = &p.Detail
+		}
+		if len(p.Children) > 0 {
+			s.Children = tree(c, p.Children)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// flat returns parts and those in them, each with the name of what it is in.
+func flat(c columns, name uri.URI, in string, parts []language.Part) []protocol.SymbolInformation {
+	list := make([]protocol.SymbolInformation, 0, len(parts))
+	for _, p := range parts {
+		s := protocol.SymbolInformation{Location: protocol.Location{URI: name, Range: c.out(p.Range)}}
+		s.Name, s.Kind = p.Name, partKinds[p.Kind]
+		if in != "" {
+			s.ContainerName = &in
+		}
+		list = append(append(list, s), flat(c, name, p.Name, p.Children)...)
+	}
+	return list
+}
+
+// foldingRange serves textDocument/foldingRange. All of it are whole lines.
+func (h *Handlers) foldingRange(_ context.Context, s *workspace.Snapshot, p *protocol.FoldingRangeParams) ([]protocol.FoldingRange, error) {
+	f, ok := h.bare(s).file(p.TextDocument.URI)
+	if !ok {
+		return nil, nil
+	}
+	caps := h.textCaps().FoldingRange
+	found := language.Folds(f)
+	list := make([]protocol.FoldingRange, 0, len(found))
+	for _, fold := range found {
+		r := protocol.FoldingRange{StartLine: fold.Start, EndLine: fold.End}
+		if fold.Comment {
+			r.Kind = protocol.FoldingRangeKindComment
+		}
+		list = append(list, r)
+		if caps != nil && caps.RangeLimit != nil && len(list) == int(*caps.RangeLimit) {
+			break
+		}
+	}
+	return list, nil
+}
+
+// documentLink serves textDocument/documentLink.
+func (h *Handlers) documentLink(_ context.Context, s *workspace.Snapshot, p *protocol.DocumentLinkParams) ([]protocol.DocumentLink, error) {
+	a := h.bare(s)
+	f, ok := a.file(p.TextDocument.URI)
+	if !ok {
+		return nil, nil
+	}
+	caps := h.textCaps().DocumentLink
+	c, list := a.columnsOf(f.Text), []protocol.DocumentLink{}
+	for _, l := range language.Links(&language.World{Exists: there}, f, a.uri) {
+		if _, err := uri.Parse(l.Target); err != nil {
+			continue // a text that looks like an address and is none
+		}
+		target := uri.URI(l.Target)
+		link := protocol.DocumentLink{Range: c.out(l.Range), Target: &target}
+		if l.Tooltip != "" && caps != nil && on(caps.TooltipSupport) {
+			link.Tooltip = &l.Tooltip
+		}
+		list = append(list, link)
+	}
+	return list, nil
+}
+
+// documentColor serves textDocument/documentColor: the agent's colour.
+func (h *Handlers) documentColor(_ context.Context, s *workspace.Snapshot, p *protocol.DocumentColorParams) ([]protocol.ColorInformation, error) {
+	a, list := h.bare(s), []protocol.ColorInformation{}
+	f, ok := a.file(p.TextDocument.URI)
+	if !ok {
+		return list, nil // LSP has no null here
+	}
+	c := a.columnsOf(f.Text)
+	for _, color := range language.Colors(f) {
+		list = append(list, protocol.ColorInformation{
+			Range: c.out(color.Range), Color: protocol.Color{Red: color.Red, Green: color.Green, Blue: color.Blue, Alpha: 1},
+		})
+	}
+	return list, nil
+}
+
+// colorPresentation serves textDocument/colorPresentation: how the colour of a
+// file would be written, at a range of documentColor.
+func (h *Handlers) colorPresentation(_ context.Context, s *workspace.Snapshot, p *protocol.ColorPresentationParams) ([]protocol.ColorPresentation, error) {
+	a, list := h.bare(s), []protocol.ColorPresentation{}
+	f, ok := a.file(p.TextDocument.URI)
+	if !ok {
+		return list, nil
+	}
+	c := a.columnsOf(f.Text)
+	at := c.in(p.Range)
+	if !slices.ContainsFunc(language.Colors(f), func(known language.Color) bool { return known.Range == at }) {
+		return list, nil // it is elsewhere by now
+	}
+	label, edit := language.ColorEdit(f, language.Color{Range: at, Red: p.Color.Red, Green: p.Color.Green, Blue: p.Color.Blue})
+	return append(list, protocol.ColorPresentation{Label: label, TextEdit: protocol.TextEdit{Range: c.out(edit.Range), NewText: edit.Text}}), nil
+}

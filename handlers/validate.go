@@ -1,0 +1,210 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+	"github.com/agentls/agentls/workspace"
+)
+
+// validate serves agents/validate. Files are checked as they are in the editor,
+// else on the disk, also those of a folder that is not trusted: nothing runs.
+func (h *Handlers) validate(ctx context.Context, s *workspace.Snapshot, p *wire.ValidateParams) (*wire.ValidateResult, error) {
+	reports, err := h.reports(ctx, s, p.Name, p.URI)
+	if err != nil {
+		return nil, err
+	}
+	return validations(reports), nil
+}
+
+// validated is the validation of one file.
+type validated struct {
+	language.Report
+	scope   definition.Scope
+	path    string
+	columns columns
+}
+
+// reports validates the agent of a name, the file of a URI, or all agents that
+// have a file, by scope and name.
+func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, file string) ([]validated, error) {
+	a, err := h.author(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var files []*language.File
+	switch {
+	case file != "":
+		f, err := a.anyFile(wire.MethodValidate, file)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	case name != "":
+		entries, err := a.called(name)
+		if err != nil {
+			return nil, h.encoded(err)
+		}
+		files = a.filesOf(ctx, entries)
+	default:
+		files = a.filesOf(ctx, a.catalog.Entries())
+		for _, f := range a.agentFiles() { // those that are not on the disk yet
+			if !slices.ContainsFunc(files, func(other *language.File) bool { return other.Path == f.Path }) {
+				files = append(files, f)
+			}
+		}
+	}
+	worlds := map[string]*language.World{}
+	var list []validated
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if worlds[f.Folder] == nil {
+			worlds[f.Folder] = a.world(f.Folder)
+		}
+		list = append(list, validated{language.Validate(worlds[f.Folder], f), f.Scope, f.Path, a.columnsOf(f.Text)})
+	}
+	rank := []definition.Scope{definition.Project, definition.Global, definition.Extension}
+	slices.SortStableFunc(list, func(x, y validated) int {
+		return cmp.Or(cmp.Compare(slices.Index(rank, x.scope), slices.Index(rank, y.scope)), strings.Compare(x.Agent, y.Agent), strings.Compare(x.path, y.path))
+	})
+	return list, nil
+}
+
+// called returns the agent that a name means, and all that are called so where
+// it means none since there are several.
+func (a *author) called(name string) ([]*registry.Entry, error) {
+	e, err := a.h.find(a.catalog, name)
+	if err != nil {
+		return nil, err
+	}
+	d := e.Definition
+	if d.Path == "" {
+		return nil, fault.New(fault.Invalid, "handlers.validate", "%s is built in and has no file that could be wrong", d.Name)
+	}
+	if e.State != registry.Duplicate {
+		return []*registry.Entry{e}, nil
+	}
+	var all []*registry.Entry
+	for _, other := range a.catalog.Entries() {
+		if o := other.Definition; o.Name == d.Name && o.Scope == d.Scope && o.Folder == d.Folder {
+			all = append(all, other)
+		}
+	}
+	return all, nil
+}
+
+// filesOf returns the files of agents; one that is gone meanwhile is none, and a
+// built-in agent has none.
+func (a *author) filesOf(ctx context.Context, entries []*registry.Entry) []*language.File {
+	var files []*language.File
+	for _, e := range entries {
+		if e.Definition.Path == "" || ctx.Err() != nil {
+			continue
+		}
+		if f, ok := a.file(uri.URI(a.uri(e.Definition.Path))); ok {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// anyFile returns the file of a URI as an agent's, wherever it lies.
+func (a *author) anyFile(method, name string) (*language.File, error) {
+	if f, ok := a.file(uri.URI(name)); ok {
+		return f, nil
+	}
+	u, err := uri.Parse(name)
+	if err != nil || !u.IsFile() {
+		return nil, server.BadParams(method, "uri", "is %q, which is no URI of a file", name)
+	}
+	path := u.FsPath()
+	place := registry.Place{Scope: definition.Global, Dir: filepath.Dir(path)}
+	if folder := a.folderOf(uri.URI(name)); folder != "" {
+		place.Scope, place.Folder = definition.Project, folder
+	}
+	if d, open := a.snapshot.Document(uri.URI(name)); open {
+		return a.open(d.URI, path, place, d.Text), nil
+	}
+	text, ok := diskText(path)
+	if !ok {
+		return nil, fault.New(fault.NotFound, method, "there is no file %s that can be read", tool.Escape(path))
+	}
+	return a.open(uri.URI(name), path, place, text), nil
+}
+
+// validations are reports as the wire has them.
+func validations(reports []validated) *wire.ValidateResult {
+	result := &wire.ValidateResult{Results: []wire.Validation{}}
+	for _, r := range reports {
+		v := wire.Validation{Agent: r.Agent, URI: r.URI, Scope: string(r.scope), Passed: r.Passed, Total: r.Total, Checks: []wire.Check{}}
+		for _, c := range r.Checks {
+			check := wire.Check{Code: c.Code, OK: c.OK, Title: c.Title, Message: c.Message}
+			if !c.OK {
+				to := r.columns.out(c.Range)
+				check.Range = &definition.Range{
+					Start: definition.Position{Line: to.Start.Line, Character: to.Start.Character},
+					End:   definition.Position{Line: to.End.Line, Character: to.End.Character},
+				}
+			}
+			v.Checks = append(v.Checks, check)
+		}
+		result.Results = append(result.Results, v)
+	}
+	return result
+}
+
+// commandValidate takes [uri?]: a file; without one, all agents that have one. It
+// answers as agents/validate does.
+func (h *Handlers) commandValidate(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+	file, err := textArgument(p, 0)
+	if err != nil {
+		return nil, invalidArguments(err)
+	}
+	reports, err := h.reports(ctx, s, "", file)
+	if err != nil {
+		return nil, err
+	}
+	if h.plain {
+		text := shownReports(reports)
+		if !h.showText(ctx, "validation.txt", text) {
+			h.tell(infoMessage, strings.TrimSpace(text))
+		}
+	}
+	return validations(reports), nil
+}
+
+// shownReports is what a person is shown: of several files a line each, then
+// those that are not valid in full.
+func shownReports(reports []validated) string {
+	var b strings.Builder
+	switch len(reports) {
+	case 0:
+		return "There are no agent files to check.\n"
+	case 1:
+		return tool.Escape(reports[0].Agent) + "\n" + escapeLines(reports[0].Text()) + "\n"
+	}
+	for _, r := range reports {
+		b.WriteString(tool.Escape(r.Line()) + "\n")
+	}
+	for _, r := range reports {
+		if !r.Valid() {
+			b.WriteString("\n" + tool.Escape(r.Agent+" ("+r.path+")") + "\n" + escapeLines(r.Text()) + "\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,90 @@
+package daemon
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/condition"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/handlers"
+)
+
+// knowledge is what agent files are checked against: the table of models, and
+// the settings of their folders.
+func (b *house) knowledge() handlers.Knowledge {
+	return handlers.Knowledge{
+		Model: b.knows, Installed: b.installed(), Generation: b.settings.generation.Load, Table: b.table,
+		Servers:      b.servers,
+		Home:         b.Home,
+		Settings:     b.userSettings(),
+		DefaultScope: func(folder string) string { return b.settingsOf(folder).scope },
+		InlineAnswer: func(folder string) string { return b.settingsOf(folder).answer },
+	}
+}
+
+// installed answers what no agent file says, for the catalog and for what is
+// typed.
+func (b *house) installed() definition.Installed {
+	return definition.Installed{
+		Models: func() []string {
+			names := make(map[string]bool)
+			for _, e := range b.table.Entries() {
+				for _, name := range append([]string{e.ID}, e.Aliases...) {
+					names[name] = true
+				}
+			}
+			return slices.Sorted(maps.Keys(names))
+		},
+		Retired: func(name string) (string, bool) {
+			successor, retired := b.table.Retired(name)
+			if len(successor.Aliases) > 0 && !strings.HasPrefix(name, "gemini-") {
+				return successor.Aliases[0], retired
+			}
+			return successor.ID, retired
+		},
+		Servers:    b.serverNames,
+		Expression: condition.Check,
+	}
+}
+
+// servers returns the MCP servers that agents of a folder can name. The person's
+// own agents, of folder "", run in every folder of the workspace.
+func (b *house) servers(folder string) []language.Server {
+	list := b.settingsOf(folder).servers
+	if folder != "" {
+		return list
+	}
+	list = slices.Clone(list)
+	for _, path := range b.folders.paths() {
+		for _, s := range b.settingsOf(path).servers {
+			if !slices.ContainsFunc(list, func(other language.Server) bool { return other.Name == s.Name }) {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+func (b *house) serverNames(folder string) []string {
+	var names []string
+	for _, s := range b.servers(folder) {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// serversMoved reports whether there are other MCP servers than when it was asked
+// last: agents' files are then to be checked again.
+func (b *house) serversMoved() bool {
+	var all strings.Builder
+	for _, folder := range append(b.folders.paths(), "") {
+		all.WriteString(folder + "\x00" + strings.Join(b.serverNames(folder), "\x00") + "\n")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.named
+	b.named = all.String()
+	return before != b.named
+}
