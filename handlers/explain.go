@@ -33,16 +33,16 @@ func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot, p *wire.E
 		}
 		if p.Text != "" {
 			f = a.open(uri.URI(f.URI), f.Path, registry.Place{Scope: f.Scope, Folder: f.Folder}, p.Text)
-			return h.house.Agents.Explain(f.Definition, f.Text), nil
+			return &wire.ExplainResult{Explanation: *h.house.Agents.Explain(f.Definition, f.Text)}, nil
 		}
-		return a.withReview(f.Definition, f.Text), nil
+		return &wire.ExplainResult{Explanation: *a.withReview(f.Definition, f.Text)}, nil
 	}
 	e, err := h.find(a.catalog, p.Name)
 	if err != nil {
 		return nil, h.encoded(err)
 	}
 	text, _ := diskText(e.Definition.Path) // what is built in, or gone by now, has no lines
-	return a.withReview(e.Definition, text), nil
+	return &wire.ExplainResult{Explanation: *a.withReview(e.Definition, text)}, nil
 }
 
 // withReview explains an agent, and says where its file waits for a review.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/authority"
+	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
@@ -91,7 +92,7 @@ It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 }
 
 // explained returns the explanation of an agent, or of the file at a path.
-func explained(ctx context.Context, conn *connection, name string) (*wire.ExplainResult, error) {
+func explained(ctx context.Context, conn *connection, name string) (*explanation.Explanation, error) {
 	if !isPath(name) {
 		return explanationOf(ctx, conn, wire.ExplainParams{Name: name})
 	}
@@ -102,9 +103,10 @@ func explained(ctx context.Context, conn *connection, name string) (*wire.Explai
 	return explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(path)})
 }
 
-func explanationOf(ctx context.Context, conn *connection, p wire.ExplainParams) (*wire.ExplainResult, error) {
-	e := new(wire.ExplainResult)
-	return e, conn.Call(ctx, wire.MethodExplain, &p, e)
+func explanationOf(ctx context.Context, conn *connection, p wire.ExplainParams) (*explanation.Explanation, error) {
+	var r wire.ExplainResult
+	err := conn.Call(ctx, wire.MethodExplain, &p, &r)
+	return &r.Explanation, err
 }
 
 // isPath reports whether an argument is a path, and no name of an agent.
@@ -115,7 +117,7 @@ func isPath(name string) bool {
 // versions returns the explanations of two agents. Where one is a file at a path,
 // both are explained as versions of one file: of the agent's, else of the second
 // path, else of the first where only that is an agent's.
-func versions(ctx context.Context, conn *connection, a, b string) (first, second *wire.ExplainResult, err error) {
+func versions(ctx context.Context, conn *connection, a, b string) (first, second *explanation.Explanation, err error) {
 	if first, err = explained(ctx, conn, a); err != nil {
 		return nil, nil, err
 	}
@@ -129,7 +131,7 @@ func versions(ctx context.Context, conn *connection, a, b string) (first, second
 	if at == "" { // a built-in agent has no file to be a version of
 		return first, second, nil
 	}
-	for _, e := range []**wire.ExplainResult{&first, &second} {
+	for _, e := range []**explanation.Explanation{&first, &second} {
 		text, err := os.ReadFile((*e).File)
 		if err != nil {
 			return nil, nil, err

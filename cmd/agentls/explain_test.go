@@ -59,8 +59,8 @@ func TestExplain(t *testing.T) {
 	if turns, _ := e.Value("run.max_turns"); turns.Value != 20.0 || turns.Origin.File != filepath.Join(dir, ".gemini", "settings.json") {
 		t.Errorf("%+v", turns)
 	}
-	if authority.Text(&e) != out {
-		t.Errorf("as JSON it is another:\n%s\n%s", authority.Text(&e), out)
+	if authority.Text(&e.Explanation) != out {
+		t.Errorf("as JSON it is another:\n%s\n%s", authority.Text(&e.Explanation), out)
 	}
 	if code, other, errs := command(t, dir, "explain", "other/fixer.md"); code != 0 || !strings.Contains(other, "Tools: 1 of 10") {
 		t.Errorf("a file elsewhere: exit %d: %s%s", code, other, errs)

@@ -62,7 +62,9 @@ type (
 
 	// ExplainResult is what an agent really gets. Lines count from 1, and names of
 	// files are paths.
-	ExplainResult = explanation.Explanation
+	ExplainResult struct {
+		explanation.Explanation
+	}
 
 	// ValidateParams name an agent, or a file; absent = all agents that have a file.
 	ValidateParams struct {

@@ -88,6 +88,30 @@ func TestStandard(t *testing.T) {
 		"MethodWorkspaceDidChangeWorkspaceFolders": protocol.MethodWorkspaceDidChangeWorkspaceFolders,
 
 		"MethodWindowWorkDoneProgressCancel": protocol.MethodWindowWorkDoneProgressCancel,
+
+		"MethodTextDocumentDiagnostic":          protocol.MethodTextDocumentDiagnostic,
+		"MethodWorkspaceDiagnostic":             protocol.MethodWorkspaceDiagnostic,
+		"MethodTextDocumentCompletion":          protocol.MethodTextDocumentCompletion,
+		"MethodCompletionItemResolve":           protocol.MethodCompletionItemResolve,
+		"MethodTextDocumentHover":               protocol.MethodTextDocumentHover,
+		"MethodTextDocumentCodeLens":            protocol.MethodTextDocumentCodeLens,
+		"MethodTextDocumentInlayHint":           protocol.MethodTextDocumentInlayHint,
+		"MethodTextDocumentDocumentSymbol":      protocol.MethodTextDocumentDocumentSymbol,
+		"MethodTextDocumentFoldingRange":        protocol.MethodTextDocumentFoldingRange,
+		"MethodTextDocumentDocumentLink":        protocol.MethodTextDocumentDocumentLink,
+		"MethodTextDocumentDocumentColor":       protocol.MethodTextDocumentDocumentColor,
+		"MethodTextDocumentColorPresentation":   protocol.MethodTextDocumentColorPresentation,
+		"MethodTextDocumentSemanticTokensFull":  protocol.MethodTextDocumentSemanticTokensFull,
+		"MethodTextDocumentSemanticTokensRange": protocol.MethodTextDocumentSemanticTokensRange,
+		"MethodTextDocumentDefinition":          protocol.MethodTextDocumentDefinition,
+		"MethodTextDocumentReferences":          protocol.MethodTextDocumentReferences,
+		"MethodTextDocumentDocumentHighlight":   protocol.MethodTextDocumentDocumentHighlight,
+		"MethodWorkspaceSymbol":                 protocol.MethodWorkspaceSymbol,
+		"MethodTextDocumentPrepareRename":       protocol.MethodTextDocumentPrepareRename,
+		"MethodTextDocumentRename":              protocol.MethodTextDocumentRename,
+		"MethodWorkspaceWillRenameFiles":        protocol.MethodWorkspaceWillRenameFiles,
+		"MethodTextDocumentCodeAction":          protocol.MethodTextDocumentCodeAction,
+		"MethodTextDocumentFormatting":          protocol.MethodTextDocumentFormatting,
 	} {
 		if standard[name].method != method {
 			t.Errorf("standard has %q for %s, which is %q", standard[name].method, name, method)
