@@ -222,8 +222,11 @@ func TestSEC55RaceOfFilesAndLinks(t *testing.T) {
 		}
 		look(name, content, err)
 	}
-	round := 0
-	r.during(long, func() bool {
+	round, began := 0, time.Now()
+	tried := []string{"read_file", "read_many_files", "write_file", "edit_file", "grep", "ls", "glob", "restore"}
+	missing := func(what string) bool { return done[what] == 0 }
+	// On a busy machine some of them have not got through once by then.
+	r.during(20*long, func() bool {
 		round++
 		for _, name := range []string{"read", "rdir/f"} {
 			read(r.env(), "read_file", map[string]any{"file_path": name})
@@ -258,13 +261,13 @@ func TestSEC55RaceOfFilesAndLinks(t *testing.T) {
 			}
 			read(env, "grep", map[string]any{"pattern": "c[a]nary|inside"})
 		}
-		return t.Failed()
+		return t.Failed() || time.Since(began) > long && !slices.ContainsFunc(tried, missing)
 	})
 	for _, line := range r.written() {
 		t.Error("escaped: ", line)
 	}
-	for _, what := range []string{"read_file", "read_many_files", "write_file", "edit_file", "grep", "ls", "glob", "restore"} {
-		if done[what] == 0 {
+	for _, what := range tried {
+		if missing(what) {
 			t.Errorf("%s never got through: it was not raced", what)
 		}
 	}
