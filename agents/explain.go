@@ -34,6 +34,18 @@ type Origins struct {
 // that of its file, for the lines in it; "" = none are told. Whether the file waits
 // for a review is not looked at.
 func (s *Service) Explain(def *definition.Definition, text string) *explanation.Explanation {
+	return s.explain(def, text, false)
+}
+
+// ExplainAsIfTrusted returns what the agent would get, was its folder trusted and
+// its file approved. Trusted of the explanation says whether the folder is.
+func (s *Service) ExplainAsIfTrusted(def *definition.Definition, text string) *explanation.Explanation {
+	e := s.explain(def, text, true)
+	e.Trusted = s.Trusted(s.homeOf(def))
+	return e
+}
+
+func (s *Service) explain(def *definition.Definition, text string, asIf bool) *explanation.Explanation {
 	folder := s.homeOf(def)
 	set := s.Settings(folder)
 	origins := set.Origins
@@ -44,10 +56,10 @@ func (s *Service) Explain(def *definition.Definition, text string) *explanation.
 	in := authority.Input{
 		File: def, Definition: agent.Definition, Text: text, Ignored: agent.Problems, Only: agent.Only, Off: agent.Off,
 		Tools: s.Tools, Exclude: origins.Exclude,
-		Approval: s.Approval, Trusted: s.Trusted(folder), CanAsk: true, Critical: set.Critical,
+		Approval: s.Approval, Trusted: asIf || s.Trusted(folder), CanAsk: true, Critical: set.Critical,
 		Deny: ruled(set.Deny, origins.Deny), Allow: ruled(set.Allow, origins.Allow),
 		Timeout:    setting(set.ConfirmationTimeout, origins, "agents.confirmationTimeout"),
-		Unreviewed: s.unreviewed(def),
+		Unreviewed: !asIf && s.unreviewed(def),
 		Table:      s.Table, Standard: defaultModel,
 		Model:          setting(set.Model, origins, "model.name"),
 		FallbackModels: setting(set.FallbackModels, origins, "agents.fallbackModels"),
@@ -64,7 +76,7 @@ func (s *Service) Explain(def *definition.Definition, text string) *explanation.
 		Servers: origins.Servers,
 	}
 	if len(agent.Subagents)+len(agent.Handoffs) > 0 { // there may be thousands
-		in.Agents = s.others(folder, set)
+		in.Agents, in.ByName = s.others(folder, set)
 	}
 	for _, o := range set.Overrides[def.Name] {
 		in.Overrides = append(in.Overrides, authority.Override{JSON: o.JSON, File: o.File, Line: o.Line})
@@ -102,10 +114,39 @@ func (s *Service) unreviewed(def *definition.Definition) bool {
 	return def.Scope == definition.Project && s.Unreviewed != nil && s.Unreviewed(def)
 }
 
+// othersOf are the agents that names mean in a folder, made once for each catalog
+// and reading of the settings: an explanation is made for each keystroke.
+type othersOf struct {
+	catalog *registry.Snapshot
+	folder  string
+	origins *Origins // of the settings; each reading has its own
+
+	all    []*definition.Definition
+	byName map[string]*definition.Definition
+}
+
 // others returns the agents that names mean in a folder, as the settings have
-// them.
-func (s *Service) others(folder string, set Settings) []*definition.Definition {
-	entries := s.Agents().Entries()
+// them. Nobody changes what it returns.
+func (s *Service) others(folder string, set Settings) ([]*definition.Definition, map[string]*definition.Definition) {
+	catalog := s.Agents()
+	s.mu.Lock()
+	known := s.known
+	s.mu.Unlock()
+	if known == nil || set.Origins == nil || known.catalog != catalog || known.folder != folder || known.origins != set.Origins {
+		known = &othersOf{catalog: catalog, folder: folder, origins: set.Origins, all: meant(catalog, folder, set)}
+		known.byName = make(map[string]*definition.Definition, len(known.all))
+		for _, d := range known.all {
+			known.byName[d.Name] = d
+		}
+		s.mu.Lock()
+		s.known = known
+		s.mu.Unlock()
+	}
+	return known.all, known.byName
+}
+
+func meant(catalog *registry.Snapshot, folder string, set Settings) []*definition.Definition {
+	entries := catalog.Entries()
 	own := make(map[string]bool)
 	for _, e := range entries {
 		if d := e.Definition; e.State == registry.OK && d.Scope == definition.Project && d.Folder == folder {

@@ -175,29 +175,72 @@ func TestUnreviewedLimits(t *testing.T) {
 	}
 }
 
-// BenchmarkExplain is one explanation among 1,000 agents: it is made for each
+// TestOthersFollowTheirFiles: what other agents are is looked up once, and anew when
+// the catalog or the settings are others.
+func TestOthersFollowTheirFiles(t *testing.T) {
+	const text = "---\nkind: agent\nname: agent-%d\ntitle: A\ntools: {allow: [delegate_to_agent]}\nsubagents: ['*']\nrun: {max_turns: 2%s}\n---\nDo it.\n"
+	s := explaining(Settings{}, nameOnly{name: "delegate_to_agent"})
+	settings, catalog := Settings{Origins: new(Origins), Limits: Limits{Depth: 2, Runs: 2}}, manyAgents(t, 3, text)
+	s.Settings, s.Agents = func(string) Settings { return settings }, func() *registry.Snapshot { return catalog }
+	calls := func() int {
+		e, err := catalog.Lookup("", "agent-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Explain(e.Definition, "").Worst.Calls
+	}
+	before := calls()
+	if again := calls(); again != before || before == 0 {
+		t.Errorf("%d calls, then %d", before, again)
+	}
+	kept := s.known
+	calls()
+	if s.known != kept {
+		t.Error("nothing is kept")
+	}
+	settings.Origins, settings.Overrides = new(Origins), map[string][]Override{"agent-2": {mine(`{"run": {"max_turns": 90}}`)}}
+	overridden := calls()
+	if overridden <= before {
+		t.Errorf("with another setting: %d calls, %d without", overridden, before)
+	}
+	catalog = manyAgents(t, 2, text)
+	if alone := calls(); alone >= overridden {
+		t.Errorf("with another catalog: %d calls, %d before", alone, overridden)
+	}
+}
+
+// BenchmarkExplain is one explanation among 10,000 agents: it is made for each
 // keystroke in an agent's file.
 func BenchmarkExplain(b *testing.B) {
-	dir := b.TempDir()
-	text := "---\nkind: agent\nname: agent-%d\ntitle: Agent\ndescription: Does one thing.\nmodel: pro\ntools:\n  allow: [read_file, write_file, shell]\n---\n" + strings.Repeat("Do it well, and say what you did.\n", 40)
-	for i := range 1000 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("agent-%d.md", i)), fmt.Appendf(nil, text, i), 0o644); err != nil {
-			b.Fatal(err)
+	const text = "---\nkind: agent\nname: agent-%d\ntitle: Agent\ndescription: Does one thing.\nmodel: pro\ntools:\n  allow: [read_file, write_file, shell, delegate_to_agent]\n%s---\nDo it well.\n"
+	catalog := manyAgents(b, 10_000, text)
+	for _, subagents := range []string{"", "subagents: [agent-1, agent-2]\n", "subagents: ['*']\n"} {
+		b.Run(strings.TrimSpace(subagents), func(b *testing.B) {
+			s := explaining(Settings{Origins: new(Origins), Limits: Limits{Depth: 2, Runs: 32}}, append(builtin.Tools(), nameOnly{name: "delegate_to_agent"})...)
+			s.Agents = func() *registry.Snapshot { return catalog }
+			own := fmt.Sprintf(text, 7, subagents)
+			d := definition.Parse(definition.Source{Path: "/w/agent-7.md", Folder: catalog.Entries()[1].Definition.Folder, Scope: definition.Project, Data: []byte(own)})
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Explain(d, own)
+			}
+		})
+	}
+}
+
+// manyAgents is a catalog of as many agents, whose text has a number and an empty
+// text.
+func manyAgents(t testing.TB, n int, text string) *registry.Snapshot {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range n {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("agent-%d.md", i)), fmt.Appendf(nil, text, i, ""), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
-	catalog, err := registry.New(registry.Config{Places: []registry.Place{{Scope: definition.Project, Dir: dir, Folder: dir}}}).Load(b.Context())
+	catalog, err := registry.New(registry.Config{Places: []registry.Place{{Scope: definition.Project, Dir: dir, Folder: dir}}}).Load(t.Context())
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	s := explaining(Settings{}, builtin.Tools()...)
-	s.Agents = func() *registry.Snapshot { return catalog }
-	e, err := catalog.Lookup(dir, "agent-7")
-	if err != nil {
-		b.Fatal(err)
-	}
-	own := fmt.Sprintf(text, 7)
-	b.ReportAllocs()
-	for b.Loop() {
-		s.Explain(e.Definition, own)
-	}
+	return catalog
 }

@@ -125,6 +125,7 @@ type Service struct {
 	runs     map[string]*Live // that have not ended, by id
 	reserved map[string]*reservation
 	last     map[string]Last             // by agent: its run that ended last
+	known    *othersOf                   // see [Service.others]
 	excluded map[[2]string]chan struct{} // session and agent whose context is being changed; closed when it is
 	leaving  map[string]chan struct{}    // sessions that are being closed or deleted; closed when they are
 	resolves map[string]int              // by session, how many requests keep or undo changes there

@@ -27,7 +27,11 @@ func (h *Handlers) codeAction(ctx context.Context, s *workspace.Snapshot, p *pro
 	}
 	var list []protocol.CodeAction
 	if t := a.texts(); h.takesActions() {
-		for _, fix := range a.fixes(p) {
+		fixes, err := a.fixes(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, fix := range fixes {
 			if wantedKind(p.Context, fix.Kind) {
 				if action, ok := a.codeActionOf(t, fix, p.Context.Diagnostics); ok {
 					list = append(list, action)
@@ -69,8 +73,8 @@ func wantedKind(c protocol.CodeActionContext, kind string) bool {
 }
 
 // fixes returns what mends the findings in the range of a request: those of an
-// agent file, or of settings.
-func (a *author) fixes(p *protocol.CodeActionParams) []language.Action {
+// agent file, or of settings. The error is that of settingsFindings.
+func (a *author) fixes(ctx context.Context, p *protocol.CodeActionParams) ([]language.Action, error) {
 	if f, ok := a.file(p.TextDocument.URI); ok {
 		var only []string
 		for _, kind := range p.Context.Only {
@@ -78,16 +82,22 @@ func (a *author) fixes(p *protocol.CodeActionParams) []language.Action {
 				only = append(only, string(kind))
 			}
 		}
-		return language.Actions(a.world(f.Folder), a.sources(), f, a.columnsOf(f.Text).in(p.Range), only)
+		sources := a.disk()
+		sources.All = a.sources // a fix of the name changes other files as well
+		return language.Actions(a.world(f.Folder), sources, f, a.columnsOf(f.Text).in(p.Range), only), ctx.Err()
 	}
-	return a.settingsActions(p)
+	return a.settingsActions(ctx, p)
 }
 
 // settingsActions returns the fixes of a settings file's findings.
-func (a *author) settingsActions(p *protocol.CodeActionParams) []language.Action {
+func (a *author) settingsActions(ctx context.Context, p *protocol.CodeActionParams) ([]language.Action, error) {
 	text, scope, path, ok := a.settingsFile(p.TextDocument.URI)
 	if !ok {
-		return nil
+		return nil, nil
+	}
+	findings, err := a.settingsFindings(ctx, p.TextDocument.URI, text, scope, path)
+	if err != nil {
+		return nil, err
 	}
 	lines := workspace.NewLines(text)
 	span := func(start, end int) definition.Range {
@@ -95,7 +105,7 @@ func (a *author) settingsActions(p *protocol.CodeActionParams) []language.Action
 	}
 	asked := a.columnsOf(text).in(p.Range)
 	var actions []language.Action
-	for _, finding := range a.diagnoseSettings(text, scope, path) {
+	for _, finding := range findings {
 		at := span(finding.Start, finding.End)
 		if behind(at.Start, asked.End) || behind(asked.Start, at.End) {
 			continue
@@ -108,7 +118,7 @@ func (a *author) settingsActions(p *protocol.CodeActionParams) []language.Action
 			})
 		}
 	}
-	return actions
+	return actions, nil
 }
 
 // behind reports whether a position comes after another.
@@ -155,7 +165,7 @@ func (h *Handlers) takesActions() bool {
 func (h *Handlers) acts(c *protocol.ServerCapabilities) {
 	c.CodeActionProvider = protocol.Boolean(true)
 	if h.takesActions() {
-		c.CodeActionProvider = &protocol.CodeActionOptions{CodeActionKinds: []protocol.CodeActionKind{protocol.CodeActionKindQuickFix, language.FixAll, runKind, askKind}}
+		c.CodeActionProvider = &protocol.CodeActionOptions{CodeActionKinds: []protocol.CodeActionKind{protocol.CodeActionKindQuickFix, language.FixAll, language.Write, runKind, askKind}}
 	}
 }
 

@@ -3,12 +3,10 @@ package handlers
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
@@ -17,7 +15,6 @@ import (
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
-	"github.com/agentls/agentls/agents/template"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -58,20 +55,6 @@ func (h *Handlers) author(ctx context.Context, s *workspace.Snapshot) (*author, 
 		return nil, err
 	}
 	return &author{h, s, catalog, s.Encoding()}, nil
-}
-
-// written is what author files are kept of: each as it was read last.
-type written struct {
-	mu    sync.Mutex
-	open  map[uri.URI]*reading
-	names *language.Names // of the catalog below
-	of    *registry.Snapshot
-
-	templates []template.Template // of a folder that looked like this:
-	looked    string
-
-	once  sync.Once
-	tools []language.Tool // that can be offered to agents
 }
 
 // reading is one version of an open agent file, read.
@@ -121,7 +104,9 @@ func (a *author) place(path string) (canonical string, p registry.Place, ok bool
 const maxAgentFile = definition.MaxFile + 1
 
 // file returns the agent file that a URI names: the open document, else what is on
-// the disk. It is false for what is no agent file, and for one that is not there.
+// the disk. It is false for what is no agent file, for one that is not there, and
+// for one of which the editor has another text than we know: whatever is said of
+// that would be about the wrong places.
 func (a *author) file(name uri.URI) (*language.File, bool) {
 	u, err := uri.Parse(string(name))
 	if err != nil || !u.IsFile() {
@@ -132,6 +117,9 @@ func (a *author) file(name uri.URI) (*language.File, bool) {
 		return nil, false
 	}
 	if d, open := a.snapshot.Document(name); open {
+		if d.Lost {
+			return nil, false
+		}
 		return a.read(d, path, place), true
 	}
 	text, ok := diskText(path)
@@ -144,23 +132,13 @@ func (a *author) file(name uri.URI) (*language.File, bool) {
 // read returns an open document as an agent file. What was read of the same text
 // last is not read again.
 func (a *author) read(d *workspace.Document, path string, place registry.Place) *language.File {
-	w, generation := &a.h.written, uint64(0)
-	if of := a.h.house.Knowledge.Generation; of != nil {
-		generation = of()
-	}
-	w.mu.Lock()
-	r := w.open[d.URI]
-	w.mu.Unlock()
+	k, generation := &a.h.written.open, a.generation()
+	r := k.get(d)
 	if r != nil && r.text == d.Text && r.place == place && r.generation == generation {
 		return r.file
 	}
 	r = &reading{d.Text, place, generation, a.open(d.URI, path, place, d.Text)}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.open == nil {
-		w.open = make(map[uri.URI]*reading)
-	}
-	w.open[d.URI] = r
+	k.put(a.h.Workspace, d, r)
 	return r.file
 }
 
@@ -169,13 +147,6 @@ func (a *author) open(name uri.URI, path string, place registry.Place, text stri
 	return language.Open(definition.Source{
 		Path: path, Folder: place.Folder, Scope: place.Scope, URI: string(name), Data: []byte(text), Model: k.Model, Installed: k.Installed,
 	})
-}
-
-// forget lets go of what was read of a document that was closed.
-func (w *written) forget(name uri.URI) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.open, name)
 }
 
 // diskText returns the text of a file on the disk, as the catalog reads it.
@@ -236,11 +207,14 @@ func (a *author) folderOf(name uri.URI) string {
 func (a *author) world(folder string) *language.World {
 	h, k := a.h, a.h.house.Knowledge
 	w := &language.World{
-		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table, Templates: h.written.listed(h.house.Templates),
+		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table, Templates: h.written.template.in(h.house.Templates),
 		Exists: there,
 	}
 	if h.house.Settings != nil {
 		w.Model = h.house.Settings(folder).Model
+	}
+	if w.Model == "" && h.house.Agents != nil {
+		w.Model = h.house.Agents.Resolve(&definition.Definition{Folder: folder}) // the table's default
 	}
 	if k.Servers != nil {
 		w.Servers = k.Servers(folder)
@@ -254,25 +228,6 @@ func (a *author) world(folder string) *language.World {
 func there(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// listed returns the templates, the person's own among them, which are in dir.
-// They are read again when the folder looks other than before.
-func (w *written) listed(dir string) []template.Template {
-	looks := strings.Builder{}
-	entries, _ := os.ReadDir(dir) // what cannot be read is told by agents/templates
-	for _, e := range entries {
-		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
-			fmt.Fprintln(&looks, e.Name(), info.Size(), info.ModTime().UnixNano())
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.templates == nil || w.looked != looks.String() {
-		w.templates, _ = template.List(dir) // as above
-		w.looked = looks.String()
-	}
-	return w.templates
 }
 
 // toolsKnown returns what can be offered to agents.
@@ -312,10 +267,16 @@ func (a *author) uri(path string) string {
 	return string(uri.File(path))
 }
 
+// disk is what there is of sources without a look at any file.
+func (a *author) disk() language.Sources {
+	return language.Sources{Read: diskText, URI: a.uri, Exists: there, ReadOnly: readOnly}
+}
+
 // sources returns the files that may name agents: agent files, the lines of other
 // open documents, and settings.
 func (a *author) sources() language.Sources {
-	s := language.Sources{Read: diskText, URI: a.uri, Exists: there, ReadOnly: readOnly, Open: a.agentFiles(), Names: a.index()}
+	s := a.disk()
+	s.Open, s.Names = a.agentFiles(), a.h.written.index.in(a.catalog)
 	agentFile := make(map[string]bool, len(s.Open))
 	for _, f := range s.Open {
 		agentFile[f.URI] = true
@@ -334,44 +295,6 @@ func (a *author) sources() language.Sources {
 func readOnly(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().Perm()&0o222 == 0
-}
-
-// index returns which agent files of the catalog name which agents, made once for
-// each state of it.
-func (a *author) index() *language.Names {
-	w := &a.h.written
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.of != a.catalog {
-		w.of, w.names = a.catalog, language.IndexNames(a.catalog)
-	}
-	return w.names
-}
-
-// named returns where settings name agents: the person's and each folder's, as
-// open in the editor or on the disk.
-func (a *author) named() []language.Named {
-	type settings struct{ path, folder string }
-	files := []settings{{a.h.house.Knowledge.Settings, ""}}
-	for _, f := range a.snapshot.Folders() {
-		files = append(files, settings{filepath.Join(f.Canonical, workspace.ProjectSettings), f.Canonical})
-	}
-	var list []language.Named
-	for _, file := range files {
-		text, ok := settingsText(file.path)
-		if d, open := a.snapshot.DocumentAt(file.path); open {
-			text, ok = d.Text, !d.Lost
-		}
-		if !ok || text == "" {
-			continue
-		}
-		lines := workspace.NewLines(text)
-		for _, n := range workspace.SettingsAgents([]byte(text)) {
-			r := definition.Range{Start: place16(lines, n.Start), End: place16(lines, n.End)}
-			list = append(list, language.Named{Location: language.Location{URI: a.uri(file.path), Range: r}, Name: n.Name, Folder: file.folder})
-		}
-	}
-	return list
 }
 
 // byteOrderMark is what some editors begin a file with, and none shows.
@@ -461,7 +384,7 @@ func (t *texts) of(name string) columns {
 	c, ok := t.known[name]
 	if !ok {
 		text := ""
-		if d, open := t.a.snapshot.Document(uri.URI(name)); open {
+		if d, open := t.a.snapshot.Document(uri.URI(name)); open && !d.Lost {
 			text = d.Text
 		} else if u, err := uri.Parse(name); err == nil && u.IsFile() {
 			if data, err := os.ReadFile(u.FsPath()); err == nil {

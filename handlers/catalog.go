@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -204,16 +203,14 @@ func (h *Handlers) agentText(name string) string {
 	if err != nil || !u.IsFile() {
 		return ""
 	}
-	data, err := os.ReadFile(u.FsPath())
-	if err != nil || len(data) > 256<<10 {
-		return ""
-	}
-	return string(data)
+	text, _ := diskText(u.FsPath())
+	return text
 }
 
 // catalogChanged tells a client that lists agents which ones are other than
 // before.
 func (h *Handlers) catalogChanged(before, after *registry.Snapshot) {
+	h.reindex(after)
 	changed, removed := after.Changed(before)
 	h.tellChanged(after, changed, removed)
 }

@@ -140,7 +140,7 @@ func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalo
 		return nil, err
 	}
 	if h.plain {
-		h.showResult(ctx, result)
+		h.showResult(ctx, result, false)
 	}
 	return result, nil
 }
@@ -203,8 +203,8 @@ func examples(names []string) string {
 }
 
 // showResult shows how a run ended: one line, and the whole as a document where
-// there is more.
-func (h *Handlers) showResult(ctx context.Context, r *wire.RunResult) {
+// there is more, or it is to be one: a message may be gone at the next key.
+func (h *Handlers) showResult(ctx context.Context, r *wire.RunResult, document bool) {
 	level := infoMessage
 	if r.Error != nil {
 		level = errorMessage
@@ -218,7 +218,7 @@ func (h *Handlers) showResult(ctx context.Context, r *wire.RunResult) {
 		first = ending(r.RunFinished) + ": " + first
 	}
 	h.tell(level, fmt.Sprintf("%s: %s", r.Agent, clip(tool.Escape(first), summaryWidth)))
-	if more && !h.showText(ctx, r.Agent+"-"+short(r.Run)+".md", text+"\n") {
+	if text != "" && (more || document) && !h.showText(ctx, r.Agent+"-"+short(r.Run)+".md", text+"\n") && more {
 		_ = h.Peer.LogMessage(h.ctx, &protocol.LogMessageParams{Type: infoMessage, Message: text}) // nowhere else to show it
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.lsp.dev/protocol"
@@ -90,13 +91,23 @@ var itemKinds = map[language.ItemKind][2]protocol.CompletionItemKind{
 type taker struct {
 	snippets, tags, deprecated bool
 	adjust, asIs               bool // the modes of insertion that it can be told
+	oneLine                    bool // what it inserts may not have lines
 	lazy                       bool // it asks for documentation when an item is looked at
 	formats                    []protocol.MarkupKind
 	kinds                      []protocol.CompletionItemKind // nil = those of old
 }
 
+// oldNeovim reports whether a client is Neovim before 0.11.
+func oldNeovim(client protocol.ClientInfo) bool {
+	version, _ := client.Version.Get()
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(minor)
+	return client.Name == "Neovim" && major == "0" && err == nil && n < 11
+}
+
 func (h *Handlers) taker() taker {
-	t := taker{lazy: true}
+	t := taker{lazy: true, oneLine: true}
 	c := h.textCaps().Completion
 	if c == nil {
 		return t
@@ -110,6 +121,9 @@ func (h *Handlers) taker() taker {
 		t.tags = slices.Contains(i.TagSupport.ValueSet, protocol.CompletionItemTagDeprecated)
 		t.adjust = slices.Contains(modes, protocol.InsertTextModeAdjustIndentation)
 		t.asIs = slices.Contains(modes, protocol.InsertTextModeAsIs)
+		// Without snippets, many editors take the text for one word: Neovim before 0.11
+		// writes NUL where a line ends, and with a snippet's text too.
+		t.oneLine = !t.snippets || h.oldNeovim
 		t.lazy = i.ResolveSupport.Properties == nil || slices.Contains(i.ResolveSupport.Properties, "documentation")
 	}
 	return t
@@ -131,6 +145,10 @@ func (t taker) kind(k language.ItemKind) protocol.CompletionItemKind {
 func (t taker) insertion(to *protocol.CompletionItem, i language.Item, indent string) {
 	text := i.Plain()
 	snippet := i.Snippet && t.snippets
+	if t.oneLine && strings.Contains(text, "\n") {
+		text, _ = i.OneLine()
+		snippet = false
+	}
 	if snippet {
 		text, to.InsertTextFormat = i.Insert, protocol.InsertTextFormatSnippet
 	}
@@ -155,15 +173,18 @@ type toDescribe struct {
 }
 
 // completions puts items into the client's words.
-func (h *Handlers) completions(c columns, text string, w *language.World, folder string, items []language.Item) *protocol.CompletionList {
+func (h *Handlers) completions(c columns, text string, w *language.World, folder string, found language.Completion) *protocol.CompletionList {
 	t := h.taker()
-	list := &protocol.CompletionList{Items: make([]protocol.CompletionItem, 0, len(items))}
+	list := &protocol.CompletionList{Items: make([]protocol.CompletionItem, 0, len(found.Items)), IsIncomplete: found.Partial}
 	later, _ := json.Marshal(toDescribe{folder}) // a text is JSON
 	index := workspace.NewLines(text)
 	var last definition.Range // of all items it is mostly the same
 	var at protocol.Range
 	indent := ""
-	for n, i := range items {
+	for n, i := range found.Items {
+		if _, line := i.OneLine(); t.oneLine && !line {
+			continue
+		}
 		if n == 0 || i.Range != last {
 			last, at = i.Range, c.out(i.Range)
 			line := index.Line(int(last.Start.Line))

@@ -46,10 +46,13 @@ func (r *recorded) Approve(_ context.Context, folder string, _ []workspace.Trust
 	return nil
 }
 
-func (r *recorded) Saved(_ context.Context, _, _, text string) error {
+func (r *recorded) Saved(_ context.Context, _, _, text string, below *string) (bool, error) {
 	<-r.locked
+	if below != nil && *below != "one\n" { // which was approved
+		return false, nil
+	}
 	r.saved <- text
-	return nil
+	return true, nil
 }
 
 // answering connects a client that takes an action of each message where it is
@@ -276,13 +279,16 @@ func (r *room) didSave(u uri.URI) {
 // editor change, alone or after the person, whoever asked for the save.
 func TestSEC12OnlyWhatThePersonTypedIsApprovedBySaving(t *testing.T) {
 	for name, c := range map[string]struct {
-		texts    []string // one after the other; "!" before those of a tool
+		texts    []string // one after the other; "!" before those of a tool, "@" before those that the disk had
 		approved bool
 	}{
 		"a tool's":                   {[]string{"!evil\n"}, false},
 		"a tool's after the typed":   {[]string{"typed\n", "!typed\nevil\n"}, false},
 		"typed":                      {[]string{"typed\n"}, true},
-		"typed after the tool's":     {[]string{"!evil\n", "typed\n"}, true},
+		"typed after the tool's":     {[]string{"!evil\n", "evil\ntyped\n"}, false},
+		"typed after a reload":       {[]string{"@evil\n", "evil\ntyped\n"}, false},
+		"typed, read again, typed":   {[]string{"typed\n", "@evil\n", "evil\ntyped\n"}, false},
+		"typed, undone and typed":    {[]string{"typed\n", "one\n", "typed again\n"}, true},
 		"typed and undone to tool's": {[]string{"!evil\n", "typed\n", "evil\n"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -292,6 +298,10 @@ func TestSEC12OnlyWhatThePersonTypedIsApprovedBySaving(t *testing.T) {
 				text, byTool := strings.CutPrefix(text, "!")
 				if byTool {
 					r.h.byTool.note(u, text) // as applyEdit does before it asks
+				}
+				text, onDisk := strings.CutPrefix(text, "@")
+				if onDisk {
+					r.has(".gemini/agents/a.md", text)
 				}
 				r.didChange(u, int32(2+i), text)
 			}

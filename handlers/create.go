@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"go.lsp.dev/protocol"
@@ -37,6 +38,10 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot, p *wire.Cr
 	to, err := a.nest(p)
 	if err != nil {
 		return nil, err
+	}
+	if err := language.CheckName(p.Name); err != nil {
+		why := strings.TrimPrefix(fault.Message(err), fmt.Sprintf("%q cannot be an agent's name: ", p.Name))
+		return nil, server.BadParams(wire.MethodCreate, "name", "is %q, which cannot be an agent's: %s", p.Name, why)
 	}
 	t, err := template.Find(h.house.Templates, cmp.Or(p.Template, "blank"))
 	if err != nil {
@@ -160,6 +165,8 @@ func (a *author) free(path string, force bool) error {
 		return fault.New(fault.Unavailable, op, "%s cannot be looked at: %w", path, err)
 	case info.IsDir():
 		return fault.New(fault.Invalid, op, "%s is a folder; choose another name", path)
+	case info.Mode()&fs.ModeSymlink != 0: // where it leads is not what was named
+		return fault.New(fault.Denied, op, "%s is a symbolic link, which is not written through; choose another name, or remove the link", path)
 	case !force && info.Size() > 0:
 		return fault.New(fault.Invalid, op, "%s is there already; choose another name, or replace it with force", path)
 	}
@@ -191,6 +198,15 @@ func (a *author) besides(to nest, name string) []string {
 // make writes the file.
 func (h *Handlers) make(ctx context.Context, a *author, to nest, made language.Made, force bool) error {
 	label := "Create the agent " + filepath.Base(made.Path[:len(made.Path)-len(".md")])
+	disk, name, err := to.disk(filepath.Base(made.Path))
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	disk = disk.Direct()
+	if _, err := disk.Resolve(name); err != nil { // the editor would follow a link
+		return err
+	}
 	d, open := a.snapshot.DocumentAt(made.Path)
 	if open && h.edits.applies {
 		if d.Text == made.Text {
@@ -201,11 +217,6 @@ func (h *Handlers) make(ctx context.Context, a *author, to nest, made language.M
 	if open && d.Dirty() {
 		return fault.New(fault.Denied, "handlers.create", "%s has unsaved changes in an editor that takes no edits; save or close it first", made.Path)
 	}
-	disk, name, err := to.disk(filepath.Base(made.Path))
-	if err != nil {
-		return err
-	}
-	defer disk.Close()
 	write := workspace.Write{Name: name, Text: made.Text, Exact: true}
 	switch now, err := disk.Read(ctx, name, 0); {
 	case err == nil && (force || len(now.Bytes) == 0):
@@ -242,9 +253,6 @@ func (to nest) disk(base string) (d *workspace.Disk, name string, err error) {
 // that. What it says is believed when its own synced text, or the disk, says so.
 func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name string, doc uri.URI, made language.Made, label string) error {
 	const op = "handlers.create"
-	if _, err := disk.Resolve(name); err != nil { // the editor would follow a link that leads out
-		return err
-	}
 	root, err := os.OpenRoot(disk.Path())
 	if err == nil { // not every editor makes the folders of a file
 		err = errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.Close())
@@ -303,7 +311,7 @@ func refusal(op, path string, result *protocol.ApplyWorkspaceEditResult, err err
 func (h *Handlers) takeOver(ctx context.Context, to nest, made language.Made) (notes []string) {
 	if to.folder != "" && h.house.Reviews != nil {
 		rel, _ := workspace.Below(to.folder, made.Path) // it is below
-		if err := h.house.Reviews.Saved(ctx, to.folder, rel, made.Text); err != nil {
+		if _, err := h.house.Reviews.Saved(ctx, to.folder, rel, made.Text, nil); err != nil {
 			h.Log.Warn("an agent that was created has to be reviewed", "path", made.Path, "err", err)
 			notes = append(notes, "That you approved it could not be recorded, so it waits for a review: "+fault.Message(err))
 		}

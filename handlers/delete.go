@@ -153,8 +153,11 @@ func (h *Handlers) remove(ctx context.Context, d *definition.Definition, doc uri
 	// that is the file itself goes, and not what it leads to.
 	base := cmp.Or(d.Folder, filepath.Dir(d.Path))
 	rel, ok := workspace.Below(base, d.Path)
+	if !ok {
+		return fault.New(fault.Denied, op, "%s does not lie in %s, so it is not deleted; delete the file itself", d.Path, base)
+	}
 	root, err := os.OpenRoot(base)
-	if err == nil && ok {
+	if err == nil {
 		err = errors.Join(root.Remove(rel), root.Close())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // one that is gone is what was wanted

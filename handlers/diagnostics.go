@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,8 +48,8 @@ type report struct {
 
 // checks are the reports that were made last.
 type checks struct {
-	mu   sync.Mutex
-	open map[uri.URI]checkedDocument
+	open     latest[checkedDocument]
+	settings latest[*settingsCheck]
 
 	making sync.Mutex // held while disk is made: it takes time
 	disk   checkedDisk
@@ -86,36 +87,25 @@ func (a *author) generation() uint64 {
 }
 
 // reportOpen returns the report of an open document, nil of one that is neither
-// an agent file nor a settings file. d is not lost.
-func (a *author) reportOpen(d *workspace.Document) *report {
-	c, generation := &a.h.checks, a.generation()
-	c.mu.Lock()
-	known := c.open[d.URI]
-	c.mu.Unlock()
+// an agent file nor a settings file. d is not lost. The error is ctx's, or
+// errSuperseded.
+func (a *author) reportOpen(ctx context.Context, d *workspace.Document) (*report, error) {
+	k, generation := &a.h.checks.open, a.generation()
+	known := k.get(d)
 	if known.of == d && known.catalog == a.catalog && known.generation == generation {
-		return known.report
+		return known.report, nil
 	}
 	version := d.Version
-	r := a.reportOf(d.URI, &version)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open == nil {
-		c.open = make(map[uri.URI]checkedDocument)
+	r, err := a.reportOf(ctx, d.URI, &version)
+	if err == nil {
+		k.put(a.h.Workspace, d, checkedDocument{d, a.catalog, generation, r})
 	}
-	c.open[d.URI] = checkedDocument{d, a.catalog, generation, r}
-	return r
-}
-
-// forget lets go of what was found in a document that was closed.
-func (c *checks) forget(name uri.URI) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.open, name)
+	return r, err
 }
 
 // reportOf returns the report of what a URI names, nil where that is neither an
-// agent file nor a settings file, or is not there.
-func (a *author) reportOf(name uri.URI, version *int32) *report {
+// agent file nor a settings file, or is not there. The error is that of reportOpen.
+func (a *author) reportOf(ctx context.Context, name uri.URI, version *int32) (*report, error) {
 	if f, ok := a.file(name); ok {
 		problems := language.Diagnose(&language.World{Agents: a.catalog}, f)
 		if more := a.powerFindings(f); len(more) > 0 {
@@ -124,32 +114,24 @@ func (a *author) reportOf(name uri.URI, version *int32) *report {
 				return cmp.Or(cmp.Compare(x.Range.Start.Line, y.Range.Start.Line), cmp.Compare(x.Range.Start.Character, y.Range.Start.Character))
 			})
 		}
-		return a.report(name, version, f.Text, problems)
+		return a.report(name, version, f.Text, problems), nil
 	}
-	if text, scope, path, ok := a.settingsFile(name); ok {
-		return a.report(name, version, text, a.settingsProblems(text, scope, path))
+	text, scope, path, ok := a.settingsFile(name)
+	if !ok {
+		return nil, nil
 	}
-	return nil
+	findings, err := a.settingsFindings(ctx, name, text, scope, path)
+	if err != nil {
+		return nil, err
+	}
+	return a.report(name, version, text, a.settingsProblems(text, findings)), nil
 }
 
-// diagnoseSettings returns what is wrong with a settings file of [author.settingsFile]:
-// a project's stands over the person's own, as that is on the disk.
-func (a *author) diagnoseSettings(text string, scope workspace.Scope, path string) []workspace.SettingsFinding {
-	source := workspace.SettingsSource{Scope: scope, File: path, Content: []byte(text)}
-	var under []workspace.SettingsSource
-	if own := canonical(a.h.house.Knowledge.Settings); scope != workspace.UserScope {
-		if text, ok := settingsText(own); ok {
-			under = append(under, workspace.SettingsSource{Scope: workspace.UserScope, File: own, Content: []byte(text)})
-		}
-	}
-	return workspace.DiagnoseSettings(source, a.settingsNames(settingsFolder(path, scope)), under...)
-}
-
-// settingsProblems are the findings of diagnoseSettings as those of agent files.
-func (a *author) settingsProblems(text string, scope workspace.Scope, path string) []definition.Problem {
+// settingsProblems are findings about settings as those of agent files.
+func (a *author) settingsProblems(text string, findings []workspace.SettingsFinding) []definition.Problem {
 	lines := workspace.NewLines(text)
 	var problems []definition.Problem
-	for _, f := range a.diagnoseSettings(text, scope, path) {
+	for _, f := range findings {
 		problems = append(problems, definition.Problem{
 			Range: definition.Range{Start: place16(lines, f.Start), End: place16(lines, f.End)}, Code: f.Code,
 			Severity: definition.Severity(f.Severity),
@@ -190,7 +172,11 @@ func (a *author) reportDisk(ctx context.Context) ([]checkedFile, error) {
 	}
 	for _, s := range a.settingsFiles() {
 		if text, ok := settingsText(s.path); ok {
-			if problems := a.settingsProblems(text, s.scope, s.path); len(problems) > 0 {
+			findings, err := a.diagnoseSettings(ctx, text, s.scope, s.path)
+			if err != nil {
+				return nil, err
+			}
+			if problems := a.settingsProblems(text, findings); len(problems) > 0 {
 				files = append(files, checkedFile{s.path, a.report(uri.URI(a.uri(s.path)), nil, text, problems)})
 			}
 		}
@@ -219,7 +205,7 @@ func (a *author) reportClosed(ctx context.Context, name uri.URI) (*report, error
 		slices.ContainsFunc(a.settingsFiles(), func(s settingsPath) bool { return s.path == path }) {
 		return nil, nil
 	}
-	return a.reportOf(name, nil), nil
+	return a.reportOf(ctx, name, nil)
 }
 
 // checkedAtOnce is after how many files it is looked whether anybody still wants
@@ -254,7 +240,14 @@ func (a *author) reports(ctx context.Context) (list []*report, lost map[uri.URI]
 	for d := range a.snapshot.Documents() {
 		if d.Lost {
 			lost[d.URI] = true
-		} else if r := a.reportOpen(d); r != nil {
+			continue
+		}
+		switch r, err := a.reportOpen(ctx, d); {
+		case errors.Is(err, errSuperseded):
+			lost[d.URI] = true // it is asked about again
+		case err != nil:
+			return nil, nil, err
+		case r != nil:
 			list = append(list, r)
 		}
 	}
@@ -379,8 +372,17 @@ func (h *Handlers) diagnostic(ctx context.Context, s *workspace.Snapshot, p *pro
 		if p.PreviousResultID != nil {
 			return unchanged(*p.PreviousResultID), nil
 		}
-	} else if buffer := a.reportOpen(d); buffer != nil {
-		r = buffer
+	} else {
+		buffer, err := a.reportOpen(ctx, d)
+		if errors.Is(err, errSuperseded) && p.PreviousResultID != nil {
+			return unchanged(*p.PreviousResultID), nil // the client asks again about what it has now
+		}
+		if err != nil {
+			return nil, err
+		}
+		if buffer != nil {
+			r = buffer
+		}
 	}
 	if p.PreviousResultID != nil && r.id != "" && *p.PreviousResultID == r.id {
 		return unchanged(r.id), nil

@@ -9,10 +9,11 @@ import (
 )
 
 func (h *Handlers) didOpen(_ context.Context, p *protocol.DidOpenTextDocumentParams) error {
-	d := p.TextDocument
+	d, before := p.TextDocument, h.Workspace.Snapshot()
 	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: string(d.LanguageID), Version: d.Version, Text: d.Text})
+	h.letGo(before, d.URI)
 	h.untyped(d.URI)
-	h.check()
+	h.checkOf(d.URI)
 	return err
 }
 
@@ -30,7 +31,7 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 	}
 	_, err := h.Workspace.Apply(edit)
 	h.edited(edit.URI)
-	h.check()
+	h.checkOf(edit.URI)
 	return err
 }
 
@@ -41,11 +42,11 @@ func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentPar
 }
 
 func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentParams) error {
+	before := h.Workspace.Snapshot()
 	_, err := h.Workspace.Apply(workspace.Closed{URI: p.TextDocument.URI})
+	h.letGo(before, p.TextDocument.URI)
 	h.untyped(p.TextDocument.URI)
-	h.written.forget(p.TextDocument.URI)
-	h.checks.forget(p.TextDocument.URI)
-	h.check()
+	h.checkOf(p.TextDocument.URI)
 	return err
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/registry"
-	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
 )
@@ -26,6 +25,10 @@ func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot, p *wire.E
 	if err != nil {
 		return nil, err
 	}
+	explained := a.withReview
+	if p.AsIfTrusted {
+		explained = h.house.Agents.ExplainAsIfTrusted
+	}
 	if p.URI != "" {
 		f, err := a.anyFile(wire.MethodExplain, p.URI)
 		if err != nil {
@@ -33,24 +36,26 @@ func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot, p *wire.E
 		}
 		if p.Text != "" {
 			f = a.open(uri.URI(f.URI), f.Path, registry.Place{Scope: f.Scope, Folder: f.Folder}, p.Text)
-			return &wire.ExplainResult{Explanation: *h.house.Agents.Explain(f.Definition, f.Text)}, nil
+			if !p.AsIfTrusted {
+				explained = h.house.Agents.Explain // nobody reviews what is not there
+			}
 		}
-		return &wire.ExplainResult{Explanation: *a.withReview(f.Definition, f.Text)}, nil
+		return &wire.ExplainResult{Explanation: *explained(f.Definition, f.Text)}, nil
 	}
 	e, err := h.find(a.catalog, p.Name)
 	if err != nil {
 		return nil, h.encoded(err)
 	}
 	text, _ := diskText(e.Definition.Path) // what is built in, or gone by now, has no lines
-	return &wire.ExplainResult{Explanation: *a.withReview(e.Definition, text)}, nil
+	return &wire.ExplainResult{Explanation: *explained(e.Definition, text)}, nil
 }
 
 // withReview explains an agent, and says where its file waits for a review.
 func (a *author) withReview(d *definition.Definition, text string) *explanation.Explanation {
 	e := a.h.house.Agents.Explain(d, text)
 	if _, _, ok := a.place(d.Path); ok && e.Trusted && a.h.house.Agents.Reviewed != nil {
-		if err := a.h.house.Agents.Reviewed(d); err != nil {
-			e.Refused = append(e.Refused, fault.Message(err))
+		if a.h.house.Agents.Reviewed(d) != nil {
+			e.Refused = append(e.Refused, "it waits for your review: see what that is with agentls trust --list, then approve it (agentls trust)")
 		}
 	}
 	return e
@@ -207,7 +212,8 @@ func (a *author) powerFindings(f *language.File) []definition.Problem {
 	if basis.is == nil || basis.text == f.Text {
 		return nil
 	}
-	// Whether a run begins depends on more than the file: on the review, too.
+	// Whether a run begins depends on more than the file: on the review, too. What
+	// the file itself has against it is compared by itself.
 	before, after := *basis.is, *a.explained(f.Definition)
 	before.Refused, after.Refused = nil, nil
 	than := "as it is on the disk"

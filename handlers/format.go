@@ -6,19 +6,24 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/workspace"
 )
 
 // format serves textDocument/formatting for agent files: the order of spec 1.2 for
 // the keys of the front-matter, and blanks. Comments stay where they belong, and the
 // prompt stays as it is. The editor's options, as the width of a tab, are not looked
-// at: YAML has its own. A file that cannot be read is left alone, and so is any other
-// document.
+// at: YAML has its own. A file that cannot be read is left alone, which the log of the
+// client says, and so is any other document.
 func (h *Handlers) format(_ context.Context, s *workspace.Snapshot, p *protocol.DocumentFormattingParams) ([]protocol.TextEdit, error) {
 	a := h.bare(s)
 	f, ok := a.file(p.TextDocument.URI)
 	if !ok {
 		return nil, nil
+	}
+	if why := language.Unformatted(f); why != "" {
+		// Not a message: editors that format what they save would show it each time.
+		_ = h.Peer.LogMessage(h.ctx, &protocol.LogMessageParams{Type: infoMessage, Message: tool.Escape(why)}) // nobody reads it then
 	}
 	columns := a.columnsOf(f.Text)
 	edits := []protocol.TextEdit{}

@@ -94,16 +94,17 @@ type Handlers struct {
 	Peer      server.Peer
 	Workspace *workspace.Workspace
 
-	ctx    context.Context // ends with the connection
-	desk   *desk
-	house  *House                      // set by initialize
-	caps   wire.ClientCapabilities     // of the client; set by initialize
-	client protocol.ClientCapabilities // what LSP defines of them; set by initialize
-	plain  bool                        // it knows only LSP; set by initialize
-	shows  bool                        // it can show a document; set by initialize
-	edits  editing                     // how it takes edits; set by initialize
-	ready  sync.Once                   // done by initialized
-	left   atomic.Bool                 // shutdown was asked for
+	ctx       context.Context // ends with the connection
+	desk      *desk
+	house     *House                      // set by initialize
+	caps      wire.ClientCapabilities     // of the client; set by initialize
+	client    protocol.ClientCapabilities // what LSP defines of them; set by initialize
+	plain     bool                        // it knows only LSP; set by initialize
+	oldNeovim bool                        // Neovim before 0.11; set by initialize
+	shows     bool                        // it can show a document; set by initialize
+	edits     editing                     // how it takes edits; set by initialize
+	ready     sync.Once                   // done by initialized
+	left      atomic.Bool                 // shutdown was asked for
 
 	work conc.WaitGroup // followers, reporters
 

@@ -67,7 +67,7 @@ func (h *Handlers) hover(ctx context.Context, s *workspace.Snapshot, p *protocol
 func (a *author) inlineHover(d *workspace.Document, at definition.Position) (markdown string, r definition.Range, ok bool) {
 	folder := a.folderOf(d.URI)
 	w := a.world(folder)
-	for _, c := range language.InlineCommands(w, folder, d.LanguageID, d.Text) {
+	for _, c := range a.calls(d) {
 		r = c.Range
 		r.End = r.Start
 		r.End.Character += uint32(1 + len(c.Agent)) // names are ASCII

@@ -50,8 +50,7 @@ func (a *author) inlineCommands(d *workspace.Document) []language.Command {
 			return nil
 		}
 	}
-	folder := a.folderOf(d.URI)
-	return language.InlineCommands(&language.World{Agents: a.catalog}, folder, d.LanguageID, d.Text)
+	return a.calls(d)
 }
 
 // routed reports whether a command leaves it open which agent is to do it. Nothing
@@ -71,9 +70,10 @@ func (a *author) inlineLenses(d *workspace.Document) []language.Lens {
 }
 
 // inlineItems returns the agents that may stand at a position of a document.
-func (a *author) inlineItems(d *workspace.Document, at definition.Position) []language.Item {
-	items := language.CompleteInline(&language.World{Agents: a.catalog}, a.folderOf(d.URI), d.LanguageID, d.Text, at)
-	return slices.DeleteFunc(items, func(i language.Item) bool { return i.Label == mention.Auto })
+func (a *author) inlineItems(d *workspace.Document, at definition.Position) language.Completion {
+	found := language.CompleteInline(&language.World{Agents: a.catalog}, a.folderOf(d.URI), d.LanguageID, d.Text, at)
+	found.Items = slices.DeleteFunc(found.Items, func(i language.Item) bool { return i.Label == mention.Auto })
+	return found
 }
 
 // inlineActions returns what agents can be asked to do about a place of any
@@ -127,22 +127,25 @@ func (a *author) runActions(d *workspace.Document, p *protocol.CodeActionParams,
 		if n++; n > maxRuns {
 			break
 		}
-		title := "Run @" + c.Agent
+		title, words := "Run @"+c.Agent, ""
+		if c.Text != "" {
+			words = ": " + clip(tool.Escape(c.Text), maxTitle)
+		}
 		if routed(c) {
 			if known := a.h.client.TextDocument; !automatic && known != nil && known.CodeAction != nil && known.CodeAction.DisabledSupport != nil && *known.CodeAction.DisabledSupport {
-				off := action(title, runKind, wire.CommandRunInline)
+				off := action(title+words, runKind, wire.CommandRunInline)
 				off.Command, off.Disabled.Reason = protocol.Command{}, "This version does not route: name the agent."
 				list = append(list, off)
 			}
 			continue
 		}
-		list = append(list, action(title, runKind, wire.CommandRunInline, d.URI, line, c.Typed, about))
+		list = append(list, action(title+words, runKind, wire.CommandRunInline, d.URI, line, c.Typed, about))
 		usual := a.h.usualAnswer(a.folderOf(d.URI))
 		for _, place := range answerPlaces {
 			if can, _ := a.h.answerPlace(place.name); place.name != usual && can == place.name {
 				other := about
 				other.Answer = place.name
-				list = append(list, action(title+place.title, runKind, wire.CommandRunInline, d.URI, line, c.Typed, other))
+				list = append(list, action(title+place.title+words, runKind, wire.CommandRunInline, d.URI, line, c.Typed, other))
 			}
 		}
 	}

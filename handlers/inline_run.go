@@ -82,7 +82,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, 
 			return result, nil
 		}
 	}
-	h.showResult(ctx, result)
+	h.showResult(ctx, result, true)
 	return result, nil
 }
 
@@ -201,6 +201,7 @@ func (a *author) inlineParams(ctx context.Context, call *inlineCall, o inlineOpt
 	if err != nil {
 		return nil, err
 	}
+	a.h.withhold(ctx, a.snapshot, editor)
 	at := a.columnsOf(d.Text).positionOut(c.Range.Start)
 	editor.Cursor, editor.Diagnostics = &definition.Position{Line: at.Line, Character: at.Character}, o.Diagnostics
 	name := path.Base(string(d.URI))

@@ -38,12 +38,19 @@ func (h *Handlers) naming(ctx context.Context, s *workspace.Snapshot, p protocol
 			return a, n, false, false, nil
 		}
 		n.at = a.columnsOf(d.Text).positionIn(p.Position)
-		if _, _, _, settings := a.settingsFile(name); !settings && !strings.Contains(lineAt(d.Text, n.at.Line), "@") {
+	}
+	line, settings := "", false
+	if !agent {
+		line = d.Lines().Line(int(n.at.Line))
+		if _, _, _, settings = a.settingsFile(name); !settings && !strings.Contains(line, "@") {
 			return a, n, false, false, nil
 		}
 	}
 	if a, err = h.author(ctx, s); err != nil {
 		return nil, n, agent, false, err
+	}
+	if !agent && !settings && !a.callsAgent(line) {
+		return a, n, false, false, nil // the line calls nobody: no file has to be looked at
 	}
 	n.world = &language.World{Agents: a.catalog}
 	if agent {
@@ -57,19 +64,6 @@ func (h *Handlers) naming(ctx context.Context, s *workspace.Snapshot, p protocol
 	n.named, ok = language.NamedAt(n.world, n.sources, n.uri, n.at)
 	n.Range = n.named.Range
 	return a, n, false, ok, nil
-}
-
-// lineAt returns a line of a text, from 0; "" for one that it does not have.
-func lineAt(text string, line uint32) string {
-	for ; line > 0; line-- {
-		i := strings.IndexByte(text, '\n')
-		if i < 0 {
-			return ""
-		}
-		text = text[i+1:]
-	}
-	text, _, _ = strings.Cut(text, "\n")
-	return text
 }
 
 // definition returns the place of the agent's name in its own file.

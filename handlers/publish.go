@@ -2,10 +2,13 @@ package handlers
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/sourcegraph/conc/panics"
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/workspace"
 )
 
 // publisher tells a client that does not ask what is found in its files, beside
@@ -33,6 +36,25 @@ func (h *Handlers) check() {
 	case h.publisher.due <- struct{}{}:
 	default: // they are due already
 	}
+}
+
+// checkOf is check, where a document that changed can have findings: a key of any
+// other is none of ours.
+func (h *Handlers) checkOf(name uri.URI) {
+	if h.findable(name) {
+		h.check()
+	}
+}
+
+// findable reports whether a document may be an agent file or a settings file, by its
+// name alone.
+func (h *Handlers) findable(name uri.URI) bool {
+	u, err := uri.Parse(string(name))
+	if err != nil || !u.IsFile() {
+		return false
+	}
+	base := filepath.Base(u.FsPath())
+	return base == filepath.Base(workspace.ProjectSettings) || workspace.IsAgentFile(filepath.Join(".gemini", "agents", base))
 }
 
 // publish tells findings whenever they may be others, until the connection ends.

@@ -178,6 +178,22 @@ func TestInsertions(t *testing.T) {
 	}
 }
 
+// TestOneLine: who takes a text of one line only, and what that is.
+func TestOneLine(t *testing.T) {
+	to := protocol.CompletionItem{TextEdit: new(protocol.TextEdit)}
+	taker{snippets: true, oneLine: true}.insertion(&to, language.Item{Insert: "a:\n  b: ${1:x}$0", Snippet: true}, "")
+	if got := to.TextEdit.(*protocol.TextEdit).NewText; got != "a:" || to.InsertTextFormat == protocol.InsertTextFormatSnippet {
+		t.Errorf("%q, format %d", got, to.InsertTextFormat)
+	}
+	for client, want := range map[[2]string]bool{
+		{"Neovim", "0.7.2"}: true, {"Neovim", "0.10.4+v0.10.4"}: true, {"Neovim", "0.11.0"}: false, {"Neovim", "1.2.3"}: false, {"Neovim", ""}: false, {"helix", "0.9"}: false,
+	} {
+		if got := oldNeovim(protocol.ClientInfo{Name: client[0], Version: protocol.NewOptional(client[1])}); got != want {
+			t.Errorf("%v: %v", client, got)
+		}
+	}
+}
+
 // TestKinds: a client that says which kinds it knows gets no other, and one that
 // does not gets those of old.
 func TestKinds(t *testing.T) {

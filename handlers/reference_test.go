@@ -25,7 +25,7 @@ func TestSEC20ReferencesGiveNoCredentials(t *testing.T) {
 	if err := os.WriteFile(outside, []byte(canary), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, target := range map[string]string{"link.txt": r.path(".env"), "out.txt": outside} {
+	for name, target := range map[string]string{"link.txt": r.path(".env"), "out.txt": outside, "loop.txt": r.path("loop.txt")} {
 		if err := os.Symlink(target, r.path(name)); err != nil {
 			t.Skip("no links here: ", err)
 		}
@@ -39,7 +39,7 @@ func TestSEC20ReferencesGiveNoCredentials(t *testing.T) {
 		}
 	}
 	env := r.h.lookingFrom("")
-	for _, path := range []string{r.path(".env"), r.path("link.txt"), r.path("out.txt"), r.path("hard.txt"), outside, "/home/x/.ssh/id_rsa"} {
+	for _, path := range []string{r.path(".env"), r.path("link.txt"), r.path("out.txt"), r.path("loop.txt"), r.path("hard.txt"), outside, "/home/x/.ssh/id_rsa"} {
 		b, _ := r.h.reference(t.Context(), env, r.person, string(uri.File(path)))
 		if b.Type != "resource_link" || b.Resource != nil || !strings.Contains(b.Name, "not given to agents") {
 			t.Errorf("%s is sent: %+v %+v", path, b, b.Resource)
@@ -69,6 +69,12 @@ func TestSEC68ReferencesOfUntrustedFoldersTaint(t *testing.T) {
 		b, taint := r.h.reference(t.Context(), env, r.person, name)
 		if b.Resource == nil || taint != want || taintOf(env, name) != want {
 			t.Errorf("trusted %v: %+v, taint %q and of a selection %q", trusted, b, taint, taintOf(env, name))
+		}
+		if err := os.Symlink("loop.txt", r.path("loop.txt")); err == nil {
+			defer os.Remove(r.path("loop.txt"))
+			if taint := taintOf(env, string(uri.File(r.path("loop.txt")))); taint != tool.Foreign {
+				t.Errorf("of a file of which nobody knows where it lies: %q", taint)
+			}
 		}
 	}
 }

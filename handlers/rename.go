@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.lsp.dev/protocol"
@@ -21,6 +22,9 @@ import (
 // servers can rename what stands there; an agent that cannot be renamed is refused
 // with the reason.
 func (h *Handlers) prepareRename(ctx context.Context, s *workspace.Snapshot, p *protocol.PrepareRenameParams) (protocol.PrepareRenameResult, error) {
+	if err := h.bare(s).known(p.TextDocument.URI); err != nil {
+		return nil, err
+	}
 	a, n, _, ok, err := h.naming(ctx, s, p.TextDocumentPositionParams)
 	if !ok || err != nil {
 		return nil, err
@@ -46,6 +50,9 @@ func (h *Handlers) prepareRename(ctx context.Context, s *workspace.Snapshot, p *
 // as before, and the person is told that the file keeps its name, which is a
 // warning and no more.
 func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protocol.RenameParams) (*protocol.WorkspaceEdit, error) {
+	if err := h.bare(s).known(p.TextDocument.URI); err != nil {
+		return nil, err
+	}
 	a, n, agent, ok, err := h.naming(ctx, s, p.TextDocumentPositionParams)
 	switch {
 	case err != nil:
@@ -56,9 +63,12 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protoco
 		return nil, fault.New(fault.Denied, "handlers.rename", "there is no agent's name here; put the cursor on one")
 	}
 	var change language.WorkspaceEdit
+	var old string
 	if n.file != nil {
+		_, old, _ = language.PrepareRename(n.world, n.sources, n.file, n.at) // the error is the rename's, too
 		change, err = language.RenameAgent(n.world, n.sources, n.file, n.at, p.NewName)
 	} else {
+		_, old, _ = language.PrepareRenameNamed(n.world, n.sources, n.named)
 		change, err = language.RenameNamed(n.world, n.sources, n.named, p.NewName)
 	}
 	if err != nil {
@@ -67,11 +77,47 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protoco
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := a.allKnown(change, old); err != nil {
+		return nil, err
+	}
 	edit, left, _ := a.workspaceEdit(a.texts(), change)
 	for _, r := range left {
 		h.tell(infoMessage, fmt.Sprintf("This editor does not rename files in an edit: rename %s to %s, as its agent is called now.", baseOf(r.Old), baseOf(r.New)))
 	}
 	return edit, nil
+}
+
+// known refuses what is asked about a document of which the client has another text
+// than we know.
+func (a *author) known(name uri.URI) error {
+	if d, open := a.snapshot.Document(name); open && d.Lost {
+		return lostText(d.URI)
+	}
+	return nil
+}
+
+// lostText is the error of a change that a document is in the way of.
+func lostText(name uri.URI) error {
+	e := fault.New(fault.Stale, "handlers.rename", "a change of %s could not be followed, so its text is not known; save it, close it and open it again", baseOf(string(name)))
+	return e.Because(fault.Refused)
+}
+
+// allKnown refuses a rename of an agent that changes a document of which the client
+// has another text than we know, or that such a document may be part of.
+func (a *author) allKnown(change language.WorkspaceEdit, old string) error {
+	if name := a.lostIn(change); name != "" {
+		return lostText(name)
+	}
+	var lost []uri.URI
+	for d := range a.snapshot.Documents() {
+		if d.Lost && strings.Contains(d.Text, old) && (strings.Contains(d.Text, "@") || a.h.findable(d.URI)) {
+			lost = append(lost, d.URI)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return lostText(slices.Min(lost))
 }
 
 // baseOf returns the last part of a file's URI, for people.
@@ -113,24 +159,44 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot, p
 	}
 	w, sources := &language.World{Agents: a.catalog}, a.sources()
 	var all language.WorkspaceEdit
+	var given []*language.File // those that get a name, by the same index as names
+	var names []string
 	for _, r := range p.Files {
-		f, ok := a.file(uri.URI(r.OldURI))
 		to, err := uri.Parse(r.NewURI)
-		if !ok || err != nil || !to.IsFile() {
+		if err != nil || !to.IsFile() {
 			continue
 		}
 		path, _, ok := a.place(to.FsPath())
-		stem, was := strings.TrimSuffix(filepath.Base(path), ".md"), strings.TrimSuffix(filepath.Base(f.Path), ".md")
-		if !ok || filepath.Dir(path) != filepath.Dir(f.Path) || f.Definition.Name != was || stem == was {
+		if !ok {
 			continue
 		}
-		// The new name is no longer free once the client has given it to the file.
-		sources.Exists = nil
-		change, err := language.RenameAgent(w, sources, f, f.Definition.NameRange.Start, stem)
+		stem := stemOf(path)
+		if a.known(uri.URI(r.OldURI)) != nil {
+			h.tell(protocol.MessageTypeWarning, fmt.Sprintf("The agent %s keeps its name: %s.", stemOf(baseOf(r.OldURI)), fault.Message(a.known(uri.URI(r.OldURI)))))
+			continue
+		}
+		f, ok := a.file(uri.URI(r.OldURI))
+		if !ok || filepath.Dir(path) != filepath.Dir(f.Path) || f.Definition.Name != stemOf(f.Path) || stem == stemOf(f.Path) {
+			continue
+		}
+		change, err := language.RenameFile(w, sources, f, stem)
+		for i, other := range given {
+			if err == nil && names[i] == stem && (other.Folder == f.Folder || f.Folder == "" || other.Folder == "") {
+				err = fault.New(fault.Invalid, "handlers.rename", "%s gets the name %s at the same time, and one would hide the other; choose another", filepath.Base(other.Path), stem)
+			}
+		}
+		if err == nil {
+			err = a.allKnown(change, f.Definition.Name)
+		}
 		if err != nil {
-			h.tell(protocol.MessageTypeWarning, fmt.Sprintf("The agent %s keeps its name: %s.", was, fault.Message(err)))
+			what := "The agent " + f.Definition.Name + " keeps its name"
+			if !f.OwnName() {
+				what = "What names the agent " + f.Definition.Name + " is left as it is, though its file is called otherwise"
+			}
+			h.tell(protocol.MessageTypeWarning, what+": "+fault.Message(err)+".")
 			continue
 		}
+		given, names = append(given, f), append(names, stem)
 		all.Edits = append(all.Edits, change.Edits...)
 	}
 	if len(all.Edits) == 0 {
@@ -138,6 +204,11 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot, p
 	}
 	edit, _, _ := a.workspaceEdit(a.texts(), all)
 	return edit, nil
+}
+
+// stemOf returns what an agent is called whose file is called after it.
+func stemOf(path string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".md"), ".agent")
 }
 
 // willRename asks to be told before agent files get other names.

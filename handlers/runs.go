@@ -156,8 +156,10 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 		if entry, err := catalog.Lookup(st.Folder, name); err == nil && entry.Definition.Path != "" {
 			saved := entry.Definition
 			if d, ok := s.DocumentAt(saved.Path); ok && !d.Lost {
+				k := h.house.Knowledge
 				st.Definition = definition.Parse(definition.Source{
-					Path: saved.Path, Folder: saved.Folder, Scope: saved.Scope, Data: []byte(d.Text), Updated: h.Now(),
+					Path: saved.Path, Folder: saved.Folder, Scope: saved.Scope, URI: string(d.URI), Data: []byte(d.Text), Updated: h.Now(),
+					Model: k.Model, Installed: k.Installed,
 				})
 			}
 		}
@@ -241,10 +243,12 @@ func folderOf(s *workspace.Snapshot, p *wire.RunParams) string {
 	return ""
 }
 
-// textsOf returns the documents of which the request has the text.
+// textsOf returns the documents of which the request has the text, and the one that
+// it is about: what is asked of a document has its words, what was found in it, or
+// what somebody calls it.
 func textsOf(p *wire.RunParams) []string {
 	var names []string
-	if p.Context != nil && p.Context.Text != "" {
+	if p.Context != nil && p.Context.URI != "" {
 		names = append(names, p.Context.URI)
 	}
 	for _, b := range p.Input {
@@ -285,10 +289,19 @@ func taintOf(env *tool.Env, name string) tool.Taint {
 		return tool.Clean
 	}
 	place, err := tool.Resolve(env, u.FsPath())
-	if err != nil {
+	switch {
+	case isOutside(err):
 		return tool.Clean // of no folder of the workspace: what the person chose to send
+	case err != nil:
+		return tool.Foreign // nobody knows whose it is
 	}
 	return env.TaintOf(place.Real)
+}
+
+// isOutside reports whether a path was refused since it leaves the workspace.
+func isOutside(err error) bool {
+	e, ok := errors.AsType[*tool.Error](err)
+	return ok && e.Code == tool.CodeOutside
 }
 
 // reference returns a file that rides along with a run's input, and the taint of
@@ -319,11 +332,11 @@ func (h *Handlers) reference(ctx context.Context, env *tool.Env, desk agents.Des
 // read, and why its text is not given to agents, "" where it may be.
 func (h *Handlers) nameable(ctx context.Context, env *tool.Env, desk agents.Desk, path string) (place tool.Place, file *tool.File, why string) {
 	place, err := tool.Resolve(env, path)
-	if e, ok := errors.AsType[*tool.Error](err); ok && e.Code == tool.CodeOutside {
+	if isOutside(err) {
 		return place, nil, "it is outside of the workspace"
 	}
 	if err != nil {
-		return place, nil, ""
+		return place, nil, "nobody can say where it lies"
 	}
 	if file, err = desk.Read(ctx, place.Real); err == nil {
 		place = place.ReadAs(env, file.Info)
@@ -332,6 +345,26 @@ func (h *Handlers) nameable(ctx context.Context, env *tool.Env, desk agents.Desk
 		return place, nil, "it holds credentials"
 	}
 	return place, file, ""
+}
+
+// withhold leaves the text of a document that holds credentials out of what a run
+// is told, and reports whether it did: what is selected in one is not given to
+// agents either. Of a file outside of the workspace the person chose what they send.
+func (h *Handlers) withhold(ctx context.Context, s *workspace.Snapshot, c *activity.EditorContext) bool {
+	u, err := uri.Parse(c.URI)
+	if err != nil || !u.IsFile() || c.Text == "" {
+		return false
+	}
+	_, err = tool.Resolve(h.lookingFrom(""), u.FsPath())
+	if isOutside(err) && !tool.IsCredential(u.FsPath()) {
+		return false
+	}
+	f, _, _ := workspace.Within(s.Folders(), u.FsPath())
+	if _, _, why := h.nameable(ctx, h.lookingFrom(f.Canonical), h.person(s), u.FsPath()); why == "" {
+		return false
+	}
+	c.Text = ""
+	return true
 }
 
 // cancel serves agents/cancel.

@@ -40,8 +40,8 @@ func (h *Handlers) commandRunOnSelection(ctx context.Context, s *workspace.Snaps
 	if run.Context, err = about(d, run.Range, s.Encoding()); err != nil {
 		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have a range that is not in the document: %v", err)
 	}
-	if run.Context.Selection == nil {
-		run.References = append(run.References, string(d.URI)) // it is about all of the file
+	if h.withhold(ctx, s, run.Context) || run.Context.Selection == nil {
+		run.References = append(run.References, string(d.URI)) // it is about all of the file, or says why not
 	}
 	catalog, err := h.catalog(ctx)
 	if err != nil {

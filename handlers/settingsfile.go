@@ -1,11 +1,15 @@
 package handlers
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -37,6 +41,98 @@ func (a *author) settingsFile(name uri.URI) (text string, scope workspace.Scope,
 	}
 	text, ok = settingsText(path)
 	return text, scope, path, ok
+}
+
+// settingsCheck is what was found in a settings file that is open, in one version of
+// it: one look, whoever waits for it.
+type settingsCheck struct {
+	of         *workspace.Document
+	catalog    *registry.Snapshot
+	generation uint64
+
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when the rest is there
+	findings []workspace.SettingsFinding
+	err      error
+}
+
+// errSuperseded is of a question about a text that is not the newest any more.
+var errSuperseded = fault.New(fault.Stale, "handlers.settings", "the file has changed since; ask again")
+
+// settingsFindings returns what is wrong with a settings file of settingsFile. Of one
+// that is open it is found out once for each version, and no more when there is a
+// newer one: the error is errSuperseded then, or ctx's.
+func (a *author) settingsFindings(ctx context.Context, name uri.URI, text string, scope workspace.Scope, path string) ([]workspace.SettingsFinding, error) {
+	d, open := a.snapshot.Document(name)
+	if !open {
+		return a.diagnoseSettings(ctx, text, scope, path)
+	}
+	k, generation := &a.h.checks.settings, a.generation()
+	for {
+		run, cancel := context.WithCancel(ctx)
+		mine := &settingsCheck{of: d, catalog: a.catalog, generation: generation, cancel: cancel, done: make(chan struct{})}
+		check, newest := k.turn(a.h.Workspace, d, func(last *settingsCheck) *settingsCheck {
+			if last != nil && last.of == d && last.catalog == a.catalog && last.generation == generation && !last.failed() {
+				return last
+			}
+			if last != nil {
+				last.cancel()
+			}
+			return mine
+		})
+		if !newest {
+			cancel()
+			return nil, errSuperseded
+		}
+		if check == mine {
+			mine.look(ctx, func() ([]workspace.SettingsFinding, error) { return a.diagnoseSettings(run, text, scope, path) })
+			return mine.findings, mine.err
+		}
+		cancel()
+		select {
+		case <-check.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if !check.failed() || errors.Is(check.err, errSuperseded) {
+			return check.findings, check.err
+		}
+		// Whoever looked does not want to know any more.
+	}
+}
+
+// look finds out what is wrong. ctx is of who asked.
+func (c *settingsCheck) look(ctx context.Context, find func() ([]workspace.SettingsFinding, error)) {
+	defer close(c.done)
+	defer c.cancel()
+	c.err = errSuperseded // also where it panics
+	c.findings, c.err = find()
+	if c.err != nil && ctx.Err() == nil {
+		c.findings, c.err = nil, errSuperseded
+	}
+}
+
+// failed reports whether the look has ended, and found nothing out.
+func (c *settingsCheck) failed() bool {
+	select {
+	case <-c.done:
+		return c.err != nil
+	default:
+		return false
+	}
+}
+
+// diagnoseSettings returns what is wrong with a settings file of settingsFile: a
+// project's stands over the person's own, as that is on the disk. The error is ctx's.
+func (a *author) diagnoseSettings(ctx context.Context, text string, scope workspace.Scope, path string) ([]workspace.SettingsFinding, error) {
+	source := workspace.SettingsSource{Scope: scope, File: path, Content: []byte(text)}
+	var under []workspace.SettingsSource
+	if own := canonical(a.h.house.Knowledge.Settings); scope != workspace.UserScope {
+		if text, ok := settingsText(own); ok {
+			under = append(under, workspace.SettingsSource{Scope: workspace.UserScope, File: own, Content: []byte(text)})
+		}
+	}
+	return workspace.DiagnoseSettings(ctx, source, a.settingsNames(settingsFolder(path, scope)), under...)
 }
 
 // settingsFolder returns the folder that a settings file of settingsFile holds in,

@@ -16,7 +16,9 @@ import (
 
 // typing is what became of an open agent file since it was opened or last saved.
 type typing struct {
-	person bool // it had a text that neither the disk had nor a tool made: the person's own
+	person bool   // it had a text that neither the disk had nor a tool made: the person's own
+	below  string // on top of which they made that
+	next   string // on top of which they make what they change from now on
 	// loaded is the file as it was when the document's text was found to be the
 	// disk's already, which the editor may have read from there; nil otherwise.
 	loaded *stamped
@@ -40,6 +42,7 @@ func stampOf(path string) stamped {
 // agentDocument is an open document that is an agent file of the workspace.
 type agentDocument struct {
 	path, folder, rel, text string
+	saved                   string // the text as it was opened or last saved
 }
 
 // agentDocument returns the agent file that a URI names, if it is open.
@@ -54,7 +57,7 @@ func (h *Handlers) agentDocument(name uri.URI) (a agentDocument, ok bool) {
 	if !open || !inside || !workspace.IsAgentFile(rel) {
 		return a, false
 	}
-	return agentDocument{u.FsPath(), f.Canonical, rel, d.Text}, true
+	return agentDocument{u.FsPath(), f.Canonical, rel, d.Text, d.Saved()}, true
 }
 
 // edited is told that a document has another text. One that an agent file has on
@@ -65,13 +68,17 @@ func (h *Handlers) edited(name uri.URI) {
 	if !ok {
 		return
 	}
-	now := typing{person: true}
+	was, since := h.typed[a.path]
+	if !since {
+		was.next = a.saved
+	}
+	now := typing{person: true, below: was.next, next: was.next}
 	if h.byTool.made(a.path, a.text) {
-		now = typing{} // also of what was typed before: it is no longer the person's alone
+		now = typing{next: a.text} // also of what was typed before: it is no longer the person's alone
 	} else if item, there := workspace.ReadAgent(h.ctx, a.folder, a.rel); there {
 		if disk, err := workspace.DecodeText(item.Text); err == nil && disk.Text == a.text {
 			at := stampOf(a.path)
-			now = typing{person: h.typed[a.path].person, loaded: &at}
+			now = typing{person: was.person, below: was.below, next: a.text, loaded: &at}
 		}
 	}
 	h.typed[a.path] = now
@@ -127,6 +134,9 @@ func (t *tooled) forget(path string) {
 type saves struct {
 	mu   sync.Mutex
 	last chan struct{} // closed when the last one is done; nil for none
+	// theirs are the texts that the person saved last on top of what was approved:
+	// the next save may be told before this one is recorded. Only the work has it.
+	theirs map[string]workspace.Digest
 }
 
 // then has work done after what was handed over before it.
@@ -163,7 +173,8 @@ func (h *Handlers) catalog(ctx context.Context) (*registry.Snapshot, error) {
 
 // saved is told that the client saved a document. Where that is an agent file of
 // the workspace, which the person changed since it was opened or read again, with
-// the text that is now on disk, they have approved it.
+// the text that is now on disk, they have approved it, if what they changed was
+// approved: an edit of a few words, as of a rename, is no look at the rest.
 func (h *Handlers) saved(name uri.URI) {
 	a, ok := h.agentDocument(name)
 	if !ok {
@@ -178,7 +189,18 @@ func (h *Handlers) saved(name uri.URI) {
 	}
 	a.folder, a.rel, a.path = strings.Clone(a.folder), strings.Clone(a.rel), strings.Clone(a.path)
 	h.saves.then(&h.work, func() {
-		if err := h.house.Reviews.Saved(h.ctx, a.folder, a.rel, a.text); err != nil {
+		below := &was.below
+		if h.saves.theirs[a.path] == workspace.DigestOf(*below) {
+			below = nil
+		}
+		theirs, err := h.house.Reviews.Saved(h.ctx, a.folder, a.rel, a.text, below)
+		if theirs {
+			if h.saves.theirs == nil {
+				h.saves.theirs = make(map[string]workspace.Digest)
+			}
+			h.saves.theirs[a.path] = workspace.DigestOf(a.text)
+		}
+		if err != nil {
 			h.Log.Warn("an agent that was saved has to be reviewed", "path", a.path, "err", err)
 		}
 	})

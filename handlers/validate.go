@@ -3,6 +3,8 @@ package handlers
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -109,18 +111,30 @@ func (a *author) called(name string) ([]*registry.Entry, error) {
 }
 
 // filesOf returns the files of agents; one that is gone meanwhile is none, and a
-// built-in agent has none.
+// built-in agent has none. What cannot be read, as a folder, is as the catalog has it.
 func (a *author) filesOf(ctx context.Context, entries []*registry.Entry) []*language.File {
 	var files []*language.File
 	for _, e := range entries {
 		if e.Definition.Path == "" || ctx.Err() != nil {
 			continue
 		}
-		if f, ok := a.file(uri.URI(a.uri(e.Definition.Path))); ok {
+		d, name := e.Definition, a.uri(e.Definition.Path)
+		f, ok := a.file(uri.URI(name))
+		if _, err := os.Lstat(d.Path); !ok && err == nil && !readable(d.Path) {
+			f, ok = language.Open(definition.Source{Path: d.Path, Folder: d.Folder, Scope: d.Scope, URI: name}), true
+			f.Definition = d
+		}
+		if ok {
 			files = append(files, f)
 		}
 	}
 	return files
+}
+
+// readable reports whether a path has a text.
+func readable(path string) bool {
+	_, ok := diskText(path)
+	return ok
 }
 
 // anyFile returns the file of a URI as an agent's, wherever it lies.
@@ -142,7 +156,13 @@ func (a *author) anyFile(method, name string) (*language.File, error) {
 	}
 	text, ok := diskText(path)
 	if !ok {
-		return nil, fault.New(fault.NotFound, method, "there is no file %s that can be read", tool.Escape(path))
+		meant := ""
+		if agent := strings.TrimSuffix(filepath.Base(path), ".md"); !there(path) {
+			if _, err := a.h.find(a.catalog, agent); err == nil {
+				meant = "; did you mean the agent " + tool.Escape(agent) + "?"
+			}
+		}
+		return nil, fault.New(fault.NotFound, method, "there is no file %s that can be read%s", tool.Escape(path), meant)
 	}
 	return a.open(uri.URI(name), path, place, text), nil
 }
@@ -180,12 +200,32 @@ func (h *Handlers) commandValidate(ctx context.Context, s *workspace.Snapshot, p
 		return nil, err
 	}
 	if h.plain {
-		text := shownReports(reports)
-		if !h.showText(ctx, "validation.txt", text) {
-			h.tell(infoMessage, strings.TrimSpace(text))
+		if !h.showText(ctx, "validation.txt", shownReports(reports)) {
+			h.tell(infoMessage, reportsLine(reports))
 		}
 	}
 	return validations(reports), nil
+}
+
+// reportsLine is what a person is told where no document can be shown: not every
+// client's messages have lines.
+func reportsLine(reports []validated) string {
+	switch len(reports) {
+	case 0:
+		return "There are no agent files to check."
+	case 1:
+		return tool.Escape(reports[0].Line())
+	}
+	var invalid []string
+	for _, r := range reports {
+		if !r.Valid() {
+			invalid = append(invalid, tool.Escape(r.Agent))
+		}
+	}
+	if len(invalid) == 0 {
+		return fmt.Sprintf("%d agents, all valid", len(reports))
+	}
+	return fmt.Sprintf("%d agents, %d invalid: %s; see why with agentls validate NAME", len(reports), len(invalid), strings.Join(invalid, ", "))
 }
 
 // shownReports is what a person is shown: of several files a line each, then
@@ -198,7 +238,13 @@ func shownReports(reports []validated) string {
 	case 1:
 		return tool.Escape(reports[0].Agent) + "\n" + escapeLines(reports[0].Text()) + "\n"
 	}
-	for _, r := range reports {
+	titled := make([]*language.Report, len(reports))
+	for i := range reports {
+		r := reports[i].Report // the answer keeps its own
+		titled[i] = &r
+	}
+	language.Titles(titled, func(i int) string { return reports[i].path })
+	for _, r := range titled {
 		b.WriteString(tool.Escape(r.Line()) + "\n")
 	}
 	for _, r := range reports {

@@ -17,8 +17,12 @@ import (
 //
 // left are the renames that the client cannot make: the texts fit together without
 // them, and the file keeps its name. whole is false where without an operation
-// nothing is done that was meant: a change that only renames, or that creates.
+// nothing is done that was meant: a change that only renames, or that creates. Nor
+// is there an edit of a document of which the client has another text than we know.
 func (a *author) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protocol.WorkspaceEdit, left []language.Rename, whole bool) {
+	if a.lostIn(e) != "" {
+		return &protocol.WorkspaceEdit{}, nil, false
+	}
 	byFile := map[string][]protocol.TextEdit{}
 	var files []string
 	for _, change := range e.Edits {
@@ -58,6 +62,17 @@ func (a *author) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protoc
 			&protocol.RenameFile{Kind: "rename", OldURI: uri.URI(r.Old), NewURI: uri.URI(r.New), Options: &protocol.RenameFileOptions{Overwrite: &no, IgnoreIfExists: &no}})
 	}
 	return edit, nil, true
+}
+
+// lostIn returns a document that a change is of and that the client has another
+// text of than we know, "" where there is none.
+func (a *author) lostIn(e language.WorkspaceEdit) uri.URI {
+	for _, change := range e.Edits {
+		if d, open := a.snapshot.Document(uri.URI(change.URI)); open && d.Lost {
+			return d.URI
+		}
+	}
+	return ""
 }
 
 // textEdit returns the edits of one file, with its version where it is open.

@@ -31,6 +31,7 @@ type Disk struct {
 	spelled string // as the caller of OpenDisk wrote it
 	root    *os.Root
 	strict  bool // no name leads through a link
+	direct  bool // as strict, for names that nobody has resolved
 }
 
 // OpenDisk opens the folder at an absolute path. The caller closes it.
@@ -62,6 +63,15 @@ func (d *Disk) Resolved() *Disk {
 	strict := *d
 	strict.strict = true
 	return &strict
+}
+
+// Direct returns d as a disk for names that are meant as they are written: one
+// that leads through a link is [fault.Denied], whether something lies there or
+// not. It is closed with d.
+func (d *Disk) Direct() *Disk {
+	direct := *d
+	direct.direct = true
+	return &direct
 }
 
 // Path returns the canonical path of the folder.

@@ -93,6 +93,8 @@ func (w *walk) step(element string) (*place, error) {
 		return nil, w.disk.failed(w.op, w.name, err)
 	case info.Mode()&fs.ModeSymlink != 0 && w.disk.strict && !(last && w.keepLink):
 		return nil, moving(w.op, w.name)
+	case info.Mode()&fs.ModeSymlink != 0 && w.disk.direct && !(last && w.keepLink):
+		return nil, linked(w.op, w.name, filepath.Join(append(w.done, element)...))
 	case info.Mode()&fs.ModeSymlink != 0 && !(last && w.keepLink):
 		return nil, w.follow(dir, element)
 	case last:
@@ -222,6 +224,13 @@ func elements(path string) []string {
 
 func leaves(op, name, target string) error {
 	return fault.New(fault.Denied, op, "%q leaves the workspace: it leads to %q", name, target)
+}
+
+func linked(op, name, link string) error {
+	if link == filepath.Clean(name) {
+		return fault.New(fault.Denied, op, "%q is a symbolic link, which is not followed here; name the file that it leads to, or remove the link", name)
+	}
+	return fault.New(fault.Denied, op, "%q leads through the symbolic link %q, which is not followed here", name, link)
 }
 
 func moving(op, name string) error {

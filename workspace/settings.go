@@ -287,6 +287,9 @@ type SettingsSource struct {
 type exposable struct {
 	SettingsSource
 	exposed string
+
+	root    *hujson.Value // of Content, where it was parsed already; it stays as it is
+	checked bool          // only what is wrong with it is wanted
 }
 
 // MergeSettings returns the defaults with each source over the one before.

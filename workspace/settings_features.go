@@ -4,10 +4,12 @@ package workspace
 // findings, completions, and what a key means.
 
 import (
+	"context"
 	"fmt"
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tailscale/hujson"
 )
@@ -65,8 +67,22 @@ const (
 var hookEvents = []string{"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel", "BeforeToolSelection", "BeforeTool", "AfterTool", "PreCompress", "Notification"}
 
 // settingShapes returns the shape of all that is read of a settings file, the
-// typed keys among it.
-func settingShapes() []settingShape {
+// typed keys among it. They are made once; nobody changes them.
+var settingShapes = sync.OnceValue(makeSettingShapes)
+
+// settingShapesByPath are those of settingShapes by their paths.
+var settingShapesByPath = sync.OnceValue(func() map[string]*settingShape {
+	shapes := settingShapes()
+	byPath := make(map[string]*settingShape, len(shapes))
+	for i := range shapes {
+		if byPath[shapes[i].path] == nil {
+			byPath[shapes[i].path] = &shapes[i]
+		}
+	}
+	return byPath
+})
+
+func makeSettingShapes() []settingShape {
 	own := "; the person's own settings only"
 	list := []settingShape{
 		{path: "agents", kind: objectKind, doc: "How agents run."},
@@ -160,24 +176,28 @@ func settingShapes() []settingShape {
 }
 
 // shapeOf returns the shape of a path, nil where there is none.
-func shapeOf(shapes []settingShape, path []string) *settingShape {
-	generic := genericPath(path)
-	if i := slices.IndexFunc(shapes, func(s settingShape) bool { return s.path == generic }); i >= 0 {
-		return &shapes[i]
-	}
-	return nil
-}
+func shapeOf(path []string) *settingShape { return settingShapesByPath()[genericPath(path)] }
 
 // genericPath returns a path with * for the names in it.
 func genericPath(path []string) string {
-	path = slices.Clone(path)
+	name := -1
 	switch {
 	case len(path) > 2 && path[0] == "agents" && path[1] == "overrides":
-		path[2] = "*"
+		name = 2
 	case len(path) > 1 && (path[0] == "mcpServers" || path[0] == "hooks"):
-		path[1] = "*"
+		name = 1
 	}
-	return strings.Join(path, ".")
+	var b strings.Builder
+	for i, key := range path {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		if i == name {
+			key = "*"
+		}
+		b.WriteString(key)
+	}
+	return b.String()
 }
 
 // keysBelow returns the shapes of the keys that the object at path may have; nil
@@ -190,7 +210,7 @@ func keysBelow(shapes []settingShape, path []string) []settingShape {
 	}
 	if generic == "hooks" {
 		var events []settingShape
-		row := shapeOf(shapes, []string{"hooks", "*"})
+		row := shapeOf([]string{"hooks", "*"})
 		for _, name := range hookEvents {
 			events = append(events, settingShape{path: "hooks." + name, kind: row.kind, doc: row.doc})
 		}
@@ -210,21 +230,34 @@ func (s *settingShape) name() string { return s.path[strings.LastIndexByte(s.pat
 
 // DiagnoseSettings returns the findings about a settings file in the order of
 // its text. under are the files that it stands over, as the person's own under a
-// project's: some of a project's values count only where they are stricter.
-func DiagnoseSettings(source SettingsSource, names SettingsNames, under ...SettingsSource) []SettingsFinding {
-	d := settingsReader{content: withoutBOM(source.Content), scope: source.Scope, names: names, shapes: settingShapes(), told: make(map[int]bool)}
+// project's: some of a project's values count only where they are stricter. The
+// cost is linear in the text. The error is ctx's.
+func DiagnoseSettings(ctx context.Context, source SettingsSource, names SettingsNames, under ...SettingsSource) ([]SettingsFinding, error) {
+	d := settingsReader{ctx: ctx, content: withoutBOM(source.Content), scope: source.Scope, names: names, shapes: settingShapes(), told: make(map[int]bool)}
+	lines := startsOf(d.content)
 	root, err := parseJSON(d.content)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		line, column, message := syntaxError(err)
-		start := lineOffset(d.content, line, column)
+		start := lines.offset(line, column, len(d.content))
 		d.find(start, lineEndAt(d.content, start), "settings/json", "error", "The file is ignored: %s; mend it here.", message)
-		return d.findings
+		return d.findings, nil
 	}
 	d.ends = make(map[int]int)
 	d.places(&root)
-	for _, p := range MergeSettings(append(slices.Clone(under), source)...).Problems {
+	var all []exposable
+	for _, other := range under {
+		all = append(all, exposable{SettingsSource: other, checked: true})
+	}
+	merged := mergeSettings(append(all, exposable{SettingsSource: source, root: &root, checked: true}))
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	for _, p := range merged.Problems {
 		if p.File == source.File && len(d.findings) < maxSettingsFindings {
-			start := lineOffset(d.content, p.Line, p.Column)
+			start := lines.offset(p.Line, p.Column, len(d.content))
 			severity := "error"
 			if strings.HasSuffix(p.Message, "the last one counts") {
 				severity = "warning"
@@ -236,11 +269,12 @@ func DiagnoseSettings(source SettingsSource, names SettingsNames, under ...Setti
 		d.object(object, nil)
 	}
 	slices.SortStableFunc(d.findings, func(a, b SettingsFinding) int { return a.Start - b.Start })
-	return d.findings
+	return d.findings, ctx.Err()
 }
 
 // settingsReader is one run of DiagnoseSettings.
 type settingsReader struct {
+	ctx      context.Context
 	content  []byte
 	scope    Scope
 	names    SettingsNames
@@ -252,6 +286,10 @@ type settingsReader struct {
 
 // maxSettingsFindings is how many findings of one file are told: more help nobody.
 const maxSettingsFindings = 500
+
+// settingsAtOnce is after how many members it is looked whether anybody still wants
+// to know.
+const settingsAtOnce = 64
 
 func (d *settingsReader) find(start, end int, code, severity, format string, args ...any) *SettingsFinding {
 	if len(d.findings) == maxSettingsFindings {
@@ -285,13 +323,16 @@ func (d *settingsReader) places(v *hujson.Value) {
 func (d *settingsReader) object(object *hujson.Object, path []string) {
 	keys := keysBelow(d.shapes, path)
 	for i := range object.Members {
+		if len(d.findings) == maxSettingsFindings || i%settingsAtOnce == 0 && d.ctx.Err() != nil {
+			return
+		}
 		m := &object.Members[i]
 		name := memberName(m)
 		inner := append(slices.Clone(path), name)
 		if d.scope == ProjectScope && refusedToProject(inner) != "" {
 			continue
 		}
-		shape := shapeOf(d.shapes, inner)
+		shape := shapeOf(inner)
 		if len(path) == 1 && path[0] == "hooks" && !slices.Contains(hookEvents, name) && name != "ToolNotification" {
 			shape = nil
 		}
@@ -392,19 +433,6 @@ func (d *settingsReader) value(v *hujson.Value, path []string, shape *settingSha
 		article = "an "
 	}
 	wrong(v, "must be %s, not %s", article+shape.kind, kindName(v))
-}
-
-// lineOffset returns the offset of a line and a column of bytes, both from 1.
-func lineOffset(content []byte, line, column int) int {
-	off := 0
-	for ; line > 1; line-- {
-		i := slices.Index(content[off:], '\n')
-		if i < 0 {
-			break
-		}
-		off += i + 1
-	}
-	return min(off+max(column-1, 0), len(content))
 }
 
 // lineEndAt returns where the line ends that holds an offset.

@@ -66,10 +66,10 @@ func CompleteSettings(content []byte, scope Scope, offset int, names SettingsNam
 		items = append(items, SettingsItem{Label: label, Key: key, Detail: detail, Doc: doc, Start: at.start, End: at.end, Text: text})
 	}
 	if !at.key {
-		shape := shapeOf(shapes, at.path)
+		shape := shapeOf(at.path)
 		if n := len(at.path); shape == nil && n > 0 && at.path[n-1] == "[]" {
 			// An element of a list of strings.
-			if shape = shapeOf(shapes, at.path[:n-1]); shape != nil && shape.kind != textsKind {
+			if shape = shapeOf(at.path[:n-1]); shape != nil && shape.kind != textsKind {
 				shape = nil
 			}
 		}
@@ -136,7 +136,7 @@ func HoverSettings(content []byte, offset int) (SettingsHover, bool) {
 	for len(path) > 0 && path[len(path)-1] == "[]" {
 		path = path[:len(path)-1]
 	}
-	shape := shapeOf(settingShapes(), path)
+	shape := shapeOf(path)
 	if shape == nil || len(path) == 2 && path[0] == "hooks" && !slices.Contains(hookEvents, path[1]) {
 		return SettingsHover{}, false
 	}

@@ -1,12 +1,19 @@
 package workspace
 
-import "github.com/tailscale/hujson"
+import (
+	"bytes"
+
+	"github.com/tailscale/hujson"
+)
 
 // SettingsAgent is a place of a settings file that names an agent: the bytes from
 // Start up to End, without quotes.
 type SettingsAgent struct {
 	Name       string
 	Start, End int
+	// Value is what a key of agents.overrides has, as it is written, and Behind what
+	// would stand behind a comma between the key and one before it; "" elsewhere.
+	Value, Behind string
 }
 
 // SettingsAgents returns the places of a settings file that name agents, in the
@@ -20,10 +27,10 @@ func SettingsAgents(content []byte) []SettingsAgent {
 		return nil
 	}
 	var found []SettingsAgent
-	note := func(v *hujson.Value) {
+	note := func(v *hujson.Value, value, behind string) {
 		name, err := text(v)
 		if start, end := v.StartOffset+1, v.EndOffset-1; err == nil && start < end && string(content[start:end]) == name {
-			found = append(found, SettingsAgent{name, start, end})
+			found = append(found, SettingsAgent{name, start, end, value, behind})
 		}
 	}
 	each := func(v *hujson.Value, key string, visit func(m *hujson.ObjectMember)) {
@@ -39,13 +46,28 @@ func SettingsAgents(content []byte) []SettingsAgent {
 		each(&agents.Value, "", func(section *hujson.ObjectMember) {
 			switch memberName(section) {
 			case "overrides":
-				each(&section.Value, "", func(m *hujson.ObjectMember) { note(&m.Name) })
+				each(&section.Value, "", func(m *hujson.ObjectMember) {
+					note(&m.Name, string(content[m.Value.StartOffset:m.Value.EndOffset]), lineBefore(content, m.Name.StartOffset))
+				})
 			case "routing":
-				each(&section.Value, "default_agent", func(m *hujson.ObjectMember) { note(&m.Value) })
+				each(&section.Value, "default_agent", func(m *hujson.ObjectMember) { note(&m.Value, "", "") })
 			}
 		})
 	})
 	return found
+}
+
+// lineBefore returns the line's end and the indentation that stand before an offset;
+// a blank where something else does.
+func lineBefore(content []byte, offset int) string {
+	start := bytes.LastIndexByte(content[:offset], '\n')
+	if start < 0 || len(bytes.Trim(content[start:offset], " \t\n")) > 0 {
+		return " "
+	}
+	if start > 0 && content[start-1] == '\r' {
+		start--
+	}
+	return string(content[start:offset])
 }
 
 // HasSetting reports whether a settings file has a value at a path of keys, other

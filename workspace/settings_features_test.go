@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +23,15 @@ func found(content []byte, findings []SettingsFinding) []string {
 		list = append(list, fmt.Sprintf("%s %s [%s] %s", f.Code, f.Severity, content[f.Start:f.End], f.Message))
 	}
 	return list
+}
+
+// diagnosed is DiagnoseSettings, which nobody interrupts.
+func diagnosed(source SettingsSource, names SettingsNames, under ...SettingsSource) []SettingsFinding {
+	findings, err := DiagnoseSettings(context.Background(), source, names, under...)
+	if err != nil {
+		panic(err)
+	}
+	return findings
 }
 
 func TestDiagnoseSettings(t *testing.T) {
@@ -54,7 +65,7 @@ func TestDiagnoseSettings(t *testing.T) {
 			`settings/value error ["http"] hooks.AfterTool.[].hooks.[].type must be command, not "http".`,
 			`settings/value error ["1"] hooks.AfterTool.[].hooks.[].timeout must be a number, not a string.`}},
 	} {
-		got := found([]byte(c.text), DiagnoseSettings(SettingsSource{UserScope, "f", []byte(c.text)}, names))
+		got := found([]byte(c.text), diagnosed(SettingsSource{UserScope, "f", []byte(c.text)}, names))
 		if c.name == "syntax" {
 			if len(got) != 1 || !strings.HasPrefix(got[0], c.want[0][:len("settings/json error")]) {
 				t.Errorf("%s: %v", c.name, got)
@@ -70,7 +81,7 @@ func TestDiagnoseSettings(t *testing.T) {
 func TestDiagnoseProjectSettings(t *testing.T) {
 	text := []byte(`{"security": {"critical": "ask"}, "agents": {"limits": {"depth": 9}}, "mcpServers": {"a": {"command": "x", "trust": true}}}`)
 	own := SettingsSource{UserScope, "own", []byte(`{"agents": {"limits": {"depth": 4}}, "model": {"name": 1}}`)}
-	got := found(text, DiagnoseSettings(SettingsSource{ProjectScope, "project", text}, SettingsNames{}, own))
+	got := found(text, diagnosed(SettingsSource{ProjectScope, "project", text}, SettingsNames{}, own))
 	if len(got) != 3 || !strings.Contains(got[0], `["security"] A project cannot set security`) || !strings.Contains(got[1], `[9] agents.limits.depth is raised by a project`) ||
 		!strings.Contains(got[2], `["trust"] A project cannot set mcpServers.a.trust`) {
 		t.Error(strings.Join(got, "\n"))
@@ -113,7 +124,7 @@ func TestUnpinnedServers(t *testing.T) {
 		{`"command": "npx", "args": ["-y", "./local"]`, "", nil},
 	} {
 		content := []byte(`{"mcpServers": {"s": {` + c.server + `}}}`)
-		findings := DiagnoseSettings(SettingsSource{UserScope, "f", content}, names)
+		findings := diagnosed(SettingsSource{UserScope, "f", content}, names)
 		if c.text == "" {
 			if len(findings) > 0 {
 				t.Errorf("%s: %v", c.server, found(content, findings))
@@ -127,7 +138,7 @@ func TestUnpinnedServers(t *testing.T) {
 		var fixed []string
 		for _, f := range findings[0].Fixes {
 			after := string(content[:f.Start]) + f.Text + string(content[f.End:])
-			if left := DiagnoseSettings(SettingsSource{UserScope, "f", []byte(after)}, names); len(left) > 0 {
+			if left := diagnosed(SettingsSource{UserScope, "f", []byte(after)}, names); len(left) > 0 {
 				t.Errorf("%s: %s leaves %v", c.server, f.Title, found([]byte(after), left))
 			}
 			fixed = append(fixed, strings.TrimSuffix(strings.TrimPrefix(after, `{"mcpServers": {"s": {`), "}}}"))
@@ -221,6 +232,13 @@ func TestSettingsAgents(t *testing.T) {
 	if strings.Join(got, " ") != "a-b c main" {
 		t.Error(got)
 	}
+	const lines = "{\"agents\": {\"overrides\": {\r\n\t\"a\": {\"enabled\": false /* é */}, // c\r\n\t\"b\": 1, \"c\": 2}}}"
+	list := SettingsAgents([]byte(lines))
+	for i, want := range []SettingsAgent{{Name: "a", Value: `{"enabled": false /* é */}`, Behind: "\r\n\t"}, {Name: "b", Value: "1", Behind: "\r\n\t"}, {Name: "c", Value: "2", Behind: " "}} {
+		if got := list[i]; got.Name != want.Name || got.Value != want.Value || got.Behind != want.Behind {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
 	for _, text := range []string{"", "{", "[]", `{"agents": {"overrides": [1], "routing": 1}}`} {
 		if got := SettingsAgents([]byte(text)); len(got) > 0 {
 			t.Errorf("%s: %v", text, got)
@@ -240,13 +258,13 @@ func TestSettingShapes(t *testing.T) {
 		seen[s.path] = true
 	}
 	for _, k := range settingKeys() {
-		s := shapeOf(shapes, strings.Split(k.key, "."))
+		s := shapeOf(strings.Split(k.key, "."))
 		if s == nil || !s.typed || s.doc != k.doc {
 			t.Errorf("%s: %+v", k.key, s)
 			continue
 		}
 		section, name, _ := strings.Cut(k.key, ".")
-		if parent := shapeOf(shapes, strings.Split(k.key[:strings.LastIndexByte(k.key, '.')], ".")); parent == nil || parent.kind != objectKind {
+		if parent := shapeOf(strings.Split(k.key[:strings.LastIndexByte(k.key, '.')], ".")); parent == nil || parent.kind != objectKind {
 			t.Errorf("%s has no section: %s %s", k.key, section, name)
 		}
 		for _, v := range append(slices.Clone(s.values), "none of them") {
@@ -254,7 +272,7 @@ func TestSettingShapes(t *testing.T) {
 			for _, part := range slices.Backward(strings.Split(k.key, ".")) {
 				text = `{"` + part + `": ` + text + `}`
 			}
-			good := len(DiagnoseSettings(SettingsSource{UserScope, "f", []byte(text)}, SettingsNames{})) == 0
+			good := len(diagnosed(SettingsSource{UserScope, "f", []byte(text)}, SettingsNames{})) == 0
 			if s.values != nil && good != slices.Contains(s.values, v) {
 				t.Errorf("%s: %v", text, good)
 			}
@@ -279,7 +297,7 @@ func FuzzSettingsFeatures(f *testing.F) {
 		}
 		names := SettingsNames{Agents: []string{"a"}, Models: []string{"m"}, Version: func(string, string) (string, bool) { return "1.0.0", true }}
 		for _, scope := range []Scope{UserScope, ProjectScope} {
-			for _, finding := range DiagnoseSettings(SettingsSource{scope, "f", content}, names) {
+			for _, finding := range diagnosed(SettingsSource{scope, "f", content}, names) {
 				inside(finding.Start, finding.End)
 				for _, fix := range finding.Fixes {
 					inside(fix.Start, fix.End)
@@ -305,7 +323,7 @@ func BenchmarkDiagnoseSettings(b *testing.B) {
 	text := []byte(`{"agents": {"limits": {"depth": 1}, "overrides": {"main": {"model": "pro"}}}, "mcpServers": {` +
 		strings.TrimSuffix(strings.Repeat(`"s": {"command": "npx", "args": ["-y", "pkg"]},`, 20), ",") + `}}`)
 	for b.Loop() {
-		if len(DiagnoseSettings(SettingsSource{UserScope, "f", text}, SettingsNames{})) == 0 {
+		if len(diagnosed(SettingsSource{UserScope, "f", text}, SettingsNames{})) == 0 {
 			b.Fatal("nothing was found")
 		}
 	}
@@ -320,5 +338,29 @@ func TestHasSetting(t *testing.T) {
 	}
 	if HasSetting([]byte("{"), []string{"a"}) || HasSetting(nil, []string{"a"}) {
 		t.Error("a file that cannot be parsed has settings")
+	}
+}
+
+// TestDiagnoseSettingsIsInterrupted: whoever does not want to know any more is not
+// made to wait; and what is found far down in a long file is found where it is.
+func TestDiagnoseSettingsIsInterrupted(t *testing.T) {
+	content := []byte("{\"mcpServers\": {\r\n" + strings.Repeat("\"s\": {\"command\": \"x\"},\r\n", 300) + "\"é\": {\"args\": 1, \"command\": \"x\"}\r\n}}")
+	source := SettingsSource{UserScope, "f", content}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if findings, err := DiagnoseSettings(ctx, source, SettingsNames{}); !errors.Is(err, context.Canceled) || findings != nil {
+		t.Errorf("%d findings, %v", len(findings), err)
+	}
+	findings := diagnosed(source, SettingsNames{})
+	if len(findings) != 300 { // 299 names that are given twice, and the list
+		t.Fatalf("%d findings", len(findings))
+	}
+	for _, f := range findings[:299] {
+		if string(content[f.Start:f.End]) != `"s"` {
+			t.Fatalf("%+v is about %q", f, content[f.Start:f.End])
+		}
+	}
+	if last := findings[299]; string(content[last.Start:last.End]) != "1" {
+		t.Errorf("%+v is about %q", last, content[last.Start:last.End])
 	}
 }

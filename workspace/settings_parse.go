@@ -18,23 +18,31 @@ type layer struct {
 	scope   Scope
 	file    string
 	content []byte
+	lines   *lineStarts // of content; nil = they are counted each time
 	root    hujson.Value
 	exposed string // see [exposable]
+	checked bool   // see [exposable]
 }
 
 // parseLayer parses one file. The layer is nil when nothing in it counts.
 func parseLayer(source exposable) (*layer, []SettingsProblem) {
-	l := &layer{scope: source.Scope, file: source.File, content: withoutBOM(source.Content), exposed: source.exposed}
-	root, err := parseJSON(l.content)
-	if err != nil {
-		line, column, message := syntaxError(err)
-		return nil, []SettingsProblem{{File: l.file, Line: line, Column: column,
-			Message: fmt.Sprintf("the file is ignored: %s", message)}}
+	l := &layer{scope: source.Scope, file: source.File, content: withoutBOM(source.Content), exposed: source.exposed, checked: source.checked}
+	l.lines = startsOf(l.content)
+	if source.root != nil {
+		l.root = source.root.Clone()
+	} else {
+		root, err := parseJSON(l.content)
+		if err != nil {
+			line, column, message := syntaxError(err)
+			return nil, []SettingsProblem{{File: l.file, Line: line, Column: column,
+				Message: fmt.Sprintf("the file is ignored: %s", message)}}
+		}
+		l.root = root
 	}
-	l.root = root
+	root := &l.root
 	object, ok := root.Value.(*hujson.Object)
 	if !ok {
-		return nil, []SettingsProblem{l.problem(root.StartOffset, "", "the file is ignored: settings are an object, not %s", kindName(&root))}
+		return nil, []SettingsProblem{l.problem(root.StartOffset, "", "the file is ignored: settings are an object, not %s", kindName(root))}
 	}
 	problems := l.respell(object)
 	problems = append(problems, l.repeated(object, "")...)
@@ -61,6 +69,9 @@ func withoutBOM(content []byte) []byte {
 func parseJSON(content []byte) (hujson.Value, error) {
 	if line, column, deep := tooDeep(content); deep {
 		return hujson.Value{}, fmt.Errorf("hujson: line %d, column %d: more than %d objects and lists in each other", line, column, maxSettingsDepth)
+	}
+	if rest := bytes.TrimLeft(content, " \t\r\n"); len(rest) > 0 && rest[0] != '/' {
+		return hujson.Parse(content) // it has a value: most files are not read twice
 	}
 	if blank, err := hujson.Parse(append(bytes.Clone(content), "\n{}"...)); err == nil {
 		if object, ok := blank.Value.(*hujson.Object); ok && len(object.Members) == 0 && blank.StartOffset >= len(content) {
@@ -129,18 +140,58 @@ func lineColumn(content []byte, offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
+// lineStarts are the offsets at which the lines of a text begin.
+type lineStarts struct{ at []int }
+
+func startsOf(content []byte) *lineStarts {
+	s := &lineStarts{at: []int{0}}
+	for off := 0; ; {
+		i := bytes.IndexByte(content[off:], '\n')
+		if i < 0 {
+			return s
+		}
+		off += i + 1
+		s.at = append(s.at, off)
+	}
+}
+
+// lineColumn is [lineColumn] without counting from the text's start each time.
+func (s *lineStarts) lineColumn(offset int) (line, column int) {
+	i, found := slices.BinarySearch(s.at, offset)
+	if !found {
+		i--
+	}
+	return i + 1, offset - s.at[i] + 1
+}
+
+// offset returns the offset of a line and a column of bytes, both from 1, in a text
+// of so many bytes.
+func (s *lineStarts) offset(line, column, size int) int {
+	return min(s.at[min(max(line, 1), len(s.at))-1]+max(column-1, 0), size)
+}
+
+func (l *layer) lineColumn(offset int) (line, column int) {
+	if l.lines == nil {
+		return lineColumn(l.content, offset)
+	}
+	return l.lines.lineColumn(min(offset, len(l.content)))
+}
+
 func (l *layer) problem(offset int, key, format string, args ...any) SettingsProblem {
-	line, column := lineColumn(l.content, offset)
+	line, column := l.lineColumn(offset)
 	return SettingsProblem{File: l.file, Line: line, Column: column, Key: key, Message: fmt.Sprintf(format, args...)}
 }
 
 func (l *layer) origin(v *hujson.Value) Origin {
-	line, column := lineColumn(l.content, v.StartOffset)
+	line, column := l.lineColumn(v.StartOffset)
 	return Origin{Scope: l.scope, File: l.file, Line: line, Column: column}
 }
 
-// raw returns v as standard JSON.
+// raw returns v as standard JSON; its place alone where only problems are wanted.
 func (l *layer) raw(v *hujson.Value) Raw {
+	if l.checked {
+		return Raw{Origin: l.origin(v)}
+	}
 	plain := v.Clone()
 	plain.BeforeExtra, plain.AfterExtra = nil, nil
 	plain.Minimize()
@@ -178,7 +229,13 @@ func lastMember(object *hujson.Object, key string) int {
 }
 
 func memberName(m *hujson.ObjectMember) string {
-	return m.Name.Value.(hujson.Literal).String()
+	name := m.Name.Value.(hujson.Literal)
+	for _, c := range name {
+		if c == '\\' || c < ' ' || c >= 0x80 {
+			return name.String()
+		}
+	}
+	return string(name[1 : len(name)-1]) // written as it is read, as nearly all are
 }
 
 // repeated reports members that occur twice in one object.
@@ -308,7 +365,9 @@ func named(path []string) bool {
 
 // plainKey returns a key without what spellings differ in.
 func plainKey(key string) string {
-	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key))
+	return strings.ToLower(unspelled.Replace(key))
 }
+
+var unspelled = strings.NewReplacer("-", "", "_", "")
 
 var errNotObject = errors.New("is not an object")

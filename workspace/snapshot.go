@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"go.lsp.dev/uri"
 )
@@ -18,7 +19,8 @@ type Snapshot struct {
 	seq       uint64
 	encoding  Encoding
 	folders   []Folder
-	documents map[uri.URI]*Document // by canonical URI
+	documents map[uri.URI]*Document       // by canonical URI
+	byPath    func() map[string]*Document // of documents, see [Document.path]; nil where there are none
 }
 
 // Seq is the snapshot's place in its workspace's history. The empty workspace
@@ -60,14 +62,26 @@ func (s *Snapshot) DocumentAt(path string) (*Document, bool) {
 			}
 		}
 	}
-	var found *Document
-	path = filepath.Clean(path)
-	for d := range s.Documents() {
-		if d.path == path && (found == nil || d.Dirty() && !found.Dirty() || d.Dirty() == found.Dirty() && d.URI < found.URI) {
-			found = d
+	if s.byPath == nil {
+		return nil, false
+	}
+	d, ok := s.byPath()[filepath.Clean(path)]
+	return d, ok
+}
+
+// pathsOf returns documents by the paths of their files. Of several that are one
+// file it is one whose text was not saved, if there is one, and the first by URI.
+func pathsOf(documents map[uri.URI]*Document) map[string]*Document {
+	byPath := make(map[string]*Document, len(documents))
+	for _, d := range documents {
+		if d.path == "" {
+			continue
+		}
+		if other := byPath[d.path]; other == nil || d.Dirty() && !other.Dirty() || d.Dirty() == other.Dirty() && d.URI < other.URI {
+			byPath[d.path] = d
 		}
 	}
-	return found, found != nil
+	return byPath
 }
 
 // canonicalPath returns the path of the file that u names, links resolved, ""
@@ -127,6 +141,7 @@ func (s *Snapshot) with(u uri.URI, d *Document) *Snapshot {
 	}
 	n := s.next()
 	n.documents = documents
+	n.byPath = sync.OnceValue(func() map[string]*Document { return pathsOf(documents) })
 	return n
 }
 

@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -162,6 +164,44 @@ func TestOneDocumentUnderSeveralSpellings(t *testing.T) {
 	}
 	if s.Folders()[0].Canonical != "/real" {
 		t.Error("no folder")
+	}
+}
+
+// TestDocumentAtOfLinks: a file that is open through several links is found by its
+// own path, the one that was typed in before the others.
+func TestDocumentAtOfLinks(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "real", "x.md")
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var w Workspace
+	var names []uri.URI
+	for _, link := range []string{"one", "two", "z"} {
+		if err := os.Symlink(filepath.Dir(path), filepath.Join(dir, link)); err != nil {
+			t.Skip(err)
+		}
+		names = append(names, uri.File(filepath.Join(dir, link, "x.md")))
+		apply(t, &w, Opened{URI: names[len(names)-1], Version: 1, Text: "x"})
+	}
+	if d, ok := w.Snapshot().DocumentAt(path); !ok || d.URI != names[0] {
+		t.Errorf("%v %v", d, ok)
+	}
+	s := apply(t, &w, Edited{URI: names[1], Version: 2, Edits: []Edit{{Text: "y"}}})
+	if d, ok := s.DocumentAt(path); !ok || d.URI != names[1] {
+		t.Errorf("%v %v", d, ok)
+	}
+	for _, name := range names {
+		s = apply(t, &w, Closed{URI: name})
+	}
+	if d, ok := s.DocumentAt(path); ok {
+		t.Error(d)
 	}
 }
 

@@ -125,7 +125,8 @@ type Input struct {
 	Compresses     bool                   // contexts are summed up
 	Limits         Limits
 
-	Agents      []*definition.Definition // all that there are, overrides merged over them
+	Agents      []*definition.Definition          // all that there are, overrides merged over them
+	ByName      map[string]*definition.Definition // of Agents; nil = they are looked through
 	Servers     []Server
 	MemoryFiles []string // the files that follow the prompt; nil where none do
 }

@@ -432,9 +432,15 @@ func checkExplanation(t *testing.T, e *authority.Explanation) {
 	if d := authority.Compare(e, e); d.Grows || len(d.Lines) != 0 {
 		t.Errorf("%s differs from itself: %s", e.File, d.Text())
 	}
-	for line := range strings.SplitSeq(authority.Text(e), "\n") {
-		if n := len([]rune(line)); n > 100 {
-			t.Errorf("%s: %d columns: %s", e.File, n, line)
+	for _, columns := range []int{70, 80, 100, 200} {
+		for line := range strings.SplitSeq(authority.Text(e, columns), "\n") {
+			if line == tool.Escape(e.File) || slices.ContainsFunc(e.Memory, func(file string) bool { return line == "  "+tool.Escape(file) }) {
+				continue
+			}
+			rest := line[:strings.LastIndex(line, " ")+1] // a word may be wider than what is left for it
+			if n := len([]rune(rest)); len([]rune(line)) > columns && n > columns {
+				t.Errorf("%s: %d columns of %d: %s", e.File, n, columns, line)
+			}
 		}
 	}
 	for _, most := range []int{0, 1, 5, 1000} {

@@ -1,10 +1,12 @@
 package authority
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 )
 
@@ -61,18 +63,20 @@ func (d Difference) Text() string {
 // their calls a person is asked about in each mode, whom and what it reaches, and
 // how much it may use. Both must be made in the same circumstances, or what these
 // give is in the difference too. The difference from b to a has the same lines
-// with + and −, and From and To, exchanged; a line that grows does not grow there.
+// with + and −, and From and To, exchanged; a line that grows does not grow there,
+// but for models and conditions, of which neither may be the lesser one.
 //
 // What one cannot say takes the strict side: an entry of a list about tools that
-// are not registered counts as power.
+// are not registered counts as power, and so does a model without a price.
 func Compare(a, b *Explanation) Difference {
 	c := &comparing{}
-	c.set("the right to run at all", "", len(a.Refused) == 0, len(b.Refused) == 0, true)
+	c.runs(a, b)
 	c.tools(a, b)
 	c.open(a.Open, b.Open)
 	c.references("mcp.servers", "mcp server ", a.Servers, b.Servers)
 	c.references("subagents", "subagent ", a.Subagents, b.Subagents)
 	c.references("handoffs", "handoff to ", a.Handoffs, b.Handoffs)
+	c.handoffs(a.Handoffs, b.Handoffs)
 	c.field = "scope"
 	c.set("questions about protected places", "only agents that do not come with the project may ask for them",
 		a.Scope != definition.Project, b.Scope != definition.Project, true)
@@ -256,6 +260,67 @@ func setOf(names []string) map[string]bool {
 	return set
 }
 
+// runs compares who may start the agent, and what of its file keeps every run
+// from beginning.
+func (c *comparing) runs(a, b *Explanation) {
+	c.set("the right to run at all", "", runnable(a), runnable(b), true)
+	c.names("restriction: ", "no run begins with it", a.Restricted, b.Restricted, false)
+	for _, by := range []struct{ key, what string }{
+		{"user_invocable", "runs that a person starts"}, {notDelegable, "runs that other agents start"},
+		{"routable", "runs that routing starts"}, {"memory_files", "memory files behind the prompt"},
+	} {
+		c.field = by.key
+		c.set(by.what, "", given(a, by.key), given(b, by.key), true)
+	}
+	c.field = ""
+}
+
+// runnable reports whether nothing but its own file's restrictions, which are
+// compared one by one, keeps an agent from running.
+func runnable(e *Explanation) bool {
+	own := map[string]bool{NotByPersons: true}
+	for _, why := range e.Restricted {
+		own[restricts(why)] = true
+	}
+	return !slices.ContainsFunc(e.Refused, func(why string) bool { return !own[why] })
+}
+
+// given reports whether an agent has what a file has to take away: an explanation
+// tells the value where it does.
+func given(e *Explanation, key string) bool {
+	v, told := e.Value(key)
+	return !told || v.Value == (key != notDelegable)
+}
+
+// handoffs compares when those are made that both have. One that is offered while
+// a condition holds is less than one that always is, and one that the run makes by
+// itself is more.
+func (c *comparing) handoffs(a, b []Reference) {
+	before := make(map[string]Reference, len(a))
+	for _, r := range a {
+		before[r.Name] = r
+	}
+	defer func() { c.name = "" }()
+	rank := func(r Reference) int { return slices.Index([]string{"conditional", "manual", "auto"}, r.When) }
+	when := func(r Reference) string {
+		if r.Condition != "" {
+			return r.When + " (" + r.Condition + ")"
+		}
+		return r.When
+	}
+	told := make(map[string]bool, len(b))
+	for _, after := range b {
+		r, had := before[after.Name]
+		if !had || told[after.Name] || when(r) == when(after) {
+			continue
+		}
+		told[after.Name] = true
+		more := rank(after) > rank(r) || rank(after) == rank(r) && r.Condition != ""
+		c.name = after.Name
+		c.add(Change{Sign: Other, What: "handoff to " + after.Name, From: when(r), To: when(after), Grows: more})
+	}
+}
+
 func (c *comparing) references(field, what string, a, b []Reference) {
 	names := func(list []Reference) []string {
 		var all []string
@@ -265,7 +330,19 @@ func (c *comparing) references(field, what string, a, b []Reference) {
 		return all
 	}
 	c.field = field
-	c.names(what, "", names(a), names(b), true)
+	defer func() { c.name = "" }()
+	before, after := setOf(names(a)), setOf(names(b))
+	for _, name := range merged(names(a), names(b)) {
+		c.name = name
+		switch {
+		case before[name] == after[name]:
+		case after[name]:
+			// One of all there are is no more; a handoff has no name for all.
+			c.add(Change{Sign: Added, What: what + name, Grows: !before["*"] || field == "handoffs"})
+		default:
+			c.add(Change{Sign: Removed, What: what + name})
+		}
+	}
 }
 
 // limit compares a number of which 0 is none.
@@ -282,20 +359,50 @@ func (c *comparing) limit(key string, a, b *Explanation) {
 	c.add(Change{Sign: sign, What: key, From: text(a, key), To: text(b, key), Grows: more})
 }
 
-// models compares who answers: a dearer one, or one without a price, may cost
-// more.
+// models compares who answers: one that is dearer in anything, whose price is not
+// known, or that each run may have another of, may cost more.
 func (c *comparing) models(a, b *Explanation) {
 	c.field = "model"
 	if a.Model.ID != b.Model.ID || a.Model.Route != b.Model.Route {
-		x, knownX := most(a.Model)
-		y, knownY := most(b.Model)
-		more := knownX && (!knownY || y > x)
+		more := dearer(a.Model.Prices, b.Model.Prices) || b.Model.ID == model.Auto && a.Model.ID != model.Auto
 		c.add(Change{Sign: Other, What: "model", From: answers(a), To: answers(b), Grows: more})
 	}
 	c.field = "fallback_models"
 	if !slices.Equal(a.Model.Fallbacks, b.Model.Fallbacks) {
-		c.add(Change{Sign: Other, What: "fallback_models", From: text(a, "fallback_models"), To: text(b, "fallback_models")})
+		c.add(Change{Sign: Other, What: "fallback_models", From: text(a, "fallback_models"), To: text(b, "fallback_models"), Grows: fallbacksGrow(a.Model, b.Model)})
 	}
+}
+
+// fallbacksGrow reports whether one of the models that b tries when the first one
+// fails may cost more than all that a has tried by then.
+func fallbacksGrow(a, b Model) bool {
+	tried, prices := []string{a.ID}, slices.Clone(a.Prices)
+	for i, id := range b.Fallbacks {
+		if i < len(a.Fallbacks) {
+			tried, prices = append(tried, a.Fallbacks[i]), append(prices, a.FallbackPrices[a.Fallbacks[i]]...)
+		}
+		if !slices.Contains(tried, id) && dearer(prices, b.FallbackPrices[id]) {
+			return true
+		}
+	}
+	return false
+}
+
+// dearer reports whether y is not known to cost at most as much as x, whatever a
+// run uses of it. Where x has no price, none that is known is more.
+func dearer(x, y []model.Price) bool {
+	if len(y) == 0 {
+		return true
+	}
+	most := func(prices []model.Price) (in, cached, out float64) {
+		for _, p := range prices {
+			in, cached, out = max(in, p.Input), max(cached, cmp.Or(p.Cached, p.Input)), max(out, p.Output)
+		}
+		return in, cached, out
+	}
+	in, cached, out := most(x)
+	toIn, toCached, toOut := most(y)
+	return len(x) > 0 && (toIn > in || toCached > cached || toOut > out)
 }
 
 // answers says who does, without the way there.
@@ -304,14 +411,6 @@ func answers(e *Explanation) string {
 		return "auto (" + e.Model.Route + ")"
 	}
 	return e.Model.ID
-}
-
-// most is the highest price of a model's tokens.
-func most(m Model) (usd float64, known bool) {
-	for _, p := range m.Prices {
-		usd = max(usd, p.Input, p.Output)
-	}
-	return usd, len(m.Prices) > 0
 }
 
 func text(e *Explanation, key string) string {

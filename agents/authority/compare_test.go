@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/model"
 )
 
 // mirrored is the difference in the other direction, as it has to be.
@@ -52,6 +53,14 @@ func TestCompare(t *testing.T) {
 		{"a limit", "", "run: {max_cost: 1}", "− run.max_cost none → $1.00"},
 		{"a dearer model", "model: flash", "model: pro", "~ model gemini-3.8-flash → gemini-3.1-pro-preview"},
 		{"a task", "run: {max_turns: 9, max_time: 60}", "run: {max_turns: 9, max_time: 60, mode: task}", "~ run.mode chat → task"},
+		{"what a condition holds for", "handoffs: [{to: a, when: conditional, condition: 'turns > 2'}]", "handoffs: [{to: a}]", "~ handoff to a conditional (turns > 2) → manual"},
+		{"a handoff by itself", "handoffs: [{to: a}]", "handoffs: [{to: a, when: auto}]", "~ handoff to a manual → auto"},
+		{"for persons", "user_invocable: false", "", "+ runs that a person starts"},
+		{"for agents", "disable-model-invocation: true", "", "+ runs that other agents start\n+ runs that routing starts"},
+		{"by routing", "routable: false", "", "+ runs that routing starts"},
+		{"memory", "memory_files: false", "", "+ memory files behind the prompt"},
+		{"all subagents", "subagents: [x]", "subagents: ['*']", "+ subagent *\n− subagent x"},
+		{"a dearer fallback", "fallback_models: [flash]", "fallback_models: [pro]", "~ fallback_models gemini-3.8-flash → gemini-3.1-pro-preview"},
 		{"the prompt", "", "description: Other.", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -74,7 +83,13 @@ func TestCompare(t *testing.T) {
 // TestCompareGrows: which changes are power.
 func TestCompareGrows(t *testing.T) {
 	of := func(fields string) *authority.Explanation {
-		return authority.Explain(house(t, "---\nkind: agent\nname: fixer\ntitle: F\n"+fields+"\n---\nDo it.\n"))
+		in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\n"+fields+"\n---\nDo it.\n")
+		price := func(in, cached, out float64) []model.Price {
+			return []model.Price{{Input: in, Cached: cached, Output: out}}
+		}
+		in.Table = model.NewTable(day, model.Entry{ID: "cheap", Prices: price(1, 0.1, 9)}, model.Entry{ID: "reading", Prices: price(2, 0.1, 9)},
+			model.Entry{ID: "remembering", Prices: price(1, 0.2, 9)}, model.Entry{ID: "writing", Prices: price(1, 0.1, 10)})
+		return authority.Explain(in)
 	}
 	for _, c := range []struct {
 		a, b  string
@@ -84,7 +99,18 @@ func TestCompareGrows(t *testing.T) {
 		{"model: flash", "model: gemini-9-none", true}, {"model: gemini-9-none", "model: flash", false},
 		{"run: {max_turns: 5}", "run: {max_turns: 4}", false}, {"run: {max_time: 5}", "run: {max_time: 6}", true},
 		{"run: {mode: chat, max_turns: 9, max_time: 60}", "run: {mode: task, max_turns: 9, max_time: 60}", false},
-		{"handoffs: [{to: a}]", "handoffs: [{to: a}, {to: b}]", true}, {"fallback_models: [pro]", "fallback_models: [flash]", false},
+		{"handoffs: [{to: a}]", "handoffs: [{to: a}, {to: b}]", true},
+		{"fallback_models: [pro]", "fallback_models: [flash-lite]", false}, {"fallback_models: [flash-lite]", "fallback_models: [pro]", true},
+		{"", "fallback_models: [flash-lite, x/one, x/two]", true}, {"", "fallback_models: [flash-lite, pro, flash-lite]", true}, {"", "fallback_models: [flash-lite]", false},
+		{"fallback_models: [flash-lite, pro]", "fallback_models: [pro, flash-lite]", true}, {"fallback_models: [pro, flash-lite]", "fallback_models: [flash-lite, pro]", false},
+		{"model: pro", "model: pro\nfallback_models: [pro]", false}, {"fallback_models: [x/one]", "fallback_models: [x/two]", true},
+		{"model: gemini-9-none", "model: gemini-8-none", true}, {"model: flash", "model: auto", true}, {"model: pro", "model: auto", true}, {"model: auto", "model: flash", false},
+		{"model: cheap", "model: reading", true}, {"model: reading", "model: cheap", false}, {"model: cheap", "model: remembering", true},
+		{"model: reading", "model: writing", true}, {"model: writing", "model: reading", true},
+		{"user_invocable: false", "", true}, {"", "user_invocable: false", false}, {"disable-model-invocation: true", "", true}, {"routable: false", "", true}, {"memory_files: false", "", true},
+		{"handoffs: [{to: a}]", "handoffs: [{to: a, when: auto}]", true}, {"handoffs: [{to: a, when: auto}]", "handoffs: [{to: a}]", false},
+		{"handoffs: [{to: a, when: 'turns > 2'}]", "handoffs: [{to: a, when: 'turns > 1'}]", true}, {"handoffs: [{to: a, when: 'turns > 2'}]", "handoffs: [{to: a}]", true},
+		{"subagents: ['*']", "subagents: [x]", false}, {"subagents: [x]", "subagents: ['*']", true},
 		{"tools: {deny: [mcp.x.*]}", "tools: {deny: []}", true}, {"tools: {deny: []}", "tools: {deny: [mcp.x.*]}", false},
 		{"tools: {allow: [mcp.x.get]}", "", true}, {"", "tools: {allow: [mcp.x.get]}", false},
 	} {
@@ -102,7 +128,7 @@ func TestCompareGrows(t *testing.T) {
 		t.Errorf("an agent of the person's own: %s", d.Text())
 	}
 	own.Authority = []string{"a hook that may refuse"}
-	if d := authority.Compare(authority.Explain(in), authority.Explain(house(t, fixer))); !d.Grows || !strings.HasPrefix(d.Text(), "+ the right to run at all") {
+	if d := authority.Compare(authority.Explain(in), authority.Explain(house(t, fixer))); !d.Grows || !strings.HasPrefix(d.Text(), "− restriction: a hook that may refuse (no run begins with it)\n") {
 		t.Errorf("an agent that may run now: %s", d.Text())
 	}
 }
@@ -162,7 +188,7 @@ func TestCompareLaws(t *testing.T) {
 			grows[c.What] = c.Grows
 		}
 		for _, c := range back.Lines {
-			if c.Grows && grows[c.What] && c.Sign == authority.Other {
+			if c.Grows && grows[c.What] && c.Sign == authority.Other && c.What != "model" { // neither of two without a price is the dearer one
 				t.Fatalf("seed %d: %s grows in both directions", seed, c.What)
 			}
 		}

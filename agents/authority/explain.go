@@ -24,6 +24,12 @@ func Explain(in Input) *Explanation {
 	if in.Approval == "" {
 		in.Approval = guard.ByDefault
 	}
+	if in.ByName == nil {
+		in.ByName = make(map[string]*definition.Definition, len(in.Agents))
+		for _, d := range in.Agents {
+			in.ByName[d.Name] = d
+		}
+	}
 	x := &explainer{in: &in, def: def, places: newPlaces(&in)}
 	x.e = &Explanation{
 		Name: def.Name, Title: def.Title, File: def.Path, Scope: def.Scope, Ignored: slices.Clone(in.Ignored), Trusted: in.Trusted, Approval: string(in.Approval),
@@ -77,18 +83,38 @@ func (x *explainer) refusals() {
 		refuse("line %d: %s", why.Range.Start.Line+1, why.Message)
 	}
 	if x.def.Scope == definition.Project && !x.in.Trusted {
-		refuse("It comes with a folder that is not trusted: look at what it brings, then trust it (agentls trust).")
+		refuse("its folder is not trusted: look at what it brings, then trust it (agentls trust)")
 	}
+	x.e.Restricted = slices.Clone(x.def.Authority)
 	for _, why := range x.def.Authority {
-		refuse("It restricts itself in a way that cannot be kept here: %s", why)
+		refuse("%s", restricts(why))
 	}
 	if x.in.Off != (Origin{}) {
-		refuse("It is switched off by %s.", place(x.in.Off))
+		refuse("it is switched off by %s", place(x.in.Off))
 	}
+	standard := Origin{What: "default"}
 	if !x.def.UserInvocable {
-		origin, _ := x.file("user_invocable")
-		x.add("user_invocable", "no: other agents run it, not a person", false, Origin{What: "default"}, origin)
+		if !x.in.Subagent {
+			refuse(NotByPersons)
+		}
+		x.add("user_invocable", "no: other agents run it, not a person", false, x.said(standard, true, "user_invocable", "user_invocable", "user-invocable", "userInvocable", "user-invokable")...)
 	}
+	if !x.def.Delegable {
+		x.add(notDelegable, "yes: a person runs it, no other agent", true, x.said(standard, true, notDelegable, notDelegable, "disableModelInvocation", "mode")...)
+	}
+	if !x.def.Routable {
+		x.add("routable", "no: only who names it runs it", false, x.said(standard, true, "routable", "routable", notDelegable, "disableModelInvocation", "mode")...)
+	}
+}
+
+// NotByPersons is why a person cannot run an agent that is for other agents.
+const NotByPersons = "it is not meant to be run by a person (user_invocable: false); other agents may run it"
+
+const notDelegable = "disable-model-invocation"
+
+// restricts says that an agent does not run because of what its file has.
+func restricts(why string) string {
+	return "it restricts itself in a way that cannot be kept here: " + why
 }
 
 // mode returns how a run ends when nobody says otherwise, and what makes it a
@@ -178,6 +204,12 @@ func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
 		id, e, _ := x.in.Table.Resolve(name, x.in.Standard)
 		if x.configured(id) {
 			m.Fallbacks = append(m.Fallbacks, id)
+			if len(e.Prices) > 0 {
+				if m.FallbackPrices == nil {
+					m.FallbackPrices = make(map[string][]model.Price)
+				}
+				m.FallbackPrices[id] = slices.Clone(e.Prices)
+			}
 			entries = append(entries, e)
 		}
 	}

@@ -10,17 +10,18 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// Markdown is the explanation for a hover: at most maxLines lines, of which the
-// last says how to see the rest where they do not suffice; at least one. Names and
-// texts of files are shown as they are: none of them becomes a link, an image, a
-// heading or HTML.
+// Markdown is the explanation for a hover: what is not as by default, at most
+// maxLines lines, at least one, of which the last says how to see all of it. Names
+// and texts of files are shown as they are: none of them becomes a link, an image,
+// a heading or HTML.
 func Markdown(e *Explanation, maxLines int) string {
 	lines := hover(e)
-	if maxLines = max(maxLines, 1); len(lines) > maxLines {
-		rest := len(lines) - maxLines + 1
-		lines = append(lines[:maxLines-1], fmt.Sprintf("… %d more: %s", rest, span("agentls explain "+e.Name)))
+	last := "- all of it: "
+	if maxLines = max(maxLines, 1); len(lines) >= maxLines {
+		last = fmt.Sprintf("… %d more: ", len(lines)-maxLines+1)
+		lines = lines[:maxLines-1]
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(append(lines, last+tool.MarkdownCode("agentls explain "+e.Name)), "\n")
 }
 
 // hover is the whole, a line for each item.
@@ -29,14 +30,12 @@ func hover(e *Explanation) []string {
 	lines := []string{fmt.Sprintf("**%s** %s", plain(e.Title), span(e.Name))}
 	item := func(what, text string) { lines = append(lines, "- "+what+": "+text) }
 	for _, why := range e.Refused {
-		item("it cannot run", plain(why))
+		item("cannot run", tool.MarkdownText(why)) // never cut: its end says what to do
 	}
 	item("worst case", plain(e.Worst.Text()))
 	item("tokens", fmt.Sprintf("about %d of prompt, %d of tools", e.Tokens.Prompt, e.Tokens.Tools))
-	for _, key := range []string{"model", "run.mode"} {
-		if v, ok := e.Value(key); ok {
-			hoverValue(item, at, v)
-		}
+	if v, ok := e.Value("model"); ok {
+		hoverValue(item, at, v)
 	}
 	hoverTools(e, item)
 	for _, group := range []struct {
@@ -47,18 +46,10 @@ func hover(e *Explanation) []string {
 			item(group.what, referred(group.all))
 		}
 	}
-	var defaults []string
 	for _, v := range e.Values {
-		switch {
-		case v.Key == "model" || v.Key == "run.mode":
-		case v.Origin.File == "" && len(v.Overrode) == 0:
-			defaults = append(defaults, plain(v.Key)+" "+span(v.Text))
-		default:
+		if v.Key != "model" && (v.Origin.File != "" || len(v.Overrode) > 0) {
 			hoverValue(item, at, v)
 		}
-	}
-	if len(defaults) > 0 {
-		item("by default", few(defaults))
 	}
 	for _, why := range e.Ignored {
 		item("does not count", plain(why))
@@ -122,35 +113,14 @@ func few(parts []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// longest text of a file in a hover, in characters.
-const maxShown = 200
-
 // span is a text as a code span, in which Markdown means nothing.
-func span(text string) string {
-	text = shortened(text)
-	fence := "`"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	if text == "" || strings.ContainsRune(text, '`') || strings.Trim(text, " ") == "" || text[0] == ' ' && text[len(text)-1] == ' ' {
-		text = " " + text + " "
-	}
-	return fence + text + fence
-}
+func span(text string) string { return tool.MarkdownCode(shortened(text)) }
 
-// plain is a text with each character escaped that Markdown could take for
-// more than itself, those that make an address of it included.
-func plain(text string) string {
-	text = shortened(text)
-	var b strings.Builder
-	for _, r := range text {
-		if r < 0x80 && strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", r) && !strings.ContainsRune(",;'%=$?", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// plain is a text that says itself and nothing more.
+func plain(text string) string { return tool.MarkdownText(shortened(text)) }
+
+// maxShown is the longest text of a file in a hover, in characters.
+const maxShown = 200
 
 // shortened is a text on one line, without what is not seen, and not too long.
 func shortened(text string) string {

@@ -62,6 +62,9 @@ func (p *places) file(fields ...string) (Origin, bool) {
 	if v, field := p.find(fields...); v != nil {
 		return Origin{File: p.in.File.Path, Line: p.line(v.Start), What: field}, true
 	}
+	if p.in.File.Path == "" { // it is built in
+		return Origin{What: "default of " + p.in.File.Name}, false
+	}
 	return Origin{File: p.in.File.Path, What: fields[0]}, false
 }
 

@@ -4,30 +4,35 @@ package authority
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// columns is how wide a line of [Text] is at most.
-const columns = 100
+// page is a text in lines of at most so many columns.
+type page struct {
+	strings.Builder
+	columns int
+}
 
-// Text is the explanation for a terminal: aligned, at most 100 columns wide, with
-// nothing of a file that could move the cursor or hide text.
-func Text(e *Explanation) string {
-	var b strings.Builder
+// Text is the explanation for a terminal: aligned, its lines as wide as the given
+// columns at most but for words that are wider, with nothing of a file that could
+// move the cursor or hide text. Nothing is cut.
+func Text(e *Explanation, columns int) string {
+	b := page{columns: columns}
 	at := naming(e)
 	head := e.Name
 	if e.Title != "" && e.Title != e.Name {
 		head += " · " + e.Title
 	}
-	line(&b, head+" · "+string(e.Scope))
+	wrap(&b, "", head+" · "+string(e.Scope))
 	if e.File != "" {
 		line(&b, e.File)
 	}
 	for _, why := range e.Refused {
-		wrap(&b, "  ✗ ", "It cannot run: "+why)
+		wrap(&b, "  ✗ ", "Cannot run: "+why)
 	}
 	for _, why := range e.Ignored {
 		wrap(&b, "  ! ", why)
@@ -43,7 +48,7 @@ func Text(e *Explanation) string {
 			}
 		}
 	}
-	table(&b, rows, 40, 34)
+	table(&b, rows, 26, 0, 0)
 
 	heading(&b, fmt.Sprintf("Tools: %d of %d, mode %s", len(e.Offered()), len(e.Tools), e.Approval))
 	rows = nil
@@ -54,7 +59,7 @@ func Text(e *Explanation) string {
 		}
 		rows = append(rows, []string{mark, t.Name, tierOf(t), asks, whyOf(t, at)})
 	}
-	table(&b, rows, 1, 30, 10, 6)
+	table(&b, rows, 1, 30, 10, 6, 0)
 	for _, group := range []struct {
 		what  string
 		names []string
@@ -76,8 +81,8 @@ func Text(e *Explanation) string {
 		}
 	}
 	heading(&b, "Before it begins")
-	line(&b, fmt.Sprintf("  about %d tokens of prompt and %d of tools with each request", e.Tokens.Prompt, e.Tokens.Tools))
-	line(&b, "  "+e.Worst.Text()+" until a person gives more")
+	wrap(&b, "  ", fmt.Sprintf("about %d tokens of prompt and %d of tools with each request", e.Tokens.Prompt, e.Tokens.Tools))
+	wrap(&b, "  ", e.Worst.Text()+" until a person gives more")
 	return b.String()
 }
 
@@ -105,9 +110,9 @@ func whyOf(t Tool, at func(Origin) string) string {
 	return text
 }
 
-func heading(b *strings.Builder, title string) { line(b, "\n"+title) }
+func heading(b *page, title string) { line(b, "\n"+title) }
 
-func references(b *strings.Builder, at func(Origin) string, title string, all []Reference) {
+func references(b *page, at func(Origin) string, title string, all []Reference) {
 	if len(all) == 0 {
 		return
 	}
@@ -120,85 +125,107 @@ func references(b *strings.Builder, at func(Origin) string, title string, all []
 		}
 		rows = append(rows, []string{mark, r.Name, r.Text, at(r.Origin)})
 	}
-	table(b, rows, 1, 30, 36)
+	table(b, rows, 1, 30, 0, 0)
 }
 
-// line writes a line, cut to the width. What begins it with a line end, so does.
-func line(b *strings.Builder, text string) {
+// line writes a line. What begins it with a line end, so does.
+func line(b *page, text string) {
 	if rest, ok := strings.CutPrefix(text, "\n"); ok {
 		b.WriteByte('\n')
 		text = rest
 	}
-	b.WriteString(strings.TrimRight(cut(tool.Escape(text), columns), " "))
+	b.WriteString(strings.TrimRight(tool.Escape(text), " "))
 	b.WriteByte('\n')
 }
 
 // wrap writes a text in lines of at most the width, the first after a mark, the
 // others below it.
-func wrap(b *strings.Builder, mark, text string) {
-	indent := strings.Repeat(" ", width(mark))
+func wrap(b *page, mark, text string) {
 	at := mark
-	for word := range strings.FieldsSeq(tool.Escape(text)) {
-		switch room := columns - width(at); {
-		case at == mark || at == indent:
-			at += cut(word, room)
-		case width(word)+1 <= room:
-			at += " " + word
+	for _, part := range wrapped(tool.Escape(text), b.columns-width(mark)) {
+		line(b, at+part)
+		at = strings.Repeat(" ", width(mark))
+	}
+}
+
+// wrapped is a text in lines of at most a width, at least one. A word that is
+// longer has a line for itself.
+func wrapped(text string, most int) []string {
+	lines := []string{""}
+	for word := range strings.FieldsSeq(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case width(*last)+1+width(word) <= most:
+			*last += " " + word
 		default:
-			line(b, at)
-			at = indent + cut(word, columns-width(indent))
+			lines = append(lines, word)
 		}
 	}
-	line(b, at)
+	return lines
 }
+
+// least is how narrow a column of a table becomes so that all of it has room.
+const least = 12
 
 // table writes rows in columns: each as wide as what it holds, but the given
-// width at most; the last has the rest. A longer cell is cut; where it is the one
-// before the last, it has the line for itself, and the last stands below it. Where
-// the last is longer than the rest, it stands below at the right.
-func table(b *strings.Builder, rows [][]string, most ...int) {
+// width at most, where one is given. The others become narrower so that all have
+// room. What is longer than its column goes on below, and where a word is, the
+// columns behind it do.
+func table(b *page, rows [][]string, most ...int) {
 	widths := make([]int, len(most))
-	for _, row := range rows {
-		for i := range most {
-			widths[i] = min(max(widths[i], width(tool.Escape(row[i]))), most[i])
+	whole := 0
+	for i := range most {
+		for _, row := range rows {
+			widths[i] = max(widths[i], width(tool.Escape(row[i])))
 		}
+		if most[i] > 0 {
+			widths[i] = min(widths[i], most[i])
+		}
+		whole += 2 + widths[i]
+	}
+	for whole > b.columns {
+		widest := -1
+		for i, w := range widths {
+			if most[i] == 0 && w > least && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+		whole--
 	}
 	for _, row := range rows {
-		at := "  "
+		cells := make([][]string, len(row))
 		for i, cell := range row {
-			cell = tool.Escape(cell)
-			last := i == len(widths)
-			if !last && (i != len(widths)-1 || width(cell) <= widths[i]) {
-				cell = cut(cell, widths[i])
-				at += cell + strings.Repeat(" ", widths[i]-width(cell)+2)
-				continue
-			}
-			if room := columns - width(at); last && width(cell) > room && width(cell) <= columns/2 {
-				if strings.TrimSpace(at) != "" {
-					line(b, at)
-				}
-				at = strings.Repeat(" ", columns-width(cell))
-			}
-			line(b, at+cut(cell, columns-width(at)))
-			if !last {
-				at = strings.Repeat(" ", width(at)+widths[i]+2)
+			cells[i] = wrapped(tool.Escape(cell), widths[i])
+			if i < len(row)-1 && slices.ContainsFunc(cells[i], func(part string) bool { return width(part) > widths[i] }) {
+				cellsOf(b, cells[:i+1], widths)
+				clear(cells[:i+1])
 			}
 		}
+		cellsOf(b, cells, widths)
 	}
 }
 
-// cut makes a text as narrow as it has to be; … stands for the rest.
-func cut(text string, most int) string {
-	if width(text) <= most {
-		return text
-	}
-	n := 0
-	for i, r := range text {
-		if n += cells(r); n > most-1 {
-			return text[:i] + "…"
+// cellsOf writes cells side by side, each in its lines.
+func cellsOf(b *page, cells [][]string, widths []int) {
+	for n, more := 0, true; more; n++ {
+		more = false
+		at := ""
+		for i, cell := range cells {
+			part := ""
+			if n < len(cell) {
+				part = cell[n]
+			}
+			more = more || n+1 < len(cell)
+			at += "  " + part + strings.Repeat(" ", max(widths[i]-width(part), 0))
 		}
+		line(b, at)
 	}
-	return text
 }
 
 // width is how many columns a text takes.

@@ -138,7 +138,7 @@ func (s *toolset) trace() {
 	away(s.def.Tools.Deny, "denied", s.denial)
 	switch {
 	case s.def.Tools.Given:
-		only(s.allow, "not in the list of allowed tools", sync.OnceValue(func() Origin { return s.allowance("") }))
+		only(s.allow, "not in its list", sync.OnceValue(func() Origin { return s.allowance("") }))
 	case s.in.Subagent:
 		only(newPatterns(tool.Reading()), "a subagent whose file allows no tools by name only reads", func() Origin { return Origin{What: "default of subagents"} })
 	}

@@ -215,11 +215,7 @@ func (x *explainer) references() {
 		}
 		x.e.Servers = append(x.e.Servers, r)
 	}
-	agents := make(map[string]bool, len(x.in.Agents))
-	for _, a := range x.in.Agents {
-		agents[a.Name] = true
-	}
-	known := func(name string) bool { return name != d.Name && agents[name] }
+	known := func(name string) bool { return name != d.Name && x.in.ByName[name] != nil }
 	offered := x.registered()
 	for _, name := range d.Subagents {
 		r := Reference{Name: name, Known: name == "*" || known(name), Origin: x.entry(name, "subagents", "agents", "tools")}
@@ -229,10 +225,10 @@ func (x *explainer) references() {
 		x.e.Subagents = append(x.e.Subagents, unless(r, delegate, offered))
 	}
 	for _, h := range d.Handoffs {
-		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, Origin: x.entry(h.To, "handoffs")}
+		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, When: h.When, Condition: h.Condition, Origin: x.entry(h.To, "handoffs")}
 		x.e.Handoffs = append(x.e.Handoffs, unless(r, "transfer_to_"+h.To, offered))
 	}
-	if x.in.MemoryFiles != nil {
+	if x.in.MemoryFiles != nil || !d.MemoryFiles {
 		origin, given := x.file("memory_files")
 		if !given {
 			origin = Origin{What: "default"}

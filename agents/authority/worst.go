@@ -3,6 +3,7 @@ package authority
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
@@ -198,16 +199,18 @@ func (x *explainer) worst(mode definition.Mode) WorstInput {
 }
 
 // others returns the agents that a run may delegate to, directly or, as far as
-// the depth goes, through others. It looks at each once.
+// the depth goes, through others: one of those that the worst case counts alike.
+// It looks at each once.
 func (x *explainer) others() []Agent {
 	if !slices.Contains(x.registered(), delegate) {
 		return nil
 	}
-	byName := make(map[string]*definition.Definition, len(x.in.Agents))
-	for _, d := range x.in.Agents {
-		byName[d.Name] = d
+	type kind struct {
+		model, fallbacks string
+		turns            int
 	}
-	seen := map[string]bool{x.def.Name: true}
+	kinds := make(map[kind]bool) // there may be thousands of agents
+	seen, everybody := map[string]bool{x.def.Name: true}, false
 	var all []Agent
 	level := []*definition.Definition{x.def}
 	for range x.in.Limits.Depth.Value {
@@ -216,15 +219,24 @@ func (x *explainer) others() []Agent {
 			if d != nil && !seen[d.Name] {
 				seen[d.Name] = true
 				next = append(next, d)
-				all = append(all, x.asTask(d))
+				turns, _ := x.turns(d, definition.Task)
+				k := kind{d.Model, strings.Join(d.FallbackModels, "\n"), turns}
+				if !kinds[k] {
+					kinds[k] = true
+					all = append(all, x.asTask(d))
+				}
 			}
 		}
 		for _, parent := range level {
 			for _, name := range parent.Subagents {
 				if name != "*" {
-					reach(byName[name])
+					reach(x.in.ByName[name])
 					continue
 				}
+				if everybody {
+					continue
+				}
+				everybody = true
 				for _, d := range x.in.Agents {
 					if d.Delegable {
 						reach(d)

@@ -1,19 +1,25 @@
-// Package condition compiles the conditions of handoffs, graphs and guards (spec
+// Package condition reads the conditions of handoffs, graphs and guards (spec
 // 5, 6.1, 7): expressions over what a run has come to.
 //
 // The language is that of github.com/expr-lang/expr. Names that nothing is known
 // of are allowed, since a graph's nodes are names too: they are nil when the
 // condition is judged. Nothing in the language calls out, and how large an
-// expression may become is limited.
+// expression and its patterns may become is limited.
 package condition
 
 import (
+	"fmt"
+	"reflect"
 	"strings"
 
-	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/pattern"
 )
 
 // maxNodes is how many nodes the tree of a condition may have.
@@ -22,23 +28,110 @@ const maxNodes = 1000
 // maxText is how many bytes a condition may have.
 const maxText = 8 << 10
 
-// Check says why a condition does not compile, in one line; nil for one that
-// does. The error is [fault.Invalid].
+// Check says why a condition does not compile, as a clause: what, and what to do;
+// nil for one that does. The error is [fault.Invalid]. It parses the text and looks
+// at types; nothing of it is compiled or computed, so that it costs little.
 func Check(text string) error {
+	if reason := check(text); reason != "" {
+		return fault.New(fault.Invalid, "condition.check", "%s", reason)
+	}
+	return nil
+}
+
+func check(text string) string {
 	if len(text) > maxText {
-		return fault.New(fault.Invalid, "condition.check", "it has %d bytes; %d are allowed", len(text), maxText)
+		return fmt.Sprintf("it has %d bytes and %d are allowed; make it shorter", len(text), maxText)
 	}
 	if strings.TrimSpace(text) == "" {
-		return fault.New(fault.Invalid, "condition.check", "it is empty")
+		return "it is empty; write it, or remove the key"
 	}
-	_, err := expr.Compile(text, expr.AllowUndefinedVariables(), expr.AsBool(), expr.MaxNodes(maxNodes))
-	if err == nil {
-		return nil
+	if pattern.Cost(text) > pattern.PerFile {
+		return `its patterns have too many classes of characters; write fewer of \p{…} and of wide ranges`
 	}
+	config := conf.CreateNew()
+	config.Strict, config.Expect, config.ExpectAny, config.MaxNodes = false, reflect.Bool, true, maxNodes
+	tree, err := parser.ParseWithConfig(text, config)
+	if err != nil {
+		return reason(err)
+	}
+	// The checker would compile what is left of a pattern.
+	p := patterns{}
+	ast.Walk(&tree.Node, &p)
+	if p.bad != "" {
+		return p.bad
+	}
+	if _, err := checker.Check(tree, config); err != nil {
+		return reason(err)
+	}
+	return ""
+}
+
+// patterns looks at the right sides of matches, and empties them.
+type patterns struct{ bad string }
+
+func (p *patterns) Visit(node *ast.Node) {
+	n, ok := (*node).(*ast.BinaryNode)
+	if !ok || n.Operator != "matches" || p.bad != "" {
+		return
+	}
+	written, ok := n.Right.(*ast.StringNode)
+	if !ok {
+		p.bad = "the pattern after matches is computed; write it there in quotes"
+		return
+	}
+	if bad := pattern.Check(written.Value); bad != nil {
+		p.bad = bad.Error()
+	}
+	written.Value = ""
+}
+
+// reason puts what the library says into our words.
+func reason(err error) string {
 	message := err.Error()
 	if e, ok := err.(*file.Error); ok { // without its picture of the place
 		message = e.Message
 	}
 	message, _, _ = strings.Cut(message, "\n")
-	return fault.New(fault.Invalid, "condition.check", "%s", message)
+	for _, w := range words {
+		if rest, ok := strings.CutPrefix(message, w.theirs); ok {
+			if strings.Contains(w.ours, "%s") {
+				return fmt.Sprintf(w.ours, types.Replace(plain(rest)))
+			}
+			return w.ours
+		}
+	}
+	return "it is no expression that is understood; write one such as task.status == \"done\""
+}
+
+// plain takes a token of the library's out of its kind: Operator("==").
+func plain(rest string) string {
+	if i := strings.IndexByte(rest, '('); i >= 0 && strings.HasSuffix(rest, ")") {
+		rest = rest[i+1 : len(rest)-1]
+	}
+	rest = strings.Trim(rest, `"`)
+	return strings.TrimPrefix(rest, "mismatched types ")
+}
+
+// types has our words for the library's types.
+var types = strings.NewReplacer(
+	"[]interface {}", "a list", "map[string]interface {}", "an object", "float64", "a number", "string", "a text", "int", "a whole number", "bool", "true or false",
+)
+
+// words are the beginnings of what the library says, the longer before the
+// shorter, and what is said in their place.
+var words = []struct{ theirs, ours string }{
+	{"unexpected token EOF", "something is missing at its end; complete it"},
+	{"unexpected end of expression", "something is missing at its end; complete it"},
+	{`unexpected token Operator("=")`, "= compares nothing; write =="},
+	{"unexpected token ", "“%s” does not belong where it stands; remove it, or complete what is before it"},
+	{"compilation failed: expression exceeds", fmt.Sprintf("it has more parts than the %d that are allowed; make it shorter", maxNodes)},
+	{"literal not terminated", "a text in it is not closed; write the quote at its end"},
+	{"unclosed comment", "a comment in it is not closed; write */ at its end"},
+	{"unrecognized character: ", "the character %s means nothing in it; remove it, or put the text in quotes"},
+	{"bad number syntax: ", "%s is no number; correct it, or put it in quotes"},
+	{"invalid char escape", `a backslash in it begins no escape that is known; write \\ for the backslash itself`},
+	{"expected bool, but got ", "its value is %s, not true or false; compare it with something"},
+	{"invalid operation: ", "it compares or joins what does not go together: %s; write both sides alike"},
+	{"unknown name ", "the name %s is not known; correct it"},
+	{"Operator (", "?? is mixed with another operator; put one of them in parentheses"},
 }

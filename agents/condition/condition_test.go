@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -15,8 +16,13 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "empty", "  ": "empty", "task.status ==": "unexpected", "a +": "unexpected", "1 + 2": "bool", "(": "unexpected",
-		"a " + strings.Repeat("&& a ", 2000): "allowed", `input matches "("`: "missing closing",
+		"": "empty", "  ": "empty", "task.status ==": "something is missing at its end", "a +": "missing at its end", "(": "missing at its end",
+		"1 + 2": "its value is a whole number, not true or false", "1 + 'a'": "go together: a whole number and a text", "a b": "“b” does not belong",
+		"a = b": "write ==", "a == 'x": "not closed", "a @ b": "means nothing", "len(1)": "no expression that is understood",
+		"a " + strings.Repeat("&& a ", 2000): "allowed", `input matches "("`: "missing closing", "a" + strings.Repeat("&&a", 700): "parts",
+		`input matches ("(" + "a")`: "is computed", `a || not (input matches "[\\p{L}\\p{N}]{900}")`: "too large", "1..9": "a list",
+		`input matches "` + strings.Repeat(".{1000}", 140) + `"`: "too large", `input matches "` + strings.Repeat("(x{500}){2}", 90) + `"`: "too large",
+		`input matches "` + strings.Repeat(`\\PL`, 400) + `"`: "classes",
 	} {
 		if err := Check(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
@@ -25,7 +31,7 @@ func TestCheck(t *testing.T) {
 }
 
 func FuzzCheck(f *testing.F) {
-	for _, text := range []string{"a.b == 'c'", "((((", "any(x, {#.y})", "1..1000000000", "\x00\xff"} {
+	for _, text := range []string{"a.b == 'c'", "((((", "any(x, {#.y})", "1..1000000000", "\x00\xff", `a matches "(x{500}){2}"`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -33,4 +39,22 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("%q: no reason", text)
 		}
 	})
+}
+
+// Whatever a condition says, to check it takes no memory to speak of.
+func TestCostsLittle(t *testing.T) {
+	for _, text := range []string{
+		`input matches "` + strings.Repeat(".{1000}", 1160) + `"`,
+		`input matches "` + strings.Repeat(".{1000}", 140) + `"`,
+		"a" + strings.Repeat(`||a matches "`+strings.Repeat("a{1000}", 4)+`"`, 150),
+		"1..900000 == 1..900000",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_ = Check(text)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
+			t.Errorf("%.40q takes %d bytes", text, n)
+		}
+	}
 }

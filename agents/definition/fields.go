@@ -14,6 +14,7 @@ const maxGuesses = 50
 
 // fields reads the front-matter's keys.
 func (r *reader) fields(root *node) {
+	r.root = root
 	if n := root.get("name"); n != nil && n.kind == str {
 		// Handoffs, which may stand before it, must not lead to the agent itself.
 		r.nameNode = n
@@ -73,7 +74,9 @@ func (r *reader) field(k *key, v *node) bool {
 		r.scopeField(v)
 	case "version":
 		var version string
-		if r.stringField(v, k.name, &version) {
+		if r.Dialect == Agentls && v.kind == number {
+			r.suggest("agent/type", Error, v.start, v.end, versionOf(v.text), "version must be a semantic version such as 1.0.0; a number is none.")
+		} else if r.stringField(v, k.name, &version) {
 			if r.Dialect == Agentls && !semver(version) {
 				r.at(v, "agent/type", Error, "version must be a semantic version such as 1.0.0, in quotes where YAML would read a number.")
 			}
@@ -98,11 +101,13 @@ func (r *reader) field(k *key, v *node) bool {
 		if r.Dialect != Agentls && v.kind != mapping {
 			return false
 		}
-		r.shape(v, k.name, mapping)
+		r.byTable(v, k.name)
 	case "memory_files":
 		r.boolField(v, k.name, &r.MemoryFiles)
-	case "graph", "tracing":
+	case "graph":
 		r.shape(v, k.name, mapping)
+	case "tracing":
+		r.byTable(v, k.name)
 	case "imported":
 		return r.Dialect == Agentls // kept by agents/exchange
 	case "inputs":
@@ -140,13 +145,13 @@ func (r *reader) field(k *key, v *node) bool {
 	case "run":
 		r.runField(v)
 	case "max_turns", "maxTurns", "steps", "maxSteps":
-		r.limit("max_turns", k, v)
+		r.limit("max_turns", v)
 	case "max_time", "max_time_minutes", "timeout_mins":
-		r.limit(k.name, k, v)
+		r.limit(k.name, v)
 	case "max_tokens", "maxTokens":
-		r.limit("max_tokens", k, v)
+		r.limit("max_tokens", v)
 	case "max_cost", "maxCost":
-		r.limit("max_cost", k, v)
+		r.limit("max_cost", v)
 	case "subagents":
 		r.subagentsField(v, k.name)
 	case "user_invocable", "user-invocable", "userInvocable", "user-invokable":
@@ -183,7 +188,12 @@ func (r *reader) nearest(name string, names []string) string {
 // unknown reports a key that nothing reads.
 // Its message shows it below parent; under is what [KeysUnder] calls that.
 func (r *reader) unknown(k *key, parent, under string) {
-	if meant := r.nearest(k.name, KeysUnder(under)); meant != "" && meant != k.name {
+	switch meant := r.nearest(k.name, KeysUnder(under)); {
+	case meant == "" || meant == k.name:
+	case r.given(k, under, meant):
+		r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s%s is not known and has no effect, and %s%s is there already; remove one.", parent, k.name, parent, meant))
+		return
+	default:
 		r.suggest("agent/unknown-field", Hint, k.start, k.end, meant, fmt.Sprintf("The field %s%s is not known and has no effect; did you mean %s%s?", parent, k.name, parent, meant))
 		return
 	}
@@ -199,7 +209,7 @@ func (r *reader) kindField(v *node) {
 	case v.kind == null:
 		r.kinded = false
 	case r.Dialect == Agentls || v.text == "remote":
-		r.at(v, "agent/type", Error, "kind must be agent; another kind of agent file is not read.")
+		r.suggest("agent/type", Error, v.start, v.end, r.nearest(v.text, []string{"agent"}), "kind must be agent; another kind of agent file is not read.")
 	}
 }
 
@@ -318,15 +328,15 @@ func (r *reader) runField(v *node) {
 		r.smart(n)
 		switch k.name {
 		case "max_turns", "max_time", "max_tokens", "max_cost":
-			r.limit(k.name, k, n)
+			r.limit(k.name, n)
 		case "maxTurns":
-			r.limit("max_turns", k, n)
+			r.limit("max_turns", n)
 		case "maxTokens":
-			r.limit("max_tokens", k, n)
+			r.limit("max_tokens", n)
 		case "maxCost":
-			r.limit("max_cost", k, n)
+			r.limit("max_cost", n)
 		case "max_time_minutes":
-			r.limit(k.name, k, n)
+			r.limit(k.name, n)
 		case "mode":
 			var mode string
 			if r.stringField(n, "run.mode", &mode) {
@@ -342,40 +352,40 @@ func (r *reader) runField(v *node) {
 	}
 }
 
-// limit reads one limit. Of two spellings the smaller number counts, so that no
+// limit reads one limit, by its key under run. Of two spellings the smaller number counts, so that no
 // limit is lost.
-func (r *reader) limit(field string, k *key, v *node) {
+func (r *reader) limit(field string, v *node) {
 	switch field {
 	case "max_turns":
-		if n, ok := r.intField(v, k.name, 1, math.MaxInt32); ok {
+		if n, ok := r.intField(v, "run."+field, 1, math.MaxInt32); ok {
 			r.MaxTurns = least(r.MaxTurns, n)
 		}
 	case "max_tokens":
-		if n, ok := r.intField(v, k.name, 1, 1<<52); ok {
+		if n, ok := r.intField(v, "run."+field, 1, 1<<52); ok {
 			r.MaxTokens = least(r.MaxTokens, n)
 		}
 	case "max_cost":
-		if n := r.floatField(v, k.name, 0, math.MaxFloat64); n != nil {
+		if n := r.floatField(v, "run."+field, 0, math.MaxFloat64); n != nil {
 			if *n == 0 {
-				r.at(v, "agent/type", Error, "%s must be over 0.", k.name)
+				r.at(v, "agent/type", Error, "%s must be over 0.", "run."+field)
 				return
 			}
 			r.MaxCost = least(r.MaxCost, *n)
 		}
 	case "max_time_minutes", "timeout_mins":
-		if n := r.floatField(v, k.name, 0, 1e6); n != nil {
-			r.maxTime(time.Duration(*n*float64(time.Minute)), k, v)
+		if n := r.floatField(v, "run."+field, 0, 1e6); n != nil {
+			r.maxTime(time.Duration(*n*float64(time.Minute)), field, v)
 		}
 	case "max_time":
-		if d, ok := r.durationField(v, k.name); ok {
-			r.maxTime(d, k, v)
+		if d, ok := r.durationField(v, "run."+field); ok {
+			r.maxTime(d, field, v)
 		}
 	}
 }
 
-func (r *reader) maxTime(d time.Duration, k *key, v *node) {
+func (r *reader) maxTime(d time.Duration, field string, v *node) {
 	if d <= 0 {
-		r.at(v, "agent/type", Error, "%s must be over 0.", k.name)
+		r.at(v, "agent/type", Error, "%s must be over 0.", "run."+field)
 		return
 	}
 	r.MaxTime = least(r.MaxTime, d)

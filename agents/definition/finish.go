@@ -76,7 +76,13 @@ func (r *reader) finishName() {
 func (r *reader) checkName(written string) {
 	if !validName(written) {
 		if r.Dialect == Agentls {
-			r.at(r.nameNode, "agent/name", Error, "A name is lower-case letters and digits, begins with a letter, has single - or _ inside and at most %d characters.", maxName)
+			message := nameFault(written)
+			if s := slug(written); s != "" && !reservedName(s) {
+				message += "; " + s + " would do"
+			} else {
+				message += "; write one such as code-fixer"
+			}
+			r.at(r.nameNode, "agent/name", Error, "%s.", message)
 			if reservedName(written) {
 				r.at(r.nameNode, "agent/name", Error, "The name %s is reserved; choose another.", written)
 			}

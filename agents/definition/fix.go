@@ -211,10 +211,15 @@ func (f *fixer) find() {
 		}
 	case "agent/type":
 		f.quote()
+		f.reshape()
 	case "agent/unknown-field":
 		if in, _ := f.holder(f.Root, f.span); f.problem.Meant != "" {
 			if in.Get(f.problem.Meant) == nil { // else it would be there twice
 				f.replace(f.problem.Meant, false)
+			}
+		} else if strings.Contains(f.problem.Message, " is there already") {
+			if edit, ok := f.withoutKey(f.span); ok {
+				f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}})
 			}
 		} else if strings.Contains(f.problem.Message, " says the same as ") {
 			if edit, ok := f.withoutKey(f.span); ok {
@@ -234,7 +239,7 @@ func (f *fixer) find() {
 		if f.problem.Meant != "" {
 			f.replace(f.problem.Meant, false)
 		}
-		if f.problem.Meant == "" || f.problem.Severity == Error {
+		if denied := strings.Contains(f.problem.Message, "is denied by that name"); !denied && !f.removeWord() {
 			// What is left out of allow may go; a name that is denied means something.
 			f.remove(f.problem.Severity == Error && f.problem.Meant == "" && f.allowed())
 		}
@@ -471,28 +476,4 @@ func (f *fixer) close() {
 		text = f.eol + text
 	}
 	f.add(Fix{Title: "Close the front-matter with ---", Edits: []Edit{f.edit(Span{at, at}, text)}})
-}
-
-// repair writes properly what was read only after a repair.
-func (f *fixer) repair() {
-	fix := Fix{Title: "Write it as YAML has it", Sure: true}
-	old := f.Text[f.span.Start:f.span.End]
-	switch inner, smart := typographic(old); {
-	case f.span.End <= f.Open.Start && (strings.TrimSpace(old) == "" || old == "\ufeff"):
-		fix.Title, fix.Edits = "Remove it", []Edit{f.edit(f.span, "")}
-	case hexColor(old):
-		fix.Edits = []Edit{f.edit(f.span, `"`+old+`"`)}
-	default:
-		all := f.splices()
-		i, _ := slices.BinarySearchFunc(all, f.span.Start, func(s splice, at int) int { return s.changes.End - at - 1 })
-		if i < len(all) && all[i].changes.Start <= f.span.Start && f.span.End <= all[i].changes.End {
-			fix.Edits = []Edit{f.edit(all[i].Span, strings.ReplaceAll(all[i].text, "\n", f.eol))}
-		}
-		if fix.Edits == nil && smart {
-			fix.Edits = []Edit{f.edit(f.span, yamlQuoted(old[inner:len(old)-inner]))}
-		}
-	}
-	if fix.Edits != nil {
-		f.add(fix)
-	}
 }

@@ -75,11 +75,14 @@ func (r *reader) comfort(k *key) {
 	r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s has no counterpart here and has no effect.", k.name))
 }
 
+// AuthorityAdvice is what a person can do about a restriction that cannot be kept.
+const AuthorityAdvice = "remove the field, and limit the agent with tools.allow and tools.deny"
+
 // authority records a restriction that cannot be honoured (agent/authority): the
 // file loads, a run is refused.
 func (r *reader) authority(k *key, reason string) {
 	r.Authority = append(r.Authority, reason)
-	r.report("agent/authority", Warning, k.start, k.end, fmt.Sprintf("This restriction cannot be kept here (%s), so the agent does not run; remove the field to run it without.", reason))
+	r.report("agent/authority", Warning, k.start, k.end, fmt.Sprintf("This restriction cannot be kept here (%s), so the agent does not run; "+AuthorityAdvice+".", reason))
 }
 
 // permissionMode reads Claude Code's modes. Those that refuse what would ask

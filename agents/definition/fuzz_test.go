@@ -16,7 +16,14 @@ func hostile() []string {
 		fmt.Fprintf(&many, "k%d: v\n", i)
 	}
 	wrap := func(yaml string) string { return "---\nname: a\n" + yaml + "\n---\nBody.\n" }
-	return []string{
+	hard := []string{
+		wrap("title: T\ntoo"), wrap(" name: ind"), wrap("memory: {enabled: 3, type: x, long_term: {config: 1}}"), wrap("handoffs: [a, {to: b:c}, 3]"),
+		wrap("tools: Read, Bsh, mcp__a__b"), wrap("tools: {allow: a, deny: ~}"), wrap("modle: x\nmodel: y"), wrap("description: x\n\n<a>\n- b: c"),
+	}
+	for _, yaml := range costly() {
+		hard = append(hard, wrap(yaml[:min(len(yaml), 8<<10)]))
+	}
+	return append(hard, []string{
 		"", "---", "---\n", "---\n---", "---\n---\n", "--- \nname: a\n---  \nx", "\ufeff---\nname: a\n---\nx", "\n\n---\nname: a\n---\nx",
 		"---\r\nname: a\r\ndescription: b\r\n---\r\nBody\r\n", "---\rname: a\r---\rBody", "---\nname: a\n", "---\n- a\n- b\n---\nx",
 		"---\ntext\n---\nx", "---\nname: \x00\n---\n", "---\nname: \xff\n---\nx", "\xff\xfe-\x00-\x00", strings.Repeat("x", MaxFile+1),
@@ -34,7 +41,7 @@ func hostile() []string {
 		wrap("x: a\u2028b\ny: a\u0085b\nz: \u200b"), "---\nname: a\n---\n\u202e\u200b\U000E0041 ghp_0123456789abcdefghijABCDEFGHIJ456789",
 		wrap("x: [a, b: c]\ny: {a, b}\nz: [a,]\n"), wrap("? x\n: y\n"), wrap("%YAML 1.2\n"), wrap("...\nx: y"), wrap("\"name\": x"),
 		wrap("x:\n    y: z\n  w: v"), wrap("x: y\n  z"), wrap("x:\n- y\n- z\nw: v"), wrap("x: - y"), wrap("x: [\n a,\n b\n]"),
-	}
+	}...)
 }
 
 func deep(n int) string {

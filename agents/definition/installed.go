@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/pattern"
 )
 
 // Installed answers what findings of spec 1.5 need to know of the settings. A
@@ -99,6 +100,10 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 	if !ok || !known {
 		return
 	}
+	severity := Error
+	if r.Dialect != Agentls {
+		severity = Hint
+	}
 	server, tool, _ := strings.Cut(rest, ".")
 	if strings.ContainsAny(server, "*?") {
 		return
@@ -107,12 +112,12 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 		message := fmt.Sprintf("The MCP server %s of this tool is not configured, so the tool is left out; ", server)
 		meant := r.nearest(server, servers)
 		if meant != "" {
-			meant = "mcp." + meant + "." + tool
+			meant = respelled(name.name, server, meant, false)
 			message += "did you mean " + meant + "?"
 		} else {
 			message += "describe it in the settings under mcpServers."
 		}
-		r.suggest("agent/tool-unknown", Error, name.start, name.end, meant, message)
+		r.suggest("agent/tool-unknown", severity, name.start, name.end, meant, message)
 		return
 	}
 	var tools []string
@@ -130,18 +135,25 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 	message := fmt.Sprintf("The MCP server %s has no such tool, and it is left out", server)
 	meant := r.nearest(tool, tools)
 	if meant != "" {
-		meant = "mcp." + server + "." + meant
+		meant = respelled(name.name, tool, meant, true)
 		message += "; did you mean " + meant + "?"
 	} else {
 		message += "; correct it."
 	}
-	r.suggest("agent/tool-unknown", Error, name.start, name.end, meant, message)
+	r.suggest("agent/tool-unknown", severity, name.start, name.end, meant, message)
 }
 
 // condition reports a condition that does not compile, and whether it does.
 func (r *reader) condition(v *node, text string) bool {
 	if r.source.Installed.Expression == nil || v == nil {
 		return true
+	}
+	if r.spent += 20 + pattern.Cost(text) - len(text)/2; r.spent > pattern.PerFile {
+		if !r.broke {
+			r.at(v, "agent/expression", Error, "The file has more conditions than can be judged quickly, so this one and those after it are left out; write fewer.")
+		}
+		r.broke = true
+		return false
 	}
 	if err := r.source.Installed.Expression(text); err != nil {
 		r.at(v, "agent/expression", Error, "The condition does not compile: %s.", strings.TrimSuffix(strings.ReplaceAll(fault.Message(err), "\n", " "), "."))

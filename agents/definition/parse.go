@@ -67,6 +67,7 @@ type reader struct {
 	open     [2]int // the opening line
 	shut     [2]int // the closing line
 	body     int    // where the body starts
+	root     *node
 	nameNode *node
 	nameKey  bool // a key name is there, with a value or without
 	titled   bool
@@ -84,6 +85,8 @@ type reader struct {
 	late     []func()   // what must wait for other keys
 	seen     []seenLike // canonical fields given so far
 	guesses  int        // names for which another was looked for
+	spent    int        // what the patterns and conditions so far cost, as pattern.Cost has it
+	broke    bool       // that was too much, and said
 }
 
 // listed is a tool's name with its place.
@@ -215,6 +218,9 @@ func (r *reader) sort() {
 
 // report adds a problem; start and end are offsets of the file.
 func (r *reader) report(code string, severity Severity, start, end int, message string) {
+	if code == "agent/yaml-repaired" {
+		message = strings.TrimSuffix(message, ".") + "; the agent loads all the same."
+	}
 	if r.uri == "" {
 		r.uri = FileURI(r.Path)
 	}

@@ -279,9 +279,9 @@ func TestRepairedMeaning(t *testing.T) {
 		"description: “a: b”\n":                "a: b",
 		"description: ‘a: \"b\"’\n":            "a: \"b\"",
 		"description: Use. Examples:\n\n<example>\nuser: \"Hi\"\nassistant: yes\n</example>\n": "Use. Examples:\n\n<example>\nuser: \"Hi\"\nassistant: yes\n</example>",
-		"description: a: b\n  c: d\n": "a: b c: d",
-		"description:\ta: b\n":        "a: b",
-		"description: C:\\x: \"y\"\n": `C:\x: "y"`,
+		"description: a: b\n  (c d)\n": "a: b (c d)",
+		"description:\ta: b\n":         "a: b",
+		"description: C:\\x: \"y\"\n":  `C:\x: "y"`,
 	}
 	for fields, want := range tests {
 		d := parse(ownPath, own(fields+"model: pro\n"))

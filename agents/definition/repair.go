@@ -291,7 +291,9 @@ func (m *mender) plain(from, trimmed, end int, top bool) int {
 }
 
 // follows returns where the lines end that belong to the top-level value whose
-// first line ends at end, and whether one of them begins in the first column.
+// first line ends at end, and whether one of them begins in the first column. Only
+// markup does, as public descriptions hold it: anything else there, and what looks
+// like a key further in, is rather a key that is not finished, or moved.
 func (m *mender) follows(end int) (last int, flush bool) {
 	last = end
 	for next := nextLine(m.src, end); next < m.to; {
@@ -302,7 +304,14 @@ func (m *mender) follows(end int) (last int, flush bool) {
 			if colon := keyColon(line); line[0] == '#' || strings.HasPrefix(line, "- ") || colon > 0 && !dialogue(line[:colon]) || quotedKey(line) {
 				break
 			}
+			if !flush && line[0] != '<' {
+				break
+			}
 			flush = true
+		} else if inner := strings.TrimLeft(line, " \t"); !blank && !flush {
+			if colon := keyColon(inner); colon > 0 && !dialogue(inner[:colon]) {
+				break
+			}
 		}
 		if !blank {
 			last = stop

@@ -4,12 +4,13 @@ package definition
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/agentls/agentls/internal/pattern"
 )
 
 // schemaURL is where a schema of an agent file is said to lie.
@@ -27,6 +28,9 @@ func (r *reader) schema(v *node, field string) (json.RawMessage, bool) {
 		r.at(bad, "agent/schema", Error, "A $ref may only lead to a place in the same schema (#/…); write the other schema out.")
 		return nil, false
 	}
+	if !r.schemaPatterns(v) {
+		return nil, false
+	}
 	raw := encode(v)
 	if v.kind == boolean {
 		return json.RawMessage(raw), true
@@ -36,10 +40,42 @@ func (r *reader) schema(v *node, field string) (json.RawMessage, bool) {
 		err = compile(document)
 	}
 	if err != nil {
-		r.at(v, "agent/schema", Error, "%s is not a valid JSON Schema: %s.", field, oneLine(err))
+		r.at(v, "agent/schema", Error, "%s is not a valid JSON Schema: %s.", field, schemaFault(err))
 		return nil, false
 	}
 	return json.RawMessage(raw), true
+}
+
+// schemaPatterns reports a pattern of a schema that must not come to be compiled.
+func (r *reader) schemaPatterns(v *node) bool {
+	check := func(text string, at *node) bool {
+		r.spent += pattern.Cost(text) + 1
+		bad := pattern.Check(text)
+		if bad == nil && r.spent > pattern.PerFile {
+			bad = &pattern.Error{What: "is one too many for this file", Do: "write fewer, or shorter ones"}
+		}
+		if bad != nil {
+			r.at(at, "agent/schema", Error, "The pattern %s; %s.", bad.What, bad.Do)
+		}
+		return bad == nil
+	}
+	for i := range v.items {
+		n := &v.items[i]
+		if v.kind == mapping && v.keys[i].name == "pattern" && n.kind == str && !check(n.text, n) {
+			return false
+		}
+		if v.kind == mapping && v.keys[i].name == "patternProperties" {
+			for j := range n.keys {
+				if !check(n.keys[j].name, n.keys[j].node()) {
+					return false
+				}
+			}
+		}
+		if !r.schemaPatterns(n) {
+			return false
+		}
+	}
+	return true
 }
 
 // compile compiles a schema as draft 2020-12.
@@ -88,28 +124,6 @@ func remoteRef(v *node) *node {
 		}
 	}
 	return nil
-}
-
-// oneLine makes one clause of a compiler's error.
-func oneLine(err error) string {
-	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
-		if cause, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
-			for len(cause.Causes) > 0 {
-				cause = cause.Causes[0]
-			}
-			text := strings.ReplaceAll(cause.Error(), "\n", " ")
-			if i := strings.LastIndex(text, "' "); i >= 0 && i+2 < len(text) {
-				text = text[i+2:]
-			}
-			_, what, _ := strings.Cut(text, ": ")
-			if what == "" {
-				what = text
-			}
-			return "/" + strings.Join(cause.InstanceLocation, "/") + " " + what
-		}
-	}
-	text := strings.ReplaceAll(err.Error(), "\n", " ")
-	return strings.TrimSuffix(strings.ReplaceAll(text, schemaURL, ""), ".")
 }
 
 // encode returns a node as JSON, a mapping's members in the file's order.

@@ -5,15 +5,11 @@ package definition
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"regexp/syntax"
 	"slices"
 	"strings"
-)
 
-// maxPattern is the longest pattern of a trigger, in bytes (SEC-123).
-const maxPattern = 1 << 10
+	"github.com/agentls/agentls/internal/pattern"
+)
 
 // handoffsField reads handoffs (spec 5.2). Those of another tool are buttons for
 // a person, which a model must not press; it reports false for them.
@@ -28,10 +24,13 @@ func (r *reader) handoffsField(v *node) bool {
 		return true
 	}
 	for i := range v.items {
-		if r.shape(&v.items[i], "An entry of handoffs", mapping) {
-			r.handoff(&v.items[i])
-		} else if v.items[i].kind == null {
-			r.mistyped(&v.items[i], "An entry of handoffs", "an object")
+		switch entry := &v.items[i]; {
+		case entry.kind == mapping:
+			r.handoff(entry)
+		case entry.kind == str && agentName(entry.text):
+			r.at(entry, "agent/type", Error, "An entry of handoffs must be an object; write to: %s.", entry.text)
+		default:
+			r.mistyped(entry, "An entry of handoffs", "an object with to")
 		}
 	}
 	return true
@@ -99,8 +98,8 @@ func (r *reader) handoff(v *node) {
 		r.at(to, "agent/handoff-target", Error, "An agent cannot hand over to itself; this handoff is left out.")
 		return
 	}
-	if h.To != "user" && !validName(h.To) {
-		r.at(to, "agent/handoff-target", Error, "%q is no agent's name; this handoff is left out.", h.To)
+	if h.To != "user" && !agentName(h.To) {
+		r.at(to, "agent/handoff-target", Error, "%s, so %q is no agent's name and this handoff is left out; correct it.", nameFault(h.To[strings.LastIndexByte(h.To, ':')+1:]), h.To)
 		return
 	}
 	if fine {
@@ -210,16 +209,15 @@ func (r *reader) patterns(v *node, field string) {
 }
 
 func (r *reader) pattern(v *node) {
-	if len(v.text) > maxPattern {
-		r.at(v, "agent/regex", Error, "The pattern is longer than %d bytes and is left out; make it shorter.", maxPattern)
+	if r.spent += pattern.Cost(v.text) + 1; r.spent > pattern.PerFile {
+		if !r.broke {
+			r.at(v, "agent/regex", Error, "The file has more patterns than can be matched quickly, so this one and those after it are left out; write fewer, or shorter ones.")
+		}
+		r.broke = true
 		return
 	}
-	if _, err := syntax.Parse(v.text, syntax.Perl|syntax.FoldCase); err != nil {
-		reason := err.Error()
-		if bad, ok := errors.AsType[*syntax.Error](err); ok {
-			reason = fmt.Sprintf("%s: %s", bad.Code, bad.Expr)
-		}
-		r.at(v, "agent/regex", Error, "The pattern does not compile (%s) and is left out; patterns have RE2's syntax.", reason)
+	if bad := pattern.Check(v.text); bad != nil {
+		r.at(v, "agent/regex", Error, "The pattern %s and is left out; %s.", bad.What, bad.Do)
 	}
 }
 
@@ -270,7 +268,7 @@ func (r *reader) input(k *key, v *node) (property string, needed bool) {
 			f, n := &v.keys[i], &v.items[i]
 			switch f.name {
 			case "type":
-				if !r.stringField(n, "type of input "+k.name, &kindOf) {
+				if !r.stringField(n, "inputs."+k.name+".type", &kindOf) {
 					continue
 				}
 				if inputTypes[kindOf] == "" {
@@ -278,13 +276,13 @@ func (r *reader) input(k *key, v *node) (property string, needed bool) {
 					kindOf = "string"
 				}
 			case "description":
-				r.stringField(n, "description of input "+k.name, &description)
+				r.stringField(n, "inputs."+k.name+".description", &description)
 			case "required":
-				r.boolField(n, "required of input "+k.name, &needed)
+				r.boolField(n, "inputs."+k.name+".required", &needed)
 			case "default":
 				fallback = n
 			case "enum":
-				if r.shape(n, "enum of input "+k.name, list) {
+				if r.shape(n, "inputs."+k.name+".enum", list) {
 					enum = n
 				}
 			default:

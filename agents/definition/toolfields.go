@@ -117,7 +117,7 @@ func (r *reader) allowForeign(v *node) {
 		case t.partial != "":
 			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("%s cannot be limited to %s here, so it is left out.", firstWord(name.name), strings.TrimPrefix(name.name, firstWord(name.name))))
 		case !t.known:
-			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("The tool %s is not known here and is left out.", name.name))
+			r.foreignUnknown(name, "left out")
 		case len(t.allow) == 0:
 			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("The tool %s has no counterpart here and is left out.", name.name))
 		}
@@ -128,9 +128,7 @@ func (r *reader) allowForeign(v *node) {
 				r.spawn = true
 			}
 		}
-		if t.server != "" {
-			r.servers = add(r.servers, t.server)
-		}
+		r.foreignServerTools(t, name)
 		if t.only {
 			r.limited = true
 			for _, a := range t.agents {
@@ -163,7 +161,7 @@ func (r *reader) deny(name listed) {
 	case t.partial != "":
 		r.report("agent/dialect", Hint, name.start, name.end, fmt.Sprintf("%s cannot be limited by its arguments here, so it is denied altogether.", firstWord(name.name)))
 	case !t.known:
-		r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("The tool %s is not known here; it is denied by that name.", name.name))
+		r.foreignUnknown(name, "denied by that name")
 	}
 	if t.only {
 		// Only some subagents are denied, which a list of the others cannot say.
@@ -194,16 +192,17 @@ func (r *reader) switchTools(v *node) {
 			r.deny(name)
 		case !all:
 			t := translate(k.name, r.Dialect, r.declared)
-			if len(t.allow) == 0 {
+			switch {
+			case !t.known:
+				r.foreignUnknown(name, "left out")
+			case len(t.allow) == 0:
 				r.report("agent/tool-unknown", Hint, k.start, k.end, fmt.Sprintf("The tool %s has no counterpart here and is left out.", k.name))
 			}
 			for _, canonical := range t.allow {
 				r.Tools.Allow = add(r.Tools.Allow, canonical)
 				r.spawn = r.spawn || canonical == "delegate_to_agent"
 			}
-			if t.server != "" {
-				r.servers = add(r.servers, t.server)
-			}
+			r.foreignServerTools(t, name)
 		}
 	}
 }
@@ -218,19 +217,19 @@ func (r *reader) confirmation(v *node) {
 		r.smart(n)
 		switch k.name {
 		case "require_confirmation":
-			for _, name := range r.strings(n, k.name) {
+			for _, name := range r.strings(n, "tools.confirmation.require_confirmation") {
 				// An unknown name stays, so that no question is lost.
 				canonical, _ := r.ourTool(name)
 				r.Confirmation.Require = add(r.Confirmation.Require, canonical)
 			}
 		case "prompt_template":
-			r.stringField(n, k.name, &r.Confirmation.Prompt)
+			r.stringField(n, "tools.confirmation.prompt_template", &r.Confirmation.Prompt)
 		case "timeout":
-			if d, ok := r.durationField(n, k.name); ok {
+			if d, ok := r.durationField(n, "tools.confirmation.timeout"); ok {
 				r.Confirmation.Timeout, r.Confirmation.Given = d, true
 			}
 		default:
-			r.unknown(k, "confirmation.", "tools.confirmation")
+			r.unknown(k, "tools.confirmation.", "tools.confirmation")
 		}
 	}
 }

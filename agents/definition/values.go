@@ -27,12 +27,26 @@ func (r *reader) smart(v *node) {
 
 // mistyped reports a value of a wrong type.
 func (r *reader) mistyped(v *node, field, want string) {
+	if v.kind == null {
+		r.at(v, "agent/type", Error, "%s is empty and must be %s; write it, or remove it.", field, want)
+		return
+	}
 	got := kindNames[v.kind]
 	hint := ""
-	if want == "a string" && (v.kind == number || v.kind == boolean) {
+	if want == "a string" && (v.kind == number || v.kind == boolean) && free(field) {
 		hint = fmt.Sprintf("; write it in quotes: %q", v.text)
 	}
 	r.at(v, "agent/type", Error, "%s must be %s, not %s%s.", field, want, got, hint)
+}
+
+// free reports whether a field may be any text.
+func free(field string) bool {
+	switch field {
+	case "name", "version", "color":
+		return false
+	}
+	f, known := FieldAt(field)
+	return !known || f.Values == nil
 }
 
 // oneOf reports a string that is none of the values that a field of the table
@@ -42,7 +56,11 @@ func (r *reader) oneOf(v *node, field, format string, args ...any) {
 	if f := fieldIndex[field]; f != nil {
 		meant = r.nearest(v.text, f.Values)
 	}
-	r.suggest("agent/type", Error, v.start, v.end, meant, fmt.Sprintf(format, args...))
+	message := fmt.Sprintf(format, args...)
+	if meant != "" {
+		message = strings.TrimSuffix(message, ".") + "; did you mean " + meant + "?"
+	}
+	r.suggest("agent/type", Error, v.start, v.end, meant, message)
 }
 
 // loose makes a text of another scalar in another tool's file, where types are

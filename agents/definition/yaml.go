@@ -110,11 +110,8 @@ func (s *source) syntax(err error) finding {
 			off = s.offset(tk.Position)
 		}
 	}
-	if i := strings.IndexByte(message, '\n'); i >= 0 {
-		message = message[:i]
-	}
-	end := lineEnd(s.text, min(off, len(s.text)))
-	return finding{"agent/yaml", s.file(off), s.file(end), fmt.Sprintf("The front-matter is not valid YAML: %s.", strings.TrimSuffix(message, "."))}
+	message, off = s.explain(message, min(off, len(s.text)))
+	return finding{"agent/yaml", s.file(off), s.file(lineEnd(s.text, off)), message}
 }
 
 // tooDeep reports where the text opens more than maxOpen brackets, or more than
@@ -179,7 +176,7 @@ func (c *converter) convert(n ast.Node, parent, depth int) node {
 		return node{start: c.file(off), end: c.file(off)}
 	case *ast.TagNode:
 		off := c.offset(n.Start.Position)
-		c.feature(off, lineEnd(c.text, off), "Tags are not allowed in front-matter; remove it, or quote a text that begins with !.")
+		c.feature(off, lineEnd(c.text, off), "A tag (!) is not allowed in front-matter; remove it, or put a text that begins with ! in quotes.")
 		if n.Value == nil {
 			return node{start: c.file(off), end: c.file(off)}
 		}

@@ -156,7 +156,7 @@ func TestEditsInBrokenFiles(t *testing.T) {
 	if err != nil || string(out.Data) != "---\nname: a\ndescription: three\nvibe: “calm”\n---\nx\n" {
 		t.Errorf("%v %+v", err, out)
 	}
-	out, err = edit("---\nname: a\ndescription: one: two\nvibe: calm\nand more: of it\n---\nx\n")
+	out, err = edit("---\nname: a\ndescription: one: two\nvibe: calm\n<b>more: of it\n---\nx\n")
 	if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "without a change of vibe") {
 		t.Errorf("%v %+v", err, out)
 	}

@@ -206,7 +206,7 @@ func (x *exporter) losses(d *definition.Definition) {
 			}
 		case "model":
 			if _, said := x.out.get("model"); x.Model != "inherit" && !said && (x.was == nil || x.was.Model != x.Model) {
-				lose(key, definition.Hint, "%s does not know the model %s and takes its own.", Title(x.to), x.Model)
+				lose(key, definition.Hint, "%s has no model %s, so the agent gets the one that is chosen there.", Title(x.to), x.Model)
 			}
 		case "fallback_models", "fallbackModels":
 			if x.was == nil || !slices.Equal(x.was.FallbackModels, x.FallbackModels) {

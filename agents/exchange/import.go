@@ -31,7 +31,7 @@ func Import(path string, data []byte, o Options) (*Imported, error) {
 		}
 	}
 	if d.Dialect == definition.Agentls {
-		return nil, fault.New(fault.Invalid, "exchange.import", "%s looks like a file of our own format, which needs no import; copy it, or say whose format it is in", base(path))
+		return nil, fault.New(fault.Invalid, "exchange.import", "%s looks like a file of our own format, which needs no import; copy it, or say whose format it is in: --from TOOL", base(path))
 	}
 	tree, ok := definition.ReadTree(path, string(data))
 	if !ok {
@@ -72,6 +72,7 @@ func (im *importer) lose(key string, severity definition.Severity, message strin
 
 // problems takes from the findings about the file what did not translate.
 func (im *importer) problems() {
+	none := im.Tools.Given && len(im.Tools.Allow) == 0 && slices.ContainsFunc(im.Problems, func(p definition.Problem) bool { return p.Code == "agent/tool-unknown" })
 	for _, p := range im.Problems {
 		key := keyOf(im.tree, im.index, p)
 		switch p.Code {
@@ -82,13 +83,15 @@ func (im *importer) problems() {
 				im.restrict = append(im.restrict, key)
 			}
 			im.lose(key, p.Severity, p.Message)
-		case "agent/tool-unknown":
-			im.lose(key, definition.Warning, p.Message)
-		case "agent/unknown-field", "agent/prompt-twice", "agent/handoff-target":
+		case "agent/tool-unknown", "agent/unknown-field", "agent/prompt-twice", "agent/handoff-target":
 			im.lose(key, p.Severity, p.Message)
 		case "agent/dialect":
+			severity := p.Severity
+			if key == "tools" && none {
+				severity = definition.Warning // the agent can do nothing now
+			}
 			if key != "kind" {
-				im.lose(key, p.Severity, p.Message)
+				im.lose(key, severity, p.Message)
 			}
 		}
 	}
@@ -176,7 +179,7 @@ func (im *importer) tools() {
 			if ok && canonical == name {
 				return false
 			}
-			im.lose("tools", definition.Warning, "The tool "+name+" cannot be named here and is left out.")
+			im.lose("tools", definition.Hint, "The tool "+name+" cannot be named here and is left out.")
 			return true
 		})
 		lines = append(lines, "  allow: "+list(allow))

@@ -15,24 +15,7 @@ import (
 // natives returns a tool's own names for tools, in the order in which they are
 // written; sets come before what is in them.
 func natives(d definition.Dialect) []string {
-	switch d {
-	case definition.Claude:
-		return []string{"Read", "Write", "Edit", "Bash", "Glob", "Grep", "LS", "LSP", "WebFetch", "WebSearch", "TodoWrite", "AskUserQuestion", "Task"}
-	case definition.Copilot:
-		return []string{
-			"read", "search", "edit", "execute", "web", "todo", "agent", "vscode/askQuestions",
-			"read/readFile", "read/problems", "search/fileSearch", "search/textSearch", "search/listDirectory", "search/usages",
-			"edit/editFiles", "edit/createFile", "edit/rename", "web/fetch",
-		}
-	case definition.OpenCode:
-		return []string{"read", "write", "edit", "bash", "glob", "grep", "list", "patch", "lsp", "webfetch", "websearch", "todowrite", "question", "task"}
-	case definition.GeminiCLI:
-		return []string{
-			"read_file", "read_many_files", "list_directory", "glob", "grep_search", "write_file", "replace", "run_shell_command",
-			"web_fetch", "google_web_search", "save_memory", "write_todos", "ask_user",
-		}
-	}
-	return nil
+	return definition.NativeTools(d)
 }
 
 // askable returns opencode's names that its permission takes.

@@ -16,6 +16,18 @@ type more struct {
 	message string
 }
 
+// Grown returns the keys of our format in which to may do more than from, each
+// once, "" for a restriction that has none; see [Import].
+func Grown(from, to *definition.Definition) []string {
+	var keys []string
+	for _, m := range grown(from, to) {
+		if !slices.Contains(keys, m.key) {
+			keys = append(keys, m.key)
+		}
+	}
+	return keys
+}
+
 // grown returns in what to may do more than from. Patterns are compared as sets
 // as far as that can be decided, and otherwise taken for more. Nothing is
 // compared that does not bear on power.

@@ -29,11 +29,14 @@ type Explanation struct {
 	Scope   definition.Scope `json:"scope"`
 	Trusted bool             `json:"trusted"`           // the folder that it runs in is
 	Refused []string         `json:"refused,omitempty"` // why no run of it begins, in words; empty = it can run
-	Ignored []string         `json:"ignored,omitempty"` // settings that do not count
-	Values  []Value          `json:"values"`
-	Model   Model            `json:"model"`
-	Tools   []Tool           `json:"tools"` // all that are registered, by name
-	Open    Open             `json:"open"`
+	// Restricted is how its file restricts itself in a way that cannot be kept here,
+	// for which no run begins.
+	Restricted []string `json:"restricted,omitempty"`
+	Ignored    []string `json:"ignored,omitempty"` // settings that do not count
+	Values     []Value  `json:"values"`
+	Model      Model    `json:"model"`
+	Tools      []Tool   `json:"tools"` // all that are registered, by name
+	Open       Open     `json:"open"`
 
 	Servers   []Reference `json:"mcpServers,omitempty"`
 	Subagents []Reference `json:"subagents,omitempty"`
@@ -56,14 +59,15 @@ type Value struct {
 
 // Model is who answers.
 type Model struct {
-	Name      string        `json:"name"`             // as it was written; never inherit
-	ID        string        `json:"id"`               // auto where each run has its own
-	Retired   bool          `json:"retired,omitzero"` // the written one is; ID is its successor
-	Known     bool          `json:"known"`            // the table names it
-	Route     string        `json:"route,omitempty"`  // auto: the model of a run in a new context
-	Fallbacks []string      `json:"fallbacks"`        // ids, tried in order
-	Window    int           `json:"window,omitzero"`  // tokens of a request; 0 = not known
-	Prices    []model.Price `json:"prices,omitempty"` // none = not known
+	Name           string                   `json:"name"`                     // as it was written; never inherit
+	ID             string                   `json:"id"`                       // auto where each run has its own
+	Retired        bool                     `json:"retired,omitzero"`         // the written one is; ID is its successor
+	Known          bool                     `json:"known"`                    // the table names it
+	Route          string                   `json:"route,omitempty"`          // auto: the model of a run in a new context
+	Fallbacks      []string                 `json:"fallbacks"`                // ids, tried in order
+	FallbackPrices map[string][]model.Price `json:"fallbackPrices,omitempty"` // of these, by id; none = not known
+	Window         int                      `json:"window,omitzero"`          // tokens of a request; 0 = not known
+	Prices         []model.Price            `json:"prices,omitempty"`         // none = not known
 }
 
 // Verdict is what becomes of a call: auto, ask or refuse.
@@ -110,10 +114,12 @@ type Open struct {
 
 // Reference is a name of something outside of the file.
 type Reference struct {
-	Name   string `json:"name"` // "*" = all there are
-	Known  bool   `json:"known"`
-	Text   string `json:"text,omitempty"` // what a person should know of it
-	Origin Origin `json:"origin"`
+	Name      string `json:"name"` // "*" = all there are
+	Known     bool   `json:"known"`
+	Text      string `json:"text,omitempty"`      // what a person should know of it
+	When      string `json:"when,omitempty"`      // of a handoff: manual, auto, conditional
+	Condition string `json:"condition,omitempty"` // of a handoff
+	Origin    Origin `json:"origin"`
 }
 
 // Tokens are estimates of what each request has before anything is said.

@@ -35,7 +35,7 @@ func ask(t interface {
 		}
 	}
 	seen := make(map[string]bool)
-	for _, i := range append(Complete(w, f, at), CompleteInline(w, "/w", language, text, at)...) {
+	for _, i := range append(Complete(w, f, at).Items, CompleteInline(w, "/w", language, text, at).Items...) {
 		if i.Range.Start.Line != i.Range.End.Line || before(at, i.Range.Start) || before(i.Range.End, at) {
 			t.Errorf("completion: %s takes the place of %v at %v in %q", i.Label, i.Range, at, text)
 		}
@@ -249,11 +249,13 @@ func BenchmarkAnswers(b *testing.B) {
 		name, text string
 		answers    func(f *File, at definition.Position) bool
 	}{
-		{"complete/agents", front("handoffs:\n  - to: agent-‸"), func(f *File, at definition.Position) bool { return len(Complete(w, f, at)) > 1000 }},
-		{"complete/agents-broken", front("tools: [ls\nhandoffs:\n  - to: agent-‸"), func(f *File, at definition.Position) bool { return len(Complete(w, f, at)) > 1000 }},
-		{"complete/keys", front("‸"), func(f *File, at definition.Position) bool { return len(Complete(w, f, at)) > 20 }},
-		{"complete/tools", front("tools:\n  allow: [‸]"), func(f *File, at definition.Position) bool { return len(Complete(w, f, at)) > 40 }},
-		{"complete/inline", "x\n// @‸", func(f *File, at definition.Position) bool { return len(CompleteInline(w, "", "go", f.Text, at)) > 1000 }},
+		{"complete/agents", front("handoffs:\n  - to: agent-‸"), func(f *File, at definition.Position) bool { return len(Complete(w, f, at).Items) >= maxAgents }},
+		{"complete/agents-broken", front("tools: [ls\nhandoffs:\n  - to: agent-‸"), func(f *File, at definition.Position) bool { return len(Complete(w, f, at).Items) >= maxAgents }},
+		{"complete/keys", front("‸"), func(f *File, at definition.Position) bool { return len(Complete(w, f, at).Items) > 20 }},
+		{"complete/tools", front("tools:\n  allow: [‸]"), func(f *File, at definition.Position) bool { return len(Complete(w, f, at).Items) > 40 }},
+		{"complete/inline", "x\n// @‸", func(f *File, at definition.Position) bool {
+			return len(CompleteInline(w, "", "go", f.Text, at).Items) >= maxAgents
+		}},
 		{"hover/agent", front("handoffs:\n  - to: agent-‸500"), func(f *File, at definition.Position) bool { _, ok := HoverAt(w, f, at); return ok }},
 		{"hover/field", front("mod‸el: pro"), func(f *File, at definition.Position) bool { _, ok := HoverAt(w, f, at); return ok }},
 		{"hover/model", front("model: pr‸o"), func(f *File, at definition.Position) bool { _, ok := HoverAt(w, f, at); return ok }},

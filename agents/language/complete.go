@@ -39,7 +39,16 @@ type Item struct {
 	Sort   string // the order of the list, by bytes
 	// Snippet says that Insert has the tab stops of LSP's snippets; see [Item.Plain].
 	Snippet bool
-	Retired bool // still known, but not to be chosen: struck through
+	Retired bool   // still known, but not to be chosen: struck through
+	Line    string // what Insert is on one line; "" = its first, see [Item.OneLine]
+}
+
+// Completion is what may stand at a position, in order.
+type Completion struct {
+	Items []Item
+	// Partial says that there is more which fits what was typed, or would with less
+	// of it: as the word changes, it is to be asked for again.
+	Partial bool
 }
 
 // Plain returns Insert as it is for an editor without snippets: a tab stop is its
@@ -80,6 +89,16 @@ func (i Item) Plain() string {
 	return b.String()
 }
 
+// OneLine returns what stands for Plain in an editor that takes one line only; false
+// for a whole file, which has no such thing.
+func (i Item) OneLine() (string, bool) {
+	if i.Line != "" || i.Kind == FileItem {
+		return i.Line, i.Line != ""
+	}
+	first, _, _ := strings.Cut(i.Plain(), "\n")
+	return first, true
+}
+
 // Describe returns what an item is, in Markdown; "" where there is no more to
 // tell. Of an agent it is made when the item is looked at
 // (completionItem/resolve), since there may be thousands. folder is the file's.
@@ -109,12 +128,14 @@ type completion struct {
 	ranged definition.Span
 	at     definition.Range // of ranged
 	space  string           // what must be before a value: a space right behind a colon
+	part   bool             // there are more items
 }
 
 // Complete returns what may stand at a position, in order. Broken YAML is
-// completed as well. The list is whole: what was typed before the cursor does not
-// narrow it, so an editor may filter it while the same word grows. Spec 2.9.
-func Complete(w *World, f *File, at definition.Position) []Item {
+// completed as well. What was typed before the cursor does not narrow the list, so an
+// editor may filter it while the same word grows, but where there are too many agents
+// (Partial). Spec 2.9.
+func Complete(w *World, f *File, at definition.Position) Completion {
 	c := &completion{f: f, w: w, offset: f.Index.Offset(at)}
 	p, ok := f.placeAt(c.offset)
 	switch {
@@ -135,15 +156,15 @@ func Complete(w *World, f *File, at definition.Position) []Item {
 		c.place = p
 		c.value()
 	}
-	c.sort()
-	return c.items
+	return c.sorted()
 }
 
-// sort keeps the order of the items.
-func (c *completion) sort() {
+// sorted is the answer, which keeps the order of its items.
+func (c *completion) sorted() Completion {
 	for i := range c.items {
 		c.items[i].Sort = fmt.Sprintf("%05d", i)
 	}
+	return Completion{c.items, c.part}
 }
 
 // add adds an item whose text is not a YAML scalar.
@@ -190,13 +211,19 @@ func (c *completion) yaml(s string) string {
 	return definition.YAMLText(s)
 }
 
+// empty reports whether there is nothing in the file but what may begin one.
+func (f *File) empty() bool {
+	text := strings.TrimSpace(strings.TrimPrefix(f.Text, "\ufeff"))
+	return strings.Trim(text, "-") == "" && len(text) <= 3
+}
+
 // emptyFile reports whether there is nothing in the file but what may begin its
 // first line.
 func (c *completion) emptyFile() bool {
-	text := strings.TrimSpace(strings.TrimPrefix(c.f.Text, "\ufeff"))
-	if strings.Trim(text, "-") != "" || len(text) > 3 {
+	if !c.f.empty() {
 		return false
 	}
+	text := strings.TrimSpace(strings.TrimPrefix(c.f.Text, "\ufeff"))
 	line := definition.Span{Start: c.f.lineStart(c.offset), End: c.f.lineEnd(c.offset)}
 	if text != "" && strings.TrimSpace(strings.TrimPrefix(c.f.Text[line.Start:line.End], "\ufeff")) != text {
 		// Below the opening line, keys are wanted.

@@ -97,7 +97,7 @@ func TestComplete(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f, at := marked(t, mine, test.text)
-			items := Complete(w, f, at)
+			items := Complete(w, f, at).Items
 			got := labels(items)
 			for _, label := range strings.Fields(test.has) {
 				if !slices.Contains(got, label) {
@@ -134,12 +134,12 @@ func TestComplete(t *testing.T) {
 func TestCompleteOtherTools(t *testing.T) {
 	w := team(t)
 	f, at := marked(t, "/w/.claude/agents/mine.md", "---\nname: mine\ndescription: d\n‸\n---\nx\n")
-	got := labels(Complete(w, f, at))
+	got := labels(Complete(w, f, at).Items)
 	if got[0] != "disallowedTools" || !slices.Contains(got, "permissionMode") || slices.Contains(got, "permission") {
 		t.Errorf("offered %q", got)
 	}
 	f, at = marked(t, "/w/.claude/agents/mine.md", "---\nname: mine\ndescription: d\ntools: Read, ba‸, Grep\n---\nx\n")
-	for _, item := range Complete(w, f, at) {
+	for _, item := range Complete(w, f, at).Items {
 		if item.Label == "bash" && !strings.Contains(taken(f, item), "tools: Read, bash, Grep\n") {
 			t.Errorf("bash makes %q", taken(f, item))
 		}
@@ -151,7 +151,7 @@ func TestCompleteOtherTools(t *testing.T) {
 func TestCompletionsAreSound(t *testing.T) {
 	w := team(t)
 	f, at := marked(t, mine, cursor)
-	files := Complete(w, f, at)
+	files := Complete(w, f, at).Items
 	if len(files) != 6 {
 		t.Errorf("%d files are offered", len(files))
 	}
@@ -162,7 +162,7 @@ func TestCompletionsAreSound(t *testing.T) {
 		}
 	}
 	f, at = marked(t, mine, front(cursor))
-	keys := Complete(w, f, at)
+	keys := Complete(w, f, at).Items
 	if len(keys) < 25 {
 		t.Errorf("%d keys are offered", len(keys))
 	}
@@ -174,7 +174,7 @@ func TestCompletionsAreSound(t *testing.T) {
 	}
 	for _, yaml := range []string{"tools:\n  ", "run:\n  ", "mcp:\n  ", "handoffs:\n  - to: user\n    ", "inputs:\n  x:\n    ", "output:\n  ", "memory:\n  "} {
 		f, at := marked(t, mine, front(yaml+cursor))
-		items := Complete(w, f, at)
+		items := Complete(w, f, at).Items
 		if len(items) == 0 {
 			t.Errorf("nothing is offered below %q", yaml)
 		}
@@ -189,7 +189,7 @@ func TestCompletionsAreSound(t *testing.T) {
 // TestRetiredModels: they come last, are struck through and say what runs.
 func TestRetiredModels(t *testing.T) {
 	f, at := marked(t, mine, front("model: ‸"))
-	items := Complete(team(t), f, at)
+	items := Complete(team(t), f, at).Items
 	last := items[len(items)-1]
 	if !last.Retired || !strings.HasPrefix(last.Detail, "retired, runs as gemini-") {
 		t.Errorf("last is %+v", last)
@@ -213,5 +213,52 @@ func TestPlain(t *testing.T) {
 	}
 	if got := (Item{Insert: "$0"}).Plain(); got != "$0" {
 		t.Error(got)
+	}
+}
+
+// TestCompleteOneLine: what an editor gets that takes one line.
+func TestCompleteOneLine(t *testing.T) {
+	for _, test := range []struct{ text, label, want string }{
+		{front("‸"), "tools", "tools:"},
+		{front("‸"), "inputs", "inputs:"},
+		{front("‸"), "model", "model: "},
+		{front("tools: ‸"), "allow", " {allow: []}"},
+		{"‸", "blank", ""},
+	} {
+		f, at := marked(t, mine, test.text)
+		items := Complete(team(t), f, at).Items
+		i := slices.IndexFunc(items, func(i Item) bool { return i.Label == test.label })
+		if i < 0 {
+			t.Fatalf("%s is not offered", test.label)
+		}
+		if got, ok := items[i].OneLine(); got != test.want || ok != (test.want != "") {
+			t.Errorf("%s: %q, %v", test.label, got, ok)
+		}
+	}
+}
+
+// TestCompleteManyAgents: of too many, those that fit what was typed are offered,
+// and the list says that there are more.
+func TestCompleteManyAgents(t *testing.T) {
+	w := known(t, thousand(t, 1000).world)
+	for _, test := range []struct {
+		typed, first string
+		items        int
+	}{
+		{"", "", maxAgents}, {"agent-", "", maxAgents}, {"agent-99", "agent-99", 0}, {"AGT999", "agent-999", 1}, {"zzz", "", 0},
+	} {
+		f, at := marked(t, mine, front("handoffs:\n  - to: "+test.typed+"‸"))
+		got := Complete(w, f, at)
+		agents := slices.DeleteFunc(slices.Clone(got.Items), func(i Item) bool { return i.Kind != AgentItem })
+		if !got.Partial || test.items != 0 && len(agents) != test.items || len(agents) > maxAgents {
+			t.Errorf("%q: %d, partial %v", test.typed, len(agents), got.Partial)
+		}
+		if test.first != "" && (len(agents) == 0 || !strings.HasPrefix(agents[0].Label, test.first)) {
+			t.Errorf("%q: %q", test.typed, labels(agents))
+		}
+	}
+	f, at := marked(t, mine, front("handoffs:\n  - to: zzz‸"))
+	if got := Complete(team(t), f, at); got.Partial || !slices.Contains(labels(got.Items), "reviewer") {
+		t.Errorf("of few: %q", labels(got.Items))
 	}
 }

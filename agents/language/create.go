@@ -52,7 +52,7 @@ type Made struct {
 // this one.
 func New(w *World, a Answers) (Made, error) {
 	const op = "language.create"
-	if err := checkName(a.Name); err != nil {
+	if err := CheckName(a.Name); err != nil {
 		return Made{}, err
 	}
 	made := Made{Path: filepath.Join(a.Dir, a.Name+".md")}

@@ -71,7 +71,7 @@ func TestNewRefused(t *testing.T) {
 		says    string
 		answers Answers
 	}{
-		{"lower-case", Answers{Name: "Not Good", Prompt: "x"}},
+		{"no capital letters; not-good would do", Answers{Name: "Not Good", Prompt: "x"}},
 		{"reserved", Answers{Name: "main", Prompt: "x"}},
 		{"there already", Answers{Name: "code-fixer", Prompt: "x"}},
 		{"taken by file.md", Answers{Name: "named", Prompt: "x", Force: true}},
@@ -97,7 +97,16 @@ func TestValidate(t *testing.T) {
 			"✓ front-matter valid\n✓ required fields present\n✓ model exists\n✓ tools available\n✓ MCP servers configured\n✓ system prompt not empty\nValidation: 6/6 passed\n", "x: ✓ Valid"},
 		{"one", "---\nkind: agent\nname: x\ntitle: X\ntools:\n  allow: [bsh]\n---\np\n",
 			"✓ front-matter valid\n✓ required fields present\n✓ model exists\n✗ tools available: line 6: The tool bsh is not known and is left out; did you mean bash?\n✓ MCP servers configured\n✓ system prompt not empty\nValidation: 5/6 passed\n",
-			"x: ✗ Invalid (The tool bsh is not known and is left out; did you mean bash?)"},
+			"x: ✗ Invalid (The tool bsh is not known and is left out; did you mean bash?), but it runs"},
+		{"several", "---\nkind: agent\nname: x\ntitle: X\ntools:\n  allow: [bsh, gerp, lss]\n---\np\n",
+			"✗ tools available: line 6: The tool bsh is not known and is left out; did you mean bash? (and 2 more)\n✓ MCP servers configured\n✓ system prompt not empty\nValidation: 5/6 passed\n", ""},
+		{"a schema of the output", "---\nkind: agent\nname: x\ntitle: X\noutput: {schema: {type: 3}}\nguardrails: {custom_validator: 'builtin:no-secrets'}\n---\np\n",
+			"✓ guardrails exist\nValidation: 7/8 passed\n", ""},
+		{"a schema of the guards", "---\nkind: agent\nname: x\ntitle: X\noutput: {schema: {type: object}}\nguardrails: {output_schema: {type: 3}}\n---\np\n",
+			"✓ output schema valid\n✗ guardrails exist: line 6: guardrails.output_schema is not a valid JSON Schema: type must be array, boolean, integer, null, number, object or string.\nValidation: 7/8 passed\n", ""},
+		{"a graph, which nothing looks at", "---\nkind: agent\nname: x\ntitle: X\ngraph: {nodes: {}}\n---\np\n", "Validation: 6/6 passed\n", "x: ✓ Valid"},
+		{"a restriction that cannot be kept", "---\nname: x\ndescription: d\ntools: Read\nhooks: {PreToolUse: []}\n---\np\n",
+			"✗ restrictions can be kept: line 5: This restriction cannot be kept here (its PreToolUse hook may refuse what it does), so the agent does not run; remove the field, and limit the agent with tools.allow and tools.deny.\nValidation: 6/7 passed\n", "x: ✗ Invalid (This restriction cannot be kept here (its PreToolUse hook may refuse what it does), so the agent does not run; remove the field, and limit the agent with tools.allow and tools.deny)"},
 		{"more fields", "---\nkind: agent\nname: x\ntitle: X\ntriggers: {patterns: ['(']}\ninputs: {a: {type: string}}\nhandoffs: [{to: user}]\n---\n${b}\n", "Validation: 7/9 passed\n", ""},
 		{"unread", "nothing", "Validation: 0/6 passed\n", ""},
 		{"no name", "---\nkind: agent\ntitle: X\n---\n", "Validation: 4/6 passed\n", ""},

@@ -4,10 +4,10 @@ package language
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // place is a cursor in the front-matter.
@@ -288,22 +288,7 @@ func (f *File) before(offset int) rune {
 
 // escape makes a text of a file plain in Markdown: nothing in it is a link, an
 // image or markup, or hidden. It is one line.
-func escape(s string) string {
-	var b strings.Builder
-	for _, c := range s {
-		switch {
-		case strings.ContainsRune("\\`*_[]<>!#|~&$", c):
-			b.WriteByte('\\')
-			b.WriteRune(c)
-		case unicode.IsSpace(c):
-			b.WriteByte(' ')
-		case unicode.IsControl(c), unicode.Is(unicode.Cf, c):
-		default:
-			b.WriteRune(c)
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
+func escape(s string) string { return tool.MarkdownText(s) }
 
 // clip is a text of at most n characters.
 func clip(s string, n int) string {

@@ -53,6 +53,14 @@ func amount(n int) string {
 	return decimal(n)
 }
 
+// tokens is a number of tokens with its noun.
+func tokens(n int) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return amount(n) + " tokens"
+}
+
 // plural is a number with its noun.
 func plural(n int, noun string) string {
 	if n != 1 {
@@ -66,7 +74,7 @@ func windowOf(e model.Entry) string {
 	if e.Window == 0 {
 		return ""
 	}
-	return amount(e.Window) + " tokens"
+	return tokens(e.Window)
 }
 
 // describeModel tells what is known of a model, by its id or an alias.
@@ -150,9 +158,9 @@ func pricesOf(e model.Entry) string {
 func price(usd float64) string {
 	s := strconv.FormatFloat(usd, 'f', -1, 64)
 	if whole, cents, _ := strings.Cut(s, "."); len(cents) < 2 {
-		return "\\$" + whole + "." + cents + strings.Repeat("0", 2-len(cents))
+		return "$" + whole + "." + cents + strings.Repeat("0", 2-len(cents))
 	}
-	return "\\$" + s
+	return "$" + s
 }
 
 // risks are the tiers of spec 4.2, in words.
@@ -179,7 +187,7 @@ func describeTool(t Tool) string {
 		b.WriteString("\n\nAlso " + escape(strings.Join(t.Aliases, ", ")) + ".")
 	}
 	if t.Tokens > 0 {
-		fmt.Fprintf(&b, "\n\nIts description takes %s tokens of each request.", amount(t.Tokens))
+		fmt.Fprintf(&b, "\n\nIts description takes %s of each request.", tokens(t.Tokens))
 	}
 	return b.String()
 }

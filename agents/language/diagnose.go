@@ -24,12 +24,13 @@ func Diagnose(w *World, f *File) []definition.Problem {
 const (
 	QuickFix = "quickfix"
 	FixAll   = "source.fixAll.agentls"
+	Write    = "refactor.rewrite.agentls"
 )
 
 // Action is something that can be done to a file at a place (textDocument/codeAction).
 type Action struct {
 	Title     string
-	Kind      string // QuickFix or FixAll
+	Kind      string // QuickFix, FixAll or Write
 	Edit      WorkspaceEdit
 	Problems  []definition.Problem // that it mends
 	Preferred bool                 // the one that is certainly meant
@@ -37,7 +38,7 @@ type Action struct {
 
 // Actions returns what can be done about the findings in a range: their fixes,
 // the likeliest first, in the order of the findings; then one that makes all
-// fixes of the file that are certain. only are the kinds that are asked for, each
+// fixes of the file that are certain; and for an empty file, the templates. only are the kinds that are asked for, each
 // with those below it; none is all. Fixes that need other files (an agent's
 // rename, a new agent, the settings) are whole edits of these, too.
 func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []Action {
@@ -56,6 +57,15 @@ func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []
 	if wanted(FixAll) {
 		if all, ok := fixAll(f, problems); ok {
 			actions = append(actions, all)
+		}
+	}
+	if wanted(Write) && f.empty() {
+		name, whole := nameOfFile(f.Path), f.Index.Range(definition.Span{End: len(f.Text)})
+		for _, t := range w.Templates {
+			if t.Problem == "" && len(t.Text) > 0 {
+				text := Item{Insert: fileSnippet(string(t.Text), name), Snippet: true}.Plain()
+				actions = append(actions, Action{Title: "Write the template " + t.Name, Kind: Write, Edit: WorkspaceEdit{Edits: []Edit{{f.URI, whole, text}}}})
+			}
 		}
 	}
 	return actions
@@ -113,6 +123,9 @@ func fixesOf(w *World, s Sources, f *File, p definition.Problem, reread bool) []
 			}
 		case p.Code == "agent/file-name" && len(fix.Edits) == 1:
 			// What names the agent goes with it.
+			if s.All != nil {
+				s = s.All()
+			}
 			if edit, err := RenameAgent(w, s, f, f.Definition.NameRange.Start, strings.Trim(fix.Edits[0].Text, `"`)); err == nil {
 				add(fix.Title, edit, false)
 			}

@@ -1,6 +1,8 @@
 package language
 
 import (
+	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,10 +29,23 @@ func Format(f *File) []Edit {
 	return lineEdits(f, text)
 }
 
+// Unformatted says why a file is not formatted; "" for one that is.
+func Unformatted(f *File) string {
+	if t := f.Tree; t.Root != nil && !t.Repaired && !slices.ContainsFunc(f.Definition.Problems, func(p definition.Problem) bool { return p.Code == "agent/yaml-feature" }) {
+		return ""
+	}
+	for _, p := range f.Definition.Problems {
+		if strings.HasPrefix(p.Code, "agent/yaml") || p.Fatal() {
+			return fmt.Sprintf("%s is not formatted before its front-matter is mended, line %d: %s", filepath.Base(f.Path), p.Range.Start.Line+1, p.Message)
+		}
+	}
+	return filepath.Base(f.Path) + " is not formatted, since its front-matter cannot be read."
+}
+
 // formatted returns the text of a file in its usual form.
 func formatted(f *File) string {
 	t := f.Tree
-	if t.Root == nil || t.Repaired || slices.ContainsFunc(f.Definition.Problems, func(p definition.Problem) bool { return p.Code == "agent/yaml-feature" }) {
+	if Unformatted(f) != "" {
 		return f.Text
 	}
 	spaced := spacing(t)

@@ -81,7 +81,7 @@ func Hints(w *World, f *File, in definition.Range) []Hint {
 		}
 	}
 	if prompt := model.EstimateTokens(d.Prompt); prompt > 0 {
-		add(tree.Close.End, "≈ "+amount(prompt)+" tokens", "What the prompt takes of each request, about.")
+		add(tree.Close.End, "≈ "+tokens(prompt), "What the prompt takes of each request, about.")
 	}
 	sortHints(found)
 	return found
@@ -146,14 +146,14 @@ func toolsHint(d *definition.Definition, w *World) (label, tooltip string) {
 	}
 	names := w.offered(d)
 	label = plural(len(names), "tool")
-	tokens := 0
+	total := 0
 	for _, name := range names {
 		if t, ok := w.tool(name); ok {
-			tokens += t.Tokens
+			total += t.Tokens
 		}
 	}
-	if tokens > 0 {
-		label += ", " + amount(tokens) + " tokens"
+	if total > 0 {
+		label += ", " + tokens(total)
 	}
 	return label, escape(strings.Join(names, ", "))
 }

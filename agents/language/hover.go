@@ -68,7 +68,11 @@ func describeField(field definition.Field, path string) string {
 		b.WriteString(" · required")
 	}
 	b.WriteString("\n\n" + escape(field.Doc))
-	if len(field.Values) > 0 {
+	switch len(field.Values) {
+	case 0:
+	case 1:
+		fmt.Fprintf(&b, "\n\nThe only value is %s.", escape(field.Values[0]))
+	default:
 		fmt.Fprintf(&b, "\n\nOne of %s.", escape(strings.Join(field.Values, ", ")))
 	}
 	if field.Default != "" {
@@ -214,7 +218,7 @@ func (f *File) hoverTool(name string, w *World) string {
 		return hoverGlob(name, w)
 	}
 	if to, ok := transferred(name); ok {
-		return "**transfer\\_to\\_" + escape(to) + "** · safe: passes control to\n\n" + f.hoverAgent(to, w)
+		return "**" + escape(name) + "** · safe: passes control to\n\n" + f.hoverAgent(to, w)
 	}
 	if t, ok := w.tool(name); ok {
 		return describeTool(t)
@@ -276,7 +280,7 @@ func (f *File) hoverForeign(name string, w *World) string {
 func (f *File) hoverAgent(name string, w *World) string {
 	switch name {
 	case "*":
-		return "**\\*** stands for every agent that may be delegated to."
+		return "**`*`** stands for every agent that may be delegated to."
 	case "user":
 		return "**user** · a person goes on."
 	}

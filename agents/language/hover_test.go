@@ -1,6 +1,7 @@
 package language
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,8 +20,8 @@ func TestHover(t *testing.T) {
 		over       string   // the text of the range; "" = there is no hover
 		has        []string // in the Markdown
 	}{
-		{"a field", front("run:\n  max_tu‸rns: 3"), "max_turns", []string{"**run.max\\_turns** · integer", "How many turns", "Default: 100"}},
-		{"another spelling", front("maxTu‸rns: 3"), "maxTurns", []string{"run.max\\_turns", "maxTurns is another spelling"}},
+		{"a field", front("run:\n  max_tu‸rns: 3"), "max_turns", []string{"**run.max_turns** · integer", "How many turns", "Default: 100"}},
+		{"another spelling", front("maxTu‸rns: 3"), "maxTurns", []string{"run.max_turns", "maxTurns is another spelling"}},
 		{"an enumeration", front("run: {mo‸de: task}"), "mode", []string{"One of chat, task."}},
 		{"a value", front("run: {mode: ta‸sk}"), "task", []string{"**run.mode**"}},
 		{"nested in a list", front("handoffs:\n  - to: reviewer\n    wh‸en: auto"), "when", []string{"handoffs"}},
@@ -29,30 +30,32 @@ func TestHover(t *testing.T) {
 		{"an unknown field", front("wh‸at: 3"), "", nil},
 		{"nothing", front("‸"), "", nil},
 		{"a comment", front("# mo‸del"), "", nil},
-		{"the name", "---\nkind: agent\nname: mi‸ne\ntitle: A *b*\n---\nx", "mine", []string{"**A \\*b\\*** · project", "gemini-3.8-flash"}},
-		{"a model", front("model: pr‸o"), "pro", []string{"**gemini-3.1-pro-preview** · also pro", "Window 1M tokens, answers up to 66k", "\\$2.00 in, \\$12.00 out, \\$0.20 cached (requests up to 200k); \\$4.00 in", "Thinks by level"}},
+		{"the name", "---\nkind: agent\nname: mi‸ne\ntitle: A *b*\n---\nx", "mine", []string{"**A `*b*`** · project", "gemini-3.8-flash"}},
+		{"addresses", "---\nkind: agent\nname: mi‸ne\ntitle: 'Sign in: https://evil.example'\ndescription: '- www.evil.example <a@evil.example>'\n---\nx", "mine", []string{"**Sign in: `https://evil.example`** · project\n\n`- www.evil.example <a@evil.example>`\n\n"}},
+		{"one value", "---\nki‸nd: agent\nname: mine\n---\nx", "kind", []string{"The only value is agent."}},
+		{"a model", front("model: pr‸o"), "pro", []string{"**gemini-3.1-pro-preview** · also pro", "Window 1M tokens, answers up to 66k", "$2.00 in, $12.00 out, $0.20 cached (requests up to 200k); $4.00 in", "Thinks by level"}},
 		{"a retired model", front("model: gemini-2.5-pro‸"), "gemini-2.5-pro", []string{"**Retired** since 2026-12-01: runs as gemini-3.8-flash."}},
 		{"a model that the table does not have", front("model: gemini-9‸"), "gemini-9", []string{"not in the model table; by its name"}},
 		{"a model of nobody", front("model: what‸"), "what", []string{"not in the model table"}},
 		{"inherit", front("model: inh‸erit"), "inherit", []string{"By the settings", "**gemini-3.8-flash**"}},
 		{"a fallback model", front("fallback_models: [flash, p‸ro]"), "pro", []string{"gemini-3.1-pro-preview"}},
-		{"a tool", front("tools:\n  allow: [ls, gr‸ep]"), "grep", []string{"**grep** · safe: it only reads", "Does grep.", "Also search\\_file\\_content", "100 tokens"}},
+		{"a tool", front("tools:\n  allow: [ls, gr‸ep]"), "grep", []string{"**grep** · safe: it only reads", "Does grep.", "Also search_file_content", "100 tokens"}},
 		{"a tool by an alias", front("tools:\n  deny: [she‸ll]"), "shell", []string{"**bash** · medium"}},
 		{"a tool in quotes", front("tools:\n  deny: ['ba‸sh']"), "'bash'", []string{"**bash**"}},
 		{"a tool before its quote", front("tools:\n  deny: [‸'bash']"), "'bash'", []string{"**bash**"}},
 		{"a tool of a server", front("tools:\n  allow: [mcp.github.create_issue‸]"), "mcp.github.create_issue", []string{"Opens an issue."}},
 		{"a tool that is not there", front("tools:\n  allow: [mcp.x.y‸]"), "mcp.x.y", []string{"is there now"}},
 		{"no tool", front("tools:\n  allow: [gerp‸]"), "gerp", []string{"no tool of this name is known"}},
-		{"a glob", front("tools:\n  allow: [read_‸*]"), "read_*", []string{"stands for read\\_file, read\\_many\\_files."}},
+		{"a glob", front("tools:\n  allow: [read_‸*]"), "read_*", []string{"stands for read_file, read_many_files."}},
 		{"a handoff's tool", front("tools:\n  allow: [transfer_to_rev‸iewer]"), "transfer_to_reviewer", []string{"**T reviewer**"}},
-		{"a handoff", front("handoffs: [{to: rev‸iewer}]"), "reviewer", []string{"**T reviewer** · project", "Does \\[x\\](http://evil) for reviewer.", "Model gemini-3.1-pro-preview"}},
+		{"a handoff", front("handoffs: [{to: rev‸iewer}]"), "reviewer", []string{"**T reviewer** · project", "Does `[x](http://evil)` for reviewer.", "Model gemini-3.1-pro-preview"}},
 		{"a handoff to a person", front("handoffs: [{to: us‸er}]"), "user", []string{"a person goes on"}},
 		{"a handoff to nobody", front("handoffs: [{to: nob‸ody}]"), "nobody", []string{"no agent of this name"}},
 		{"a subagent", front("subagents:\n  - code-f‸ixer"), "code-fixer", []string{"T code-fixer"}},
 		{"all subagents", front("subagents: \"*‸\""), "\"*\"", []string{"every agent"}},
 		{"a server", front("mcp: {servers: [git‸hub]}"), "github", []string{"**github** · MCP server · connected", "npx server"}},
 		{"no server", front("mcp: {servers: [gi‸t]}"), "git", []string{"no such server"}},
-		{"a placeholder", front("inputs: {goal: {type: integer, description: What *for*., required: true, default: 3}}") + "Do ${go‸al}.", "${goal}", []string{"**\\${goal}** · input, integer, required", "What \\*for\\*.", "Default: 3."}},
+		{"a placeholder", front("inputs: {goal: {type: integer, description: What *for*., required: true, default: 3}}") + "Do ${go‸al}.", "${goal}", []string{"**${goal}** · input, integer, required", "What `*for*.`", "Default: 3."}},
 		{"a placeholder in the query", front("inputs: {goal: {}}\nquery: Do ${goal‸} now"), "${goal}", []string{"input, string"}},
 		{"a placeholder of nothing", front("inputs: {goal: {}}") + "Do ${x‸}.", "${x}", []string{"there is no input"}},
 		{"no placeholder", front("") + "Do ${x‸}.", "${x}", []string{"no inputs"}},
@@ -72,28 +75,32 @@ func TestHover(t *testing.T) {
 					t.Errorf("%q is not in %q", part, h.Markdown)
 				}
 			}
-			if strings.Contains(h.Markdown, "[x](") || strings.Contains(h.Markdown, "<") && !strings.Contains(h.Markdown, "\\<") {
-				t.Errorf("there is a link or markup in %q", h.Markdown)
+			bare := strings.ReplaceAll(codeSpans.ReplaceAllString(h.Markdown, ""), "[]", "")
+			if strings.ContainsAny(bare, "[<\\`") || strings.Contains(bare, "://") || strings.Contains(bare, "www.") || strings.Contains(bare, "@") {
+				t.Errorf("there is a link, markup or a backslash in %q", h.Markdown)
 			}
 		})
 	}
 }
+
+// codeSpans are those of texts without backquotes.
+var codeSpans = regexp.MustCompile("`[^`]*`")
 
 // TestHoverOtherTools: hover says what each key and name of another tool was read
 // as.
 func TestHoverOtherTools(t *testing.T) {
 	w := team(t)
 	for _, test := range []struct{ path, text, over, has string }{
-		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\nto‸ols: Read, Bash\n---\nx\n", "tools", "Read as tools.allow: read\\_file, read\\_many\\_files, bash."},
+		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\nto‸ols: Read, Bash\n---\nx\n", "tools", "Read as tools.allow: read_file, read_many_files, bash."},
 		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\ntools: Read, Ba‸sh, Grep\n---\nx\n", "Bash", "**Bash** is read as bash."},
 		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\ntools: ‸\"Bash, Read\"\n---\nx\n", "Bash", "**Bash** is read as bash."},
 		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\ntools: Read, Exit‸PlanMode\n---\nx\n", "ExitPlanMode", "no counterpart here"},
-		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\ndisallowed‸Tools: Bash\n---\nx\n", "disallowedTools", "Read as tools.deny: bash, git\\_commit"},
-		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\ncolor: bl‸ue\n---\nx\n", "blue", "is read as \\#3B82F6"},
+		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\ndisallowed‸Tools: Bash\n---\nx\n", "disallowedTools", "Read as tools.deny: bash, git_commit"},
+		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\ncolor: bl‸ue\n---\nx\n", "blue", "is read as #3B82F6"},
 		{"/w/.claude/agents/m.md", "---\nname: M‸ M\ndescription: d\n---\nx\n", "M M", "is read as m-m"},
 		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\nmodel: son‸net\n---\nx\n", "sonnet", "so the model is inherited"},
 		{"/w/.github/agents/m.agent.md", "---\ndescription: d\ntools: ['search/code‸base']\n---\nx\n", "'search/codebase'", "is read as grep"},
-		{"/w/.gemini/agents/m.md", "---\nkind: local\nname: m\ndescription: d\ntools: [read_f‸ile]\n---\nx\n", "read_file", "**read\\_file** · safe"},
+		{"/w/.gemini/agents/m.md", "---\nkind: local\nname: m\ndescription: d\ntools: [read_f‸ile]\n---\nx\n", "read_file", "**read_file** · safe"},
 		{"/w/.gemini/agents/m.md", "---\nkind: local\nname: m\ndescription: d\n---\nIt is ${to‸day}.\n", "${today}", "gemini-cli's own"},
 	} {
 		before, after, _ := strings.Cut(test.text, cursor)

@@ -257,26 +257,25 @@ func (c callable) Unknown(name string) error {
 }
 
 // CompleteInline returns the agents, and auto, that may stand at a position of a
-// document behind the @ that begins a comment or, in Markdown, a line. It is nil
+// document behind the @ that begins a comment or, in Markdown, a line. It is empty
 // anywhere else.
-func CompleteInline(w *World, folder, languageID, text string, at definition.Position) []Item {
+func CompleteInline(w *World, folder, languageID, text string, at definition.Position) Completion {
 	f := &File{Text: text, Index: definition.NewIndex(text), Folder: folder}
 	offset := f.Index.Offset(at)
 	span, ok := f.opened(offset, "@")
 	if !ok {
-		return nil
+		return Completion{}
 	}
 	for c := range styleOf(languageID).candidates(text) {
 		if c.text.Start > span.Start {
-			return nil
+			return Completion{}
 		}
 		if c.text.Start == span.Start-1 {
 			p := &completion{f: f, w: w, offset: offset, span: span}
 			p.addAgents(folder, true)
 			p.add(Item{Label: mention.Auto, Kind: AgentItem, Detail: "picks an agent", Insert: mention.Auto})
-			p.sort()
-			return p.items
+			return p.sorted()
 		}
 	}
-	return nil
+	return Completion{}
 }

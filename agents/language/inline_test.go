@@ -74,7 +74,7 @@ func TestCompleteInline(t *testing.T) {
 	} {
 		before, after, _ := strings.Cut(test.text, cursor)
 		at := definition.NewIndex(before + after).Position(len(before))
-		items := CompleteInline(w, "", test.language, before+after, at)
+		items := CompleteInline(w, "", test.language, before+after, at).Items
 		got := labels(items)
 		if want := []string{"code-fixer", "reviewer", "other", "main", "auto"}; test.offered && !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || !test.offered && items != nil {
 			t.Errorf("%s %q: %q", test.language, test.text, got)

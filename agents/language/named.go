@@ -53,7 +53,7 @@ func NamedAt(w *World, s Sources, uri string, at definition.Position) (Named, bo
 		end := c.text.Start + len("@") + len(p.Agent)
 		if offset <= end {
 			span := definition.Span{Start: end - len(name), End: end}
-			return Named{Location{uri, f.Index.Range(span)}, p.Agent, d.Folder}, true
+			return Named{Location: Location{uri, f.Index.Range(span)}, Name: p.Agent, Folder: d.Folder}, true
 		}
 	}
 	return Named{}, false

@@ -24,8 +24,8 @@ func TestNamedElsewhere(t *testing.T) {
 		return definition.Range{Start: definition.Position{Line: line, Character: start}, End: definition.Position{Line: line, Character: end}}
 	}
 	h.sources.Named = []Named{
-		{Location{"file:///settings.json", place(2, 7, 17)}, "code-fixer", folder},
-		{Location{"file:///settings.json", place(3, 7, 19)}, "a:code-fixer", ""},
+		{Location: Location{"file:///settings.json", place(2, 7, 17)}, Name: "code-fixer", Folder: folder},
+		{Location: Location{"file:///settings.json", place(3, 7, 19)}, Name: "a:code-fixer"},
 	}
 	wanted, err := RenameAgent(h.world, h.sources, h.cursor, h.at, "mender")
 	if err != nil {

@@ -34,6 +34,9 @@ type Sources struct {
 	Named []Named
 	// Names is the index of the catalogue; nil = it is made for the question.
 	Names *Names
+	// All returns the sources with all that may name an agent, for an answer that
+	// has to have it where others can do without; nil = these are all.
+	All func() Sources
 }
 
 // Document is a document that is no agent file.
@@ -50,6 +53,22 @@ type Named struct {
 	Location        // of the name alone, without quotes
 	Name     string // "name", or "folder:name"
 	Folder   string // in which it is looked up; "" = the first
+	// Override is set where it is the key of what a settings file says of all agents
+	// of the name: those of Folder and of no folder, and, where Folder is "", of all.
+	Override *Override
+}
+
+// Override is how the key of a [Named] is copied for another name. Copies are not
+// alike: compare their places.
+type Override struct {
+	At     definition.Position // where a member may be put in before it
+	Value  string              // what the key has, as it is written
+	Behind string              // what stands between the members: a line's end, or a blank
+}
+
+// copied returns the edit that gives another name the same, before the key.
+func (o *Override) copied(uri, name string) Edit {
+	return Edit{uri, definition.Range{Start: o.At, End: o.At}, `"` + name + `": ` + o.Value + "," + o.Behind}
 }
 
 // Names says which agent files name which agents. It is made of one snapshot

@@ -65,9 +65,15 @@ func namings(f *File, name string) []naming {
 	return found
 }
 
-// whole adds a scalar that is the name.
+// whole adds a scalar that is the name, or folder:name.
 func whole(f *File, v *definition.Value, name string, add func(int, int, string)) {
 	if v == nil || v.Kind == definition.List || v.Kind == definition.Mapping {
+		return
+	}
+	if folder, ok := strings.CutSuffix(v.Text, ":"+name); ok && folder != "" {
+		if s := scalarSpan(f, v); f.Text[s.Start:s.End] == v.Text {
+			add(s.End-len(name), s.End, v.Text)
+		}
 		return
 	}
 	if v.Text != name && (f.Tree.Dialect == definition.Agentls || slugged(v.Text) != slugged(name)) {

@@ -114,7 +114,8 @@ func (t target) is(w *World, folder string, scope definition.Scope, name string)
 // reference is a place that names a target.
 type reference struct {
 	Location
-	file *File // nil for a document or settings
+	file     *File     // nil for a document or settings
+	override *Override // of a key of settings that other agents of the name have as well
 }
 
 // references returns the places that name a target, its own field name aside, in
@@ -125,7 +126,7 @@ func references(w *World, s Sources, f *File, t target, files iter.Seq[*File]) [
 		at := locator{f: g}
 		for _, n := range namings(g, t.name) {
 			if t.is(w, g.Folder, g.Scope, n.name) {
-				found = append(found, reference{Location{g.URI, at.span(n.Span)}, g})
+				found = append(found, reference{Location: Location{g.URI, at.span(n.Span)}, file: g})
 			}
 		}
 	}
@@ -153,13 +154,52 @@ func references(w *World, s Sources, f *File, t target, files iter.Seq[*File]) [
 			}
 		}
 	}
+	found = append(found, t.overrides(w, s)...)
 	for _, n := range s.Named {
-		if (n.Name == t.name || strings.HasSuffix(n.Name, ":"+t.name)) && t.is(w, n.Folder, definition.Project, n.Name) {
+		if n.Override == nil && (n.Name == t.name || strings.HasSuffix(n.Name, ":"+t.name)) && t.is(w, n.Folder, definition.Project, n.Name) {
 			found = append(found, reference{Location: n.alone()})
 		}
 	}
 	slices.SortFunc(found, func(a, b reference) int { return compareLocations(a.Location, b.Location) })
 	return slices.CompactFunc(found, func(a, b reference) bool { return a.Location == b.Location })
+}
+
+// overrides returns the keys of settings that say something of the target. They
+// hold for every agent of the name that they reach, wherever it is and whether it is
+// in use.
+func (t target) overrides(w *World, s Sources) []reference {
+	var found []reference
+	for _, n := range s.Named {
+		if n.Override == nil || n.Name != t.name || !n.reaches(t.folder, t.scope) {
+			continue
+		}
+		r := reference{Location: n.Location}
+		if t.shares(w, s, n) {
+			r.override = n.Override
+		}
+		found = append(found, r)
+	}
+	return found
+}
+
+// reaches reports whether a key of settings holds for the agents of a place.
+func (n Named) reaches(folder string, scope definition.Scope) bool {
+	return n.Folder == "" || folder == n.Folder || scope != definition.Project
+}
+
+// shares reports whether a key of settings that the target has holds for another
+// agent of its name, too.
+func (t target) shares(w *World, s Sources, n Named) bool {
+	if w.Agents != nil {
+		for _, e := range w.Agents.Entries() {
+			if d := e.Definition; d.Name == t.name && d.Path != t.path && n.reaches(d.Folder, d.Scope) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(s.Open, func(f *File) bool {
+		return f.Definition.Name == t.name && f.Path != t.path && n.reaches(f.Folder, f.Scope)
+	})
 }
 
 func compareLocations(a, b Location) int {

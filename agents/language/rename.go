@@ -44,13 +44,18 @@ func (t target) renamable(s Sources) error {
 	return nil
 }
 
-// checkName says why a name cannot be an agent's (spec 1.2), nil where it can.
-func checkName(name string) error {
+// lowered is a sentence as the end of another.
+func lowered(sentence string) string {
+	return strings.ToLower(sentence[:1]) + sentence[1:]
+}
+
+// CheckName says why a name cannot be an agent's (spec 1.2), nil where it can.
+func CheckName(name string) error {
 	const op = "language.rename"
 	d := definition.Parse(definition.Source{Data: []byte("---\nkind: agent\nname: " + strconv.Quote(strings.ToValidUTF8(name, "?")) + "\n---\nx\n")})
 	for _, p := range d.Problems {
 		if p.Code == "agent/name" || p.Severity == definition.Error {
-			return fault.New(fault.Invalid, op, "%q cannot be an agent's name: %s", name, strings.TrimSuffix(p.Message, "."))
+			return fault.New(fault.Invalid, op, "%q cannot be an agent's name: %s", name, lowered(strings.TrimSuffix(p.Message, ".")))
 		}
 	}
 	if d.Name != name {
@@ -63,7 +68,9 @@ func checkName(name string) error {
 // another name: in its file, in every place that means it (see [References]), and
 // of its file, if that was called after it. References that mean an agent of the
 // same name in another scope stay. Where two files of one scope have the name,
-// only the one file changes, and the references mean the other then.
+// only the one file changes, and the references mean the other then. What settings
+// say of all agents of the name stays for the others, and is said of the new name,
+// too.
 //
 // Errors: fault.Invalid for a name that cannot be one, or is taken; fault.Denied
 // for an agent or a reference that cannot be changed; fault.NotFound for one that
@@ -77,6 +84,26 @@ func RenameAgent(w *World, s Sources, f *File, at definition.Position, newName s
 	return targetOf(w, f, name, own).rename(w, s, f, newName)
 }
 
+// OwnName reports whether a file says itself what its agent is called. One that does
+// not is called after its file.
+func (f *File) OwnName() bool {
+	if f.Tree.Root == nil || f.Definition.Guessed {
+		return false
+	}
+	v := f.Tree.Root.Get("name")
+	return v != nil && v.Text != ""
+}
+
+// RenameFile returns the change that gives the agent of a file another name because
+// its file gets one: that of RenameAgent without the file's, and without a field
+// name in a file that has none. Errors are those of RenameAgent.
+func RenameFile(w *World, s Sources, f *File, newName string) (WorkspaceEdit, error) {
+	s.Exists = nil // the new place is no longer free once the file is there
+	edit, err := targetOf(w, f, f.Definition.Name, true).rename(w, s, f, newName)
+	edit.Renames = nil
+	return edit, err
+}
+
 // rename returns the change that gives the target another name. own is the file
 // where it was named, nil for one that is no agent file.
 func (t target) rename(w *World, s Sources, own *File, newName string) (WorkspaceEdit, error) {
@@ -84,7 +111,7 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 	if err := t.renamable(s); err != nil {
 		return WorkspaceEdit{}, err
 	}
-	if err := checkName(newName); err != nil {
+	if err := CheckName(newName); err != nil {
 		return WorkspaceEdit{}, err
 	}
 	file := own
@@ -101,8 +128,13 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 	}
 	var refs []reference
 	files := slices.Collect(s.files(w, t.name))
-	if !t.twice(w) {
+	if t.twice(w) {
+		refs = t.overrides(w, s)
+	} else {
 		refs = references(w, s, own, t, slices.Values(files))
+	}
+	if err := t.overridden(s, newName); err != nil {
+		return WorkspaceEdit{}, err
 	}
 	if err := t.free(w, s, refs, newName); err != nil {
 		return WorkspaceEdit{}, err
@@ -114,10 +146,15 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 		return WorkspaceEdit{}, err
 	}
 	var edit WorkspaceEdit
-	if v := file.Tree.Root.Get("name"); v != nil && v.Text != "" {
+	if file.OwnName() {
+		v := file.Tree.Root.Get("name")
 		edit.Edits = append(edit.Edits, Edit{file.URI, file.Index.Range(v.Span), scalarLike(file.Text[v.Start:v.End], newName)})
 	}
 	for _, r := range refs {
+		if r.override != nil {
+			edit.Edits = append(edit.Edits, r.override.copied(r.URI, newName))
+			continue
+		}
 		edit.Edits = append(edit.Edits, Edit{r.URI, r.Range, newName})
 	}
 	slices.SortFunc(edit.Edits, func(a, b Edit) int { return compareLocations(Location{a.URI, a.Range}, Location{b.URI, b.Range}) })
@@ -212,6 +249,27 @@ func (t target) free(w *World, s Sources, refs []reference, newName string) erro
 	}
 	return nil
 }
+
+// overridden says why settings cannot say of the new name what they say of the
+// target, nil where they can: where they say something of it already, one of both
+// would not count.
+func (t target) overridden(s Sources, newName string) error {
+	for _, n := range s.Named {
+		if n.Override == nil || n.Name != t.name || !n.reaches(t.folder, t.scope) {
+			continue
+		}
+		if slices.ContainsFunc(s.Named, func(other Named) bool {
+			return other.Override != nil && other.URI == n.URI && other.Name == newName
+		}) {
+			return fault.New(fault.Invalid, "language.rename",
+				"%s has agents.overrides for %s and for %s, and only one would count; make one of them, or choose another name", fileName(n.URI), t.name, newName)
+		}
+	}
+	return nil
+}
+
+// fileName returns the last part of a URI, for people.
+func fileName(uri string) string { return uri[strings.LastIndexByte(uri, '/')+1:] }
 
 // accepted says why a file cannot take the new name, nil where all can.
 func accepted(s Sources, own *File, refs []reference, newName string) error {

@@ -239,7 +239,7 @@ func TestRenameDocumentsSettingsAndBuffers(t *testing.T) {
 		{URI: "untitled:1", Folder: folder, Text: "nobody"},
 	}
 	settings := Location{"file:///settings.json", definition.Range{Start: definition.Position{Line: 2, Character: 7}, End: definition.Position{Line: 2, Character: 17}}}
-	h.sources.Named = []Named{{settings, "code-fixer", folder}, {Location{URI: "file:///other.json"}, "b", folder}}
+	h.sources.Named = []Named{{Location: settings, Name: "code-fixer", Folder: folder}, {Location: Location{URI: "file:///other.json"}, Name: "b", Folder: folder}}
 	edit, err := RenameAgent(h.world, h.sources, h.cursor, h.at, "mender")
 	if err != nil {
 		t.Fatal(err)
@@ -262,12 +262,13 @@ func TestRenameScopes(t *testing.T) {
 	}
 	plain := "---\nkind: agent\nname: code-fixer\ntitle: T\n---\nx\n"
 	for _, c := range []struct{ cursor, want string }{
-		{"a/code-fixer.md", "a/caller.md a/mender.md b/caller.md"},
+		{"a/code-fixer.md", "a/caller.md a/mender.md b/by-folder.md b/caller.md"},
 		{"global/code-fixer.md", "global/caller.md global/mender.md"},
 	} {
 		files := map[string]string{
 			"a/code-fixer.md": plain, "global/code-fixer.md": plain,
 			"a/caller.md": agent("caller", "code-fixer"), "b/caller.md": agent("caller", "code-fixer"), "global/caller.md": agent("called", "code-fixer"),
+			"b/by-folder.md": agent("by-folder", "a:code-fixer"), "a/other-folder.md": agent("other-folder", "b:code-fixer"),
 		}
 		files[c.cursor] = fixer[:strings.Index(fixer, "You are")]
 		h := newHouse(t, files)
@@ -298,11 +299,11 @@ func TestRenameRefused(t *testing.T) {
 		kind   fault.Kind
 		says   string
 	}{
-		{"pattern", nil, "Code Fixer", fault.Invalid, "lower-case"},
+		{"pattern", nil, "Code Fixer", fault.Invalid, "a name has no capital letters; code-fixer would do"},
 		{"empty", nil, "", fault.Invalid, "cannot be an agent's name"},
 		{"spaces", nil, " mender", fault.Invalid, "spaces"},
 		{"long", nil, strings.Repeat("a", 65), fault.Invalid, "64"},
-		{"quote", nil, "a\"b\nc: d", fault.Invalid, "lower-case"},
+		{"quote", nil, "a\"b\nc: d", fault.Invalid, "a to z"},
 		{"reserved", nil, "main", fault.Invalid, "reserved"},
 		{"user", nil, "user", fault.Invalid, "reserved"},
 		{"taken", nil, "taken", fault.Invalid, "taken by taken.md"},

@@ -43,15 +43,49 @@ func (r Report) Text() string {
 	return b.String()
 }
 
-// Line returns the report in one line, as validate --all prints it (spec 10).
+// Line returns the report in one line, as validate --all prints it (spec 10). An
+// agent that runs in spite of what failed says so.
 func (r Report) Line() string {
-	for _, c := range r.Checks {
-		if !c.OK {
-			return fmt.Sprintf("%s: ✗ Invalid (%s)", r.Agent, strings.TrimSuffix(c.Message, "."))
+	first, runs := -1, true
+	for i, c := range r.Checks {
+		if c.OK {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		runs = runs && !c.stops()
+	}
+	if first < 0 {
+		return r.Agent + ": ✓ Valid"
+	}
+	line := fmt.Sprintf("%s: ✗ Invalid (%s)", r.Agent, strings.TrimSuffix(r.Checks[first].Message, "."))
+	if runs {
+		line += ", but it runs"
+	}
+	return line
+}
+
+// Titles gives reports of one name the places of their files behind it.
+func Titles(reports []*Report, place func(i int) string) {
+	count := make(map[string]int)
+	for _, r := range reports {
+		count[r.Agent]++
+	}
+	for i, r := range reports {
+		if count[r.Agent] > 1 {
+			r.Agent += " (" + place(i) + ")"
 		}
 	}
-	return r.Agent + ": ✓ Valid"
 }
+
+// stops reports whether an agent does not run since a check failed.
+func (c Check) stops() bool {
+	return c.Code == authorityCode || definition.Problem{Code: c.Code, Severity: definition.Error}.Fatal()
+}
+
+// authorityCode is that of a restriction of another tool's that cannot be kept here.
+const authorityCode = "agent/authority"
 
 // checks are the lines of a validation: what each looks for, and by which field
 // of the file it is there; "" = always.
@@ -69,12 +103,12 @@ var checks = []struct {
 	{"handoff targets exist", "handoffs", []string{"agent/handoff-target", "agent/expression"}},
 	{"inputs fit the placeholders", "inputs", []string{"agent/placeholder"}},
 	{"output schema valid", "output", []string{"agent/schema"}},
-	{"guardrails exist", "guardrails", []string{"agent/validator", "agent/schema"}},
-	{"graph connected", "graph", []string{"agent/graph"}},
+	{"guardrails exist", "guardrails", []string{"agent/validator", "agent/schema", "agent/expression"}},
 }
 
 // Validate checks a file (spec 1.5): six things of every file, and one more for
-// each further kind of field that it has. A finding fails a check if it is an
+// each further kind of field that it has and that is looked at; a file of another
+// tool fails one more for restrictions that keep it from running. A finding fails a check if it is an
 // error, or says that the model does not exist; a file that cannot be read fails
 // all that could not be looked at.
 func Validate(w *World, f *File) Report {
@@ -83,37 +117,33 @@ func Validate(w *World, f *File) Report {
 	if r.Agent == "" {
 		r.Agent = strings.TrimSuffix(filepath.Base(f.Path), ".md")
 	}
-	var failed []definition.Problem
+	var failed, kept []definition.Problem
 	for _, p := range Diagnose(w, f) {
-		if p.Severity == definition.Error || p.Code == "agent/model-unknown" {
+		switch {
+		case p.Code == authorityCode:
+			kept = append(kept, p)
+		case p.Severity == definition.Error || p.Code == "agent/model-unknown":
 			failed = append(failed, p)
 		}
 	}
 	unread := len(failed) > 0 && f.Tree.Root == nil
-	used := make([]bool, len(failed))
+	of := make(map[string][]definition.Problem) // by the check's title
+	for _, p := range failed {
+		title := f.checkOf(p)
+		of[title] = append(of[title], p)
+	}
 	for _, c := range checks {
 		if c.field != "" && f.Tree.Find(c.field) == nil {
 			continue
 		}
-		check := Check{Code: c.codes[0], OK: true, Title: c.title}
-		for i, p := range failed {
-			if slices.Contains(c.codes, p.Code) {
-				used[i] = true
-				if check.OK {
-					check = Check{p.Code, false, c.title, p.Message, p.Range}
-				}
-			}
-		}
+		check := checked(c.title, c.codes[0], of[c.title])
 		if check.OK && unread && len(r.Checks) > 0 {
 			check.OK, check.Message, check.Range = false, "Not known until the front-matter can be read.", failed[0].Range
 		}
 		r.Checks = append(r.Checks, check)
 	}
-	// What no check looks for is an error of the front-matter.
-	for i, p := range failed {
-		if !used[i] && r.Checks[0].OK {
-			r.Checks[0] = Check{p.Code, false, r.Checks[0].Title, p.Message, p.Range}
-		}
+	if len(kept) > 0 {
+		r.Checks = append(r.Checks, checked("restrictions can be kept", authorityCode, kept))
 	}
 	r.Total = len(r.Checks)
 	for _, c := range r.Checks {
@@ -122,4 +152,35 @@ func Validate(w *World, f *File) Report {
 		}
 	}
 	return r
+}
+
+// checked is a check that found some problems: it says the first of those that keep
+// the agent from running, else the first, and how many others there are.
+func checked(title, code string, found []definition.Problem) Check {
+	if len(found) == 0 {
+		return Check{Code: code, OK: true, Title: title}
+	}
+	p := found[max(0, slices.IndexFunc(found, definition.Problem.Fatal))]
+	c := Check{Code: p.Code, Title: title, Message: p.Message, Range: p.Range}
+	if more := len(found) - 1; more > 0 {
+		c.Message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return c
+}
+
+// checkOf returns the title of the check that a problem fails: that of the field in
+// which it lies, if this looks for it, else one that looks for it anywhere. What no
+// check looks for is an error of the front-matter.
+func (f *File) checkOf(p definition.Problem) string {
+	title := checks[0].title
+	for _, c := range slices.Backward(checks) {
+		if !slices.Contains(c.codes, p.Code) || c.field != "" && f.Tree.Find(c.field) == nil {
+			continue
+		}
+		title = c.title
+		if v := f.Tree.Find(c.field); c.field != "" && v != nil && overlaps(p.Range, f.Index.Range(v.Span)) {
+			break
+		}
+	}
+	return title
 }

@@ -101,7 +101,7 @@ func (c *completion) byMeaning(field definition.Field) {
 		} else if c.place.list {
 			c.tools()
 		} else if c.span.Start == c.span.End {
-			c.add(Item{Label: "allow", Kind: FieldItem, Doc: escape(field.Doc), Insert: "\n  allow: [$0]", Snippet: true})
+			c.add(Item{Label: "allow", Kind: FieldItem, Doc: escape(field.Doc), Insert: "\n  allow: [$0]", Snippet: true, Line: " {allow: []}"})
 		}
 	case "mcp.servers", "mcpServers":
 		c.servers()
@@ -266,12 +266,9 @@ func (c *completion) servers() {
 func (c *completion) agents(list, all bool) {
 	there := c.listed()
 	c.wrap = c.wrap && list
-	for _, e := range c.w.visible(c.f.Folder) {
-		d := e.Definition
-		if d.Name != c.f.Definition.Name && !there[d.Name] {
-			c.scalar(Item{Label: d.Name, Kind: AgentItem, Detail: d.Title})
-		}
-	}
+	c.each(c.f.Folder, func(d *definition.Definition) bool { return d.Name != c.f.Definition.Name && !there[d.Name] }, func(d *definition.Definition) {
+		c.scalar(Item{Label: d.Name, Kind: AgentItem, Detail: d.Title})
+	})
 	if all && !c.place.list {
 		c.wrap = false
 		c.scalar(Item{Label: "*", Kind: ValueItem, Detail: "all agents"})
@@ -308,13 +305,54 @@ func (c *completion) text(field string) {
 // addAgents offers agents by their bare names, for a person only those that a
 // person may run.
 func (c *completion) addAgents(folder string, person bool) {
-	for _, e := range c.w.visible(folder) {
-		d := e.Definition
-		if person && !d.UserInvocable {
-			continue
-		}
+	c.each(folder, func(d *definition.Definition) bool { return !person || d.UserInvocable }, func(d *definition.Definition) {
 		c.add(Item{Label: d.Name, Kind: AgentItem, Detail: d.Title, Insert: d.Name})
+	})
+}
+
+// maxAgents is how many agents are offered at once.
+const maxAgents = 200
+
+// each adds the agents of a folder that fit. Of more than can be offered it takes
+// those whose names begin as what was typed does, then those that have its letters
+// in order, as editors filter.
+func (c *completion) each(folder string, fits func(*definition.Definition) bool, add func(*definition.Definition)) {
+	var found []*definition.Definition
+	for _, e := range c.w.visible(folder) {
+		if fits(e.Definition) {
+			found = append(found, e.Definition)
+		}
 	}
+	if len(found) > maxAgents {
+		c.part = true
+		typed := strings.ToLower(strings.TrimSpace(c.f.Text[min(c.span.Start, c.offset):c.offset]))
+		var first, then []*definition.Definition
+		for _, d := range found {
+			switch name := strings.ToLower(d.Name); {
+			case strings.HasPrefix(name, typed):
+				first = append(first, d)
+			case inOrder(name, typed):
+				then = append(then, d)
+			}
+			if len(first) == maxAgents {
+				break
+			}
+		}
+		found = append(first, then[:min(len(then), maxAgents-len(first))]...)
+	}
+	for _, d := range found {
+		add(d)
+	}
+}
+
+// inOrder reports whether a text has the bytes of another in their order.
+func inOrder(text, typed string) bool {
+	for i := 0; i < len(text) && typed != ""; i++ {
+		if text[i] == typed[0] {
+			typed = typed[1:]
+		}
+	}
+	return typed == ""
 }
 
 // geminiVariables are gemini-cli's own placeholders (spec 1.7).

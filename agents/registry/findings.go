@@ -95,9 +95,7 @@ func (s *Snapshot) among(d *definition.Definition, own *Entry, problems []defini
 		if target == nil {
 			p := definition.Problem{URI: uri, Range: h.Range, Code: "agent/handoff-target", Severity: definition.Error}
 			if guesses++; guesses <= suggestions {
-				if near := s.suggest(d.Folder, h.To); len(near) > 0 && near[0] != d.Name {
-					p.Meant = near[0]
-				}
+				p.Meant = s.near(d, h.To)
 			}
 			p.Message = fmt.Sprintf("There is no agent %s, so this handoff is left out; ", h.To)
 			if p.Meant != "" {
@@ -106,6 +104,13 @@ func (s *Snapshot) among(d *definition.Definition, own *Entry, problems []defini
 				p.Message += "create it, or correct the name."
 			}
 			more = append(more, p)
+			continue
+		}
+		if target.Definition.Path == d.Path && bare(h.To) == d.Name && h.To != d.Name {
+			more = append(more, definition.Problem{
+				URI: uri, Range: h.Range, Code: "agent/handoff-target", Severity: definition.Error,
+				Message: "An agent cannot hand over to itself; this handoff is left out.",
+			})
 			continue
 		}
 		if told[h.To] || len(told) == maxRings || own != nil && !s.network().rings[own] {
@@ -144,11 +149,43 @@ func (s *Snapshot) taken(d *definition.Definition, problems []definition.Problem
 	return problems
 }
 
+// near is the name that the target of a handoff of d may have meant, in the folder
+// that it says, or "".
+func (s *Snapshot) near(d *definition.Definition, to string) string {
+	name := bare(to)
+	folder, prefix := d.Folder, to[:len(to)-len(name)]
+	if prefix != "" {
+		var ok bool
+		if folder, ok = s.folder(prefix[:len(prefix)-1]); !ok {
+			return ""
+		}
+	}
+	for _, near := range s.suggest(folder, name) {
+		if target := s.meant(d.Folder, prefix+near); target != nil && target.Definition.Path != d.Path {
+			return prefix + near
+		}
+	}
+	return ""
+}
+
+// bare is a name without the folder that may stand before it.
+func bare(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
+
 // meant is Lookup without reasons: the entry that a name means in a folder, in
 // any state, or nil.
 func (s *Snapshot) meant(folder, name string) *Entry {
 	var best *Entry
+	only := false
+	if i := strings.LastIndexByte(name, ':'); i > 0 { // folder:name
+		if folder, only = s.folder(name[:i]); !only {
+			return nil
+		}
+		name = name[i+1:]
+	}
 	for e := range s.named(name) {
+		if only && (e.Definition.Scope != definition.Project || e.Definition.Folder != folder) {
+			continue
+		}
 		own := e.Definition.Scope == definition.Project && e.Definition.Folder == folder
 		switch {
 		case e.State == Duplicate && best == nil, e.found && (best == nil || !best.found):
@@ -239,7 +276,7 @@ func (s *Snapshot) dead(d *definition.Definition) bool {
 		return others > 0
 	}
 	before := s.at(d.Path)
-	if by(n.handed, before != nil && slices.ContainsFunc(before.Definition.Handoffs, func(h definition.Handoff) bool { return h.To == d.Name })) {
+	if by(n.handed, before != nil && slices.ContainsFunc(before.Definition.Handoffs, func(h definition.Handoff) bool { return bare(h.To) == d.Name })) {
 		return false
 	}
 	if !d.Delegable {
@@ -289,7 +326,7 @@ func (g *graph) fill(s *Snapshot) {
 				continue
 			}
 			names[h.To] = true
-			g.handed[h.To]++
+			g.handed[bare(h.To)]++
 			if to := s.meant(e.Definition.Folder, h.To); to != nil {
 				next[e] = append(next[e], to)
 			}
@@ -297,7 +334,7 @@ func (g *graph) fill(s *Snapshot) {
 		for _, name := range e.Definition.Subagents {
 			switch {
 			case name != "*":
-				g.delegated[name]++
+				g.delegated[bare(name)]++
 			case e.Definition.Name != mainName:
 				g.all++
 			}

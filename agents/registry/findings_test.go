@@ -31,6 +31,29 @@ func shown(problems []definition.Problem) []string {
 	return list
 }
 
+// TestFindingsOfFolders: folder:name is the agent of that workspace folder, and no
+// other's.
+func TestFindingsOfFolders(t *testing.T) {
+	w := newWorld(t)
+	w.write("one", "a.md", with("a", "handoffs: [{to: two:b}, {to: one:b}, {to: nowhere:b}, {to: two:buildr}, {to: one:a}]\n"))
+	w.write("two", "b.md", with("b", "handoffs: [{to: one:a}]\nroutable: false\nuser_invocable: false\n"))
+	w.write("two", "builder.md", with("builder", "routable: false\nuser_invocable: false\n"))
+	w.write("one", "c.md", with("c", "subagents: [two:builder]\n"))
+	s := w.load()
+	for file, want := range map[string][]string{
+		"one/a.md": {
+			"handoff-cycle info 5:17-22 > b.md:5:17-22", "handoff-target error 5:30-35 ", "handoff-target error 5:43-52 ",
+			"handoff-target error 5:60-70 two:builder", "handoff-target error 5:78-83 ",
+		},
+		"two/b.md": {"handoff-cycle info 5:17-22 > a.md:5:17-22"}, "two/builder.md": nil, "one/c.md": nil,
+	} {
+		place, name, _ := strings.Cut(file, "/")
+		if got := shown(s.Findings(find(t, s, w.path(place, name)))); !slices.Equal(got, want) {
+			t.Errorf("%s:\ngot  %q\nwant %q", file, got, want)
+		}
+	}
+}
+
 // TestFindingsOfTheCatalogue: what other files make wrong with one, each with its
 // place and the places that it is about.
 func TestFindingsOfTheCatalogue(t *testing.T) {

@@ -189,9 +189,9 @@ func (s *Snapshot) suggest(folder, name string) []string {
 		last = known
 		rank := -1
 		switch d := definition.Distance(lower, known); {
-		case d <= 2 || d <= len(lower)/3:
+		case d <= 2 && 2*d <= min(len(lower), len(known)) || d <= len(lower)/3: // of a short name less than half is another
 			rank = d
-		case lower != "" && strings.HasPrefix(known, lower):
+		case len(lower) > 1 && strings.HasPrefix(known, lower):
 			rank = 10
 		case len(lower) > 2 && strings.Contains(known, lower):
 			rank = 20

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,7 +75,7 @@ func List(dir string) ([]Template, error) {
 }
 
 // Find returns the template of a name or an alias; a template of that very name
-// comes before an alias. Errors: fault.NotFound, with the names there are;
+// comes before an alias. Errors: fault.NotFound, with the one that may be meant, or the names there are;
 // fault.Invalid for one that cannot be used; those of List.
 func Find(dir, name string) (Template, error) {
 	list, err := List(dir)
@@ -89,10 +90,15 @@ func Find(dir, name string) (Template, error) {
 				continue
 			}
 			if t.Problem != "" {
-				return Template{}, fault.New(fault.Invalid, "template.find", "the template %s (%s) cannot be used: %s", t.Name, t.Path, t.Problem)
+				return Template{}, fault.New(fault.Invalid, "template.find", "the template %s (%s) is not valid: %s", t.Name, t.Path, t.Problem)
 			}
 			return t, nil
 		}
+	}
+	far := func(other string) int { return definition.Distance(strings.ToLower(name), other) }
+	near := slices.MinFunc(append(slices.Sorted(maps.Keys(aliases)), names...), func(a, b string) int { return far(a) - far(b) })
+	if far(near) <= 2 {
+		return Template{}, fault.New(fault.NotFound, "template.find", "there is no template %s; did you mean %s?", name, near)
 	}
 	return Template{}, fault.New(fault.NotFound, "template.find", "there is no template %s; there are %s", name, strings.Join(names, ", "))
 }

@@ -202,6 +202,9 @@ func TestErrorsSayWhichCommandHelps(t *testing.T) {
 	}{
 		{[]string{"sessions", "foo"}, 2, []string{"there is no agentls sessions foo", "agentls sessions list", "agentls sessions show"}},
 		{[]string{"context", "foo"}, 2, []string{"agentls context show", "agentls context clear"}},
+		{[]string{"lst"}, 2, []string{"agentls: there is no command lst; did you mean list?\nRun `agentls --help` for what there is.\n"}},
+		{[]string{"list", "--foo"}, 2, []string{"unknown flag: --foo\nRun `agentls list --help` for"}},
+		{[]string{"sessions", "show", "a", "b"}, 2, []string{"Run `agentls sessions show --help` for"}},
 		{[]string{"list", "foo"}, 2, []string{`agentls list takes no arguments, got "foo"`}},
 		{[]string{"context", "show"}, 2, []string{"an argument is missing: agentls context show NAME"}},
 		{[]string{"trust", "a", "b"}, 2, []string{`"b" is too much: agentls trust [PATH]`}},

@@ -32,6 +32,27 @@ func complete(c *cobra.Command, flag string, values ...string) {
 	}
 }
 
+// completeTools offers the built-in tools, also behind those that are there
+// already and a comma.
+func completeTools(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	before := begun[:strings.LastIndex(begun, ",")+1]
+	var names []string
+	for _, t := range definition.ToolNames() {
+		if !slices.Contains(strings.Split(before, ","), t.Name) {
+			names = append(names, before+t.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// completeFiles offers the names of agents that have a file.
+func completeFiles(most int) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		names, directive := completeAgents(most)(c, args, begun)
+		return slices.DeleteFunc(names, func(name string) bool { return name == "main" }), directive
+	}
+}
+
 // completeAgents offers the names of agents for the first most arguments. The
 // files are read here, without a daemon: a shell waits for the answer.
 func completeAgents(most int) cobra.CompletionFunc {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/template"
 	"github.com/agentls/agentls/agents/tool"
@@ -85,6 +86,12 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 	flags.BoolVar(&w.Force, "force", false, "replace a file that is there")
 	complete(c, "scope", "project", "global")
 	_ = c.RegisterFlagCompletionFunc("template", completeTemplates)
+	_ = c.RegisterFlagCompletionFunc("tools", completeTools)
+	complete(c, "model", models()...)
+	complete(c, "mcp")
+	for _, text := range []string{"title", "description", "prompt"} {
+		complete(c, text)
+	}
 	return c
 }
 
@@ -128,10 +135,24 @@ func trimmed(list []string) []string {
 // create makes the file and says what to do next.
 func create(ctx context.Context, conn *connection, std streams, p *wire.CreateParams) error {
 	var r wire.CreateResult
+	done := "Created"
+	if p.Force {
+		asked := *p
+		asked.DryRun = true
+		var would wire.CreateResult
+		if err := conn.Call(ctx, wire.MethodCreate, &asked, &would); err != nil {
+			return err
+		}
+		if u, err := uri.Parse(would.URI); err == nil {
+			if info, err := os.Lstat(u.FsPath()); err == nil && info.Size() > 0 {
+				done = "Replaced"
+			}
+		}
+	}
 	if err := conn.Call(ctx, wire.MethodCreate, p, &r); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(std.out, "Created %s\n", place(r.URI)); err != nil {
+	if _, err := fmt.Fprintf(std.out, "%s %s\n", done, place(r.URI)); err != nil {
 		return err
 	}
 	for _, problem := range r.Problems {

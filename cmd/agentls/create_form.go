@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/huh/v2"
 	"golang.org/x/term"
 
@@ -44,6 +45,7 @@ type form struct {
 	extra                                          extra
 
 	before answersBefore
+	width  int // of what is shown
 }
 
 // answersBefore is what the template and the flags say: what is left as it was is
@@ -147,7 +149,10 @@ func (f *form) ask(ctx context.Context, std streams) error {
 	// Of one width, since huh cannot show a field in a window that became too narrow
 	// for it.
 	columns, _, _ := term.GetSize(int(std.in.Fd())) // asked before
-	questions := huh.NewForm(groups...).WithInput(in).WithOutput(out).WithWidth(min(max(columns, 40), 100)).WithTheme(huh.ThemeFunc(huh.ThemeBase16))
+	// Without its own handler of signals: ctx ends with ours, and beside it theirs
+	// would wait for a form that has ended.
+	f.width = min(max(columns, 40), 100)
+	questions := huh.NewForm(groups...).WithProgramOptions(tea.WithoutSignalHandler()).WithInput(in).WithOutput(out).WithWidth(f.width).WithTheme(huh.ThemeFunc(huh.ThemeBase16))
 	err := questions.RunWithContext(ctx)
 	if errors.Is(err, huh.ErrUserAborted) || ctx.Err() != nil {
 		fmt.Fprintln(std.err, "Nothing was written.")
@@ -173,7 +178,7 @@ func (f *form) basics(ctx context.Context) *huh.Group {
 			Validate(func(name string) error { return f.checkName(ctx, name) }),
 		huh.NewInput().Title("Title").Description("What people see. Empty: made from the name, as in Code Fixer.").Value(&f.title),
 		huh.NewInput().Title("Description").Description("What it is for, in a sentence: people, routers and other agents decide by it.").Value(&f.description),
-		huh.NewInput().Title("Model").Placeholder(fmt.Sprintf("inherit (now %s)", f.inherited)).Suggestions(models()).Value(&f.model).
+		huh.NewInput().Title("Model").Description(modelsInWords()).Placeholder(fmt.Sprintf("inherit (now %s)", tool.Escape(f.inherited))).Suggestions(models()).Value(&f.model).
 			Validate(func(name string) error { return f.checkModel(ctx, name) }),
 		huh.NewSelect[string]().Title("Scope").Options(huh.NewOption("project: this folder's, in .gemini/agents", "project"), huh.NewOption("global: yours, in every folder", "global")).Value(&f.scope).
 			Validate(func(scope string) error {
@@ -202,7 +207,7 @@ func (f *form) checkModel(ctx context.Context, name string) error {
 	r, err := f.try(ctx, &wire.CreateParams{Name: "any-name", Scope: "global", Force: true, Fields: map[string]any{"model": name}})
 	for _, p := range r.Problems {
 		if p.Code == "agent/model-unknown" {
-			return errors.New(p.Message)
+			return errors.New(wrapped(p.Message, f.width-2))
 		}
 	}
 	return err
@@ -214,11 +219,35 @@ func (f *form) try(ctx context.Context, p *wire.CreateParams) (r wire.CreateResu
 	defer cancel()
 	p.DryRun = true
 	err = f.conn.Call(ctx, wire.MethodCreate, p, &r)
+	if err != nil {
+		err = errors.New(wrapped(err.Error(), f.width-2)) // huh shows as much as a line has
+	}
 	return r, err
 }
 
+// wrapped breaks a text into lines of so many columns, between its words.
+func wrapped(text string, columns int) string {
+	var b strings.Builder
+	at := 0
+	for word := range strings.FieldsSeq(text) {
+		w := columnsOf(word)
+		switch {
+		case at == 0:
+		case at+1+w > columns:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += w
+	}
+	return b.String()
+}
+
 // checkIn is how long a person waits to hear whether a name will do.
-const checkIn = 5 * time.Second
+const checkIn = 20 * time.Second
 
 // models returns what can be typed as a model.
 func models() []string {
@@ -227,6 +256,16 @@ func models() []string {
 		names = append(append(names, e.Aliases...), e.ID)
 	}
 	return names
+}
+
+// modelsInWords says what can be typed as a model, without the ids that have an
+// alias.
+func modelsInWords() string {
+	var names []string
+	for _, e := range model.NewTable(time.Now).Entries() {
+		names = append(names, e.Aliases...)
+	}
+	return "Empty: as main's. Or " + strings.Join(names, ", ") + ", auto, or an id."
 }
 
 // toolList asks for the tools, by tier.
@@ -250,7 +289,7 @@ func (f *form) toolList() *huh.Group {
 			options = append(options, huh.NewOption(fmt.Sprintf("%-7s %s", "", tool.Escape(name)), name))
 		}
 	}
-	return huh.NewGroup(checklist("Tools", "By the harm that a call can do at least; what may do harm asks you first.", &f.allow, options...))
+	return huh.NewGroup(checklist("Tools", "What it may use, the harmless first. What changes or sends something asks you first.", &f.allow, options...))
 }
 
 // checklist asks which of a list.

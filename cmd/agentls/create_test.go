@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,12 +56,14 @@ func TestCreateByFlags(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"fixer", "--global"}, exitFailed, "is there already; choose another name, or replace it with force"},
+		{[]string{"fixer", "--global"}, exitFailed, "is there already; choose another name, or replace it with --force"},
 		{[]string{"there", "--scope", "global", "--template", "debug"}, exitFailed, "is there already"},
 		{[]string{"x", "--template", "nothing"}, exitFailed, "--template cannot be used: there is no template nothing; there are debugging"},
+		{[]string{"x", "--template", "debuging"}, exitFailed, "there is no template debuging; did you mean debugging?\n"},
+		{[]string{"x", "--template", "Tset"}, exitFailed, "there is no template Tset; did you mean test?\n"},
 		{[]string{"x", "--tools", "bsh"}, exitFailed, "did you mean bash?"},
 		{[]string{"x", "--mcp", "github"}, exitFailed, "github"},
-		{[]string{"Not Good"}, exitFailed, "cannot be an agent's name"},
+		{[]string{"Not Good"}, exitFailed, "which cannot be an agent's: "},
 		{[]string{"main"}, exitFailed, "reserved"},
 		{nil, exitUsage, "agentls create NAME --template"},
 		{[]string{"x", "--extended"}, exitUsage, "--extended asks"},
@@ -112,13 +115,38 @@ func TestValidateAll(t *testing.T) {
 	}
 	code, out, _ := command(t, dir, "validate", "--all")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != exitFailed || len(lines) != 4 || lines[0] != "bad: ✗ Invalid (The tool bsh is not known and is left out; did you mean bash?)" ||
+	if code != exitFailed || len(lines) != 4 || lines[0] != "bad: ✗ Invalid (The tool bsh is not known and is left out; did you mean bash?), but it runs" ||
 		!strings.HasPrefix(lines[1], "none: ✗ Invalid (The front-matter is missing") || strings.Contains(out, "\x1b") || lines[3] != "writer: ✓ Valid" {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	code, out, _ = command(t, dir, "validate", filepath.Join(".gemini", "agents", "bad.md"))
 	if code != exitFailed || !strings.Contains(out, "✗ tools available: line 5: The tool bsh is not known") || !strings.HasSuffix(out, "Validation: 5/6 passed\n") {
 		t.Errorf("exit %d\n%s", code, out)
+	}
+	// Two files of one name are told apart, a folder is no valid file, and a file that
+	// is meant to be an agent's name says so.
+	text, err := os.ReadFile(filepath.Join(dir, ".gemini", "agents", "writer.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(os.Getenv("GEMINI_HOME"), "agents")
+	if err := errors.Join(os.MkdirAll(mine, 0o700), os.WriteFile(filepath.Join(mine, "writer.md"), text, 0o600), os.Mkdir(filepath.Join(dir, ".gemini", "agents", "folder.md"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	code, out, _ = command(t, dir, "validate")
+	for _, want := range []string{"\nwriter (.gemini/agents/writer.md): ✓ Valid\n", "\nwriter (" + filepath.Join(mine, "writer.md") + "): ✓ Valid\n", "\nfolder: ✗ Invalid (This is a folder with the name of an agent file; rename it)\n"} {
+		if code != exitFailed || !strings.Contains(out, want) {
+			t.Errorf("exit %d, %q is not in\n%s", code, want, out)
+		}
+	}
+	if code, out, errs := command(t, dir, "validate", "folder"); code != exitFailed || !strings.HasPrefix(out, "✗ front-matter valid: line 1: This is a folder") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if code, _, errs := command(t, dir, "validate", "writer.md"); code != exitFailed || !strings.HasSuffix(errs, "did you mean the agent writer?\n") {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+	if err := os.RemoveAll(mine); err != nil {
+		t.Fatal(err)
 	}
 	code, out, _ = command(t, dir, "validate", "bad", "--json")
 	var r wire.ValidateResult
@@ -189,5 +217,31 @@ func TestTemplatesAreCompleted(t *testing.T) {
 	names, _ := completeTemplates(nil, nil, "")
 	if !slices.Equal(names, []string{"blank", "code-review", "debugging", "documentation", "house", "security", "test-generator"}) {
 		t.Error(names)
+	}
+}
+
+// TestAgentThatNoRunAccepts: its list says why, proposes another, and validate fails.
+func TestAgentThatNoRunAccepts(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	dir := t.TempDir()
+	agents := filepath.Join(dir, ".gemini", "agents")
+	if err := os.MkdirAll(agents, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(agents, "claude.md"), []byte("---\nname: claude\ndescription: d\ntools: Read\nhooks: {PreToolUse: []}\n---\nx\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := command(t, dir, "trust"); code != 0 {
+		t.Fatalf("exit %d\n%s%s", code, out, errs)
+	}
+	const advice = "remove the field, and limit the agent with tools.allow and tools.deny"
+	if _, out, _ := command(t, dir, "list"); !strings.Contains(out, "claude.md:5:9: This restriction cannot be kept here") || !strings.Contains(out, advice) || !strings.HasSuffix(out, "Run one: agentls run main \"your request\"\n") {
+		t.Errorf("listed:\n%s", out)
+	}
+	if code, out, _ := command(t, dir, "validate", "claude"); code != exitFailed || !strings.Contains(out, "✗ restrictions can be kept: line 5: ") || !strings.Contains(out, advice) {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if code, _, errs := command(t, dir, "run", "claude", "hello"); code == 0 || !strings.Contains(errs, advice) {
+		t.Errorf("exit %d\n%s", code, errs)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,20 +18,20 @@ func deleteCommand(std streams) *cobra.Command {
 	var yes, keep bool
 	c := &cobra.Command{
 		Use: "delete NAME", Short: "Delete an agent's file, and what the agent remembers",
-		Args: arguments(1, 1), ValidArgsFunction: completeAgents(1),
+		Args: arguments(1, 1), ValidArgsFunction: completeFiles(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkScope(scope); err != nil {
 				return err
 			}
 			asks := newTerminal(std)
-			if !yes && !asks.there {
-				return usage{fmt.Errorf("there is no terminal to ask on; to delete it without a question: agentls delete %s --yes", tool.Escape(args[0]))}
-			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				if !yes {
 					info, err := agentOf(ctx, conn, args[0], scope)
 					if err != nil {
 						return err
+					}
+					if !asks.there {
+						return usage{fmt.Errorf("there is no terminal to ask on; to delete it without a question: agentls delete %s --yes", tool.Escape(args[0]))}
 					}
 					what := "what " + info.Name + " remembers"
 					if keep {
@@ -57,7 +58,13 @@ func deleteCommand(std streams) *cobra.Command {
 				if len(r.Cleared) > 0 {
 					also = ", and its context is cleared in " + strings.Join(r.Cleared, ", ")
 				}
-				_, err := fmt.Fprintf(std.out, "%s is deleted%s.\n", place(r.URI), also)
+				if _, err := fmt.Fprintf(std.out, "%s is deleted%s.\n", place(r.URI), also); err != nil {
+					return err
+				}
+				left, err := stillNaming(ctx, conn, args[0])
+				if err == nil && len(left) > 0 {
+					fmt.Fprintf(std.err, "%s is still handed over to by %s: change that with agentls edit\n", tool.Escape(args[0]), tool.Escape(strings.Join(left, ", ")))
+				}
 				return err
 			})
 		},
@@ -67,6 +74,24 @@ func deleteCommand(std streams) *cobra.Command {
 	c.Flags().BoolVar(&keep, "keep-context", false, "leave what the agent has seen and said in its sessions")
 	complete(c, "scope", "project", "global")
 	return c
+}
+
+// stillNaming returns the agents that hand over to an agent, or delegate to it,
+// that there is none of any more.
+func stillNaming(ctx context.Context, conn *connection, name string) (list []string, err error) {
+	var r wire.ListResult
+	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &r); err != nil {
+		return nil, err
+	}
+	for _, a := range r.Agents {
+		if a.Name == name {
+			return nil, nil // another one takes its place
+		}
+		if slices.Contains(a.Handoffs, name) || slices.Contains(a.Subagents, name) {
+			list = append(list, a.Name)
+		}
+	}
+	return list, nil
 }
 
 // checkScope refuses what is no scope of an agent that a person makes.

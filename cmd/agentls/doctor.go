@@ -125,6 +125,7 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	if err != nil {
 		return append(found, finding{"daemon", broken, "the daemon does not start: " + fault.Message(err), "see what is wrong above; AGENTLS_DEBUG=1 says more"}), nil
 	}
+	found = withOverrides(found, checkOverrides(ctx, conn, access.Overridden))
 	found = append(found, checkAgents(ctx, conn)...)
 	found = append(found, checkLocks(ctx, conn, dir)...)
 	if err := conn.Close(); err != nil {
@@ -222,6 +223,41 @@ func checkSettings(config daemon.Config, folder string, trusted bool, access dae
 		}
 	}
 	return []finding{{"settings", fine, "settings: " + cmp.Or(strings.Join(read, ", "), "none, the defaults hold"), ""}}
+}
+
+// checkOverrides tells what of agents.overrides does not count for the agents that
+// there are.
+func checkOverrides(ctx context.Context, conn *connection, agents []string) []finding {
+	var found []finding
+	for _, name := range agents {
+		e, err := explanationOf(ctx, conn, wire.ExplainParams{Name: name})
+		if err != nil {
+			continue // another folder has it
+		}
+		for _, p := range e.Ignored {
+			found = append(found, finding{"settings", broken, "settings: " + p, "mend it: what is wrong does not count"})
+		}
+	}
+	return found
+}
+
+// withOverrides puts what is wrong with overrides behind what else is found of the
+// settings, or in the place of that all is well.
+func withOverrides(found, overrides []finding) []finding {
+	at := 0
+	for i, f := range found {
+		if f.Check == "settings" {
+			at = i
+		}
+	}
+	if len(overrides) == 0 {
+		return found
+	}
+	if found[at].Status != fine {
+		at++
+		return slices.Insert(found, at, overrides...)
+	}
+	return slices.Replace(found, at, at+1, overrides...)
 }
 
 // low is how much room on the disk is little.

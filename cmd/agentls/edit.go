@@ -1,17 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
-	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
 )
 
 func editCommand(std streams) *cobra.Command {
@@ -19,8 +21,9 @@ func editCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "edit NAME", Short: "Edit an agent's file with $VISUAL or $EDITOR, and check it",
 		Long: "Opens an agent's file in $VISUAL, else $EDITOR, and checks it when that ends; it exits with 1 when it is not valid then.\n" +
-			"What you change in a file that was approved counts as approved.",
-		Args: arguments(1, 1), ValidArgsFunction: completeAgents(1),
+			"What you change in a file that was approved counts as approved. The editor is given a copy, which is\n" +
+			"taken back when it ends: tell one that ends at once to wait, as in EDITOR=\"code --wait\".",
+		Args: arguments(1, 1), ValidArgsFunction: completeFiles(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkScope(scope); err != nil {
 				return err
@@ -44,37 +47,21 @@ func editCommand(std streams) *cobra.Command {
 
 // editAgent has an agent's file edited until it is valid or the person has had enough.
 func editAgent(ctx context.Context, conn *connection, std streams, info wire.AgentInfo) error {
-	u, err := uri.Parse(info.URI)
-	if err != nil {
-		return err
-	}
-	path := u.FsPath()
 	asks := newTerminal(std)
 	if len(asks.editor) == 0 {
 		return fmt.Errorf("to edit %s set VISUAL or EDITOR to your editor", place(info.URI))
 	}
 	for {
-		before, err := os.ReadFile(path)
+		changed, err := change(ctx, conn, asks, info)
 		if err != nil {
 			return err
 		}
-		if err := asks.editFile(ctx, path); err != nil {
-			return err
-		}
-		now, err := os.ReadFile(path)
-		if errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s is no more", place(info.URI))
-		}
-		if err != nil {
-			return err
-		}
-		if bytes.Equal(before, now) {
+		if !changed {
 			fmt.Fprintln(std.err, "Nothing was changed.")
-		} else if info.Scope == "project" && info.State == "ok" {
-			// A folder's agent that ran before still does: who sat at the editor saw it.
-			if err := conn.Call(ctx, wire.MethodTrust, &wire.TrustParams{URI: info.URI, Trusted: new(true)}, nil); err != nil {
-				fmt.Fprintln(std.err, "agentls: it waits for a review:", tool.Escape(err.Error()))
-			}
+		} else if state, err := stateOf(ctx, conn, info.URI); err != nil {
+			return err
+		} else if state == "review" {
+			fmt.Fprintln(std.err, "It waits for a review, since what you changed in it was not approved: look at it, then agentls trust")
 		}
 		err = validate(ctx, conn, std.out, &wire.ValidateParams{URI: info.URI}, false)
 		var code exit
@@ -82,4 +69,92 @@ func editAgent(ctx context.Context, conn *connection, std streams, info wire.Age
 			return err
 		}
 	}
+}
+
+// change has an agent's file changed once, in a copy that nobody else writes: what
+// another program makes of the file meanwhile is neither replaced nor approved. The
+// daemon hears of it as of an editor's document, and approves what the person made
+// of a text that was approved.
+func change(ctx context.Context, conn *connection, asks *terminal, info wire.AgentInfo) (changed bool, err error) {
+	u, err := uri.Parse(info.URI)
+	if err != nil {
+		return false, err
+	}
+	folder := filepath.Dir(u.FsPath())
+	if info.Scope == "project" {
+		folder = filepath.Dir(filepath.Dir(folder))
+	}
+	disk, err := workspace.OpenDisk(folder)
+	if err != nil {
+		return false, err
+	}
+	defer disk.Close()
+	disk = disk.Direct()
+	name, _ := filepath.Rel(folder, u.FsPath()) // it lies in there
+	before, err := disk.Read(ctx, name, 0)
+	if err != nil {
+		return false, err
+	}
+	was := string(before.Bytes)
+	now, err := asks.inEditor(ctx, draft{name: filepath.Base(name), text: was})
+	if err != nil || now == was {
+		return false, err
+	}
+	tell := func(method string, params any) {
+		if err == nil {
+			err = conn.Notify(ctx, method, params)
+		}
+	}
+	doc := protocol.TextDocumentIdentifier{URI: u}
+	old, noText := before.Text()
+	text, noTextNow := workspace.DecodeText([]byte(now))
+	document := noText == nil && noTextNow == nil
+	if document {
+		tell(protocol.MethodTextDocumentDidOpen, &protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{URI: u, LanguageID: "markdown", Version: 1, Text: old.Text}})
+		p := &protocol.DidChangeTextDocumentParams{ContentChanges: []protocol.TextDocumentContentChangeEvent{&protocol.TextDocumentContentChangeWholeDocument{Text: text.Text}}}
+		p.TextDocument.URI, p.TextDocument.Version = u, 2
+		tell(protocol.MethodTextDocumentDidChange, p)
+	}
+	_, failed := disk.Write(ctx, workspace.Write{Name: name, Text: now, Seen: before.Digest, Exact: true})
+	if document {
+		if failed == nil {
+			tell(protocol.MethodTextDocumentDidSave, &protocol.DidSaveTextDocumentParams{TextDocument: doc})
+		}
+		tell(protocol.MethodTextDocumentDidClose, &protocol.DidCloseTextDocumentParams{TextDocument: doc})
+	}
+	if failed != nil {
+		return false, keep(name, now, failed)
+	}
+	return true, err
+}
+
+// keep keeps the text of a person that could not be written.
+func keep(name, text string, why error) error {
+	reason := fault.Message(why)
+	if fault.KindOf(why) == fault.Stale {
+		reason = shown(name) + " was changed by another program while you edited it"
+	}
+	f, err := os.CreateTemp("", "agentls-*-"+filepath.Base(name)) // 0600
+	if err != nil {
+		return fmt.Errorf("%s, and your text could not be kept: %w", reason, err)
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("%s, and your text could not be kept: %w", reason, err)
+	}
+	return fmt.Errorf("%s; your text is not lost: it is in %s", reason, f.Name())
+}
+
+// stateOf returns the state of the agent of a file, "" where there is none.
+func stateOf(ctx context.Context, conn *connection, file string) (string, error) {
+	var r wire.ListResult
+	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &r); err != nil {
+		return "", err
+	}
+	for _, a := range r.Agents {
+		if a.URI == file {
+			return a.State, nil
+		}
+	}
+	return "", nil
 }

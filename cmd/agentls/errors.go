@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
 )
 
 // about is what the data of an error says (spec 2.5).
@@ -66,6 +67,9 @@ func inOurWords(method string, err error) error {
 		if a.about.Holder != "" {
 			a.text = what + "; end that one first, or use another: --session NAME, or --session new"
 		}
+	}
+	if method == wire.MethodCreate {
+		a.text = strings.Replace(a.text, "replace it with force", "replace it with --force", 1)
 	}
 	if rest, ok := strings.CutPrefix(a.text, method+": "); ok && e.Code == jsonrpc2.InvalidParams {
 		a.text = rest

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/explanation"
@@ -30,14 +30,14 @@ from, and below it what it overrode. NAME is an agent, or the path of an agent's
 		Args: arguments(1, 1), ValidArgsFunction: completeAgents(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				e, err := explained(ctx, conn, args[0])
+				e, err := explained(ctx, conn, args[0], false)
 				if err != nil {
 					return err
 				}
 				if asJSON {
 					return printJSON(std.out, e)
 				}
-				_, err = io.WriteString(std.out, authority.Text(e))
+				_, err = io.WriteString(std.out, authority.Text(e, columnsFor(std.out)))
 				return err
 			})
 		},
@@ -53,7 +53,8 @@ func diffAuthorityCommand(std streams) *cobra.Command {
 		Long: `Shows how the power of an agent changes from A to B: + is there in B only, − in A
 only, ~ is another. What gives B more power comes first. A and B are agents, or
 paths of agents' files. A path is a version of the other file: where it lies does not
-matter. A question that goes away gives power, as a tool does that comes.
+matter. A question that goes away gives power, as a tool does that comes. Where the
+folder is not trusted, what the agents could do if it were is compared.
 
 It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 		Example: "  git show HEAD:.gemini/agents/fixer.md > /tmp/fixer.md\n  agentls diff-authority --exit-code /tmp/fixer.md .gemini/agents/fixer.md",
@@ -65,7 +66,7 @@ It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 					return err
 				}
 				if !a.Trusted || !b.Trusted {
-					return errors.New("this folder is not trusted, so that its agents have no power that could be compared: look at what it brings, then trust it (agentls trust); where nobody can, as in a build, set AGENTLS_TRUST=1")
+					fmt.Fprintln(std.err, "This folder is not trusted, so its agents do not run: compared is what they could do if it were.")
 				}
 				d := authority.Compare(a, b)
 				if d.Lines == nil {
@@ -92,15 +93,30 @@ It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 }
 
 // explained returns the explanation of an agent, or of the file at a path.
-func explained(ctx context.Context, conn *connection, name string) (*explanation.Explanation, error) {
+func explained(ctx context.Context, conn *connection, name string, asIfTrusted bool) (*explanation.Explanation, error) {
 	if !isPath(name) {
-		return explanationOf(ctx, conn, wire.ExplainParams{Name: name})
+		e, err := explanationOf(ctx, conn, wire.ExplainParams{Name: name, AsIfTrusted: asIfTrusted})
+		if info, failed := os.Stat(name); err != nil && failed == nil && info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is no agent file: these are Markdown, NAME.md", tool.Escape(name))
+		}
+		return e, err
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
 	}
-	return explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(path)})
+	return explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(path), AsIfTrusted: asIfTrusted})
+}
+
+// columnsFor is how wide what is printed may be: as the terminal is, or 100 where
+// out is none.
+func columnsFor(out io.Writer) int {
+	if f, ok := out.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return 100
 }
 
 func explanationOf(ctx context.Context, conn *connection, p wire.ExplainParams) (*explanation.Explanation, error) {
@@ -118,10 +134,10 @@ func isPath(name string) bool {
 // both are explained as versions of one file: of the agent's, else of the second
 // path, else of the first where only that is an agent's.
 func versions(ctx context.Context, conn *connection, a, b string) (first, second *explanation.Explanation, err error) {
-	if first, err = explained(ctx, conn, a); err != nil {
+	if first, err = explained(ctx, conn, a, true); err != nil {
 		return nil, nil, err
 	}
-	if second, err = explained(ctx, conn, b); err != nil || !isPath(a) && !isPath(b) {
+	if second, err = explained(ctx, conn, b, true); err != nil || !isPath(a) && !isPath(b) {
 		return first, second, err
 	}
 	at := second.File
@@ -136,7 +152,7 @@ func versions(ctx context.Context, conn *connection, a, b string) (first, second
 		if err != nil {
 			return nil, nil, err
 		}
-		if *e, err = explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(at), Text: cmp.Or(string(text), "\n")}); err != nil {
+		if *e, err = explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(at), Text: cmp.Or(string(text), "\n"), AsIfTrusted: true}); err != nil {
 			return nil, nil, err
 		}
 	}

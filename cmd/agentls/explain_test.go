@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,9 @@ func explainable(t *testing.T) string {
 	for name, text := range map[string]string{
 		".gemini/agents/fixer.md":  "---\nkind: agent\nname: fixer\ntitle: Fixer\ntools:\n  allow: [read_file, shell]\nrun: {max_turns: 40}\n---\nFix it.\n",
 		".gemini/agents/reader.md": "---\nkind: agent\nname: reader\ntitle: Reader\ntools:\n  allow: [read_file]\nrun: {max_turns: 40}\n---\nRead it.\n",
+		".gemini/agents/many.md":   "---\nkind: agent\nname: many\ntitle: Many\nrun: {max_turns: 400}\n---\nFix it.\n",
+		".gemini/agents/more.md":   "---\nkind: agent\nname: more\ntitle: More\nrun: {max_turns: 500}\n---\nFix it.\n",
+		"a.go":                     "package a\n",
 		".gemini/settings.json":    `{"agents": {"overrides": {"fixer": {"run": {"max_turns": 20}}}}}`,
 		"other/fixer.md":           "---\nkind: agent\nname: fixer\ntitle: Fixer\ntools:\n  allow: [read_file]\n---\nFix it.\n",
 	} {
@@ -59,8 +63,8 @@ func TestExplain(t *testing.T) {
 	if turns, _ := e.Value("run.max_turns"); turns.Value != 20.0 || turns.Origin.File != filepath.Join(dir, ".gemini", "settings.json") {
 		t.Errorf("%+v", turns)
 	}
-	if authority.Text(&e.Explanation) != out {
-		t.Errorf("as JSON it is another:\n%s\n%s", authority.Text(&e.Explanation), out)
+	if authority.Text(&e.Explanation, 100) != out {
+		t.Errorf("as JSON it is another:\n%s\n%s", authority.Text(&e.Explanation, 100), out)
 	}
 	if code, other, errs := command(t, dir, "explain", "other/fixer.md"); code != 0 || !strings.Contains(other, "Tools: 1 of 10") {
 		t.Errorf("a file elsewhere: exit %d: %s%s", code, other, errs)
@@ -107,10 +111,65 @@ func TestDiffAuthority(t *testing.T) {
 		t.Errorf("exit %d %s", code, raw)
 	}
 	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
-	if code, out, errs := command(t, dir, "diff-authority", "reader", "fixer"); code != 1 || out != "" || !strings.Contains(errs, "not trusted") {
-		t.Errorf("untrusted: exit %d %q %q", code, out, errs)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"reader", "fixer"}, 0, "+ bash (tier by command)\n"},
+		{[]string{"reader", "fixer", "--exit-code"}, 1, "+ bash (tier by command)\n"},
+		{[]string{"many", "more", "--exit-code"}, 1, "+ run.max_turns 400 → 500\n"}, // no limit of what nobody reviewed hides it
+		{[]string{"other/fixer.md", ".gemini/agents/fixer.md", "--exit-code"}, 1, "+ bash (tier by command)\n− run.max_turns 100 → 40\n"},
+	} {
+		if code, out, errs := command(t, dir, append([]string{"diff-authority"}, c.args...)...); code != c.code || out != c.want || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "not trusted") {
+			t.Errorf("untrusted %q: exit %d %q %q", c.args, code, out, errs)
+		}
+	}
+	if code, out, _ := command(t, dir, "explain", "fixer"); code != 0 || !strings.Contains(out, "Cannot run: its folder is not trusted") {
+		t.Errorf("it counts as trusted afterwards: exit %d %s", code, out)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"a.go", "fixer"}, "a.go is no agent file: these are Markdown, NAME.md\n"}, {[]string{"fixer", "a.go"}, "a.go is no agent file"},
+		{[]string{"z", "fixer"}, "there is no agent z; see `agentls list`\n"}, {[]string{"fixr", "fixer"}, "did you mean fixer?\n"},
+	} {
+		if code, out, errs := command(t, dir, append([]string{"diff-authority"}, c.args...)...); code != 1 || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: exit %d %q %q", c.args, code, out, errs)
+		}
 	}
 	if code, _, errs := command(t, dir, "diff-authority", "fixer"); code != 2 || !strings.Contains(errs, "diff-authority A B") {
 		t.Errorf("exit %d %q", code, errs)
+	}
+}
+
+// TestDoctorOnOverrides: what does not count of the overrides of agents is told, as
+// what does not count of other settings.
+func TestDoctorOnOverrides(t *testing.T) {
+	dir := explainable(t)
+	settings := filepath.Join(dir, ".gemini", "settings.json")
+	for _, c := range []struct {
+		settings string
+		want     []string
+	}{
+		{`{"agents": {"overrides": {"fixer": {"run": {"max_turns": 20}}, "nobody": {"model": "pro"}}}}`, []string{"✓ settings: " + settings}},
+		{`{"agents": {"overrides": {"fixer": {"model": "pro"}}}}`, []string{"✗ settings: " + settings + ":1: agents.overrides.fixer.model can be set by your own settings only; it is ignored → mend it"}},
+		{`{"tools": {"allowed": ["bash"]}, "agents": {"overrides": {"fixer": {"model": "pro"}}}}`,
+			[]string{"✗ settings: " + settings + ":1:12: a project cannot set tools.allowed", "✗ settings: " + settings + ":1: agents.overrides.fixer.model"}},
+	} {
+		if err := os.WriteFile(settings, []byte(c.settings), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, out, _ := command(t, dir, "doctor")
+		var got []string
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, " settings: ") {
+				got = append(got, line)
+			}
+		}
+		if !slices.EqualFunc(got, c.want, strings.HasPrefix) {
+			t.Errorf("%s: %q, want %q", c.settings, got, c.want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,10 +37,7 @@ was, but for what you changed. What does not translate is told, a line each.
 Nothing gains power: where a restriction has no counterpart there, the agent is
 refused; with --drop-restrictions it is written without it, and told.
 docs/migrating.md goes key by key.`,
-		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			names, directive := completeAgents(len(args)+1)(c, args, begun)
-			return slices.DeleteFunc(names, func(name string) bool { return name == "main" }), directive // which has no file
-		},
+		ValidArgsFunction: completeFiles(math.MaxInt),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case o.to == "":
@@ -207,7 +205,10 @@ func (ex *exports) open(folder string) (err error) {
 		}
 		ex.dir = "."
 	}
-	ex.disk, err = workspace.OpenDisk(folder)
+	disk, err := workspace.OpenDisk(folder)
+	if err == nil {
+		ex.disk = disk.Direct() // nothing is written but what the report names
+	}
 	return err
 }
 
@@ -276,13 +277,23 @@ func printExport(out io.Writer, r exportReport) {
 		case f.Path == "":
 			fmt.Fprintf(out, "%-9s %s\n", f.Status, tool.Escape(f.Name))
 		case !f.Written:
-			fmt.Fprintf(out, "%-9s %s: is there already as %s\n", f.Status, tool.Escape(f.Name), shown(f.Path))
+			fmt.Fprintf(out, "%-9s %s → %s\n", "unchanged", tool.Escape(f.Name), shown(f.Path))
 		default:
 			fmt.Fprintf(out, "%-9s %s → %s\n", f.Status, tool.Escape(f.Name), shown(f.Path))
 		}
 		printLosses(out, f.Losses)
 	}
 	if len(r.Files) > 1 || r.Refused > 0 {
-		fmt.Fprintf(out, "\n%s for %s: %d written, %d refused.\n", count(len(r.Files), "agent"), exchange.Title(definition.Dialect(r.To)), r.OK, r.Refused)
+		written := 0
+		for _, f := range r.Files {
+			if f.Written {
+				written++
+			}
+		}
+		fmt.Fprintf(out, "\n%s for %s: %d written", count(len(r.Files), "agent"), exchange.Title(definition.Dialect(r.To)), written)
+		if r.OK > written {
+			fmt.Fprintf(out, ", %d unchanged", r.OK-written)
+		}
+		fmt.Fprintf(out, ", %d refused.\n", r.Refused)
 	}
 }

@@ -113,7 +113,7 @@ func TestExportPrinted(t *testing.T) {
 func TestExportTwice(t *testing.T) {
 	dir := folderWith(t, map[string]string{".gemini/agents/fixer.md": ourAgent, "a/some.md": claudeAgent, "b/some.md": strings.Replace(claudeAgent, "reviewer", "second", 1)})
 	command(t, dir, "export", "fixer", "--to", "claude")
-	if code, _, errs := command(t, dir, "export", "fixer", "--to", "claude"); code != 0 || !strings.Contains(errs, "is there already as .claude/agents/fixer.md") {
+	if code, _, errs := command(t, dir, "export", "fixer", "--to", "claude"); code != 0 || !strings.Contains(errs, "unchanged fixer → .claude/agents/fixer.md") {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
 	if code, out, errs := command(t, dir, "import", "--from", "claude", "a", "b"); code != 0 {

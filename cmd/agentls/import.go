@@ -16,6 +16,7 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/exchange"
+	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
@@ -26,6 +27,7 @@ import (
 type importOptions struct {
 	from, scope, name          string
 	global, dry, force, asJSON bool
+	verbose                    bool
 }
 
 func importCommand(std streams) *cobra.Command {
@@ -60,6 +62,7 @@ they are. docs/migrating.md goes key by key.`,
 	c.Flags().StringVar(&o.name, "name", "", "what the agent is to be called, if one file is imported")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
 	c.Flags().BoolVar(&o.force, "force", false, "replace files of ours that are there")
+	c.Flags().BoolVar(&o.verbose, "verbose", false, "below each file all that did not translate, also what several have in common")
 	c.Flags().BoolVar(&o.asJSON, "json", false, "the report as JSON")
 	complete(c, "from", toolNames...)
 	complete(c, "scope", "project", "global")
@@ -85,6 +88,7 @@ type imports struct {
 	taken map[string]string // which file of ours has which name
 	made  map[string]string // which files of ours this import made, of which
 	model func(string) (string, bool)
+	known *registry.Snapshot // the agents that there are
 }
 
 // importedFile is what became of one file.
@@ -99,6 +103,9 @@ type importedFile struct {
 	Reason   string             `json:"reason,omitempty"` // why it was refused
 	Repaired []string           `json:"repaired,omitempty"`
 	Losses   []exchange.Loss    `json:"losses,omitempty"`
+	Notes    []string           `json:"notes,omitempty"` // what becomes of other agents of the name
+
+	missing bool // it is not there, and so in no folder
 }
 
 // importReport is what --json prints.
@@ -131,7 +138,7 @@ func importAgents(ctx context.Context, std streams, o importOptions, args []stri
 	im := &imports{importOptions: o, ctx: ctx, root: folder, dir: filepath.Join(".gemini", "agents"), made: map[string]string{}, model: config.Models(ctx, folder)}
 	report := importReport{Scope: "project", DryRun: o.dry, Files: []importedFile{}}
 	if o.global {
-		report.Scope, im.root, im.dir = "global", config.Home, "agents"
+		report.Scope, im.root, im.dir = "global", filepath.Join(config.Home, "agents"), "." // wherever a link has it
 	}
 	report.Folder = filepath.Join(im.root, im.dir)
 	if im.taken, err = namesIn(report.Folder); err != nil {
@@ -144,7 +151,15 @@ func importAgents(ctx context.Context, std streams, o importOptions, args []stri
 	}
 	if im.disk, err = workspace.OpenDisk(im.root); err == nil {
 		defer im.disk.Close()
+		im.disk = im.disk.Direct() // nothing is written but what the report names
 	} else if !o.dry || fault.KindOf(err) != fault.NotFound {
+		return err
+	}
+	im.known, err = registry.New(registry.Config{Model: im.model, Places: []registry.Place{
+		{Scope: definition.Global, Dir: filepath.Join(config.Home, "agents")},
+		{Scope: definition.Project, Dir: filepath.Join(folder, ".gemini", "agents"), Folder: folder},
+	}}).Load(ctx)
+	if err != nil {
 		return err
 	}
 	for _, f := range files {
@@ -165,7 +180,7 @@ func importAgents(ctx context.Context, std streams, o importOptions, args []stri
 	if o.asJSON {
 		err = printJSON(std.out, report)
 	} else {
-		err = printImport(std.out, report, after(config, folder, report))
+		err = printImport(std.out, report, o.verbose, after(config, folder, report))
 	}
 	if err == nil && report.Refused > 0 {
 		return exit{exitFailed}
@@ -219,7 +234,7 @@ func (im *imports) file(f found) importedFile {
 		data, err = agentFile(f.path)
 	}
 	if err != nil {
-		r.Reason = reasonOf(err)
+		r.Reason, r.missing = reasonOf(err), f.err != nil
 		return r
 	}
 	made, err := exchange.Import(f.path, data, exchange.Options{From: r.From, Name: im.name, Model: im.model})
@@ -237,6 +252,7 @@ func (im *imports) file(f found) importedFile {
 		return r
 	}
 	im.taken[made.Name], im.made[made.Name] = made.Name+".md", f.path
+	r.Notes = im.besides(made.Name)
 	r.Stopped = len(definition.Parse(definition.Source{Path: r.Path, Data: made.Text}).Authority) > 0
 	r.Status = "ok"
 	if len(made.Repaired) > 0 {
@@ -321,12 +337,24 @@ func after(config daemon.Config, folder string, r importReport) []string {
 	return append(lines, "This folder is not trusted, so its agents do not run. Look at them, then: agentls trust")
 }
 
-// printImport prints the report for people.
-func printImport(out io.Writer, r importReport, next []string) error {
+// printImport prints the report for people. What did not translate is told below
+// its file, or with all that have it where they are several; verbose is below each.
+func printImport(out io.Writer, r importReport, verbose bool, next []string) error {
+	var common []shared
+	if !verbose {
+		common = inCommon(r.Files)
+	}
 	dir := ""
-	for _, f := range r.Files {
-		if d := filepath.Dir(f.File); d != dir || dir == "" {
+	for i, f := range r.Files {
+		file := tool.Escape(filepath.Base(f.File))
+		switch d := filepath.Dir(f.File); {
+		case f.missing:
 			if dir != "" {
+				fmt.Fprintln(out)
+			}
+			file, dir = shown(f.File), ""
+		case d != dir || dir == "":
+			if i > 0 {
 				fmt.Fprintln(out)
 			}
 			of := ""
@@ -336,7 +364,6 @@ func printImport(out io.Writer, r importReport, next []string) error {
 			fmt.Fprintf(out, "%s%s\n", shown(d), of)
 			dir = d
 		}
-		file := tool.Escape(filepath.Base(f.File))
 		switch {
 		case f.Status == "refused":
 			reason := tool.Escape(f.Reason)
@@ -345,15 +372,21 @@ func printImport(out io.Writer, r importReport, next []string) error {
 			}
 			fmt.Fprintf(out, "  %-9s %s\n", f.Status, reason)
 		case !f.Written && !r.DryRun:
-			fmt.Fprintf(out, "  %-9s %s: is there already as %s\n", f.Status, file, shown(f.Path))
+			fmt.Fprintf(out, "  %-9s %s → %s\n", "unchanged", file, shown(f.Path))
 		default:
 			fmt.Fprintf(out, "  %-9s %s → %s\n", f.Status, file, shown(f.Path))
 		}
 		for _, text := range f.Repaired {
 			fmt.Fprintf(out, "            repaired: %s\n", tool.Escape(text))
 		}
-		printLosses(out, f.Losses)
+		for _, text := range f.Notes {
+			fmt.Fprintf(out, "            warning: %s\n", text)
+		}
+		printLosses(out, slices.DeleteFunc(slices.Clone(f.Losses), func(l exchange.Loss) bool {
+			return slices.ContainsFunc(common, func(s shared) bool { return s.loss == l })
+		}))
 	}
+	printShared(out, common)
 	there, stopped := 0, 0
 	for _, f := range r.Files {
 		if f.Stopped {
@@ -384,18 +417,67 @@ func printImport(out io.Writer, r importReport, next []string) error {
 	return nil
 }
 
+// shared is what did not translate in several files.
+type shared struct {
+	loss exchange.Loss
+	of   []string // the files
+}
+
+// inCommon returns what several files lost, the most frequent first.
+func inCommon(files []importedFile) (common []shared) {
+	of := make(map[exchange.Loss][]string)
+	for _, f := range files {
+		for i, l := range f.Losses {
+			if !slices.Contains(f.Losses[:i], l) {
+				of[l] = append(of[l], filepath.Base(f.File))
+			}
+		}
+	}
+	for loss, files := range of {
+		if len(files) > 1 {
+			common = append(common, shared{loss, files})
+		}
+	}
+	slices.SortFunc(common, func(a, b shared) int {
+		return cmp.Or(worse(a.loss, b.loss), len(b.of)-len(a.of), strings.Compare(a.loss.Key+a.loss.Message, b.loss.Key+b.loss.Message))
+	})
+	return common
+}
+
+// printShared prints what several files lost, a line each, with their names where
+// those are few, and where they stop runs.
+func printShared(out io.Writer, common []shared) {
+	const few = 3
+	if len(common) > 0 {
+		fmt.Fprintln(out, "\nIn several files (all of it with --verbose)")
+	}
+	for _, s := range common {
+		of := strings.Join(s.of, ", ")
+		if len(s.of) > few && s.loss.Severity != definition.Error {
+			of = count(len(s.of), "file")
+		}
+		fmt.Fprintf(out, "  %s (%s)\n", lossLine(s.loss), tool.Escape(of))
+	}
+}
+
 // printLosses prints what did not translate, a line each, the worst first.
 func printLosses(out io.Writer, losses []exchange.Loss) {
-	worst := []definition.Severity{definition.Error, definition.Warning, definition.Info, definition.Hint}
-	sorted := slices.Clone(losses)
-	slices.SortStableFunc(sorted, func(a, b exchange.Loss) int {
-		return slices.Index(worst, a.Severity) - slices.Index(worst, b.Severity)
-	})
-	for _, l := range sorted {
-		key := l.Key
-		if key != "" {
-			key += ": "
-		}
-		fmt.Fprintf(out, "            %s: %s%s\n", l.Severity, tool.Escape(key), tool.Escape(l.Message))
+	for _, l := range slices.SortedStableFunc(slices.Values(losses), worse) {
+		fmt.Fprintf(out, "            %s\n", lossLine(l))
 	}
+}
+
+// worse orders losses, the worst first.
+func worse(a, b exchange.Loss) int {
+	worst := []definition.Severity{definition.Error, definition.Warning, definition.Info, definition.Hint}
+	return slices.Index(worst, a.Severity) - slices.Index(worst, b.Severity)
+}
+
+// lossLine is a loss in a line.
+func lossLine(l exchange.Loss) string {
+	key := l.Key
+	if key != "" {
+		key += ": "
+	}
+	return fmt.Sprintf("%s: %s%s", l.Severity, tool.Escape(key), tool.Escape(l.Message))
 }

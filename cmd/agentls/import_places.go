@@ -3,6 +3,7 @@ package main
 // Where other tools keep their agents, and which files are meant.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/exchange"
+	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/workspace"
 )
@@ -184,4 +186,18 @@ func (p toolPlace) files(deep bool) []found {
 		return nil
 	}) // what cannot be read is among the files
 	return files
+}
+
+// besides says what becomes of the agents of a name that others have.
+func (im *imports) besides(name string) (notes []string) {
+	for _, e := range im.known.Entries() {
+		switch d := e.Definition; {
+		case d.Name != name || e.State == registry.Shadowed:
+		case d.Scope == definition.Project && im.global:
+			notes = append(notes, fmt.Sprintf("in this folder the agent %s keeps the name", shown(d.Path)))
+		case d.Scope != definition.Project && (d.Scope != definition.Global || !im.global):
+			notes = append(notes, fmt.Sprintf("it takes the place of %s here; to keep both import it with --name NAME", cmp.Or(tool.Escape(d.Path), "the built-in "+name)))
+		}
+	}
+	return notes
 }

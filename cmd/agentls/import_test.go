@@ -122,7 +122,8 @@ const claudeAgent = "---\nname: reviewer\ndescription: Reviews.\ntools: Read, Gr
 
 // TestImport: what is found, what is written, and what is said.
 func TestImport(t *testing.T) {
-	other := strings.Replace(claudeAgent, "reviewer", "other", 1)
+	named := func(name string) string { return strings.Replace(claudeAgent, "reviewer", name, 1) }
+	other := named("other")
 	for _, c := range []struct {
 		name  string
 		files map[string]string
@@ -138,12 +139,24 @@ func TestImport(t *testing.T) {
 				".github/agents/helper.agent.md": "---\nname: Some Helper\ndescription: x\n---\nHelp.\n", ".opencode/agent/o.md": "---\ndescription: x\n---\nHelp.\n",
 			}, nil, 0,
 			[]string{
-				".claude/agents (Claude Code)\n  ok        reviewer.md → .gemini/agents/reviewer.md\n            warning: tools: The tool Telepathy is not known here",
-				"hint: vibe: The field vibe", "hint: model: No provider", ".claude/agents/deep (Claude Code)\n", ".github/agents (GitHub Copilot)\n", "some-helper.md", ".opencode/agent (opencode)\n",
+				".claude/agents (Claude Code)\n  ok        reviewer.md → .gemini/agents/reviewer.md\n", "\nIn several files (all of it with --verbose)\n  hint: ",
+				"  hint: tools: The tool Telepathy is not known here and is left out; correct it, or remove it. (other.md, reviewer.md)\n", "hint: vibe: The field vibe", "hint: model: No provider", ".claude/agents/deep (Claude Code)\n", ".github/agents (GitHub Copilot)\n", "some-helper.md", ".opencode/agent (opencode)\n",
 				"4 files: 4 imported, 0 refused.\n", "This folder is not trusted",
 			}, []string{"README", "_off", "already"}, "o.md other.md reviewer.md some-helper.md",
 		},
 		{"nothing there", nil, nil, 1, []string{"no agents of other tools in .claude/agents, .github/agents, .opencode/agent", "agentls import PATH", "--global"}, nil, ""},
+		{
+			"all of it", map[string]string{".claude/agents/reviewer.md": claudeAgent, ".claude/agents/other.md": other}, []string{"--verbose"}, 0,
+			[]string{"→ .gemini/agents/reviewer.md\n            hint: tools: The tool Telepathy is", "→ .gemini/agents/other.md\n            hint: tools: The tool Telepathy is"}, []string{"In several"}, "other.md reviewer.md",
+		},
+		{
+			"many lose the same", map[string]string{".claude/agents/a.md": named("a"), ".claude/agents/b.md": named("b"), ".claude/agents/c.md": named("c"), ".claude/agents/d.md": named("d")}, nil, 0,
+			[]string{"\n  hint: vibe: The field vibe has no counterpart here and has no effect. (4 files)\n"}, []string{"            hint"}, "a.md b.md c.md d.md",
+		},
+		{
+			"tools of which none is known", map[string]string{"r.md": strings.Replace(claudeAgent, "Read, Grep, ", "", 1)}, []string{"r.md"}, 0,
+			[]string{"            warning: tools: None of these tools has a counterpart here", "            hint: tools: The tool Telepathy"}, nil, "reviewer.md",
+		},
 		{"nothing of that tool", map[string]string{".claude/agents/a.md": claudeAgent}, []string{"--from", "copilot"}, 1, []string{"in .github/agents;"}, []string{".claude"}, ""},
 		{"gemini-cli's own", nil, []string{"--from", "gemini-cli"}, 1, []string{"load from .gemini/agents as they are"}, nil, ""},
 		{
@@ -151,12 +164,12 @@ func TestImport(t *testing.T) {
 			[]string{"--from", "claude", "theirs"}, 1,
 			[]string{"refused   a.md, line 1: ", "repaired  b.md → .gemini/agents/b.md\n            repaired: A text with a colon", "refused   c.md, line ", "3 files: 1 imported, 1 repaired, 2 refused.\n"}, nil, "b.md",
 		},
-		{"a file that is not there", nil, []string{"a.md", "b.md"}, 1, []string{"refused   a.md: there is no such file\n", "2 files: 0 imported, 2 refused."}, []string{"Run one"}, ""},
+		{"a file that is not there", nil, []string{"a.md", "b.md"}, 1, []string{"  refused   a.md: there is no such file\n  refused   b.md: there is no such file\n\n2 files: 0 imported, 2 refused."}, []string{"Run one", "/\n"}, ""},
 		{"a folder without agents", map[string]string{"x/y.txt": ""}, []string{"x"}, 1, []string{"no agent files in x"}, nil, ""},
 		{"another project", map[string]string{"p/.claude/agents/reviewer.md": claudeAgent, "p/NOTES.md": "x"}, []string{"p"}, 0, []string{"p/.claude/agents (Claude Code)\n", "1 file: 1 imported"}, nil, "reviewer.md"},
 		{
 			"ours is refused", map[string]string{"x/a.md": "---\nkind: agent\nname: a\n---\nx\n"}, []string{"x/a.md"}, 1,
-			[]string{"refused   a.md looks like a file of our own format, which needs no import"}, nil, "",
+			[]string{"refused   a.md looks like a file of our own format, which needs no import; copy it, or say whose format it is in: --from TOOL\n"}, nil, "",
 		},
 		{"a name that is there", map[string]string{"r.md": claudeAgent, ".gemini/agents/reviewer.md": "---\nkind: agent\nname: reviewer\n---\nMine.\n"}, []string{"r.md"}, 1,
 			[]string{".gemini/agents/reviewer.md is there already; replace it with --force, or import this one under another name: --name NAME"}, nil, "reviewer.md"},
@@ -215,7 +228,7 @@ func TestImportAgain(t *testing.T) {
 	command(t, dir, "import")
 	first := filesIn(t, dir)
 	code, out, _ := command(t, dir, "import")
-	if code != 0 || !strings.Contains(out, "reviewer.md: is there already as .gemini/agents/reviewer.md") || !strings.Contains(out, "1 file: 0 imported, 1 there already, 0 refused.\n") {
+	if code != 0 || !strings.Contains(out, "unchanged reviewer.md → .gemini/agents/reviewer.md") || !strings.Contains(out, "1 file: 0 imported, 1 there already, 0 refused.\n") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	path := filepath.Join(dir, ".gemini", "agents", "reviewer.md")

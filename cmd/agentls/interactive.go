@@ -310,7 +310,7 @@ func (d *dialogue) agents(ctx context.Context, rest string) error {
 		if err := d.conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
 			return err
 		}
-		return printAgents(d.std.out, list)
+		return printAgents(d.std.out, list, "all")
 	case word == "run" && strings.TrimSpace(rest) != "":
 		return d.request(ctx, "@"+strings.TrimPrefix(strings.TrimSpace(rest), "@"))
 	case later[word]:

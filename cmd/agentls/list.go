@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/client"
@@ -50,7 +50,7 @@ func listCommand(std streams) *cobra.Command {
 			if format == "json" || asJSON {
 				return printJSON(std.out, result)
 			}
-			return printAgents(std.out, result)
+			return printAgents(std.out, result, scope)
 		},
 	}
 	c.Flags().StringVar(&scope, "scope", "all", "global, project or all")
@@ -66,20 +66,17 @@ var headings = []struct{ scope, title string }{
 	{"project", "Agents of this folder"}, {"global", "Your agents"}, {"extension", "Agents of extensions"}, {"system", "Built in"},
 }
 
-// printAgents prints a line for each agent, and below its group an explanation
-// with file, line, column and reason for each file that is no agent.
-func printAgents(out io.Writer, r wire.ListResult) error {
+// printAgents prints a line for each agent, and below it, or its group, an
+// explanation with file, line, column and reason for what is wrong with its file.
+// Scope is what was asked for.
+func printAgents(out io.Writer, r wire.ListResult, scope string) error {
 	listed := map[string]bool{}
 	usable := ""
 	for _, group := range headings {
-		w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
-		n := 0
+		var t table
 		for _, a := range r.Agents {
 			if a.Scope != group.scope {
 				continue
-			}
-			if n++; n == 1 {
-				fmt.Fprintf(w, "%s\n", group.title)
 			}
 			state := ""
 			switch {
@@ -88,25 +85,22 @@ func printAgents(out io.Writer, r wire.ListResult) error {
 			case a.State != "ok":
 				state = a.State
 			}
-			line := fmt.Sprintf("  %s\t%s\t%s", tool.Escape(a.Name), tool.Escape(a.Title), a.ResolvedModel)
-			if state != "" {
-				line += "\t" + state
+			t.add(tool.Escape(a.Name), tool.Escape(a.Title), tool.Escape(a.ResolvedModel), state)
+			runs := a.State == "ok"
+			for _, p := range a.Problems {
+				runs = runs && p.Code != "agent/authority"
 			}
-			fmt.Fprintln(w, line)
-			if a.State == "ok" && (usable == "" || a.Scope == "project" && usable == "main") {
+			if runs && (usable == "" || a.Scope == "project" && usable == "main") {
 				usable = a.Name
 			}
 			for _, p := range a.Problems {
-				if p.Severity == "error" {
+				if p.Severity == "error" || p.Code == "agent/authority" { // which keeps it from running
 					listed[p.URI+p.Code] = true
-					fmt.Fprintf(w, "    %s\n", explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message))
+					t.below("    " + explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message))
 				}
 			}
 		}
-		if n > 0 {
-			fmt.Fprintln(w)
-		}
-		if err := w.Flush(); err != nil {
+		if err := t.print(out, group.title); err != nil {
 			return err
 		}
 	}
@@ -133,8 +127,90 @@ func printAgents(out io.Writer, r wire.ListResult) error {
 			break
 		}
 	}
+	if len(r.Agents) == 0 && none[scope] != "" {
+		_, err := fmt.Fprintln(out, none[scope])
+		return err
+	}
 	_, err := fmt.Fprintf(out, "Run one: agentls run %s \"your request\"\n", cmp.Or(usable, "main"))
 	return err
+}
+
+// none says that a scope has no agents.
+var none = map[string]string{
+	"project": "This folder has no agents. Make one: agentls create",
+	"global":  "You have no agents of your own. Make one: agentls create --global",
+}
+
+// table is lines of columns that stand below each other; the second is made
+// shorter where the lines would be longer than the terminal's.
+type table struct {
+	rows [][]string
+	more map[int][]string // below a row
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// below adds a line below the last row, which is of no column.
+func (t *table) below(line string) {
+	if t.more == nil {
+		t.more = map[int][]string{}
+	}
+	t.more[len(t.rows)-1] = append(t.more[len(t.rows)-1], line)
+}
+
+// print prints the rows below a title, and an empty line; nothing if there are
+// none.
+func (t *table) print(out io.Writer, title string) error {
+	const indent, least = 2, 12 // of the second column
+	if len(t.rows) == 0 {
+		return nil
+	}
+	widths := make([]int, len(t.rows[0]))
+	whole := 0
+	for _, row := range t.rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], columnsOf(cell))
+		}
+	}
+	for _, w := range widths {
+		if w > 0 {
+			whole += indent + w
+		}
+	}
+	if f, ok := out.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && whole > columns {
+			widths[1] = max(min(widths[1], least), widths[1]-(whole-columns))
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, title)
+	for n, row := range t.rows {
+		line := ""
+		for i, cell := range row {
+			if i == 1 {
+				cell = fit(cell, widths[i])
+			}
+			if widths[i] > 0 {
+				line += strings.Repeat(" ", indent) + cell + strings.Repeat(" ", widths[i]-columnsOf(cell))
+			}
+		}
+		fmt.Fprintln(&b, strings.TrimRight(line, " "))
+		for _, text := range t.more[n] {
+			fmt.Fprintln(&b, text)
+		}
+	}
+	_, err := fmt.Fprintln(out, b.String())
+	return err
+}
+
+// columnsOf returns how many columns of a terminal a text takes.
+func columnsOf(text string) (n int) {
+	for _, r := range text {
+		if n++; wide(r) {
+			n++
+		}
+	}
+	return n
 }
 
 // explain says where and why, as compilers do: file:line:column: reason.

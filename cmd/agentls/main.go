@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
@@ -79,7 +80,19 @@ func execute(args []string, std streams) int {
 		Short:         "The agent language server: AI agents as a service of the editor",
 		Long:          "agentls serves AI agents, which are Markdown files under .gemini/agents, to editors.\nTry `agentls demo`: it needs no key.",
 		SilenceErrors: true, SilenceUsage: true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			text := "there is no command " + tool.Escape(args[0])
+			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+				text += "; did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return usage{errors.New(text)}
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.SuggestionsMinimumDistance = 2
 	root.SetArgs(args)
 	root.SetIn(std.in)
 	root.SetOut(std.out)
@@ -89,7 +102,7 @@ func execute(args []string, std streams) int {
 		serveCommand(std), runCommand(std), listCommand(std), createCommand(std), editCommand(std), deleteCommand(std), validateCommand(std), explainCommand(std), diffAuthorityCommand(std), sessionsCommand(std), changesCommand(std), contextCommand(std), trustCommand(std), permissionsCommand(std),
 		importCommand(std), exportCommand(std), doctorCommand(std), demoCommand(std), versionCommand(std),
 	)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	var code exit
 	switch {
 	case err == nil:
@@ -99,8 +112,8 @@ func execute(args []string, std streams) int {
 	}
 	fmt.Fprintln(std.err, "agentls:", fault.Message(err))
 	var u usage
-	if errors.As(err, &u) || strings.HasPrefix(err.Error(), "unknown command") {
-		fmt.Fprintln(std.err, "Run `agentls --help` for what there is.")
+	if errors.As(err, &u) {
+		fmt.Fprintf(std.err, "Run `%s --help` for what there is.\n", c.CommandPath())
 		return exitUsage
 	}
 	if ctx.Err() != nil {

@@ -28,8 +28,15 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, remove := range leftovers {
+		remove()
+	}
+	os.Exit(code)
 }
+
+// leftovers remove what tests share, once all have ended.
+var leftovers []func()
 
 // play serves a script on loopback, points the environment of the test at it,
 // and returns the home of the daemon. The test fails when the script is not

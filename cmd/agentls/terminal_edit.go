@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,6 +117,9 @@ func (t *terminal) inEditor(ctx context.Context, d draft) (string, error) {
 		return "", fmt.Errorf("%w, so nothing was changed", err)
 	}
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the editor %s left no file, so nothing was changed", tool.Escape(t.editor[0]))
+	}
 	if err != nil {
 		return "", err
 	}
@@ -141,10 +145,17 @@ func (t *terminal) editFile(ctx context.Context, path string) error {
 	if f, ok := t.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		c.Stdout, c.Stderr = f, f
 	}
-	if err := c.Run(); err != nil {
-		return fmt.Errorf("the editor %s failed (%w)", t.editor[0], err)
+	name := tool.Escape(t.editor[0])
+	switch err := c.Run(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no editor %s: set VISUAL or EDITOR to a program that is there", name)
+	case c.ProcessState == nil:
+		return fmt.Errorf("the editor %s cannot be started: set VISUAL or EDITOR to another (%w)", name, err)
+	default:
+		return fmt.Errorf("the editor %s did not end well (%w)", name, err)
 	}
-	return nil
 }
 
 // hold keeps what is typed for somebody else, and takes it again with false.

@@ -23,7 +23,7 @@ func validateCommand(std streams) *cobra.Command {
 		Long: "Checks an agent's file: one line a check, and how many passed. A FILE is a path, or ends in .md.\n" +
 			"Without a name, and with --all, it checks all agents, a line each. It exits with 1 when one is not valid.\n" +
 			"Nothing runs, so the folder need not be trusted.",
-		Args: arguments(0, 1), ValidArgsFunction: completeAgents(1),
+		Args: arguments(0, 1), ValidArgsFunction: completeFiles(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
 				return usage{fmt.Errorf("--all checks every agent; leave %s out, or --all", quoted(args[0]))}
@@ -67,8 +67,13 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 		}
 	}
 	bad := false
-	for _, v := range r.Results {
-		report := reportOf(v)
+	reports := make([]*language.Report, len(r.Results))
+	for i, v := range r.Results {
+		reports[i] = reportOf(v)
+	}
+	language.Titles(reports, func(i int) string { return place(r.Results[i].URI) })
+	for i, v := range r.Results {
+		report := reports[i]
 		bad = bad || !report.Valid()
 		var err error
 		switch {
@@ -97,8 +102,8 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 }
 
 // reportOf returns a validation as it is printed.
-func reportOf(v wire.Validation) language.Report {
-	r := language.Report{Agent: v.Agent, URI: v.URI, Passed: v.Passed, Total: v.Total}
+func reportOf(v wire.Validation) *language.Report {
+	r := &language.Report{Agent: v.Agent, URI: v.URI, Passed: v.Passed, Total: v.Total}
 	for _, c := range v.Checks {
 		check := language.Check{Code: c.Code, OK: c.OK, Title: c.Title, Message: c.Message}
 		if c.Range != nil {

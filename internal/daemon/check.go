@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/model/gemini"
@@ -18,13 +20,14 @@ type Access struct {
 	BaseURLErr error    // what is wrong with it
 	Problems   []string // of the settings, each with its place, as a run notices them
 	Notes      []string // what in the settings has no effect, though nothing is wrong with it
+	Overridden []string // the agents of agents.overrides, sorted
 }
 
 // Check does what a first run in folder does, short of the network: it reads the
 // settings, and makes the client of the model's provider. folder is canonical.
 func (c Config) Check(ctx context.Context, folder string) Access {
 	b, settings := c.reader(ctx, folder)
-	a := Access{Problems: settings.problems, Notes: settings.notes}
+	a := Access{Problems: settings.problems, Notes: settings.notes, Overridden: slices.Sorted(maps.Keys(settings.runs.Overrides))}
 	want, err := b.account()
 	a.BaseURL, a.Variable = want.url, "GOOGLE_GEMINI_BASE_URL"
 	if want.onVertex {

@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -45,8 +48,50 @@ func (b *house) installed() definition.Installed {
 			return successor.ID, retired
 		},
 		Servers:    b.serverNames,
+		Validator:  b.validator,
 		Expression: condition.Check,
 	}
+}
+
+// validator reports whether a guard's validator is there (spec 6.1): of command:
+// the executable, relative to the agent's folder; of a bare name the executable of
+// that name in the folder's .gemini/validators, or in the person's own. A person's
+// agents run in every folder of the workspace. Nothing is run or read.
+func (b *house) validator(folder, name string) bool {
+	folders := []string{folder}
+	if folder == "" {
+		folders = b.folders.paths()
+	}
+	command, ok := strings.CutPrefix(name, "command:")
+	if !ok {
+		if name != filepath.Base(name) || name == ".." {
+			return false
+		}
+		command = filepath.Join(filepath.FromSlash(".gemini/validators"), name)
+		if executable(filepath.Join(b.Home, "validators", name)) {
+			return true
+		}
+	} else if command = program(command); filepath.IsAbs(command) || command == "" {
+		return executable(command)
+	}
+	return slices.ContainsFunc(folders, func(folder string) bool { return executable(filepath.Join(folder, command)) })
+}
+
+// program returns the first word of a command, which may be in quotes.
+func program(command string) string {
+	command = strings.TrimSpace(command)
+	if command != "" && (command[0] == '"' || command[0] == '\'') {
+		word, _, _ := strings.Cut(command[1:], command[:1])
+		return word
+	}
+	word, _, _ := strings.Cut(command, " ")
+	return word
+}
+
+// executable reports whether a file is there that can be run.
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0)
 }
 
 // servers returns the MCP servers that agents of a folder can name. The person's

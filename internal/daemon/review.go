@@ -95,30 +95,48 @@ func (r reviews) Approved(folder, rel string) ([]byte, bool) {
 }
 
 // Saved implements [handlers.Reviews].
-func (r reviews) Saved(ctx context.Context, folder, rel, text string) error {
+func (r reviews) Saved(ctx context.Context, folder, rel, text string, below *string) (theirs bool, err error) {
 	basis := r.b.basis(folder)
-	if !basis.reviewed {
-		return nil
+	if !basis.reviewed || below != nil && !r.b.own(basis, rel, *below) {
+		return false, nil
 	}
 	item, ok := workspace.ReadAgent(ctx, folder, rel)
 	if !ok {
-		return nil
+		return true, nil
 	}
 	if onDisk, err := workspace.DecodeText(item.Text); err != nil || onDisk.Text != text {
-		return nil // somebody else has written it since
+		return true, nil // somebody else has written it since
 	}
 	if item = item.Under(basis.rel); basis.items[item.Name] == item.Digest {
-		return nil
+		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordIn) // what is approved late is not approved: the person is asked
 	defer cancel()
 	if err := r.b.trust.Approve(ctx, basis.root, item); err != nil {
-		return err
+		return true, err
 	}
 	r.b.relyOn(basis.root)
 	r.b.readAgain(ctx, basis.root, []workspace.TrustItem{item})
 	r.b.site.Trusted(r.b.registry.Renumber())
-	return nil
+	return true, nil
+}
+
+// own reports whether what a person makes of an agent file's text is their own:
+// the text is the one that they approved, or there is none.
+func (b *house) own(of basis, rel, text string) bool {
+	if strings.TrimSpace(text) == "" {
+		return true
+	}
+	digest := workspace.DigestOf(text)
+	for _, approved := range of.items { // by whatever name: the file may have been renamed
+		if approved == digest {
+			return true
+		}
+	}
+	// What an editor shows of a file is without its mark, or in another charset.
+	kept, ok := b.trust.Text(of.items[workspace.TrustItem{Name: filepath.ToSlash(rel)}.Under(of.rel).Name])
+	approved, err := workspace.DecodeText(kept)
+	return ok && err == nil && approved.Text == strings.TrimPrefix(text, "\uFEFF")
 }
 
 // Unreviewed implements [handlers.Reviews].
@@ -199,19 +217,19 @@ func (b *house) reviewed(d *definition.Definition) error {
 	if rel, ok := workspace.Below(basis.root, d.Path); ok && basis.items[filepath.ToSlash(rel)] != "" {
 		what = "was changed since you approved it in the folder"
 	}
-	return fault.New(fault.Denied, "daemon.review", "%s %s %s: look at %s, then approve what the folder has now with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`",
+	return fault.New(fault.Denied, "daemon.review", "%s %s %s: look at %s, then approve what the folder has now (to save it does not) with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`",
 		d.Name, what, d.Folder, d.Path, d.Folder).Because(fault.Untrusted, "folder", tool.URI(d.Folder))
 }
 
 // typed reports whether a definition is the unsaved text of a document, and what
-// lies below it on disk is approved.
+// lies below it is approved: on disk, and as it was opened or last saved.
 func (b *house) typed(of basis, d *definition.Definition) bool {
 	doc, open := b.site.Workspace.Snapshot().DocumentAt(d.Path)
 	if !open || !doc.Dirty() || string(workspace.DigestOf(doc.Text)) != d.Digest {
 		return false
 	}
 	rel, ok := workspace.Below(of.folder, d.Path)
-	if !ok {
+	if !ok || !b.own(of, rel, doc.Saved()) {
 		return false
 	}
 	item, ok := workspace.ReadAgent(b.ctx, of.folder, rel)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -122,7 +123,12 @@ func TestWhatThePersonWritesIsTheirs(t *testing.T) {
 	const rel = ".gemini/agents/one.md"
 	file := filepath.Join(work.Canonical, filepath.FromSlash(rel))
 	typed := "---\nkind: agent\nname: one\ntitle: T\n---\nTyped.\n"
-	if _, err := h.site.Workspace.Apply(workspace.Opened{URI: named(workspace.Opened{}.URI, file), Version: 1, Text: "---\n"}); err != nil {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	approved := string(data)
+	if _, err := h.site.Workspace.Apply(workspace.Opened{URI: named(workspace.Opened{}.URI, file), Version: 1, Text: approved}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.site.Workspace.Apply(workspace.Edited{URI: named(workspace.Edited{}.URI, file), Version: 2, Edits: []workspace.Edit{{Text: typed}}}); err != nil {
@@ -136,12 +142,44 @@ func TestWhatThePersonWritesIsTheirs(t *testing.T) {
 	if h.reviewed(buffer) == nil {
 		t.Error("an unsaved text on top of a file that was not approved runs")
 	}
-	save := func(text string) error { return reviews{h}.Saved(context.Background(), work.Canonical, rel, text) }
-	if err := save(typed); err != nil || pendingOf(t, h, work.Canonical) != "!"+rel {
+	save := func(below string) (bool, error) {
+		return reviews{h}.Saved(context.Background(), work.Canonical, rel, typed, &below)
+	}
+	if theirs, err := save(approved); !theirs || err != nil || pendingOf(t, h, work.Canonical) != "!"+rel {
 		t.Errorf("a save that is not what lies on disk approves it: %v", err)
 	}
 	write(t, file, typed)
-	if err := save(typed); err != nil || pendingOf(t, h, work.Canonical) != "" || h.reviewed(find("one")) != nil {
+	if theirs, err := save("Of another.\n"); theirs || err != nil || pendingOf(t, h, work.Canonical) != "!"+rel {
+		t.Errorf("what the person made of a text that they have not seen is approved: %v", err)
+	}
+	if theirs, err := save(approved); !theirs || err != nil || pendingOf(t, h, work.Canonical) != "" || h.reviewed(find("one")) != nil {
 		t.Errorf("control: what was saved waits for a review: %v", err)
+	}
+}
+
+// TestSEC09AnUnsavedTextOnTopOfOneThatNobodySaw: another program's text that is open
+// in the editor does not run when the person changes a word of it, though the disk
+// has what was approved once more. Of an empty file all is theirs.
+func TestSEC09AnUnsavedTextOnTopOfOneThatNobodySaw(t *testing.T) {
+	for below, runs := range map[string]bool{"---\nkind: agent\nname: one\ntitle: T\n---\nEvil.\n": false, "\n": true} {
+		work := folder(t, "", "one")
+		h, _ := reviewing(t, false, work)
+		if err := h.setTrust(work.Canonical, true); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(work.Canonical, ".gemini", "agents", "one.md")
+		changed := "---\nkind: agent\nname: one\ntitle: U\n---\nEvil.\n"
+		for _, change := range []workspace.Change{
+			workspace.Opened{URI: named(workspace.Opened{}.URI, file), Version: 1, Text: below},
+			workspace.Edited{URI: named(workspace.Edited{}.URI, file), Version: 2, Edits: []workspace.Edit{{Text: changed}}},
+		} {
+			if _, err := h.site.Workspace.Apply(change); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := h.reviewed(definition.Parse(definition.Source{Path: file, Folder: work.Canonical, Scope: definition.Project, Data: []byte(changed)}))
+		if (err == nil) != runs {
+			t.Errorf("on top of %q: %v", below, err)
+		}
 	}
 }

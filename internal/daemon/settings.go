@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -157,7 +158,7 @@ func (b *house) translate(all *workspace.Settings, folder string) *folderSetting
 }
 
 // serverSummary says what an MCP server is: its description, its command or its
-// address. Arguments and headers, which may hold keys, are not shown.
+// address. Arguments, headers and what of an address may hold keys are not shown.
 func serverSummary(raw []byte) string {
 	var server struct {
 		Description, Command, URL, HTTPURL string
@@ -165,7 +166,18 @@ func serverSummary(raw []byte) string {
 	if json.Unmarshal(raw, &server) != nil {
 		return "" // it has a problem already
 	}
-	return cmp.Or(server.Description, server.Command, server.HTTPURL, server.URL)
+	return cmp.Or(server.Description, server.Command, publicAddress(server.HTTPURL), publicAddress(server.URL))
+}
+
+// publicAddress is an address without a name, a password, a query and a fragment;
+// "" for one in which these cannot be told from the rest.
+func publicAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" && strings.Contains(address, "@") {
+		return ""
+	}
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
+	return u.String()
 }
 
 // expanded returns a path of the person's settings with ~ or ~/ replaced by their

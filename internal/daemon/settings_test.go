@@ -99,3 +99,22 @@ func sorted(names []string) string {
 	slices.Sort(names)
 	return strings.Join(names, " ")
 }
+
+// TestServersAreShownWithoutTheirKeys: what completion and hover have of an MCP
+// server's address has no password and no key.
+func TestServersAreShownWithoutTheirKeys(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"httpUrl": "https://u:secret@mcp.example:8443/a/@b?apiKey=secret#secret"}`: "https://mcp.example:8443/a/@b",
+		`{"url": "http://secret@mcp.example"}`:                                       "http://mcp.example",
+		`{"url": "mcp.example/x?key=secret"}`:                                        "mcp.example/x",
+		`{"url": "https://u:se/cret@mcp.example/"}`:                                  "",
+		`{"url": "u:secret@mcp.example"}`:                                            "",
+		`{"url": "https://mcp.example/\u0001?key=secret"}`:                           "",
+		`{"command": "gh-mcp", "args": ["secret"]}`:                                  "gh-mcp",
+		`{"description": "Issues", "url": "https://mcp.example?key=secret"}`:         "Issues",
+	} {
+		if got := serverSummary([]byte(raw)); got != want {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+}

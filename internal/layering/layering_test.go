@@ -12,7 +12,7 @@ import (
 // other. A package that has no floor fails the test, and so does a row without
 // a package. A name that ends in /* stands for each folder below it.
 var floors = [][]string{
-	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver"},
+	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver", "internal/pattern"},
 	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/condition", "workspace"},
 	{"agents/activity", "agents/registry", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template", "agents/explanation"},
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session"},
@@ -59,6 +59,7 @@ var doors = map[string][]string{
 	"mvdan.cc/sh":                  {"agents/tool/command"},
 	"github.com/expr-lang/expr":    {"agents/condition"},
 	"charm.land/huh":               {"cmd/agentls"},
+	"charm.land/bubbletea":         {"cmd/agentls"},
 	"github.com/spf13/cobra":       {"cmd/agentls"},
 	"go.lsp.dev/jsonrpc2":          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls"),
 	"go.lsp.dev/protocol":          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls"),

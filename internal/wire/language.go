@@ -58,6 +58,10 @@ type (
 		Name string `json:"name,omitempty"` // "name" or "folder:name"
 		URI  string `json:"uri,omitempty"`  // of an agent's file, also one that no folder of agents has
 		Text string `json:"text,omitempty"` // with uri: what the file has instead, as another version of it
+
+		// AsIfTrusted explains it as if its folder were trusted and its file approved:
+		// what it would get. Nothing becomes trusted, and trusted says what is.
+		AsIfTrusted bool `json:"asIfTrusted,omitzero"`
 	}
 
 	// ExplainResult is what an agent really gets. Lines count from 1, and names of

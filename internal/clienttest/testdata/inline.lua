@@ -38,7 +38,7 @@ vim.ui.select = function(items, options, chosen) -- the editor's own menu of act
     table.insert(seen.actions, (options.format_item(item)))
   end
   for _, item in ipairs(items) do
-    if (options.format_item(item)) == 'Run @fixer' then return chosen(item) end
+    if vim.startswith(options.format_item(item), 'Run @fixer:') then return chosen(item) end
   end
 end
 vim.api.nvim_win_set_cursor(0, { 3, 0 })

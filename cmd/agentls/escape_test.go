@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFilesCannotSpeakToTheTerminal: whatever the files of a folder and the
+// person's settings have, no command prints a control of the terminal.
+func TestFilesCannotSpeakToTheTerminal(t *testing.T) {
+	dir := explainable(t)
+	home := os.Getenv("GEMINI_HOME")
+	const bad = `\e[31mred\e]0;title\a\e]8;;http://x\e\\\u202e\x9b31m`
+	agent := "---\nkind: agent\nname: bad\ntitle: \"T" + bad + "\"\ndescription: \"" + bad + "\"\nmodel: \"m" + bad + "\"\nfallback_models: [\"f" + bad + "\"]\n" +
+		"tools: {allow: [\"t" + bad + "\", read_file], confirmation: {require_confirmation: [\"c" + bad + "\"]}}\nmcp: {servers: [\"s" + bad + "\"]}\n" +
+		"subagents: [\"a" + bad + "\"]\nhandoffs: [{to: \"h" + bad + "\", when: \"w" + bad + "\"}]\n\"k" + bad + "\": 1\n---\nDo it.\n"
+	json := strings.NewReplacer(`\e\\`, `\u001b\\`, `\e`, `\u001b`, `\a`, `\u0007`, `\x9b`, `\u009b`).Replace(bad)
+	settings := `{"model": {"name": "m` + json + `"}, "tools": {"exclude": ["e` + json + `(x)", "g` + json + `"], "allowed": ["l` + json + `(x)"]},
+		"mcpServers": {"s` + json + `": {"command": "` + json + `"}}, "k` + json + `": 1,
+		"agents": {"fallbackModels": ["` + json + `"], "overrides": {"bad": {"k` + json + `": 1}, "n` + json + `": {}}}}`
+	for path, text := range map[string]string{
+		filepath.Join(dir, ".gemini", "agents", "bad.md"): agent, filepath.Join(dir, ".gemini", "agents", "worse.md"): strings.Replace(agent, "name: bad", "name: \"n"+bad+"\"", 1),
+		filepath.Join(dir, ".gemini", "settings.json"): settings, filepath.Join(home, "settings.json"): settings,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func() {
+		for _, args := range []string{
+			"list", "explain bad", "explain fixer", "explain main", "diff-authority fixer bad", "diff-authority bad fixer", "validate", "validate bad", "doctor", "sessions list", "trust --list", "permissions list",
+			"context show bad", "run bad hello", "import --dry-run .gemini/agents/bad.md", "export bad --to claude --dry-run", "changes",
+		} {
+			_, out, errs := command(t, dir, strings.Fields(args)...)
+			if i := strings.IndexFunc(out+errs, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x202e }); i >= 0 {
+				t.Errorf("%s prints %q", args, (out + errs)[max(0, i-60):min(len(out+errs), i+40)])
+			}
+		}
+	}
+	look()
+	if code, out, errs := command(t, dir, "trust"); code != 0 {
+		t.Fatalf("trust: exit %d\n%s%s", code, out, errs)
+	}
+	look()
+	if _, out, _ := command(t, dir, "list"); !strings.Contains(out, `m\x1b[31mred\x1b]0;title`) {
+		t.Errorf("the model is not told as it is:\n%s", out)
+	}
+}

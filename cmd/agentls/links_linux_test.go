@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSEC54NothingIsWrittenThroughALink: where a link stands in the place of a new
+// file, or of its folder, nothing is written, with and without force, whether
+// something lies where it leads or not. A file in its place is replaced by force.
+func TestSEC54NothingIsWrittenThroughALink(t *testing.T) {
+	for name, c := range map[string]struct {
+		link, to string
+		args     []string
+		control  string // what is written without the link
+	}{
+		"import":           {".gemini/agents/reviewer.md", "../../.git/hooks/pre-commit", []string{"import", "r.md"}, ".gemini/agents/reviewer.md"},
+		"import, folder":   {".gemini/agents", "../.git/hooks", []string{"import", "r.md"}, ".gemini/agents/reviewer.md"},
+		"import, global":   {"~/.gemini/agents/reviewer.md", "../../.profile", []string{"import", "r.md", "--global"}, "~/.gemini/agents/reviewer.md"},
+		"export":           {".claude/agents/fixer.md", "../../.git/hooks/pre-commit", []string{"export", "fixer", "--to", "claude"}, ".claude/agents/fixer.md"},
+		"export, folder":   {".claude/agents", "../.git/hooks", []string{"export", "fixer", "--to", "claude"}, ".claude/agents/fixer.md"},
+		"export elsewhere": {"out/fixer.md", "../.git/hooks/pre-commit", []string{"export", "fixer", "--to", "claude", "--out", "out"}, "out/fixer.md"},
+		"create":           {".gemini/agents/c1.md", "../../.git/hooks/pre-commit", []string{"create", "c1", "--prompt", "You help."}, ".gemini/agents/c1.md"},
+		"create, global":   {"~/.gemini/agents/c1.md", "../../.profile", []string{"create", "c1", "--prompt", "You help.", "--global"}, "~/.gemini/agents/c1.md"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, there := range []bool{false, true} {
+				for _, force := range []bool{false, true} {
+					dir := folderWith(t, map[string]string{
+						"r.md": claudeAgent, "agents/x": "", ".git/hooks/x": "", "out/x": "", ".claude/x": "", ".gemini/x": "", "~/.gemini/agents/x": "",
+					})
+					home := os.Getenv("HOME")
+					path := func(name string) string {
+						if rest, ok := strings.CutPrefix(name, "~/"); ok {
+							return filepath.Join(home, rest)
+						}
+						return filepath.Join(dir, name)
+					}
+					if !strings.HasPrefix(name, "export, ") && strings.HasPrefix(name, "export") || name == "export, folder" {
+						put(t, path(".gemini/agents/fixer.md"), ourAgent)
+					}
+					if err := os.MkdirAll(filepath.Dir(path(c.link)), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					target := filepath.Join(filepath.Dir(path(c.link)), c.to)
+					file := target
+					if strings.HasSuffix(name, "folder") {
+						file = filepath.Join(target, filepath.Base(c.control))
+					}
+					if there {
+						put(t, file, "theirs")
+					}
+					if err := os.Symlink(c.to, path(c.link)); err != nil {
+						t.Skip(err)
+					}
+					args := c.args
+					if force {
+						args = append(args[:len(args):len(args)], "--force")
+					}
+					code, out, errs := command(t, dir, args...)
+					text, err := os.ReadFile(file)
+					if code == 0 || there && string(text) != "theirs" || !there && err == nil {
+						t.Errorf("there %t, force %t: exit %d, %q, %v\n%s%s", there, force, code, text, err, out, errs)
+					}
+					if !force && there && name != "export elsewhere" && !strings.Contains(out+errs, "is there already") && !strings.Contains(out+errs, "symbolic link") || force && !strings.Contains(out+errs, "symbolic link") {
+						t.Errorf("there %t, force %t: it does not say why\n%s%s", there, force, out, errs)
+					}
+					if err := os.Remove(path(c.link)); err != nil {
+						t.Fatal(err)
+					}
+					code, out, errs = command(t, dir, args...)
+					if _, err := os.Stat(path(c.control)); code != 0 || err != nil {
+						t.Errorf("control: without the link: exit %d, %v\n%s%s", code, err, out, errs)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestImportBesideOthersOfTheName says what becomes of them.
+func TestImportBesideOthersOfTheName(t *testing.T) {
+	mine := strings.Replace(ourAgent, "name: fixer", "name: reviewer", 1)
+	for name, c := range map[string]struct {
+		files map[string]string
+		args  []string
+		want  string
+	}{
+		"the person's": {map[string]string{"r.md": claudeAgent, "~/.gemini/agents/reviewer.md": mine}, []string{"import", "r.md"}, "/.gemini/agents/reviewer.md here; to keep both"},
+		"the folder's": {map[string]string{"r.md": claudeAgent, ".gemini/agents/reviewer.md": mine}, []string{"import", "r.md", "--global"}, "warning: in this folder the agent .gemini/agents/reviewer.md keeps the name"},
+		"nobody's":     {map[string]string{"r.md": claudeAgent}, []string{"import", "r.md"}, ""},
+	} {
+		dir := folderWith(t, c.files)
+		code, out, errs := command(t, dir, c.args...)
+		if code != 0 || !strings.Contains(out, c.want) || c.want == "" && strings.Contains(out, "place of") {
+			t.Errorf("%s: exit %d\n%s%s", name, code, out, errs)
+		}
+	}
+}

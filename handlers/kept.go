@@ -1,0 +1,283 @@
+package handlers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/template"
+	"github.com/agentls/agentls/workspace"
+)
+
+// latest is what was made last of each open document: of no other version than the
+// newest, and of none that was closed, in whichever order a request and the editor
+// come. No lock of it is held for longer than a look.
+type latest[V any] struct {
+	mu sync.Mutex
+	of map[uri.URI]V
+}
+
+func (k *latest[V]) get(d *workspace.Document) V {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.of[d.URI]
+}
+
+// put keeps what was made of a document, unless that is not the newest any more.
+func (k *latest[V]) put(w *workspace.Workspace, d *workspace.Document, v V) {
+	k.turn(w, d, func(V) V { return v })
+}
+
+// turn keeps what next makes of what was kept, and returns it; false where the
+// document is not the newest any more, and nothing is kept. forget comes after a
+// document was closed: whatever was put before is gone then.
+func (k *latest[V]) turn(w *workspace.Workspace, d *workspace.Document, next func(last V) V) (v V, newest bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now, open := w.Snapshot().Document(d.URI); !open || now != d {
+		return v, false
+	}
+	if k.of == nil {
+		k.of = make(map[uri.URI]V)
+	}
+	v = next(k.of[d.URI])
+	k.of[d.URI] = v
+	return v, true
+}
+
+func (k *latest[V]) forget(name uri.URI) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.of, name)
+}
+
+// written is what author files are kept of.
+type written struct {
+	open     latest[*reading]
+	commands latest[*calls]
+	index    index
+	settings namings
+	template listed
+
+	once  sync.Once
+	tools []language.Tool // that can be offered to agents
+}
+
+// letGo forgets what was made of a document that was closed, or that is open anew.
+// before is the workspace before that.
+func (h *Handlers) letGo(before *workspace.Snapshot, name uri.URI) {
+	if d, open := before.Document(name); open {
+		name = d.URI // as it was spelled when it was opened
+	}
+	h.written.open.forget(name)
+	h.written.commands.forget(name)
+	h.checks.open.forget(name)
+	h.checks.settings.forget(name)
+}
+
+// index is who names whom in the newest catalog that was asked about.
+type index struct {
+	mu    sync.Mutex
+	of    *registry.Snapshot
+	names func() *language.Names
+}
+
+// in returns the index of a catalog, which is made once.
+func (i *index) in(catalog *registry.Snapshot) *language.Names {
+	i.mu.Lock()
+	if i.of != catalog {
+		i.of, i.names = catalog, sync.OnceValue(func() *language.Names { return language.IndexNames(catalog) })
+	}
+	names := i.names
+	i.mu.Unlock()
+	return names()
+}
+
+// wanted reports whether anybody has asked for the index of a catalog.
+func (i *index) wanted() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.of != nil
+}
+
+// reindex makes the index of a new catalog beside what else goes on, so that the
+// next question need not wait for it. Where nobody ever asked, nobody is waiting.
+func (h *Handlers) reindex(catalog *registry.Snapshot) {
+	if h.written.index.wanted() {
+		h.work.Go(func() { h.written.index.in(catalog) })
+	}
+}
+
+// calls are the lines of a document that call agents, found once.
+type calls struct {
+	of      *workspace.Document
+	catalog *registry.Snapshot
+	folder  string
+	list    func() []language.Command
+}
+
+// calls returns the lines of a document that call agents (spec 2.10). They are
+// found once for each version of it, however many ask at the same time.
+func (a *author) calls(d *workspace.Document) []language.Command {
+	folder, k := a.folderOf(d.URI), &a.h.written.commands
+	c := k.get(d)
+	if c == nil || c.of != d || c.catalog != a.catalog || c.folder != folder {
+		c = &calls{d, a.catalog, folder, sync.OnceValue(func() []language.Command {
+			return language.InlineCommands(&language.World{Agents: a.catalog}, folder, d.LanguageID, d.Text)
+		})}
+		k.put(a.h.Workspace, d, c)
+	}
+	return c.list()
+}
+
+// callsAgent reports whether a line may call an agent that there is: most @ of code
+// stand before something else.
+func (a *author) callsAgent(line string) bool {
+	for {
+		_, rest, ok := strings.Cut(line, "@")
+		if !ok {
+			return false
+		}
+		line = rest
+		end := strings.IndexFunc(rest, func(c rune) bool {
+			return c != ':' && c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z')
+		})
+		if end < 0 {
+			end = len(rest)
+		}
+		for word := range strings.SplitSeq(rest[:end], ":") {
+			if a.hasAgent(word) {
+				return true
+			}
+		}
+	}
+}
+
+// hasAgent reports whether an agent of a name is anywhere in the catalog.
+func (a *author) hasAgent(name string) bool {
+	for _, e := range a.catalog.Entries() {
+		if e.Definition.Name == name && name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// namings are where settings files name agents, by their paths.
+type namings struct {
+	mu    sync.Mutex
+	files map[string]namedIn
+}
+
+// namedIn is where one settings file names agents, in one state of it.
+type namedIn struct {
+	of   *workspace.Document // nil where the file is not open
+	info os.FileInfo         // nil where it is
+	uri  string
+	list []language.Named
+}
+
+// asNew is for how long a file that was written may be written again and look the
+// same.
+const asNew = 2 * time.Second
+
+// named returns where settings name agents: the person's and each folder's, as
+// open in the editor or on the disk. A file is read again when it looks other than
+// before.
+func (a *author) named() []language.Named {
+	type settings struct{ path, folder string }
+	files := []settings{{a.h.house.Knowledge.Settings, ""}}
+	for _, f := range a.snapshot.Folders() {
+		files = append(files, settings{filepath.Join(f.Canonical, workspace.ProjectSettings), f.Canonical})
+	}
+	known := &a.h.written.settings
+	known.mu.Lock()
+	before := known.files
+	known.mu.Unlock()
+	now := make(map[string]namedIn, len(files))
+	var list []language.Named
+	for _, file := range files {
+		in := namedIn{uri: a.uri(file.path)}
+		d, open := a.snapshot.DocumentAt(file.path)
+		if open {
+			in.of = d
+		} else if in.info, _ = os.Stat(file.path); in.info == nil {
+			continue
+		}
+		last, again := before[file.path]
+		switch {
+		case again && last.same(in):
+			in = last
+		case open && !d.Lost:
+			in.list = namedBy(d.Text, in.uri, file.folder)
+		case !open:
+			text, _ := settingsText(file.path)
+			in.list = namedBy(text, in.uri, file.folder)
+		}
+		if open || a.h.Now().Sub(in.info.ModTime()) > asNew {
+			now[file.path] = in
+		}
+		list = append(list, in.list...)
+	}
+	known.mu.Lock()
+	known.files = now
+	known.mu.Unlock()
+	return list
+}
+
+// same reports whether a settings file is in the state that it was in.
+func (n namedIn) same(now namedIn) bool {
+	if n.uri != now.uri || n.of != now.of || (n.info == nil) != (now.info == nil) {
+		return false
+	}
+	return n.info == nil || os.SameFile(n.info, now.info) && n.info.Size() == now.info.Size() && n.info.ModTime().Equal(now.info.ModTime())
+}
+
+// namedBy returns where the text of a settings file names agents.
+func namedBy(text, name, folder string) []language.Named {
+	lines := workspace.NewLines(text)
+	var list []language.Named
+	for _, n := range workspace.SettingsAgents([]byte(text)) {
+		r := definition.Range{Start: place16(lines, n.Start), End: place16(lines, n.End)}
+		place := language.Named{Location: language.Location{URI: name, Range: r}, Name: n.Name, Folder: folder}
+		if n.Value != "" {
+			place.Override = &language.Override{At: place16(lines, n.Start-len(`"`)), Value: n.Value, Behind: n.Behind}
+		}
+		list = append(list, place)
+	}
+	return list
+}
+
+// listed are the templates of a folder that looked like this.
+type listed struct {
+	mu        sync.Mutex
+	templates []template.Template
+	looked    string
+}
+
+// in returns the templates, the person's own among them, which are in dir. They are
+// read again when the folder looks other than before.
+func (l *listed) in(dir string) []template.Template {
+	looks := strings.Builder{}
+	entries, _ := os.ReadDir(dir) // what cannot be read is told by agents/templates
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
+			fmt.Fprintln(&looks, e.Name(), info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.templates == nil || l.looked != looks.String() {
+		l.templates, _ = template.List(dir) // as above
+		l.looked = looks.String()
+	}
+	return l.templates
+}
