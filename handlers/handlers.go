@@ -115,6 +115,7 @@ type Handlers struct {
 	consents     consents          // dialogs about folders
 	typed        map[string]typing // of agent files, by path; only the read loop uses it
 	byTool       tooled            // what tools made of agent files
+	moves        moved             // what renames made of agent files
 	saves        saves             // what documents that were saved are still to bring about
 
 	refreshers []refresher // what the client is told to ask for again; set by initialize

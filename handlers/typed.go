@@ -182,15 +182,16 @@ func (h *Handlers) saved(name uri.URI) {
 	}
 	was := h.typed[a.path]
 	delete(h.typed, a.path)
+	asked := h.moves.take(a.path, a.text)
 	// An editor may tell its last change only after it has written it. What the
 	// disk had before this save is not the person's.
-	if !was.person || was.loaded != nil && *was.loaded != stampOf(a.path) {
+	if !asked && (!was.person || was.loaded != nil && *was.loaded != stampOf(a.path)) {
 		return
 	}
 	a.folder, a.rel, a.path = strings.Clone(a.folder), strings.Clone(a.rel), strings.Clone(a.path)
 	h.saves.then(&h.work, func() {
 		below := &was.below
-		if h.saves.theirs[a.path] == workspace.DigestOf(*below) {
+		if asked || h.saves.theirs[a.path] == workspace.DigestOf(*below) {
 			below = nil
 		}
 		theirs, err := h.house.Reviews.Saved(h.ctx, a.folder, a.rel, a.text, below)
