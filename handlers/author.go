@@ -3,6 +3,8 @@ package handlers
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,7 +172,7 @@ func readDisk(path string, limit int64) (string, bool) {
 	defer f.Close()
 	data := make([]byte, min(info.Size(), limit))
 	n, err := f.ReadAt(data, 0)
-	if n < len(data) && err != nil && n == 0 && len(data) > 0 {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return "", false
 	}
 	return string(data[:n]), true
@@ -220,7 +222,7 @@ func (a *author) world(folder string) *language.World {
 		w.Servers = k.Servers(folder)
 	}
 	w.Configure = a.configure
-	a.explaining(w, folder)
+	a.explaining(w)
 	return w
 }
 
@@ -387,9 +389,8 @@ func (t *texts) of(name string) columns {
 		if d, open := t.a.snapshot.Document(uri.URI(name)); open && !d.Lost {
 			text = d.Text
 		} else if u, err := uri.Parse(name); err == nil && u.IsFile() {
-			if data, err := os.ReadFile(u.FsPath()); err == nil {
-				text = strings.TrimPrefix(string(data), byteOrderMark)
-			}
+			read, _ := readDisk(u.FsPath(), maxSettingsFile) // what is gone has no columns
+			text = strings.TrimPrefix(read, byteOrderMark)
 		}
 		c = t.a.columnsOf(text)
 		t.known[name] = c

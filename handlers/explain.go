@@ -65,7 +65,7 @@ func (a *author) withReview(d *definition.Definition, text string) *explanation.
 const hoverLines = 24
 
 // explaining gives a world what tells what agents really get (spec 1.8).
-func (a *author) explaining(w *language.World, _ string) {
+func (a *author) explaining(w *language.World) {
 	w.Explain = func(d *definition.Definition) string { return authority.Markdown(a.explained(d), hoverLines) }
 	w.Offered = func(d *definition.Definition) []string { return a.explained(d).Offered() }
 	w.Worst = func(d *definition.Definition) string { return a.explained(d).Worst.Text() }

@@ -252,20 +252,28 @@ func (ex *exports) write(d *definition.Definition, made *exchange.Exported) (boo
 	if canonical, err := workspace.Canonical(path); err == nil && canonical == d.Path {
 		return false, fmt.Errorf("%s is the agent itself; write to another folder: --out DIR", shown(path))
 	}
-	var seen workspace.Digest
-	old, err := ex.disk.Read(ex.ctx, name, 0)
+	same, seen, err := beforeWriting(ex.ctx, ex.disk, name, made.Data)
 	switch {
-	case err == nil && string(old.Bytes) == string(made.Data):
-		return false, nil
-	case err == nil && !ex.force:
-		return false, fmt.Errorf("%s is there already; replace it with --force, or write elsewhere: --out DIR", shown(path))
-	case err == nil:
-		seen = old.Digest
-	case fault.KindOf(err) != fault.NotFound:
+	case err != nil || same:
 		return false, err
+	case seen != "" && !ex.force:
+		return false, fmt.Errorf("%s is there already; replace it with --force, or write elsewhere: --out DIR", shown(path))
 	}
 	_, err = ex.disk.Write(ex.ctx, workspace.Write{Name: name, Text: string(made.Data), Seen: seen, Exact: true})
 	return err == nil, err
+}
+
+// beforeWriting looks at what a file is that is to be written: whether it has
+// these very bytes already, and else its digest, "" where there is none.
+func beforeWriting(ctx context.Context, disk *workspace.Disk, name string, data []byte) (same bool, seen workspace.Digest, err error) {
+	old, err := disk.Read(ctx, name, 0)
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		return false, "", nil
+	case err != nil:
+		return false, "", err
+	}
+	return string(old.Bytes) == string(data), old.Digest, nil
 }
 
 // printExport prints the report for people.

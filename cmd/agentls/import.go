@@ -272,22 +272,16 @@ func (im *imports) write(made *exchange.Imported) (bool, error) {
 		return false, fmt.Errorf("the name %s is taken by %s in %s; import it under another: --name NAME", made.Name, by, shown(filepath.Join(im.root, im.dir)))
 	}
 	path := filepath.Join(im.root, im.dir, file)
-	var seen workspace.Digest
 	if im.disk == nil {
 		return false, nil // a dry run, where there is no folder yet
 	}
-	old, err := im.disk.Read(im.ctx, filepath.Join(im.dir, file), 0)
+	same, seen, err := beforeWriting(im.ctx, im.disk, filepath.Join(im.dir, file), made.Text)
 	switch {
-	case err == nil && string(old.Bytes) == string(made.Text):
-		return false, nil
-	case err == nil && !im.force:
-		return false, fmt.Errorf("%s is there already; replace it with --force, or import this one under another name: --name NAME", shown(path))
-	case err == nil:
-		seen = old.Digest
-	case fault.KindOf(err) != fault.NotFound:
+	case err != nil || same:
 		return false, err
-	}
-	if im.dry {
+	case seen != "" && !im.force:
+		return false, fmt.Errorf("%s is there already; replace it with --force, or import this one under another name: --name NAME", shown(path))
+	case im.dry:
 		return false, nil
 	}
 	_, err = im.disk.Write(im.ctx, workspace.Write{Name: filepath.Join(im.dir, file), Text: string(made.Text), Seen: seen, Exact: true})

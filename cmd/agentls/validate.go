@@ -32,7 +32,7 @@ func validateCommand(std streams) *cobra.Command {
 				p := &wire.ValidateParams{}
 				if len(args) == 1 {
 					p.Name = args[0]
-					if isFile(args[0]) {
+					if isPath(args[0]) {
 						path, err := filepath.Abs(args[0])
 						if err != nil {
 							return err
@@ -47,11 +47,6 @@ func validateCommand(std streams) *cobra.Command {
 	c.Flags().BoolVar(&all, "all", false, "check all agents, a line each")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: every check with its place")
 	return c
-}
-
-// isFile reports whether an argument is a file and no agent's name.
-func isFile(arg string) bool {
-	return strings.HasSuffix(arg, ".md") || strings.ContainsAny(arg, `/\`)
 }
 
 // validate checks files and prints what it found. The error is exit 1 where one
