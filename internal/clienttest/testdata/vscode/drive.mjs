@@ -203,7 +203,7 @@ async function author () {
   await open('code-fixer.md')
   await at('code-fixer')
   await page.keyboard.press('F2')
-  await page.waitForSelector('.rename-box input')
+  await page.waitForSelector('.rename-box input:focus')
   await page.keyboard.press('Control+a')
   await page.keyboard.type('mender')
   await page.keyboard.press('Enter')
