@@ -103,7 +103,7 @@ func judgeNames(t *testing.T, s *screen, dir, file string) {
 		return string(text)
 	}
 	var problems []string
-	for deadline := time.Now().Add(20 * time.Second); ; <-time.After(20 * time.Millisecond) { // an editor tells nobody that it has written
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) { // an editor tells nobody that it has written
 		problems = nil
 		if !strings.Contains(read(file), "name: mender\n") {
 			problems = append(problems, file+": "+read(file))

@@ -41,7 +41,7 @@ func (s *screen) read() string {
 // await waits until the screen shows one of some texts, and returns all of it.
 func (s *screen) await(texts ...string) string {
 	s.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		now := s.read()
 		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(now, text) }) {
