@@ -156,16 +156,22 @@ func authorInNeovim(t *testing.T, program string, more ...string) {
 	s.send(":qall!", "Enter")
 }
 
-func TestNeovimAuthor(t *testing.T) {
+// inNeovim plays a story in the Neovim of this machine.
+func inNeovim(t *testing.T, play func(t *testing.T, program string, more ...string)) {
 	needNeovim(t)
-	authorInNeovim(t, "nvim")
+	play(t, "nvim")
 }
 
-func TestNewerNeovimAuthor(t *testing.T) {
+// inNewerNeovim plays a story in the one of testdata/newer.
+func inNewerNeovim(t *testing.T, play func(t *testing.T, program string, more ...string)) {
 	needNeovim(t)
 	program, files := newer(t, "nvim")
-	authorInNeovim(t, program, "VIMRUNTIME="+filepath.Join(files, "usr/share/nvim/runtime"))
+	play(t, program, "VIMRUNTIME="+filepath.Join(files, "usr/share/nvim/runtime"))
 }
+
+func TestNeovimAuthor(t *testing.T) { inNeovim(t, authorInNeovim) }
+
+func TestNewerNeovimAuthor(t *testing.T) { inNewerNeovim(t, authorInNeovim) }
 
 func TestEmacsAuthor(t *testing.T) {
 	for _, name := range []string{"emacs", "tmux"} {

@@ -75,13 +75,6 @@ func completeInNeovim(t *testing.T, program string, more ...string) {
 	s.send(":qall!", "Enter")
 }
 
-func TestNeovimCompletion(t *testing.T) {
-	needNeovim(t)
-	completeInNeovim(t, "nvim")
-}
+func TestNeovimCompletion(t *testing.T) { inNeovim(t, completeInNeovim) }
 
-func TestNewerNeovimCompletion(t *testing.T) {
-	needNeovim(t)
-	program, files := newer(t, "nvim")
-	completeInNeovim(t, program, "VIMRUNTIME="+filepath.Join(files, "usr/share/nvim/runtime"))
-}
+func TestNewerNeovimCompletion(t *testing.T) { inNewerNeovim(t, completeInNeovim) }

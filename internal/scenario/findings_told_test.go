@@ -3,19 +3,14 @@ package scenario_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
-	"net"
-	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
-	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/editortest"
+	"github.com/agentls/agentls/internal/modelserver"
 )
 
 // TestFindingsAreToldOrAskedFor: an editor that asks for findings is offered to, and
@@ -34,29 +29,10 @@ func TestFindingsAreToldOrAskedFor(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "work", lost), broken)
 			write(t, filepath.Join(dir, "work", other), "---\nkind: agent\nname: other\ntitle: Other\n---\nYou are the other.\n")
-			near, far := net.Pipe()
-			done := make(chan error, 1)
-			go func() {
-				_, err := daemon.Serve(context.Background(), far, daemon.Config{
-					Home: filepath.Join(dir, "home"), Trust: true, Version: "test", Now: time.Now,
-					Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-				})
-				done <- err
-			}()
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
-			e, err := editortest.Connect(ctx, near, editortest.Config{Dir: filepath.Join(dir, "work"), Can: can})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := e.Close(); err != nil {
-					t.Error(err)
-				}
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
-			}()
+			e, leave := editAs(ctx, t, dir, modelserver.New(modelserver.Config{}), "", editortest.Config{Can: can})
+			defer leave()
 			asks := name == "asked"
 			if offered := e.Caps.DiagnosticProvider != nil; offered != asks {
 				t.Fatalf("to ask for findings is offered: %v", offered)
@@ -131,21 +107,10 @@ func TestFindingsOfThousandsOfFiles(t *testing.T) {
 	for i := range files {
 		write(t, filepath.Join(dir, "work/.gemini/agents", fmt.Sprintf("a%d.md", i)), fmt.Sprintf("---\nkind: agent\nname: b%d\ntitle: B\ntemperature: hot\n---\nYou work.\n", i))
 	}
-	near, far := net.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		_, err := daemon.Serve(context.Background(), far, daemon.Config{
-			Home: filepath.Join(dir, "home"), Trust: true, Version: "test", Now: time.Now,
-			Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		})
-		done <- err
-	}()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	e, err := editortest.Connect(ctx, near, editortest.Config{Dir: filepath.Join(dir, "work"), Can: `{"textDocument": {"publishDiagnostics": {"versionSupport": true}}}`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, leave := editAs(ctx, t, dir, modelserver.New(modelserver.Config{}), "", editortest.Config{Can: `{"textDocument": {"publishDiagnostics": {"versionSupport": true}}}`})
+	defer leave()
 	if err := e.Open(ctx, ".gemini/agents/a7.md"); err != nil {
 		t.Fatal(err)
 	}
@@ -156,11 +121,5 @@ func TestFindingsOfThousandsOfFiles(t *testing.T) {
 		if err := e.AwaitFindings(ctx, fmt.Sprintf(".gemini/agents/a%d.md", i), func(f editortest.Findings, _ bool) bool { return len(f.Items) == 2 }); err != nil {
 			t.Fatalf("file %d: %v", i, err)
 		}
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
