@@ -344,3 +344,37 @@ func TestSEC12SavesDoNotHoldUpTheConnection(t *testing.T) {
 		t.Errorf("recorded %q, %q", a, b)
 	}
 }
+
+// TestTheCommandAsksAfterAStartThatHadNoNeed: a command that comes while the
+// start of a folder that brings nothing is looked into asks itself.
+func TestTheCommandAsksAfterAStartThatHadNoNeed(t *testing.T) {
+	held := make(chan struct{})
+	known := &brought{recorded: &recorded{}, held: held}
+	conn, asked := answering(t, known.recorded, giveTrust)
+	conn.h.house.Reviews = known
+	start := conn.h.consider("/c", theStart)
+	done := make(chan *consent)
+	go func() {
+		c, err := conn.h.decided(t.Context(), "/c", aCommand)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- c
+	}()
+	close(held)
+	<-start.done
+	if c := <-done; c == nil || !c.yes || len(*asked) != 1 {
+		t.Errorf("decided %+v, asked %d times", c, len(*asked))
+	}
+}
+
+// brought is recorded, whose first look at a folder is held up.
+type brought struct {
+	*recorded
+	held chan struct{}
+}
+
+func (b *brought) Brings(ctx context.Context, folder string) (workspace.Active, error) {
+	<-b.held
+	return b.recorded.Brings(ctx, folder)
+}

@@ -72,6 +72,7 @@ type consent struct {
 	done     chan struct{}
 	yes      bool // set before done is closed
 	unserved bool // nobody could be asked; set before done is closed
+	needless bool // nobody was asked, for who asks had no need of it; set before done is closed
 }
 
 // asker is what a dialog about a folder is opened for.
@@ -142,7 +143,7 @@ func (h *Handlers) decided(ctx context.Context, folder string, by asker) (*conse
 		case <-late:
 			return nil, nil
 		}
-		if c.by == by || c.yes || !c.unserved { // else there may be another way to ask now
+		if c.by == by || c.yes || !c.unserved && !c.needless { // else there may be a way or a reason to ask now
 			return c, nil
 		}
 	}
@@ -191,10 +192,14 @@ func (h *Handlers) consider(folder string, by asker) *consent {
 		}
 		var err error
 		c.yes, err = ask(ctx, folder, by)
-		c.unserved = errors.Is(err, errUnserved)
+		c.unserved, c.needless = errors.Is(err, errUnserved), errors.Is(err, errNeedless)
 	})
 	return c
 }
+
+// errNeedless is that a folder has nothing about which its start or a run need a
+// decision; a command asks nevertheless.
+var errNeedless = errors.New("there is nothing to decide about")
 
 // askTrust asks whether a folder is trusted that nobody has decided about, if it
 // brings something (SEC-13) or the person wants to be asked.
@@ -203,7 +208,7 @@ func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool,
 	if by == aCommand && err != nil {
 		brings = workspace.Active{} // what cannot be read does not take effect
 	} else if by != aCommand && (err != nil || brings.Empty()) {
-		return false, nil
+		return false, errNeedless
 	}
 	lines, named := trustLines(folder, brings)
 	all, part := whole(folder, brings)

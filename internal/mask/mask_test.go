@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -190,7 +191,8 @@ func TestSEC115Masking(t *testing.T) {
 
 // holds checks what is promised: nothing that is held is left in a text, in JSON
 // nothing in the strings; what is beside the markers was there; JSON stays; a
-// second time changes nothing.
+// second time changes nothing. Of JSON that is no UTF-8 the strings cannot be
+// compared: Unmarshal makes the same sign of all bytes that are none.
 func holds(t interface{ Errorf(string, ...any) }, m *Masker, text []byte) {
 	before := string(text)
 	for name, mask := range map[string]func([]byte) []byte{"known": m.Known, "shown": m.Shown} {
@@ -223,7 +225,7 @@ func holds(t interface{ Errorf(string, ...any) }, m *Masker, text []byte) {
 			}
 		}
 		var value any
-		if json.Unmarshal(once, &value) == nil && literalsOf(text) != nil {
+		if json.Unmarshal(once, &value) == nil && literalsOf(text) != nil && utf8.Valid(text) {
 			leaves(value, func(s string) {
 				for _, p := range m.patterns {
 					if !p.word && len(pieces(m, []byte(s))) == 1 && strings.Contains(s, p.text) && !strings.ContainsAny(p.text, `\"`) && !strings.Contains(before, `\u`) {
