@@ -28,46 +28,61 @@ const maxNodes = 1000
 // maxText is how many bytes a condition may have.
 const maxText = 8 << 10
 
+// maxPatterns is what the patterns of one condition may cost together, as
+// [pattern.Cost] has it.
+const maxPatterns = pattern.PerFile / 2
+
 // Check says why a condition does not compile, as a clause: what, and what to do;
 // nil for one that does. The error is [fault.Invalid]. It parses the text and looks
-// at types; nothing of it is compiled or computed, so that it costs little.
-func Check(text string) error {
-	if reason := check(text); reason != "" {
-		return fault.New(fault.Invalid, "condition.check", "%s", reason)
+// at types; nothing of it is compiled or computed. Cost is about how many
+// microseconds that takes at most, as [pattern.Cost] has it: [maxPatterns] and two
+// thousand more for the worst of texts.
+func Check(text string) (cost int, err error) {
+	cost, reason := check(text)
+	if reason != "" {
+		return cost, fault.New(fault.Invalid, "condition.check", "%s", reason)
 	}
-	return nil
+	return cost, nil
 }
 
-func check(text string) string {
+func check(text string) (cost int, bad string) {
+	cost = 20
 	if len(text) > maxText {
-		return fmt.Sprintf("it has %d bytes and %d are allowed; make it shorter", len(text), maxText)
+		return cost, fmt.Sprintf("it has %d bytes and %d are allowed; make it shorter", len(text), maxText)
 	}
 	if strings.TrimSpace(text) == "" {
-		return "it is empty; write it, or remove the key"
+		return cost, "it is empty; write it, or remove the key"
 	}
-	if pattern.Cost(text) > pattern.PerFile {
-		return `its patterns have too many classes of characters; write fewer of \p{…} and of wide ranges`
-	}
+	cost += len(text) / 10
 	config := conf.CreateNew()
 	config.Strict, config.Expect, config.ExpectAny, config.MaxNodes = false, reflect.Bool, true, maxNodes
 	tree, err := parser.ParseWithConfig(text, config)
 	if err != nil {
-		return reason(err)
+		return cost, reason(err)
 	}
+	visits := weights{config, make(map[ast.Node]int)}.of(tree.Node)
+	if visits > maxVisits {
+		return cost, "it repeats too much of what is nested in it; nest less"
+	}
+	cost += visits / 10
 	// The checker would compile what is left of a pattern.
 	p := patterns{}
 	ast.Walk(&tree.Node, &p)
+	cost += p.cost
 	if p.bad != "" {
-		return p.bad
+		return cost, p.bad
 	}
 	if _, err := checker.Check(tree, config); err != nil {
-		return reason(err)
+		return cost, reason(err)
 	}
-	return ""
+	return cost, ""
 }
 
 // patterns looks at the right sides of matches, and empties them.
-type patterns struct{ bad string }
+type patterns struct {
+	cost int
+	bad  string
+}
 
 func (p *patterns) Visit(node *ast.Node) {
 	n, ok := (*node).(*ast.BinaryNode)
@@ -79,7 +94,15 @@ func (p *patterns) Visit(node *ast.Node) {
 		p.bad = "the pattern after matches is computed; write it there in quotes"
 		return
 	}
-	if bad := pattern.Check(written.Value); bad != nil {
+	// An escape of the condition may stand for any part of a pattern, so only the
+	// text that it comes to tells the cost.
+	cost := pattern.Cost(written.Value)
+	if p.cost+cost > maxPatterns {
+		p.bad = `its patterns have too many classes of characters; write fewer of \p{…} and of wide ranges`
+		return
+	}
+	p.cost += cost
+	if _, bad := pattern.Check(written.Value); bad != nil {
 		p.bad = bad.Error()
 	}
 	written.Value = ""

@@ -4,14 +4,19 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/parser"
 )
 
 func TestCheck(t *testing.T) {
 	for _, text := range []string{
 		"task.status == 'need-review'", "analysis.can_auto_fix", "state.current_task != nil && output?.confidence > 0.5",
 		`last_tool in ["bash", "edit_file"]`, `any(output.items, # > 3)`, `input matches "^re.*"`, "true",
+		`trim(trim(trim(a, "x"), "y"), "z") == ""`, "0 < a < b < 9", "a ?: b ?: (c ?: d)", "a" + strings.Repeat("&&a", 400),
 	} {
-		if err := Check(text); err != nil {
+		if _, err := Check(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -24,18 +29,18 @@ func TestCheck(t *testing.T) {
 		`input matches "` + strings.Repeat(".{1000}", 140) + `"`: "too large", `input matches "` + strings.Repeat("(x{500}){2}", 90) + `"`: "too large",
 		`input matches "` + strings.Repeat(`\\PL`, 400) + `"`: "classes",
 	} {
-		if err := Check(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Check(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
 }
 
 func FuzzCheck(f *testing.F) {
-	for _, text := range []string{"a.b == 'c'", "((((", "any(x, {#.y})", "1..1000000000", "\x00\xff", `a matches "(x{500}){2}"`} {
+	for _, text := range []string{"a.b == 'c'", "((((", "any(x, {#.y})", "1..1000000000", "\x00\xff", "a|trim('')|trim('')|trim('')", "a<(a<(b)<c)<d", "((a?:b)?:c)?:d", `a matches "(x{500}){2}"`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if err := Check(text); err != nil && strings.TrimSpace(err.Error()) == "" {
+		if _, err := Check(text); err != nil && strings.TrimSpace(err.Error()) == "" {
 			t.Errorf("%q: no reason", text)
 		}
 	})
@@ -51,10 +56,68 @@ func TestCostsLittle(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_ = Check(text)
+		_, _ = Check(text)
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
 			t.Errorf("%.40q takes %d bytes", text, n)
 		}
 	}
 }
+
+// nested are conditions whose parts are looked at twice as often with each level.
+func nested(n int) []string {
+	return []string{
+		strings.Repeat("trim(", n) + "a" + strings.Repeat(",'')", n) + "==''",
+		"a" + strings.Repeat("|trimPrefix('')", n) + "==''",
+		strings.Repeat("(", n) + "a" + strings.Repeat("?:b)", n),
+		strings.Repeat("a<len([", n) + "a" + strings.Repeat("])<a", n),
+	}
+}
+
+// TestCostIsTold: what a condition takes to check is bounded, and counted by what
+// its text comes to, not by how that is written.
+func TestCostIsTold(t *testing.T) {
+	for i, text := range nested(100) {
+		if cost, err := Check(text); err == nil || !strings.Contains(err.Error(), "nest less") || cost > 500 {
+			t.Errorf("%d: costs %d, %v", i, cost, err)
+		}
+	}
+	for i, text := range nested(9) {
+		if cost, err := Check(text); err != nil || cost < 50 {
+			t.Errorf("%d: costs %d, %v", i, cost, err)
+		}
+	}
+	for _, wide := range []string{`[!-\\x{1E942}]`, `[!-\\x{0000001E942}]`, `[\\\\x{1E942}-\\x{1E942}]`, `[!-\u{1E942}]`, `[!-\U0001E942]`, "[!-𞥂]", `[!\x2d\u{1E942}]`, `\\pL`, `\x5cpL`, `\134pL`} {
+		one := `input matches "(?i)` + wide + `"`
+		cost, err := Check(one)
+		if err != nil || cost < 60 {
+			t.Errorf("%s: costs %d, %v", one, cost, err)
+		}
+		for _, text := range []string{
+			one + strings.Repeat("||"+one, 150), "any(a, {" + one + strings.Repeat("||"+one, 150) + "})", one + strings.Repeat("?"+one+":"+one, 80),
+		} {
+			if cost, err := Check(text); err == nil || !strings.Contains(err.Error(), "classes") || cost > maxPatterns+2000 {
+				t.Errorf("%.40s: costs %d, %v", text, cost, err)
+			}
+		}
+	}
+}
+
+// TestWeight: without a part that is shared or looked at for several ways of
+// calling, the weight of a tree is the number of its parts.
+func TestWeight(t *testing.T) {
+	text := `let x = -a?.b[0].c(1, 2.5)[1:n] ?? [1, {k: b"b", (f()): nil}]; if true { map(x, #.y); 1 } else { x matches "z" ? reduce(x, #acc + #, 0) : $env }`
+	tree, err := parser.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visits := counter(0)
+	ast.Walk(&tree.Node, &visits)
+	if got := (weights{conf.CreateNew(), make(map[ast.Node]int)}).of(tree.Node); got != int(visits) || got < 40 {
+		t.Errorf("%d, want %d", got, visits)
+	}
+}
+
+type counter int
+
+func (c *counter) Visit(*ast.Node) { *c++ }

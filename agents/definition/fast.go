@@ -18,6 +18,7 @@ type quick struct {
 	ind        int
 	start, end int
 	done       bool
+	longest    int // of the keys, in bytes
 
 	// Parts wait in open until their collection ends, and then move to nodes or
 	// keys, where they stay until the next text: a tree costs no memory of its own.
@@ -67,7 +68,7 @@ func (q *quick) read(src string, from, to int) (root node, ok bool) {
 		openNodes: q.openNodes[:0], nodes: q.nodes[:0], openKeys: q.openKeys[:0], keys: q.keys[:0],
 	}
 	q.advance()
-	if q.done || q.ind != 0 || q.src[q.start] == '-' {
+	if q.done || q.ind != 0 || q.src[q.start] == '-' || !light(src[from:to]) {
 		return node{}, false
 	}
 	root, ok = q.mapping(0, 1)
@@ -77,10 +78,14 @@ func (q *quick) read(src string, from, to int) (root node, ok bool) {
 	// The parser's guard counts what stands in plain text too; what it would
 	// refuse must not be read here, or one odd line elsewhere in a file would
 	// change what the rest means.
-	if text := src[from:to]; suspect(text) {
-		if _, deep := (&source{text: text}).tooDeep(); deep {
+	text := &source{text: src[from:to]}
+	if suspect(text.text) {
+		if _, deep := text.tooDeep(); deep {
 			return node{}, false
 		}
+	}
+	if _, slow := text.tedious(); slow || q.longest > lightKey && len(text.text) > lightText {
+		return node{}, false
 	}
 	return root, true
 }
@@ -170,6 +175,7 @@ func (q *quick) mapping(ind, depth int) (n node, ok bool) {
 			seen[k.name] = true
 		}
 		q.openKeys = append(q.openKeys, k)
+		q.longest = max(q.longest, end-q.start)
 		v, ok := q.entry(end+1, ind, depth)
 		if !ok {
 			return n, false

@@ -145,13 +145,13 @@ func (r *reader) field(k *key, v *node) bool {
 	case "run":
 		r.runField(v)
 	case "max_turns", "maxTurns", "steps", "maxSteps":
-		r.limit("max_turns", v)
+		r.limit("max_turns", k.name, v)
 	case "max_time", "max_time_minutes", "timeout_mins":
-		r.limit(k.name, v)
+		r.limit(k.name, k.name, v)
 	case "max_tokens", "maxTokens":
-		r.limit("max_tokens", v)
+		r.limit("max_tokens", k.name, v)
 	case "max_cost", "maxCost":
-		r.limit("max_cost", v)
+		r.limit("max_cost", k.name, v)
 	case "subagents":
 		r.subagentsField(v, k.name)
 	case "user_invocable", "user-invocable", "userInvocable", "user-invokable":
@@ -328,15 +328,15 @@ func (r *reader) runField(v *node) {
 		r.smart(n)
 		switch k.name {
 		case "max_turns", "max_time", "max_tokens", "max_cost":
-			r.limit(k.name, n)
+			r.limit(k.name, "run."+k.name, n)
 		case "maxTurns":
-			r.limit("max_turns", n)
+			r.limit("max_turns", "run."+k.name, n)
 		case "maxTokens":
-			r.limit("max_tokens", n)
+			r.limit("max_tokens", "run."+k.name, n)
 		case "maxCost":
-			r.limit("max_cost", n)
+			r.limit("max_cost", "run."+k.name, n)
 		case "max_time_minutes":
-			r.limit(k.name, n)
+			r.limit(k.name, "run."+k.name, n)
 		case "mode":
 			var mode string
 			if r.stringField(n, "run.mode", &mode) {
@@ -352,40 +352,45 @@ func (r *reader) runField(v *node) {
 	}
 }
 
-// limit reads one limit, by its key under run. Of two spellings the smaller number counts, so that no
-// limit is lost.
-func (r *reader) limit(field string, v *node) {
+// limit reads one limit, by its key under run. Messages call it so in a file of
+// ours, and as it is written in another tool's. Of two spellings the smaller number
+// counts, so that no limit is lost.
+func (r *reader) limit(field, written string, v *node) {
+	shown := "run." + field
+	if r.Dialect != Agentls || field == "timeout_mins" { // which ours has not
+		shown = written
+	}
 	switch field {
 	case "max_turns":
-		if n, ok := r.intField(v, "run."+field, 1, math.MaxInt32); ok {
+		if n, ok := r.intField(v, shown, 1, math.MaxInt32); ok {
 			r.MaxTurns = least(r.MaxTurns, n)
 		}
 	case "max_tokens":
-		if n, ok := r.intField(v, "run."+field, 1, 1<<52); ok {
+		if n, ok := r.intField(v, shown, 1, 1<<52); ok {
 			r.MaxTokens = least(r.MaxTokens, n)
 		}
 	case "max_cost":
-		if n := r.floatField(v, "run."+field, 0, math.MaxFloat64); n != nil {
+		if n := r.floatField(v, shown, 0, math.MaxFloat64); n != nil {
 			if *n == 0 {
-				r.at(v, "agent/type", Error, "%s must be over 0.", "run."+field)
+				r.at(v, "agent/type", Error, "%s must be over 0.", shown)
 				return
 			}
 			r.MaxCost = least(r.MaxCost, *n)
 		}
 	case "max_time_minutes", "timeout_mins":
-		if n := r.floatField(v, "run."+field, 0, 1e6); n != nil {
-			r.maxTime(time.Duration(*n*float64(time.Minute)), field, v)
+		if n := r.floatField(v, shown, 0, 1e6); n != nil {
+			r.maxTime(time.Duration(*n*float64(time.Minute)), shown, v)
 		}
 	case "max_time":
-		if d, ok := r.durationField(v, "run."+field); ok {
-			r.maxTime(d, field, v)
+		if d, ok := r.durationField(v, shown); ok {
+			r.maxTime(d, shown, v)
 		}
 	}
 }
 
-func (r *reader) maxTime(d time.Duration, field string, v *node) {
+func (r *reader) maxTime(d time.Duration, shown string, v *node) {
 	if d <= 0 {
-		r.at(v, "agent/type", Error, "%s must be over 0.", "run."+field)
+		r.at(v, "agent/type", Error, "%s must be over 0.", shown)
 		return
 	}
 	r.MaxTime = least(r.MaxTime, d)

@@ -28,11 +28,11 @@ var house = Installed{
 		return []string{"create_issue", "list_issues"}, server == "github"
 	},
 	Validator: func(folder, name string) bool { return name == "tone" && folder == "/w" },
-	Expression: func(condition string) error {
+	Expression: func(condition string) (int, error) {
 		if strings.Count(condition, "(") != strings.Count(condition, ")") {
-			return errors.New("a bracket is not closed")
+			return 1, errors.New("a bracket is not closed")
 		}
-		return nil
+		return 1, nil
 	},
 }
 
@@ -63,6 +63,9 @@ func TestFindingsOfTheInstallation(t *testing.T) {
 		{"tools:\n  allow:\n    - mcp.github.create_isue\n    - mcp.gihub.x\n    - mcp.none.x\n    - mcp.jira.x\n    - mcp.github.zz*\n", []string{
 			"tool-unknown error 7:7-7:29 mcp.github.create_issue", "tool-unknown error 8:7-8:18 mcp.github.x", "tool-unknown error 9:7-9:17 ",
 			"tool-unverified hint 10:7-10:17 ", "tool-unknown error 11:7-11:21 "}},
+		{"tools: {deny: ['bas[h]', 'b\\ash', bsh, '[', '[x]*'], confirmation: {require_confirmation: ['[gl]*']}}\n", []string{
+			"tool-unknown warning 5:16-5:24 bash", "tool-unknown warning 5:26-5:33 bash", "tool-unknown error 5:35-5:38 bash", "tool-unknown error 5:40-5:43 ", "tool-unknown error 5:45-5:51 ", "tool-unknown warning 5:92-5:99 "}},
+		{"tools: {allow: ['bas[h]']}\n", []string{"tool-unknown error 5:17-5:25 bash"}},
 		{"guardrails: [{validator: 'builtin:no-secrets'}, {validator: 'builtin:max-length(10)'}, {validator: tone}, {name: tone, validator: custom}, {validator: 'agent:x'}]\n", nil},
 		{"guardrails: {custom_validator: nope}\n", []string{"validator error 5:32-5:36 "}},
 		{"guardrails: [{validator: 'builtin:max-length'}, {validator: custom}, {validator: 'expr:f('}, {validator: 'agent:X Y'}]\n",
@@ -71,6 +74,13 @@ func TestFindingsOfTheInstallation(t *testing.T) {
 			[]string{"schema error 5:29-5:42 ", "type error 5:56-5:61 ", "unknown-field hint 5:63-5:68 "}},
 		{"handoffs:\n  - {to: b, when: conditional, condition: 'f('}\n  - {to: c, when: 'g)'}\n  - {to: d, when: conditional, condition: 'f()'}\n", []string{"expression error 6:43-6:47 ", "expression error 7:19-7:23 "}},
 		{"guardrails: [{validator: 'builtin:no-secret'}]\n", []string{"validator error 5:26-5:45 builtin:no-secrets"}},
+		{"triggers: {patterns: [" + strings.Repeat(`'`+strings.Repeat(`\pL`, 30)+`',`, 6) + "a]}\nhandoffs: [{to: b, condition: 'x', when: auto}, {to: c, when: 'y'}]\n", []string{"regex error 5:395-5:487 ", "expression error 6:31-6:34 "}},
+		{"output:\n  schema:\n    pattern: x\n    examples: [{pattern: '(', $ref: 'http://x'}]\n    default: {pattern: '('}\n    properties: {const: {enum: [{pattern: '('}]}, examples: {pattern: a}}\n", nil},
+		{"output: {schema: {properties: {examples: {pattern: '('}}}}\n", []string{"schema error 5:52-5:55 "}},
+		{"output: {schema: {properties: {default: {$ref: 'http://x'}}}}\n", []string{"schema error 5:48-5:58 "}},
+		{"output: {schema: {$ref: '#/examples/0', examples: [{pattern: '('}]}}\n", []string{"schema error 5:18-5:68 "}},
+		{"output: {schema: {$ref: '#/default', default: {$ref: 'http://x'}}}\n", []string{"schema error 5:18-5:66 "}},
+		{"output: {schema: {$ref: '#/examples/0', examples: [{pattern: 'x{999}x{999}x{999}x{999}x{999}x{999}'}]}}\n", []string{"schema error 5:62-5:100 "}},
 		{"initial_messages: [{role: model, text: 12}, {role: user}]\n", []string{"type error 5:40-5:42 ", "type error 5:45-5:57 "}},
 		{"descripton: x\n", []string{"unknown-field hint 5:1-5:11 description"}},
 	} {
@@ -92,7 +102,7 @@ func TestFindingsOfTheInstallation(t *testing.T) {
 		t.Errorf("a condition that does not compile: %+v", left.Handoffs)
 	}
 	judged := furnished(ownPath, own("handoffs: [{to: b, when: 'f('}]\n"))
-	judged.Installed.Expression = func(string) error { return fault.New(fault.Invalid, "condition.check", "it is empty") }
+	judged.Installed.Expression = func(string) (int, error) { return 1, fault.New(fault.Invalid, "condition.check", "it is empty") }
 	if p := Parse(judged).Problems; len(p) != 1 || p[0].Message != "The condition does not compile: it is empty." {
 		t.Error(p)
 	}

@@ -88,11 +88,11 @@ func TestSEC121BombsNeverReachTheParser(t *testing.T) {
 		}
 	}
 	var many strings.Builder
-	for i := range 5000 {
+	for i := range 1400 {
 		fmt.Fprintf(&many, "k%d: v\n", i)
 	}
 	d := Parse(Source{Path: "/p/a.md", Scope: Project, Data: []byte("---\nname: a\n" + many.String() + "---\nx")})
-	if ok, reason := d.Usable(); !ok || len(d.FrontMatter()) != 5001 {
+	if ok, reason := d.Usable(); !ok || len(d.FrontMatter()) != 1401 {
 		t.Errorf("%v, %d keys", reason, len(d.FrontMatter()))
 	}
 	over := parse(ownPath, own(strings.Repeat("key0000000000: v\n", 40000)))

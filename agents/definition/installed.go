@@ -30,8 +30,9 @@ type Installed struct {
 	// Validator reports whether a guard's validator exists (spec 6.1): command:…
 	// or a bare name, which is none of the built-in ones.
 	Validator func(folder, validator string) bool
-	// Expression says why a condition does not compile, nil for one that does.
-	Expression func(condition string) error
+	// Expression says why a condition does not compile, nil for one that does, and
+	// about how many microseconds it took to tell, as pattern.Cost has it.
+	Expression func(condition string) (cost int, err error)
 }
 
 // retired reports a model that does not answer any more.
@@ -110,9 +111,8 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 	}
 	if !slices.Contains(servers, server) {
 		message := fmt.Sprintf("The MCP server %s of this tool is not configured, so the tool is left out; ", server)
-		meant := r.nearest(server, servers)
+		meant := respelled(name.name, server, r.nearest(server, servers), false)
 		if meant != "" {
-			meant = respelled(name.name, server, meant, false)
 			message += "did you mean " + meant + "?"
 		} else {
 			message += "describe it in the settings under mcpServers."
@@ -133,9 +133,8 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 		return
 	}
 	message := fmt.Sprintf("The MCP server %s has no such tool, and it is left out", server)
-	meant := r.nearest(tool, tools)
+	meant := respelled(name.name, tool, r.nearest(tool, tools), true)
 	if meant != "" {
-		meant = respelled(name.name, tool, meant, true)
 		message += "; did you mean " + meant + "?"
 	} else {
 		message += "; correct it."
@@ -148,14 +147,16 @@ func (r *reader) condition(v *node, text string) bool {
 	if r.source.Installed.Expression == nil || v == nil {
 		return true
 	}
-	if r.spent += 20 + pattern.Cost(text) - len(text)/2; r.spent > pattern.PerFile {
-		if !r.broke {
-			r.at(v, "agent/expression", Error, "The file has more conditions than can be judged quickly, so this one and those after it are left out; write fewer.")
+	if r.spent > pattern.PerFile {
+		if !r.crowded {
+			r.at(v, "agent/expression", Error, "The file has more patterns and conditions than can be judged quickly, so this condition and those after it are left out; write fewer.")
 		}
-		r.broke = true
+		r.crowded = true
 		return false
 	}
-	if err := r.source.Installed.Expression(text); err != nil {
+	cost, err := r.source.Installed.Expression(text)
+	r.spent += cost
+	if err != nil {
 		r.at(v, "agent/expression", Error, "The condition does not compile: %s.", strings.TrimSuffix(strings.ReplaceAll(fault.Message(err), "\n", " "), "."))
 		return false
 	}

@@ -65,11 +65,18 @@ func (r *reader) foreignServerTools(t translation, name listed) {
 	}
 }
 
-// respelled puts another server or tool into an entry, as its dialect writes it.
+// respelled puts another server or tool into an entry, as its dialect writes it;
+// "" where nothing else is known, or it cannot be told where.
 func respelled(entry, part, meant string, last bool) string {
+	if meant == "" {
+		return ""
+	}
 	from := 0
-	if strings.HasPrefix(entry, "mcp") {
-		from = min(len(entry), len("mcp."))
+	for _, prefix := range []string{"mcp__", "mcp_", "mcp."} {
+		if rest, ok := strings.CutPrefix(entry, prefix); ok && strings.Contains(rest, part) {
+			from = len(prefix)
+			break
+		}
 	}
 	i := strings.Index(entry[from:], part)
 	if last {

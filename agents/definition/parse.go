@@ -86,7 +86,8 @@ type reader struct {
 	seen     []seenLike // canonical fields given so far
 	guesses  int        // names for which another was looked for
 	spent    int        // what the patterns and conditions so far cost, as pattern.Cost has it
-	broke    bool       // that was too much, and said
+	broke    bool       // that was too much, and said of a pattern
+	crowded  bool       // and of a condition
 }
 
 // listed is a tool's name with its place.
@@ -310,9 +311,13 @@ func (r *reader) readYAML(from, to int) (node, bool) {
 			}
 		}
 	}
+	repairs := 0
 	for _, f := range findings {
 		severity := Error
 		if f.code == "agent/yaml-repaired" {
+			if repairs++; repairs > maxFeatures {
+				continue
+			}
 			severity = Warning
 		}
 		r.report(f.code, severity, f.start, f.end, f.message)

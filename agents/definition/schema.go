@@ -24,11 +24,15 @@ func (r *reader) schema(v *node, field string) (json.RawMessage, bool) {
 		r.at(v, "agent/schema", Error, "%s must be a JSON Schema: an object or a boolean, not %s.", field, kindNames[v.kind])
 		return nil, false
 	}
-	if bad := remoteRef(v); bad != nil {
+	if bad := remoteRef(v, aSchema); bad != nil {
 		r.at(bad, "agent/schema", Error, "A $ref may only lead to a place in the same schema (#/…); write the other schema out.")
 		return nil, false
 	}
-	if !r.schemaPatterns(v) {
+	if !r.schemaPatterns(v, aSchema) {
+		return nil, false
+	}
+	if r.spent += 20 + 10*schemas(v); r.spent > pattern.PerFile {
+		r.at(v, "agent/schema", Error, "%s is more than can be checked quickly with the file's other schemas, patterns and conditions; make it smaller.", field)
 		return nil, false
 	}
 	raw := encode(v)
@@ -46,32 +50,79 @@ func (r *reader) schema(v *node, field string) (json.RawMessage, bool) {
 	return json.RawMessage(raw), true
 }
 
+// schemas counts what may be a schema in a schema, each of which takes some 10 µs
+// to compile.
+func schemas(v *node) int {
+	n := 0
+	if v.kind == mapping || v.kind == boolean {
+		n = 1
+	}
+	for i := range v.items {
+		n += schemas(&v.items[i])
+	}
+	return n
+}
+
+// inside says what a part of a schema is.
+type inside uint8
+
+const (
+	aSchema inside = iota
+	names          // its members are schemas by names of the author's
+	aValue         // nothing in it is a schema
+)
+
+// member says what the value of a key of such a part is.
+func (in inside) member(key string) inside {
+	switch {
+	case in == aValue:
+		return aValue
+	case in == names:
+		return aSchema
+	}
+	switch key {
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+		return names
+	case "const", "default", "enum", "examples":
+		return aValue
+	}
+	return aSchema
+}
+
 // schemaPatterns reports a pattern of a schema that must not come to be compiled.
-func (r *reader) schemaPatterns(v *node) bool {
+// In a value nothing need be a pattern; but a $ref may lead there.
+func (r *reader) schemaPatterns(v *node, in inside) bool {
 	check := func(text string, at *node) bool {
-		r.spent += pattern.Cost(text) + 1
-		bad := pattern.Check(text)
-		if bad == nil && r.spent > pattern.PerFile {
-			bad = &pattern.Error{What: "is one too many for this file", Do: "write fewer, or shorter ones"}
+		bad := &pattern.Error{What: "is one too many for this file", Do: "write fewer, or shorter ones"}
+		if r.spent += pattern.Cost(text) + 1; r.spent <= pattern.PerFile {
+			var steps int
+			steps, bad = pattern.Check(text)
+			r.spent += steps / 3
 		}
-		if bad != nil {
-			r.at(at, "agent/schema", Error, "The pattern %s; %s.", bad.What, bad.Do)
+		if bad == nil || bad.NoPattern && in == aValue {
+			return true
 		}
-		return bad == nil
+		r.at(at, "agent/schema", Error, "The pattern %s; %s.", bad.What, bad.Do)
+		return false
 	}
 	for i := range v.items {
 		n := &v.items[i]
-		if v.kind == mapping && v.keys[i].name == "pattern" && n.kind == str && !check(n.text, n) {
-			return false
-		}
-		if v.kind == mapping && v.keys[i].name == "patternProperties" {
-			for j := range n.keys {
-				if !check(n.keys[j].name, n.keys[j].node()) {
-					return false
+		below := in
+		if v.kind == mapping {
+			name := v.keys[i].name
+			below = in.member(name)
+			if name == "pattern" && n.kind == str && !check(n.text, n) {
+				return false
+			}
+			if name == "patternProperties" {
+				for j := range n.keys {
+					if !check(n.keys[j].name, n.keys[j].node()) {
+						return false
+					}
 				}
 			}
 		}
-		if !r.schemaPatterns(n) {
+		if !r.schemaPatterns(n, below) {
 			return false
 		}
 	}
@@ -104,9 +155,16 @@ func (noLoader) Load(url string) (any, error) {
 
 // remoteRef returns the first $ref, $dynamicRef, $id or $schema that leads
 // anywhere but into the schema or to a known draft.
-func remoteRef(v *node) *node {
+func remoteRef(v *node, in inside) *node {
+	if in == aValue {
+		return nil // should a $ref lead here, noLoader refuses what this one would load
+	}
 	for i := range v.items {
 		n := &v.items[i]
+		below := in
+		if v.kind == mapping {
+			below = in.member(v.keys[i].name)
+		}
 		if v.kind == mapping && n.kind == str {
 			switch v.keys[i].name {
 			case "$ref", "$dynamicRef":
@@ -119,7 +177,7 @@ func remoteRef(v *node) *node {
 				}
 			}
 		}
-		if bad := remoteRef(n); bad != nil {
+		if bad := remoteRef(n, below); bad != nil {
 			return bad
 		}
 	}

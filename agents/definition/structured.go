@@ -211,12 +211,12 @@ func (r *reader) patterns(v *node, field string) {
 func (r *reader) pattern(v *node) {
 	if r.spent += pattern.Cost(v.text) + 1; r.spent > pattern.PerFile {
 		if !r.broke {
-			r.at(v, "agent/regex", Error, "The file has more patterns than can be matched quickly, so this one and those after it are left out; write fewer, or shorter ones.")
+			r.at(v, "agent/regex", Error, "The file has more patterns and conditions than can be judged quickly, so this pattern and those after it are left out; write fewer, or shorter ones.")
 		}
 		r.broke = true
 		return
 	}
-	if bad := pattern.Check(v.text); bad != nil {
+	if _, bad := pattern.Check(v.text); bad != nil {
 		r.at(v, "agent/regex", Error, "The pattern %s and is left out; %s.", bad.What, bad.Do)
 	}
 }

@@ -5,6 +5,7 @@ package definition
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 )
@@ -45,7 +46,7 @@ func (r *reader) ourTools(v *node) {
 			names := r.strings(n, "tools.allow")
 			r.Tools.Allow = slices.Grow(r.Tools.Allow, len(names))
 			for _, name := range names {
-				if canonical, ok := r.ourTool(name); ok {
+				if canonical, ok := r.ourTool(name, "is left out", false); ok {
 					r.checkServerTool(canonical, name)
 					r.Tools.Allow = add(r.Tools.Allow, canonical)
 					r.allowed = append(r.allowed, listed{canonical, name.start, name.end})
@@ -54,7 +55,7 @@ func (r *reader) ourTools(v *node) {
 		case "deny":
 			for _, name := range r.strings(n, "tools.deny") {
 				// An unknown name stays: should a tool of that name turn up, it is denied.
-				canonical, _ := r.ourTool(name)
+				canonical, _ := r.ourTool(name, "is denied as it is written", true)
 				r.Tools.Deny = add(r.Tools.Deny, canonical)
 				r.denied = append(r.denied, listed{canonical, name.start, name.end})
 			}
@@ -87,13 +88,15 @@ func unique(names []string) []string {
 	})
 }
 
-// ourTool returns the canonical form of a name in a file of ours.
-func (r *reader) ourTool(name listed) (string, bool) {
+// ourTool returns the canonical form of a name in a file of ours; outcome says what
+// becomes of one that is not known. Where the list is kept as written, a glob with
+// classes does what it says: it is no error.
+func (r *reader) ourTool(name listed, outcome string, kept bool) (string, bool) {
 	canonical, ok := CanonicalTool(name.name)
 	if ok {
 		return canonical, true
 	}
-	message := fmt.Sprintf("The tool %s is not known and is left out", name.name)
+	message := fmt.Sprintf("The tool %s is not known and %s", name.name, outcome)
 	meant := ""
 	if r.guesses++; r.guesses <= maxGuesses {
 		meant = nearestTool(name.name)
@@ -103,7 +106,14 @@ func (r *reader) ourTool(name listed) (string, bool) {
 	} else {
 		message += "; correct it, or name an MCP server's tool as mcp.<server>.<tool>."
 	}
-	r.suggest("agent/tool-unknown", Error, name.start, name.end, meant, message)
+	severity := Error
+	if kept && slices.ContainsFunc(toolNames, func(t ToolName) bool {
+		ok, _ := path.Match(name.name, t.Name) // one that cannot be read is an error
+		return ok
+	}) {
+		severity = Warning
+	}
+	r.suggest("agent/tool-unknown", severity, name.start, name.end, meant, message)
 	return canonical, false
 }
 
@@ -219,7 +229,7 @@ func (r *reader) confirmation(v *node) {
 		case "require_confirmation":
 			for _, name := range r.strings(n, "tools.confirmation.require_confirmation") {
 				// An unknown name stays, so that no question is lost.
-				canonical, _ := r.ourTool(name)
+				canonical, _ := r.ourTool(name, "asks as it is written", true)
 				r.Confirmation.Require = add(r.Confirmation.Require, canonical)
 			}
 		case "prompt_template":

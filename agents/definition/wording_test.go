@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,6 +23,10 @@ func TestWhatIsSaid(t *testing.T) {
 		"tools: - a\n":                        "An entry of a list must begin its own line",
 		"description: \"a\\qb\"\n":            "A backslash between double quotes",
 		"x: !foo a\n":                         "A tag (!) is not allowed",
+		// Tools.
+		"tools: {allow: [bsh]}\n":                                     "The tool bsh is not known and is left out; did you mean bash?",
+		"tools: {deny: ['bas[h]']}\n":                                 "The tool bas[h] is not known and is denied as it is written; did you mean bash?",
+		"tool_confirmation: {require_confirmation: ['b[aeiou]sh']}\n": "The tool b[aeiou]sh is not known and asks as it is written;",
 		// Values.
 		"handoffs: [reviewer]\n":               "An entry of handoffs must be an object; write to: reviewer.",
 		"handoffs: [3]\n":                      "An entry of handoffs must be an object with to, not a number.",
@@ -149,10 +154,12 @@ func TestFixesOfTypes(t *testing.T) {
 func TestOtherToolsServersAndNames(t *testing.T) {
 	const claude, gemini = "/w/.claude/agents/code-fixer.md", "/w/.gemini/agents/code-fixer.md"
 	installed := Installed{
-		Servers:     func(string) []string { return []string{"github", "on"} },
+		Servers:     func(string) []string { return []string{"github", "on", "mcp-github"} },
 		ServerTools: func(_, server string) ([]string, bool) { return []string{"list_issues"}, server == "on" },
 	}
+	const copilot = "/w/.github/agents/code-fixer.agent.md"
 	for _, c := range []struct{ path, fields, found, fixes string }{
+		{copilot, "tools: [mcp-gihub/search]\n", "tool-unknown mcp-gihub→mcp-github/search", "Replace with mcp-github/search, Remove mcp-gihub/search"},
 		{claude, "tools: mcp__gthub__foo, Read\n", "tool-unknown gthub→mcp__github__foo", "Replace with mcp__github__foo, Remove mcp__gthub__foo"},
 		{claude, "tools: mcp__other__foo\n", "tool-unknown other→", ""},
 		{claude, "tools: mcp__github__foo\n", "tool-unverified github→", ""},
@@ -191,6 +198,27 @@ func TestOtherToolsServersAndNames(t *testing.T) {
 		}
 		if got := strings.Join(found, ", "); got != c.found || strings.Join(fixes, ", ") != c.fixes && c.fixes != "" {
 			t.Errorf("%q: %s; %s", c.fields, got, strings.Join(fixes, ", "))
+		}
+	}
+}
+
+// TestLimitsAreCalledAsWritten: what another tool's file says of limits is told by
+// the key that stands there.
+func TestLimitsAreCalledAsWritten(t *testing.T) {
+	for fields, want := range map[string]string{
+		"kind: local\ntimeout_mins: x\n": "timeout_mins must be a number, not a string.", "kind: local\ntimeout_mins: 0\n": "timeout_mins must be over 0.",
+		"kind: local\nmax_turns: 0\n": "max_turns must be 1 or more.", "tools: Read\nmaxTurns: x\n": "maxTurns must be a whole number, not a string.",
+		"tools: Read\nrun: {max_cost: 0}\n": "run.max_cost must be over 0.", "kind: agent\nmaxCost: 0\n": "run.max_cost must be over 0.",
+		"kind: agent\ntimeout_mins: x\n": "timeout_mins must be a number, not a string.",
+	} {
+		var said []string
+		for _, p := range parse(ownPath, "---\nname: code-fixer\ndescription: x\n"+fields+"---\nx\n").Problems {
+			if p.Code == "agent/type" {
+				said = append(said, p.Message)
+			}
+		}
+		if !slices.Equal(said, []string{want}) {
+			t.Errorf("%q: %q", fields, said)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -74,7 +75,11 @@ func (s *source) read() (root node, findings []finding) {
 	if off, deep := s.tooDeep(); deep {
 		return node{}, []finding{{"agent/yaml-feature", s.file(off), s.file(off + 1), fmt.Sprintf("The front-matter is nested deeper than %d levels; make it flatter.", maxDepth)}}
 	}
-	file, err := parser.ParseBytes([]byte(s.text), 0, parser.AllowDuplicateMapKey())
+	tokens, over := s.tokens()
+	if over != nil {
+		return node{}, []finding{*over}
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return node{}, []finding{s.syntax(err)}
 	}
@@ -97,14 +102,33 @@ func (s *source) read() (root node, findings []finding) {
 	return root, c.findings
 }
 
+// tokens returns the text's tokens, or what is said of a text that is too much for
+// the parser.
+func (s *source) tokens() (token.Tokens, *finding) {
+	refuse := func(off int, what string) *finding {
+		return &finding{"agent/too-large", s.file(off), s.file(lineEnd(s.text, off)), what + "; make it shorter, or move parts of it to files that the agent reads."}
+	}
+	if off, ok := s.tedious(); ok {
+		return nil, refuse(off, "The front-matter has too many empty lines, tabs or < in a row")
+	}
+	tokens := lexer.Tokenize(s.text)
+	if tk, what := burdens(tokens); tk != nil {
+		return nil, refuse(s.offset(tk.Position), what)
+	}
+	return tokens, nil
+}
+
 // syntax makes a finding of a parser's error, at its line and column.
 func (s *source) syntax(err error) finding {
-	message, off := err.Error(), 0
+	message, off := "", 0
 	var located interface {
 		GetToken() *token.Token
 		GetMessage() string
 	}
-	if errors.As(err, &located) {
+	if !errors.As(err, &located) {
+		message = err.Error()
+	} else {
+		// Error would draw the place, which in a long text costs its square.
 		message = located.GetMessage()
 		if tk := located.GetToken(); tk != nil && tk.Position != nil {
 			off = s.offset(tk.Position)
@@ -146,6 +170,9 @@ func (s *source) tooDeep() (int, bool) {
 
 // feature records a YAML feature that agent files may not use.
 func (c *converter) feature(start, end int, what string) {
+	if len(c.findings) >= maxFeatures {
+		return
+	}
 	c.findings = append(c.findings, finding{"agent/yaml-feature", c.file(start), c.file(end), what})
 }
 

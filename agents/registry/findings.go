@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agentls/agentls/agents/definition"
 )
@@ -18,9 +17,9 @@ import (
 // from them.
 const maxRings = 50
 
-// maxRing is how many handoffs a circle has that is told, and maxWay how many are
-// looked at for one: thousands of agents in one circle would cost their square, and
-// a run is refused its sixth agent (spec 5.2).
+// maxRing is how many handoffs a circle has that is told, and maxWay how many
+// agents are looked at for those of one: thousands of agents in one circle would
+// cost their square, and a run is refused its sixth agent (spec 5.2).
 const (
 	maxRing = 16
 	maxWay  = 2000
@@ -34,7 +33,7 @@ func (s *Snapshot) Findings(e *Entry) []definition.Problem {
 	if e.file == nil || e.Stale {
 		return e.Problems
 	}
-	return s.among(e.Definition, e, e.Problems)
+	return s.among(e.Definition, true, e.Problems)
 }
 
 // FindingsIn is [Snapshot.Findings] for a definition that need not be on the
@@ -45,7 +44,7 @@ func (s *Snapshot) FindingsIn(d *definition.Definition) []definition.Problem {
 	if other := s.twin(d); other != nil {
 		problems = insert(problems, duplicate(s.uriOf(d.Path), d.NameRange, s.uriOf(other.Path), other))
 	}
-	return s.among(d, nil, problems)
+	return s.among(d, false, problems)
 }
 
 // uriOf is the URI of a path for a problem.
@@ -79,14 +78,15 @@ func folderOf(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, `/\`))]
 }
 
-// among adds what the other agents make to problems of d. own is the entry of d,
-// nil for a text that is not the disk's.
-func (s *Snapshot) among(d *definition.Definition, own *Entry, problems []definition.Problem) []definition.Problem {
+// among adds what the other agents make to problems of d, which is the disk's
+// text or need not be.
+func (s *Snapshot) among(d *definition.Definition, disk bool, problems []definition.Problem) []definition.Problem {
 	uri := s.uriOf(d.Path)
 	problems = s.taken(d, problems)
 	var more []definition.Problem // put in at once: a file may have thousands
 	guesses := 0
 	told := make(map[string]bool)
+	var ways ways
 	for _, h := range d.Handoffs {
 		if h.To == "user" {
 			continue
@@ -113,11 +113,14 @@ func (s *Snapshot) among(d *definition.Definition, own *Entry, problems []defini
 			})
 			continue
 		}
-		if told[h.To] || len(told) == maxRings || own != nil && !s.network().rings[own] {
+		if told[h.To] || len(told) == maxRings {
 			continue
 		}
+		if len(told) == 0 {
+			ways = s.waysTo(d, disk)
+		}
 		told[h.To] = true
-		if ring := s.ring(d, target); ring != nil {
+		if ring := s.ring(d, target, ways); ring != nil {
 			more = append(more, s.cycle(d, h, ring))
 		}
 	}
@@ -199,49 +202,63 @@ func (s *Snapshot) meant(folder, name string) *Entry {
 
 // hop is a handoff on a way through the catalogue.
 type hop struct {
-	from   *definition.Definition
-	at     definition.Range // of the handoff's target
-	to     *Entry
-	before int // the hop before it on the way; -1 = none
-	length int // how many handoffs the way has to here, but for the first
+	from *definition.Definition
+	at   definition.Range // of the handoff's target
+	to   *Entry
+}
+
+// ways is of how many handoffs a way from an agent to a certain other one is.
+type ways map[*Entry]int
+
+// waysTo returns the ways that lead to d in a run of its folder, by fewer than
+// maxRing handoffs: of the disk's text those from agents that are on a circle with d,
+// else those from all, since a buffer may hand over to others. It goes back from d,
+// so that one search does for all that d hands over to.
+func (s *Snapshot) waysTo(d *definition.Definition, disk bool) ways {
+	start := s.at(d.Path)
+	if start == nil || start.Definition.Name != d.Name {
+		return nil // a buffer has given its file another name
+	}
+	before := s.network().before(s, d.Folder, disk)
+	if len(before[start]) == 0 {
+		return nil
+	}
+	found := ways{start: 0}
+	way := []*Entry{start}
+	for i := 0; i < len(way) && i < maxWay && len(way) < 5*maxWay; i++ {
+		length := found[way[i]] + 1
+		if length == maxRing {
+			break
+		}
+		for _, from := range before[way[i]] {
+			if _, known := found[from]; !known {
+				found[from] = length
+				way = append(way, from)
+			}
+		}
+	}
+	return found
 }
 
 // ring returns the handoffs by which control comes back to d from the agent that
 // it hands to, the fewest; nil if it does not.
-func (s *Snapshot) ring(d *definition.Definition, target *Entry) []hop {
-	back := func(e *Entry) bool { return e.Definition.Path == d.Path }
-	if back(target) {
-		return nil
-	}
-	seen := map[*Entry]bool{target: true}
-	way := []hop{{to: target, before: -1}}
-	for i := 0; i < len(way) && i < maxWay && way[i].length+1 < maxRing; i++ {
-		from := way[i].to.Definition
+func (s *Snapshot) ring(d *definition.Definition, target *Entry, ways ways) []hop {
+	left := ways[target]
+	ring := make([]hop, 0, left)
+	for at := target; left > 0; left-- {
+		from := at.Definition
 		for _, h := range from.Handoffs {
 			next := s.meant(d.Folder, h.To)
-			if next == nil || seen[next] {
-				continue
+			if length, known := ways[next]; known && length == left-1 {
+				ring, at = append(ring, hop{from, h.Range, next}), next
+				break
 			}
-			seen[next] = true
-			way = append(way, hop{from, h.Range, next, i, way[i].length + 1})
-			// A buffer may give its file another name.
-			if !back(next) {
-				continue
-			}
-			if next.Definition.Name != d.Name {
-				seen[next] = false
-				way = way[:len(way)-1]
-				continue
-			}
-			var ring []hop
-			for at := len(way) - 1; at > 0; at = way[at].before {
-				ring = append(ring, way[at])
-			}
-			slices.Reverse(ring)
-			return ring
 		}
 	}
-	return nil
+	if len(ring) == 0 {
+		return nil
+	}
+	return ring
 }
 
 // cycle tells of a ring that a handoff of d begins.
@@ -286,95 +303,5 @@ func (s *Snapshot) dead(d *definition.Definition) bool {
 	if before != nil && slices.Contains(before.Definition.Subagents, "*") {
 		all--
 	}
-	return all <= 0 && !by(n.delegated, before != nil && slices.Contains(before.Definition.Subagents, d.Name))
-}
-
-// at returns the entry of a path, or nil.
-func (s *Snapshot) at(path string) *Entry { return s.network().paths[path] }
-
-// graph is what the agents say of each other, found out when it is first asked
-// for.
-type graph struct {
-	once      sync.Once
-	handed    map[string]int // how many agents hand over to a name
-	delegated map[string]int // how many name it as a subagent
-	all       int            // how many, but for main, may delegate to all
-	paths     map[string]*Entry
-	rings     map[*Entry]bool // those that may be on a circle of handoffs
-}
-
-// network returns the snapshot's graph.
-func (s *Snapshot) network() *graph {
-	if s.graph == nil {
-		return new(graph) // of the zero Snapshot
-	}
-	s.graph.once.Do(func() { s.graph.fill(s) })
-	return s.graph
-}
-
-func (g *graph) fill(s *Snapshot) {
-	g.handed, g.delegated, g.paths = make(map[string]int), make(map[string]int), make(map[string]*Entry, len(s.entries))
-	g.rings = make(map[*Entry]bool)
-	next := make(map[*Entry][]*Entry)
-	for _, e := range s.entries {
-		if e.file != nil {
-			g.paths[e.file.path] = e
-		}
-		names := make(map[string]bool, len(e.Definition.Handoffs))
-		for _, h := range e.Definition.Handoffs {
-			if names[h.To] {
-				continue
-			}
-			names[h.To] = true
-			g.handed[bare(h.To)]++
-			if to := s.meant(e.Definition.Folder, h.To); to != nil {
-				next[e] = append(next[e], to)
-			}
-		}
-		for _, name := range e.Definition.Subagents {
-			switch {
-			case name != "*":
-				g.delegated[bare(name)]++
-			case e.Definition.Name != mainName:
-				g.all++
-			}
-		}
-	}
-	// Whoever hands over to nobody, or to such alone, is on no circle; nor is
-	// whoever gets control from nobody.
-	for e := range trim(next) {
-		g.rings[e] = true
-	}
-}
-
-// trim returns a graph without what is on no way that goes on for ever.
-func trim(next map[*Entry][]*Entry) map[*Entry]bool {
-	degree := make(map[*Entry]int)
-	before := make(map[*Entry][]*Entry)
-	left := make(map[*Entry]bool)
-	for e, targets := range next {
-		left[e] = true
-		degree[e] += len(targets)
-		for _, to := range targets {
-			before[to] = append(before[to], e)
-			left[to] = true
-		}
-	}
-	var ends []*Entry
-	for e := range left {
-		if degree[e] == 0 {
-			ends = append(ends, e)
-		}
-	}
-	for len(ends) > 0 {
-		e := ends[len(ends)-1]
-		ends = ends[:len(ends)-1]
-		delete(left, e)
-		for _, from := range before[e] {
-			if degree[from]--; degree[from] == 0 {
-				ends = append(ends, from)
-			}
-		}
-	}
-	return left
+	return all <= 0 && !by(n.delegated, before != nil && slices.ContainsFunc(before.Definition.Subagents, func(name string) bool { return bare(name) == d.Name }))
 }

@@ -113,6 +113,10 @@ func (s *Snapshot) Lookup(folder, name string) (*Entry, error) {
 	return nil, s.invalid(name, best)
 }
 
+// Meant is [Snapshot.Lookup] without reasons: the entry that a name means in a
+// folder, in any state, or nil.
+func (s *Snapshot) Meant(folder, name string) *Entry { return s.meant(folder, name) }
+
 // named yields every entry of a name, in their order.
 func (s *Snapshot) named(name string) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
