@@ -50,6 +50,7 @@ func TestCompare(t *testing.T) {
 		{"any tool", "tools: {allow: ['*']}", "", "+ every tool that is registered later"},
 		{"turns", "run: {max_turns: 5}", "run: {max_turns: 6}", "+ run.max_turns 5 → 6"},
 		{"no limit any more", "run: {max_cost: 1, max_tokens: 9}", "", "+ run.max_tokens 9 → none\n+ run.max_cost $1.00 → none"},
+		{"a limit below a cent", "run: {max_cost: 0.001}", "run: {max_cost: 0.004}", "+ run.max_cost $0.001 → $0.004"},
 		{"a limit", "", "run: {max_cost: 1}", "− run.max_cost none → $1.00"},
 		{"a dearer model", "model: flash", "model: pro", "~ model gemini-3.8-flash → gemini-3.1-pro-preview"},
 		{"a task", "run: {max_turns: 9, max_time: 60}", "run: {max_turns: 9, max_time: 60, mode: task}", "~ run.mode chat → task"},

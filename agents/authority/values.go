@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ func (x *explainer) limits(mode definition.Mode) {
 	x.add("run.max_tokens", tokens, x.def.MaxTokens, x.said(none, x.in.File.MaxTokens > 0, "run.max_tokens", "run.max_tokens")...)
 	cost := "none"
 	if x.def.MaxCost > 0 {
-		cost = fmt.Sprintf("$%.2f", x.def.MaxCost)
+		cost = dollars(x.def.MaxCost)
 		if !x.priced() {
 			cost += " (not enforced: no price is known)"
 		}
@@ -60,6 +61,15 @@ func (x *explainer) limits(mode definition.Mode) {
 		}
 		x.add("limits."+l.key, fmt.Sprint(l.from.Value), l.from.Value, origin)
 	}
+}
+
+// dollars is a sum for people: to the cent, or as exactly as it was written.
+func dollars(sum float64) string {
+	cents, exact := strconv.FormatFloat(sum, 'f', 2, 64), strconv.FormatFloat(sum, 'f', -1, 64)
+	if len(exact) > len(cents) {
+		cents = exact
+	}
+	return "$" + cents
 }
 
 // turns returns the turns and the time of a run of an agent, as they are when

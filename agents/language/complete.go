@@ -5,6 +5,7 @@ package language
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agentls/agentls/agents/definition"
 )
@@ -287,7 +288,8 @@ func fileSnippet(text, name string) string {
 func titleOf(name string) string {
 	var title []string
 	for word := range strings.FieldsFuncSeq(name, func(c rune) bool { return c == '-' || c == '_' }) {
-		title = append(title, strings.ToUpper(word[:1])+word[1:])
+		_, first := utf8.DecodeRuneInString(word)
+		title = append(title, strings.ToUpper(word[:first])+word[first:])
 	}
 	return strings.Join(title, " ")
 }

@@ -40,6 +40,20 @@ func BenchmarkRenameEverywhere(b *testing.B) {
 	}
 }
 
+// BenchmarkPlainWord looks for an agent at a word of a large file of another tool,
+// among a thousand agents.
+func BenchmarkPlainWord(b *testing.B) {
+	h := thousand(b, 1000)
+	text := "---\nname: claude\ndescription: d\ntools: Read, Write\n---\n" + strings.Repeat("Some text here, and more of it @foo, transfer\n", 5000)
+	f := Open(definition.Source{Path: "/w/.claude/agents/claude.md", Folder: "/w", Scope: definition.Project, Data: []byte(text)})
+	at := f.Index.Position(strings.Index(text, "text here"))
+	for b.Loop() {
+		if _, ok := NameRange(h.world, f, at); ok {
+			b.Fatal("an agent is named")
+		}
+	}
+}
+
 // thousand is a folder of a thousand agents, of which every nth, at most five
 // where n is large, names code-fixer.
 func thousand(t testing.TB, n int) *house {

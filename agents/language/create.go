@@ -79,7 +79,7 @@ func New(w *World, a Answers) (Made, error) {
 		delete(fields, "kind")
 	}
 	if _, given := a.Fields["title"]; !given {
-		fields["title"] = shownTitle(a.Name)
+		fields["title"] = titleOf(a.Name)
 	}
 	for _, key := range keysInOrder(fields, "") {
 		var err error
@@ -124,11 +124,6 @@ func New(w *World, a Answers) (Made, error) {
 	}
 	made.Text = text
 	return made, nil
-}
-
-// shownTitle makes the title that a name has by itself: code-fixer is Code Fixer.
-func shownTitle(name string) string {
-	return definition.Parse(definition.Source{Data: []byte("---\nkind: agent\nname: " + definition.YAMLText(name) + "\n---\nx\n")}).Title
 }
 
 // merged puts an answer over what the template has.

@@ -39,11 +39,14 @@ func TestNewOfEachTemplate(t *testing.T) {
 
 func TestNewOfAnswers(t *testing.T) {
 	own := template.Template{Name: "own", Text: []byte("---\r\n# header\r\nname: own # the name\r\ntitle: Own\r\nkind: agent\r\ntools:\r\n  deny: [bash]\r\n  allow: [ls]\r\nmodel: pro\r\nzeta: 1\r\n---\r\nBody.\r\n")}
+	hands := template.Template{Name: "hands", Text: []byte("---\nkind: agent\nname: hands\ntitle: H\nhandoffs:\n  - to: user\n---\nBody.\n")}
 	for _, c := range []struct {
 		name    string
 		answers Answers
 		want    string
 	}{
+		{"a template with handoffs", Answers{Template: &hands, Fields: map[string]any{"model": "flash"}},
+			"---\nkind: agent\nname: x\ntitle: X\nmodel: flash\nhandoffs:\n  - to: user\n---\nBody.\n"},
 		{"no template", Answers{Fields: map[string]any{"description": "Mends: code", "model": "flash"}, Prompt: "Mend it.\n\n"},
 			"---\nkind: agent\nname: x\ntitle: X\ndescription: \"Mends: code\"\nmodel: flash\n---\nMend it.\n"},
 		{"nested", Answers{Fields: map[string]any{

@@ -77,9 +77,6 @@ const maxMended = 200
 // overlaps reports whether two ranges have a place in common, their ends
 // included: a cursor behind a word is on it.
 func overlaps(a, b definition.Range) bool {
-	before := func(x, y definition.Position) bool {
-		return x.Line < y.Line || x.Line == y.Line && x.Character < y.Character
-	}
 	return !before(a.End, b.Start) && !before(b.End, a.Start)
 }
 

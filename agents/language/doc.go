@@ -26,6 +26,6 @@
 // benchmarks ask them of a thousand agents.
 //
 // It imports agents/definition, agents/mention, agents/model, agents/registry,
-// agents/template and internal/fault only. A File and a World may be used by
-// several goroutines at once.
+// agents/template, agents/tool (for Markdown alone) and internal/fault only. A File
+// and a World may be used by several goroutines at once.
 package language

@@ -40,6 +40,7 @@ func TestFormat(t *testing.T) {
 		{"folded", "---\nname: x\ndescription: a\n  b  \n  c\nkind: agent\n---\nb\n", "---\nkind: agent\nname: x\ndescription: a\n  b  \n  c\n---\nb\n"},
 		{"line ends", "\ufeff---\r\nname: x \r\nkind: agent\r\n---\r\nb", "\ufeff---\r\nkind: agent\r\nname: x\r\n---\r\nb\r\n"},
 		{"same twice", "---\nname: x\nmaxTokens: 5\nmax_tokens: 4\nkind: agent\n---\nb\n", "---\nkind: agent\nname: x\nmaxTokens: 5\nmax_tokens: 4\n---\nb\n"},
+		{"handoffs", "---\nname: x\nhandoffs:\n  - to:   b\n    when: auto\nmodel:   pro\nkind: agent\n---\nb\n", "---\nkind: agent\nname: x\nmodel: pro\nhandoffs:\n  - to: b\n    when: auto\n---\nb\n"},
 		{"broken", "---\nname:   x\n  kind: {{\n---\nb\n", "---\nname:   x\n  kind: {{\n---\nb\n"},
 		{"repaired", "---\nname:   x\ndescription: a: b\n---\nb\n", "---\nname:   x\ndescription: a: b\n---\nb\n"},
 		{"twice", "---\nname:   x\nname: y\n---\nb\n", "---\nname:   x\nname: y\n---\nb\n"},

@@ -3,10 +3,12 @@ package language
 // What an editor shows between the lines: hints and lenses.
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/registry"
 )
 
 // Hint is a text that is shown behind a position (spec 2.9). A space is to be
@@ -28,7 +30,7 @@ type Lens struct {
 // The commands of lenses. CommandRun and CommandShowTranscript are those of spec
 // 2.6.
 const (
-	CommandRun            = "agentls.run"            // [agent, prompt?]
+	CommandRun            = "agentls.run"            // [agent, prompt?]; the agent as name or folder:name
 	CommandRunInline      = "agentls.runInline"      // [uri, line, typed]
 	CommandValidate       = "agentls.validate"       // [uri]
 	CommandShowTranscript = "agentls.showTranscript" // []
@@ -188,16 +190,25 @@ func Lenses(w *World, f *File) []Lens {
 	here := f.Index.Range(f.Tree.Open)
 	var lenses []Lens
 	if usable, _ := d.Usable(); usable && d.UserInvocable && d.Name != "" {
-		name := d.Name
-		if e := w.agent(f.Folder, name); e != nil && e.Definition.Path == f.Path {
-			lenses = append(lenses, Lens{here, "Run", CommandRun, []any{name}})
+		if e := w.agent(f.Folder, d.Name); e != nil && e.Definition.Path == f.Path {
+			lenses = append(lenses, Lens{here, "Run", CommandRun, []any{w.only(e)}})
 		}
 	}
 	lenses = append(lenses, Lens{here, "Validate", CommandValidate, []any{f.URI}})
 	if w.Last != nil && d.Name != "" {
-		if last := w.Last(d.Name); last != "" {
+		if last := w.Last(d); last != "" {
 			lenses = append(lenses, Lens{here, "Last run " + last, CommandShowTranscript, []any{}})
 		}
 	}
 	return lenses
+}
+
+// only returns what names an agent and no other, wherever it is said: its name,
+// and its folder before it where another agent is called so too.
+func (w *World) only(e *registry.Entry) string {
+	d := e.Definition
+	if d.Scope == definition.Project && slices.ContainsFunc(w.Agents.Entries(), func(other *registry.Entry) bool { return other != e && other.Definition.Name == d.Name }) {
+		return d.Folder + ":" + d.Name
+	}
+	return d.Name
 }

@@ -4,9 +4,12 @@ package language
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/mention"
+	"github.com/agentls/agentls/agents/registry"
 )
 
 // Hover is what is shown about a place.
@@ -295,6 +298,9 @@ func (f *File) hoverText(offset int, within definition.Span, field string, w *Wo
 	if offset < within.Start || offset > within.End {
 		return Hover{}, false
 	}
+	if e, at := f.qualified(offset, within, w); e != nil {
+		return Hover{describeAgent(w, e.Definition), f.Index.Range(at)}, true
+	}
 	start := offset
 	for start > within.Start && nameByte(f.Text[start-1]) {
 		start--
@@ -317,6 +323,40 @@ func (f *File) hoverText(offset int, within definition.Span, field string, w *Wo
 	return Hover{}, false
 }
 
+// usable are the agents that something means.
+type usable struct{ callable }
+
+// Has reports whether a name is one.
+func (u usable) Has(name string) bool { return u.w.agent(u.folder, name) != nil }
+
+// qualified returns the agent that a text names as @folder:name at an offset, and
+// where; nil where it names none.
+func (f *File) qualified(offset int, within definition.Span, w *World) (*registry.Entry, definition.Span) {
+	start, end := offset, offset
+	for start > within.Start && f.Text[start-1] > ' ' && offset-start < maxNameText {
+		start--
+	}
+	for end < within.End && f.Text[end] > ' ' && end-offset < maxNameText {
+		end++
+	}
+	word := f.Text[start:end]
+	if !strings.Contains(word, "@") || !strings.Contains(word, ":") {
+		return nil, definition.Span{}
+	}
+	const before = "- " // in a text, no @ is a command
+	parsed, err := mention.Parse(before+word, usable{callable{w: w, folder: f.Folder}})
+	if err != nil {
+		return nil, definition.Span{}
+	}
+	for _, m := range parsed.Mentions {
+		at := definition.Span{Start: start + m.Start - len(before), End: start + m.End - len(before)}
+		if at.Holds(offset) && strings.Contains(m.Name, ":") {
+			return w.agent(f.Folder, m.Name), at
+		}
+	}
+	return nil, definition.Span{}
+}
+
 // describePlaceholder tells what ${name} stands for.
 func (f *File) describePlaceholder(name string, literal bool, field string) string {
 	shown := "**" + escape("${"+name+"}") + "**"
@@ -329,7 +369,7 @@ func (f *File) describePlaceholder(name string, literal bool, field string) stri
 	inputs := f.Tree.Find("inputs")
 	v := inputs.Get(name)
 	switch {
-	case inputs == nil && f.Tree.Dialect == definition.GeminiCLI && holds(geminiVariables, name):
+	case inputs == nil && f.Tree.Dialect == definition.GeminiCLI && slices.Contains(geminiVariables, name):
 		return shown + " · gemini-cli's own variable"
 	case inputs == nil:
 		return shown + " · the text itself, since the file has no inputs"

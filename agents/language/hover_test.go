@@ -62,6 +62,12 @@ func TestHover(t *testing.T) {
 		{"a literal", front("inputs: {goal: {}}") + "Do $${goal‸}.", "${goal}", []string{"the text itself"}},
 		{"an agent in the prompt", front("") + "Ask @revie‸wer-.", "@reviewer", []string{"T reviewer"}},
 		{"no agent in the prompt", front("") + "Ask @nob‸ody.", "", nil},
+		{"a handoff to another folder", front("handoffs: [{to: b:oth‸er}]"), "b:other", []string{"**T other**"}},
+		{"a subagent of another folder", front("subagents: ['b:oth‸er']"), "'b:other'", []string{"**T other**"}},
+		{"another folder's agent in the prompt", front("") + "Ask @b:oth‸er.", "@b:other", []string{"**T other**"}},
+		{"its folder in the prompt", front("") + "Ask (@‸b:other, or others).", "@b:other", []string{"**T other**"}},
+		{"no agent of another folder", front("") + "Ask @b:revie‸wer.", "", nil},
+		{"a name before a colon", front("") + "Ask @revie‸wer: now.", "@reviewer", []string{"T reviewer"}},
 		{"text", front("") + "He‸llo.", "", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -166,7 +172,7 @@ func TestHints(t *testing.T) {
 
 func TestLenses(t *testing.T) {
 	w := team(t)
-	w.Last = func(agent string) string { return "12k tok, 3.1 s" }
+	w.Last = func(*definition.Definition) string { return "12k tok, 3.1 s" }
 	show := func(f *File) string {
 		var parts []string
 		for _, l := range Lenses(w, f) {
@@ -190,6 +196,21 @@ func TestLenses(t *testing.T) {
 		}
 		if got := show(f); got != want {
 			t.Errorf("%s: %s", d.Name, got)
+		}
+	}
+	// Elsewhere the name alone would be another agent, or none that is certain.
+	twins := newHouse(t, map[string]string{
+		"a/fixer.md": front("title: A"), "b/fixer.md": front("title: B"), "c/own.md": "---\nkind: agent\nname: own\ntitle: O\n---\nx\n",
+		"c/bad.md": "---\nkind: [agent\nname: bad\n---\nx\n", "d/bad.md": "---\nkind: agent\nname: bad\ntitle: B\n---\nx\n",
+	})
+	for name, want := range map[string]string{"a/fixer.md": twins.dir + "/a:mine", "b/fixer.md": twins.dir + "/b:mine", "c/own.md": "own", "d/bad.md": twins.dir + "/d:bad"} {
+		f := twins.file(name)
+		run := Lenses(twins.world, f)[0]
+		if run.Title != "Run" || run.Args[0] != want {
+			t.Fatalf("%s: %+v, want %s", name, run, want)
+		}
+		if e, err := twins.world.Agents.Lookup("", want); err != nil || e.Definition.Path != f.Path {
+			t.Errorf("%s runs %+v, %v", want, e, err)
 		}
 	}
 	hidden := w.agent("", "hidden").Definition

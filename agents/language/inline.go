@@ -31,6 +31,8 @@ type remark struct {
 	begun bool      // on a line before this one
 	goes  bool      // on, to a line below
 	prose bool      // it is none: a line of text
+	doc   bool      // it documents the code: /// or /**
+	mark  string    // that it is behind, of one up to the line's end
 }
 
 // Lens returns the lens Run of the command in the document of that URI.
@@ -116,28 +118,17 @@ func (s style) candidates(text string) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		f := &File{Text: text}
 		in := remark{} // that goes on
-		code, front := "", false
+		var code fence
+		front := 0
+		if s.prose {
+			front = frontMatter(f)
+		}
 		for line := range f.lines(definition.Span{Start: 0, End: len(text)}) {
 			raw := text[line.Start:line.End]
 			trimmed := strings.TrimLeft(raw, " \t")
 			at := line.Start + len(raw) - len(trimmed)
-			if s.prose && !in.goes {
-				switch {
-				case line.Start == 0 && strings.TrimRight(raw, " \t") == "---":
-					front = true
-					continue
-				case front:
-					front = strings.TrimRight(raw, " \t") != "---"
-					continue
-				}
-				if run := fence(trimmed); code != "" {
-					if len(run) >= len(code) && run[0] == code[0] {
-						code = ""
-					}
-					continue
-				} else if code = run; code != "" {
-					continue
-				}
+			if line.Start < front || s.prose && !in.goes && code.next(raw) != outside {
+				continue
 			}
 			start, end := at, line.End
 			found := false
@@ -169,24 +160,41 @@ func (s style) candidates(text string) iter.Seq[candidate] {
 	}
 }
 
+// frontMatter returns where the front-matter of a text ends; 0 where it has none:
+// a line --- that no other follows is a rule.
+func frontMatter(f *File) int {
+	for line := range f.lines(definition.Span{Start: 0, End: len(f.Text)}) {
+		switch dashes := strings.TrimRight(f.Text[line.Start:line.End], " \t") == "---"; {
+		case line.Start == 0 && !dashes:
+			return 0
+		case line.Start > 0 && dashes:
+			return line.End
+		}
+	}
+	return 0
+}
+
 // comment returns what is inside the comment that a line begins with, and which
 // kind it is.
 func (s style) comment(text string, at, end int) (from, to int, in remark, ok bool) {
 	rest := text[at:end]
 	for _, marks := range s.block {
 		if inside, ok := strings.CutPrefix(rest, marks[0]); ok {
-			from = end - len(inside)
+			from, to = end-len(inside), end
+			in = remark{marks: marks, goes: true}
 			if i := strings.Index(inside, marks[1]); i >= 0 {
-				return from + len(text[from:from+i]) - len(strings.TrimLeft(text[from:from+i], "*!")), from + i, remark{marks: marks}, true
+				to, in.goes = from+i, false
 			}
-			return from + len(inside) - len(strings.TrimLeft(inside, "*!")), end, remark{marks: marks, goes: true}, true
+			more := to - from - len(strings.TrimLeft(text[from:to], "*!"))
+			in.doc = more > 0
+			return from + more, to, in, true
 		}
 	}
 	for _, mark := range s.line {
 		if inside, ok := strings.CutPrefix(rest, mark); ok {
 			// As in /// and ##.
-			inside = strings.TrimLeft(inside, mark[len(mark)-1:]+"!")
-			return end - len(inside), end, remark{}, true
+			to := strings.TrimLeft(inside, mark[len(mark)-1:]+"!")
+			return end - len(to), end, remark{mark: mark, doc: len(to) < len(inside)}, true
 		}
 	}
 	return at, end, remark{}, false
@@ -208,8 +216,8 @@ func InlineCommands(w *World, folder, languageID, text string) []Command {
 	agents := callable{w, folder, make(map[string]bool)}
 	for c := range styleOf(languageID).candidates(text) {
 		typed := text[c.text.Start:c.text.End]
-		p, err := mention.Parse(typed, agents)
-		if err != nil || p.Prompt == "" || p.Agent == "" && !p.Auto {
+		p, ok := agents.command(typed)
+		if !ok {
 			continue
 		}
 		command := Command{
@@ -230,6 +238,12 @@ type callable struct {
 	w      *World
 	folder string
 	known  map[string]bool // what was asked before: folder:name takes a search
+}
+
+// command reads a line without its marks; false for one that is no command.
+func (c callable) command(typed string) (mention.Parsed, bool) {
+	p, err := mention.Parse(typed, c)
+	return p, err == nil && p.Prompt != "" && (p.Agent != "" || p.Auto)
 }
 
 // Has reports whether a name is one.

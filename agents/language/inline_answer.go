@@ -32,18 +32,28 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 	if err := c.beside(); err != nil {
 		return Edit{}, err
 	}
-	switch strings.ToLower(languageID) {
-	case "bat", "tcl", "mdx":
+	languageID = strings.ToLower(languageID)
+	switch languageID {
+	case "bat", "tcl", "mdx",
+		// These run what is in comments.
+		"rmd", "quarto", "blade", "razor", "aspnetcorerazor", "cshtml", "vbhtml", "smarty", "latte", "velocity", "freemarker", "ftl", "cfml":
 		return Edit{}, refused("a comment cannot hold any text in this language")
+	case "rust":
+		if c.goes && c.doc {
+			return Edit{}, refused("what is in this comment may be run as a test")
+		}
 	}
 	index := definition.NewIndex(text)
 	start := index.Offset(definition.Position{Line: c.Range.Start.Line})
 	end := start + len(c.Before) + len(c.Typed) + len(c.After)
+	if strings.TrimSpace(visible(answer)) == "" {
+		return Edit{}, refused("the answer is empty")
+	}
 	marks := c.marks
 	if c.prose {
 		marks = angles.block[0]
 	}
-	lines := quotedAnswer(answer, marks, inString(text[:start]))
+	lines := quotedAnswer(answer, marks, unquoting(languageID, text[:start]))
 	if len(lines) > maxBelow {
 		return Edit{}, refused("the answer is too long for a comment")
 	}
@@ -52,6 +62,9 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 		before := c.Before
 		if c.goes && !c.begun { // the line has the mark itself
 			before = indent + strings.Repeat(" ", utf8.RuneCountInString(c.Before[len(indent):]))
+		}
+		if c.doc && (c.mark == "//" || c.mark == "#") { // an answer documents nothing, and examples are run as tests
+			before = indent + c.mark
 		}
 		if before != "" && !strings.HasSuffix(before, " ") && !strings.HasSuffix(before, "\t") {
 			before += " "
@@ -92,6 +105,9 @@ func (c Command) Instead(text, answer string) (Edit, error) {
 		return Edit{}, refused("the answer has several blocks of code")
 	case len(blocks) == 1:
 		code = blocks[0]
+	}
+	if strings.TrimSpace(code) == "" {
+		return Edit{}, refused("the answer is empty")
 	}
 	index := definition.NewIndex(text)
 	start := index.Offset(definition.Position{Line: c.Range.Start.Line})
@@ -151,26 +167,18 @@ func eolAt(text string, end int) string {
 }
 
 // quotedAnswer returns the lines of an answer as they may stand in a comment
-// between marks, or up to the line's end.
-func quotedAnswer(answer string, marks [2]string, inString bool) []string {
+// between marks, or up to the line's end; unquoting is for each.
+func quotedAnswer(answer string, marks [2]string, unquoting *strings.Replacer) []string {
 	var lines []string
-	code := ""
+	var code fence
 	for line := range strings.SplitSeq(strings.TrimSpace(endings.Replace(answer)), "\n") {
 		line = strings.TrimRight(visible(line), " \t")
-		run := fence(strings.TrimLeft(line, " "))
-		wrap := code == "" && run == ""
-		switch {
-		case code == "":
-			code = run
-		case len(run) >= len(code) && run[0] == code[0]:
-			code = ""
-		}
 		parts := []string{line}
-		if wrap {
+		if code.next(line) == outside {
 			parts = wrapped(line)
 		}
 		for _, part := range parts {
-			lines = append(lines, strings.TrimRight(tame("> "+part, marks, inString), " "))
+			lines = append(lines, strings.TrimRight(tame(unquoting.Replace("> "+part), marks), " "))
 		}
 	}
 	return lines
@@ -209,22 +217,19 @@ func wrapped(line string) []string {
 }
 
 // apart is what ends or begins a comment, a string, a template, an escape of a
-// character or a setting of an editor or an interpreter in some language. Which
-// of them counts where a command stands is not asked: a space in each does no
-// harm.
+// character or a setting of an interpreter in some language, or what has an
+// expression in a text of several lines. Which of them counts where a command
+// stands is not asked: a space in each changes little of what a person reads.
 var apart = strings.Fields(`*/ /* --> <!-- *) (* -} {- |# #| #> <# ]] [[ =# #= ]# #[ ?> <? %> <% }} {{ %} {% #} {# </ """ ''' \u
-	-*- coding: coding= Variables:`)
+	${ $( #{ \( @{ @( {$ {! -*- coding: coding=`)
 
 // modeline is what an editor may take settings from.
-var modeline = regexp.MustCompile(`(\s)(vim?[<=>]*[0-9]*|ex):`)
+var modeline = regexp.MustCompile(`(\b(?i:variables)|\s(?:[vV]im?[<=>]*[0-9]*|ex)):`)
 
 // tame returns a line of an answer that does not get out of its comment.
-func tame(line string, marks [2]string, inString bool) string {
+func tame(line string, marks [2]string) string {
 	if marks[0] == "{" || marks[0] == "(*" { // OCaml looks for strings in comments
 		line = strings.NewReplacer("{", "(", "}", ")", `"`, "''").Replace(line)
-	}
-	if inString {
-		line = strings.NewReplacer("`", "'", "${", "$ {").Replace(line)
 	}
 	for before := ""; before != line; {
 		before = line
@@ -239,7 +244,7 @@ func tame(line string, marks [2]string, inString bool) string {
 			line = strings.ReplaceAll(line, "--", "- -")
 		}
 	}
-	line = modeline.ReplaceAllString(line, "$1$2 :")
+	line = modeline.ReplaceAllString(line, "$1 :")
 	if splices(line) {
 		line += " ."
 	}
@@ -251,33 +256,57 @@ func splices(line string) bool {
 	return strings.HasSuffix(line, `\`) || strings.HasSuffix(line, "??/")
 }
 
-// inString reports whether what follows a text may be in a string of several
-// lines.
-func inString(text string) bool {
-	return strings.Count(text, "`")%2 == 1
+// unquoting returns what keeps a line of an answer in a string of several lines, and
+// from being run there, if what follows a text may be in one.
+func unquoting(languageID, text string) *strings.Replacer {
+	odd := func(quote string) bool { return strings.Count(text, quote)%2 == 1 }
+	var pairs []string
+	switch languageID {
+	case "shellscript", "sh", "bash", "zsh": // most of their strings run what is between backticks
+		quote := "'"
+		if leavesOpen(text) {
+			quote = "’"
+			pairs = append(pairs, "'", quote, `"`, "”")
+		}
+		pairs = append(pairs, "```", "~~~", "`", quote)
+	default:
+		if odd("`") {
+			pairs = append(pairs, "```", "~~~", "`", "'")
+		}
+		if odd(`"""`) || odd("'''") {
+			pairs = append(pairs, "{", "(", "}", ")")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// leavesOpen reports whether a line of a shell script may leave a quote open.
+func leavesOpen(script string) bool {
+	for line := range strings.SplitSeq(script, "\n") {
+		comment := strings.HasPrefix(strings.TrimLeft(line, " \t"), "#")
+		if !comment && (strings.Count(line, "'")%2 == 1 || strings.Count(line, `"`)%2 == 1) {
+			return true
+		}
+	}
+	return false
 }
 
 // codeBlocks returns the fenced blocks of code of a Markdown text.
 func codeBlocks(text string) []string {
 	var blocks []string
 	var lines []string
-	open := ""
+	var code fence
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
-		trimmed := strings.TrimLeft(line, " ")
-		run := ""
-		if len(line)-len(trimmed) <= 3 {
-			run = fence(trimmed)
-		}
-		switch {
-		case open == "":
-			open, lines = run, nil
-		case run != "" && run[0] == open[0] && len(run) >= len(open) && strings.TrimRight(trimmed, " \t") == run:
-			blocks, open = append(blocks, strings.Join(lines, "\n")), ""
-		default:
-			lines = append(lines, line)
+		switch code.next(line) {
+		case opens:
+			lines = nil
+		case closes:
+			blocks = append(blocks, strings.Join(lines, "\n"))
+		case inside:
+			lines = append(lines, code.content(line))
 		}
 	}
-	if open != "" {
+	if code.mark != "" {
 		blocks = append(blocks, strings.Join(lines, "\n"))
 	}
 	return blocks

@@ -33,6 +33,25 @@ func TestBelow(t *testing.T) {
 		{"javascript", "// @reviewer look\nx", "a\u2028b\u202ec\x00\x1bd\xff", "// @reviewer look\n// > a\n// > bcd\uFFFD\nx"},
 		{"php", "# @reviewer look\nx", "?><script>", "# @reviewer look\n# > ? ><script>\nx"},
 		{"python", "# @reviewer look\nx", "coding: utf-7 vim: set x: index: 1", "# @reviewer look\n# > coding : utf-7 vim : set x: index: 1\nx"},
+		{"python", "# @reviewer look\nx", "Vim: set x:\nVim700: y\nlocal variables: z", "# @reviewer look\n# > Vim : set x:\n# > Vim700 : y\n# > local variables : z\nx"},
+		{"rust", "/// A.\n/// @reviewer look\nfn x() {}", "```\nx()\n```", "/// A.\n/// @reviewer look\n// > ```\n// > x()\n// > ```\nfn x() {}"},
+		{"rust", "\t//! @reviewer look\n", "    x()", "\t//! @reviewer look\n\t// > x()\n"},
+		{"rust", "/** @reviewer look */\nx", "a", "/** @reviewer look */\n/* > a */\nx"},
+		{"nim", "## @reviewer look\nx", "a", "## @reviewer look\n# > a\nx"},
+		{"clojure", ";; @reviewer look\nx", "a", ";; @reviewer look\n;; > a\nx"},
+		{"makefile", "a:\n\t# @reviewer look\n", "$(shell x) ${y}", "a:\n\t# @reviewer look\n\t# > $ (shell x) $ {y}\n"},
+		{"ruby", "x = <<~A\n# @reviewer look\nA\n", "#{x} \\(y) @{z} {$q}", "x = <<~A\n# @reviewer look\n# > # {x} \\ (y) @ {z} { $q}\nA\n"},
+		{"python", "x = f\"\"\"\n# @reviewer look\n\"\"\"", "{x()}", "x = f\"\"\"\n# @reviewer look\n# > (x())\n\"\"\""},
+		{"shellscript", "cat <<A\n# @reviewer look\nA", "`x`", "cat <<A\n# @reviewer look\n# > 'x'\nA"},
+		{"shellscript", "# @reviewer look\n", "`x` \"it's\"", "# @reviewer look\n# > 'x' \"it's\"\n"},
+		{"shellscript", "# don't\n# @reviewer look\n", "```\n{\"it's\"}\n```", "# don't\n# @reviewer look\n# > ~~~\n# > {\"it's\"}\n# > ~~~\n"},
+		{"shellscript", "x=`\n# @reviewer look\necho a`", "see ` ; touch x; `", "x=`\n# @reviewer look\n# > see ' ; touch x; '\necho a`"},
+		{"bash", "x=\"\n# @reviewer look\n\"", "`x` \"; y; \"", "x=\"\n# @reviewer look\n# > ’x’ ”; y; ”\n\""},
+		{"zsh", "awk '\n# @reviewer look\n'", "don't {`x`}", "awk '\n# @reviewer look\n# > don’t {’x’}\n'"},
+		{"go", "// it`s odd\n// @reviewer look\n", "if a { b(`x`) }", "// it`s odd\n// @reviewer look\n// > if a { b('x') }\n"},
+		{"php", "// @reviewer look\n", "{!! x !!} @(y) {$z}", "// @reviewer look\n// > { !! x !!} @ (y) { $z}\n"},
+		{"go", "// @reviewer look\n", "1.  Do:\n\n    ```\n    " + long + "\n    ```", "// @reviewer look\n// > 1.  Do:\n// >\n// >     ```\n// >     " + long + "\n// >     ```\n"},
+		{"go", "// @reviewer look\n", "```text\n```js\n" + long + "\n```", "// @reviewer look\n// > ```text\n// > ```js\n// > " + long + "\n// > ```\n"},
 		{"typescript", "const s = `\n// @reviewer look\n`", "`${x}`", "const s = `\n// @reviewer look\n// > '$ {x}'\n`"},
 		{"pascal", "{ @reviewer look }\nx", "} begin {", "{ @reviewer look }\n{ > ) begin ( }\nx"},
 		{"ocaml", "(* @reviewer look *)\nx", `"a *)`, "(* @reviewer look *)\n(* > ''a * ) *)\nx"},
@@ -46,7 +65,9 @@ func TestBelow(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ language, text, answer string }{
-		{"bat", "REM @reviewer look\n", "a"}, {"mdx", "@reviewer look\n", "a"}, {"go", "/* @reviewer look */ x()\n", "a"},
+		{"bat", "REM @reviewer look\n", "a"}, {"mdx", "@reviewer look\n", "a"}, {"quarto", "@reviewer look\n", "a"}, {"rmd", "@reviewer look\n", "a"},
+		{"blade", "<!-- @reviewer look -->\n", "a"}, {"razor", "<!-- @reviewer look -->\n", "a"}, {"AspNetCoreRazor", "// @reviewer look\n", "a"}, {"smarty", "<!-- @reviewer look -->\n", "a"},
+		{"rust", "/**\n @reviewer look\n*/", "a"}, {"go", "// @reviewer look\n", " \n"}, {"go", "// @reviewer look\n", "\u200b"}, {"go", "/* @reviewer look */ x()\n", "a"},
 		{"go", "/* @reviewer look */ /*\n*/", "a"}, {"c", "// @reviewer look \\\nx", "a"}, {"go", "// @reviewer look\n", strings.Repeat("a\n", 201)},
 	} {
 		c := InlineCommands(w, "", test.language, test.text)[0]
@@ -63,7 +84,9 @@ func TestInstead(t *testing.T) {
 		{"go", "a\n\t// @reviewer look\nb\n", "```go\n\tif x {\n\t\ty()\n\n\t}\n```", "a\n\tif x {\n\t\ty()\n\n\t}\nb\n", ""},
 		{"go", "\t/* @reviewer look */\r\n", "a()\nb()", "\ta()\r\n\tb()\r\n", ""},
 		{"markdown", "@reviewer look", "````md\n```\nx\n```\n````", "```\nx\n```", ""},
-		{"go", "// @reviewer look\n", "```\n```", "\n", ""},
+		{"go", "// @reviewer look\n", "1.  Do:\n\n    ```go\n    if x {\n\ty()\n\n      }\n    ```\n2.  Done.", "if x {\ny()\n\n  }\n", ""},
+		{"go", "// @reviewer look\n", "```\n```", "", "empty"},
+		{"go", "// @reviewer look\n", " \n", "", "empty"},
 		{"go", "// @reviewer look\n", "```\na", "a\n", ""},
 		{"go", "// @reviewer look\n", "```\na\n```\n```\nb\n```", "", "several"},
 		{"java", "/**\n * @reviewer look\n */", "a", "", "longer comment"},
@@ -113,7 +136,7 @@ func FuzzBelow(f *testing.F) {
 			all := InlineCommands(w, "", b.language, text)
 			e, err := all[0].Below(b.language, text, answer)
 			if err != nil {
-				if strings.Contains(err.Error(), "too long") {
+				if strings.Contains(err.Error(), "too long") || strings.Contains(err.Error(), "empty") {
 					continue
 				}
 				t.Fatal(err)

@@ -40,7 +40,7 @@ type World struct {
 	// "12k tok, 3.1 s". A func that is nil, or an answer that is empty, is none.
 	Offered func(*definition.Definition) []string
 	Worst   func(*definition.Definition) string
-	Last    func(agent string) string
+	Last    func(*definition.Definition) string
 	// Configure returns the edit of the settings that describes an MCP server for
 	// agents of a folder; false where the settings cannot be edited.
 	Configure func(folder, server string) (WorkspaceEdit, bool)
@@ -124,6 +124,12 @@ func Open(src definition.Source) *File {
 // (spec 1.1). It takes a few comparisons, also for a name that means nothing.
 func (w *World) agent(folder, name string) *registry.Entry {
 	if w.Agents == nil || name == "" {
+		return nil
+	}
+	if strings.Contains(name, ":") {
+		if e := w.Agents.Meant(folder, name); e != nil && e.State == registry.OK {
+			return e
+		}
 		return nil
 	}
 	entries := w.Agents.Entries()

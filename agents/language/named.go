@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
-	"github.com/agentls/agentls/agents/mention"
 )
 
 // NameRange returns the range of the agent's name at a position of an agent file;
@@ -45,8 +44,8 @@ func NamedAt(w *World, s Sources, uri string, at definition.Position) (Named, bo
 		if c.text.Start > offset {
 			break
 		}
-		p, err := mention.Parse(d.Text[c.text.Start:c.text.End], agents)
-		if err != nil || p.Agent == "" {
+		p, ok := agents.command(d.Text[c.text.Start:c.text.End])
+		if !ok || p.Auto {
 			continue
 		}
 		name := p.Agent[strings.LastIndexByte(p.Agent, ':')+1:]

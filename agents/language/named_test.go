@@ -1,11 +1,14 @@
 package language
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/internal/fault"
 )
 
@@ -18,7 +21,7 @@ func TestNamedElsewhere(t *testing.T) {
 		"a/hidden.md":     "---\nkind: agent\nname: hidden\ntitle: H\nuser_invocable: false\n---\nx\n",
 	})
 	folder := filepath.Join(h.dir, "a")
-	const code = "é := 1\n  // @code-fixer mend this, @code-fixer\n// @nobody there\n// @hidden too\n/* @a:code-fixer */\n"
+	const code = "é := 1\n  // @code-fixer mend this, @code-fixer\n// @nobody there\n// @hidden too\n/* @a:code-fixer go */\n// @code-fixer\n"
 	h.sources.Documents = []Document{{URI: "file:///x.go", Folder: folder, LanguageID: "go", Text: code}}
 	place := func(line, start, end uint32) definition.Range {
 		return definition.Range{Start: definition.Position{Line: line, Character: start}, End: definition.Position{Line: line, Character: end}}
@@ -71,13 +74,83 @@ func TestNamedElsewhere(t *testing.T) {
 			}
 		}
 	}
-	for _, at := range []definition.Position{{Line: 0}, {Line: 1, Character: 18}, {Line: 1, Character: 27}, {Line: 2, Character: 6}, {Line: 3, Character: 6}, {Line: 99}} {
+	for _, at := range []definition.Position{{Line: 0}, {Line: 1, Character: 18}, {Line: 1, Character: 27}, {Line: 2, Character: 6}, {Line: 3, Character: 6}, {Line: 5, Character: 6}, {Line: 99}} {
 		if n, ok := NamedAt(h.world, h.sources, "file:///x.go", at); ok {
 			t.Errorf("%v names %+v", at, n)
 		}
 	}
+	hidden := h.file("a/hidden.md")
+	if edit, err := RenameAgent(h.world, h.sources, hidden, hidden.Definition.NameRange.Start, "secret"); err != nil || len(edit.Edits) != 1 {
+		t.Errorf("an agent that no line can call: %+v %v", edit, err)
+	}
 	if n, ok := NamedAt(h.world, h.sources, "file:///nowhere", definition.Position{}); ok {
 		t.Error(n)
+	}
+}
+
+// TestRenameOfCalls: no line that calls an agent is left behind, however many others
+// name folders, and whatever is wrong with the agent at the moment.
+func TestRenameOfCalls(t *testing.T) {
+	h := newHouse(t, map[string]string{
+		"a/target.md": "---\nkind: agent\nname: tar‸get\ntitle: T\noutput: {schema: {type: 5}}\n---\nx\n",
+		"b/other.md":  "---\nkind: agent\nname: other\ntitle: O\n---\nx\n",
+	})
+	if usable, _ := h.file("a/target.md").Definition.Usable(); usable {
+		t.Fatal("target is usable")
+	}
+	var text strings.Builder
+	for i := range 3 * maxQualified {
+		fmt.Fprintf(&text, "// @f%d:other go\n", i)
+	}
+	text.WriteString("// @a:target go\n// @target go\n// @b:target go\n// @a:target\n")
+	h.sources.Documents = []Document{{URI: "file:///x.go", Folder: filepath.Join(h.dir, "a"), LanguageID: "go", Text: text.String()}}
+	edit, err := RenameAgent(h.world, h.sources, h.cursor, h.at, "mender")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit.Edits = slices.DeleteFunc(edit.Edits, func(e Edit) bool { return e.URI != "file:///x.go" })
+	for i := range edit.Edits {
+		if line := edit.Edits[i].Range.Start.Line; line != uint32(3*maxQualified+i) {
+			t.Errorf("line %d is edited", line)
+		}
+	}
+	if len(edit.Edits) != 2 {
+		t.Errorf("%d calls are renamed, want 2: %+v", len(edit.Edits), edit.Edits)
+	}
+}
+
+// TestFolderByItsName: folder:name means the same to every question, where the
+// folder is called something else than its path.
+func TestFolderByItsName(t *testing.T) {
+	h := newHouse(t, map[string]string{
+		"a/caller.md": "---\nkind: agent\nname: caller\ntitle: C\nhandoffs: [{to: My.Lab:target}]\n---\nx\n",
+		"a/asks.md":   "---\nkind: agent\nname: asks\ntitle: A\n---\nAsk @My.Lab:target.\n",
+		"a/base.md":   "---\nkind: agent\nname: base\ntitle: B\nhandoffs: [{to: b:target}]\n---\nx\n",
+		"b/target.md": "---\nkind: agent\nname: tar‸get\ntitle: T\n---\nx\n",
+	})
+	lab := h.place("b/target.md")
+	lab.Name = "My.Lab"
+	snapshot, err := registry.New(registry.Config{Places: []registry.Place{h.place("a/caller.md"), lab}}).Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.world.Agents = snapshot
+	edit, err := RenameAgent(h.world, h.sources, h.cursor, h.at, "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(sortedKeys(h.apply(edit)), " "), "a/asks.md a/caller.md b/other.md"; got != want {
+		t.Errorf("changed %s, want %s", got, want)
+	}
+	for _, name := range []string{"a/caller.md", "a/asks.md"} {
+		f := h.file(name)
+		at := f.Index.Position(strings.Index(f.Text, ":target") + 3)
+		if l, ok := Definition(h.world, h.sources, f, at); !ok || h.name(l.URI) != "b/target.md" {
+			t.Errorf("%s: defined at %v", name, l)
+		}
+		if hover, ok := HoverAt(h.world, f, at); !ok || !strings.HasPrefix(hover.Markdown, "**T**") {
+			t.Errorf("%s: %q", name, hover.Markdown)
+		}
 	}
 }
 

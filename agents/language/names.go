@@ -4,7 +4,6 @@ package language
 
 import (
 	"iter"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -168,18 +167,17 @@ const maxNameText = 128
 
 // namesIn notes what a prompt names: @name and transfer_to_name.
 func namesIn(text string, note func(string)) {
+	marks := "@"
+	if strings.Contains(text, "@") {
+		marks = "@:" // folder:name, whatever the folder is called
+	}
 	for rest := text; ; {
-		i := strings.IndexByte(rest, '@')
+		i := strings.IndexAny(rest, marks)
 		if i < 0 {
 			break
 		}
 		rest = rest[i+1:]
-		word := rest[:wordEnd(rest, 0)]
-		note(strings.TrimRight(word, "-_"))
-		// folder:name
-		if end := len(word); end < len(rest) && rest[end] == ':' {
-			note(strings.TrimRight(rest[end+1:wordEnd(rest, end+1)], "-_"))
-		}
+		note(strings.TrimRight(rest[:wordEnd(rest, 0)], "-_"))
 	}
 	for _, mark := range [...]string{"transfer", "handoff"} {
 		for rest := text; ; {
@@ -251,13 +249,8 @@ func (w *World) meant(folder string, scope definition.Scope, name string) *regis
 	if w.Agents == nil || name == "" {
 		return nil
 	}
-	if place, wanted, ok := strings.Cut(name, ":"); ok {
-		for _, e := range w.Agents.Entries() {
-			if d := e.Definition; d.Name == wanted && d.Scope == definition.Project && (d.Folder == place || filepath.Base(d.Folder) == place) {
-				return e
-			}
-		}
-		return nil
+	if strings.Contains(name, ":") {
+		return w.Agents.Meant(folder, name)
 	}
 	var best *registry.Entry
 	for _, e := range w.Agents.Entries() {

@@ -201,8 +201,8 @@ func prose(text string, at int, name string, add func(int, int, string)) {
 	}
 }
 
-// commands returns the places of a document whose lines call an agent by a name
-// (spec 2.10).
+// commands returns the places of a document whose lines call an agent by a name, as
+// [InlineCommands] finds them where a person may call it, usable at the moment or not.
 func commands(d Document, name string) []naming {
 	if !strings.Contains(d.Text, "@") || !strings.Contains(d.Text, name) {
 		return nil
@@ -210,7 +210,7 @@ func commands(d Document, name string) []naming {
 	var found []naming
 	for c := range styleOf(d.LanguageID).candidates(d.Text) {
 		p, err := mention.Parse(d.Text[c.text.Start:c.text.End], only(name))
-		if err == nil && p.Agent != "" {
+		if err == nil && p.Agent != "" && p.Prompt != "" {
 			end := c.text.Start + len("@") + len(p.Agent)
 			found = append(found, naming{definition.Span{Start: end - len(name), End: end}, p.Agent})
 		}

@@ -26,12 +26,15 @@ func nameAt(w *World, f *File, at definition.Position) (name string, span defini
 	if v := f.Tree.Root.Get("name"); v != nil && v.Holds(offset) && v.Text != "" && !f.Definition.Guessed {
 		return f.Definition.Name, scalarSpan(f, v), true, true
 	}
-	word, _ := wordAround(f.Text, offset)
-	if word == "" {
+	word, start := wordAround(f.Text, offset)
+	to, isTool := transferred(word)
+	switch {
+	case word == "":
 		return "", definition.Span{}, false, false
-	}
-	if to, isTool := transferred(word); isTool {
+	case isTool:
 		word = to
+	case f.inBody(start) && !strings.HasSuffix(f.Text[:start], "@") && !strings.HasSuffix(f.Text[:start], ":"):
+		return "", definition.Span{}, false, false // most words of a prompt: without a look at all of it
 	}
 	for _, n := range namings(f, word) {
 		if n.Holds(offset) || transferAround(f.Text, n.Span, offset) {
@@ -39,16 +42,43 @@ func nameAt(w *World, f *File, at definition.Position) (name string, span defini
 		}
 	}
 	// Other tools' files name agents by what is shown of them.
-	if w != nil && w.Agents != nil && f.Tree.Dialect != definition.Agentls {
-		for _, e := range w.Agents.Entries() {
-			for _, n := range namings(f, e.Definition.Name) {
-				if n.Holds(offset) {
-					return n.name, n.Span, false, true
-				}
+	v := scalarAt(f.Tree.Root, offset)
+	if w == nil || w.Agents == nil || f.Tree.Dialect == definition.Agentls || v == nil || len(v.Text) > maxNameText {
+		return "", definition.Span{}, false, false
+	}
+	slug, asked := slugged(v.Text), ""
+	for _, e := range w.Agents.Entries() {
+		if e.Definition.Name == asked || slugged(e.Definition.Name) != slug {
+			continue
+		}
+		asked = e.Definition.Name
+		for _, n := range namings(f, asked) {
+			if n.Holds(offset) {
+				return n.name, n.Span, false, true
 			}
 		}
 	}
 	return "", definition.Span{}, false, false
+}
+
+// scalarAt returns the scalar inside a value that holds an offset, or nil.
+func scalarAt(v *definition.Value, offset int) *definition.Value {
+	if v == nil {
+		return nil
+	}
+	for i := range v.Items {
+		item := &v.Items[i]
+		switch {
+		case item.Start == item.End || !item.Holds(offset):
+		case item.Kind == definition.Mapping || item.Kind == definition.List:
+			if inner := scalarAt(item, offset); inner != nil {
+				return inner
+			}
+		default:
+			return item
+		}
+	}
+	return nil
 }
 
 // transferAround reports whether an offset is on the tool's name of which a span
@@ -144,6 +174,9 @@ func references(w *World, s Sources, f *File, t target, files iter.Seq[*File]) [
 		in(f)
 	}
 	for _, d := range s.Documents {
+		if t.entry != nil && !t.entry.Definition.UserInvocable {
+			break // no line can call it
+		}
 		at := locator{f: &File{Text: d.Text}}
 		for _, n := range commands(d, t.name) {
 			if at.f.Index == nil {

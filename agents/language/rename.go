@@ -155,7 +155,7 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 			edit.Edits = append(edit.Edits, r.override.copied(r.URI, newName))
 			continue
 		}
-		edit.Edits = append(edit.Edits, Edit{r.URI, r.Range, newName})
+		edit.Edits = append(edit.Edits, Edit{r.URI, r.Range, r.written(newName)})
 	}
 	slices.SortFunc(edit.Edits, func(a, b Edit) int { return compareLocations(Location{a.URI, a.Range}, Location{b.URI, b.Range}) })
 	if next := renamedPath(file.Path, t.name, newName); next != "" {
@@ -185,9 +185,18 @@ func scalarLike(before, name string) string {
 	if before != "" && (before[0] == '"' || before[0] == '\'') {
 		return before[:1] + name + before[:1]
 	}
-	switch name {
-	case "true", "false", "null":
-		return `"` + name + `"`
+	return definition.YAMLText(name)
+}
+
+// written returns a name as it stands at the reference: a value of the
+// front-matter that is nothing else is a text of YAML.
+func (r reference) written(name string) string {
+	if r.file == nil || definition.YAMLText(name) == name {
+		return name
+	}
+	start, end := r.file.Index.Offset(r.Range.Start), r.file.Index.Offset(r.Range.End)
+	if v := scalarAt(r.file.Tree.Root, start); v != nil && v.Start == start && v.End == end {
+		return definition.YAMLText(name)
 	}
 	return name
 }

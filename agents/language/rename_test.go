@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -235,7 +236,7 @@ func TestRenameDocumentsSettingsAndBuffers(t *testing.T) {
 	h.sources.Open = []*File{Open(definition.Source{Path: open.Path, Folder: open.Folder, Scope: open.Scope, Data: []byte(text)})}
 	folder := filepath.Join(h.dir, "a")
 	h.sources.Documents = []Document{
-		{URI: "file:///x.go", Folder: folder, Text: "package x\n\n// @code-fixer mend this\nvar s = 1 // @code-fixer not at the start\n// @code-fixers\n\t# @code-fixer\n/* @code-fixer: go */"},
+		{URI: "file:///x.go", Folder: folder, Text: "package x\n\n// @code-fixer mend this\nvar s = 1 // @code-fixer not at the start\n// @code-fixers\n\t# @code-fixer go\n// @code-fixer\n/* @code-fixer: go */"},
 		{URI: "untitled:1", Folder: folder, Text: "nobody"},
 	}
 	settings := Location{"file:///settings.json", definition.Range{Start: definition.Position{Line: 2, Character: 7}, End: definition.Position{Line: 2, Character: 17}}}
@@ -281,6 +282,35 @@ func TestRenameScopes(t *testing.T) {
 		// folder that has one, before the global one.
 		if got := strings.Join(sortedKeys(h.apply(edit)), " "); got != c.want {
 			t.Errorf("%s: changed %s, want %s", c.cursor, got, c.want)
+		}
+	}
+}
+
+// TestRenameToWords: what names the agent does so still, where YAML takes the new
+// name for something else.
+func TestRenameToWords(t *testing.T) {
+	const agent = "---\nkind: agent\nname: %s\ntitle: T\n%s---\n%s\n"
+	const naming = "handoffs:\n  - to: %[1]s # it\n  - {to: \"x\"}\n  - to:\n      %[1]s\nsubagents: [%[1]s, 'x']\ntools:\n  allow: [transfer_to_%[2]s]\n"
+	for _, name := range []string{"null", "true", "no", "off", "nan"} {
+		h := newHouse(t, map[string]string{
+			"a/target.md": fmt.Sprintf(agent, "‸target", "", "x"),
+			"a/caller.md": fmt.Sprintf(agent, "caller", fmt.Sprintf(naming, "target", "target"), "Ask @target."),
+			"a/text.md":   fmt.Sprintf(agent, "text", "subagents: target\n", "x"),
+		})
+		edit, err := RenameAgent(h.world, h.sources, h.cursor, h.at, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := h.apply(edit)
+		quoted := strconv.Quote(name)
+		for file, want := range map[string]string{
+			"a/" + name + ".md": fmt.Sprintf(agent, quoted, "", "x"),
+			"a/caller.md":       fmt.Sprintf(agent, "caller", fmt.Sprintf(naming, quoted, name), "Ask @"+name+"."),
+			"a/text.md":         fmt.Sprintf(agent, "text", "subagents: "+quoted+"\n", "x"),
+		} {
+			if got[file] != want {
+				t.Errorf("%s:\n%s\nwant:\n%s", file, got[file], want)
+			}
 		}
 	}
 }
@@ -441,6 +471,13 @@ func TestRenameInOtherDialects(t *testing.T) {
 	edit, err := RenameAgent(h.world, h.sources, h.cursor, h.at, "mender")
 	if err != nil {
 		t.Fatal(err)
+	}
+	copilot := h.file("a/copilot.md")
+	for word, want := range map[string]bool{"Code Fixer": true, "Fixer": true, "other": false, "Go": false} {
+		at := copilot.Index.Position(strings.Index(copilot.Text, word) + 1)
+		if l, ok := Definition(h.world, h.sources, copilot, at); ok != want || ok && h.name(l.URI) != "a/code-fixer.md" {
+			t.Errorf("on %s: %v", word, l)
+		}
 	}
 	got := h.apply(edit)
 	for name, want := range map[string]string{

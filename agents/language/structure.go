@@ -163,18 +163,14 @@ func (f *File) lines(s definition.Span) iter.Seq[definition.Span] {
 // its closing line's end, or the body's.
 func (f *File) fences() []definition.Span {
 	var found []definition.Span
-	open, mark := -1, ""
-	end := f.Tree.Body.Start
+	var code fence
+	open, end := -1, f.Tree.Body.Start
 	for line := range f.lines(f.Tree.Body) {
 		end = line.End
-		text := strings.TrimLeft(f.Text[line.Start:line.End], " ")
-		if line.End-line.Start-len(text) > 3 {
-			continue
-		}
-		switch run := fence(text); {
-		case open < 0 && run != "":
-			open, mark = line.Start, run
-		case open >= 0 && len(run) >= len(mark) && run[0] == mark[0] && strings.TrimSpace(text) == run:
+		switch code.next(f.Text[line.Start:line.End]) {
+		case opens:
+			open = line.Start
+		case closes:
 			found = append(found, definition.Span{Start: open, End: line.End})
 			open = -1
 		}
@@ -185,15 +181,124 @@ func (f *File) fences() []definition.Span {
 	return found
 }
 
-// fence returns the marks of a line that opens or closes a block of code, or "".
-func fence(line string) string {
-	for _, c := range []string{"`", "~"} {
-		rest := strings.TrimLeft(line, c)
-		if n := len(line) - len(rest); n >= 3 && (c == "~" || !strings.Contains(rest, "`")) {
-			return line[:n]
+// fence is where the lines of a Markdown text are that were taken. What they are
+// indented by counts from the list's item that they are in, as in CommonMark.
+type fence struct {
+	mark   string // what opened the block of code at hand; "" outside of one
+	column int    // where that stands
+	items  []int  // the columns where the text of the open items begins, outermost first
+}
+
+// part is what a line is to the blocks of code of a text.
+type part uint8
+
+const (
+	outside part = iota
+	opens
+	inside
+	closes
+)
+
+// next takes the next line, which has no ending.
+func (c *fence) next(line string) part {
+	text, column := unindented(line, 0)
+	if c.mark == "" && text != "" {
+		text, column = c.item(text, column)
+	}
+	run := ""
+	if text != "" && (text[0] == '`' || text[0] == '~') && column <= c.in()+3 {
+		rest := strings.TrimLeft(text, text[:1])
+		if n := len(text) - len(rest); n >= 3 && (text[0] == '~' || !strings.Contains(rest, "`")) {
+			run = text[:n]
 		}
 	}
-	return ""
+	switch {
+	case c.mark == "" && run == "":
+		return outside
+	case c.mark == "":
+		c.mark, c.column = run, column
+		return opens
+	case strings.HasPrefix(run, c.mark) && strings.TrimRight(text, " \t") == run:
+		c.mark = ""
+		return closes
+	}
+	return inside
+}
+
+// in returns the column where the text of the innermost item begins.
+func (c *fence) in() int {
+	if len(c.items) == 0 {
+		return 0
+	}
+	return c.items[len(c.items)-1]
+}
+
+// item leaves the items that a line outside of code is not in, and enters those
+// that it begins. It returns what is left of the line, and its column.
+func (c *fence) item(text string, column int) (string, int) {
+	for column < c.in() {
+		c.items = c.items[:len(c.items)-1]
+	}
+	for column <= c.in()+3 {
+		n := bullet(text)
+		if n == 0 {
+			break
+		}
+		rest, at := unindented(text[n:], column+n)
+		in := at
+		if rest == "" || at > column+n+4 {
+			in = column + n + 1
+		}
+		c.items = append(c.items, in)
+		text, column = rest, at
+	}
+	return text, column
+}
+
+// bullet returns the length of the mark of a list's item that a text begins with, 0
+// for none.
+func bullet(text string) int {
+	n := 0
+	for n < len(text) && n <= 9 && text[n] >= '0' && text[n] <= '9' {
+		n++
+	}
+	marks := "-+*"
+	if n > 0 {
+		marks = ".)"
+	}
+	if n > 9 || n == len(text) || strings.IndexByte(marks, text[n]) < 0 || n+1 < len(text) && text[n+1] != ' ' && text[n+1] != '\t' {
+		return 0
+	}
+	return n + 1
+}
+
+// content returns a line of the block without what the block is indented by.
+func (c *fence) content(line string) string {
+	at := 0
+	for column := 0; at < len(line) && column < c.column; at++ {
+		_, next := unindented(line[at:at+1], column)
+		if next == column || next > c.column {
+			break
+		}
+		column = next
+	}
+	return line[at:]
+}
+
+// unindented returns a text that begins at a column without the blanks before it,
+// and the column behind them.
+func unindented(text string, column int) (string, int) {
+	for i := range len(text) {
+		switch text[i] {
+		case ' ':
+			column++
+		case '\t':
+			column += 4 - column%4
+		default:
+			return text[i:], column
+		}
+	}
+	return "", column
 }
 
 // headings returns the headings of the body (# to ######) outside of code.

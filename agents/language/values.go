@@ -3,6 +3,7 @@ package language
 // Completion of values: what a field may be, by its type and its meaning.
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
@@ -26,13 +27,13 @@ func (c *completion) value() {
 		c.keys(p.field + "[]")
 		return
 	}
-	lists := holds(field.Type, "string[]")
+	lists := slices.Contains(field.Type, "string[]")
 	if !p.list && c.commaText(field) {
 		if part := f.part(c.span, c.offset); part != c.span {
 			c.span, c.space = part, ""
 		}
 	} else {
-		c.wrap = lists && !p.list && c.quote == 0 && !holds(field.Type, "string")
+		c.wrap = lists && !p.list && c.quote == 0 && !slices.Contains(field.Type, "string")
 	}
 	for _, v := range field.Values {
 		i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc)}
@@ -41,7 +42,7 @@ func (c *completion) value() {
 		}
 		c.scalar(i)
 	}
-	if holds(field.Type, "boolean") {
+	if slices.Contains(field.Type, "boolean") {
 		c.wrap = false
 		for _, v := range []string{"true", "false"} {
 			i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc), Insert: c.space + v}
@@ -54,16 +55,6 @@ func (c *completion) value() {
 		}
 	}
 	c.byMeaning(field)
-}
-
-// holds reports whether a field may be of a type.
-func holds(types []string, wanted string) bool {
-	for _, t := range types {
-		if t == wanted {
-			return true
-		}
-	}
-	return false
 }
 
 // commaText reports whether the value at hand is, or is to be, a text of names
