@@ -27,13 +27,20 @@
 // of tools that maps to nothing is no tools. Both ways the result is read again
 // before it is returned; where it may do more than what it was made of, import
 // refuses, and export refuses unless [Options.Force] says that the person wants
-// it so.
+// it so. Patterns mean what they mean in a run (path.Match), and of a list that
+// takes away one that does not compile is about everything.
+//
+// What a file says to its own tool and means nothing here (permissionMode, hooks,
+// MCP servers with their commands, tools that we have not) cannot be compared. It
+// returns with the original, which somebody may have made up: each such key is a
+// loss that is a warning.
 //
 // # Limits
 //
 // An agent without a list of tools is exported with one, since other tools give
-// the tools of all MCP servers to an agent that has none. permissionMode of a
-// file of Claude Code's is never loosened: it returns as it was. What stands
+// the tools of all MCP servers to an agent that has none; one that was imported
+// without a list returns without one. permissionMode of a file of Claude Code's is
+// never loosened: it returns as it was. What stands
 // before the front-matter (a byte order mark, empty lines), and spaces after its
 // lines ---, are not kept. A file whose front-matter is half of what spec 1.5
 // allows or more is refused, since the original is kept beside its translation.

@@ -96,6 +96,8 @@ func TestImportEach(t *testing.T) {
 		{"/w/.opencode/agent/Look Around.md", "description: x\nmode: subagent\nsteps: 4\nmodel: google/gemini-3-pro\ntools: {write: false, edit: false}\npermission: {bash: ask}\ntop_p: 0.5",
 			"Look.", []string{"name: look-around", "model: gemini-3-pro", "  deny: [write_file, apply_patch, move_file, delete_file, edit_file]", "    require_confirmation: [bash, git_commit, delete_file, move_file]", "top_p: 0.5"},
 			[]string{"The file has no name and is called look-around", "The field mode has no counterpart", "Without a list of tools"}},
+		{"/w/.claude/agents/c.md", "name: c\ndescription: x\ntools: [Read, 'mcp__gh__[ab]']\ndisallowedTools: ['Foo[1]', 'a\\b']",
+			"Help.", []string{`  allow: [read_file, read_many_files, "mcp.gh.\\[ab]"]`, `  deny: ["Foo\\[1]", "a\\\\b"]`}, nil}, // brackets are no class there
 		{"/w/.github/agents/plan.agent.md", "name: Plan It\ndescription: x\ntools: [read/readFile, agent, github/*]\nagents: [Writer]\ndisable-model-invocation: true\nuser-invocable: false\nhandoffs: [{label: Go, agent: writer, prompt: Do}]",
 			"Plan.", []string{"name: plan-it", "title: Plan It", "  allow: [read_file, delegate_to_agent, \"mcp.github.*\"]", "  servers: [github]", "subagents: [writer]", "user_invocable: false", "routable: false", "disable-model-invocation: true"},
 			[]string{"The name", "The field handoffs has no counterpart"}},

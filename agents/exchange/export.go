@@ -31,7 +31,11 @@ func Export(path string, text []byte, to definition.Dialect, o Options) (*Export
 	var loss []Loss
 	switch d.Dialect {
 	case to:
-		return &Exported{File: base(path), Data: slices.Clone(text)}, nil
+		out := &Exported{File: base(path), Data: slices.Clone(text)}
+		if t, ok := definition.ReadTree(path, string(text)); ok {
+			out.Loss = unseen(d, t)
+		}
+		return out, nil
 	case definition.Agentls:
 	default:
 		im, err := Import(path, text, Options{From: d.Dialect, Name: o.Name, Model: o.Model})
@@ -164,10 +168,25 @@ func (x *exporter) close(force bool) (*Exported, error) {
 	if ok, why := d.Usable(); !ok {
 		return nil, fault.New(fault.Invalid, "exchange.export", "%s cannot be written for %s: %s", x.Name, Title(x.to), why.Message)
 	}
-	found := slices.DeleteFunc(grown(x.Definition, d), func(m more) bool { return slices.Contains(x.ever, m) })
-	for _, m := range found {
+	t, ok := definition.ReadTree(x.file, x.data)
+	if !ok {
+		return nil, fault.New(fault.Internal, "exchange.export", "what was written of %s for %s cannot be read", x.Name, Title(x.to))
+	}
+	for _, k := range t.Root.Keys {
+		if _, written := x.out.get(definition.YAMLText(k.Name)); !written && !(x.back() && x.original(k.Name) != nil) {
+			return nil, fault.New(fault.Internal, "exchange.export", "what was written of %s for %s has a key %s that nobody wrote", x.Name, Title(x.to), k.Name)
+		}
+	}
+	var found []more
+	for _, m := range grown(x.Definition, d) {
+		if slices.Contains(x.ever, m) {
+			x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("It returns as it was: there the agent may have %s.", m.message), definition.Warning})
+			continue
+		}
+		found = append(found, m)
 		x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("%s cannot be kept from it: there the agent may have %s.", Title(x.to), m.message), definition.Error})
 	}
+	x.loss = append(x.loss, unseen(d, t)...)
 	x.losses(d)
 	out := &Exported{File: x.file, Data: []byte(x.data), Loss: x.loss}
 	if len(found) > 0 && !force {
@@ -198,7 +217,7 @@ func (x *exporter) losses(d *definition.Definition) {
 			unknown[keyOf(x.tree, index, p)] = true
 		}
 	}
-	for _, k := range x.tree.Root.Keys {
+	for i, k := range x.tree.Root.Keys {
 		switch key := k.Name; key {
 		case "title", "displayName":
 			if d.Title != x.Title {
@@ -223,6 +242,12 @@ func (x *exporter) losses(d *definition.Definition) {
 		case "version":
 			if d.Version != x.Version {
 				none(key, definition.Hint)
+			}
+		case "tools":
+			if allow := x.tree.Root.Items[i].Get("allow"); x.Dialect == definition.Agentls && allow != nil {
+				if names := meaningless(x.Definition, x.tree, allow); len(names) > 0 {
+					lose(key, definition.Warning, "Not known, so left out: %s.", strings.Join(names, ", "))
+				}
 			}
 		case "query":
 			if d.Query != x.Query {

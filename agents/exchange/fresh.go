@@ -3,6 +3,7 @@ package exchange
 // Front-matter of another tool's, made of an agent of ours.
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -129,48 +130,65 @@ func toolsIn(e *entries, d *definition.Definition, to definition.Dialect) []Loss
 		return nil // all that there is, which is what their files have without a list
 	}
 	c := choose(d, to)
-	limited, callable := !slices.Contains(d.Subagents, "*"), ""
-	for i, name := range c.names {
-		if !limited || !slices.Contains(meaning(to, name).Allow, "delegate_to_agent") {
-			continue
-		}
-		switch to {
-		case definition.Claude:
-			c.names[i] = name + "(" + strings.Join(d.Subagents, ", ") + ")"
-		case definition.Copilot:
-			callable = list(d.Subagents)
-		default:
-			c.names = slices.Delete(c.names, i, i+1)
-			c.loss = append(c.loss, Loss{"subagents", Title(to) + " cannot limit which agents it may call, so it calls none.", definition.Warning})
-		}
-		break
-	}
+	callable := c.delegates(d, to)
 	switch to {
 	case definition.Claude:
 		switch {
 		case len(c.names) > 0:
-			e.put("tools", strings.Join(c.names, ", "))
+			e.put("tools", words(c.names))
 		default:
 			// An empty list alone might be taken for none.
 			e.put("tools", "[]")
 			c.denied = natives(to)
 		}
 		if len(c.denied) > 0 {
-			e.put("disallowedTools", strings.Join(c.denied, ", "))
+			e.put("disallowedTools", words(c.denied))
 		}
 	case definition.OpenCode:
 		on := []string{`"*": false`}
 		for _, name := range c.names {
-			on = append(on, name+": true")
+			on = append(on, definition.YAMLText(name)+": true")
 		}
 		e.nest("tools", "  "+strings.Join(on, "\n  "))
 	default:
 		e.put("tools", list(c.names))
 	}
-	if callable != "" {
-		e.put("agents", callable)
+	if len(callable) > 0 {
+		e.put("agents", list(callable))
 	}
 	return c.loss
+}
+
+// delegates limits which agents may be called: in the entry that says so, or it
+// returns them for a key of their own. Without a way to say it no agent is called.
+func (c *choice) delegates(d *definition.Definition, to definition.Dialect) (callable []string) {
+	i := slices.IndexFunc(c.names, func(name string) bool { return slices.Contains(meaning(to, name).Allow, "delegate_to_agent") })
+	if i < 0 || slices.Contains(d.Subagents, "*") {
+		return nil
+	}
+	lose := func(format string, args ...any) {
+		c.loss = append(c.loss, Loss{"subagents", fmt.Sprintf(format, args...), definition.Warning})
+	}
+	if to != definition.Claude && to != definition.Copilot {
+		c.names = slices.Delete(c.names, i, i+1)
+		lose("%s cannot limit which agents it may call, so it calls none.", Title(to))
+		return nil
+	}
+	for _, agent := range d.Subagents {
+		if _, named := definition.CanonicalTool("transfer_to_" + agent); named && !wild(agent) {
+			callable = append(callable, agent)
+		} else {
+			lose("The agent %s cannot be named in %s and is left out.", agent, Title(to))
+		}
+	}
+	switch {
+	case len(callable) == 0:
+		c.names = slices.Delete(c.names, i, i+1)
+	case to == definition.Claude:
+		c.names[i] += "(" + strings.Join(callable, ", ") + ")"
+		return nil
+	}
+	return callable
 }
 
 // askIn writes which of opencode's tools ask: those that the agent has and whose
@@ -182,7 +200,7 @@ func askIn(e *entries, d *definition.Definition) {
 	var lines []string
 	for _, name := range askable() {
 		for _, tool := range meaning(definition.OpenCode, name).Allow {
-			if has(d, tool) && slices.ContainsFunc(d.Confirmation.Require, func(q string) bool { return definition.MatchTool(q, tool) }) {
+			if has(d, tool) && slices.ContainsFunc(d.Confirmation.Require, func(q string) bool { return matches(q, tool, true) }) {
 				lines = append(lines, "  "+name+": ask")
 				break
 			}
@@ -208,6 +226,6 @@ func sentIn(e *entries, d *definition.Definition, to definition.Dialect) {
 	}
 	effort := map[definition.Dialect]string{definition.Claude: "effort", definition.OpenCode: "reasoningEffort"}[to]
 	if effort != "" && d.ThinkingLevel != "" && (d.ThinkingLevel != "minimal" || to == definition.OpenCode) {
-		e.put(effort, d.ThinkingLevel)
+		e.text(effort, d.ThinkingLevel)
 	}
 }

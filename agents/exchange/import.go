@@ -170,6 +170,15 @@ func named(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
 }
 
+// patterns writes another tool's names as patterns of ours, in brackets.
+func patterns(names []string) string {
+	own := make([]string, len(names))
+	for i, name := range names {
+		own[i] = literally(name)
+	}
+	return list(own)
+}
+
 // tools writes what the agent may use.
 func (im *importer) tools() {
 	var lines []string
@@ -182,16 +191,16 @@ func (im *importer) tools() {
 			im.lose("tools", definition.Hint, "The tool "+name+" cannot be named here and is left out.")
 			return true
 		})
-		lines = append(lines, "  allow: "+list(allow))
+		lines = append(lines, "  allow: "+patterns(allow))
 	}
 	if deny := named(im.Tools.Deny); len(deny) > 0 {
-		lines = append(lines, "  deny: "+list(deny))
+		lines = append(lines, "  deny: "+patterns(deny))
 	}
 	c := im.Confirmation
 	if require := named(c.Require); len(require) > 0 || c.Prompt != "" || c.Given {
 		lines = append(lines, "  confirmation:")
 		if len(require) > 0 {
-			lines = append(lines, "    require_confirmation: "+list(require))
+			lines = append(lines, "    require_confirmation: "+patterns(require))
 		}
 		if c.Prompt != "" {
 			lines = append(lines, "    prompt_template: "+definition.YAMLText(c.Prompt))

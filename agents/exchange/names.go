@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/agentls/agentls/agents/definition"
 )
@@ -49,7 +50,8 @@ func server(pattern string) (name, tool string, ok bool) {
 // spelled returns how a tool writes what mcp.<server>.<tool> is here, or "".
 func spelled(d definition.Dialect, pattern string) string {
 	s, tool, ok := server(pattern)
-	if !ok || wild(s) || wild(tool) && tool != "*" || strings.ContainsAny(pattern, ", ()") {
+	odd := func(c rune) bool { return strings.ContainsRune(",()", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) }
+	if !ok || wild(s) || wild(tool) && tool != "*" || strings.ContainsFunc(pattern, odd) {
 		return ""
 	}
 	name := ""

@@ -4,6 +4,7 @@ package exchange
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -32,6 +33,7 @@ func Grown(from, to *definition.Definition) []string {
 // as far as that can be decided, and otherwise taken for more. Nothing is
 // compared that does not bear on power.
 func grown(from, to *definition.Definition) []more {
+	from, to = globbed(from), globbed(to)
 	var found []more
 	tell := func(key, format string, args ...any) {
 		found = append(found, more{key, fmt.Sprintf(format, args...)})
@@ -136,41 +138,80 @@ func asked(pattern string, d *definition.Definition) bool {
 	return deniedWhole(pattern, d)
 }
 
+// globs are the characters that make a pattern of a name.
+const globs = `*?[\`
+
+func wild(p string) bool { return strings.ContainsAny(p, globs) }
+
+// literally writes a name of another tool's as a pattern that matches it: only *
+// and ? mean there what they mean here.
+func literally(name string) string {
+	return strings.NewReplacer(`[`, `\[`, `\`, `\\`).Replace(name)
+}
+
+// globbed returns an agent with patterns as ours in its lists.
+func globbed(d *definition.Definition) *definition.Definition {
+	if d.Dialect == definition.Agentls {
+		return d
+	}
+	own := *d
+	for _, list := range [...]*[]string{&own.Tools.Allow, &own.Tools.Deny, &own.Confirmation.Require} {
+		*list = slices.Clone(*list)
+		for i, name := range *list {
+			(*list)[i] = literally(name)
+		}
+	}
+	return &own
+}
+
+// matches reports whether a pattern matches a name, as runs do; takes says that it
+// takes away, where one that does not compile is about every tool.
+func matches(pattern, name string, takes bool) bool {
+	ok, err := path.Match(pattern, name)
+	return ok || err != nil && takes
+}
+
+// broken reports whether a pattern does not compile.
+func broken(pattern string) bool {
+	_, err := path.Match(pattern, "")
+	return err != nil
+}
+
 // covers reports whether every name that p matches is matched by q; false where
 // that is not plain.
 func covers(q, p string) bool {
 	if q == p || q == "*" {
 		return true
 	}
-	if wild(p) && strings.Contains(q, "?") {
+	if strings.ContainsAny(p, `[\`) || wild(p) && strings.ContainsAny(q, `?[\`) {
 		return false
 	}
 	// What stands in p for any text is matched by a * of q only.
-	return definition.MatchTool(q, p)
+	return matches(q, p, false)
 }
 
-// overlap reports whether some name may match both patterns.
+// overlap reports whether some name may match both patterns; one that does not
+// compile may match any.
 func overlap(p, q string) bool {
 	switch {
+	case broken(p), broken(q):
+		return true
 	case !wild(p):
-		return definition.MatchTool(q, p)
+		return matches(q, p, true)
 	case !wild(q):
-		return definition.MatchTool(p, q)
+		return matches(p, q, true)
 	}
-	a, b := p[:strings.IndexAny(p, "*?")], q[:strings.IndexAny(q, "*?")]
+	a, b := p[:strings.IndexAny(p, globs)], q[:strings.IndexAny(q, globs)]
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
 
-func wild(p string) bool { return strings.ContainsAny(p, "*?") }
-
-// has reports whether an agent has a tool of that canonical name.
+// has reports whether an agent of ours has a tool of that canonical name.
 func has(d *definition.Definition, name string) bool {
-	match := func(p string) bool { return definition.MatchTool(p, name) }
-	if slices.ContainsFunc(d.Tools.Deny, match) {
+	if slices.ContainsFunc(d.Tools.Deny, func(p string) bool { return matches(p, name, true) }) {
 		return false
 	}
 	if name == "delegate_to_agent" && len(d.Subagents) == 0 {
 		return false
 	}
-	return !d.Tools.Given || slices.ContainsFunc(d.Tools.Allow, match)
+	return !d.Tools.Given || slices.ContainsFunc(d.Tools.Allow, func(p string) bool { return matches(p, name, false) })
 }

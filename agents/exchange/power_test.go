@@ -2,14 +2,21 @@ package exchange
 
 import (
 	"fmt"
+	"path"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"pgregory.net/rapid"
 
 	"github.com/agentls/agentls/agents/definition"
 )
+
+// class is a class of a glob.
+var class = regexp.MustCompile(`\[\^?(.)[^\]]*\]`)
 
 // probes are names of tools that an agent may have: all of ours, and tools of
 // MCP servers and handoffs that no list names, as well as those that one does.
@@ -21,7 +28,8 @@ func probes(defs ...*definition.Definition) []string {
 	for _, d := range defs {
 		for _, list := range [][]string{d.Tools.Allow, d.Tools.Deny, d.Confirmation.Require} {
 			for _, name := range list {
-				names = append(names, name, strings.NewReplacer("*", "some", "?", "s").Replace(name), strings.NewReplacer("*", "", "?", "t").Replace(name))
+				one := class.ReplaceAllString(name, "$1")
+				names = append(names, name, one, strings.NewReplacer("*", "some", "?", "s").Replace(one), strings.NewReplacer("*", "", "?", "t").Replace(one))
 			}
 		}
 	}
@@ -29,27 +37,26 @@ func probes(defs ...*definition.Definition) []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" }) // no tool is called so
 }
 
-// may reports whether a list lets a tool be called, by the rules of spec 4.2.
+// listed reports whether a list of an agent is about a tool, by the rules of spec
+// 4.2; takes says that it takes away. Other tools have no classes and no escapes.
+func listed(d *definition.Definition, list []string, name string, takes bool) bool {
+	return slices.ContainsFunc(list, func(p string) bool {
+		if d.Dialect != definition.Agentls {
+			p = strings.ReplaceAll(strings.ReplaceAll(p, `\`, `\\`), "[", `\[`)
+		}
+		ok, err := path.Match(p, name)
+		return ok || err != nil && takes
+	})
+}
+
+// may reports whether the lists let a tool be called.
 func may(d *definition.Definition, name string) bool {
-	for _, p := range d.Tools.Deny {
-		if definition.MatchTool(p, name) {
-			return false
-		}
-	}
-	if !d.Tools.Given {
-		return true
-	}
-	for _, p := range d.Tools.Allow {
-		if definition.MatchTool(p, name) {
-			return true
-		}
-	}
-	return false
+	return !listed(d, d.Tools.Deny, name, true) && (!d.Tools.Given || listed(d, d.Tools.Allow, name, false))
 }
 
 // asks reports whether a tool always asks.
 func asks(d *definition.Definition, name string) bool {
-	return slices.ContainsFunc(d.Confirmation.Require, func(p string) bool { return definition.MatchTool(p, name) })
+	return listed(d, d.Confirmation.Require, name, true)
 }
 
 // gains returns what to may do that from may not, one tool at a time, or "". It
@@ -95,7 +102,7 @@ var dialects = []definition.Dialect{definition.Claude, definition.Copilot, defin
 func foreignName(d definition.Dialect) *rapid.Generator[string] {
 	known := append(natives(d), "Read", "Bash", "MultiEdit", "NotebookEdit", "Nonsense", "search/codebase", "editFiles", "shell", "*", "read_file",
 		"Bash(git:*)", "Edit(src/**)", "Task(a-b, c)", "Task", "mcp__github", "mcp__github__get", "mcp__a_b__c", "github/*", "github/issue", "mcp_x_*", "mcp_x_y", "mcp_*",
-		"mcp.github.get", "gh_*", "transfer_to_x", "microsoft/playwright/click", "web_*", "read-file", "", " ", "a, b", "it's", `say "x"`, "#x", "漢")
+		"mcp.github.get", "gh_*", "Bash(*)", "mcp__gh__[ab]", "mcp__gh__a", "Ba[s]h", "[", `a\b`, "mcp__gh__a\npermissionMode:\tbypassPermissions", "mcp__gh__a: b", "transfer_to_x", "microsoft/playwright/click", "web_*", "read-file", "", " ", "a, b", "it's", `say "x"`, "#x", "漢")
 	return rapid.OneOf(rapid.SampledFrom(known), rapid.SampledFrom(known), rapid.StringMatching(`[A-Za-z_./*?-]{1,12}`))
 }
 
@@ -150,7 +157,7 @@ func foreignFile(t *rapid.T, d definition.Dialect) string {
 		lines = append(lines, "agents: "+rapid.SampledFrom([]string{"[]", "[SWE, qa]", `"*"`}).Draw(t, "agents"))
 	}
 	if pick("authority") {
-		lines = append(lines, rapid.SampledFrom([]string{"hooks: {PreToolUse: [{matcher: Bash}], Stop: []}", "isolation: worktree", "sandbox: true", "disable: true", "hooks: [x]"}).Draw(t, "authority"))
+		lines = append(lines, rapid.SampledFrom([]string{"hooks: {PreToolUse: [{matcher: Bash}], Stop: []}", "isolation: worktree", "sandbox: true", "disable: true", "hooks: [x]", "hooks: {Stop: [{hooks: [{type: command, command: x}]}]}", "memory: user"}).Draw(t, "authority"))
 	}
 	if pick("limits") {
 		lines = append(lines, rapid.SampledFrom([]string{"maxTurns: 7", "steps: 3", "timeout_mins: 900000", "max_time: 90s\nmaxCost: 0.5\nmaxTokens: 90071992547409"}).Draw(t, "limits"))
@@ -204,6 +211,7 @@ func TestNothingGainsPower(t *testing.T) {
 		if err != nil || string(back.Data) != text || back.File != file {
 			t.Fatalf("does not return: %v\n%s\n%s", err, text, im.Text)
 		}
+		allTold(t, back, from)
 		for _, to := range dialects {
 			if to != from { // what returns is the original, as was seen
 				exportGainsNothing(t, ours, im.Text, to, &exported, &denied)
@@ -242,6 +250,135 @@ func exportGainsNothing(t *rapid.T, ours *definition.Definition, text []byte, to
 	if ours.Tools.Given && !theirs.Tools.Given {
 		t.Fatalf("to %s: a list became all\n%s", to, out.Data)
 	}
+	onlyWritten(t, string(text), out, to)
+	allTold(t, out, to)
+}
+
+// onlyWritten fails where another tool reads a key of an export that was not made of
+// another agent's original, and that neither an export writes nor the agent's own
+// file has.
+func onlyWritten(t fataler, text string, out *Exported, to definition.Dialect) {
+	own, front := others(text), asTheirs(t, string(out.Data))
+	for key, v := range front {
+		if !slices.Contains(written[to], key) && !reflect.DeepEqual(own[key], v) {
+			t.Fatalf("to %s: the key %s\n%s\n%s", to, key, text, out.Data)
+		}
+	}
+	head, _, _ := strings.Cut(strings.TrimPrefix(string(out.Data), "---\n"), "\n---\n")
+	for line := range strings.FieldsFuncSeq(head, func(c rune) bool { return strings.ContainsRune("\n\r\u0085\u2028\u2029", c) }) {
+		key, _, _ := strings.Cut(line, ":")
+		if _, known := front[key]; !known && !strings.HasPrefix(line, "  ") {
+			t.Fatalf("to %s: a reader with other line ends reads %q\n%s", to, line, out.Data)
+		}
+	}
+}
+
+// written are the keys that an export writes on its own.
+var written = map[definition.Dialect][]string{
+	definition.Claude:    {"name", "description", "model", "tools", "disallowedTools", "maxTurns", "effort", "color"},
+	definition.Copilot:   {"name", "description", "model", "tools", "agents", "user-invocable", "disable-model-invocation"},
+	definition.OpenCode:  {"description", "model", "tools", "steps", "temperature", "top_p", "reasoningEffort", "color", "permission"},
+	definition.GeminiCLI: {"kind", "name", "display_name", "description", "model", "tools", "max_turns", "timeout_mins", "temperature"},
+}
+
+// fataler is what fails a test: a property's or another's.
+type fataler interface {
+	Fatalf(format string, args ...any)
+}
+
+// others returns a file's front-matter as another tool reads it, which has no reader
+// of ours; nil for what others cannot read.
+func others(text string) map[string]any {
+	tree, ok := definition.ReadTree("", text)
+	var front map[string]any
+	if !ok || tree.Repaired || yaml.Unmarshal([]byte(text[tree.Front.Start:tree.Front.End]), &front) != nil {
+		return nil
+	}
+	return front
+}
+
+// asTheirs is others for a file that we wrote: it fails unless ours reads the same.
+func asTheirs(t fataler, text string) map[string]any {
+	front := others(text)
+	if tree, ok := definition.ReadTree("", text); !ok || !agrees(tree.Root, front) {
+		t.Fatalf("others read %v\n%s", front, text)
+	}
+	return front
+}
+
+// agrees reports whether a value is what another reader made of it.
+func agrees(v *definition.Value, a any) bool {
+	switch a := a.(type) {
+	case string:
+		return v.Kind == definition.String && v.Text == a
+	case bool:
+		return v.Kind == definition.Boolean && v.Text == fmt.Sprint(a)
+	case nil:
+		return v.Kind == definition.Null
+	case []any:
+		return v.Kind == definition.List && len(v.Items) == len(a) && !slices.ContainsFunc(a, func(one any) bool {
+			return !slices.ContainsFunc(v.Items, func(item definition.Value) bool { return agrees(&item, one) })
+		})
+	case map[string]any:
+		if v.Kind != definition.Mapping || len(v.Items) != len(a) {
+			return false
+		}
+		for key, one := range a {
+			if item := v.Get(key); item == nil || !agrees(item, one) {
+				return false
+			}
+		}
+		return true
+	}
+	return v.Kind == definition.Number
+}
+
+// leaves returns what is in a value, but for nothing.
+func leaves(v any) (all []any) {
+	switch v := v.(type) {
+	case nil:
+	case []any:
+		for _, item := range v {
+			all = append(all, leaves(item)...)
+		}
+	case map[string]any:
+		for _, item := range v {
+			all = append(all, leaves(item)...)
+		}
+	default:
+		all = append(all, v)
+	}
+	return all
+}
+
+// allTold fails where a key of an export gives power that has no meaning here, and
+// no warning says so. It returns the front-matter as others read it.
+func allTold(t fataler, out *Exported, to definition.Dialect) map[string]any {
+	front := others(string(out.Data))
+	for key, v := range front {
+		gives := false
+		switch key {
+		case "hooks":
+			gives = v != nil
+		case "permissionMode":
+			gives = v != nil && !slices.Contains([]string{"", "plan", "dontAsk", "default"}, fmt.Sprint(v))
+		case "permission":
+			gives = slices.ContainsFunc(leaves(v), func(leaf any) bool { return leaf != "ask" && leaf != "deny" })
+		case "mcpServers":
+			gives = strings.Contains(fmt.Sprint(v), "map[") && fmt.Sprint(v) != "map[]"
+		case "memory":
+			_, word := v.(string)
+			gives = word && to == definition.Claude
+		case "tools":
+			m, switches := v.(map[string]any)
+			gives = !switches && to != definition.OpenCode && strings.Contains(fmt.Sprint(v), "Bash(") ||
+				switches && to == definition.OpenCode && m["*"] == false && (m["Nonsense"] == true || m["Bash(*)"] == true)
+		}
+		if gives && !slices.ContainsFunc(out.Loss, func(l Loss) bool { return l.Key == key && l.Severity == definition.Warning }) {
+			t.Fatalf("to %s: %s: %v is not told: %v\n%s", to, key, v, out.Loss, out.Data)
+		}
+	}
+	return front
 }
 
 // restricted reports whether an agent has a restriction beyond its lists of tools,
@@ -258,6 +395,12 @@ func TestOwnAgentsGainNoPower(t *testing.T) {
 		names = append(names, row.Name)
 	}
 	names = append(names, "*", "read_*", "mcp.github.*", "mcp.github.get", "mcp.x.y", "mcp.*", "*file*", "web_?etch", "transfer_to_b", "mcp.*.get")
+	odd := []string{
+		"bas[h]", "[a-c]*", "[", `b\ash`, "mcp.github.[ab]", "mcp.github.a", "mcp.[^x]*", "mcp.github.é", "mcp.github.a: b", "mcp.github.a, Bash", "mcp.github.a #b",
+		"mcp.github.a\npermissionMode:\tbypassPermissions", "mcp.github.a\r\nhooks: {}", "mcp.git\u2028hub.a", "mcp.git\u0085hooks: x.a", "mcp.github.\x1b[1m", `mcp.github."x"`, "mcp.a\nhooks:\n  PreToolUse: x.b",
+	}
+	callees := []string{"b", "c", "d-e", "folder:f", "B b", "b)", "b)\nhooks:\n  PreToolUse:\n    - hooks: [{type: command, command: x}]\nx: (y", "b\tc", "b, Bash", "[a]", "b: c", "#b"}
+	names = append(names, odd...)
 	exported, denied := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		some := rapid.SliceOfN(rapid.SampledFrom(names), 0, 10)
@@ -277,8 +420,12 @@ func TestOwnAgentsGainNoPower(t *testing.T) {
 			lines = append(lines, "tools:")
 		}
 		lines = append(lines, tools...)
-		lines = append(lines, rapid.SampledFrom([]string{"mcp: {servers: [github]}", `mcp: {servers: "*"}`, "query: x"}).Draw(t, "servers"))
-		lines = append(lines, rapid.SampledFrom([]string{"subagents: [b, c]", `subagents: "*"`, "temperature: 1"}).Draw(t, "subagents"))
+		lines = append(lines, rapid.SampledFrom([]string{"mcp: {servers: [github]}", `mcp: {servers: "*"}`, "query: x", `mcp: {servers: [github, "git\u2028hub", "a\nhooks:\n  PreToolUse: x", "x: y"]}`}).Draw(t, "servers"))
+		if pick("limited") {
+			lines = append(lines, "subagents: "+listOf(rapid.SliceOfN(rapid.SampledFrom(callees), 0, 3).Draw(t, "subagents")))
+		} else {
+			lines = append(lines, rapid.SampledFrom([]string{`subagents: "*"`, "temperature: 1", "hooks: {PreToolUse: [{hooks: [{type: command, command: x}]}]}", "permission: {teleport: deny, bash: allow}"}).Draw(t, "others"))
+		}
 		if pick("limit") {
 			lines = append(lines, "run: {max_turns: 5}")
 		}
@@ -293,5 +440,47 @@ func TestOwnAgentsGainNoPower(t *testing.T) {
 	})
 	if exported == 0 || denied == 0 {
 		t.Errorf("%d exported, %d denied: too few to say anything", exported, denied)
+	}
+}
+
+// TestForgedOriginals: who wrote a file of ours may have made up what it keeps of
+// an original, whatever its own lists say. What that gives is told, or refused.
+func TestForgedOriginals(t *testing.T) {
+	returned, denied, gained := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		from := rapid.SampledFrom(dialects).Draw(t, "from")
+		front := strings.TrimSuffix(strings.TrimPrefix(foreignFile(t, from), "---\n"), "---\n\nYou help.\n")
+		tools := rapid.SliceOfN(rapid.SampledFrom([]string{"read_file", "read_many_files", "bash", "ls", "mcp.github.get", "mcp.github.*"}), 0, 4)
+		deny := rapid.SliceOfN(rapid.SampledFrom([]string{"bash", "bas[h]", "[", "write_file", "Nonsense"}), 0, 2)
+		text := "---\nkind: agent\nname: some-agent\ntitle: Some Agent\ndescription: 'Does: things'\ntools:\n  allow: " + listOf(tools.Draw(t, "allowed")) +
+			"\n  deny: " + listOf(deny.Draw(t, "denied")) + "\nimported:\n  from: " + string(from) + "\n  file: " + fileOf("some-agent", from) + "\n  front: " + definition.YAMLText(front) + "\n---\nYou help.\n"
+		ours := definition.Parse(definition.Source{Path: "some-agent.md", Data: []byte(text)})
+		if ok, why := ours.Usable(); !ok {
+			t.Fatalf("%v\n%s", why, text)
+		}
+		out, err := Export("some-agent.md", []byte(text), from, Options{})
+		if err != nil {
+			denied++
+			return
+		}
+		returned++
+		read, was := allTold(t, out, from), others("---\n"+front+"\n---\nx\n")
+		for key := range read {
+			if _, kept := was[key]; !kept && !slices.Contains(written[from], key) {
+				t.Fatalf("the key %s is nobody's\n%s\n%s", key, text, out.Data)
+			}
+		}
+		theirs := definition.Parse(source(out.File, string(out.Data), from))
+		if more := gains(ours, theirs); more != "" {
+			if gained++; !slices.ContainsFunc(out.Loss, func(l Loss) bool {
+				return l.Severity == definition.Warning && strings.HasPrefix(l.Message, "It returns as it was")
+			}) {
+				t.Fatalf("it gains %s, and nothing is told: %v\n%s\n%s", more, out.Loss, text, out.Data)
+			}
+		}
+	})
+	t.Logf("%d returned, %d of them with more, %d refused", returned, gained, denied)
+	if returned == 0 || denied == 0 {
+		t.Errorf("%d returned, %d refused: too few to say anything", returned, denied)
 	}
 }

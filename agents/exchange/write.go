@@ -120,6 +120,16 @@ func list(names []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
+// words writes names in one text, with commas, as Claude Code has them.
+func words(names []string) string {
+	text := strings.Join(names, ", ")
+	// A comma or bracket inside of a plain text is text, too.
+	if rest := strings.NewReplacer(",", "", "(", "", ")", "").Replace(text); definition.YAMLText(rest) == rest {
+		return text
+	}
+	return definition.YAMLText(text)
+}
+
 // seconds writes a duration as it is read: 90s, 5m0s.
 func seconds(d time.Duration) string { return `"` + d.String() + `"` }
 

@@ -215,7 +215,11 @@ func (ex *exports) open(folder string) (err error) {
 // file exports one agent, and returns its new file.
 func (ex *exports) file(d *definition.Definition) (exportedFile, []byte) {
 	r := exportedFile{Name: d.Name, Status: "refused", From: d.Path}
-	data, err := agentFile(d.Path)
+	_, _, err := target(d.Scope, d.Path)
+	var data []byte
+	if err == nil {
+		data, err = agentFile(d.Path)
+	}
 	if err != nil {
 		r.Reason = reasonOf(err)
 		return r, nil

@@ -52,6 +52,11 @@ func TestExport(t *testing.T) {
 			"one refused, the others not", map[string]string{".gemini/agents/fixer.md": ourAgent, ".gemini/agents/bad.md": "---\nkind: agent\nname: bad\n---\n", ".gemini/agents/dear.md": strings.Replace(costly, "fixer", "dear", 1)},
 			[]string{"--all", "--to", "claude"}, 1, []string{"refused   bad: ", "refused   dear: ", "ok        fixer", "3 agents for Claude Code: 1 written, 2 refused."}, map[string]string{".claude/agents/fixer.md": "", ".claude/agents/dear.md": "-"},
 		},
+		{
+			"what somebody made up as an original", map[string]string{".gemini/agents/fixer.md": strings.Replace(ourAgent, "---\nYou", "imported: {from: claude, file: fixer.md, front: \"name: fixer\\ntools: Read\\npermissionMode: bypassPermissions\\nmcpServers: {x: {command: sh}}\\n\"}\n---\nYou", 1)},
+			[]string{"fixer", "--to", "claude"}, 0,
+			[]string{"            warning: permissionMode: bypassPermissions has no effect here; there Claude Code may ask less for it.\n", "            warning: mcpServers: The MCP servers that it describes are not started here; there Claude Code starts them: x.\n"}, nil,
+		},
 		{"one's own by name", map[string]string{"~/.gemini/agents/fixer.md": ourAgent}, []string{"fixer", "--to", "claude"}, 0, nil, map[string]string{".claude/agents/fixer.md": ""}},
 		{
 			"all of one's own", map[string]string{"~/.gemini/agents/fixer.md": ourAgent, ".gemini/agents/not.md": strings.Replace(ourAgent, "fixer", "not", 1)}, []string{"--all", "--global", "--to", "claude"}, 0,

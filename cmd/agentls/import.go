@@ -44,15 +44,14 @@ runs until you decide. The original is kept inside of the new file, so that
 agentls export gives it back. gemini-cli's own agents load from .gemini/agents as
 they are. docs/migrating.md goes key by key.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			switch {
-			case o.global && o.scope == "project":
-				return usage{errors.New("--global and --scope project do not go together: leave one out")}
-			case o.scope != "" && o.scope != "project" && o.scope != "global":
-				return usage{fmt.Errorf("--scope is %q, want project or global", o.scope)}
-			case o.from != "" && !slices.Contains(toolNames, o.from):
+			scope, err := scopeOf(o.scope, o.global)
+			if err != nil {
+				return err
+			}
+			if o.from != "" && !slices.Contains(toolNames, o.from) {
 				return usage{fmt.Errorf("--from is %q, want %s", o.from, listed(toolNames))}
 			}
-			o.global = o.global || o.scope == "global"
+			o.global = scope == "global"
 			return importAgents(c.Context(), std, o, args)
 		},
 	}
@@ -99,6 +98,7 @@ type importedFile struct {
 	Name     string             `json:"name,omitempty"`
 	Path     string             `json:"path,omitempty"` // the new file
 	Written  bool               `json:"written"`
+	There    bool               `json:"there"`            // the very same file is there already
 	Stopped  bool               `json:"stopped"`          // a restriction that cannot be kept stops its runs
 	Reason   string             `json:"reason,omitempty"` // why it was refused
 	Repaired []string           `json:"repaired,omitempty"`
@@ -247,7 +247,7 @@ func (im *imports) file(f found) importedFile {
 	}
 	r.Name, r.From, r.Losses, r.Repaired = made.Name, made.From, made.Loss, made.Repaired
 	r.Path = filepath.Join(im.root, im.dir, made.Name+".md")
-	if r.Written, err = im.write(made); err != nil {
+	if r.Written, r.There, err = im.write(made); err != nil {
 		r.Reason = fault.Message(err)
 		return r
 	}
@@ -261,31 +261,31 @@ func (im *imports) file(f found) importedFile {
 	return r
 }
 
-// write writes the new file, unless its name is taken. It reports false where the
-// very same file is there already, and in a dry run.
-func (im *imports) write(made *exchange.Imported) (bool, error) {
+// write writes the new file, unless its name is taken, the very same file is there
+// already, or this is a dry run.
+func (im *imports) write(made *exchange.Imported) (written, there bool, err error) {
 	file := made.Name + ".md"
 	if by := im.made[made.Name]; by != "" {
-		return false, fmt.Errorf("%s has the name %s too; import one of them alone under another: --name NAME", shown(by), made.Name)
+		return false, false, fmt.Errorf("%s has the name %s too; import one of them alone under another: --name NAME", shown(by), made.Name)
 	}
 	if by, taken := im.taken[made.Name]; taken && by != file {
-		return false, fmt.Errorf("the name %s is taken by %s in %s; import it under another: --name NAME", made.Name, by, shown(filepath.Join(im.root, im.dir)))
+		return false, false, fmt.Errorf("the name %s is taken by %s in %s; import it under another: --name NAME", made.Name, by, shown(filepath.Join(im.root, im.dir)))
 	}
 	path := filepath.Join(im.root, im.dir, file)
 	if im.disk == nil {
-		return false, nil // a dry run, where there is no folder yet
+		return false, false, nil // a dry run, where there is no folder yet
 	}
 	same, seen, err := beforeWriting(im.ctx, im.disk, filepath.Join(im.dir, file), made.Text)
 	switch {
 	case err != nil || same:
-		return false, err
+		return false, same, err
 	case seen != "" && !im.force:
-		return false, fmt.Errorf("%s is there already; replace it with --force, or import this one under another name: --name NAME", shown(path))
+		return false, false, fmt.Errorf("%s is there already; replace it with --force, or import this one under another name: --name NAME", shown(path))
 	case im.dry:
-		return false, nil
+		return false, false, nil
 	}
 	_, err = im.disk.Write(im.ctx, workspace.Write{Name: filepath.Join(im.dir, file), Text: string(made.Text), Seen: seen, Exact: true})
-	return err == nil, err
+	return err == nil, false, err
 }
 
 // reasonOf says why a file cannot be read, without its path.
@@ -365,7 +365,7 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 				reason = file + ": " + reason
 			}
 			fmt.Fprintf(out, "  %-9s %s\n", f.Status, reason)
-		case !f.Written && !r.DryRun:
+		case f.There:
 			fmt.Fprintf(out, "  %-9s %s → %s\n", "unchanged", file, shown(f.Path))
 		default:
 			fmt.Fprintf(out, "  %-9s %s → %s\n", f.Status, file, shown(f.Path))
@@ -381,13 +381,16 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 		}))
 	}
 	printShared(out, common)
-	there, stopped := 0, 0
+	there, repaired, stopped := 0, 0, 0
 	for _, f := range r.Files {
 		if f.Stopped {
 			stopped++
 		}
-		if f.Status != "refused" && !f.Written && !r.DryRun {
+		switch {
+		case f.There:
 			there++
+		case f.Status == "repaired":
+			repaired++
 		}
 	}
 	verb := "imported"
@@ -395,8 +398,8 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 		verb = "would be imported"
 	}
 	fmt.Fprintf(out, "\n%s: %d %s", count(len(r.Files), "file"), r.OK+r.Repaired-there, verb)
-	if r.Repaired > 0 {
-		fmt.Fprintf(out, ", %d repaired", r.Repaired)
+	if repaired > 0 {
+		fmt.Fprintf(out, ", %d repaired", repaired)
 	}
 	if there > 0 {
 		fmt.Fprintf(out, ", %d there already", there)

@@ -86,7 +86,7 @@ func sources(o importOptions, paths []string) ([]found, error) {
 		inside := placed(o, path, false)
 		if p, ok := placeOf(path); ok || len(inside) == 0 {
 			p.dir = path
-			inside = p.files(ok)
+			inside = within(p.files(ok), path)
 		}
 		if len(inside) == 0 {
 			return nil, fmt.Errorf("there are no agent files in %s, which are called NAME.md; name the folder that they lie in, or a file", tool.Escape(path))
@@ -95,9 +95,9 @@ func sources(o importOptions, paths []string) ([]found, error) {
 	}
 	seen := make(map[string]bool)
 	return slices.DeleteFunc(files, func(f found) bool {
-		canonical, err := filepath.Abs(f.path)
-		if c, err2 := workspace.Canonical(canonical); err == nil && err2 == nil {
-			canonical = c
+		canonical, err := canonicalOf(f.path)
+		if err != nil {
+			canonical = f.path
 		}
 		double := seen[canonical]
 		seen[canonical] = true
@@ -136,10 +136,47 @@ func placed(o importOptions, folder string, own bool) []found {
 	for _, p := range toolPlaces {
 		if p.own == own && (o.from == "" || o.from == string(p.of)) {
 			p.dir = filepath.Join(folder, filepath.FromSlash(p.dir))
-			files = append(files, p.files(true)...)
+			inside := p.files(true)
+			if !own { // what the person has linked is theirs
+				inside = within(inside, p.dir, folder)
+			}
+			files = append(files, inside...)
 		}
 	}
 	return files
+}
+
+// within marks the files that are links out of some folders: they are not followed.
+func within(files []found, folders ...string) []found {
+	for i := range files {
+		if leadsOut(files[i].path, folders...) {
+			files[i].err = errors.New("it is a link that leads out of its folder, so it is not followed; to import what it leads to, name the file")
+		}
+	}
+	return files
+}
+
+// leadsOut reports whether a file that nobody named lies, by a link, in none of
+// the folders. A link that is one of the folders is followed: the tool does it too.
+func leadsOut(path string, folders ...string) bool {
+	real, err := canonicalOf(path)
+	return err == nil && !slices.ContainsFunc(folders, func(folder string) bool {
+		root, err := canonicalOf(folder)
+		if err != nil {
+			return false
+		}
+		_, inside := workspace.Below(root, real)
+		return inside
+	})
+}
+
+// canonicalOf is [workspace.Canonical] of a path that may be relative.
+func canonicalOf(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return workspace.Canonical(abs)
 }
 
 // placeOf returns the known place that a folder is, or lies in.

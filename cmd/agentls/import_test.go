@@ -232,6 +232,14 @@ func TestImportAgain(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "unchanged reviewer.md → .gemini/agents/reviewer.md") || !strings.Contains(out, "1 file: 0 imported, 1 there already, 0 refused.\n") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
+	code, out, _ = command(t, dir, "import", "--dry-run")
+	if code != 0 || !strings.Contains(out, "unchanged reviewer.md → .gemini/agents/reviewer.md") || !strings.Contains(out, "1 file: 0 would be imported, 1 there already, 0 refused.\n") {
+		t.Errorf("a dry run: exit %d\n%s", code, out)
+	}
+	var r importReport
+	if _, out, _ = command(t, dir, "import", "--dry-run", "--json"); json.Unmarshal([]byte(out), &r) != nil || len(r.Files) != 1 || !r.Files[0].There || r.Files[0].Written {
+		t.Errorf("a dry run for programs:\n%s", out)
+	}
 	path := filepath.Join(dir, ".gemini", "agents", "reviewer.md")
 	if err := os.WriteFile(path, []byte(first[".gemini/agents/reviewer.md"]+"Mine.\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -321,6 +329,27 @@ func TestImportFollowsTheFolder(t *testing.T) {
 	}
 	if code, out, errs := command(t, dir, "import"); code != 0 || !strings.Contains(out, ".claude/agents (Claude Code)\n  ok        reviewer.md") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}
+
+// TestImportFollowsNoFileOut: a link among a project's agents that leads out of it
+// is taken only by a person who names it.
+func TestImportFollowsNoFileOut(t *testing.T) {
+	dir := folderWith(t, map[string]string{"near.md": strings.Replace(claudeAgent, "name: reviewer", "name: near", 1), ".claude/agents/x": "", "~/far.md": claudeAgent})
+	for link, to := range map[string]string{"near.md": "../../near.md", "far.md": filepath.Join(os.Getenv("HOME"), "far.md")} {
+		if err := os.Symlink(to, filepath.Join(dir, ".claude", "agents", link)); err != nil {
+			noLink(t, err)
+		}
+	}
+	code, out, errs := command(t, dir, "import")
+	if files := filesIn(t, dir); code != exitFailed || !strings.Contains(out, "it is a link that leads out of its folder") || files[".gemini/agents/reviewer.md"] != "" || files[".gemini/agents/near.md"] == "" {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := command(t, dir, "import", ".claude/agents"); code != exitFailed || filesIn(t, dir)[".gemini/agents/reviewer.md"] != "" {
+		t.Errorf("its folder is named: exit %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := command(t, dir, "import", ".claude/agents/far.md"); code != 0 || filesIn(t, dir)[".gemini/agents/reviewer.md"] == "" {
+		t.Errorf("named: exit %d\n%s%s", code, out, errs)
 	}
 }
 

@@ -99,3 +99,59 @@ func TestImportBesideOthersOfTheName(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkedAgents: an agent file that is a link is checked and edited as what it
+// leads to, and told where that is no agent file of the folder.
+func TestLinkedAgents(t *testing.T) {
+	dir := folderWith(t, map[string]string{
+		"real.md": strings.Replace(ourAgent, "name: fixer", "name: in", 1), "bad.md": "---\nkind: agent\nname: bad\ntitle: B\ntools: {allow: [bsh]}\n---\nx\n",
+		"~/dot/mine.md": strings.Replace(ourAgent, "name: fixer", "name: mine", 1), "~/secret.md": "---\nkind: agent\nname: out\ntitle: S\n---\nSecret.\n",
+		".gemini/agents/fixer.md": ourAgent, "~/.gemini/agents/x": "",
+	})
+	home := os.Getenv("HOME")
+	for link, to := range map[string]string{
+		filepath.Join(dir, ".gemini", "agents", "in.md"): "../../real.md", filepath.Join(dir, ".gemini", "agents", "bad.md"): "../../bad.md",
+		filepath.Join(dir, ".gemini", "agents", "out.md"): filepath.Join(home, "secret.md"), filepath.Join(home, ".gemini", "agents", "mine.md"): "../../dot/mine.md",
+	} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, errs := command(t, dir, "trust"); code != 0 {
+		t.Fatal(errs)
+	}
+	code, out, errs := command(t, dir, "validate")
+	for _, want := range []string{"in: ✓ Valid\n", "mine: ✓ Valid\n", "bad: ✗ Invalid (The tool bsh is not known and is left out; did you mean bash?), but it runs\n", "out: ✗ Invalid (The file is a link that leads out of its workspace folder, so it is not read; copy the file)\n"} {
+		if code != exitFailed || !strings.Contains(out, want) {
+			t.Errorf("exit %d, %q is not in\n%s%s", code, want, out, errs)
+		}
+	}
+	if code, out, errs := command(t, dir, "validate", "bad"); code != exitFailed || !strings.Contains(out, "✗ tools available: line 5: ") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	useEditor(t, `printf 'More.\n' >> "$1"`)
+	for name, path := range map[string]string{"in": filepath.Join(dir, "real.md"), "mine": filepath.Join(home, "dot", "mine.md")} {
+		code, out, errs := command(t, dir, "edit", name)
+		if text, err := os.ReadFile(path); code != 0 || err != nil || !strings.HasSuffix(string(text), "More.\n") {
+			t.Errorf("%s: exit %d, %v\n%s%s%s", name, code, err, text, out, errs)
+		}
+	}
+	if _, out, _ := command(t, dir, "list", "--json"); strings.Contains(out, `"state": "review"`) {
+		t.Errorf("what the person edited is not approved:\n%s", out)
+	}
+	if code, _, errs := command(t, dir, "edit", "out"); code != exitFailed || !strings.Contains(errs, ".gemini/agents/out.md leads out of its workspace folder, so it is not followed; copy the file, or see to "+filepath.Join(home, "secret.md")+" itself") {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+	code, out, errs = command(t, dir, "export", "--all", "--to", "copilot")
+	if code != exitFailed || !strings.Contains(errs, "refused   out: .gemini/agents/out.md leads out of its workspace folder") || !strings.Contains(errs, "ok        in ") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	for name, text := range filesIn(t, dir) {
+		if strings.HasPrefix(name, ".github/") && strings.Contains(text, "Secret.") {
+			t.Errorf("%s has what lies outside", name)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(home, "secret.md")); err != nil || strings.Contains(string(text), "More.") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
