@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/workspace"
 )
@@ -69,13 +71,14 @@ func completeAgents(most int) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		names := []string{"main"}
+		offered, seen := []string{"main"}, map[string]bool{"main": true}
 		for _, e := range snapshot.Entries() {
-			if d := e.Definition; d.Name != "" && !slices.Contains(names, d.Name) {
-				names = append(names, d.Name+"\t"+d.Title)
+			if d := e.Definition; !seen[d.Name] && language.CheckName(d.Name) == nil {
+				seen[d.Name] = true
+				offered = append(offered, d.Name+"\t"+tool.Escape(d.Title))
 			}
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return offered, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,22 +98,26 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 
 // take makes parameters of the flags that were given.
 func (w *wanted) take(c *cobra.Command) error {
-	if err := checkScope(w.Scope); err != nil {
+	scope, err := scopeOf(w.Scope, w.global)
+	if err != nil {
 		return err
 	}
-	if w.global {
-		if w.Scope == "project" {
-			return usage{errors.New("--global and --scope project exclude each other")}
-		}
-		w.Scope = "global"
-	}
-	w.Fields = map[string]any{}
+	w.Scope, w.Fields = scope, map[string]any{}
+	w.title, w.description, w.model = strings.TrimSpace(w.title), strings.TrimSpace(w.description), strings.TrimSpace(w.model)
 	for flag, set := range map[string]func(){
-		"title":       func() { w.Fields["title"] = w.title },
-		"description": func() { w.Fields["description"] = w.description },
-		"model":       func() { w.Fields["model"] = w.model },
-		"tools":       func() { w.Fields["tools"] = map[string]any{"allow": trimmed(w.tools)} },
-		"mcp":         func() { w.Fields["mcp"] = map[string]any{"servers": trimmed(w.mcp)} },
+		"title": func() {
+			if w.title != "" { // else it is made from the name
+				w.Fields["title"] = w.title
+			}
+		},
+		"description": func() {
+			if w.Fields["description"] = nil; w.description != "" {
+				w.Fields["description"] = w.description
+			}
+		},
+		"model": func() { w.Fields["model"] = cmp.Or(w.model, "inherit") },
+		"tools": func() { w.Fields["tools"] = map[string]any{"allow": trimmed(w.tools)} },
+		"mcp":   func() { w.Fields["mcp"] = map[string]any{"servers": trimmed(w.mcp)} },
 	} {
 		if c.Flags().Changed(flag) {
 			set()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,8 +34,12 @@ type form struct {
 	w    *wanted
 	conn *connection
 
-	tools     []wire.ResolvedTool // all that there are
+	tools     []wire.ResolvedTool // all that there are, but for what the template denies
 	tiers     map[string]explanation.Tool
+	denied    []string // by the template: names and globs
+	listed    bool     // the template or a flag says which tools it may use
+	settled   []string // the servers that its list of tools speaks for already
+	delegates bool     // the template has subagents
 	inherited string   // the model of an agent that names none
 	servers   []string // of the settings
 	agents    []string // that it could hand over to
@@ -48,11 +53,11 @@ type form struct {
 	width  int // of what is shown
 }
 
-// answersBefore is what the template and the flags say: what is left as it was is
-// not written into the file again.
+// answersBefore is what the template says: what is left as it was is not written
+// into the file again.
 type answersBefore struct {
 	description, model string
-	allow, mcp         []string
+	allow, mcp         []string // all tools that it may use, also where it does not say which
 }
 
 // extra are the answers to what --extended asks.
@@ -74,7 +79,7 @@ func newForm(ctx context.Context, conn *connection, config daemon.Config, w *wan
 		return nil, err
 	}
 	d := definition.Parse(definition.Source{Scope: definition.Global, Data: t.Text})
-	f.before = answersBefore{model: d.Model, allow: d.Tools.Allow, mcp: d.MCPServers}
+	f.before = answersBefore{model: d.Model}
 	if w.Template != "" {
 		f.before.description = d.Description
 	}
@@ -108,50 +113,55 @@ func newForm(ctx context.Context, conn *connection, config daemon.Config, w *wan
 		f.servers = append(f.servers, name)
 	}
 	slices.Sort(f.servers)
+	hidden := f.begin(d)
 	f.scope = cmp.Or(w.Scope, settings.Agents.DefaultScope.Value, "project")
 	f.description, f.model, f.allow, f.mcp = f.before.description, f.before.model, slices.Clone(f.before.allow), slices.Clone(f.before.mcp)
-	if given, ok := w.Fields["description"]; ok {
-		f.description = given.(string)
+	if _, given := w.Fields["description"]; given {
+		f.description = w.description
 	}
-	if given, ok := w.Fields["model"]; ok {
-		f.model = given.(string)
+	if _, given := w.Fields["model"]; given {
+		f.model = w.model
 	}
 	if _, given := w.Fields["tools"]; given {
-		f.allow = trimmed(w.tools)
+		f.allow, f.listed = f.usable(trimmed(w.tools)), true
 	}
 	if _, given := w.Fields["mcp"]; given {
-		f.mcp = trimmed(w.mcp)
+		f.mcp = f.each(trimmed(w.mcp))
+	}
+	if f.listed {
+		f.settled = slices.Clone(f.mcp)
 	}
 	if f.model == "inherit" {
 		f.model = ""
 	}
-	return f, nil
+	// What flags say, and what the form does not show of the template, is refused
+	// before it asks.
+	maps.Copy(hidden, w.Fields)
+	_, err = f.tryPart(ctx, wire.CreateParams{Template: w.Template, Prompt: w.Prompt, Fields: hidden})
+	return f, err
 }
 
 // ask shows the questions and puts the answers into the parameters. A person who
 // leaves has made nothing: the error is exit 130.
 func (f *form) ask(ctx context.Context, std streams) error {
-	groups := []*huh.Group{f.basics(ctx), f.toolList()}
-	if len(f.servers) > 0 {
-		groups = append(groups, huh.NewGroup(checklist("MCP servers", "Which of the configured servers it may use.", &f.mcp, huh.NewOptions(f.servers...)...)))
-	}
+	// Of one width, since huh cannot show a field in a window that became too narrow
+	// for it.
+	columns, _, _ := term.GetSize(int(std.in.Fd())) // asked before
+	f.width = min(max(columns, 40), 100)
+	groups := append([]*huh.Group{f.basics(ctx)}, f.lists(ctx)...)
 	if f.w.Template == "" {
 		groups = append(groups, huh.NewGroup(huh.NewText().Title("System prompt").Lines(8).
 			Description("What it is, what it does, and what it must not do. Empty: written later, with agentls edit.").Value(&f.prompt)))
 	}
 	if f.w.extended {
-		groups = append(groups, f.more()...)
+		groups = append(groups, f.more(ctx)...)
 	}
 	in, out := io.Reader(std.in), std.err
 	if file, ok := out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
 		out = std.in // what it writes goes to a file
 	}
-	// Of one width, since huh cannot show a field in a window that became too narrow
-	// for it.
-	columns, _, _ := term.GetSize(int(std.in.Fd())) // asked before
 	// Without its own handler of signals: ctx ends with ours, and beside it theirs
 	// would wait for a form that has ended.
-	f.width = min(max(columns, 40), 100)
 	questions := huh.NewForm(groups...).WithProgramOptions(tea.WithoutSignalHandler()).WithInput(in).WithOutput(out).WithWidth(f.width).WithTheme(huh.ThemeFunc(huh.ThemeBase16))
 	err := questions.RunWithContext(ctx)
 	if errors.Is(err, huh.ErrUserAborted) || ctx.Err() != nil {
@@ -183,7 +193,7 @@ func (f *form) basics(ctx context.Context) *huh.Group {
 		huh.NewSelect[string]().Title("Scope").Options(huh.NewOption("project: this folder's, in .gemini/agents", "project"), huh.NewOption("global: yours, in every folder", "global")).Value(&f.scope).
 			Validate(func(scope string) error {
 				_, err := f.try(ctx, &wire.CreateParams{Name: f.name, Scope: scope, Force: f.w.Force})
-				return err
+				return f.fitted(err)
 			}),
 	)
 }
@@ -196,7 +206,7 @@ func (f *form) checkName(ctx context.Context, name string) error {
 	// Here, and not where the scope is chosen: the form does not go back from there
 	// while it is refused.
 	_, err := f.try(ctx, &wire.CreateParams{Name: name, Scope: f.scope, Force: f.w.Force})
-	return err
+	return f.fitted(err)
 }
 
 // checkModel refuses a model that nobody knows.
@@ -204,13 +214,30 @@ func (f *form) checkModel(ctx context.Context, name string) error {
 	if name = strings.TrimSpace(name); name == "" {
 		return nil
 	}
-	r, err := f.try(ctx, &wire.CreateParams{Name: "any-name", Scope: "global", Force: true, Fields: map[string]any{"model": name}})
+	r, err := f.tryPart(ctx, wire.CreateParams{Fields: map[string]any{"model": name}})
 	for _, p := range r.Problems {
 		if p.Code == "agent/model-unknown" {
-			return errors.New(wrapped(p.Message, f.width-2))
+			return f.fitted(errors.New(p.Message))
 		}
 	}
-	return err
+	return f.fitted(err)
+}
+
+// tryPart asks the daemon what an agent would be made of a part of the answers.
+func (f *form) tryPart(ctx context.Context, part wire.CreateParams) (wire.CreateResult, error) {
+	const name = "any-name"
+	part.Name, part.Scope, part.Force = name, f.scope, true
+	r, err := f.try(ctx, &part)
+	if err != nil {
+		err = errors.New(strings.TrimPrefix(err.Error(), "the agent "+name+" would not be valid: "))
+	}
+	return r, err
+}
+
+// checkFields refuses what cannot be in a file, whatever the other answers are.
+func (f *form) checkFields(ctx context.Context, fields map[string]any) error {
+	_, err := f.tryPart(ctx, wire.CreateParams{Fields: fields})
+	return f.fitted(err)
 }
 
 // try asks the daemon what would be made.
@@ -219,10 +246,15 @@ func (f *form) try(ctx context.Context, p *wire.CreateParams) (r wire.CreateResu
 	defer cancel()
 	p.DryRun = true
 	err = f.conn.Call(ctx, wire.MethodCreate, p, &r)
-	if err != nil {
-		err = errors.New(wrapped(err.Error(), f.width-2)) // huh shows as much as a line has
-	}
 	return r, err
+}
+
+// fitted is an error as huh shows it, behind a mark and as much as a line has.
+func (f *form) fitted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(wrapped(err.Error(), f.width-4))
 }
 
 // wrapped breaks a text into lines of so many columns, between its words.
@@ -230,6 +262,7 @@ func wrapped(text string, columns int) string {
 	var b strings.Builder
 	at := 0
 	for word := range strings.FieldsSeq(text) {
+		word = tool.Escape(word)
 		w := columnsOf(word)
 		switch {
 		case at == 0:
@@ -268,67 +301,47 @@ func modelsInWords() string {
 	return "Empty: as main's. Or " + strings.Join(names, ", ") + ", auto, or an id."
 }
 
-// toolList asks for the tools, by tier.
-func (f *form) toolList() *huh.Group {
-	ranks := []string{"safe", "low", "medium", "high", "protected", "catastrophic"}
-	tier := func(t wire.ResolvedTool) string { return cmp.Or(f.tiers[t.Name].Tier, t.Risk) }
-	tools := slices.Clone(f.tools)
-	slices.SortStableFunc(tools, func(a, b wire.ResolvedTool) int {
-		return cmp.Or(cmp.Compare(slices.Index(ranks, tier(a)), slices.Index(ranks, tier(b))), strings.Compare(a.Name, b.Name))
-	})
-	var options []huh.Option[string]
-	listed := map[string]bool{}
-	for _, t := range tools {
-		listed[t.Name] = true
-		what, _, _ := strings.Cut(t.Description, ". ")
-		what, _, _ = strings.Cut(what, "\n")
-		options = append(options, huh.NewOption(fit(fmt.Sprintf("%-7s %-16s %s", tier(t), t.Name, tool.Escape(what)), 72), t.Name))
-	}
-	for _, name := range f.allow { // globs, and what only an MCP server has
-		if !listed[name] {
-			options = append(options, huh.NewOption(fmt.Sprintf("%-7s %s", "", tool.Escape(name)), name))
-		}
-	}
-	return huh.NewGroup(checklist("Tools", "What it may use, the harmless first. What changes or sends something asks you first.", &f.allow, options...))
-}
-
-// checklist asks which of a list.
-func checklist(title, description string, value *[]string, options ...huh.Option[string]) huh.Field {
-	const lines = 16 // the rest scrolls
-	return huh.NewMultiSelect[string]().Title(title).Description(description).Filterable(false).
-		Options(options...).Height(min(len(options), lines) + 2).Value(value)
-}
-
 // more asks what --extended adds.
-func (f *form) more() []*huh.Group {
+func (f *form) more(ctx context.Context) []*huh.Group {
 	f.extra.onFailure = "reject"
 	groups := []*huh.Group{
 		huh.NewGroup(
 			huh.NewInput().Title("Trigger keywords").Description("Words that route a request to it, by commas. Empty: none.").Value(&f.extra.keywords),
 			huh.NewText().Title("Trigger examples").Description("Sentences that it is for, one a line.").Lines(4).Value(&f.extra.examples),
 		),
-		huh.NewGroup(checklist("Handoffs", "Whom it may hand a conversation over to.", &f.extra.handoffs, huh.NewOptions(append([]string{"user"}, f.agents...)...)...)),
+		huh.NewGroup(f.checklist("Handoffs", "Whom it may hand a conversation over to.", &f.extra.handoffs, huh.NewOptions(append([]string{"user"}, f.agents...)...)...)),
 		huh.NewGroup(
-			huh.NewText().Title("Guardrail").Description("A JSON Schema that its result must have. Empty: none.").Lines(4).Validate(checkObject).Value(&f.extra.schema),
+			huh.NewText().Title("Guardrail").Description("A JSON Schema that its result must have. Empty: none.").Lines(4).Value(&f.extra.schema).
+				Validate(func(text string) error { return f.checkObject(ctx, "guardrails", "output_schema", text) }),
 			huh.NewSelect[string]().Title("When the result does not have it").Value(&f.extra.onFailure).Options(
 				huh.NewOption("reject: the run ends", "reject"), huh.NewOption("repair: the model mends it, twice at most", "repair"), huh.NewOption("warn: it goes on", "warn")),
 		),
 		huh.NewGroup(
 			huh.NewSelect[string]().Title("Memory").Description("What it keeps between sessions.").Value(&f.extra.memory).Options(
 				huh.NewOption("off", ""), huh.NewOption("by key", "key_value"), huh.NewOption("by meaning", "vector")),
-			huh.NewText().Title("Graph").Description("Several agents as one: nodes, edges and an entry, as JSON. Empty: none.").Lines(4).Validate(checkObject).Value(&f.extra.graph),
+			huh.NewText().Title("Graph").Description("Several agents as one: nodes, edges and an entry, as JSON. Empty: none.").Lines(4).Value(&f.extra.graph).
+				Validate(func(text string) error { return f.checkObject(ctx, "graph", "", text) }),
 			huh.NewConfirm().Title("Trace its runs?").Affirmative("Yes").Negative("As the settings say").Value(&f.extra.traced),
 		),
 	}
 	return groups
 }
 
-// checkObject refuses a text that is no JSON object; an empty one is none at all.
-func checkObject(text string) error {
-	_, err := object(text)
-	return err
+// checkObject refuses a text that is no JSON object, and one that cannot be the
+// value of a field, or of its key.
+func (f *form) checkObject(ctx context.Context, field, key, text string) error {
+	o, err := object(text)
+	if o == nil || err != nil {
+		return err
+	}
+	fields := map[string]any{field: o}
+	if key != "" {
+		fields[field] = map[string]any{key: o}
+	}
+	return f.checkFields(ctx, fields)
 }
 
+// object reads a JSON object; an empty text is none at all.
 func object(text string) (map[string]any, error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return nil, nil
@@ -357,10 +370,12 @@ func (f *form) put() error {
 	if m := cmp.Or(strings.TrimSpace(f.model), "inherit"); m != f.before.model {
 		fields["model"] = m
 	}
-	if !slices.Equal(slices.Sorted(slices.Values(f.allow)), slices.Sorted(slices.Values(f.before.allow))) {
-		fields["tools"] = map[string]any{"allow": append([]string{}, f.allow...)}
+	_, given := f.w.Fields["tools"]
+	besides := f.besides()
+	if given || !sameNames(f.allow, f.before.allow) || f.listed && len(besides) > 0 {
+		fields["tools"] = map[string]any{"allow": slices.Concat([]string{}, f.allow, besides)}
 	}
-	if !slices.Equal(slices.Sorted(slices.Values(f.mcp)), slices.Sorted(slices.Values(f.before.mcp))) {
+	if !sameNames(f.mcp, f.before.mcp) {
 		fields["mcp"] = map[string]any{"servers": append([]string{}, f.mcp...)}
 	}
 	p.Fields = fields

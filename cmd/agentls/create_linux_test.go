@@ -27,7 +27,7 @@ func TestCreateAsks(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, ".gemini", "agents", "fixer.md"))
 	const want = "---\nkind: agent\nname: fixer\ntitle: Fixer\ndescription: \"Mends: code.\"\nmodel: flash\ntools:\n" +
-		"  allow: [ask_user, glob, grep, ls, read_file]\nmcp:\n  servers: [github]\n---\nYou mend.\n"
+		"  allow: [ask_user, glob, grep, ls, read_file, \"mcp.github.*\"]\nmcp:\n  servers: [github]\n---\nYou mend.\n"
 	if err != nil || string(text) != want {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -71,7 +71,7 @@ func TestCreateExtended(t *testing.T) {
 		return []act{
 			{at + "Name", types("\r")}, {at + "Title", types("\r")}, {at + "Description", types("\r")}, {at + "Model", types("\r")}, {at + "Scope", types("\r")}, {at + "Tools", types("\r")},
 			{at + "Trigger keywords", types("bug, crash，崩溃\r")}, {at + "Trigger examples", types("\r")}, {at + "Handoffs", types("x\r")}, {at + "Guardrail", types("no\r")},
-			{"no JSON object", types("\x15{\"type\": \"object\"}\r")}, {at + "When the result", types("\r")}, {at + "Memory", types("j\r")}, {at + "Graph", types("\r")}, {at + "Trace", types("y")},
+			{"no JSON object", types("\x15{\"type\": 5}\r")}, {"output_schema", types("\x15{\"type\": \"object\"}\r")}, {at + "When the result", types("\r")}, {at + "Memory", types("j\r")}, {at + "Graph", types("\r")}, {at + "Trace", types("y")},
 		}
 	}, "create", "finder", "--template", "debug", "--extended")
 	if code != 0 {
@@ -83,6 +83,79 @@ func TestCreateExtended(t *testing.T) {
 	}
 	has(t, string(text), "keywords: [bug, crash, \"崩溃\"]", "  examples:\n", "handoffs:\n  - to: user\n    when: auto\n", "output_schema:\n    type: object\n  on_failure: reject\n",
 		"memory:\n  enabled: true\n  type: key_value\n  backend: local\n", "tracing:\n  enabled: true\n")
+}
+
+// TestCreateTicksWhatItMayUse: what is ticked is what the agent may use, also where
+// its template does not say which tools; none is none. What is not known any more
+// can be unticked.
+func TestCreateTicksWhatItMayUse(t *testing.T) {
+	const (
+		server, listed = "mcp:\n  servers: [here]\n", "tools:\n  allow: [ls]\n"
+		all, none      = "[•] safe    ask_user", "[ ] safe    ask_user"
+	)
+	for name, c := range map[string]struct {
+		has    string // of the template's front-matter
+		flags  []string
+		shown  string // with the tools, "" where they are not asked for
+		tools  string // typed
+		server string // on the screen with the servers, of which there is one
+		typed  string
+		want   string // in the new file, "" for no tools
+	}{
+		"all, as they were":      {"", nil, all, "\r", "[ ] here", "\r", ""},
+		"all but the first":      {"", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow: [glob, grep, "},
+		"none, by the flag":      {server, []string{"--tools", ""}, none, "\r", "[•] here", "\r", "\ntools:\n  allow: []\n"},
+		"one, by the flag":       {"", []string{"--tools", "ls"}, none, "\r", "[ ] here", "\r", "\ntools:\n  allow: [ls]\n"},
+		"none, unticked":         {"tools:\n  allow: [ask_user]\n", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow: []\n"},
+		"what is denied is none": {"tools:\n  deny: [ask_*]\n", nil, "is left out: ask_*", "\r", "[ ] here", "\r", "\ntools:\n  deny: [ask_*]\n---"},
+		"allowed and denied":     {"tools:\n  allow: [ask_user, bash, ls]\n  deny: [\"as[k]_*\"]\n", nil, "[•] safe    ls", "x\r", "[ ] here", "\r", "\ntools:\n  allow: [glob, ls, bash]\n  deny: "},
+		"all denied":             {"tools:\n  deny: [\"*\"]\n", nil, "", "", "[ ] here", "\r", "\ntools:\n  deny: [\"*\"]\n---"},
+		"a tool not known":       {"tools:\n  allow: [ask_user, old_tool]\n", nil, "old_tool is not known", "Gxgx\r", "[ ] here", "\r", "\ntools:\n  allow: []\n"},
+		"a server's":             {server + "subagents: [helper]\n", nil, all, "x\r", "[•] here", "\r", "\n    - bash\n    - \"mcp.here.*\"\n    - delegate_to_agent\nmcp:\n  servers: [here]\n"},
+		"a server's, unticked":   {server, nil, all, "x\r", "[•] here", "x\r", ", bash]\nmcp:\n  servers: []\n"},
+		"a server's, of all":     {"", nil, all, "\r", "[ ] here", "x\r", ""},
+		"a server's, of a list":  {listed + server, nil, none, "\r", "[•] here", "\r", "\ntools:\n  allow: [ls]\n"},
+		"all servers":            {listed + "mcp:\n  servers: \"*\"\n", nil, none, "\r", "[•] here", "\r", "\nmcp:\n  servers: \"*\"\n"},
+		"a server not known":     {listed + "mcp:\n  servers: [gone]\n", nil, none, "\r", "gone is not configured", "Gx\r", "\n  allow: [ls]\nmcp:\n  servers: []\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := filepath.Join(t.TempDir(), "home")
+			t.Setenv("GEMINI_HOME", home)
+			t.Setenv("TERM", "xterm")
+			put(t, filepath.Join(home, "settings.json"), `{"mcpServers": {"here": {"command": "x"}}}`)
+			put(t, filepath.Join(home, "agents", "templates", "mine.md"), "---\nkind: agent\nname: mine\ntitle: M\n"+c.has+"---\nYou help.\n")
+			dir := t.TempDir()
+			code, shown := fillIn(t, dir, func(types func(string) func(), _ func()) []act {
+				acts := []act{{at + "Name", types("a1\r")}, {at + "Title", types("\r")}, {at + "Description", types("\r")}, {at + "Model", types("\r")}, {at + "Scope", types("\r")}}
+				if c.shown != "" {
+					acts = append(acts, act{at + "Tools", func() {}}, act{" bash ", func() {}}, act{c.shown, types(c.tools)}) // none is out of sight
+				}
+				return append(acts, act{at + "MCP servers", func() {}}, act{c.server, types(c.typed)})
+			}, append([]string{"create", "--template", "mine"}, c.flags...)...)
+			text, err := os.ReadFile(filepath.Join(dir, ".gemini", "agents", "a1.md"))
+			if code != 0 || err != nil || !strings.Contains(string(text), c.want) || c.want == "" && strings.Contains(string(text), "tools:") {
+				t.Errorf("exit %d, %v, want %q in\n%s\n%s", code, err, c.want, text, shown)
+			}
+		})
+	}
+}
+
+// TestCreateRefusesBeforeItAsks what flags say, and what the form could not change of
+// the template: no answer is typed in vain.
+func TestCreateRefusesBeforeItAsks(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	t.Setenv("GEMINI_HOME", home)
+	t.Setenv("TERM", "xterm")
+	put(t, filepath.Join(home, "agents", "templates", "mine.md"), "---\nkind: agent\nname: mine\ntitle: M\ntools:\n  allow: [lss]\n  deny: [bsh]\n---\nYou help.\n")
+	for flag, want := range map[string]string{
+		"--tools=bsh": "agentls: The tool bsh is not known and is left out; did you mean bash?", "--mcp=github": "agentls: The MCP server github ",
+		"--template=mine": "agentls: The tool bsh is not known and is denied as it is written; did you mean bash?",
+	} {
+		code, shown := fillIn(t, t.TempDir(), func(func(string) func(), func()) []act { return nil }, "create", flag)
+		if code != exitFailed || !strings.Contains(shown, want) {
+			t.Errorf("%s: exit %d\n%s", flag, code, shown)
+		}
+	}
 }
 
 // TestCreateOnADumbTerminal asks nothing: there is nothing to show a form on.

@@ -68,7 +68,7 @@ func TestCreateByFlags(t *testing.T) {
 		{nil, exitUsage, "agentls create NAME --template"},
 		{[]string{"x", "--extended"}, exitUsage, "--extended asks"},
 		{[]string{"x", "--scope", "system"}, exitUsage, "want project or global"},
-		{[]string{"x", "--scope", "project", "--global"}, exitUsage, "exclude each other"},
+		{[]string{"x", "--scope", "project", "--global"}, exitUsage, "do not go together"},
 		{[]string{"x", "y"}, exitUsage, "too much"},
 	} {
 		code, out, errs := command(t, dir, append([]string{"create"}, c.args...)...)
@@ -87,6 +87,13 @@ func TestCreateByFlags(t *testing.T) {
 	}
 	if text, _ := os.ReadFile(filepath.Join(home, "agents", "there.md")); !strings.HasSuffix(string(text), "\n---\nNew.\n") {
 		t.Errorf("--force left %q", text)
+	}
+	// What was left empty is as if it was not said.
+	if code, _, errs := command(t, dir, "create", "plain", "--global", "--title", " ", "--description", "", "--model", "flash ", "--tools", "", "--prompt", "You help."); code != 0 {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+	if text, _ := os.ReadFile(filepath.Join(home, "agents", "plain.md")); string(text) != "---\nkind: agent\nname: plain\ntitle: Plain\nmodel: flash\ntools:\n  allow: []\n---\nYou help.\n" {
+		t.Errorf("what was left empty gives %q", text)
 	}
 	// The setting says where those go that name no scope.
 	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"agents": {"defaultScope": "global"}}`), 0o600); err != nil {

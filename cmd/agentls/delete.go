@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,6 +62,9 @@ func deleteCommand(std streams) *cobra.Command {
 				if _, err := fmt.Fprintf(std.out, "%s is deleted%s.\n", place(r.URI), also); err != nil {
 					return err
 				}
+				for _, note := range r.Notes {
+					fmt.Fprintln(std.err, tool.Escape(note))
+				}
 				left, err := stillNaming(ctx, conn, args[0])
 				if err == nil && len(left) > 0 {
 					fmt.Fprintf(std.err, "%s is still handed over to by %s: change that with agentls edit\n", tool.Escape(args[0]), tool.Escape(strings.Join(left, ", ")))
@@ -100,6 +104,19 @@ func checkScope(scope string) error {
 		return usage{fmt.Errorf("--scope is %q, want project or global", scope)}
 	}
 	return nil
+}
+
+// scopeOf returns the scope that --scope and --global mean together, "" for neither.
+func scopeOf(scope string, global bool) (string, error) {
+	switch err := checkScope(scope); {
+	case err != nil:
+		return "", err
+	case global && scope == "project":
+		return "", usage{errors.New("--global and --scope project do not go together: leave one out")}
+	case global:
+		return "global", nil
+	}
+	return scope, nil
 }
 
 // agentOf returns the agent of a name, and of a scope if one is given.

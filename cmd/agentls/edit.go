@@ -11,6 +11,8 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
@@ -80,9 +82,9 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 	if err != nil {
 		return false, err
 	}
-	folder := filepath.Dir(u.FsPath())
-	if info.Scope == "project" {
-		folder = filepath.Dir(filepath.Dir(folder))
+	folder, name, err := target(definition.Scope(info.Scope), u.FsPath())
+	if err != nil {
+		return false, err
 	}
 	disk, err := workspace.OpenDisk(folder)
 	if err != nil {
@@ -90,14 +92,16 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 	}
 	defer disk.Close()
 	disk = disk.Direct()
-	name, _ := filepath.Rel(folder, u.FsPath()) // it lies in there
 	before, err := disk.Read(ctx, name, 0)
 	if err != nil {
 		return false, err
 	}
 	was := string(before.Bytes)
-	now, err := asks.inEditor(ctx, draft{name: filepath.Base(name), text: was})
-	if err != nil || now == was {
+	now, err := asks.inEditor(ctx, draft{name: filepath.Base(u.FsPath()), text: was})
+	switch {
+	case err != nil && now != "" && now != was:
+		return false, keep(name, now, err)
+	case err != nil || now == was:
 		return false, err
 	}
 	tell := func(method string, params any) {
@@ -126,6 +130,28 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 		return false, keep(name, now, failed)
 	}
 	return true, err
+}
+
+// target returns where an agent's file really lies: a folder, and its name in there.
+// Links are followed as the catalog follows them, a project's not out of its
+// workspace folder.
+func target(scope definition.Scope, path string) (folder, name string, err error) {
+	real, err := workspace.Canonical(path)
+	if err != nil {
+		return "", "", err
+	}
+	folder, name = filepath.Dir(real), filepath.Base(real)
+	if scope != definition.Project {
+		return folder, name, nil
+	}
+	if folder, err = workspace.Canonical(filepath.Dir(filepath.Dir(filepath.Dir(path)))); err != nil {
+		return "", "", err
+	}
+	name, ok := workspace.Below(folder, real)
+	if !ok {
+		return "", "", fmt.Errorf("%s leads out of its workspace folder, so it is not followed; copy the file, or see to %s itself", shown(path), tool.Escape(real))
+	}
+	return folder, name, nil
 }
 
 // keep keeps the text of a person that could not be written.

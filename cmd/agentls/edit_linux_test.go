@@ -25,6 +25,7 @@ func TestSEC09EditApprovesOnlyThePersonsText(t *testing.T) {
 		"a link takes its place": {
 			`mv "$REAL" "$REAL.old"; ln -s writer.md.old "$REAL"; printf 'Mine.\n' >> "$1"`, exitFailed, "is a symbolic link", "", "",
 		},
+		"the editor fails":          {`printf 'Mine.\n' >> "$1"; exit 1`, exitFailed, "did not end well (exit status 1), so nothing was changed; your text is not lost: it is in ", "ok", "You write.\n"},
 		"control: nobody else does": {`printf 'Mine.\n' >> "$1"`, 0, "", "ok", "You write.\nMine.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,9 @@ func TestFilesCannotSpeakToTheTerminal(t *testing.T) {
 		"agents": {"fallbackModels": ["` + json + `"], "overrides": {"bad": {"k` + json + `": 1}, "n` + json + `": {}}}}`
 	for path, text := range map[string]string{
 		filepath.Join(dir, ".gemini", "agents", "bad.md"): agent, filepath.Join(dir, ".gemini", "agents", "worse.md"): strings.Replace(agent, "name: bad", "name: \"n"+bad+"\"", 1),
-		filepath.Join(dir, ".gemini", "settings.json"): settings, filepath.Join(home, "settings.json"): settings,
+		filepath.Join(dir, ".gemini", "agents", "k\x1b]0;title\a.md"): strings.Replace(agent, "name: bad", "name: k", 1),
+		filepath.Join(dir, "c.md"):                                    "---\nname: c\ndescription: \"" + bad + "\"\ntools: Read, \"T" + bad + "\"\nmodel: \"" + bad + "\"\n\"k" + bad + "\": 1\nhooks: {\"" + bad + "\": []}\n---\nDo it.\n",
+		filepath.Join(dir, ".gemini", "settings.json"):                settings, filepath.Join(home, "settings.json"): settings,
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -34,9 +36,13 @@ func TestFilesCannotSpeakToTheTerminal(t *testing.T) {
 	look := func() {
 		for _, args := range []string{
 			"list", "explain bad", "explain fixer", "explain main", "diff-authority fixer bad", "diff-authority bad fixer", "validate", "validate bad", "doctor", "sessions list", "trust --list", "permissions list",
-			"context show bad", "run bad hello", "import --dry-run .gemini/agents/bad.md", "export bad --to claude --dry-run", "changes",
+			"context show bad", "run bad hello", "import --dry-run .gemini/agents/bad.md", "import --dry-run --from claude c.md", "export bad --to claude --stdout", "export bad --to copilot --stdout --drop-restrictions",
+			"changes", "create k", "edit k", "delete k --yes --scope global", "__complete explain ", "__complete create --template ",
 		} {
-			_, out, errs := command(t, dir, strings.Fields(args)...)
+			_, out, errs := command(t, dir, strings.Split(args, " ")...)
+			if strings.Contains(args, "--stdout") {
+				out = "" // what was printed is a file
+			}
 			if i := strings.IndexFunc(out+errs, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x202e }); i >= 0 {
 				t.Errorf("%s prints %q", args, (out + errs)[max(0, i-60):min(len(out+errs), i+40)])
 			}
@@ -47,6 +53,9 @@ func TestFilesCannotSpeakToTheTerminal(t *testing.T) {
 		t.Fatalf("trust: exit %d\n%s%s", code, out, errs)
 	}
 	look()
+	if _, out, _ := command(t, dir, "__complete", "explain", ""); !strings.Contains(out, "\nbad\tT\\x1b[31mred") || strings.Contains(out, "red\t") {
+		t.Errorf("offered are\n%s", out)
+	}
 	if _, out, _ := command(t, dir, "list"); !strings.Contains(out, `m\x1b[31mred\x1b]0;title`) {
 		t.Errorf("the model is not told as it is:\n%s", out)
 	}

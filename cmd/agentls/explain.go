@@ -101,11 +101,20 @@ func explained(ctx context.Context, conn *connection, name string, asIfTrusted b
 		}
 		return e, err
 	}
-	path, err := filepath.Abs(name)
+	path, err := filePath(name)
 	if err != nil {
 		return nil, err
 	}
 	return explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(path), AsIfTrusted: asIfTrusted})
+}
+
+// filePath returns the absolute path of a file that an argument names. It is none
+// of a pipe's, as a shell's <(…) is: the daemon looks at a file more than once.
+func filePath(name string) (string, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return "", fmt.Errorf("%s is a pipe or a device, which is not read; write its text to a file first, as in /tmp/NAME.md", tool.Escape(name))
+	}
+	return filepath.Abs(name)
 }
 
 // columnsFor is how wide what is printed may be: as the terminal is, or 100 where

@@ -110,7 +110,7 @@ func execute(args []string, std streams) int {
 	case errors.As(err, &code):
 		return code.code
 	}
-	fmt.Fprintln(std.err, "agentls:", fault.Message(err))
+	fmt.Fprintln(std.err, "agentls:", tool.Escape(fault.Message(err)))
 	var u usage
 	if errors.As(err, &u) {
 		fmt.Fprintf(std.err, "Run `%s --help` for what there is.\n", c.CommandPath())

@@ -102,7 +102,8 @@ func (t *terminal) edit(ctx context.Context, p *wire.ConfirmParams) *wire.Confir
 // closing is how long an editor has to leave the screen as it was.
 const closing = 2 * time.Second
 
-// inEditor has a text changed in the person's own editor.
+// inEditor has a text changed in the person's own editor. With the error of an
+// editor that did not end well it returns what that left.
 func (t *terminal) inEditor(ctx context.Context, d draft) (string, error) {
 	dir, err := os.MkdirTemp("", "agentls-edit-") // 0700
 	if err != nil {
@@ -113,20 +114,20 @@ func (t *terminal) inEditor(ctx context.Context, d draft) (string, error) {
 	if err := os.WriteFile(path, []byte(d.text), 0o600); err != nil {
 		return "", err
 	}
-	if err := t.editFile(ctx, path); err != nil {
-		return "", fmt.Errorf("%w, so nothing was changed", err)
-	}
+	ended := t.editFile(ctx, path)
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("the editor %s left no file, so nothing was changed", tool.Escape(t.editor[0]))
-	}
-	if err != nil {
-		return "", err
+	switch {
+	case ended != nil && err != nil:
+		text, err = []byte(d.text), fmt.Errorf("%w, so nothing was changed", ended)
+	case ended != nil:
+		err = fmt.Errorf("%w, so nothing was changed", ended)
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("the editor %s left no file, so nothing was changed", tool.Escape(t.editor[0]))
 	}
 	if !strings.HasSuffix(d.text, "\n") { // editors end the last line
-		return strings.TrimSuffix(string(text), "\n"), nil
+		return strings.TrimSuffix(string(text), "\n"), err
 	}
-	return string(text), nil
+	return string(text), err
 }
 
 // editFile has the person's own editor change a file. What is typed meanwhile is

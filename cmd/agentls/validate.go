@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,7 @@ func validateCommand(std streams) *cobra.Command {
 				if len(args) == 1 {
 					p.Name = args[0]
 					if isPath(args[0]) {
-						path, err := filepath.Abs(args[0])
+						path, err := filePath(args[0])
 						if err != nil {
 							return err
 						}
