@@ -190,16 +190,20 @@ type Last struct {
 	Took   time.Duration
 }
 
-// Last returns it; false where none has ended since the daemon began.
-func (s *Service) Last(agent string) (Last, bool) {
+// Last returns it; false where none has ended since the daemon began. Agents of one
+// name are told apart by their files.
+func (s *Service) Last(def *definition.Definition) (Last, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, ok := s.last[agent]
+	l, ok := s.last[placeOf(def)]
 	return l, ok
 }
 
-func (s *Service) remember(live *Live, took time.Duration) {
+func (s *Service) remember(def *definition.Definition, live *Live, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last[live.Agent] = Last{live.result.Usage.TotalTokens, took}
+	s.last[placeOf(def)] = Last{live.result.Usage.TotalTokens, took}
 }
+
+// placeOf is the path of an agent's file, or the name of what is built in.
+func placeOf(def *definition.Definition) string { return cmp.Or(def.Path, def.Name) }

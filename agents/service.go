@@ -124,7 +124,7 @@ type Service struct {
 	standard string           // the session that is meant when none is named; "" until one was
 	runs     map[string]*Live // that have not ended, by id
 	reserved map[string]*reservation
-	last     map[string]Last             // by agent: its run that ended last
+	last     map[string]Last             // by agent, as [placeOf] has it: its run that ended last
 	known    *othersOf                   // see [Service.others]
 	excluded map[[2]string]chan struct{} // session and agent whose context is being changed; closed when it is
 	leaving  map[string]chan struct{}    // sessions that are being closed or deleted; closed when they are

@@ -186,7 +186,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		s.observe()
 		began := s.Now()
 		live.result = live.run.Do(runCtx)
-		s.remember(live, s.Now().Sub(began))
+		s.remember(def, live, s.Now().Sub(began))
 		s.settle(live)
 	}
 	// Not ctx: a request that is cancelled now has a run, which is its answer.

@@ -76,6 +76,9 @@ func wantedKind(c protocol.CodeActionContext, kind string) bool {
 // agent file, or of settings. The error is that of settingsFindings.
 func (a *author) fixes(ctx context.Context, p *protocol.CodeActionParams) ([]language.Action, error) {
 	if f, ok := a.file(p.TextDocument.URI); ok {
+		if _, open := a.snapshot.Document(p.TextDocument.URI); !open && strings.HasPrefix(f.Text, byteOrderMark) {
+			return nil, nil // an editor may open it without the mark: an edit would be of other characters
+		}
 		var only []string
 		for _, kind := range p.Context.Only {
 			if kind != "" {
@@ -83,7 +86,7 @@ func (a *author) fixes(ctx context.Context, p *protocol.CodeActionParams) ([]lan
 			}
 		}
 		sources := a.disk()
-		sources.All = a.sources // a fix of the name changes other files as well
+		sources.All = func() language.Sources { return a.editable(a.sources()) } // a fix of the name changes other files as well
 		return language.Actions(a.world(f.Folder), sources, f, a.columnsOf(f.Text).in(p.Range), only), ctx.Err()
 	}
 	return a.settingsActions(ctx, p)
@@ -134,12 +137,12 @@ func (a *author) codeActionOf(t *texts, fix language.Action, given []protocol.Di
 		return protocol.CodeAction{}, false
 	}
 	kind := protocol.CodeActionKind(fix.Kind)
-	action := protocol.CodeAction{Title: fix.Title, Kind: &kind, Edit: edit}
+	action := protocol.CodeAction{Title: legible(fix.Title), Kind: &kind, Edit: edit}
 	for _, problem := range fix.Problems {
 		at := t.of(problem.URI).out(problem.Range)
 		for _, d := range given {
 			message, _ := d.Message.(protocol.String)
-			if problem.Message != "" && string(message) != problem.Message {
+			if problem.Message != "" && string(message) != legible(problem.Message) {
 				continue // a place can have two findings of one code
 			}
 			if code, ok := d.Code.(protocol.String); ok && string(code) == problem.Code && d.Range == at {

@@ -114,7 +114,7 @@ func (f *follower) run(log *activity.Log) {
 			return
 		}
 		last := batch[len(batch)-1].Seq
-		f.tell(batch)
+		ended := f.tell(batch)
 		if f.told {
 			if slow {
 				batch = activity.Merge(batch)
@@ -129,6 +129,7 @@ func (f *follower) run(log *activity.Log) {
 			}
 		}
 		f.advance(last)
+		f.forget(ended) // not before: a run whose end is not queued yet keeps the follower
 		if h.unwanted(f) {
 			return
 		}
@@ -249,22 +250,23 @@ func (h *Handlers) drained(ctx context.Context) (waited bool) {
 	return waited
 }
 
-// tell gives the events of watched runs to who watches them.
-func (f *follower) tell(batch []activity.Entry) {
+// tell gives the events of watched runs to who watches them, and returns the runs
+// that end in the batch.
+func (f *follower) tell(batch []activity.Entry) (ended []string) {
 	for _, e := range batch {
 		f.mu.Lock()
 		watch := f.watch[e.Run]
 		f.mu.Unlock()
-		over := e.Type == activity.RunFinished{}.Type()
 		if watch != nil {
 			if event, err := e.Event(f.session); err == nil {
 				watch(event)
 			}
 		}
-		if over {
-			f.forget(e.Run)
+		if e.Type == (activity.RunFinished{}).Type() {
+			ended = append(ended, e.Run)
 		}
 	}
+	return ended
 }
 
 // advance says that everything up to seq was queued; 0 that nothing more will
@@ -313,10 +315,12 @@ func (f *follower) reach(ctx context.Context, seq uint64) {
 	}
 }
 
-// forget stops telling who watched a run, which has ended.
-func (f *follower) forget(run string) {
+// forget stops telling who watched runs, whose ends are queued.
+func (f *follower) forget(ended []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.watch, run)
-	delete(f.runs, run)
+	for _, run := range ended {
+		delete(f.watch, run)
+		delete(f.runs, run)
+	}
 }

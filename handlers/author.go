@@ -71,34 +71,36 @@ type reading struct {
 // workspace folder of a project's. It is false for what is no agent file. The
 // folders of agents are those of the catalog, and .gemini/agents anywhere
 // (spec 2.9).
-func (a *author) place(path string) (canonical string, p registry.Place, ok bool) {
-	canonical = path
+func (a *author) place(path string) (resolved string, p registry.Place, ok bool) {
 	if !workspace.IsAgentFile(filepath.Join(".gemini", "agents", filepath.Base(path))) {
-		return canonical, p, false // without a look at the disk: most documents are none
+		return path, p, false // without a look at the disk: most documents are none
 	}
-	if c, err := workspace.Canonical(path); err == nil {
-		canonical = c
-	}
-	name, dir := filepath.Base(canonical), filepath.Dir(canonical)
+	path = canonical(path)
+	name, dir := filepath.Base(path), filepath.Dir(path)
 	if !workspace.IsAgentFile(filepath.Join(".gemini", "agents", name)) {
-		return canonical, p, false
+		return path, p, false
 	}
-	home := filepath.Join(a.h.house.Knowledge.Home, "agents")
-	if c, err := workspace.Canonical(home); err == nil {
-		home = c
-	}
-	if dir == home {
-		return canonical, registry.Place{Scope: definition.Global, Dir: dir}, true
+	if dir == canonical(filepath.Join(a.h.house.Knowledge.Home, "agents")) {
+		return path, registry.Place{Scope: definition.Global, Dir: dir}, true
 	}
 	for _, f := range a.snapshot.Folders() {
 		if dir == filepath.Join(f.Canonical, ".gemini", "agents") {
-			return canonical, registry.Place{Scope: definition.Project, Dir: dir, Folder: f.Canonical, Name: f.Name}, true
+			return path, registry.Place{Scope: definition.Project, Dir: dir, Folder: f.Canonical, Name: f.Name}, true
 		}
 	}
 	if filepath.Base(dir) == "agents" && filepath.Base(filepath.Dir(dir)) == ".gemini" {
-		return canonical, registry.Place{Scope: definition.Project, Dir: dir, Folder: filepath.Dir(filepath.Dir(dir))}, true
+		return path, registry.Place{Scope: definition.Project, Dir: dir, Folder: filepath.Dir(filepath.Dir(dir))}, true
 	}
-	return canonical, p, false
+	return path, p, false
+}
+
+// filePath returns the path that the URI of a file names; false for any other.
+func filePath[S ~string](name S) (path string, ok bool) {
+	u, err := uri.Parse(string(name))
+	if err != nil || !u.IsFile() {
+		return "", false
+	}
+	return u.FsPath(), true
 }
 
 // maxAgentFile is how much of a file is read: one byte more than an agent file
@@ -110,11 +112,11 @@ const maxAgentFile = definition.MaxFile + 1
 // for one of which the editor has another text than we know: whatever is said of
 // that would be about the wrong places.
 func (a *author) file(name uri.URI) (*language.File, bool) {
-	u, err := uri.Parse(string(name))
-	if err != nil || !u.IsFile() {
+	path, ok := filePath(name)
+	if !ok {
 		return nil, false
 	}
-	path, place, ok := a.place(u.FsPath())
+	path, place, ok := a.place(path)
 	if !ok {
 		return nil, false
 	}
@@ -161,15 +163,25 @@ const maxSettingsFile = 1<<20 + 1
 // readDisk returns the text of a regular file on the disk, as far as a limit. It
 // is false for one that is not there.
 func readDisk(path string, limit int64) (string, bool) {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	// Opening what is no file can do something by itself.
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return "", false
 	}
-	f, err := os.Open(path)
+	return readNow(path, limit)
+}
+
+// readNow is readDisk where a file was just now. It waits for no pipe that has
+// taken its place.
+func readNow(path string, limit int64) (string, bool) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return "", false
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
 	data := make([]byte, min(info.Size(), limit))
 	n, err := f.ReadAt(data, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -182,8 +194,8 @@ func readDisk(path string, limit int64) (string, bool) {
 func (a *author) agentFiles() []*language.File {
 	var list []*language.File
 	for d := range a.snapshot.Documents() {
-		if u, err := uri.Parse(string(d.URI)); err == nil && u.IsFile() && !d.Lost {
-			if path, place, ok := a.place(u.FsPath()); ok {
+		if path, ok := filePath(d.URI); ok && !d.Lost {
+			if path, place, ok := a.place(path); ok {
 				list = append(list, a.read(d, path, place))
 			}
 		}
@@ -195,11 +207,11 @@ func (a *author) agentFiles() []*language.File {
 // folderOf returns the canonical workspace folder that a document lies in, ""
 // for the first.
 func (a *author) folderOf(name uri.URI) string {
-	u, err := uri.Parse(string(name))
-	if err != nil || !u.IsFile() {
+	path, ok := filePath(name)
+	if !ok {
 		return ""
 	}
-	if f, _, ok := workspace.Within(a.snapshot.Folders(), u.FsPath()); ok {
+	if f, _, ok := workspace.Within(a.snapshot.Folders(), path); ok {
 		return f.Canonical
 	}
 	return ""
@@ -291,6 +303,27 @@ func (a *author) sources() language.Sources {
 	slices.SortFunc(s.Documents, func(x, y language.Document) int { return cmp.Compare(x.URI, y.URI) })
 	s.Named = a.named()
 	return s
+}
+
+// editable returns sources without the documents that nobody can edit, or is to.
+func (a *author) editable(s language.Sources) language.Sources {
+	s.Documents = slices.DeleteFunc(s.Documents, func(d language.Document) bool { return !a.edited(uri.URI(d.URI)) })
+	return s
+}
+
+// edited reports whether a document is one that people edit: a file, but for what
+// the daemon shows, or what may become one. Others, as an older version of a file,
+// are there to be read.
+func (a *author) edited(name uri.URI) bool {
+	scheme, _, _ := strings.Cut(string(name), ":")
+	switch scheme {
+	case "untitled", "vscode-notebook-cell":
+		return true
+	case "file":
+		path, ok := filePath(name)
+		return ok && (a.h.house.Shown == "" || canonical(filepath.Dir(path)) != canonical(a.h.house.Shown))
+	}
+	return false
 }
 
 // readOnly reports whether a file says that nobody may write to it.
@@ -388,9 +421,12 @@ func (t *texts) of(name string) columns {
 		text := ""
 		if d, open := t.a.snapshot.Document(uri.URI(name)); open && !d.Lost {
 			text = d.Text
-		} else if u, err := uri.Parse(name); err == nil && u.IsFile() {
-			read, _ := readDisk(u.FsPath(), maxSettingsFile) // what is gone has no columns
-			text = strings.TrimPrefix(read, byteOrderMark)
+		} else if path, ok := filePath(name); ok {
+			read := diskText // what is gone has no columns
+			if filepath.Base(path) == filepath.Base(workspace.ProjectSettings) {
+				read = settingsText
+			}
+			text, _ = read(path)
 		}
 		c = t.a.columnsOf(text)
 		t.known[name] = c

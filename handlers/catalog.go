@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.lsp.dev/uri"
-
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
@@ -199,11 +197,11 @@ func (h *Handlers) encoded(err error) error {
 
 // agentText returns the text of an agent file, "" if it cannot be read.
 func (h *Handlers) agentText(name string) string {
-	u, err := uri.Parse(name)
-	if err != nil || !u.IsFile() {
+	path, ok := filePath(name)
+	if !ok {
 		return ""
 	}
-	text, _ := diskText(u.FsPath())
+	text, _ := diskText(path)
 	return text
 }
 

@@ -93,7 +93,7 @@ func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot, p *pro
 	}
 	if strings.HasPrefix(run.Agent, "@") {
 		if err := h.addressed(catalog, run); err != nil {
-			return nil, err
+			return nil, h.toldWhy(err)
 		}
 	}
 	return h.runCommand(ctx, s, catalog, run, p)
@@ -150,10 +150,7 @@ func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalo
 func (h *Handlers) runToEnd(ctx context.Context, s *workspace.Snapshot, run *wire.RunParams, p *protocol.ExecuteCommandParams) (*wire.RunResult, error) {
 	live, err := h.start(ctx, s, run)
 	if err != nil {
-		if h.plain {
-			h.tell(errorMessage, fault.Message(err))
-		}
-		return nil, err
+		return nil, h.toldWhy(err)
 	}
 	var token []byte
 	if p.WorkDoneToken != nil {

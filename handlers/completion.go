@@ -191,10 +191,10 @@ func (h *Handlers) completions(c columns, text string, w *language.World, folder
 			indent = line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 		}
 		item := protocol.CompletionItem{
-			Label: i.Label, Kind: t.kind(i.Kind), SortText: protocol.NewOptional(i.Sort), TextEdit: &protocol.TextEdit{Range: at},
+			Label: legible(i.Label), Kind: t.kind(i.Kind), SortText: protocol.NewOptional(i.Sort), TextEdit: &protocol.TextEdit{Range: at},
 		}
 		if i.Detail != "" {
-			item.Detail = protocol.NewOptional(i.Detail)
+			item.Detail = protocol.NewOptional(legible(i.Detail))
 		}
 		switch {
 		case i.Kind == language.AgentItem && t.lazy:
@@ -254,7 +254,7 @@ func (a *author) completeSettings(text string, scope workspace.Scope, path strin
 			continue // offsets of the text itself: cannot be
 		}
 		item := protocol.CompletionItem{
-			Label: i.Label, Kind: t.kind(language.ValueItem), SortText: protocol.NewOptional(fmt.Sprintf("%05d", n)), Detail: protocol.NewOptional(i.Detail),
+			Label: i.Label, Kind: t.kind(language.ValueItem), SortText: protocol.NewOptional(fmt.Sprintf("%05d", n)), Detail: protocol.NewOptional(legible(i.Detail)),
 			Documentation: markup([]protocol.MarkupKind{protocol.MarkupKindPlainText}, i.Doc),
 		}
 		shown := language.Item{Insert: i.Text}

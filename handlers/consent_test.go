@@ -281,15 +281,26 @@ func TestSEC12OnlyWhatThePersonTypedIsApprovedBySaving(t *testing.T) {
 	for name, c := range map[string]struct {
 		texts    []string // one after the other; "!" before those of a tool, "@" before those that the disk had
 		approved bool
+		ends     string // of the lines as the editor has them; "" = as they are
 	}{
-		"a tool's":                   {[]string{"!evil\n"}, false},
-		"a tool's after the typed":   {[]string{"typed\n", "!typed\nevil\n"}, false},
-		"typed":                      {[]string{"typed\n"}, true},
-		"typed after the tool's":     {[]string{"!evil\n", "evil\ntyped\n"}, false},
-		"typed after a reload":       {[]string{"@evil\n", "evil\ntyped\n"}, false},
-		"typed, read again, typed":   {[]string{"typed\n", "@evil\n", "evil\ntyped\n"}, false},
-		"typed, undone and typed":    {[]string{"typed\n", "one\n", "typed again\n"}, true},
-		"typed and undone to tool's": {[]string{"!evil\n", "typed\n", "evil\n"}, false},
+		"a tool's":                   {[]string{"!evil\n"}, false, ""},
+		"a tool's after the typed":   {[]string{"typed\n", "!typed\nevil\n"}, false, ""},
+		"typed":                      {[]string{"typed\n"}, true, ""},
+		"typed after the tool's":     {[]string{"!evil\n", "evil\ntyped\n"}, false, ""},
+		"typed after a reload":       {[]string{"@evil\n", "evil\ntyped\n"}, false, ""},
+		"typed, read again, typed":   {[]string{"typed\n", "@evil\n", "evil\ntyped\n"}, false, ""},
+		"typed, undone and typed":    {[]string{"typed\n", "one\n", "typed again\n"}, true, ""},
+		"typed and undone to tool's": {[]string{"!evil\n", "typed\n", "evil\n"}, false, ""},
+		"a tool's, lines as in DOS":  {[]string{"!evil\n"}, false, "\r\n"},
+		"a reload, lines as in DOS":  {[]string{"@evil\n"}, false, "\r\n"},
+		"a reload of an old Mac's":   {[]string{"@evil\revil\n"}, false, "\n"},
+		"typed, lines as in DOS":     {[]string{"typed\n"}, true, "\r\n"},
+		"line ends":                  {[]string{"one\r\n"}, true, ""},
+		"line ends of the typed":     {[]string{"typed\n", "typed\r\n"}, true, ""},
+		"line ends of a tool's":      {[]string{"!evil\n", "evil\r\n"}, false, ""},
+		"line ends of a reload":      {[]string{"@evil\n", "evil\r\n"}, false, ""},
+		"line ends, by a tool":       {[]string{"!one\r\n"}, false, ""},
+		"line ends, by a reload":     {[]string{"@one\r\n"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, known, u := editsAgent(t)
@@ -302,6 +313,9 @@ func TestSEC12OnlyWhatThePersonTypedIsApprovedBySaving(t *testing.T) {
 				text, onDisk := strings.CutPrefix(text, "@")
 				if onDisk {
 					r.has(".gemini/agents/a.md", text)
+				}
+				if c.ends != "" {
+					text = strings.ReplaceAll(tool.LineFeeds(text), "\n", c.ends)
 				}
 				r.didChange(u, int32(2+i), text)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/template"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
@@ -80,10 +81,20 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot, p *wire.Cr
 	if p.DryRun {
 		return result, nil
 	}
-	if err := h.make(ctx, a, to, made, p.Force); err != nil {
+	label := "Create the agent " + p.Name
+	withdraw := h.moves.keep(uri.URI(result.URI), made.Text) // before the editor has it: it may save it at once
+	if err := h.make(ctx, a, to, made, p.Force, label); err != nil {
+		withdraw()
 		return nil, err
 	}
-	if now, ok := diskText(made.Path); ok && now == made.Text {
+	saved := lies(made)
+	if !saved && h.caps.SaveDocuments {
+		ask := &wire.SaveDocumentsParams{URIs: []string{result.URI}, Reason: label}
+		_ = h.Peer.Call(ctx, wire.MethodSaveDocuments, ask, new(wire.SaveDocumentsResult)) // what is not saved is told
+		saved = lies(made)
+	}
+	if saved {
+		h.moves.drop(uri.URI(result.URI))
 		result.Notes = append(result.Notes, h.takeOver(ctx, to, made)...)
 	} else {
 		result.Unsaved = true
@@ -106,10 +117,8 @@ type nest struct {
 // nest returns where the agent goes that is asked for.
 func (a *author) nest(p *wire.CreateParams) (nest, error) {
 	folders := a.snapshot.Folders()
-	global := nest{dir: filepath.Join(a.h.house.Knowledge.Home, "agents"), scope: definition.Global}
-	if dir, err := workspace.Canonical(global.dir); err == nil {
-		global.dir = dir // as the catalog may name what is below it
-	}
+	home := canonical(filepath.Join(a.h.house.Knowledge.Home, "agents")) // as the catalog may name what is below it
+	global := nest{dir: home, scope: definition.Global}
 	folder := ""
 	if len(folders) > 0 {
 		folder = folders[0].Canonical
@@ -196,8 +205,7 @@ func (a *author) besides(to nest, name string) []string {
 }
 
 // make writes the file.
-func (h *Handlers) make(ctx context.Context, a *author, to nest, made language.Made, force bool) error {
-	label := "Create the agent " + filepath.Base(made.Path[:len(made.Path)-len(".md")])
+func (h *Handlers) make(ctx context.Context, a *author, to nest, made language.Made, force bool, label string) error {
 	disk, name, err := to.disk(filepath.Base(made.Path))
 	if err != nil {
 		return err
@@ -209,7 +217,7 @@ func (h *Handlers) make(ctx context.Context, a *author, to nest, made language.M
 	}
 	d, open := a.snapshot.DocumentAt(made.Path)
 	if open && h.edits.applies {
-		if d.Text == made.Text {
+		if tool.SameLines(d.Text, made.Text) {
 			return nil
 		}
 		return h.applyEdit(ctx, d, made.Text, label)
@@ -249,8 +257,19 @@ func (to nest) disk(base string) (d *workspace.Disk, name string, err error) {
 	return d, base, err
 }
 
-// makeInEditor has the editor make a file with a text, and save it where it takes
-// that. What it says is believed when its own synced text, or the disk, says so.
+// lies reports whether the disk has the text of a file, in whatever charset and
+// with whatever line ends the editor wrote it.
+func lies(made language.Made) bool {
+	data, ok := diskText(made.Path)
+	if !ok {
+		return false
+	}
+	text, err := workspace.DecodeText([]byte(data))
+	return err == nil && tool.SameLines(text.Text, made.Text)
+}
+
+// makeInEditor has the editor make a file with a text. What it says is believed
+// when its own synced text, or the disk, says so.
 func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name string, doc uri.URI, made language.Made, label string) error {
 	const op = "handlers.create"
 	root, err := os.OpenRoot(disk.Path())
@@ -273,7 +292,7 @@ func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name 
 	if err := refusal(op, made.Path, result, err); err != nil {
 		return err
 	}
-	if now, ok := diskText(made.Path); ok && now == made.Text {
+	if lies(made) {
 		return nil
 	}
 	select {
@@ -281,13 +300,9 @@ func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name 
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(syncIn):
-		if now, ok := diskText(made.Path); !ok || now != made.Text {
+		if !lies(made) {
 			return fault.New(fault.Stale, op, "the editor says that it made %s, and neither it nor the disk has its text; look at it there", made.Path).Because(fault.OutOfDate)
 		}
-	}
-	if h.caps.SaveDocuments {
-		p := &wire.SaveDocumentsParams{URIs: []string{string(doc)}, Reason: label}
-		_ = h.Peer.Call(ctx, wire.MethodSaveDocuments, p, new(wire.SaveDocumentsResult)) // what is not saved is told
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,7 +44,9 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot, p *wire.De
 	var sessions []string
 	// The contexts of a name are those of the agent that it means.
 	if !p.KeepContext && e.State != registry.Shadowed {
-		if sessions, err = h.remembering(d.Name); err != nil {
+		if other := a.sharing(e); other != nil {
+			result.Notes = []string{fmt.Sprintf("The contexts of %s stay: %s has that name, too. To clear one: agents/context/clear.", d.Name, cmp.Or(other.Path, "a built-in agent"))}
+		} else if sessions, err = h.remembering(d.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -65,6 +68,23 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot, p *wire.De
 		return nil, failed
 	}
 	return result, nil
+}
+
+// sharing returns another agent that contexts of an agent's name may be of; nil for
+// none. Contexts are told apart by the name alone.
+func (a *author) sharing(e *registry.Entry) *definition.Definition {
+	d := e.Definition
+	// What is not trusted hides nothing.
+	unhidden := d.Scope == definition.Project && !a.h.house.Trusted(d.Folder)
+	for _, other := range a.catalog.Entries() {
+		o := other.Definition
+		// One of another folder may have run before its file had an error.
+		elsewhere := o.Scope == d.Scope && o.Folder != d.Folder
+		if other != e && o.Name == d.Name && (other.State == registry.OK || elsewhere || unhidden) {
+			return o
+		}
+	}
+	return nil
 }
 
 // doomed returns the agent of a name, and of a scope if one is given, that may be

@@ -1,12 +1,14 @@
 package handlers
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/internal/fault"
 )
 
@@ -23,5 +25,54 @@ func TestWhatLiesElsewhereIsNotDeleted(t *testing.T) {
 	d.Folder = r.folder
 	if err := r.h.remove(t.Context(), d, uri.File(d.Path)); err != nil || there(d.Path) {
 		t.Errorf("control: of its own folder: %v", err)
+	}
+}
+
+// TestContextsThatAnotherMayHaveStay: an agent of the name in another folder counts
+// also while its file has an error, and what the deleted one hides does not.
+func TestContextsThatAnotherMayHaveStay(t *testing.T) {
+	const good, bad, none = "---\nname: fix\ntitle: T\nkind: agent\n---\nx\n", "---\nname: fix\ntitle: T\nkind: agent\ntemperature: hot\n---\nx\n", "-"
+	for name, c := range map[string]struct {
+		other, global string // "-" for none
+		trusted       bool
+		shared        bool
+	}{
+		"alone":                               {none, none, true, false},
+		"of another folder":                   {good, none, true, true},
+		"of another folder, invalid":          {bad, none, true, true},
+		"hidden":                              {none, good, true, false},
+		"hidden and invalid":                  {none, bad, true, false},
+		"behind what is not trusted":          {none, good, false, true},
+		"behind what is not trusted, invalid": {none, bad, false, true},
+	} {
+		dir := t.TempDir()
+		var places []registry.Place
+		for _, p := range []registry.Place{{Scope: definition.Project, Folder: "a"}, {Scope: definition.Project, Folder: "b"}, {Scope: definition.Global}} {
+			text := map[string]string{"a": good, "b": c.other, "": c.global}[p.Folder]
+			p.Dir = filepath.Join(dir, string(p.Scope), p.Folder)
+			if p.Folder != "" {
+				p.Folder = p.Dir
+			}
+			if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if text != none {
+				if err := os.WriteFile(filepath.Join(p.Dir, "fix.md"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			places = append(places, p)
+		}
+		catalog, err := registry.New(registry.Config{Places: places}).Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &Handlers{house: &House{Trusted: func(string) bool { return c.trusted }}}
+		a := &author{h: h, catalog: catalog}
+		for _, e := range catalog.Entries() {
+			if e.Definition.Folder == places[0].Folder && a.sharing(e) != nil != c.shared {
+				t.Errorf("%s: the contexts may be of %v", name, a.sharing(e))
+			}
+		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
@@ -51,7 +50,7 @@ type checks struct {
 	open     latest[checkedDocument]
 	settings latest[*settingsCheck]
 
-	making sync.Mutex // held while disk is made: it takes time
+	making chan struct{} // capacity 1: full while disk is made or looked at
 	disk   checkedDisk
 }
 
@@ -146,8 +145,12 @@ func (a *author) settingsProblems(text string, findings []workspace.SettingsFind
 // of them. The error is ctx's.
 func (a *author) reportDisk(ctx context.Context) ([]checkedFile, error) {
 	c, generation, folders := &a.h.checks, a.generation(), a.snapshot.Folders()
-	c.making.Lock()
-	defer c.making.Unlock()
+	select {
+	case c.making <- struct{}{}:
+		defer func() { <-c.making }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if c.disk.catalog == a.catalog && c.disk.generation == generation && slices.Equal(c.disk.folders, folders) {
 		return c.disk.files, nil
 	}
@@ -189,15 +192,15 @@ func (a *author) reportDisk(ctx context.Context) ([]checkedFile, error) {
 // nothing to tell. What is told of all files has the same of it: of the catalog's,
 // what the catalog has read. The error is ctx's.
 func (a *author) reportClosed(ctx context.Context, name uri.URI) (*report, error) {
-	u, err := uri.Parse(string(name))
-	if err != nil || !u.IsFile() {
+	path, ok := filePath(name)
+	if !ok {
 		return nil, nil
 	}
 	files, err := a.reportDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
-	path := canonical(u.FsPath())
+	path = canonical(path)
 	if i := slices.IndexFunc(files, func(f checkedFile) bool { return f.path == path }); i >= 0 {
 		return files[i].report, nil
 	}
@@ -291,7 +294,7 @@ func (a *author) report(name uri.URI, version *int32, text string, problems []de
 func (a *author) diagnostic(p definition.Problem, c columns, t *texts) protocol.Diagnostic {
 	d := protocol.Diagnostic{
 		Range: c.out(p.Range), Severity: severity(p.Severity), Code: protocol.String(p.Code),
-		Source: protocol.NewOptional(findingSource), Message: protocol.String(p.Message),
+		Source: protocol.NewOptional(findingSource), Message: protocol.String(legible(p.Message)),
 	}
 	related, tags := a.h.findingCapabilities()
 	if tag := tagOf(p.Code); slices.Contains(tags, tag) {
@@ -299,12 +302,12 @@ func (a *author) diagnostic(p definition.Problem, c columns, t *texts) protocol.
 	}
 	if related {
 		for _, other := range p.Related {
-			u, err := uri.Parse(other.URI)
-			if err != nil || !u.IsFile() {
+			path, ok := filePath(other.URI)
+			if !ok {
 				continue // all agents that have a place are files
 			}
-			at := t.location(language.Location{URI: a.uri(u.FsPath()), Range: other.Range})
-			d.RelatedInformation = append(d.RelatedInformation, protocol.DiagnosticRelatedInformation{Location: at, Message: other.Message})
+			at := t.location(language.Location{URI: a.uri(path), Range: other.Range})
+			d.RelatedInformation = append(d.RelatedInformation, protocol.DiagnosticRelatedInformation{Location: at, Message: legible(other.Message)})
 		}
 	}
 	return d

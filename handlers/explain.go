@@ -46,8 +46,20 @@ func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot, p *wire.E
 	if err != nil {
 		return nil, h.encoded(err)
 	}
-	text, _ := diskText(e.Definition.Path) // what is built in, or gone by now, has no lines
-	return &wire.ExplainResult{Explanation: *explained(e.Definition, text)}, nil
+	return &wire.ExplainResult{Explanation: *explained(e.Definition, a.textOf(e.Definition))}, nil
+}
+
+// textOf returns the text that a definition was read from, as the editor or the
+// disk has it. "" where neither does any more, nor has what is built in one: lines
+// of another text would be the wrong ones.
+func (a *author) textOf(d *definition.Definition) string {
+	if doc, open := a.snapshot.DocumentAt(d.Path); open && string(doc.Digest()) == d.Digest {
+		return doc.Text
+	}
+	if text, ok := diskText(d.Path); ok && string(workspace.DigestOf(text)) == d.Digest {
+		return text
+	}
+	return ""
 }
 
 // withReview explains an agent, and says where its file waits for a review.
@@ -69,8 +81,8 @@ func (a *author) explaining(w *language.World) {
 	w.Explain = func(d *definition.Definition) string { return authority.Markdown(a.explained(d), hoverLines) }
 	w.Offered = func(d *definition.Definition) []string { return a.explained(d).Offered() }
 	w.Worst = func(d *definition.Definition) string { return a.explained(d).Worst.Text() }
-	w.Last = func(agent string) string {
-		last, ok := a.h.house.Agents.Last(agent)
+	w.Last = func(d *definition.Definition) string {
+		last, ok := a.h.house.Agents.Last(d)
 		if !ok {
 			return ""
 		}
@@ -116,13 +128,7 @@ type explanationBasis struct {
 // maxExplained is how many files' explanations are kept.
 const maxExplained = 64
 
-func (a *author) circumstances() circumstances {
-	c := circumstances{catalog: a.catalog}
-	if of := a.h.house.Knowledge.Generation; of != nil {
-		c.generation = of()
-	}
-	return c
-}
+func (a *author) circumstances() circumstances { return circumstances{a.catalog, a.generation()} }
 
 // explained returns what an agent gets, made once for each reading of its file.
 func (a *author) explained(d *definition.Definition) *explanation.Explanation {
@@ -133,11 +139,7 @@ func (a *author) explained(d *definition.Definition) *explanation.Explanation {
 	if known != nil && known.of == d && known.in == in {
 		return known.is
 	}
-	text, _ := diskText(d.Path)
-	if doc, open := a.snapshot.DocumentAt(d.Path); open {
-		text = doc.Text
-	}
-	known = &explainedFile{d, in, a.withReview(d, text)}
+	known = &explainedFile{d, in, a.withReview(d, a.textOf(d))}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.files == nil || len(k.files) >= maxExplained {

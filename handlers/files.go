@@ -75,12 +75,8 @@ func (p person) Read(ctx context.Context, path string) (*tool.File, error) {
 func (p person) Open() []*tool.File {
 	var list []*tool.File
 	for d := range p.h.Workspace.Snapshot().Documents() {
-		if u, err := uri.Parse(string(d.URI)); err == nil && u.IsFile() {
-			path, err := workspace.Canonical(u.FsPath())
-			if err != nil {
-				path = u.FsPath()
-			}
-			list = append(list, document(path, d))
+		if path, ok := filePath(d.URI); ok {
+			list = append(list, document(canonical(path), d))
 		}
 	}
 	slices.SortFunc(list, func(a, b *tool.File) int { return strings.Compare(a.Path, b.Path) })
@@ -193,9 +189,36 @@ func (h *Handlers) wrote(run, path string) {
 }
 
 // applyEdit has the editor change an open document, and believes it only when
-// its own synced text says so.
+// its own synced text says so. In a document with none but \r\n all lines end so.
 func (h *Handlers) applyEdit(ctx context.Context, d *workspace.Document, text, label string) error {
-	return h.applyChanges(ctx, d, textEdits(d, text, h.Workspace.Snapshot().Encoding()), text, label, false)
+	ended := endsOf(d)(text)
+	if ended == d.Text && text != d.Text {
+		return endsKept(d)
+	}
+	return h.applyExactly(ctx, d, ended, label)
+}
+
+// applyExactly is applyEdit with the line ends that the text has.
+func (h *Handlers) applyExactly(ctx context.Context, d *workspace.Document, text, label string) error {
+	if text == d.Text {
+		return nil
+	}
+	return h.askFor(ctx, d, textEdits(d, text, h.Workspace.Snapshot().Encoding()), text, label, false)
+}
+
+// endsOf returns what gives a text the line ends of a document in which all are
+// \r\n: most editors would do it anyway. Any other may have a line that ends so.
+func endsOf(d *workspace.Document) func(text string) string {
+	if crlf := strings.Count(d.Text, "\r\n"); crlf == 0 || crlf != strings.Count(d.Text, "\n") {
+		return func(text string) string { return text }
+	}
+	return strings.NewReplacer("\r\n", "\r\n", "\n", "\r\n").Replace
+}
+
+// endsKept is why a document is not changed in nothing but its line ends.
+func endsKept(d *workspace.Document) error {
+	path, _ := filePath(d.URI)
+	return fault.New(fault.Denied, "handlers.applyEdit", "nothing but the line ends of %s would change, and it keeps them in the editor; ask the person to change them there", path)
 }
 
 // forReview names the annotation of an edit that the person is to agree to.
@@ -207,6 +230,16 @@ var errNotTaken = errors.New("the editor refused the edit")
 // applyChanges is applyEdit with the changes that make the text. Those that are to
 // be reviewed are made when the person agrees, however long that takes.
 func (h *Handlers) applyChanges(ctx context.Context, d *workspace.Document, changes []protocol.TextEdit, text, label string, review bool) error {
+	ends := endsOf(d)
+	text = ends(text)
+	for i := range changes {
+		changes[i].NewText = ends(changes[i].NewText)
+	}
+	return h.askFor(ctx, d, changes, text, label, review)
+}
+
+// askFor is applyChanges with the line ends that the changes have.
+func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []protocol.TextEdit, text, label string, review bool) error {
 	edit := protocol.WorkspaceEdit{}
 	if h.edits.versions {
 		version := d.Version
@@ -252,12 +285,15 @@ func (h *Handlers) applyChanges(ctx context.Context, d *workspace.Document, chan
 	}
 	select {
 	case <-arrived.seen:
-		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(syncIn):
-		return fault.New(fault.Stale, "handlers.applyEdit", "the editor's text is not what the edit makes; read the file again").Because(fault.OutOfDate)
+		err = fault.New(fault.Stale, "handlers.applyEdit", "the editor's text is not what the edit makes; read the file again").Because(fault.OutOfDate)
 	}
+	if now, open := h.Workspace.Snapshot().Document(d.URI); open && now.Text == d.Text && text != d.Text && tool.SameLines(text, d.Text) {
+		return endsKept(d) // it made the edit, with line ends of its own
+	}
+	return err
 }
 
 // arrival waits for a document to have a text.
@@ -266,11 +302,12 @@ type arrival struct {
 	stop func()
 }
 
+// awaitText waits for a text with whatever line ends the editor gives it.
 func (h *Handlers) awaitText(doc uri.URI, text string) arrival {
 	a := arrival{seen: make(chan struct{})}
 	done := false // watchers are called one at a time
 	check := func(s *workspace.Snapshot, _ workspace.Change) {
-		if d, ok := s.Document(doc); ok && !done && d.Text == text {
+		if d, ok := s.Document(doc); ok && !done && tool.SameLines(d.Text, text) {
 			done = true
 			close(a.seen)
 		}
@@ -315,8 +352,8 @@ func (e edits) Save(ctx context.Context, reason string) []string {
 	}
 	var paths []string
 	for _, name := range failed {
-		if u, err := uri.Parse(name); err == nil && u.IsFile() {
-			paths = append(paths, u.FsPath())
+		if path, ok := filePath(name); ok {
+			paths = append(paths, path)
 		}
 	}
 	return paths

@@ -41,8 +41,8 @@ func (h *Handlers) formats(c *protocol.ServerCapabilities) {
 }
 
 func (h *Handlers) registersFormatter() bool {
-	d := h.client.TextDocument
-	return d != nil && d.Formatting != nil && d.Formatting.DynamicRegistration != nil && *d.Formatting.DynamicRegistration
+	f := h.textCaps().Formatting
+	return f != nil && on(f.DynamicRegistration)
 }
 
 // registerFormatter offers the formatter for agent files alone, so that an editor

@@ -118,6 +118,7 @@ type Handlers struct {
 	moves        moved             // what renames made of agent files
 	saves        saves             // what documents that were saved are still to bring about
 
+	live       liveRuns    // that were told of last
 	refreshers []refresher // what the client is told to ask for again; set by initialize
 
 	telling  sync.Mutex // held while agents/didChange is sent
@@ -131,7 +132,6 @@ type Handlers struct {
 	unhealthy map[string]string           // why sessions cannot be written
 	notices   []string                    // that the person was told, each once, and that still hold
 	problems  []string                    // of settings and trust, that the person was told and that still hold
-	live      map[string]bool             // runs, as they were last
 	status    chan struct{}               // capacity 1: something to report
 }
 
@@ -141,6 +141,7 @@ func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
 		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), typed: make(map[string]typing), starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
 	}
+	h.checks.making = make(chan struct{}, 1)
 	h.publisher = publisher{due: make(chan struct{}, 1), told: make(map[uri.URI]finding)}
 	h.desk = newDesk(h)
 	return h

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"unicode/utf16"
 
 	"go.lsp.dev/protocol"
 
@@ -70,7 +71,10 @@ func (a *author) inlineHover(d *workspace.Document, at definition.Position) (mar
 	for _, c := range a.calls(d) {
 		r = c.Range
 		r.End = r.Start
-		r.End.Character += uint32(1 + len(c.Agent)) // names are ASCII
+		r.End.Character++ // of @
+		for _, letter := range c.Agent {
+			r.End.Character += uint32(utf16.RuneLen(letter)) // a folder's name may have any
+		}
 		if at.Line != r.Start.Line || at.Character < r.Start.Character || at.Character > r.End.Character {
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"go.lsp.dev/protocol"
-	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
@@ -41,12 +40,8 @@ func (a *author) inlineCommands(d *workspace.Document) []language.Command {
 	if d.Lost || !strings.Contains(d.Text, "@") {
 		return nil
 	}
-	if u, err := uri.Parse(string(d.URI)); err == nil && u.IsFile() {
-		shown := a.h.house.Shown
-		if c, err := workspace.Canonical(shown); err == nil {
-			shown = c
-		}
-		if canonical, _, is := a.place(u.FsPath()); is || filepath.Dir(canonical) == shown {
+	if path, ok := filePath(d.URI); ok {
+		if _, _, is := a.place(path); is || canonical(filepath.Dir(path)) == canonical(a.h.house.Shown) {
 			return nil
 		}
 	}

@@ -118,13 +118,29 @@ func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 	}
 	changes := []protocol.TextEdit{{Range: a.columnsOf(d.Text).out(edit.Range), NewText: edit.Text}}
 	err = h.applyChanges(ctx, d, changes, text, label, want == answerInstead)
-	if err != nil && !errors.Is(err, errNotTaken) {
-		// The person may have typed on since it was made.
-		if now, open := h.Workspace.Snapshot().Document(d.URI); open && now.Version != d.Version && strings.Contains(now.Text, edit.Text) {
+	if fault.KindOf(err) == fault.Stale && !errors.Is(err, errNotTaken) {
+		// The editor made it, and the person may have typed on since.
+		if now, open := h.Workspace.Snapshot().Document(d.URI); open && a.landed(d, now, text, edit.Text, c.Typed, want) {
 			return d, nil
 		}
 	}
 	return d, err
+}
+
+// landed reports whether a document has an answer among what was typed since d, of
+// which made is the text with the answer: as often as that has it, and where it was to
+// stand instead of a command, with no more of those. Lines end as the editor has them.
+func (a *author) landed(d, now *workspace.Document, made, answer, typed, want string) bool {
+	has := func(text string) int { return strings.Count(tool.LineFeeds(text), tool.LineFeeds(answer)) }
+	calls := func(text string) (n int) {
+		for _, c := range a.typedIn(d, text) {
+			if c == typed {
+				n++
+			}
+		}
+		return n
+	}
+	return has(now.Text) >= has(made) && (want == answerBelow || calls(now.Text) <= calls(made))
 }
 
 // withEdit returns the text of a document with an edit.

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"go.lsp.dev/protocol"
-	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
@@ -57,7 +56,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, 
 		return nil, h.toldWhy(err)
 	}
 	if routed(call.command) {
-		return nil, unrouted()
+		return nil, h.toldWhy(unrouted())
 	}
 	folder := a.folderOf(call.doc.URI)
 	want, why := h.answerPlace(cmp.Or(r.Answer, h.usualAnswer(folder)))
@@ -68,7 +67,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, 
 	}
 	run, err := a.inlineParams(ctx, call, r.inlineOptions, want)
 	if err != nil {
-		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have a selection that is not in the document: %v", err)
+		return nil, h.toldWhy(server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have a selection that is not in the document: %v", err))
 	}
 	result, err := h.runToEnd(ctx, s, run, p)
 	if err != nil {
@@ -97,13 +96,13 @@ func (h *Handlers) toldWhy(err error) error {
 func inlineArguments(p *protocol.ExecuteCommandParams) (*inlineRun, error) {
 	r := &inlineRun{}
 	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {
-		if err := json.Unmarshal(p.Arguments[0], r); err != nil {
+		if err := (wire.Codec{}).Unmarshal(p.Arguments[0], r); err != nil {
 			return nil, err
 		}
 	} else {
 		for i, into := range []any{&r.URI, &r.Line, &r.Typed, &r.inlineOptions} {
 			if i < len(p.Arguments) {
-				if err := json.Unmarshal(p.Arguments[i], into); err != nil {
+				if err := (wire.Codec{}).Unmarshal(p.Arguments[i], into); err != nil {
 					return nil, fmt.Errorf("arguments[%d] is no %s", i, [...]string{"string", "number", "string", "object"}[i])
 				}
 			}
@@ -214,8 +213,8 @@ func (a *author) inlineParams(ctx context.Context, call *inlineCall, o inlineOpt
 	}
 	link := activity.ContentBlock{Type: "resource_link", URI: string(d.URI), Name: name}
 	run := &wire.RunParams{Agent: c.Agent, Context: editor, Input: wire.InputBlocks{{Type: "text", Text: c.Text}, {Type: "text", Text: said}}}
-	if u, err := uri.Parse(string(d.URI)); err == nil && u.IsFile() {
-		if _, _, why := a.h.nameable(ctx, a.h.lookingFrom(a.folderOf(d.URI)), a.h.person(a.snapshot), u.FsPath()); why != "" {
+	if path, ok := filePath(d.URI); ok {
+		if _, _, why := a.h.nameable(ctx, a.h.lookingFrom(a.folderOf(d.URI)), a.h.person(a.snapshot), path); why != "" {
 			link.Name += ", whose text is not given to agents: " + why
 			run.Input = append(run.Input, link)
 			return run, nil

@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
 )
@@ -25,6 +28,9 @@ type writer struct {
 	doc   uri.URI
 	typed func(try int) // what the person does before the editor looks at an edit
 	also  string        // typed at the top in the same moment in which an edit is made
+	fails bool          // it answers with an error
+	lies  bool          // it says that it made an edit, and did not
+	crlf  bool          // it ends the lines that it writes so
 	tries int
 }
 
@@ -43,14 +49,29 @@ func writes(t *testing.T) *writer {
 		if w.typed != nil {
 			w.typed(w.tries)
 		}
+		if w.fails {
+			return nil, errors.New("no")
+		}
+		if w.lies {
+			return &protocol.ApplyWorkspaceEditResult{Applied: true}, nil
+		}
 		now, _ := w.h.Workspace.Snapshot().Document(w.doc)
 		edits := p.Edit.DocumentChanges[0].(*protocol.TextDocumentEdit)
 		if *edits.TextDocument.Version != now.Version || len(edits.Edits) != 1 {
 			return &protocol.ApplyWorkspaceEditResult{}, nil
 		}
-		e := edits.Edits[0].(*protocol.TextEdit)
-		at := rangeIn(e.Range)
-		w.apply(workspace.Edit{Range: &at, Text: e.NewText}, workspace.Edit{Range: new(workspace.Range), Text: w.also})
+		var e *protocol.TextEdit
+		switch edit := edits.Edits[0].(type) {
+		case *protocol.TextEdit:
+			e = edit
+		case *protocol.AnnotatedTextEdit:
+			e = &edit.TextEdit
+		}
+		at, text := rangeIn(e.Range), e.NewText
+		if w.crlf {
+			text = strings.ReplaceAll(tool.LineFeeds(text), "\n", "\r\n")
+		}
+		w.apply(workspace.Edit{Range: &at, Text: text}, workspace.Edit{Range: new(workspace.Range), Text: w.also})
 		return &protocol.ApplyWorkspaceEditResult{Applied: true}, nil
 	})
 	w.h.edits = editing{applies: true, versions: true}
@@ -73,7 +94,9 @@ func (w *writer) apply(edits ...workspace.Edit) {
 
 // answer puts an answer below the command, and returns whether it is there and
 // what the document has.
-func (w *writer) answer() (bool, string) {
+func (w *writer) answer() (bool, string) { return w.answerAs(answerBelow, "It is.") }
+
+func (w *writer) answerAs(want, text string) (bool, string) {
 	w.t.Helper()
 	s := w.h.Workspace.Snapshot()
 	d, _ := s.Document(w.doc)
@@ -81,8 +104,8 @@ func (w *writer) answer() (bool, string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	result := &wire.RunResult{Agent: "main", RunFinished: activity.RunFinished{Text: "It is."}}
-	there := w.h.answered(w.t.Context(), &inlineCall{d, a.inlineCommands(d)[0]}, answerBelow, result)
+	result := &wire.RunResult{Agent: "main", RunFinished: activity.RunFinished{Text: text}}
+	there := w.h.answered(w.t.Context(), &inlineCall{d, a.inlineCommands(d)[0]}, want, result)
 	d, _ = w.h.Workspace.Snapshot().Document(w.doc)
 	return there, d.Text
 }
@@ -124,6 +147,112 @@ func TestAnswerIsPutOnce(t *testing.T) {
 	}
 }
 
+// An answer that the editor did not make is told of, whatever the document has and
+// whatever is typed; one that it made among what was typed is there.
+func TestAnswerIsNotTakenForThere(t *testing.T) {
+	const block = "```\nb\n```"
+	for _, test := range []struct {
+		name, want, answer string
+		fails, lies        bool
+		typed, also        string
+		there              bool
+		text               string // of the document, "" for the usual one
+		crlf               bool
+	}{
+		{"an error, and it is in the text", answerInstead, block, true, false, "x", "", false, "", false},
+		{"a lie, and the person types the same", answerInstead, block, false, true, "b", "", false, "", false},
+		{"made", answerInstead, block, false, false, "", "", true, "", false},
+		{"made among what was typed", answerInstead, block, false, false, "", "x", true, "", false},
+		{"below, an error, and the person types the same", answerBelow, "It is.", true, false, "\n// > It is.", "", false, "", false},
+		{"below, one of before", answerBelow, "Earlier.", false, true, "x", "", false, "", false},
+		{"below, the same again", answerBelow, "Earlier.", false, false, "", "x", true, "", false},
+		{"made with the words of the command, among what was typed", answerInstead, "```\nlook\n```", false, false, "", "x", true, "", false},
+		{"made, and the command is in it", answerInstead, "```\nb\n// @main look\n```", false, false, "", "x", true, "", false},
+		{"a lie, and the command is in it", answerInstead, "```\nb\n// @main look\n```", false, true, "b\n// @main look\n", "", false, "", false},
+		{"made for one of two such commands, with other line ends", answerInstead, "```\nb\nb\n```", false, false, "", "x", true, "// @main look\n" + calling, true},
+		{"a lie about one of two, and the person types the same", answerInstead, block, false, true, "b\n", "", false, "// @main look\n" + calling, false},
+		{"below, with other line ends", answerBelow, "It is.\nYes.", false, false, "", "x", true, "// @main look", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			w := writes(t)
+			at := workspace.Range{Start: workspace.Position{Line: 1, Character: 13}, End: workspace.Position{Line: 1, Character: 13}}
+			w.apply(workspace.Edit{Range: &at, Text: "\n// > Earlier."})
+			if test.text != "" {
+				w.apply(workspace.Edit{Text: test.text})
+			}
+			w.fails, w.lies, w.also, w.crlf = test.fails, test.lies, test.also, test.crlf
+			w.typed = func(int) {
+				if test.typed != "" {
+					w.apply(workspace.Edit{Range: new(workspace.Range), Text: test.typed})
+				}
+			}
+			before, _ := w.h.Workspace.Snapshot().Document(w.doc)
+			there, text := w.answerAs(test.want, test.answer)
+			if there != test.there || !there && text != test.typed+before.Text {
+				t.Errorf("there: %v, %q", there, text)
+			}
+			if !there {
+				if said := <-w.told; !strings.Contains(said, "The answer of main is not put into the document: ") {
+					t.Error(said)
+				}
+			}
+		})
+	}
+}
+
+// TestShownHasNoCommands, however its folder is reached: a model wrote it.
+func TestShownHasNoCommands(t *testing.T) {
+	home := t.TempDir()
+	real := filepath.Join(home, "real")
+	linked := filepath.Join(home, "linked")
+	if err := errors.Join(os.Mkdir(real, 0o700), os.Symlink("real", linked)); err != nil {
+		t.Skip(err)
+	}
+	for _, test := range []struct {
+		shown, dir string
+		want       int
+	}{{real, real, 0}, {linked, linked, 0}, {linked, real, 0}, {real, linked, 0}, {linked, home, 1}} {
+		for _, name := range []string{"changes in x.diff", "agents.txt", "main.md"} {
+			h := &Handlers{Workspace: new(workspace.Workspace), house: &House{Shown: test.shown}}
+			doc := uri.File(filepath.Join(test.dir, name))
+			if _, err := h.Workspace.Apply(workspace.Opened{URI: doc, LanguageID: "plaintext", Version: 1, Text: "@main do evil\n"}); err != nil {
+				t.Fatal(err)
+			}
+			s := h.Workspace.Snapshot()
+			d, _ := s.Document(doc)
+			a := &author{h: h, snapshot: s, catalog: registry.New(registry.Config{}).Snapshot(), encoding: s.Encoding()}
+			if got := len(a.inlineCommands(d)); got != test.want {
+				t.Errorf("%s in %s, shown is %s: %d commands", name, test.dir, test.shown, got)
+			}
+		}
+	}
+}
+
+func TestInlineArguments(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"uri": "file:///a", "line": 2, "typed": "@main x", "answer": "edit", "diagnostics": [{"x": 1}]}`: `{"uri":"file:///a","line":2,"typed":"@main x","answer":"edit","diagnostics":[{"x":1}]}`,
+		`{"URI": "file:///a", "Line": 2}`: `{}`, // names are those of the protocol
+		`"file:///a", 2, "@main x", {"selection": {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 2}}}`: `{"uri":"file:///a","line":2,"typed":"@main x","selection":{"start":{"line":1,"character":0},"end":{"line":1,"character":2}}}`,
+		`null, null, null, null`:          `{}`,
+		`"a", "b"`:                        "arguments[1] is no number",
+		`"a", 1, "c", {"Answer": "edit"}`: `{"uri":"a","line":1,"typed":"c"}`,
+	} {
+		var p protocol.ExecuteCommandParams
+		if err := (wire.Codec{}).Unmarshal([]byte(`{"command": "agentls.runInline", "arguments": [`+text+`]}`), &p); err != nil {
+			t.Fatal(err)
+		}
+		r, err := inlineArguments(&p)
+		got, _ := json.Marshal(r)
+		if err != nil {
+			got = []byte(err.Error())
+		}
+		if string(got) != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+}
+
 func TestMends(t *testing.T) {
 	for text, want := range map[string]bool{
 		"code-fixer Code Fixer": true, "Debugging": true, "It fixes bugs.": true, "修复 fix": true,
@@ -156,7 +285,7 @@ func BenchmarkInline(b *testing.B) {
 	}
 	s := h.Workspace.Snapshot()
 	d, _ := s.Document(name)
-	a := &author{h, s, catalog, s.Encoding()}
+	a := &author{h: h, snapshot: s, catalog: catalog, encoding: s.Encoding()}
 	p := &protocol.CodeActionParams{Range: protocol.Range{Start: protocol.Position{Line: 2}, End: protocol.Position{Line: 4}}}
 	b.Run("lenses", func(b *testing.B) {
 		for b.Loop() {

@@ -139,36 +139,31 @@ func (a *author) calls(d *workspace.Document) []language.Command {
 }
 
 // callsAgent reports whether a line may call an agent that there is: most @ of code
-// stand before something else.
+// stand before something else. Its cost is linear in the line, which may be anything.
 func (a *author) callsAgent(line string) bool {
-	for {
-		_, rest, ok := strings.Cut(line, "@")
-		if !ok {
-			return false
-		}
-		line = rest
-		end := strings.IndexFunc(rest, func(c rune) bool {
-			return c != ':' && c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z')
-		})
-		if end < 0 {
-			end = len(rest)
-		}
-		for word := range strings.SplitSeq(rest[:end], ":") {
-			if a.hasAgent(word) {
+	asked := make(map[string]bool)
+	// A folder may be called almost anything: folder:name is up to a blank.
+	for word := range strings.FieldsSeq(line) {
+		_, called, _ := strings.Cut(word, "@")
+		for name := range strings.FieldsFuncSeq(called, func(c rune) bool { return c == '@' || c == ':' }) {
+			if end := strings.IndexFunc(name, inNoName); end >= 0 {
+				name = name[:end]
+			}
+			if name == "" || asked[name] {
+				continue
+			}
+			if a.catalog.Meant("", name) != nil {
 				return true
 			}
-		}
-	}
-}
-
-// hasAgent reports whether an agent of a name is anywhere in the catalog.
-func (a *author) hasAgent(name string) bool {
-	for _, e := range a.catalog.Entries() {
-		if e.Definition.Name == name && name != "" {
-			return true
+			asked[name] = true
 		}
 	}
 	return false
+}
+
+// inNoName reports whether a character is in no agent's name.
+func inNoName(c rune) bool {
+	return c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z')
 }
 
 // namings are where settings files name agents, by their paths.

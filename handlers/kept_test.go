@@ -259,6 +259,11 @@ func TestSettingsAreLookedAtOnce(t *testing.T) {
 	if _, err := find(gone, now); !errors.Is(err, context.Canceled) || run.Err() != nil {
 		t.Error(err, run.Err())
 	}
+	// A question that knows something else beside the same text ends no look at it.
+	h.house.Knowledge.Generation = func() uint64 { return 1 }
+	if got, err := find(t.Context(), now); err != nil || len(got) != 1 || run.Err() != nil {
+		t.Errorf("%v, %v, %v", got, err, run.Err())
+	}
 	last := h.now(t, workspace.Edited{URI: name, Version: 3, Edits: []workspace.Edit{{Text: text}}})
 	if got, err := find(t.Context(), last); err != nil || len(got) != 1 || run.Err() == nil {
 		t.Errorf("%v, %v, %v", got, err, run.Err())
@@ -363,12 +368,17 @@ func TestNamedOnceForEachState(t *testing.T) {
 	same := func(x, y []language.Named) bool {
 		return len(x) == 1 && len(y) == 1 && x[0].Override == y[0].Override
 	}
+	written := func(away time.Duration) { // from whenever this is run
+		t.Helper()
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(away)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written(time.Hour)
 	if x, y := names(), names(); same(x, y) || x[0].Name != "one" || x[0].Override.Value != `{"enabled": false}` {
 		t.Errorf("a file that was just written is taken for the same: %+v", x)
 	}
-	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	written(-time.Hour)
 	if x, y := names(), names(); !same(x, y) {
 		t.Errorf("%+v is read again", x)
 	}
@@ -402,10 +412,33 @@ func TestCallsAgent(t *testing.T) {
 	a := &author{h, h.Workspace.Snapshot(), catalog, workspace.UTF16}
 	for line, want := range map[string]bool{
 		"// @fix it": true, "@fix": true, "# @w:fix it": true, "x @param @fix: it": true, "é@fix, now": true,
-		"": false, "@": false, "@Input() foo": false, "// @fixer": false, "a@b @": false, "fix": false, "@ fix": false,
+		"// @my.app:fix it": true, "// @café:fix it": true, "# @项目:fix，": true, "@a:b:fix": true, "@" + strings.Repeat("x", 250) + ":fix it": true,
+		"// @fix.app:x it":   true, // it is looked at closer
+		"// @my.app :fix it": false, "@café:fixer": false, "@a:": false,
+		"": false, "@": false, "@Input() foo": false, "// @fixer": false, "a@b @": false, "fix": false, "@ fix": false, "fix:a@b": false, "@a@fix": true, "@::fix:": true,
 	} {
 		if got := a.callsAgent(line); got != want {
 			t.Errorf("%q: %v", line, got)
+		}
+	}
+}
+
+// TestCallsAgentOnAnyLine: of a long line each name is looked up once, as fast as in
+// an index. With a walk for each it would go on for minutes.
+func TestCallsAgentOnAnyLine(t *testing.T) {
+	files := make(map[string]string)
+	for i := range 2000 {
+		files[fmt.Sprintf(".gemini/agents/b%d.md", i)] = fmt.Sprintf("---\nname: b%d\n---\n", i)
+	}
+	h, _ := authored(t, files)
+	catalog, _ := h.house.Catalog(t.Context())
+	a := &author{catalog: catalog}
+	if !a.callsAgent("@b1999:x") {
+		t.Fatal("there are no agents")
+	}
+	for _, part := range []string{"@a:", "@:", "@", "@b", "b@x:"} {
+		if a.callsAgent(strings.Repeat(part, 1<<20/len(part))) {
+			t.Errorf("%s calls one", part)
 		}
 	}
 }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/workspace"
 )
 
-// moved are the texts that agent files get under the names that a rename gives
-// them, by path. Their editor closes the old file and opens the new one with them:
-// nothing else would tell that they are what the person approved, but for the
-// names in them.
+// moved are the texts that agent files get which the person had made: under the
+// names that a rename gives them, or created, by path. Of a rename the editor closes
+// the old file and opens the new one with them: nothing else would tell that they
+// are what the person approved, but for the names in them.
 type moved struct {
 	mu    sync.Mutex
 	texts map[string]workspace.Digest
@@ -23,19 +24,18 @@ type moved struct {
 // note keeps what becomes of a file that a rename moves, where its text is the
 // approved one: it is approved under its new name once the person saves it.
 func (h *Handlers) noteMoved(a *author, from, to uri.URI, edits []language.Edit) {
-	old, err := uri.Parse(string(from))
-	target, err2 := uri.Parse(string(to))
-	if err != nil || err2 != nil || !old.IsFile() || !target.IsFile() || h.house.Reviews == nil {
+	old, ok := filePath(from)
+	if !ok || h.house.Reviews == nil {
 		return
 	}
 	f, ok := a.file(from)
-	folder, rel, inside := workspace.Within(a.snapshot.Folders(), old.FsPath())
+	folder, rel, inside := workspace.Within(a.snapshot.Folders(), old)
 	if !ok || !inside {
 		return
 	}
 	approved, ok := h.house.Reviews.Approved(folder.Canonical, rel)
 	text, err := workspace.DecodeText(approved)
-	if !ok || err != nil || text.Text != f.Text {
+	if !ok || err != nil || !tool.SameLines(text.Text, f.Text) {
 		return
 	}
 	var own []language.Edit
@@ -44,19 +44,49 @@ func (h *Handlers) noteMoved(a *author, from, to uri.URI, edits []language.Edit)
 			own = append(own, e)
 		}
 	}
-	h.moves.mu.Lock()
-	defer h.moves.mu.Unlock()
-	if h.moves.texts == nil {
-		h.moves.texts = make(map[string]workspace.Digest)
-	}
-	h.moves.texts[target.FsPath()] = workspace.DigestOf(applied(f.Text, own))
+	h.moves.keep(to, applied(f.Text, own))
 }
 
-// take reports whether a rename gave the file at a path the text, once.
+// keep is told the text that a file gets. Who calls withdraw says that it does not:
+// what was to become of the file before is that again.
+func (m *moved) keep(name uri.URI, text string) (withdraw func()) {
+	path, ok := filePath(name)
+	if !ok {
+		return func() {}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.texts == nil {
+		m.texts = make(map[string]workspace.Digest)
+	}
+	before, was := m.texts[path]
+	m.texts[path] = linesDigest(text)
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.texts, path)
+		if was {
+			m.texts[path] = before
+		}
+	}
+}
+
+// drop is told that a file has been taken over with its text.
+func (m *moved) drop(name uri.URI) {
+	path, ok := filePath(name)
+	if !ok {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.texts, path)
+}
+
+// take reports whether the person had the file at a path given the text, once.
 func (m *moved) take(path, text string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.texts[path] != workspace.DigestOf(text) {
+	if m.texts[path] != linesDigest(text) {
 		return false
 	}
 	delete(m.texts, path)

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"go.lsp.dev/protocol"
@@ -96,7 +97,7 @@ func (h *Handlers) goToDefinition(ctx context.Context, s *workspace.Snapshot, p 
 	}
 	t := a.texts()
 	location := t.location(to)
-	if d := h.client.TextDocument; d == nil || d.Definition == nil || d.Definition.LinkSupport == nil || !*d.Definition.LinkSupport {
+	if d := h.textCaps().Definition; d == nil || !on(d.LinkSupport) {
 		return &location, nil
 	}
 	origin := t.of(n.uri).out(n.Range)
@@ -119,13 +120,15 @@ func (h *Handlers) findReferences(ctx context.Context, s *workspace.Snapshot, p 
 }
 
 // highlight serves textDocument/documentHighlight: the places of the file that name
-// the agent under the cursor. No other file is looked at.
+// the agent under the cursor. They are looked for in no other file.
 func (h *Handlers) highlight(ctx context.Context, s *workspace.Snapshot, p *protocol.DocumentHighlightParams) ([]protocol.DocumentHighlight, error) {
 	a, n, _, ok, err := h.naming(ctx, s, p.TextDocumentPositionParams)
 	if !ok || err != nil {
 		return nil, err
 	}
 	n.sources.Read, n.sources.Open = nil, nil
+	n.sources.Documents = slices.DeleteFunc(n.sources.Documents, func(d language.Document) bool { return d.URI != n.uri })
+	n.sources.Named = slices.DeleteFunc(n.sources.Named, func(at language.Named) bool { return at.URI != n.uri })
 	columns := a.texts().of(n.uri)
 	var found []protocol.DocumentHighlight
 	for _, l := range n.references(true) {
@@ -154,9 +157,10 @@ func (h *Handlers) findSymbols(ctx context.Context, s *workspace.Snapshot, p *pr
 			return nil, err
 		}
 		info := protocol.SymbolInformation{Location: t.location(symbol.Location)}
-		info.Name, info.Kind = symbol.Name, protocol.SymbolKindClass
+		info.Name, info.Kind = legible(symbol.Name), protocol.SymbolKindClass
 		if symbol.Detail != "" {
-			info.ContainerName = &symbol.Detail
+			detail := legible(symbol.Detail)
+			info.ContainerName = &detail
 		}
 		list = append(list, info)
 	}

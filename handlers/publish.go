@@ -49,11 +49,11 @@ func (h *Handlers) checkOf(name uri.URI) {
 // findable reports whether a document may be an agent file or a settings file, by its
 // name alone.
 func (h *Handlers) findable(name uri.URI) bool {
-	u, err := uri.Parse(string(name))
-	if err != nil || !u.IsFile() {
+	path, ok := filePath(name)
+	if !ok {
 		return false
 	}
-	base := filepath.Base(u.FsPath())
+	base := filepath.Base(path)
 	return base == filepath.Base(workspace.ProjectSettings) || workspace.IsAgentFile(filepath.Join(".gemini", "agents", base))
 }
 

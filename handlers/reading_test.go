@@ -5,15 +5,18 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sourcegraph/conc"
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/registry"
@@ -265,7 +268,7 @@ func TestRefresh(t *testing.T) {
 		t.Fatal(first)
 	}
 	for range 100 {
-		h.refresh()
+		h.refreshers[0].demand() // slow alone: silent would be told again after refreshPatience
 	}
 	answer <- struct{}{}
 	if next := <-told; next != "slow" {
@@ -276,5 +279,46 @@ func TestRefresh(t *testing.T) {
 	h.work.Wait()
 	if len(told) > 0 {
 		t.Errorf("%s was told too often", <-told)
+	}
+}
+
+// TestRunsAreComparedInTheirOrder: whoever is told of runs at the same time, what is
+// kept of them is not older than what was, so that the end of each is seen.
+func TestRunsAreComparedInTheirOrder(t *testing.T) {
+	var l liveRuns
+	var others conc.WaitGroup
+	q, r := &agents.Live{ID: "q"}, &agents.Live{ID: "r"}
+	l.ended(func() []*agents.Live {
+		if l.mu.TryLock() {
+			l.mu.Unlock()
+			t.Error("another may read the runs, and be done first")
+		}
+		others.Go(func() { l.ended(func() []*agents.Live { return []*agents.Live{q, r} }) })
+		return []*agents.Live{q}
+	})
+	others.Wait()
+	if !l.ended(func() []*agents.Live { return []*agents.Live{q} }) {
+		t.Error("the end of r is not seen")
+	}
+	if l.ended(func() []*agents.Live { return []*agents.Live{q} }) {
+		t.Error("none has ended")
+	}
+}
+
+// TestLinksLookNowhereElse: what an agent file names is looked for in its folder, and
+// not where a link leads out of it.
+func TestLinksLookNowhereElse(t *testing.T) {
+	const agent = ".gemini/agents/x.md"
+	h, named := authored(t, map[string]string{"docs/a.md": "x", agent: "---\nname: x\n---\n@docs/a.md @out/a.md @in/a.md @docs/b.md @../a.md\n"})
+	dir, far := filepath.Dir(named("x").FsPath()), t.TempDir()
+	if err := os.WriteFile(filepath.Join(far, "a.md"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink(far, filepath.Join(dir, "out")), os.Symlink("docs", filepath.Join(dir, "in"))); err != nil {
+		t.Skip(err)
+	}
+	got, err := h.documentLink(t.Context(), h.Workspace.Snapshot(), &protocol.DocumentLinkParams{TextDocument: protocol.TextDocumentIdentifier{URI: named(agent)}})
+	if err != nil || len(got) != 2 || *got[0].Target != named("docs/a.md") || *got[1].Target != named("in/a.md") {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents"
@@ -170,5 +171,111 @@ func TestWriteBelowAnEditorThatTakesNoEdits(t *testing.T) {
 			}
 			r.holds("a.txt", c.want)
 		})
+	}
+}
+
+// TestEditsKeepLineEnds: what is changed in an open document has its line ends, and an
+// editor that sees to that itself is believed.
+func TestEditsKeepLineEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		was, text, want string
+		crlf            bool
+	}{
+		"DOS":                {"one\r\ntwo\r\n", "one\nagent\n", "one\r\nagent\r\n", false},
+		"DOS, some are":      {"one\r\ntwo\r\n", "one\r\nagent\nmore\r\n", "one\r\nagent\r\nmore\r\n", false},
+		"Unix":               {"one\ntwo\n", "one\nagent\r\n", "one\nagent\r\n", false},
+		"mixed":              {"one\r\ntwo\n", "one\r\nagent\n", "one\r\nagent\n", false},
+		"one line":           {"one", "one\nagent\n", "one\nagent\n", false},
+		"one line, editor's": {"one", "one\nagent\n", "one\r\nagent\r\n", true},
+		"mixed, editor's":    {"one\r\ntwo\n", "one\r\nagent\n", "one\r\nagent\r\n", true},
+	} {
+		r := enter(t)
+		r.crlf = c.crlf
+		r.has("a.txt", c.was)
+		r.opens("a.txt", c.was)
+		if err := r.person.Edits("r").Write(t.Context(), r.path("a.txt"), string(workspace.DigestOf(c.was)), c.text, "l"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := r.buffer("a.txt"); got != c.want {
+			t.Errorf("%s: the buffer is %q, want %q", name, got, c.want)
+		}
+		if len(r.given) != 1 || strings.Contains(r.given[0], "one") && c.was != "one" {
+			t.Errorf("%s: a line is replaced that stays: %q", name, r.given)
+		}
+	}
+	r := enter(t)
+	r.has("a.txt", "one\r\n")
+	r.opens("a.txt", "one\r\n")
+	d, _ := r.h.Workspace.Snapshot().DocumentAt(r.path("a.txt"))
+	err := r.h.applyChanges(t.Context(), d, []protocol.TextEdit{{NewText: "a\nb\n"}}, "a\nb\none\r\n", "l", false)
+	if got := r.buffer("a.txt"); err != nil || got != "a\r\nb\r\none\r\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestLineEndsComeBack: what is restored has the line ends that it had, where the
+// editor lets it.
+func TestLineEndsComeBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		now, was, want string
+		crlf           bool
+	}{
+		"mixed":               {"x\ny\n", "one\r\ntwo\n", "one\r\ntwo\n", false},
+		"mixed, DOS now":      {"x\r\ny\r\n", "one\r\ntwo\n", "one\r\ntwo\n", false},
+		"Unix, DOS now":       {"x\r\ny\r\n", "one\ntwo\n", "one\ntwo\n", false},
+		"DOS, Unix now":       {"x\ny\n", "one\r\ntwo\r\n", "one\r\ntwo\r\n", false},
+		"nothing else":        {"one\r\ntwo\r\n", "one\ntwo\n", "one\ntwo\n", false},
+		"nothing at all":      {"one\r\ntwo\r\n", "one\r\ntwo\r\n", "one\r\ntwo\r\n", false},
+		"mixed, the editor's": {"x\r\ny\r\n", "one\r\ntwo\n", "one\r\ntwo\r\n", true},
+	} {
+		r := enter(t)
+		r.crlf = c.crlf
+		r.has("a.txt", c.now)
+		r.opens("a.txt", c.now)
+		if err := r.restore("a.txt", digest(c.now), &agents.Content{Text: c.was}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := r.buffer("a.txt"); got != c.want {
+			t.Errorf("%s: the buffer is %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestLineEndsAlone: where nothing but line ends would change, a document gets others
+// or its editor is said to keep them.
+func TestLineEndsAlone(t *testing.T) {
+	write := func(r *room, base, text string) error {
+		return r.person.Edits("r").Write(t.Context(), r.path("a.txt"), digest(base), text, "l")
+	}
+	restore := func(r *room, base, text string) error {
+		return r.restore("a.txt", digest(base), &agents.Content{Text: text})
+	}
+	const unix, dos = "one\ntwo\n", "one\r\ntwo\r\n"
+	for name, c := range map[string]struct {
+		was, text string
+		by        func(r *room, base, text string) error
+		crlf      bool
+		kept      bool
+	}{
+		"to DOS":                       {unix, dos, write, false, false},
+		"of a mixed one":               {"one\r\ntwo\n", unix, write, false, false},
+		"of a DOS one":                 {dos, unix, write, false, true},
+		"of a DOS one, in part":        {dos, "one\r\ntwo\n", write, false, true},
+		"restored, the editor has one": {dos, unix, restore, true, true},
+	} {
+		r := enter(t)
+		r.crlf = c.crlf
+		r.has("a.txt", c.was)
+		r.opens("a.txt", c.was)
+		err, want := c.by(r, c.was, c.text), c.text
+		if c.kept {
+			want = c.was
+		}
+		if said := err != nil && fault.KindOf(err) == fault.Denied && strings.Contains(err.Error(), "line ends"); said != c.kept || !said && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := r.buffer("a.txt"); got != want {
+			t.Errorf("%s: the buffer is %q, want %q", name, got, want)
+		}
 	}
 }

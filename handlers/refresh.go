@@ -2,7 +2,10 @@ package handlers
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"github.com/agentls/agentls/agents"
 )
 
 // refresher tells a client one thing that it should ask for again.
@@ -33,18 +36,7 @@ func (r refresher) demand() {
 // observeRuns is told that a run has begun, waits or has ended. It never waits.
 func (h *Handlers) observeRuns() {
 	h.observe()
-	now := make(map[string]bool)
-	for _, live := range h.house.Agents.Live() {
-		now[live.ID] = true
-	}
-	ended := false
-	h.mu.Lock()
-	for run := range h.live {
-		ended = ended || !now[run]
-	}
-	h.live = now
-	h.mu.Unlock()
-	if !ended {
+	if !h.live.ended(h.house.Agents.Live) {
 		return
 	}
 	for _, r := range h.refreshers {
@@ -52,6 +44,27 @@ func (h *Handlers) observeRuns() {
 			r.demand()
 		}
 	}
+}
+
+// liveRuns are the runs there are, as they were last.
+type liveRuns struct {
+	mu sync.Mutex // held while they are read: what is kept is never older than what was
+	of map[string]bool
+}
+
+// ended reads the runs, and reports whether one has ended since they were read last.
+func (l *liveRuns) ended(read func() []*agents.Live) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, ended := make(map[string]bool), false
+	for _, live := range read() {
+		now[live.ID] = true
+	}
+	for run := range l.of {
+		ended = ended || !now[run]
+	}
+	l.of = now
+	return ended
 }
 
 // setRefreshers finds out what the client can be told. It is called before

@@ -62,6 +62,7 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protoco
 	case !ok:
 		return nil, fault.New(fault.Denied, "handlers.rename", "there is no agent's name here; put the cursor on one")
 	}
+	n.sources = a.editable(n.sources)
 	var change language.WorkspaceEdit
 	var old string
 	if n.file != nil {
@@ -113,7 +114,7 @@ func (a *author) allKnown(change language.WorkspaceEdit, old string) error {
 	}
 	var lost []uri.URI
 	for d := range a.snapshot.Documents() {
-		if d.Lost && strings.Contains(d.Text, old) && (strings.Contains(d.Text, "@") || a.h.findable(d.URI)) {
+		if d.Lost && a.edited(d.URI) && strings.Contains(d.Text, old) && (strings.Contains(d.Text, "@") || a.h.findable(d.URI)) {
 			lost = append(lost, d.URI)
 		}
 	}
@@ -125,11 +126,10 @@ func (a *author) allKnown(change language.WorkspaceEdit, old string) error {
 
 // baseOf returns the last part of a file's URI, for people.
 func baseOf(name string) string {
-	u, err := uri.Parse(name)
-	if err != nil || !u.IsFile() {
-		return name
+	if path, ok := filePath(name); ok {
+		return filepath.Base(path)
 	}
-	return filepath.Base(u.FsPath())
+	return name
 }
 
 // refused is an error of a rename as the protocol has it: the request was fine, and
@@ -145,7 +145,7 @@ func refused(err error) error {
 // told of it.
 func (h *Handlers) renames(c *protocol.ServerCapabilities) {
 	c.RenameProvider = protocol.Boolean(true)
-	if d := h.client.TextDocument; d != nil && d.Rename != nil && d.Rename.PrepareSupport != nil && *d.Rename.PrepareSupport {
+	if r := h.textCaps().Rename; r != nil && on(r.PrepareSupport) {
 		yes := true
 		c.RenameProvider = &protocol.RenameOptions{PrepareProvider: &yes}
 	}
@@ -160,16 +160,16 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot, p
 	if err != nil {
 		return nil, err
 	}
-	w, sources := &language.World{Agents: a.catalog}, a.sources()
+	w, sources := &language.World{Agents: a.catalog}, a.editable(a.sources())
 	var all language.WorkspaceEdit
 	var given []*language.File // those that get a name, by the same index as names
 	var names []string
 	for _, r := range p.Files {
-		to, err := uri.Parse(r.NewURI)
-		if err != nil || !to.IsFile() {
+		path, ok := filePath(r.NewURI)
+		if !ok {
 			continue
 		}
-		path, _, ok := a.place(to.FsPath())
+		path, _, ok = a.place(path)
 		if !ok {
 			continue
 		}

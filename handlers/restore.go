@@ -18,7 +18,7 @@ func (p person) Decode(data []byte) (string, bool) {
 }
 
 // Restore implements [agents.Desk]. What it does to an open document the person
-// can undo there.
+// can undo there; lines end as they did, where the editor lets them.
 func (p person) Restore(ctx context.Context, path, base string, to *agents.Content, label string) error {
 	const op = "handlers.restore"
 	d, open := p.h.Workspace.Snapshot().DocumentAt(path)
@@ -33,7 +33,7 @@ func (p person) Restore(ctx context.Context, path, base string, to *agents.Conte
 	case to == nil:
 		return fault.New(fault.Denied, op, "%s is open in the editor, so it cannot be deleted; close it first", path)
 	case p.h.edits.applies:
-		return p.h.applyEdit(ctx, d, to.Text, label)
+		return p.h.applyExactly(ctx, d, to.Text, label)
 	case d.Dirty():
 		return fault.New(fault.Denied, op, "%s has unsaved changes in an editor that takes no edits; ask the person to save it", path)
 	}

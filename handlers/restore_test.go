@@ -29,6 +29,8 @@ type room struct {
 	folder string
 	person agents.Desk
 	silent chan struct{} // while it is open the editor says nothing; nil = it does
+	crlf   bool          // the editor ends lines with \r\n, whatever it is given
+	given  []string      // the texts of the edits that it was given
 }
 
 // enter returns a room. A client that applies edits does so at once, and says so.
@@ -54,6 +56,10 @@ func enter(t *testing.T) *room {
 			for _, e := range slices.Backward(edits.Edits) { // as if from the end, so that none moves another
 				e := e.(*protocol.TextEdit)
 				at := rangeIn(e.Range)
+				r.given = append(r.given, e.NewText)
+				if r.crlf {
+					e.NewText = strings.ReplaceAll(tool.LineFeeds(e.NewText), "\n", "\r\n")
+				}
 				change.Edits = append(change.Edits, workspace.Edit{Range: &at, Text: e.NewText})
 			}
 			if _, err := r.h.Workspace.Apply(change); err != nil {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.lsp.dev/uri"
-
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
@@ -234,8 +232,8 @@ func folderOf(s *workspace.Snapshot, p *wire.RunParams) string {
 		}
 	}
 	for _, name := range append(names, p.References...) {
-		if u, err := uri.Parse(name); err == nil && u.IsFile() {
-			if f, _, ok := workspace.Within(s.Folders(), u.FsPath()); ok {
+		if path, ok := filePath(name); ok {
+			if f, _, ok := workspace.Within(s.Folders(), path); ok {
 				return f.Canonical
 			}
 		}
@@ -284,11 +282,11 @@ func (h *Handlers) lookingFrom(folder string) *tool.Env {
 
 // taintOf returns the taint of a text that the editor sends of a file.
 func taintOf(env *tool.Env, name string) tool.Taint {
-	u, err := uri.Parse(name)
-	if err != nil || !u.IsFile() {
+	path, ok := filePath(name)
+	if !ok {
 		return tool.Clean
 	}
-	place, err := tool.Resolve(env, u.FsPath())
+	place, err := tool.Resolve(env, path)
 	switch {
 	case isOutside(err):
 		return tool.Clean // of no folder of the workspace: what the person chose to send
@@ -310,15 +308,15 @@ func isOutside(err error) bool {
 // the person's own settings reveal it, are named only (SEC-20).
 func (h *Handlers) reference(ctx context.Context, env *tool.Env, desk agents.Desk, ref string) (activity.ContentBlock, tool.Taint) {
 	link := activity.ContentBlock{Type: "resource_link", URI: ref, Name: ref[strings.LastIndexByte(ref, '/')+1:]}
-	u, err := uri.Parse(ref)
-	if err != nil || !u.IsFile() {
+	path, ok := filePath(ref)
+	if !ok {
 		return link, tool.Clean
 	}
 	named := func(why string) (activity.ContentBlock, tool.Taint) {
 		link.Name += ", whose text is not given to agents: " + why
 		return link, tool.Clean
 	}
-	place, file, why := h.nameable(ctx, env, desk, u.FsPath())
+	place, file, why := h.nameable(ctx, env, desk, path)
 	switch {
 	case why != "":
 		return named(why)
@@ -351,16 +349,16 @@ func (h *Handlers) nameable(ctx context.Context, env *tool.Env, desk agents.Desk
 // is told, and reports whether it did: what is selected in one is not given to
 // agents either. Of a file outside of the workspace the person chose what they send.
 func (h *Handlers) withhold(ctx context.Context, s *workspace.Snapshot, c *activity.EditorContext) bool {
-	u, err := uri.Parse(c.URI)
-	if err != nil || !u.IsFile() || c.Text == "" {
+	path, ok := filePath(c.URI)
+	if !ok || c.Text == "" {
 		return false
 	}
-	_, err = tool.Resolve(h.lookingFrom(""), u.FsPath())
-	if isOutside(err) && !tool.IsCredential(u.FsPath()) {
+	_, err := tool.Resolve(h.lookingFrom(""), path)
+	if isOutside(err) && !tool.IsCredential(path) {
 		return false
 	}
-	f, _, _ := workspace.Within(s.Folders(), u.FsPath())
-	if _, _, why := h.nameable(ctx, h.lookingFrom(f.Canonical), h.person(s), u.FsPath()); why == "" {
+	f, _, _ := workspace.Within(s.Folders(), path)
+	if _, _, why := h.nameable(ctx, h.lookingFrom(f.Canonical), h.person(s), path); why == "" {
 		return false
 	}
 	c.Text = ""

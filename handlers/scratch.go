@@ -117,7 +117,7 @@ func (h *Handlers) touched(path string) arrival {
 		default:
 			return
 		}
-		if u, err := uri.Parse(string(of)); err == nil && u.IsFile() && filepath.Clean(u.FsPath()) == path && !done {
+		if name, ok := filePath(of); ok && filepath.Clean(name) == path && !done {
 			done = true
 			close(a.seen)
 		}

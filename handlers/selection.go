@@ -126,8 +126,8 @@ func (h *Handlers) chooseDocument(ctx context.Context, s *workspace.Snapshot, na
 		if d, ok := s.Document(uri.URI(name)); ok {
 			return d, nil
 		}
-		if u, err := uri.Parse(name); err == nil && u.IsFile() {
-			if d, ok := s.DocumentAt(u.FsPath()); ok {
+		if path, ok := filePath(name); ok {
+			if d, ok := s.DocumentAt(path); ok {
 				return d, nil
 			}
 		}

@@ -19,11 +19,9 @@ import (
 // is canonical. It is false for any other file, and for one that is not there. The
 // catalog of agents is not needed for it.
 func (a *author) settingsFile(name uri.URI) (text string, scope workspace.Scope, path string, ok bool) {
-	u, err := uri.Parse(string(name))
-	if err != nil || !u.IsFile() {
+	if path, ok = filePath(name); !ok {
 		return "", scope, "", false
 	}
-	path = u.FsPath()
 	if filepath.Base(path) != filepath.Base(workspace.ProjectSettings) {
 		return "", scope, path, false
 	}
@@ -51,7 +49,8 @@ type settingsCheck struct {
 	generation uint64
 
 	cancel   context.CancelFunc
-	done     chan struct{} // closed when the rest is there
+	before   *settingsCheck // of the same text, that it took the place of; nil where that has ended
+	done     chan struct{}  // closed when the rest is there
 	findings []workspace.SettingsFinding
 	err      error
 }
@@ -60,8 +59,9 @@ type settingsCheck struct {
 var errSuperseded = fault.New(fault.Stale, "handlers.settings", "the file has changed since; ask again")
 
 // settingsFindings returns what is wrong with a settings file of settingsFile. Of one
-// that is open it is found out once for each version, and no more when there is a
-// newer one: the error is errSuperseded then, or ctx's.
+// that is open it is found out once for each version and what is known beside it,
+// and no more when there is a newer version: the error is errSuperseded then, or
+// ctx's.
 func (a *author) settingsFindings(ctx context.Context, name uri.URI, text string, scope workspace.Scope, path string) ([]workspace.SettingsFinding, error) {
 	d, open := a.snapshot.Document(name)
 	if !open {
@@ -75,8 +75,11 @@ func (a *author) settingsFindings(ctx context.Context, name uri.URI, text string
 			if last != nil && last.of == d && last.catalog == a.catalog && last.generation == generation && !last.failed() {
 				return last
 			}
-			if last != nil {
-				last.cancel()
+			if last != nil && last.of == d {
+				// Either may be the one that knows more, so both are answered.
+				mine.before = last.running()
+			} else {
+				last.stop()
 			}
 			return mine
 		})
@@ -110,6 +113,25 @@ func (c *settingsCheck) look(ctx context.Context, find func() ([]workspace.Setti
 	if c.err != nil && ctx.Err() == nil {
 		c.findings, c.err = nil, errSuperseded
 	}
+}
+
+// stop ends the looks at a text, where they have not ended; nil has none.
+func (c *settingsCheck) stop() {
+	for ; c != nil; c = c.before {
+		c.cancel()
+	}
+}
+
+// running returns the newest of the looks at a text that has not ended, nil for none.
+func (c *settingsCheck) running() *settingsCheck {
+	for ; c != nil; c = c.before {
+		select {
+		case <-c.done:
+		default:
+			return c
+		}
+	}
+	return nil
 }
 
 // failed reports whether the look has ended, and found nothing out.

@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -180,6 +182,35 @@ func TestSubscribeErrors(t *testing.T) {
 		t.Errorf("still followed: %v, %v", h.followers, err)
 	}
 	h.work.Wait()
+}
+
+// TestUnsubscribedWhileARunEnds: who leaves a session while the end of their own
+// run is on its way is still told of it.
+func TestUnsubscribedWhileARunEnds(t *testing.T) {
+	h, _ := kept(t, func(log *activity.Log) {
+		for _, b := range []activity.Body{activity.Note{Message: "one"}, activity.RunFinished{Reason: activity.Goal}} {
+			log.Append(activity.Origin{Run: "r"}, b, 0)
+		}
+	})
+	h.caps.Activity = &wire.ActivityCapability{}
+	over, cancel := context.WithCancel(t.Context())
+	cancel() // the follower, which asks here, cannot wait for its own end
+	var left error
+	h.house.Mask = func(event []byte) []byte {
+		if bytes.Contains(event, []byte("run.finished")) {
+			_, left = h.unsubscribe(over, struct{}{}, &wire.UnsubscribeParams{Session: "main"})
+		}
+		return event
+	}
+	f, err := h.follow(&agents.Live{Session: "main", ID: "r", First: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.reach(t.Context(), 2)
+	if f.queuedTo() != 2 || left != nil {
+		t.Errorf("told up to event %d of 2; left: %v", f.queuedTo(), left)
+	}
+	h.work.Wait() // nobody wants more
 }
 
 // BenchmarkPage is a page of a long session.

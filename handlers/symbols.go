@@ -1,13 +1,20 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -52,9 +59,10 @@ func (h *Handlers) documentSymbol(_ context.Context, s *workspace.Snapshot, p *p
 func tree(c columns, parts []language.Part) []protocol.DocumentSymbol {
 	list := make([]protocol.DocumentSymbol, 0, len(parts))
 	for _, p := range parts {
-		s := protocol.DocumentSymbol{Name: p.Name, Kind: partKinds[p.Kind], Range: c.out(p.Range), SelectionRange: c.out(p.Selection)}
+		s := protocol.DocumentSymbol{Name: legible(p.Name), Kind: partKinds[p.Kind], Range: c.out(p.Range), SelectionRange: c.out(p.Selection)}
 		if p.Detail != "" {
-			s.Detail = &p.Detail
+			detail := legible(p.Detail)
+			s.Detail = &detail
 		}
 		if len(p.Children) > 0 {
 			s.Children = tree(c, p.Children)
@@ -69,13 +77,47 @@ func flat(c columns, name uri.URI, in string, parts []language.Part) []protocol.
 	list := make([]protocol.SymbolInformation, 0, len(parts))
 	for _, p := range parts {
 		s := protocol.SymbolInformation{Location: protocol.Location{URI: name, Range: c.out(p.Range)}}
-		s.Name, s.Kind = p.Name, partKinds[p.Kind]
+		s.Name, s.Kind = legible(p.Name), partKinds[p.Kind]
 		if in != "" {
 			s.ContainerName = &in
 		}
-		list = append(append(list, s), flat(c, name, p.Name, p.Children)...)
+		list = append(append(list, s), flat(c, name, s.Name, p.Children)...)
 	}
 	return list
+}
+
+// ordinaryParts are what [tool.Escape] shows as something else and any text may have:
+// what joins letters, picks how an emoji looks, or makes a keycap or a flag.
+const ordinaryParts = `[\x{200c}\x{200d}\x{fe0e}\x{fe0f}]|[0-9#*]\x{fe0f}?\x{20e3}|\x{1f3f4}[\x{e0030}-\x{e0039}\x{e0061}-\x{e007a}]{3,6}\x{e007f}`
+
+var (
+	ordinary = regexp.MustCompile(ordinaryParts)
+	sided    = regexp.MustCompile(ordinaryParts + `|[\x{200e}\x{200f}\x{61c}]`)
+)
+
+// legible is a text of a file as lists and pickers may show it, some of which write
+// it to a terminal: as [tool.Escape] has it, but for what is ordinary.
+func legible(text string) string {
+	if tool.Escape(text) == text {
+		return text
+	}
+	stays := ordinary
+	if strings.ContainsFunc(text, fromRight) {
+		stays = sided
+	}
+	var b strings.Builder
+	at := 0
+	for _, found := range stays.FindAllStringIndex(text, -1) {
+		b.WriteString(tool.Escape(text[at:found[0]]) + text[found[0]:found[1]])
+		at = found[1]
+	}
+	return b.String() + tool.Escape(text[at:])
+}
+
+// fromRight reports whether a character is a letter of a script that is written from the
+// right, beside which a mark of direction changes nothing that the script does not.
+func fromRight(c rune) bool {
+	return unicode.IsLetter(c) && unicode.In(c, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana)
 }
 
 // foldingRange serves textDocument/foldingRange. All of it are whole lines.
@@ -109,18 +151,40 @@ func (h *Handlers) documentLink(_ context.Context, s *workspace.Snapshot, p *pro
 	}
 	caps := h.textCaps().DocumentLink
 	c, list := a.columnsOf(f.Text), []protocol.DocumentLink{}
-	for _, l := range language.Links(&language.World{Exists: there}, f, a.uri) {
+	exists, done := existing(cmp.Or(f.Folder, filepath.Dir(f.Path)))
+	defer done()
+	for _, l := range language.Links(&language.World{Exists: exists}, f, a.uri) {
 		if _, err := uri.Parse(l.Target); err != nil {
 			continue // a text that looks like an address and is none
 		}
 		target := uri.URI(l.Target)
 		link := protocol.DocumentLink{Range: c.out(l.Range), Target: &target}
 		if l.Tooltip != "" && caps != nil && on(caps.TooltipSupport) {
-			link.Tooltip = &l.Tooltip
+			tooltip := legible(l.Tooltip)
+			link.Tooltip = &tooltip
 		}
 		list = append(list, link)
 	}
 	return list, nil
+}
+
+// existing returns what reports whether something lies at a path in a folder, until
+// done is called. It looks at nothing outside, wherever a link leads: the text that
+// names the path may be anybody's.
+func existing(folder string) (exists func(path string) bool, done func()) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return func(string) bool { return false }, func() {}
+	}
+	exists = func(path string) bool {
+		rel, below := workspace.Below(folder, filepath.FromSlash(path))
+		if !below {
+			return false
+		}
+		_, err := root.Stat(rel)
+		return err == nil
+	}
+	return exists, func() { _ = root.Close() }
 }
 
 // documentColor serves textDocument/documentColor: the agent's colour.

@@ -11,6 +11,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -47,17 +48,17 @@ type agentDocument struct {
 
 // agentDocument returns the agent file that a URI names, if it is open.
 func (h *Handlers) agentDocument(name uri.URI) (a agentDocument, ok bool) {
-	u, err := uri.Parse(string(name))
-	if err != nil || !u.IsFile() || h.house == nil || h.house.Reviews == nil {
+	path, ok := filePath(name)
+	if !ok || h.house == nil || h.house.Reviews == nil {
 		return a, false
 	}
 	s := h.Workspace.Snapshot()
-	d, open := s.DocumentAt(u.FsPath())
-	f, rel, inside := workspace.Within(s.Folders(), u.FsPath())
+	d, open := s.DocumentAt(path)
+	f, rel, inside := workspace.Within(s.Folders(), path)
 	if !open || !inside || !workspace.IsAgentFile(rel) {
 		return a, false
 	}
-	return agentDocument{u.FsPath(), f.Canonical, rel, d.Text, d.Saved()}, true
+	return agentDocument{path, f.Canonical, rel, d.Text, d.Saved()}, true
 }
 
 // edited is told that a document has another text. One that an agent file has on
@@ -76,7 +77,10 @@ func (h *Handlers) edited(name uri.URI) {
 	if h.byTool.made(a.path, a.text) {
 		now = typing{next: a.text} // also of what was typed before: it is no longer the person's alone
 	} else if item, there := workspace.ReadAgent(h.ctx, a.folder, a.rel); there {
-		if disk, err := workspace.DecodeText(item.Text); err == nil && disk.Text == a.text {
+		disk, err := workspace.DecodeText(item.Text)
+		// An editor reads a file with line ends of its own; where those are all that is
+		// new, the person has them changed.
+		if err == nil && (disk.Text == a.text || tool.SameLines(disk.Text, a.text) && !tool.SameLines(was.next, a.text)) {
 			at := stampOf(a.path)
 			now = typing{person: was.person, below: was.below, next: a.text, loaded: &at}
 		}
@@ -86,14 +90,14 @@ func (h *Handlers) edited(name uri.URI) {
 
 // untyped is told that the editor took over what a file has, or gave it back.
 func (h *Handlers) untyped(name uri.URI) {
-	if u, err := uri.Parse(string(name)); err == nil && u.IsFile() {
-		delete(h.typed, u.FsPath())
-		h.byTool.forget(u.FsPath())
+	if path, ok := filePath(name); ok {
+		delete(h.typed, path)
+		h.byTool.forget(path)
 	}
 }
 
 // tooled are the texts that tools had the editor make of agent files, by path,
-// since they were opened.
+// since they were opened. The editor writes them with line ends of its own.
 type tooled struct {
 	mu    sync.Mutex
 	texts map[string]map[workspace.Digest]bool
@@ -101,8 +105,8 @@ type tooled struct {
 
 // note is told what the editor is asked to make of a document, before it is.
 func (t *tooled) note(name uri.URI, text string) {
-	u, err := uri.Parse(string(name))
-	if err != nil || !u.IsFile() || !isAgentFile(u.FsPath()) {
+	path, ok := filePath(name)
+	if !ok || !isAgentFile(path) {
 		return
 	}
 	t.mu.Lock()
@@ -110,18 +114,21 @@ func (t *tooled) note(name uri.URI, text string) {
 	if t.texts == nil {
 		t.texts = make(map[string]map[workspace.Digest]bool)
 	}
-	if t.texts[u.FsPath()] == nil {
-		t.texts[u.FsPath()] = make(map[workspace.Digest]bool)
+	if t.texts[path] == nil {
+		t.texts[path] = make(map[workspace.Digest]bool)
 	}
-	t.texts[u.FsPath()][workspace.DigestOf(text)] = true
+	t.texts[path][linesDigest(text)] = true
 }
 
 // made reports whether a tool had the editor make the text.
 func (t *tooled) made(path, text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.texts[path] != nil && t.texts[path][workspace.DigestOf(text)]
+	return t.texts[path] != nil && t.texts[path][linesDigest(text)]
 }
+
+// linesDigest is one digest of all texts that differ in nothing but line ends.
+func linesDigest(text string) workspace.Digest { return workspace.DigestOf(tool.LineFeeds(text)) }
 
 func (t *tooled) forget(path string) {
 	t.mu.Lock()

@@ -47,6 +47,9 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 	if err != nil {
 		return nil, err
 	}
+	for d := range s.Documents() {
+		h.written.open.forget(d.URI) // a validator may have come since it was read
+	}
 	var files []*language.File
 	switch {
 	case file != "":
@@ -60,9 +63,19 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 		if err != nil {
 			return nil, h.encoded(err)
 		}
-		files = a.filesOf(ctx, entries)
+		if files, err = a.filesOf(ctx, entries); err != nil {
+			return nil, err
+		}
 	default:
-		files = a.filesOf(ctx, a.catalog.Entries())
+		if files, err = a.filesOf(ctx, a.catalog.Entries()); err != nil {
+			return nil, err
+		}
+		for d := range s.Documents() {
+			path, is := filePath(d.URI)
+			if path, _, ok := a.place(path); is && ok && d.Lost {
+				return nil, lost(path)
+			}
+		}
 		for _, f := range a.agentFiles() { // those that are not on the disk yet
 			if !slices.ContainsFunc(files, func(other *language.File) bool { return other.Path == f.Path }) {
 				files = append(files, f)
@@ -111,30 +124,45 @@ func (a *author) called(name string) ([]*registry.Entry, error) {
 }
 
 // filesOf returns the files of agents; one that is gone meanwhile is none, and a
-// built-in agent has none. What cannot be read, as a folder, is as the catalog has it.
-func (a *author) filesOf(ctx context.Context, entries []*registry.Entry) []*language.File {
+// built-in agent has none. What cannot be read, as a folder or a link that leads out
+// of its workspace folder, is as the catalog has it. None is judged by a text that is
+// not what the editor shows.
+func (a *author) filesOf(ctx context.Context, entries []*registry.Entry) ([]*language.File, error) {
 	var files []*language.File
 	for _, e := range entries {
 		if e.Definition.Path == "" || ctx.Err() != nil {
 			continue
 		}
-		d, name := e.Definition, a.uri(e.Definition.Path)
-		f, ok := a.file(uri.URI(name))
-		if _, err := os.Lstat(d.Path); !ok && err == nil && !readable(d.Path) {
-			f, ok = language.Open(definition.Source{Path: d.Path, Folder: d.Folder, Scope: d.Scope, URI: name}), true
-			f.Definition = d
+		d, name := e.Definition, uri.URI(a.uri(e.Definition.Path))
+		place := registry.Place{Scope: d.Scope, Folder: d.Folder}
+		doc, open := a.snapshot.Document(name)
+		linked := false
+		if !open && d.Digest != "" { // a link to what may be read
+			doc, linked = a.snapshot.DocumentAt(canonical(d.Path))
+		}
+		if (open || linked) && doc.Lost {
+			return nil, lost(d.Path)
+		}
+		if linked {
+			files = append(files, a.open(name, d.Path, place, doc.Text))
+			continue
+		}
+		f, ok := a.file(name)
+		if _, err := os.Lstat(d.Path); !ok && err == nil {
+			text := ""
+			if d.Digest != "" { // the catalog has read it: a link leads to what may be read
+				text, _ = diskText(d.Path)
+			}
+			if f, ok = a.open(name, d.Path, place, text), true; f.Definition.Digest != d.Digest {
+				f = a.open(name, d.Path, place, "")
+				f.Definition = d
+			}
 		}
 		if ok {
 			files = append(files, f)
 		}
 	}
-	return files
-}
-
-// readable reports whether a path has a text.
-func readable(path string) bool {
-	_, ok := diskText(path)
-	return ok
+	return files, nil
 }
 
 // anyFile returns the file of a URI as an agent's, wherever it lies.
@@ -142,16 +170,18 @@ func (a *author) anyFile(method, name string) (*language.File, error) {
 	if f, ok := a.file(uri.URI(name)); ok {
 		return f, nil
 	}
-	u, err := uri.Parse(name)
-	if err != nil || !u.IsFile() {
+	path, ok := filePath(name)
+	if !ok {
 		return nil, server.BadParams(method, "uri", "is %q, which is no URI of a file", name)
 	}
-	path := u.FsPath()
 	place := registry.Place{Scope: definition.Global, Dir: filepath.Dir(path)}
 	if folder := a.folderOf(uri.URI(name)); folder != "" {
 		place.Scope, place.Folder = definition.Project, folder
 	}
 	if d, open := a.snapshot.Document(uri.URI(name)); open {
+		if d.Lost {
+			return nil, lost(path)
+		}
 		return a.open(d.URI, path, place, d.Text), nil
 	}
 	text, ok := diskText(path)

@@ -195,7 +195,10 @@ func (b *house) follow(ctx context.Context) {
 			}
 			next = func() (*registry.Snapshot, error) {
 				defer b.folders.reached(list)
-				return b.registry.SetPlaces(ctx, b.places(list))
+				if s, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil || !b.serversMoved() {
+					return s, err
+				}
+				return b.registry.Reparse(ctx) // the person's own agents run in the new folders
 			}
 		}
 		after, err := b.renew(next)

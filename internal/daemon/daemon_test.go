@@ -209,6 +209,51 @@ func TestFoldersChangeWhileTheDaemonRuns(t *testing.T) {
 	}
 }
 
+// TestTheAgentsOfThePersonFollowTheFolders: what is found in an agent of theirs, which
+// runs in all folders, is what the folders that there are now have.
+func TestTheAgentsOfThePersonFollowTheFolders(t *testing.T) {
+	b := newBed(t)
+	write(t, filepath.Join(b.config.Home, "agents", "mine.md"), "---\nkind: agent\nname: mine\ntitle: T\nmcp: {servers: [github]}\nguardrails: {custom_validator: 'command:bin/check'}\n---\nHello.\n")
+	without, with := folder(t, ""), folder(t, `{"mcpServers": {"github": {"command": "x"}}}`)
+	check := filepath.Join(with.Canonical, "bin", "check")
+	write(t, check, "#!/bin/sh\n")
+	if err := os.Chmod(check, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := b.build(without)
+	b.answer()
+	found := func() string {
+		s, err := b.house.Catalog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var codes []string
+		for _, e := range s.Entries() {
+			if e.Definition.Name == "mine" {
+				for _, p := range e.Definition.Problems {
+					codes = append(codes, p.Code)
+				}
+			}
+		}
+		slices.Sort(codes)
+		return strings.Join(codes, " ")
+	}
+	const missing = "agent/mcp-unknown agent/validator"
+	for _, c := range []struct {
+		folders []workspace.Folder
+		want    string
+	}{{nil, missing}, {[]workspace.Folder{without, with}, ""}, {[]workspace.Folder{without}, missing}, {[]workspace.Folder{with}, ""}, {[]workspace.Folder{}, missing}} {
+		if c.folders != nil {
+			if err := h.SetFolders(t.Context(), c.folders); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := found(); got != c.want {
+			t.Errorf("with %v: %q, want %q", c.folders, got, c.want)
+		}
+	}
+}
+
 // TestFoldersChangeBeforeTheCatalogIsRead has a client that changes its mind at
 // once.
 func TestFoldersChangeBeforeTheCatalogIsRead(t *testing.T) {

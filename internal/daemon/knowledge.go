@@ -12,6 +12,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/handlers"
+	"github.com/agentls/agentls/workspace"
 )
 
 // knowledge is what agent files are checked against: the table of models, and
@@ -57,6 +58,10 @@ func (b *house) installed() definition.Installed {
 // the executable, relative to the agent's folder; of a bare name the executable of
 // that name in the folder's .gemini/validators, or in the person's own. A person's
 // agents run in every folder of the workspace. Nothing is run or read.
+//
+// The file may be anybody's, and a mere look at a path can sign in to another machine:
+// nothing is looked at outside of the agent's folder and the person's home, wherever
+// links lead. What is not looked at passes for there.
 func (b *house) validator(folder, name string) bool {
 	folders := []string{folder}
 	if folder == "" {
@@ -68,13 +73,20 @@ func (b *house) validator(folder, name string) bool {
 			return false
 		}
 		command = filepath.Join(filepath.FromSlash(".gemini/validators"), name)
-		if executable(filepath.Join(b.Home, "validators", name)) {
+		if executable(b.Home, filepath.Join("validators", name)) {
 			return true
 		}
-	} else if command = program(command); filepath.IsAbs(command) || command == "" {
-		return executable(command)
+	} else if command = program(command); command == "" {
+		return false
+	} else if filepath.IsAbs(command) || filepath.VolumeName(command) != "" {
+		for _, near := range append(slices.Clone(folders), b.Home, b.env("HOME")) {
+			if rel, ok := workspace.Below(near, command); ok && filepath.Dir(near) != near {
+				return executable(near, rel)
+			}
+		}
+		return true
 	}
-	return slices.ContainsFunc(folders, func(folder string) bool { return executable(filepath.Join(folder, command)) })
+	return slices.ContainsFunc(folders, func(folder string) bool { return executable(folder, command) })
 }
 
 // program returns the first word of a command, which may be in quotes.
@@ -88,10 +100,19 @@ func program(command string) string {
 	return word
 }
 
-// executable reports whether a file is there that can be run.
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0)
+// executable reports whether a file is there that can be run, by its path in a folder.
+// One that leads out of the folder is not looked at, and passes for one.
+func executable(folder, path string) bool {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	info, err := root.Stat(path)
+	if err != nil {
+		return strings.HasSuffix(err.Error(), "path escapes from parent") // os exports no error for it
+	}
+	return info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0)
 }
 
 // servers returns the MCP servers that agents of a folder can name. The person's
@@ -120,8 +141,8 @@ func (b *house) serverNames(folder string) []string {
 	return names
 }
 
-// serversMoved reports whether there are other MCP servers than when it was asked
-// last: agents' files are then to be checked again.
+// serversMoved reports whether there are other folders, or MCP servers of theirs, than
+// when it was asked last: agents' files are then to be checked again.
 func (b *house) serversMoved() bool {
 	var all strings.Builder
 	for _, folder := range append(b.folders.paths(), "") {

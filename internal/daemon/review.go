@@ -104,7 +104,7 @@ func (r reviews) Saved(ctx context.Context, folder, rel, text string, below *str
 	if !ok {
 		return true, nil
 	}
-	if onDisk, err := workspace.DecodeText(item.Text); err != nil || onDisk.Text != text {
+	if onDisk, err := workspace.DecodeText(item.Text); err != nil || !tool.SameLines(onDisk.Text, text) {
 		return true, nil // somebody else has written it since
 	}
 	if item = item.Under(basis.rel); basis.items[item.Name] == item.Digest {
@@ -133,10 +133,11 @@ func (b *house) own(of basis, rel, text string) bool {
 			return true
 		}
 	}
-	// What an editor shows of a file is without its mark, or in another charset.
+	// What an editor shows of a file is without its mark, in another charset, or with
+	// other line ends.
 	kept, ok := b.trust.Text(of.items[workspace.TrustItem{Name: filepath.ToSlash(rel)}.Under(of.rel).Name])
 	approved, err := workspace.DecodeText(kept)
-	return ok && err == nil && approved.Text == strings.TrimPrefix(text, "\uFEFF")
+	return ok && err == nil && tool.SameLines(approved.Text, strings.TrimPrefix(text, "\uFEFF"))
 }
 
 // Unreviewed implements [handlers.Reviews].

@@ -50,6 +50,8 @@ type (
 	DeleteResult struct {
 		URI     string   `json:"uri"`
 		Cleared []string `json:"cleared"` // the sessions in which its context was cleared
+		// Notes say what else to know, a sentence each: why its contexts stay.
+		Notes []string `json:"notes,omitempty"`
 	}
 
 	// ExplainParams name an agent, or a file: the open document, or what is on

@@ -228,7 +228,7 @@ func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Resu
 	if err := env.Edits.Write(ctx, c.at.Real, base, text, c.tool+" "+tool.Escape(rel)); err != nil {
 		return nil, c.refused(ctx, env, err)
 	}
-	if after, err := env.Files.Read(ctx, c.at.Real); err == nil && after.Text == text {
+	if after, err := env.Files.Read(ctx, c.at.Real); err == nil && tool.SameLines(after.Text, text) {
 		env.Seen.Note(c.at.Real, after.Digest) // what it wrote it has seen
 	}
 	done, said := c.done(text), "Changed"
