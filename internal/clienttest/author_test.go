@@ -103,7 +103,7 @@ func judgeNames(t *testing.T, s *screen, dir, file string) {
 		return string(text)
 	}
 	var problems []string
-	for deadline := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) { // an editor tells nobody that it has written
+	for deadline := time.Now().Add(patient); ; <-time.After(20 * time.Millisecond) { // an editor tells nobody that it has written
 		problems = nil
 		if !strings.Contains(read(file), "name: mender\n") {
 			problems = append(problems, file+": "+read(file))
@@ -184,7 +184,7 @@ func TestEmacsAuthor(t *testing.T) {
 	}
 	env, dir := desk(t)
 	script := filepath.Join(t.TempDir(), "init.el")
-	text := "(setq native-comp-async-report-warnings-errors nil make-backup-files nil auto-save-default nil create-lockfiles nil eglot-confirm-server-initiated-edits nil)\n" + configuration(t, "emacs")
+	text := "(setq suggest-key-bindings nil native-comp-async-report-warnings-errors nil make-backup-files nil auto-save-default nil create-lockfiles nil eglot-confirm-server-initiated-edits nil)\n" + configuration(t, "emacs")
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,9 @@ func TestEmacsAuthor(t *testing.T) {
 	t.Logf("what it would change:\n%s", s.await("Proceed?"))
 	s.send("y")
 	t.Logf("renamed:\n%s", s.await("name: mender"))
-	s.send("C-x", "s", "!")
+	s.send("C-x", "s")
+	s.await("Save file ")
+	s.send("!")
 	judgeNames(t, s, dir, "code-fixer.md") // eglot does not rename files
 	s.send("C-x", "C-c")
 }
@@ -255,8 +257,10 @@ func TestHelixAuthor(t *testing.T) {
 	s.send("/to:", "Enter")
 	s.send("A")
 	s.await(" INS ")
-	for _, key := range []string{" ", "c", "o"} { // one at a time: changes that are typed within a millisecond Helix sends in any order
-		s.send(key)
+	// One at a time: changes that Helix reads together it sends in any order.
+	for _, typed := range []struct{ key, place string }{{" ", " 9:9"}, {"c", " 9:10"}, {"o", " 9:11"}} {
+		s.send(typed.key)
+		s.await(typed.place+" ", typed.place+"\n")
 	}
 	t.Logf("what is offered:\n%s", s.await("code-fixer"))
 	s.send("Tab", "Enter")

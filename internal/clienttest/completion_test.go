@@ -18,7 +18,7 @@ const newFile = "---\nkind: agent\nname: x\ntools:\n  allow: []\nhandoffs:\ninpu
 // written waits until a file is there with a text, and judges its bytes.
 func written(t *testing.T, s *screen, path, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; <-time.After(20 * time.Millisecond) { // an editor tells nobody that it has written
+	for deadline := time.Now().Add(patient); ; <-time.After(20 * time.Millisecond) { // an editor tells nobody that it has written
 		text, err := os.ReadFile(path)
 		if bytes.IndexByte(text, 0) >= 0 {
 			t.Fatalf("there is a NUL in %q\nthe screen:\n%s", text, s.read())

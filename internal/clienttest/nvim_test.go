@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,8 +13,9 @@ import (
 
 // screen is a terminal in which a program runs and a person types.
 type screen struct {
-	t    *testing.T
-	args []string
+	t     *testing.T
+	args  []string
+	looks int // at a buffer
 }
 
 // open runs a command on a screen of its own.
@@ -38,28 +40,72 @@ func (s *screen) read() string {
 	return string(out)
 }
 
-// await waits until the screen shows one of some texts, and returns all of it.
-func (s *screen) await(texts ...string) string {
+// patient is how long anything is waited for.
+const patient = time.Minute
+
+// until waits until a test of what the screen shows holds, and returns all of it.
+func (s *screen) until(what string, holds func(now string) bool) string {
 	s.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(patient)
 	for {
 		now := s.read()
-		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(now, text) }) {
+		if holds(now) {
 			return now
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("the screen does not show %q:\n%s", texts, now)
+			s.t.Fatalf("the screen does not show %s:\n%s", what, now)
 		}
 		// A screen tells nobody that it changed: it has to be looked at again.
 		<-time.After(20 * time.Millisecond)
 	}
 }
 
+// await waits until the screen shows one of some texts, and returns all of it.
+func (s *screen) await(texts ...string) string {
+	s.t.Helper()
+	return s.until(fmt.Sprintf("%q", texts), func(now string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(now, text) })
+	})
+}
+
+// next waits for a text of a dialog that follows another one. Where it comes before
+// the answer is off the screen, Neovim 0.7 wants a key after each of its lines: that
+// is Space, which does nothing once the dialog is there.
+func (s *screen) next(text string) string {
+	s.t.Helper()
+	var pressed string
+	return s.until(fmt.Sprintf("%q", text), func(now string) bool {
+		if now != pressed && wantsEnter(now) {
+			pressed = now
+			s.send("Space")
+		}
+		return strings.Contains(now, text)
+	})
+}
+
+// wantsEnter reports whether Neovim waits for Enter: what asks for it is the last line
+// then, and stays further up when it was pressed.
+func wantsEnter(now string) bool {
+	now = strings.TrimRight(now, "\n ")
+	return strings.HasPrefix(now[strings.LastIndexByte(now, '\n')+1:], "Press ENTER")
+}
+
 // ended waits until Neovim shows that a run has ended: with what the command
 // prints, or before that with what the server says, which it may want Enter for.
 func (s *screen) ended() string {
 	s.t.Helper()
-	return s.await("ended: GOAL", "Press ENTER")
+	return s.until("the end of a run", func(now string) bool { return strings.Contains(now, "ended: GOAL") || wantsEnter(now) })
+}
+
+// buffer judges the lines of Neovim's buffer when a run is over. What it says behind
+// them is there when they are drawn anew.
+func (s *screen) buffer(when string, lines ...string) {
+	s.t.Helper()
+	s.looks++
+	s.send("Enter", fmt.Sprintf(`:call wait(60000, {-> g:done != ''}) | redraw! | echo "looked" %d`, s.looks), "Enter")
+	if now := s.await(fmt.Sprintf("\nlooked %d", s.looks)); !strings.HasPrefix(now, strings.Join(lines, "\n")+"\n~") {
+		s.t.Errorf("the buffer %s:\n%s", when, now)
+	}
 }
 
 // send presses keys; names as tmux has them.
@@ -112,26 +158,19 @@ func TestNeovimWithoutAPlugin(t *testing.T) {
 	t.Logf("the dialog:\n%s", dialog)
 	s.send("1", "Enter")
 	s.ended()
-	s.send("Enter", ":redraw!", "Enter")
-	if now := s.read(); strings.Contains(now, "oat milk\n") {
-		t.Errorf("a refused edit is in the buffer:\n%s", now)
-	}
+	s.buffer("after a refused edit", "milk", "eggs")
 
 	s.send(":Agent allow me", "Enter")
 	s.await("Type number and <Enter>")
 	s.send("3", "Enter")
 	s.ended()
-	s.send("Enter", ":redraw!", "Enter")
-	if now := s.await("oat milk"); !strings.HasPrefix(now, "oat milk\neggs") {
-		t.Errorf("the buffer after the edit:\n%s", now)
-	}
+	s.buffer("after the edit", "oat milk", "eggs")
 	if disk, _ := os.ReadFile(filepath.Join(dir, "note.txt")); string(disk) != "milk\neggs\n" {
 		t.Errorf("the file on disk was written behind the buffer: %q", disk)
 	}
 	s.send("u")
-	if now := s.await("; before #"); !strings.HasPrefix(now, "milk\neggs") {
-		t.Errorf("the buffer after undo:\n%s", now)
-	}
+	s.await("; before #")
+	s.buffer("after undo", "milk", "eggs")
 	s.send(":qa!", "Enter")
 }
 
@@ -164,11 +203,7 @@ func TestNeovimPrompt(t *testing.T) {
 	s.send("cc", "oats", "Escape")
 	buffer := func(when string, lines ...string) {
 		t.Helper()
-		s.send("Enter", ":redraw!", "Enter")
-		want := strings.Join(lines, "\n") + "\n~"
-		if now := s.await(want); !strings.HasPrefix(now, want) {
-			t.Errorf("the buffer %s:\n%s", when, now)
-		}
+		s.buffer(when, lines...)
 		if disk, _ := os.ReadFile(filepath.Join(dir, "note.txt")); string(disk) != "milk\neggs\n" {
 			t.Errorf("%s the file on disk is %q", when, disk)
 		}
@@ -187,7 +222,7 @@ func TestNeovimPrompt(t *testing.T) {
 		t.Errorf("what is cut can be allowed unseen:\n%s", cut)
 	}
 	s.send("2", "Enter")
-	whole := s.await("2. Allow once")
+	whole := s.next("2. Allow once")
 	t.Logf("shown:\n%s", whole)
 	if !strings.Contains(whole, "+8\n+nine\n eggs") {
 		t.Errorf("Show does not show all of it:\n%s", whole)
@@ -201,7 +236,7 @@ func TestNeovimPrompt(t *testing.T) {
 
 	s.send(":let g:agent = 'hasty'", "Enter", ":Agent late me", "Enter")
 	s.await("Type number and <Enter>")
-	for deadline := time.Now().Add(20 * time.Second); len(model.Requests()) < 9; <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patient); len(model.Requests()) < 9; <-time.After(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the model is not told that nobody answered")
 		}

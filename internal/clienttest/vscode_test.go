@@ -85,7 +85,7 @@ func startVSCode(t *testing.T, env []string, work string) *vscode {
 		}
 	})
 	v.url = fmt.Sprintf("http://127.0.0.1:%s/?folder=%s", port, work)
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patient)
 	for {
 		r, err := http.Get("http://127.0.0.1:" + port + "/healthz")
 		if err == nil {

@@ -179,6 +179,9 @@ func (p *planner) write(u uri.URI, edits []protocol.TextEdit) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", u, err)
 	}
+	if p.config.CRLF {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
+	}
 	f.text, f.edited = text, true
 	p.steps = append(p.steps, func(ctx context.Context) error {
 		if f.buffer != nil {

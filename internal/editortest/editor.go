@@ -48,6 +48,7 @@ type Config struct {
 	NoProgress     bool // it has no work-done progress
 
 	LiesAboutEdits bool // it says that it applied an edit, and did not
+	CRLF           bool // it ends the lines of what it edits with \r\n, whatever it was given
 }
 
 // Native returns what an editor with all of agentls' own capabilities says.

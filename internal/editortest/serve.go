@@ -350,7 +350,7 @@ func (e *Editor) reply(ctx context.Context) (Reply, error) {
 	var r Reply
 	for {
 		e.mu.Lock()
-		changed, queued := e.changed, len(e.replies) > 0
+		changed, queued := e.changed, len(e.replies) > 0 && ctx.Err() == nil // a reply is for the question that stands
 		if queued {
 			r, e.replies = e.replies[0], e.replies[1:]
 		}

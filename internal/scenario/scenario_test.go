@@ -59,6 +59,7 @@ func TestScenario(t *testing.T) {
 			"context":     show(func(s *story, a []string) (string, error) { return s.context(a) }),
 			"clear":       cmdClear,
 			"disk":        step(1, func(_ context.Context, s *story, a []string) error { return s.onDisk(a[0]) }),
+			"old":         step(1, func(_ context.Context, s *story, a []string) error { return s.old(a[0]) }),
 			"command":     cmdCommand,
 			"request":     cmdRequest,
 			"completion":  show(func(s *story, a []string) (string, error) { return s.completion(a) }),
@@ -185,7 +186,7 @@ func (s *story) play(name string) error {
 
 // cmdEditor starts a daemon and connects an editor to it: editor [-plain]
 // [-untrusted] [-nokey] [-noapply] [-noversions] [-decides] [-nodialog] [-noshow]
-// [-noprogress] [-lies] [-process] [-respond] [-optout TYPES] [-folders A,B…]
+// [-noprogress] [-lies] [-crlf] [-process] [-respond] [-optout TYPES] [-folders A,B…]
 // [-approve MODE] [-can CAPABILITIES]. The model plays the file model. Without -folders the workspace
 // is the folder work.
 func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
@@ -220,6 +221,8 @@ func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 			config.NoProgress = true
 		case "-lies":
 			config.LiesAboutEdits = true
+		case "-crlf":
+			config.CRLF = true
 		case "-process":
 			process = true
 		case "-folders":

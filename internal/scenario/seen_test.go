@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agentls/agentls/internal/wire"
 )
@@ -63,6 +64,13 @@ func (s *story) context(args []string) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// old makes a file as one that was written long ago: where two that are written at
+// once could have the same time.
+func (s *story) old(name string) error {
+	long := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	return os.Chtimes(filepath.Join(s.dir, name), long, long)
 }
 
 // onDisk fails when no file of the daemon's has a text.

@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -239,7 +240,8 @@ func write(t *testing.T, path, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	beside := filepath.Join(t.TempDir(), "written") // a watcher never sees half of it
+	if err := errors.Join(os.WriteFile(beside, []byte(text), 0o600), os.Rename(beside, path)); err != nil {
 		t.Fatal(err)
 	}
 }

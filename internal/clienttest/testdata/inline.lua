@@ -10,22 +10,22 @@ local id = vim.lsp.start_client({
 vim.cmd('edit calc.go')
 vim.lsp.buf_attach_client(0, id)
 local client = vim.lsp.get_client_by_id(id)
-assert(vim.wait(20000, function() return client.initialized end, 10), 'the server did not start')
+assert(vim.wait(60000, function() return client.initialized end, 10), 'the server did not start')
 local text = function() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n') end
 local before = text()
 -- What the person does ends with a text that is another.
 local changes = function(what)
   local was = text()
   what()
-  assert(vim.wait(20000, function() return text() ~= was end, 10), 'nothing changed: ' .. vim.fn.execute('messages'))
+  assert(vim.wait(60000, function() return text() ~= was end, 10), 'nothing changed: ' .. vim.fn.execute('messages'))
   -- What is answered comes after what was typed, or the editor did, before it was asked.
-  vim.lsp.buf_request_sync(0, 'workspace/executeCommand', { command = 'agentls.list' }, 20000)
+  vim.lsp.buf_request_sync(0, 'workspace/executeCommand', { command = 'agentls.list' }, 60000)
   return text()
 end
 
 vim.api.nvim_win_set_cursor(0, { 3, 0 })
 vim.lsp.codelens.refresh()
-assert(vim.wait(20000, function() return #vim.lsp.codelens.get(0) > 0 end, 10), 'there is no lens')
+assert(vim.wait(60000, function() return #vim.lsp.codelens.get(0) > 0 end, 10), 'there is no lens')
 for _, lens in ipairs(vim.lsp.codelens.get(0)) do
   table.insert(seen.lenses, lens.command.title)
 end
