@@ -118,6 +118,9 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 		p := &protocol.DidChangeTextDocumentParams{ContentChanges: []protocol.TextDocumentContentChangeEvent{&protocol.TextDocumentContentChangeWholeDocument{Text: text.Text}}}
 		p.TextDocument.URI, p.TextDocument.Version = u, 2
 		tell(protocol.MethodTextDocumentDidChange, p)
+		if err == nil { // until it has read the change, what the disk has is another program's
+			_, err = stateOf(ctx, conn, info.URI)
+		}
 	}
 	_, failed := disk.Write(ctx, workspace.Write{Name: name, Text: now, Seen: before.Digest, Exact: true})
 	if document {
