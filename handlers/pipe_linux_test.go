@@ -15,7 +15,7 @@ import (
 func TestPipesAreNotRead(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "x.md")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Skipf("there are no named pipes here: %v", err)
+		t.Fatal(err)
 	}
 	if text, ok := diskText(pipe); ok || text != "" {
 		t.Errorf("%q", text)

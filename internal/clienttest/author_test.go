@@ -126,17 +126,23 @@ func judgeNames(t *testing.T, s *screen, dir, file string) {
 	}
 }
 
-// authorInNeovim plays the story in a Neovim.
-func authorInNeovim(t *testing.T, program string, more ...string) {
+// brokenInNeovim opens a Neovim with the block of docs/clients.md on an agent file
+// with a mistake, and returns the screen that tells of it.
+func brokenInNeovim(t *testing.T, program string, more ...string) (s *screen, dir, shown string) {
 	env, dir := desk(t)
 	script := filepath.Join(t.TempDir(), "init.lua")
 	text := "vim.o.swapfile = false\nvim.o.more = false\nvim.o.hidden = true\n" + configuration(t, "neovim")
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, append(env, more...), dir, program, "-u", "NONE", "-i", "NONE", "-n", "-S", script)
+	s = open(t, append(env, more...), dir, program, "-u", "NONE", "-i", "NONE", "-n", "-S", script)
 	s.send(":edit .gemini/agents/broken.md", "Enter")
-	shown := s.await("did you mean read_file")
+	return s, dir, s.await("did you mean read_file")
+}
+
+// authorInNeovim plays the story in a Neovim.
+func authorInNeovim(t *testing.T, program string, more ...string) {
+	s, dir, shown := brokenInNeovim(t, program, more...)
 	t.Logf("what is wrong:\n%s", shown)
 
 	s.send("/to:", "Enter", "A", " co", "C-x", "C-o")

@@ -35,15 +35,7 @@ func written(t *testing.T, s *screen, path, want string) {
 // completeInNeovim writes two agent files in a Neovim: one key by key, and one by the
 // action that writes a template.
 func completeInNeovim(t *testing.T, program string, more ...string) {
-	env, dir := desk(t)
-	script := filepath.Join(t.TempDir(), "init.lua")
-	text := "vim.o.swapfile = false\nvim.o.more = false\nvim.o.hidden = true\n" + configuration(t, "neovim")
-	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	s := open(t, append(env, more...), dir, program, "-u", "NONE", "-i", "NONE", "-n", "-S", script)
-	s.send(":edit .gemini/agents/broken.md", "Enter")
-	s.await("did you mean read_file") // the server is there
+	s, dir, _ := brokenInNeovim(t, program, more...) // the server is there
 	s.send(":edit .gemini/agents/x.md", "Enter", ":set noautoindent", "Enter")
 	take := func(typed, taken string) { // the only one that fits is taken at once
 		s.send(typed, "C-x", "C-o")
