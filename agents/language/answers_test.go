@@ -34,16 +34,14 @@ func ask(t interface {
 			t.Errorf("%s: %v is no place of %q", what, r, text)
 		}
 	}
-	seen := make(map[string]bool)
-	for _, i := range append(Complete(w, f, at).Items, CompleteInline(w, "/w", language, text, at).Items...) {
+	for _, i := range slices.Concat(sortedItems(t, Complete(w, f, at).Items), sortedItems(t, CompleteInline(w, "/w", language, text, at).Items)) {
 		if i.Range.Start.Line != i.Range.End.Line || before(at, i.Range.Start) || before(i.Range.End, at) {
 			t.Errorf("completion: %s takes the place of %v at %v in %q", i.Label, i.Range, at, text)
 		}
 		inside("completion", i.Range)
-		if i.Label == "" || i.Sort == "" || i.Insert == "" || seen[i.Sort] && language == "" {
+		if i.Label == "" || i.Insert == "" {
 			t.Errorf("completion: %+v", i)
 		}
-		seen[i.Sort] = true
 		_ = i.Plain()
 	}
 	if h, ok := HoverAt(w, f, at); ok {
@@ -101,6 +99,23 @@ func ask(t interface {
 	}
 }
 
+// sortedItems holds the items of one answer to an order of their own, and returns
+// them.
+func sortedItems(t interface {
+	Helper()
+	Errorf(format string, args ...any)
+}, items []Item) []Item {
+	t.Helper()
+	seen := make(map[string]bool)
+	for _, i := range items {
+		if i.Sort == "" || seen[i.Sort] {
+			t.Errorf("completion: the place of %+v among %d is none or another's", i, len(items))
+		}
+		seen[i.Sort] = true
+	}
+	return items
+}
+
 // paths are files of each dialect that a place decides.
 var paths = []string{mine, "/w/.claude/agents/mine.md", "/w/.github/agents/mine.agent.md", "/w/.opencode/agent/mine.md", ""}
 
@@ -110,6 +125,7 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(text, uint16(len(text)/2), uint8(0))
 		f.Add(text, uint16(len(text)), uint8(1))
 	}
+	f.Add("---\n# @", uint16(7), uint8(24)) // both lists have items here
 	w := team(f)
 	languages := []string{"markdown", "go", "java", "", "html"}
 	f.Fuzz(func(t *testing.T, text string, offset uint16, choice uint8) {
