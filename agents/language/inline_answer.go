@@ -260,18 +260,23 @@ func splices(line string) bool {
 // from being run there, if what follows a text may be in one.
 func unquoting(languageID, text string) *strings.Replacer {
 	odd := func(quote string) bool { return strings.Count(text, quote)%2 == 1 }
+	languageID = strings.ToLower(languageID)
 	var pairs []string
+	tick := "'"
+	if quotes := spanningQuotes(languageID); leavesOpen(text, quotes, styleOf(languageID).line) {
+		for q := range strings.SplitSeq(quotes, "") {
+			pairs = append(pairs, q, map[string]string{"'": "’", `"`: "”"}[q])
+		}
+		if strings.Contains(quotes, "'") {
+			tick = "’"
+		}
+	}
 	switch languageID {
 	case "shellscript", "sh", "bash", "zsh": // most of their strings run what is between backticks
-		quote := "'"
-		if leavesOpen(text) {
-			quote = "’"
-			pairs = append(pairs, "'", quote, `"`, "”")
-		}
-		pairs = append(pairs, "```", "~~~", "`", quote)
+		pairs = append(pairs, "```", "~~~", "`", tick)
 	default:
 		if odd("`") {
-			pairs = append(pairs, "```", "~~~", "`", "'")
+			pairs = append(pairs, "```", "~~~", "`", tick)
 		}
 		if odd(`"""`) || odd("'''") {
 			pairs = append(pairs, "{", "(", "}", ")")
@@ -280,15 +285,69 @@ func unquoting(languageID, text string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// leavesOpen reports whether a line of a shell script may leave a quote open.
-func leavesOpen(script string) bool {
-	for line := range strings.SplitSeq(script, "\n") {
-		comment := strings.HasPrefix(strings.TrimLeft(line, " \t"), "#")
-		if !comment && (strings.Count(line, "'")%2 == 1 || strings.Count(line, `"`)%2 == 1) {
+// lineStrings are languages whose plain strings end where their line does, so that
+// no command stands in one.
+var lineStrings = strings.Fields(`ada awk bat bicep c css cue dart dockerfile elm fortran-modern git-commit git-rebase
+	gitcommit gitignore glsl go graphql groovy haskell hlsl ignore ini java javascript javascriptreact json5 jsonc kotlin less
+	lua make makefile markdown mdx nim objective-c ocaml odin pascal plaintext properties proto purescript python quarto rmd
+	sass scala scss solidity starlark stylus swift systemverilog toml typescript typescriptreact vb vba vbscript verilog vhdl
+	vim viml wgsl zig`)
+
+// wideStrings are languages of whose plain strings only those in double quotes may
+// have several lines; an apostrophe means something else there.
+var wideStrings = strings.Fields(`clojure commonlisp cpp crystal csharp cuda-cpp d emacs-lisp fsharp lisp objective-cpp racket
+	rust scheme`)
+
+// spanningQuotes returns the quotes between which a text of several lines may be in
+// a language: all where that is not known.
+func spanningQuotes(languageID string) string {
+	switch {
+	case slices.Contains(lineStrings, languageID):
+		return ""
+	case slices.Contains(wideStrings, languageID):
+		return `"`
+	}
+	return `'"`
+}
+
+// leavesOpen reports whether a line of a text may leave one of these quotes open,
+// where comments begin with one of those marks.
+func leavesOpen(text, quotes string, marks []string) bool {
+	if quotes == "" {
+		return false
+	}
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if quotes == `"` {
+			line = strings.NewReplacer(`'"'`, "", `'\"'`, "").Replace(line)
+		}
+		// Whether a backslash means something there is another language's matter.
+		if endsIn(line, quotes, marks, true) || endsIn(line, quotes, marks, false) {
 			return true
 		}
 	}
 	return false
+}
+
+// endsIn reports whether a line that begins outside of a string ends in one.
+func endsIn(line, quotes string, marks []string, escapes bool) bool {
+	open := byte(0)
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case escapes && c == '\\':
+			i++
+		case open != 0 && c == open:
+			open = 0
+		case open != 0:
+		case strings.IndexByte(quotes, c) >= 0:
+			open = c
+		case i == 0 || line[i-1] == ' ' || line[i-1] == '\t':
+			if slices.ContainsFunc(marks, func(m string) bool { return strings.HasPrefix(line[i:], m) }) {
+				return false
+			}
+		}
+	}
+	return open != 0
 }
 
 // codeBlocks returns the fenced blocks of code of a Markdown text.

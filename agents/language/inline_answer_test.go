@@ -48,6 +48,14 @@ func TestBelow(t *testing.T) {
 		{"shellscript", "x=`\n# @reviewer look\necho a`", "see ` ; touch x; `", "x=`\n# @reviewer look\n# > see ' ; touch x; '\necho a`"},
 		{"bash", "x=\"\n# @reviewer look\n\"", "`x` \"; y; \"", "x=\"\n# @reviewer look\n# > ’x’ ”; y; ”\n\""},
 		{"zsh", "awk '\n# @reviewer look\n'", "don't {`x`}", "awk '\n# @reviewer look\n# > don’t {’x’}\n'"},
+		{"shellscript", "echo \"a' b\" 'c\n# @reviewer look\nd'", "'; touch x; echo '", "echo \"a' b\" 'c\n# @reviewer look\n# > ’; touch x; echo ’\nd'"},
+		{"shellscript", "echo \"it's\" # don't\n# @reviewer look\n", "\"it's\"", "echo \"it's\" # don't\n# @reviewer look\n# > \"it's\"\n"},
+		{"perl", "my $x = 'a\n# @reviewer look\nb';", "'; system('touch x'); my $y = '", "my $x = 'a\n# @reviewer look\n# > ’; system(’touch x’); my $y = ’\nb';"},
+		{"Ruby", "x = \"a\n# @reviewer look\n\"", "\"; y; \"", "x = \"a\n# @reviewer look\n# > ”; y; ”\n\""},
+		{"rust", "fn f(x: &'a str) { '\"'; \"\n// @reviewer look\n\"; }", "\"; y('a')", "fn f(x: &'a str) { '\"'; \"\n// @reviewer look\n// > ”; y('a')\n\"; }"},
+		{"rust", "fn f(x: &'a str) { '\"'; }\n// @reviewer look\n", "y(\"a\")", "fn f(x: &'a str) { '\"'; }\n// @reviewer look\n// > y(\"a\")\n"},
+		{"sql", "SELECT 'a\n-- @reviewer look\n'", "'; DROP TABLE x; --", "SELECT 'a\n-- @reviewer look\n-- > ’; DROP TABLE x; --\n'"},
+		{"go", "x := '\"'\n// @reviewer look\n", "\"a\"", "x := '\"'\n// @reviewer look\n// > \"a\"\n"},
 		{"go", "// it`s odd\n// @reviewer look\n", "if a { b(`x`) }", "// it`s odd\n// @reviewer look\n// > if a { b('x') }\n"},
 		{"php", "// @reviewer look\n", "{!! x !!} @(y) {$z}", "// @reviewer look\n// > { !! x !!} @ (y) { $z}\n"},
 		{"go", "// @reviewer look\n", "1.  Do:\n\n    ```\n    " + long + "\n    ```", "// @reviewer look\n// > 1.  Do:\n// >\n// >     ```\n// >     " + long + "\n// >     ```\n"},
@@ -114,6 +122,8 @@ var bed = []struct{ language, before, after string }{
 	{"python", "# @reviewer look", "\n# @reviewer last\n"},
 	{"html", "<!-- @reviewer look -->", "\n<!-- @reviewer last -->\n"},
 	{"markdown", "@reviewer look", "\n@reviewer last\n"},
+	{"perl", "$x = 'a\n# @reviewer look", "\n# @reviewer last\n';"},
+	{"bash", "echo \"it's\" x = 'a\n# @reviewer look", "\n# @reviewer last\n'"},
 	{"ocaml", "(* @reviewer look *)", "\n(* @reviewer last *)\n"},
 	{"pascal", "{ @reviewer look }", "\n{ @reviewer last }\n"},
 	{"php", "/* @reviewer look */", "\r\n# @reviewer last\r\n"},
@@ -162,6 +172,9 @@ func FuzzBelow(f *testing.F) {
 			}
 			if marks[0] != "" && (strings.Contains(inside, marks[0]) || strings.Contains(inside, marks[1])) {
 				t.Fatalf("%s: %q", b.language, inside)
+			}
+			if strings.Contains(b.before, " = '") && strings.ContainsAny(inside, "'\"") {
+				t.Fatalf("%s: the string ends in %q", b.language, inside)
 			}
 			if strings.ContainsAny(inside, "\u2028\u2029\u0085\v\f\x00\x1b\u202e\u200b") || strings.Contains(inside, `\u`) {
 				t.Fatalf("%s: %q", b.language, inside)

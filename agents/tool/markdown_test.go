@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -51,6 +52,8 @@ func TestMarkdownCode(t *testing.T) {
 func FuzzMarkdownText(f *testing.F) {
 	f.Add("a *b* `c")
 	f.Add("Sign in: https://evil www.evil a@b.c")
+	f.Add("[] is string[], (any[])")
+	list := regexp.MustCompile(`\[\][,.;)]*( |$)`) // of a type; nothing in Markdown
 	f.Fuzz(func(t *testing.T, text string) {
 		var outside, all strings.Builder
 		for s := MarkdownText(text); s != ""; {
@@ -84,7 +87,7 @@ func FuzzMarkdownText(f *testing.F) {
 			all.WriteString(code)
 			s = rest[end+len(fence):]
 		}
-		left := strings.ToLower(outside.String())
+		left := list.ReplaceAllString(strings.ToLower(outside.String()), " ")
 		if strings.ContainsAny(left, "\\*[~\n") || strings.Contains(left, "://") || strings.Contains(left, "www.") || strings.Contains(left, "mailto:") {
 			t.Fatalf("%q: %q", text, MarkdownText(text))
 		}
