@@ -13,6 +13,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/model"
@@ -258,9 +259,13 @@ func (h *Handlers) toolsOffered() []language.Tool {
 	var list []language.Tool
 	for _, t := range h.house.Agents.Tools {
 		s := t.Spec()
-		summary, _, _ := strings.Cut(s.Description, "\n")
+		summary, _, _ := strings.Cut(strings.ReplaceAll(s.Description, "`", ""), "\n")
+		risk := s.Risk.String()
+		if authority.ByCommand(s.Name) {
+			risk = language.ByCommand
+		}
 		list = append(list, language.Tool{
-			Name: s.Name, Aliases: aliases[s.Name], Risk: s.Risk.String(), Summary: summary,
+			Name: s.Name, Aliases: aliases[s.Name], Risk: risk, Summary: summary,
 			Tokens: model.EstimateTokens(s.Name) + model.EstimateTokens(s.Description) + model.EstimateTokens(string(s.Parameters)),
 		})
 	}

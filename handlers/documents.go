@@ -2,8 +2,10 @@ package handlers
 
 import (
 	"context"
+	"fmt"
 
 	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/workspace"
 )
@@ -11,6 +13,7 @@ import (
 func (h *Handlers) didOpen(_ context.Context, p *protocol.DidOpenTextDocumentParams) error {
 	d, before := p.TextDocument, h.Workspace.Snapshot()
 	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: string(d.LanguageID), Version: d.Version, Text: d.Text})
+	h.followed(before, d.URI)
 	h.letGo(before, d.URI)
 	h.untyped(d.URI)
 	h.checkOf(d.URI)
@@ -29,7 +32,9 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 			edit.Edits = append(edit.Edits, workspace.Edit{Range: &r, Text: c.Text})
 		}
 	}
+	before := h.Workspace.Snapshot()
 	_, err := h.Workspace.Apply(edit)
+	h.followed(before, edit.URI)
 	h.edited(edit.URI)
 	h.checkOf(edit.URI)
 	return err
@@ -44,10 +49,29 @@ func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentPar
 func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentParams) error {
 	before := h.Workspace.Snapshot()
 	_, err := h.Workspace.Apply(workspace.Closed{URI: p.TextDocument.URI})
+	h.followed(before, p.TextDocument.URI)
 	h.letGo(before, p.TextDocument.URI)
 	h.untyped(p.TextDocument.URI)
 	h.checkOf(p.TextDocument.URI)
 	return err
+}
+
+// followed tells the person that the text of a document got lost since a snapshot,
+// and takes that back where it is known again, or closed: nothing answers for a
+// text that is not known, and nothing else would say why.
+func (h *Handlers) followed(before *workspace.Snapshot, name uri.URI) {
+	old, was := before.Document(name)
+	now, is := h.Workspace.Snapshot().Document(name)
+	was, is = was && old.Lost, is && now.Lost
+	if was == is {
+		return
+	}
+	text := fmt.Sprintf("A change of %s came out of order, so its text is not known here. Save it, close it and open it again.", baseOf(string(name)))
+	if is {
+		h.notice(text)
+	} else {
+		h.mended(text)
+	}
 }
 
 // syncs asks for every change of a document as the ranges that changed.

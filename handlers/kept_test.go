@@ -66,8 +66,10 @@ func (h *Handlers) now(t *testing.T, c workspace.Change) *workspace.Snapshot {
 // lose has the client change a document in a way that cannot be followed.
 func (h *Handlers) lose(t *testing.T, name uri.URI) *workspace.Snapshot {
 	t.Helper()
-	far := workspace.Position{Line: 500}
-	if _, err := h.Workspace.Apply(workspace.Edited{URI: name, Version: 99, Edits: []workspace.Edit{{Range: &workspace.Range{Start: far, End: far}, Text: "x"}}}); err == nil {
+	far := protocol.Position{Line: 500}
+	p := &protocol.DidChangeTextDocumentParams{TextDocument: protocol.VersionedTextDocumentIdentifier{TextDocumentIdentifier: protocol.TextDocumentIdentifier{URI: name}, Version: 99}}
+	p.ContentChanges = append(p.ContentChanges, &protocol.TextDocumentContentChangePartial{Range: protocol.Range{Start: far, End: far}, Text: "x"})
+	if err := h.didChange(t.Context(), p); err == nil {
 		t.Fatal("the change was followed")
 	}
 	return h.Workspace.Snapshot()

@@ -34,6 +34,9 @@ func TestLostTextsAreNotJudged(t *testing.T) {
 			if after {
 				h.lose(t, named(open))
 			}
+			if told := strings.Join(h.notices, " "); after != strings.Contains(told, filepath.Base(open)+" came out of order") {
+				t.Errorf("%s, lost %v: told %q", open, after, told)
+			}
 			for what, c := range map[string]struct {
 				name, file string
 				lost       bool
@@ -101,6 +104,35 @@ func TestAValidatorThatHasComeIsSeen(t *testing.T) {
 		got, err := h.validate(t.Context(), h.Workspace.Snapshot(), &wire.ValidateParams{URI: string(named(guarded))})
 		if err != nil || (got.Results[0].Passed == got.Results[0].Total) != there {
 			t.Errorf("with the validator %v: %+v, %v", there, got, err)
+		}
+	}
+}
+
+// TestAValidatorThatHasComeIsSeenBesideAReading: nor does what somebody reads of it
+// meanwhile, who began before.
+func TestAValidatorThatHasComeIsSeenBesideAReading(t *testing.T) {
+	const guarded, text = ".gemini/agents/g.md", "---\nkind: agent\nname: g\ntitle: G\nguardrails: {custom_validator: v}\n---\nx\n"
+	for what, c := range map[string]struct{ name, disk string }{
+		"the name": {"g", text}, "all": {"", text}, "all, not on the disk": {"", ""},
+	} {
+		files := map[string]string{}
+		if c.disk != "" {
+			files[guarded] = c.disk
+		}
+		h, named := authored(t, files)
+		s := h.now(t, workspace.Opened{URI: named(guarded), Version: 1, Text: text})
+		d, _ := s.Document(named(guarded))
+		h.house.Knowledge.Installed.Validator = func(string, string) bool { return false }
+		if _, ok := (&author{h: h, snapshot: s}).file(d.URI); !ok {
+			t.Fatal("it is no agent file")
+		}
+		before := h.written.open.get(d)
+		h.house.Knowledge.Installed.Validator = func(string, string) bool { return true }
+		// It is asked for before each look at what is kept.
+		h.house.Knowledge.Generation = func() uint64 { h.written.open.put(h.Workspace, d, before); return 0 }
+		got, err := h.validate(t.Context(), s, &wire.ValidateParams{Name: c.name})
+		if err != nil || len(got.Results) != 1 || got.Results[0].Passed != got.Results[0].Total {
+			t.Errorf("%s: %+v, %v", what, got, err)
 		}
 	}
 }

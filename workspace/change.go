@@ -84,6 +84,9 @@ func (c Edited) apply(s *Snapshot) (*Snapshot, error) {
 	if !ok {
 		return nil, notOpen("workspace.edit", c.URI)
 	}
+	if len(c.Edits) == 0 && c.Version == old.Version {
+		return s, nil // Neovim 0.7 tells a change that comes to nothing so, under the version before
+	}
 	text, err := c.text(old, s.encoding)
 	if err != nil {
 		lost := *old

@@ -347,6 +347,9 @@ func FuzzSEC61Names(f *testing.F) {
 	}
 	d, dir := openDisk(f)
 	f.Fuzz(func(t *testing.T, name string) {
+		if len(name) > 1000 {
+			return // a path that is too long for one call, which the check below makes
+		}
 		text, err := d.Write(t.Context(), Write{Name: name, Text: "x"})
 		if err != nil {
 			return

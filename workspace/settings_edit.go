@@ -127,6 +127,10 @@ func EditSettings(content []byte, path []string, value any) ([]byte, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, op, "the value of %s cannot be written: %w", strings.Join(path, "."), err)
 	}
+	nested := strings.Repeat(`{"":`, len(path)) + string(encoded) + strings.Repeat("}", len(path))
+	if _, err := parseJSON([]byte(nested)); err != nil && value != nil {
+		return nil, fault.New(fault.Invalid, op, "the key would be too deep: there may be at most %d objects and lists in each other", maxSettingsDepth)
+	}
 	e := &keyEditor{newline: "\n", indent: indentOf(&root)}
 	if bytes.Contains(plain, []byte("\r\n")) {
 		e.newline = "\r\n"
@@ -271,21 +275,21 @@ func (e *keyEditor) insert(object *hujson.Object, key string, encoded []byte, de
 // remove takes a key away, each time it is given; one that is not there is no
 // error.
 func (e *keyEditor) remove(v *hujson.Value, path []string) error {
-	var pointer strings.Builder
-	at := v
-	for _, key := range path {
-		object, ok := at.Value.(*hujson.Object)
-		if !ok {
-			return nil
-		}
-		i := lastMember(object, key)
-		if i < 0 {
-			return nil
-		}
-		at = &object.Members[i].Value
-		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key))
+	object, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return nil
 	}
-	patch, err := json.Marshal([]map[string]string{{"op": "remove", "path": pointer.String()}})
+	i := lastMember(object, path[0])
+	if i < 0 {
+		return nil
+	}
+	if len(path) > 1 {
+		return e.remove(&object.Members[i].Value, path[1:])
+	}
+	// Of a key that is given more than once a patch takes another than the last,
+	// so it is never asked for a path.
+	pointer := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(path[0])
+	patch, err := json.Marshal([]map[string]string{{"op": "remove", "path": pointer}})
 	if err != nil {
 		return err
 	}

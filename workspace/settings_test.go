@@ -324,6 +324,7 @@ func TestEditSettingsKeepsTheRest(t *testing.T) {
 		{"null on the way", `{"a": null}`, "a.b", 1, "{\"a\": {\n    \"b\": 1\n  }}"},
 		{"twice", `{"a": 1, "a": 2}`, "a", 3, `{"a": 1, "a": 3}`},
 		{"remove twice", `{"a": 1, "a": 2}`, "a", nil, `{}`},
+		{"remove below what is given twice", `{"a": {"b": 1}, "a": {"b/~": 2, "c": 3}}`, "a.b/~", nil, `{"a": {"b": 1}, "a": { "c": 3}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := EditSettings([]byte(c.content), strings.Split(c.path, "."), c.value)
@@ -347,7 +348,7 @@ func TestEditSettingsKeepsTheRest(t *testing.T) {
 		value   any
 	}{
 		{"[]", []string{"a"}, 1}, {`{"a": 1}`, []string{"a", "b"}, 1}, {"{", []string{"a"}, 1}, {"{}", nil, 1},
-		{"{}", []string{"a"}, func() {}}, {"{}", []string{"\xff"}, 1},
+		{"{}", []string{"a"}, func() {}}, {"{}", []string{"\xff"}, 1}, {"{}", strings.Split(strings.Repeat(".", maxSettingsDepth), "."), 1},
 	} {
 		if got, err := EditSettings([]byte(c.content), c.path, c.value); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%q %q: %q, %v", c.content, c.path, got, err)
@@ -411,6 +412,8 @@ func FuzzSettings(f *testing.F) {
 	} {
 		f.Add([]byte(s), "agents.limits.depth")
 	}
+	f.Add([]byte("{}"), strings.Repeat(".", 80))
+	f.Add([]byte(`{"a": {}, "a": {"b": 1}}`), "a.b")
 	f.Fuzz(func(t *testing.T, content []byte, path string) {
 		before := string(content)
 		s := MergeSettings(SettingsSource{UserScope, "u", content}, SettingsSource{ProjectScope, "p", content})

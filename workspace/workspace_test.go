@@ -107,6 +107,22 @@ func TestLostDocumentIsMendedByItsWholeText(t *testing.T) {
 	}
 }
 
+// TestNothingChanges: Neovim 0.7 tells a change that comes to nothing as none, under
+// the version before it.
+func TestNothingChanges(t *testing.T) {
+	var w Workspace
+	before := apply(t, &w, Opened{URI: doc, Version: 5, Text: "one"})
+	if after := apply(t, &w, Edited{URI: doc, Version: 5}); after != before {
+		t.Errorf("%+v", document(t, after, doc))
+	}
+	if d := document(t, apply(t, &w, Edited{URI: doc, Version: 6, Edits: []Edit{{at(0, 0, 0, 1), "O"}}}), doc); d.Text != "One" || d.Lost {
+		t.Errorf("%+v", d)
+	}
+	if _, err := w.Apply(Edited{URI: doc, Version: 5}); fault.KindOf(err) != fault.Stale {
+		t.Error(err)
+	}
+}
+
 func TestChangesOfWhatIsNotOpen(t *testing.T) {
 	var w Workspace
 	for _, c := range []Change{Edited{URI: doc, Version: 1}, Saved{URI: doc}, Closed{URI: doc}} {

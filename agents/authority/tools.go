@@ -280,12 +280,16 @@ func newJudge(in *Input, def *definition.Definition) *judge {
 	return j
 }
 
+// ByCommand reports whether a tool's calls have the tier of the command that they
+// run (spec 4.2), so that the tool's own says nothing of them.
+func ByCommand(name string) bool { return name == "bash" }
+
 // decide fills in what becomes of a tool's calls: of one that has the tool's
 // least tier or, for bash, of a command that is not in the auto table.
 func (j *judge) decide(t *Tool, spec tool.Spec) {
 	plan := &tool.Plan{Tool: spec.Name, Args: json.RawMessage("{}"), Risk: spec.Risk}
 	switch {
-	case spec.Name == "bash":
+	case ByCommand(spec.Name):
 		t.Command = true
 		plan.Risk, plan.Spawns = spec.Risk.Max(tool.Medium), true
 	case spec.Name == "git_commit" || strings.HasPrefix(spec.Name, "mcp."):

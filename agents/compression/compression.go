@@ -201,7 +201,7 @@ func drop(messages []model.Message, out []string, c *Config, before int) Result 
 				continue
 			}
 			was, line := resultTokens(p.Result), lines.of(i, p.Result)
-			if is := model.EstimateTokens(line); is < was {
+			if is := model.EstimateTokens(p.Result.Name) + model.EstimateTokens(line); is < was { // the name stays
 				gone = append(gone, p.Result.ID)
 				now -= was - is
 			}

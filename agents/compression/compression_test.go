@@ -356,6 +356,31 @@ func TestREL62OldestResultsGo(t *testing.T) {
 	}
 }
 
+// TestDropTakesOnlyWhatIsLonger: a result that is shorter than the line that would
+// stand for it stays, and the name of its tool, which stays anyway, counts as little
+// as it takes.
+func TestDropTakesOnlyWhatIsLonger(t *testing.T) {
+	for _, c := range []struct {
+		name, content string
+		n             int
+	}{{"read_file", strings.Repeat("x", 57), 6}, {"a_tool_with_a_name_that_is_quite_a_lot_", strings.Repeat("x", 400), 40}} {
+		messages := talk(user("the request"))
+		for i := range c.n {
+			messages = append(messages, call(fmt.Sprint(i), c.name, `{"file_path":"`+strings.Repeat("d/", 20)+`a.go"}`, c.content)...)
+		}
+		whole := Tokens(messages)
+		for _, target := range []int{1, whole / 2, whole * 9 / 10} {
+			r := Drop(messages, Config{Target: target})
+			if r.After > r.Before || r.Status == Compressed && r.After == r.Before {
+				t.Errorf("%s: from %d tokens to %d", c.name, r.Before, r.After)
+			}
+			if r.After > target && r.Status == Compressed && len(r.Reduced) < c.n-1 {
+				t.Errorf("%s: %d tokens are left of %d, over %d, with %d of %d results there", c.name, r.After, whole, target, c.n-len(r.Reduced), c.n)
+			}
+		}
+	}
+}
+
 // What a compressor is given fits its window, whatever the conversation holds,
 // and says what is missing.
 func TestRecordFits(t *testing.T) {
@@ -518,6 +543,13 @@ func FuzzRead(f *testing.F) {
 	f.Add(snapshotOf("g"))
 	f.Add("<state_snapshot></state_snapshot>")
 	f.Add("<scratchpad><state_snapshot>")
+	for _, text := range []string{
+		"g </state_snapshot>", "</state_snapshot>", "g<key_</state_snapshot>knowledge>h", "a</state_</state_snapshot>snapshot>b",
+		"a</over</state_snapshot>all_goal>b", "a<state_</state_snapshot>snapshot>b",
+	} {
+		f.Add(snapshotOf(text))
+		f.Add(strings.Replace(snapshotOf("g"), "k</key", text+"</key", 1))
+	}
 	f.Fuzz(func(t *testing.T, answer string) {
 		_, snapshot, wrong := read(answer)
 		if (snapshot == "") != (wrong != nil) {

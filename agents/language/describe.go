@@ -168,6 +168,7 @@ var risks = map[string]string{
 	"safe": "it only reads, and is not asked about", "low": "limited writes, asked about unless the mode is edits or auto",
 	"medium": "it may change the system's state, asked about unless the mode is auto", "high": "dangerous, always asked about",
 	"protected": "it touches protected places, always asked about", "catastrophic": "refused",
+	ByCommand: "a command that is known to only read is not asked about; others are, unless the mode is auto, and dangerous ones always",
 }
 
 // describeTool tells what a tool does, and its tier.

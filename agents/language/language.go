@@ -46,11 +46,15 @@ type World struct {
 	Configure func(folder, server string) (WorkspaceEdit, bool)
 }
 
+// ByCommand is the Risk of a tool whose calls have the tier of the command that
+// they run.
+const ByCommand = "by command"
+
 // Tool is what can be offered to a model.
 type Tool struct {
 	Name    string // canonical (spec 4.1)
 	Aliases []string
-	Risk    string // the least tier of a call (spec 4.2): safe, low, medium, high …
+	Risk    string // the least tier of a call (spec 4.2): safe, low, medium, high …, or ByCommand
 	Summary string // what it does, one sentence
 	Tokens  int    // of its description and schema, about; 0 = not known
 }

@@ -29,6 +29,9 @@ func known(t testing.TB, w *World) *World {
 		if n.Safe {
 			risk = "safe"
 		}
+		if n.Name == "bash" {
+			risk = ByCommand
+		}
 		w.Tools = append(w.Tools, Tool{Name: n.Name, Aliases: n.Aliases, Risk: risk, Summary: "Does " + n.Name + ".", Tokens: 100})
 	}
 	w.Tools = append(w.Tools, Tool{Name: "mcp.github.create_issue", Risk: "medium", Summary: "Opens an issue."})
