@@ -240,8 +240,8 @@ func (f *fixer) find() {
 			f.replace(f.problem.Meant, false)
 		}
 		if denied := strings.Contains(f.problem.Message, "is denied by that name"); !denied && !f.removeWord() {
-			// What is left out of allow may go; a name that is denied means something.
-			f.remove(f.problem.Severity == Error && f.problem.Meant == "" && f.allowed())
+			// Not at once with all others: it may be half typed, or come with a server.
+			f.remove(false)
 		}
 	case "agent/tool-conflict":
 		f.remove(true)
@@ -381,12 +381,6 @@ func (f *fixer) quote() {
 	if f.problem.Meant != "" {
 		f.replace(f.problem.Meant, false)
 	}
-}
-
-// allowed reports whether the problem is about an entry of tools.allow.
-func (f *fixer) allowed() bool {
-	list, _ := f.entry()
-	return list != nil && list == f.Find("tools", "allow")
 }
 
 // remove offers to take an entry out of its list.

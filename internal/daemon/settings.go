@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -28,7 +29,7 @@ type folderSettings struct {
 	vertex     bool              // the person signs in at Vertex AI
 	persistent bool
 	retention  session.Retention // of sessions; the zero one keeps all
-	servers    []language.Server // of mcpServers, by name
+	servers    []language.Server // of mcpServers, by name; then those of a folder that is not trusted
 	scope      string            // of new agents
 	answer     string            // of inline commands: where it goes
 	problems   []string
@@ -59,18 +60,32 @@ func (b *house) settingsOf(folder string) *folderSettings {
 	if s := b.settings.of[folder]; s != nil {
 		return s
 	}
-	all := b.settings.last.Load(b.ctx, workspace.SettingsFiles{
-		User: b.userSettings(), Folder: folder, Trusted: b.trusted(folder),
-	})
+	trusted := b.trusted(folder)
+	all := b.settings.last.Load(b.ctx, workspace.SettingsFiles{User: b.userSettings(), Folder: folder, Trusted: trusted})
 	if b.Secrets != nil { // not so where only the access to models is checked
 		b.Secrets.read(all)
 	}
 	s := b.translate(all, folder)
+	if !trusted && folder != "" {
+		s.describe(b.ctx, folder)
+	}
 	if b.settings.of == nil {
 		b.settings.of = make(map[string]*folderSettings)
 	}
 	b.settings.of[folder] = s
 	return s
+}
+
+// describe adds the names of the MCP servers that the settings of a folder describe
+// which is not trusted: its agent files are checked there (spec 4.4), and what they
+// name is not unknown. Nothing else is read of these settings, and no server starts.
+func (s *folderSettings) describe(ctx context.Context, folder string) {
+	own := workspace.LoadSettings(ctx, workspace.SettingsFiles{Folder: folder, Trusted: true})
+	for _, name := range slices.Sorted(maps.Keys(own.MCPServers)) {
+		if !slices.ContainsFunc(s.servers, func(other language.Server) bool { return other.Name == name }) {
+			s.servers = append(s.servers, language.Server{Name: name, State: "not used until the folder is trusted"})
+		}
+	}
 }
 
 // userSettings is the person's own settings file.
