@@ -131,6 +131,18 @@ func TestActionsOnlyWhatIsAskedFor(t *testing.T) {
 	if got := titles(Actions(w, Sources{}, f, body, nil)); got != "Fix all that is certain" {
 		t.Error(got)
 	}
+	// A cursor elsewhere on a finding's line has its fixes, a selection there has not,
+	// and where the cursor is on a finding there are those of no other.
+	f = openText("/w/.gemini/agents/x.md", "---\nkind: agent\nname: x\ntitle: X\ntools: {allow: [gerp, raed_file]}\n---\nx\n")
+	at := func(from, to uint32) definition.Range {
+		return definition.Range{Start: definition.Position{Line: 4, Character: from}, End: definition.Position{Line: 4, Character: to}}
+	}
+	both, first := "Replace with grep | Remove gerp | Replace with read_file | Remove raed_file", "Replace with grep | Remove gerp"
+	for r, want := range map[definition.Range]string{at(0, 0): both, at(33, 33): both, at(0, 5): "", at(17, 17): first} {
+		if got := titles(Actions(w, Sources{}, f, r, []string{QuickFix})); got != want {
+			t.Errorf("%v: %s", r, got)
+		}
+	}
 }
 
 func TestDiagnose(t *testing.T) {

@@ -36,10 +36,11 @@ type Action struct {
 	Preferred bool                 // the one that is certainly meant
 }
 
-// Actions returns what can be done about the findings in a range: their fixes,
-// the likeliest first, in the order of the findings; then one that makes all
-// fixes of the file that are certain; and for an empty file, the templates. only are the kinds that are asked for, each
-// with those below it; none is all. Fixes that need other files (an agent's
+// Actions returns what can be done about the findings in a range, or, where it is a
+// cursor that is on none, of its line: their fixes, the likeliest first, in the order
+// of the findings; then one that makes all fixes of the file that are certain; and
+// for an empty file, the templates. only are the kinds that are asked for, each with
+// those below it; none is all. Fixes that need other files (an agent's
 // rename, a new agent, the settings) are whole edits of these, too.
 func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []Action {
 	wanted := func(kind string) bool {
@@ -49,7 +50,14 @@ func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []
 	problems := Diagnose(w, f)
 	problems = problems[:min(len(problems), maxMended)]
 	if wanted(QuickFix) {
-		touched := slices.DeleteFunc(slices.Clone(problems), func(p definition.Problem) bool { return !overlaps(p.Range, r) })
+		at := func(r definition.Range) []definition.Problem {
+			return slices.DeleteFunc(slices.Clone(problems), func(p definition.Problem) bool { return !overlaps(p.Range, r) })
+		}
+		touched := at(r)
+		if len(touched) == 0 && r.Start == r.End { // a cursor that went to the line stands at its begin
+			start := f.Index.Offset(definition.Position{Line: r.Start.Line})
+			touched = at(f.Index.Range(definition.Span{Start: start, End: f.lineEnd(start)}))
+		}
 		for i, p := range touched {
 			actions = append(actions, fixesOf(w, s, f, p, (i+1)*(len(f.Text)+rereadCost) <= maxReread)...)
 		}
