@@ -179,6 +179,9 @@ func (l *Log) encode(b Body) (Body, []byte) {
 	if err != nil {
 		return l.lost(b, fault.New(fault.Internal, "activity.append", "A %s event could not be encoded: %w.", b.Type(), err))
 	}
+	if !shallow(data) {
+		return l.lost(b, fault.New(fault.Internal, "activity.append", "A %s event is nested too deep, so it was not recorded.", b.Type()))
+	}
 	if _, said := b.(ModelContent); said || l.cfg.Mask == nil {
 		return b, data
 	}
@@ -199,6 +202,16 @@ func (l *Log) encode(b Body) (Body, []byte) {
 		}
 	}
 	return l.lost(b, fault.New(fault.Internal, "activity.append", "A %s event could not be masked, so it was not recorded.", b.Type()))
+}
+
+// shallow reports whether data, an encoded body, is nested no deeper than a line
+// may be that is read back.
+func shallow(data []byte) bool {
+	if len(data) <= 2*maxDepth {
+		return true // each level takes two bytes
+	}
+	_, ok := skipValue(data, 0)
+	return ok
 }
 
 // maskStrings masks the strings of data, which is JSON, each by itself.

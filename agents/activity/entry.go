@@ -13,9 +13,19 @@ import (
 // client can hold.
 const maxSeq = 1 << 53
 
-// maxFound is the largest number that a line may have which is found in a file:
+// maxFound is the largest number that a line in a file may claim by itself:
 // whatever a damaged log claims, there is room for the events that follow it.
-const maxFound = maxSeq / 2
+// Beyond it a line is believed that is at most maxLost after the one before it,
+// as those are that follow, and the notes that take the place of lost ones.
+const (
+	maxFound = maxSeq / 2
+	maxLost  = 1 << 32
+)
+
+// maxDepth bounds how deep a value of a line is nested. encoding/json reads
+// 10,000 levels; what is left is for the line and the messages that it is sent
+// in.
+const maxDepth = 9_990
 
 // Entry is an event as its line holds it: encoded once, when it was appended,
 // and passed on as bytes. Entries are values; their bytes are shared and never
@@ -40,8 +50,9 @@ type Entry struct {
 func (e *Entry) mergeable() bool { return e.text != 0 }
 
 // parse reads the part of a line that its checksum covers. The result shares
-// its bytes. strict asks for proof that the bytes are JSON, which a line that
-// was checked once does not need again.
+// its bytes. A line is compact JSON (spec 3.1): one with blanks outside of its
+// strings is none. strict asks for proof that the bytes are JSON, which a line
+// that was checked once does not need again.
 func parse(body []byte, strict bool) (Entry, bool) {
 	const head = `{"seq":`
 	var e Entry
@@ -50,9 +61,6 @@ func parse(body []byte, strict bool) (Entry, bool) {
 	}
 	var i int
 	if e.Seq, i = number(body, len(head)); i == 0 {
-		return e, false
-	}
-	if strict && e.Seq > maxFound {
 		return e, false
 	}
 	e.FromSeq = e.Seq

@@ -114,6 +114,57 @@ func TestBodyThatCannotBeEncoded(t *testing.T) {
 	}
 }
 
+// Nothing is written that would not be read back: a body that is nested too deep
+// leaves an event that says so, and one that is not comes back.
+func TestBodyThatIsNestedTooDeep(t *testing.T) {
+	for _, c := range []struct {
+		depth int
+		want  string
+	}{{maxDepth - 1, "tool.state"}, {maxDepth, "error"}, {10_000, "error"}} {
+		m := newMemFS()
+		l, _ := must(t, memConfig(m))
+		l.Append(Origin{Run: "r"}, ToolState{Call: "c", Args: json.RawMessage(nested(c.depth))}, 0)
+		want := wires(t, l)
+		if len(want) != 1 || !strings.Contains(want[0], `"type":"`+c.want+`"`) {
+			t.Errorf("%d levels: got %.200s", c.depth, want)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l, found := must(t, memConfig(m))
+		if diff := cmp.Diff(want, wires(t, l)); diff != "" || found.Damaged() {
+			t.Errorf("%d levels: %+v\n%.400s", c.depth, found, diff)
+		}
+		l.Close()
+	}
+}
+
+// A line with blanks outside of its strings is none, wherever they are: what a
+// line says is found without looking for them.
+func TestLinesAreCompact(t *testing.T) {
+	const line = `{"seq":1,"time":"t","agent":"a b","type":"error","data":{"message":"a, b","where":[1,{"c":null}]}`
+	if _, ok := parse([]byte(line), true); !ok {
+		t.Fatal("not taken without blanks")
+	}
+	quoted := false
+	for i := range line {
+		if line[i] == '"' {
+			quoted = !quoted
+		}
+		if quoted {
+			continue
+		}
+		for _, blank := range []string{" ", "\t", "\r", "\n"} {
+			spaced := line[:i+1] + blank + line[i+1:]
+			for _, strict := range []bool{true, false} {
+				if e, ok := parse([]byte(spaced), strict); ok {
+					t.Errorf("strict %v: taken: %q, sent as %s", strict, spaced, e.Wire("s", nil))
+				}
+			}
+		}
+	}
+}
+
 // What a client is sent: the session put in, and gemini-cli's members where it
 // has a name for the event (spec 2.4, 3.2).
 func TestWire(t *testing.T) {

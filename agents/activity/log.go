@@ -142,8 +142,8 @@ type Log struct {
 // duration of what ended, zero where nothing did. It never waits for the disk.
 // After Close nothing is recorded and the number is 0.
 //
-// A body that cannot be encoded, which is a bug of its maker, is recorded as an
-// [ErrorSeen] that says so.
+// A body that cannot be encoded, which is a bug of its maker, or is nested too
+// deep to be read back, is recorded as an [ErrorSeen] that says so.
 func (l *Log) Append(o Origin, b Body, d time.Duration) uint64 {
 	var data []byte
 	delta := isDelta(b)

@@ -208,7 +208,7 @@ func (o *opener) begin(s *segment) (uint64, error) {
 					o.log.cfg.Session, h.Agentls, h.Format).Because(fault.Config)
 			}
 		}
-		if e, ok := verify(line); ok {
+		if e, ok := verify(line); ok && believed(e.Seq, e.FromSeq-1) {
 			return e.FromSeq, nil
 		}
 	}
@@ -269,12 +269,14 @@ func (o *opener) read(s *segment, limit uint64) error {
 			shift += int64(len(head))
 		}
 		e, ok := verify(line)
+		ok = ok && believed(e.Seq, l.last)
 		switch {
 		case !ok && !whole:
 			end = off
 		case ok && e.FromSeq >= limit:
 			covered, end = true, off
-		case !ok || e.FromSeq <= l.last:
+		case !ok || e.FromSeq <= l.last || e.Seq >= limit:
+			// What reaches past limit speaks of events that the next segment has.
 			// A line feed that is damaged makes one line of two.
 			events := max(1, bytes.Count(line, []byte(`{"seq":`)))
 			pending = append(pending, edit{off: off, end: in.off, bad: true, events: events})
@@ -292,9 +294,12 @@ func (o *opener) read(s *segment, limit uint64) error {
 			o.fold(e)
 		}
 	}
+	if !believed(limit, l.last) {
+		limit = math.MaxUint64
+	}
 	// Events that are missing at the end are known from where the next segment
 	// begins, or else counted.
-	switch missing := limit - l.last - 1; {
+	switch {
 	case limit == math.MaxUint64 && len(pending) > 0:
 		lost := 0
 		for _, e := range pending {
@@ -302,7 +307,7 @@ func (o *opener) read(s *segment, limit uint64) error {
 		}
 		commit()
 		hole(end, l.last+uint64(lost))
-	case limit != math.MaxUint64 && missing > 0:
+	case limit != math.MaxUint64 && limit > l.last+1:
 		commit()
 		hole(end, limit-1)
 	}
@@ -333,6 +338,10 @@ func verify(line []byte) (Entry, bool) {
 	}
 	return parse(body, true)
 }
+
+// believed reports whether a line may claim the number seq where last is the
+// newest event before it.
+func believed(seq, last uint64) bool { return seq <= maxFound || seq <= last+maxLost }
 
 // fold tells the owner of an event that the log has. Data that does not fit its
 // type, as a newer version may write it, is kept and told as [Unknown].

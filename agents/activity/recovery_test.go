@@ -319,6 +319,124 @@ func TestREL95RepeatedLinesLoseNothing(t *testing.T) {
 	}
 }
 
+// REL-95: a line that reaches past where the next segment begins is set aside,
+// and what the next segment has keeps its numbers.
+func TestREL95LineThatReachesIntoTheNextSegment(t *testing.T) {
+	const note = `"time":"2026-01-01T00:00:00.000Z","type":"note","data":{}`
+	for _, c := range []struct {
+		name  string
+		one   []string // lines between event 1 and the end
+		lost  []Span
+		seen  []uint64
+		twice bool // something is left in segment 1 that nobody reads
+	}{
+		{"at the end", []string{`{"seq":10,"fromSeq":2,`}, []Span{{2, 3}}, []uint64{1, 3, 4}, false},
+		{"up to it", []string{`{"seq":4,"fromSeq":2,`}, []Span{{2, 3}}, []uint64{1, 3, 4}, false},
+		{"before others", []string{`{"seq":10,"fromSeq":2,`, `{"seq":2,`, `{"seq":3,`}, nil, []uint64{1, 2, 3, 4}, false},
+		{"after the last", []string{`{"seq":3,"fromSeq":2,`, `{"seq":10,"fromSeq":3,`}, nil, []uint64{1, 3, 4}, true},
+	} {
+		lines := []string{`{"seq":1,` + note}
+		for _, l := range c.one {
+			lines = append(lines, l+note)
+		}
+		m := newMemFS()
+		m.names["d/s.jsonl"] = &memData{now: sealedLog(lines...)}
+		m.names["d/s.2.jsonl"] = &memData{now: sealedLog(`{"seq":4,` + note)}
+		l, found := must(t, memConfig(m))
+		if diff := cmp.Diff(c.lost, found.Lost); diff != "" {
+			t.Errorf("%s: lost %s", c.name, diff)
+		}
+		entries, err := l.Read(0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkStream(t, entries, 0)
+		var seen []uint64
+		for _, e := range entries {
+			seen = append(seen, e.Seq)
+		}
+		if diff := cmp.Diff(c.seen, seen); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+		if seq := l.Append(Origin{}, Note{Level: "info"}, 0); seq != 5 {
+			t.Errorf("%s: goes on with %d", c.name, seq)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		reaches := `{"seq":10,`
+		if c.name == "up to it" {
+			reaches = `{"seq":4,`
+		}
+		if bad := m.names["d/s.bad"]; !c.twice && (bad == nil || !bytes.Contains(bad.now, []byte(reaches))) || c.twice && !bytes.Contains(m.names["d/s.jsonl"].now, []byte(reaches)) {
+			t.Errorf("%s: the line was not kept", c.name)
+		}
+		if l, found := must(t, memConfig(m)); found.Damaged() || found.Cut > 0 || l.Last() != 5 {
+			t.Errorf("%s: opened again: %+v, %d events", c.name, found, l.Last())
+		}
+	}
+}
+
+// A log whose numbers are as high as a line may claim takes more events, which
+// are read back, also from the next segment and around damage; a number that no
+// log comes to is not believed.
+func TestNumbersGoOnPastWhatIsBelieved(t *testing.T) {
+	m := newMemFS()
+	m.names["d/s.jsonl"] = &memData{now: sealedLog(fmt.Sprintf(`{"seq":%d,"fromSeq":1,"time":"t","type":"note","data":{}`, uint64(maxFound)))}
+	for n := range 4 {
+		l, found := must(t, memConfig(m))
+		if want := uint64(maxFound + 3*n); found.Damaged() || found.Cut > 0 || l.Last() != want {
+			t.Fatalf("opened %d times: %+v, last %d, want %d", n, found, l.Last(), want)
+		}
+		if n == 2 {
+			m.mu.Lock()
+			m.fault = failing("sync", 1, 1, errIO)
+			m.mu.Unlock()
+		}
+		for range 3 {
+			seq := l.Append(Origin{}, RunState{From: Running, To: Waiting}, 0)
+			if err := l.Commit(t.Context(), seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		m.mu.Lock()
+		m.fault = nil
+		m.mu.Unlock()
+	}
+	second := m.names["d/s.2.jsonl"]
+	if second == nil {
+		t.Fatal("no second segment")
+	}
+	// The second event of the next segment is damaged, and an absurd line follows.
+	lines := bytes.SplitAfter(second.now, []byte("\n"))
+	lines[2][20] ^= 1
+	absurd := seal([]byte(`{"seq":9007199254740990,"type":"note","data":{}`), 0)
+	second.now = append(bytes.Join(lines, nil), absurd...)
+	l, found := must(t, memConfig(m))
+	first := l.Last()
+	lost := found.Lost
+	if len(lost) != 2 || lost[0].From != lost[0].To || lost[1] != (Span{first, first}) || lost[0].From <= maxFound || found.Bad != 2 {
+		t.Errorf("%+v, last %d", found, first)
+	}
+	if want := uint64(maxFound + 3*4 + 1); first != want {
+		t.Errorf("last %d, want %d", first, want)
+	}
+	entries, err := l.Read(maxFound, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkStream(t, entries, maxFound)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, found := must(t, memConfig(m)); found.Damaged() || l.Last() != first {
+		t.Errorf("opened again: %+v, last %d", found, l.Last())
+	}
+}
+
 // REL-97: after a failed sync the log goes on in a new segment, with all that
 // was not known to be on disk, and the file that failed is not synced again
 // (memFile panics if it is). What was acknowledged survives a power cut.

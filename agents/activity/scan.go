@@ -75,8 +75,8 @@ func skipString(b []byte, i int) (int, bool) {
 }
 
 // skipValue returns where the value that begins at i ends. It finds the end of
-// a valid value; whether a value that is not a string is valid, [validValue]
-// says.
+// a valid value that is written compactly and nested no deeper than maxDepth;
+// whether a value that is not a string is valid, [validValue] says.
 func skipValue(b []byte, i int) (int, bool) {
 	if i >= len(b) {
 		return 0, false
@@ -96,7 +96,11 @@ func skipValue(b []byte, i int) (int, bool) {
 				i = end
 				continue
 			case '{', '[':
-				depth++
+				if depth++; depth > maxDepth {
+					return 0, false
+				}
+			case ' ', '\t', '\n', '\r':
+				return 0, false
 			case '}', ']':
 				if depth--; depth == 0 {
 					return i + 1, true
@@ -107,7 +111,7 @@ func skipValue(b []byte, i int) (int, bool) {
 		return 0, false
 	}
 	start := i
-	for i < len(b) && b[i] != ',' && b[i] != '}' && b[i] != ']' {
+	for i < len(b) && b[i] > ' ' && b[i] != ',' && b[i] != '}' && b[i] != ']' {
 		i++
 	}
 	return i, i > start

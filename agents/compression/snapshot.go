@@ -45,7 +45,7 @@ func read(answer string) (scratchpad, snapshot string, wrong error) {
 	if to < 0 {
 		return scratchpad, "", errors.New("the snapshot has no end")
 	}
-	rest = rest[:to]
+	rest = without(rest[:to], snapshotClose)
 	var b strings.Builder
 	b.WriteString(snapshotOpen + "\n")
 	for _, name := range sections {
@@ -80,5 +80,20 @@ func section(body, name string) (string, error) {
 	} else if text == "" {
 		text = "none"
 	}
-	return strings.ReplaceAll(text, snapshotClose, ""), nil
+	return text, nil
+}
+
+// without returns s without a tag, also where its removal would make another.
+func without(s, tag string) string {
+	if !strings.Contains(s, tag) {
+		return s
+	}
+	out := make([]byte, 0, len(s))
+	for i := range len(s) {
+		out = append(out, s[i])
+		if s[i] == tag[len(tag)-1] && strings.HasSuffix(string(out[max(0, len(out)-len(tag)):]), tag) {
+			out = out[:len(out)-len(tag)]
+		}
+	}
+	return string(out)
 }

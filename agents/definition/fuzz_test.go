@@ -58,6 +58,9 @@ func FuzzParse(f *testing.F) {
 	for _, s := range hostile() {
 		f.Add([]byte(s))
 	}
+	for _, schema := range []string{"{$ref: '#/default', default: {anyOf: [{$ref: '#/x/01'}]}, x: [a, true]}", "{$id: a, not: {$id: b, $ref: '#/enum/0'}, enum: [{pattern: '('}]}", "{$ref: '#/%64efault', default: {patternProperties: {'^.{1,500}$': {}}}}"} {
+		f.Add([]byte("---\nname: a\noutput: {schema: " + schema + "}\n---\nx\n"))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 8<<10 {
 			data = data[:8<<10]

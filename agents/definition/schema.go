@@ -28,11 +28,8 @@ func (r *reader) schema(v *node, field string) (json.RawMessage, bool) {
 		r.at(bad, "agent/schema", Error, "A $ref may only lead to a place in the same schema (#/…); write the other schema out.")
 		return nil, false
 	}
-	if !r.schemaPatterns(v, aSchema) {
-		return nil, false
-	}
-	if r.spent += 20 + 10*schemas(v); r.spent > pattern.PerFile {
-		r.at(v, "agent/schema", Error, "%s is more than can be checked quickly with the file's other schemas, patterns and conditions; make it smaller.", field)
+	p := parts{r: r, root: v, patterns: make(map[string]parsed), refs: make(map[string]bool), reached: make(map[*node]bool)}
+	if !p.affordable(field) {
 		return nil, false
 	}
 	raw := encode(v)
@@ -41,26 +38,13 @@ func (r *reader) schema(v *node, field string) (json.RawMessage, bool) {
 	}
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(raw))
 	if err == nil {
-		err = compile(document)
+		err = compile(document, p.regexp)
 	}
 	if err != nil {
 		r.at(v, "agent/schema", Error, "%s is not a valid JSON Schema: %s.", field, schemaFault(err))
 		return nil, false
 	}
 	return json.RawMessage(raw), true
-}
-
-// schemas counts what may be a schema in a schema, each of which takes some 10 µs
-// to compile.
-func schemas(v *node) int {
-	n := 0
-	if v.kind == mapping || v.kind == boolean {
-		n = 1
-	}
-	for i := range v.items {
-		n += schemas(&v.items[i])
-	}
-	return n
 }
 
 // inside says what a part of a schema is.
@@ -70,67 +54,245 @@ const (
 	aSchema inside = iota
 	names          // its members are schemas by names of the author's
 	aValue         // nothing in it is a schema
+	unknown        // JSON Schema does not say
 )
 
 // member says what the value of a key of such a part is.
 func (in inside) member(key string) inside {
 	switch {
-	case in == aValue:
-		return aValue
+	case in == aValue || in == unknown:
+		return in
 	case in == names:
 		return aSchema
 	}
 	switch key {
-	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
 		return names
 	case "const", "default", "enum", "examples":
 		return aValue
+	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "items", "additionalItems", "prefixItems", "contains", "contentSchema",
+		"additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties":
+		return aSchema
 	}
-	return aSchema
+	return unknown
 }
 
-// schemaPatterns reports a pattern of a schema that must not come to be compiled.
-// In a value nothing need be a pattern; but a $ref may lead there.
-func (r *reader) schemaPatterns(v *node, in inside) bool {
-	check := func(text string, at *node) bool {
-		bad := &pattern.Error{What: "is one too many for this file", Do: "write fewer, or shorter ones"}
-		if r.spent += pattern.Cost(text) + 1; r.spent <= pattern.PerFile {
-			var steps int
-			steps, bad = pattern.Check(text)
-			r.spent += steps / 3
-		}
-		if bad == nil || bad.NoPattern && in == aValue {
-			return true
-		}
-		r.at(at, "agent/schema", Error, "The pattern %s; %s.", bad.What, bad.Do)
+// maxSteps is how much the patterns of one schema may become together, each
+// counted as often as it stands there: a run compiles them all, and a thousand steps
+// take it up to 300 µs, half a megabyte on the way and 200 KB to keep.
+const maxSteps = 100_000
+
+// parts is what of a schema comes to be compiled: the schemas that JSON Schema
+// knows in it, and what a $ref leads to wherever that is.
+type parts struct {
+	r        *reader
+	root     *node
+	schemas  int
+	paths    int // the bytes of their JSON pointers
+	links    int // references
+	late     int // schemas that only a reference finds
+	ids      int // schemas with an $id of their own
+	anchors  int
+	steps    int // what the patterns become
+	patterns map[string]parsed
+	refs     map[string]bool // the references met
+	ahead    []string        // those of them that are not followed yet
+	reached  map[*node]bool  // the schemas that only a reference finds
+	anywhere bool            // where references lead is not known, so all counts
+}
+
+// parsed is what is known of a pattern.
+type parsed struct {
+	steps int
+	bad   *pattern.Error
+}
+
+// affordable counts the parts and reports what must not come to be compiled.
+func (p *parts) affordable(field string) bool {
+	if !p.add(p.root, aSchema, 0) {
 		return false
 	}
+	for len(p.ahead) > 0 && !p.anywhere {
+		ref := p.ahead[0]
+		p.ahead = p.ahead[1:]
+		if !p.follow(ref) {
+			return false
+		}
+	}
+	if p.anywhere {
+		p.schemas, p.paths, p.links, p.late, p.ids, p.anchors, p.steps = 0, 0, 0, 0, 0, 0, 0
+		if !p.add(p.root, aSchema, 0) {
+			return false
+		}
+		p.late = len(p.refs)
+	}
+	// These are the microseconds that it takes, as measured. The library looks for
+	// each schema among all before it by its pointer, copies the list of all for one
+	// that only a reference finds, and compares each $id with all.
+	plain := 12*p.schemas + p.schemas*p.schemas/1000
+	long := p.paths/400 + p.schemas*p.paths/40_000
+	links := 6*p.links + p.late*(p.schemas+p.anchors)/8 + p.ids*p.schemas/40 + p.anchors*p.anchors/200
+	// They count half, so that a file may have 20 ms of them.
+	before, own := p.r.spent, 20+(plain+long+links)/2
+	if p.r.spent += own; p.r.spent <= pattern.PerFile {
+		return true
+	}
+	what, do := fmt.Sprintf("has %d schemas in it", p.schemas), "describe fewer of its parts, or leave what is below them open"
+	switch {
+	case before > own:
+		p.r.at(p.root, "agent/schema", Error, "The patterns, conditions and schemas up to the end of %s are more than can be checked quickly; write fewer that differ, or shorter ones.", field)
+		return false
+	case links > plain && links > long:
+		what, do = "has many references to what is no schema by its place, or many parts with an $id or anchor", "put what they lead to under $defs, without these"
+	case long > plain:
+		what, do = fmt.Sprintf("has %d schemas in it below long keys", p.schemas), "shorten the keys"
+	}
+	p.r.at(p.root, "agent/schema", Error, "%s %s, which is more than can be checked quickly with the file's other schemas, patterns and conditions; %s.", field, what, do)
+	return false
+}
+
+// add counts a part and what is in it, and checks its patterns. Path is how long
+// its JSON pointer is.
+func (p *parts) add(v *node, in inside, path int) bool {
+	if (in == aValue || in == unknown) && !p.anywhere {
+		return true
+	}
+	schema := in == aSchema || p.anywhere
+	if schema && (v.kind == mapping || v.kind == boolean) {
+		p.schemas++
+		p.paths += path
+	}
 	for i := range v.items {
-		n := &v.items[i]
-		below := in
+		n, below, step := &v.items[i], in, 5
 		if v.kind == mapping {
 			name := v.keys[i].name
-			below = in.member(name)
-			if name == "pattern" && n.kind == str && !check(n.text, n) {
+			if schema && !p.keyword(v, name, n, in) {
 				return false
 			}
-			if name == "patternProperties" {
-				for j := range n.keys {
-					if !check(n.keys[j].name, n.keys[j].node()) {
-						return false
-					}
-				}
-			}
+			below, step = in.member(name), 1+len(name)
 		}
-		if !r.schemaPatterns(n, below) {
+		if !p.add(n, below, path+step) {
 			return false
 		}
 	}
 	return true
 }
 
-// compile compiles a schema as draft 2020-12.
-func compile(document any) (err error) {
+// keyword looks at a key of a schema.
+func (p *parts) keyword(v *node, name string, n *node, in inside) bool {
+	switch name {
+	case "pattern":
+		return n.kind != str || p.pattern(n.text, n, in)
+	case "patternProperties":
+		for i := range n.keys {
+			if !p.pattern(n.keys[i].name, n.keys[i].node(), in) {
+				return false
+			}
+		}
+	case "$id", "id":
+		if n.kind == str && v != p.root {
+			p.ids++
+			p.anywhere = true
+		}
+	case "$anchor", "$dynamicAnchor":
+		p.anchors++
+	case "$ref", "$dynamicRef", "$recursiveRef":
+		if p.links++; n.kind == str && !p.refs[n.text] {
+			p.refs[n.text] = true
+			p.ahead = append(p.ahead, n.text)
+		}
+	}
+	return true
+}
+
+// follow adds what a reference leads to, unless it is counted.
+func (p *parts) follow(ref string) bool {
+	rest, local := strings.CutPrefix(ref, "#")
+	if !local || strings.Contains(rest, "%") {
+		p.anywhere = true
+		return true
+	}
+	if !strings.HasPrefix(rest, "/") {
+		return true // to the root, or to an anchor, which only a schema has
+	}
+	v, in := p.root, aSchema
+	for name := range strings.SplitSeq(rest[1:], "/") {
+		if name = unescaped.Replace(name); v.kind == mapping {
+			in = in.member(name)
+		}
+		if v = v.child(name); v == nil {
+			p.anywhere = true
+			return true
+		}
+	}
+	if in == aSchema && v.kind != list || p.reached[v] {
+		return true
+	}
+	p.late++
+	p.reached[v] = true
+	return p.add(v, aSchema, len(rest))
+}
+
+// unescaped undoes what a JSON pointer does to names.
+var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
+
+// child is what a step of a JSON pointer leads to, or nil.
+func (n *node) child(name string) *node {
+	if n.kind != list {
+		return n.get(name)
+	}
+	if i, err := strconv.Atoi(name); err == nil && 0 <= i && i < len(n.items) {
+		return &n.items[i]
+	}
+	return nil
+}
+
+// pattern reports a pattern that must not come to be compiled. Where no schema is
+// known to be, a text need be none.
+func (p *parts) pattern(text string, at *node, in inside) bool {
+	known, ok := p.patterns[text]
+	if !ok {
+		if p.r.spent += pattern.Cost(text) + 1; p.r.spent > pattern.PerFile {
+			p.r.at(at, "agent/schema", Error, "The pattern takes longer to read than is left for this file; write fewer that differ, or shorter ones, with fewer of \\p{…} and, after (?i), of wide ranges.")
+			return false
+		}
+		known.steps, known.bad = pattern.Check(text)
+		p.patterns[text] = known
+	}
+	if bad := known.bad; bad != nil && !(bad.NoPattern && in != aSchema) {
+		p.r.at(at, "agent/schema", Error, "The pattern %s; %s.", bad.What, bad.Do)
+		return false
+	}
+	if p.steps += known.steps; p.steps > maxSteps {
+		p.r.at(at, "agent/schema", Error, "The patterns of this schema repeat too much together, up to this one; write * or + for {…}, and how long a text may be as maxLength.")
+		return false
+	}
+	return true
+}
+
+// regexp stands in for a pattern: [regexp.Compile] refuses just what does not parse,
+// and here nothing is matched.
+func (p *parts) regexp(text string) (jsonschema.Regexp, error) {
+	known, ok := p.patterns[text]
+	if !ok {
+		_, known.bad = pattern.Check(text)
+	}
+	if known.bad != nil {
+		return nil, known.bad
+	}
+	return unmatched(text), nil
+}
+
+// unmatched is the text of a pattern.
+type unmatched string
+
+func (u unmatched) String() string { return string(u) }
+
+// MatchString matches nothing.
+func (unmatched) MatchString(string) bool { return false }
+
+// compile compiles a schema as draft 2020-12, with patterns in the place of its own.
+func compile(document any, patterns jsonschema.RegexpEngine) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("it cannot be compiled")
@@ -139,6 +301,7 @@ func compile(document any) (err error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(patterns)
 	if err := c.AddResource(schemaURL, document); err != nil {
 		return err
 	}
@@ -163,7 +326,9 @@ func remoteRef(v *node, in inside) *node {
 		n := &v.items[i]
 		below := in
 		if v.kind == mapping {
-			below = in.member(v.keys[i].name)
+			if below = in.member(v.keys[i].name); below == unknown {
+				below = aSchema // that is what it is most likely meant to be
+			}
 		}
 		if v.kind == mapping && n.kind == str {
 			switch v.keys[i].name {

@@ -3,7 +3,6 @@ package exchange
 import (
 	"fmt"
 	"path"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -84,8 +83,10 @@ func gains(from, to *definition.Definition) string {
 	if len(to.Handoffs) > len(from.Handoffs) {
 		return "handoffs"
 	}
-	if len(from.Authority) > len(to.Authority) {
-		return fmt.Sprintf("a run, though %v", from.Authority)
+	for _, reason := range from.Authority {
+		if !slices.Contains(to.Authority, reason) {
+			return "a run, though " + reason
+		}
 	}
 	if from.MaxTurns > 0 && (to.MaxTurns == 0 || to.MaxTurns > from.MaxTurns) || from.MaxTime > 0 && (to.MaxTime == 0 || to.MaxTime > from.MaxTime) {
 		return "time or turns"
@@ -258,16 +259,17 @@ func exportGainsNothing(t *rapid.T, ours *definition.Definition, text []byte, to
 // another agent's original, and that neither an export writes nor the agent's own
 // file has.
 func onlyWritten(t fataler, text string, out *Exported, to definition.Dialect) {
-	own, front := others(text), asTheirs(t, string(out.Data))
-	for key, v := range front {
-		if !slices.Contains(written[to], key) && !reflect.DeepEqual(own[key], v) {
-			t.Fatalf("to %s: the key %s\n%s\n%s", to, key, text, out.Data)
+	own, _ := definition.ReadTree("", text) // which others may not be able to read
+	front := asTheirs(t, string(out.Data))
+	for _, k := range front.Keys {
+		if !slices.Contains(written[to], k.Name) && !equal(own.Root.Get(k.Name), front.Get(k.Name)) {
+			t.Fatalf("to %s: the key %s\n%s\n%s", to, k.Name, text, out.Data)
 		}
 	}
 	head, _, _ := strings.Cut(strings.TrimPrefix(string(out.Data), "---\n"), "\n---\n")
 	for line := range strings.FieldsFuncSeq(head, func(c rune) bool { return strings.ContainsRune("\n\r\u0085\u2028\u2029", c) }) {
 		key, _, _ := strings.Cut(line, ":")
-		if _, known := front[key]; !known && !strings.HasPrefix(line, "  ") {
+		if front.Get(key) == nil && !strings.HasPrefix(line, "  ") {
 			t.Fatalf("to %s: a reader with other line ends reads %q\n%s", to, line, out.Data)
 		}
 	}
@@ -297,28 +299,53 @@ func others(text string) map[string]any {
 	return front
 }
 
-// asTheirs is others for a file that we wrote: it fails unless ours reads the same.
-func asTheirs(t fataler, text string) map[string]any {
+// asTheirs returns the front-matter of a file that we wrote: it fails unless others
+// read the same as ours.
+func asTheirs(t fataler, text string) *definition.Value {
 	front := others(text)
-	if tree, ok := definition.ReadTree("", text); !ok || !agrees(tree.Root, front) {
+	tree, ok := definition.ReadTree("", text)
+	if !ok || !agrees(tree.Root, front) {
 		t.Fatalf("others read %v\n%s", front, text)
 	}
-	return front
+	return tree.Root
 }
+
+// equal reports whether two values say the same; numbers and booleans do as they are
+// written, so that any reader makes the same of both. v may be nil.
+func equal(v, w *definition.Value) bool {
+	if v == nil || v.Kind != w.Kind || v.Kind != definition.Null && v.Text != w.Text || len(v.Items) != len(w.Items) {
+		return false
+	}
+	for i := range v.Items {
+		if v.Kind == definition.Mapping && v.Keys[i].Name != w.Keys[i].Name || !equal(&v.Items[i], &w.Items[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// powered is a number that the other reader takes for a text, against YAML 1.2.
+var powered = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$`)
 
 // agrees reports whether a value is what another reader made of it.
 func agrees(v *definition.Value, a any) bool {
 	switch a := a.(type) {
 	case string:
-		return v.Kind == definition.String && v.Text == a
+		return (v.Kind == definition.String || v.Kind == definition.Number && powered.MatchString(a)) && v.Text == a
 	case bool:
-		return v.Kind == definition.Boolean && v.Text == fmt.Sprint(a)
+		return v.Kind == definition.Boolean && strings.EqualFold(v.Text, fmt.Sprint(a))
 	case nil:
 		return v.Kind == definition.Null
 	case []any:
-		return v.Kind == definition.List && len(v.Items) == len(a) && !slices.ContainsFunc(a, func(one any) bool {
-			return !slices.ContainsFunc(v.Items, func(item definition.Value) bool { return agrees(&item, one) })
-		})
+		if v.Kind != definition.List || len(v.Items) != len(a) {
+			return false
+		}
+		for i, one := range a {
+			if !agrees(&v.Items[i], one) {
+				return false
+			}
+		}
+		return true
 	case map[string]any:
 		if v.Kind != definition.Mapping || len(v.Items) != len(a) {
 			return false
@@ -351,6 +378,18 @@ func leaves(v any) (all []any) {
 	return all
 }
 
+// describes reports whether a value describes an MCP server: whether it is, or holds
+// in lists, an object with anything in it.
+func describes(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, describes)
+	case map[string]any:
+		return len(v) > 0
+	}
+	return false
+}
+
 // allTold fails where a key of an export gives power that has no meaning here, and
 // no warning says so. It returns the front-matter as others read it.
 func allTold(t fataler, out *Exported, to definition.Dialect) map[string]any {
@@ -365,10 +404,10 @@ func allTold(t fataler, out *Exported, to definition.Dialect) map[string]any {
 		case "permission":
 			gives = slices.ContainsFunc(leaves(v), func(leaf any) bool { return leaf != "ask" && leaf != "deny" })
 		case "mcpServers":
-			gives = strings.Contains(fmt.Sprint(v), "map[") && fmt.Sprint(v) != "map[]"
+			gives = describes(v)
 		case "memory":
-			_, word := v.(string)
-			gives = word && to == definition.Claude
+			word, is := v.(string)
+			gives = is && !powered.MatchString(word) && to == definition.Claude
 		case "tools":
 			m, switches := v.(map[string]any)
 			gives = !switches && to != definition.OpenCode && strings.Contains(fmt.Sprint(v), "Bash(") ||
@@ -452,8 +491,14 @@ func TestForgedOriginals(t *testing.T) {
 		front := strings.TrimSuffix(strings.TrimPrefix(foreignFile(t, from), "---\n"), "---\n\nYou help.\n")
 		tools := rapid.SliceOfN(rapid.SampledFrom([]string{"read_file", "read_many_files", "bash", "ls", "mcp.github.get", "mcp.github.*"}), 0, 4)
 		deny := rapid.SliceOfN(rapid.SampledFrom([]string{"bash", "bas[h]", "[", "write_file", "Nonsense"}), 0, 2)
+		run := ""
+		if rapid.Bool().Draw(t, "longer") && !strings.Contains(front, "max_time") {
+			if run = "run: {max_time: 8784h}\n"; !strings.Contains(front, "timeout_mins") {
+				front += "timeout_mins: 900000\n" // longer than an import can say
+			}
+		}
 		text := "---\nkind: agent\nname: some-agent\ntitle: Some Agent\ndescription: 'Does: things'\ntools:\n  allow: " + listOf(tools.Draw(t, "allowed")) +
-			"\n  deny: " + listOf(deny.Draw(t, "denied")) + "\nimported:\n  from: " + string(from) + "\n  file: " + fileOf("some-agent", from) + "\n  front: " + definition.YAMLText(front) + "\n---\nYou help.\n"
+			"\n  deny: " + listOf(deny.Draw(t, "denied")) + "\n" + run + "imported:\n  from: " + string(from) + "\n  file: " + fileOf("some-agent", from) + "\n  front: " + definition.YAMLText(front) + "\n---\nYou help.\n"
 		ours := definition.Parse(definition.Source{Path: "some-agent.md", Data: []byte(text)})
 		if ok, why := ours.Usable(); !ok {
 			t.Fatalf("%v\n%s", why, text)
@@ -480,7 +525,7 @@ func TestForgedOriginals(t *testing.T) {
 		}
 	})
 	t.Logf("%d returned, %d of them with more, %d refused", returned, gained, denied)
-	if returned == 0 || denied == 0 {
-		t.Errorf("%d returned, %d refused: too few to say anything", returned, denied)
+	if returned == 0 || denied == 0 || gained == 0 {
+		t.Errorf("%d returned, %d of them with more, %d refused: too few to say anything", returned, gained, denied)
 	}
 }

@@ -91,22 +91,22 @@ var hiddenKey = regexp.MustCompile(`[\x{85}\x{2028}\x{2029}][ \t]*["']?([A-Za-z]
 // sends reports whether one of Copilot's handoffs sends its prompt unasked.
 func sends(handoffs *definition.Value) bool {
 	for i := range handoffs.Items {
-		if v := handoffs.Items[i].Get("send"); v != nil && v.Text != "false" {
+		if v := handoffs.Items[i].Get("send"); v != nil && !(v.Kind == definition.Boolean && strings.EqualFold(v.Text, "false")) {
 			return true
 		}
 	}
 	return false
 }
 
-// described returns the names of the MCP servers that a value describes; one that
-// is only named is among those that are compared.
+// described returns the names of the MCP servers that a value describes, in lists
+// too; one that is only named is among those that are compared.
 func described(v *definition.Value) []string {
 	var names []string
 	for i := range v.Items {
 		if v.Kind == definition.Mapping {
 			names = append(names, v.Keys[i].Name)
-		} else if item := &v.Items[i]; item.Kind == definition.Mapping {
-			names = append(names, described(item)...)
+		} else {
+			names = append(names, described(&v.Items[i])...)
 		}
 	}
 	return names
@@ -130,7 +130,7 @@ func meaningless(d *definition.Definition, t *definition.Tree, tools *definition
 		}
 		on := tools.Kind != definition.Mapping
 		for i, k := range tools.Keys {
-			on = on || k.Start == start && tools.Items[i].Text == "true"
+			on = on || k.Start == start && strings.EqualFold(tools.Items[i].Text, "true")
 		}
 		if on {
 			names = append(names, strings.Trim(t.Text[start:end], `"'`))

@@ -37,7 +37,25 @@ func Cost(text string) int {
 			t = t[1:]
 		}
 	}
+	if !folds(text) {
+		return len(text)/4 + groups*oneGroup
+	}
 	return len(text)/2 + groups*oneGroup + wide/64
+}
+
+// folds reports whether case may not count in some of a pattern: whether there is an
+// i among flags such as (?i) or (?s-i:.
+func folds(text string) bool {
+	for {
+		_, after, ok := strings.Cut(text, "(?")
+		if !ok {
+			return false
+		}
+		if rest := strings.TrimLeft(after, "msU-"); strings.HasPrefix(rest, "i") {
+			return true
+		}
+		text = after
+	}
 }
 
 // class reads a class of characters behind its bracket: how many \p{…} it has, and

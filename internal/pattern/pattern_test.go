@@ -12,7 +12,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	for _, text := range []string{
-		"", `\bTypeError\b`, `^re.*$`, `[\x{4e00}-\x{9fa5}]{2,20}`, `[一-龥]+`, `.{0,1000}`, `\p{Han}{1,50}`, `(a|b){3}(?i:fix)\d+`,
+		"", strings.Repeat(`[B-\x{1E942}]`, 70), `(?s-U:` + strings.Repeat(`[B-𞥂]`, 70) + `)`, `\bTypeError\b`, `^re.*$`, `[\x{4e00}-\x{9fa5}]{2,20}`, `[一-龥]+`, `.{0,1000}`, `\p{Han}{1,50}`, `(a|b){3}(?i:fix)\d+`,
 	} {
 		if _, bad := Check(text); bad != nil {
 			t.Errorf("%s: %v", text, bad)
@@ -25,8 +25,8 @@ func TestCheck(t *testing.T) {
 		"(x{500}){2}(y{900}){1}" + strings.Repeat("(x{500}){2}", 20): "too large by what it repeats",
 		`[\p{L}\p{N}]{900}`:                                   "too large by what it repeats",
 		strings.Repeat(`\pL`, 300):                            "too many classes",
-		strings.Repeat(`[B-\x{1E942}]`, 70):                   "too many classes",
-		strings.Repeat(`[B-𞥂]`, 70):                           "too many classes",
+		`(?i)` + strings.Repeat(`[B-\x{1E942}]`, 70):          "too many classes",
+		`(?si:` + strings.Repeat(`[B-𞥂]`, 70) + `)`:           "too many classes",
 		"(?i)" + strings.Repeat(`[^!-𞥂]`, 70):                 "too many classes",
 		"(?i)" + strings.Repeat(`[!-\x{0000001E942}]`, 40):    "too many classes",
 		"(?i)" + strings.Repeat(`[\\x{1E942}-\x{1E942}]`, 30): "too many classes",
@@ -42,8 +42,9 @@ func TestCheck(t *testing.T) {
 }
 
 // counted compares Cost with what regexp/syntax makes of a text: how many
-// characters with cases its classes come to, and how many ranges. What is negated is
-// taken as it is written, since it comes to most characters at no cost.
+// characters with cases its classes come to where case does not count, and how many
+// ranges. What is negated is taken as it is written, since it comes to most
+// characters at no cost.
 func counted(t *testing.T, text string) {
 	t.Helper()
 	if len(text) > Longest {
@@ -74,7 +75,7 @@ func counted(t *testing.T, text string) {
 	if ranges > 16*(cost+1) {
 		t.Errorf("%q costs %d and comes to %d ranges", text, cost, ranges)
 	}
-	if characters > 128*(cost+1) && !regexp.MustCompile(`\\[pPDSW]|\[:\^`).MatchString(text) {
+	if characters > 128*(cost+1) && regexp.MustCompile(`\(\?[imsU-]*i`).MatchString(text) && !regexp.MustCompile(`\\[pPDSW]|\[:\^`).MatchString(text) {
 		t.Errorf("%q costs %d and comes to %d characters", text, cost, characters)
 	}
 }
@@ -112,8 +113,43 @@ func TestCostIsOfWhatIsParsed(t *testing.T) {
 	}
 }
 
+// TestFoldsIsOfWhatIsParsed: whatever flags make case not count are found.
+func TestFoldsIsOfWhatIsParsed(t *testing.T) {
+	flags, folding := []string{""}, 0
+	for range 5 {
+		for _, before := range flags {
+			for _, flag := range []string{"i", "m", "s", "U", "-", "^", "P", "<a>", "P<a>", "(?", ")", ":", `\`} {
+				flags = append(flags, before+flag)
+			}
+		}
+		slices.Sort(flags)
+		if flags = slices.Compact(flags); len(flags) > 20_000 {
+			break
+		}
+	}
+	for _, f := range flags {
+		for _, text := range []string{"(?" + f + ")k", "(?" + f + ":k)", "(?" + f + ")k)"} {
+			re, err := regexp.Compile(text)
+			if err != nil || !re.MatchString("K") || re.MatchString("-") {
+				continue
+			}
+			if folding++; !folds(text) {
+				t.Errorf("%q folds", text)
+			}
+		}
+	}
+	if folding < 50 {
+		t.Errorf("only %d fold", folding)
+	}
+	for _, text := range []string{"", "(?", "(?:i)", "(?P<i>i)", "(?<i>i)", "i(?s)i", "(?-U:i)", "[一-龥]i"} {
+		if folds(text) {
+			t.Errorf("%q folds nothing", text)
+		}
+	}
+}
+
 func FuzzCheck(f *testing.F) {
-	for _, text := range []string{`[B-\x{1E942}]`, `(x{500}){2}`, `\pL`, `[一-龥]`, `-\x{`, `}-\x{`, `(?i)[!-\x{0001E942}]`, `(?i)\Q[\E[\\x{1E942}-\x{1E942}]`, "\xff-\xff"} {
+	for _, text := range []string{`[B-\x{1E942}]`, `(?s-i:[B-𞥂])`, `[Aa][B-𞥂]`, `(x{500}){2}`, `\pL`, `[一-龥]`, `-\x{`, `}-\x{`, `(?i)[!-\x{0001E942}]`, `(?i)\Q[\E[\\x{1E942}-\x{1E942}]`, "\xff-\xff"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
