@@ -16,6 +16,7 @@ func (h *Handlers) didOpen(_ context.Context, p *protocol.DidOpenTextDocumentPar
 	h.followed(before, d.URI)
 	h.letGo(before, d.URI)
 	h.untyped(d.URI)
+	h.arrived(d.URI)
 	h.checkOf(d.URI)
 	return err
 }
@@ -52,6 +53,7 @@ func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentP
 	h.followed(before, p.TextDocument.URI)
 	h.letGo(before, p.TextDocument.URI)
 	h.untyped(p.TextDocument.URI)
+	h.arrived(p.TextDocument.URI)
 	h.checkOf(p.TextDocument.URI)
 	return err
 }

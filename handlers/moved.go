@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"go.lsp.dev/uri"
@@ -19,9 +20,10 @@ import (
 type moved struct {
 	mu    sync.Mutex
 	texts map[string]workspace.Digest
+	from  map[string]string // where a file was that is moved
 }
 
-// note keeps what becomes of a file that a rename moves, where its text is the
+// noteMoved keeps what becomes of a file that a rename moves, where its text is the
 // approved one: it is approved under its new name once the person saves it.
 func (h *Handlers) noteMoved(a *author, from, to uri.URI, edits []language.Edit) {
 	old, ok := filePath(from)
@@ -45,6 +47,21 @@ func (h *Handlers) noteMoved(a *author, from, to uri.URI, edits []language.Edit)
 		}
 	}
 	h.moves.keep(to, applied(f.Text, own))
+	h.moves.note(old, to)
+}
+
+// note is told where a file was that is moved.
+func (m *moved) note(from string, to uri.URI) {
+	path, ok := filePath(to)
+	if !ok {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.from == nil {
+		m.from = make(map[string]string)
+	}
+	m.from[path] = strings.Clone(from)
 }
 
 // keep is told the text that a file gets. Who calls withdraw says that it does not:
@@ -82,6 +99,18 @@ func (m *moved) drop(name uri.URI) {
 	delete(m.texts, path)
 }
 
+// about returns the paths that get a text and are that path, or are moved from it.
+func (m *moved) about(path string) (to []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name := range m.texts {
+		if name == path || m.from[name] == path {
+			to = append(to, name)
+		}
+	}
+	return to
+}
+
 // take reports whether the person had the file at a path given the text, once.
 func (m *moved) take(path, text string) bool {
 	m.mu.Lock()
@@ -90,6 +119,7 @@ func (m *moved) take(path, text string) bool {
 		return false
 	}
 	delete(m.texts, path)
+	delete(m.from, path)
 	return true
 }
 

@@ -178,6 +178,35 @@ func (h *Handlers) catalog(ctx context.Context) (*registry.Snapshot, error) {
 	return h.house.Catalog(ctx)
 }
 
+// arrived is told that a document was opened or closed. An editor that renames may
+// write the file, and move it then without ever opening or saving it under the new name
+// (Neovim): what the rename was to make of it is approved once the disk has it.
+func (h *Handlers) arrived(name uri.URI) {
+	path, ok := filePath(name)
+	if !ok || h.house == nil || h.house.Reviews == nil {
+		return
+	}
+	for _, to := range h.moves.about(path) {
+		f, rel, inside := workspace.Within(h.Workspace.Snapshot().Folders(), to)
+		if !inside || !workspace.IsAgentFile(rel) {
+			continue
+		}
+		item, there := workspace.ReadAgent(h.ctx, f.Canonical, rel)
+		if !there {
+			continue
+		}
+		disk, err := workspace.DecodeText(item.Text)
+		if err != nil || !h.moves.take(to, disk.Text) {
+			continue
+		}
+		h.saves.then(&h.work, func() {
+			if _, err := h.house.Reviews.Saved(h.ctx, f.Canonical, rel, disk.Text, nil); err != nil {
+				h.Log.Warn("an agent that was renamed has to be reviewed", "path", to, "err", err)
+			}
+		})
+	}
+}
+
 // saved is told that the client saved a document. Where that is an agent file of
 // the workspace, which the person changed since it was opened or read again, with
 // the text that is now on disk, they have approved it, if what they changed was
