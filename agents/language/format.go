@@ -26,8 +26,22 @@ func Format(f *File) []Edit {
 	if text == f.Text {
 		return nil
 	}
+	// A line of blanks that another key comes before may mean nothing any more.
+	for range maxFormatted {
+		src := f.source
+		src.Data = []byte(text)
+		again := formatted(Open(src))
+		if again == text {
+			break
+		}
+		text = again
+	}
 	return lineEdits(f, text)
 }
+
+// maxFormatted is how often a text is formatted again until nothing changes: once
+// has been enough for all that was seen.
+const maxFormatted = 3
 
 // Unformatted says why a file is not formatted; "" for one that is.
 func Unformatted(f *File) string {

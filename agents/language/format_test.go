@@ -107,7 +107,7 @@ func checkFormat(t interface {
 
 func TestFormatKeepsMeaning(t *testing.T) {
 	line := rapid.SampledFrom([]string{
-		"kind: agent", "name:   x", "title: 'a  b'", "description: one", "description: >-\n  a\n\n  b ", "description: |+\n  a\n\n", "model:  pro  # why", "# note", "", "  # deeper", "\t",
+		"kind: agent", "name:   x", "title: 'a  b'", "description: one", "description: >-\n  a\n\n  b ", "description: |+\n  a\n\n", "description: |\n  b\n  ", "model:  pro  # why", "# note", "", "  # deeper", "\t",
 		"tools:\n  deny: [bash ]\n  # c\n  allow: [ ls,glob]", "tools: {deny: [bash],  allow: [ls]}", "run:\n    mode: task\n    max_turns:   3", "run: {max_turns: 3}", "maxTokens: 9", "displayName: D", "title: T",
 		"handoffs:\n- to: b\n  when:   auto\n-   to: c", "handoffs:\n  -   {to: b}", "subagents:\n  - a\n  -    b", "zeta: [1,2]", "alpha: \"x \\\n  y\"", "inputs:\n  b: {type: string}\n  a:   {type: string}",
 		"query: ${a}", "triggers:\n  keywords: [a ,b]\n\n  # in between\n  examples:\n    - c d",
