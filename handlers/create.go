@@ -282,7 +282,7 @@ func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name 
 	text := &protocol.TextDocumentEdit{Edits: []protocol.TextDocumentEditElement{&protocol.TextEdit{NewText: made.Text}}}
 	text.TextDocument.URI = doc
 	no := false // whoever made it meanwhile keeps it
-	arrived := h.awaitText(doc, made.Text)
+	arrived := h.awaitText(doc, nil, made.Text)
 	defer arrived.stop()
 	asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))
 	defer cancel()
@@ -299,7 +299,7 @@ func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name 
 	case <-arrived.seen:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(syncIn):
+	case <-time.After(cmp.Or(h.edits.synced, syncIn)):
 		if !lies(made) {
 			return fault.New(fault.Stale, op, "the editor says that it made %s, and neither it nor the disk has its text; look at it there", made.Path).Because(fault.OutOfDate)
 		}

@@ -27,6 +27,7 @@ type editing struct {
 	versions bool          // with versions of documents
 	progress bool          // window/workDoneProgress/create
 	within   time.Duration // for it to say whether it applied an edit; 0 = applyIn
+	synced   time.Duration // for an applied edit to come back as didChange; 0 = syncIn
 }
 
 const (
@@ -265,7 +266,7 @@ func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []
 		edit.Changes = map[uri.URI][]protocol.TextEdit{d.URI: changes}
 	}
 	h.byTool.note(d.URI, text)
-	arrived := h.awaitText(d.URI, text)
+	arrived := h.awaitText(d.URI, d, text)
 	defer arrived.stop()
 	asking, cancel := ctx, context.CancelFunc(func() {})
 	if !review {
@@ -287,10 +288,10 @@ func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []
 	case <-arrived.seen:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(syncIn):
+	case <-time.After(cmp.Or(h.edits.synced, syncIn)):
 		err = fault.New(fault.Stale, "handlers.applyEdit", "the editor's text is not what the edit makes; read the file again").Because(fault.OutOfDate)
 	}
-	if now, open := h.Workspace.Snapshot().Document(d.URI); open && now.Text == d.Text && text != d.Text && tool.SameLines(text, d.Text) {
+	if now, open := h.Workspace.Snapshot().Document(d.URI); open && !now.Lost && now.Text == d.Text && text != d.Text && tool.SameLines(text, d.Text) {
 		return endsKept(d) // it made the edit, with line ends of its own
 	}
 	return err
@@ -302,12 +303,19 @@ type arrival struct {
 	stop func()
 }
 
-// awaitText waits for a text with whatever line ends the editor gives it.
-func (h *Handlers) awaitText(doc uri.URI, text string) arrival {
+// awaitText waits for a text with whatever line ends the editor gives it. before is
+// the document that has another text, nil where none is open: its own version is no
+// such text, also where it differs in nothing but line ends.
+func (h *Handlers) awaitText(doc uri.URI, before *workspace.Document, text string) arrival {
 	a := arrival{seen: make(chan struct{})}
 	done := false // watchers are called one at a time
 	check := func(s *workspace.Snapshot, _ workspace.Change) {
-		if d, ok := s.Document(doc); ok && !done && tool.SameLines(d.Text, text) {
+		d, ok := s.Document(doc)
+		if !ok || done || !tool.SameLines(d.Text, text) {
+			return
+		}
+		// Changes of other documents come here too.
+		if before == nil || d.Version != before.Version || d.Text == text {
 			done = true
 			close(a.seen)
 		}

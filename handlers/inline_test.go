@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
@@ -74,7 +75,8 @@ func writes(t *testing.T) *writer {
 		w.apply(workspace.Edit{Range: &at, Text: text}, workspace.Edit{Range: new(workspace.Range), Text: w.also})
 		return &protocol.ApplyWorkspaceEditResult{Applied: true}, nil
 	})
-	w.h.edits = editing{applies: true, versions: true}
+	// What the editor tells comes before its answer, so no wait brings anything.
+	w.h.edits = editing{applies: true, versions: true, synced: 10 * time.Millisecond}
 	w.h.house.Catalog = func(context.Context) (*registry.Snapshot, error) {
 		return registry.New(registry.Config{}).Snapshot(), nil
 	}

@@ -21,23 +21,23 @@ func TestPlainQuestionThatIsOver(t *testing.T) {
 	diff := tool.Preview{Kind: "diff", Patch: "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n"}
 	for name, c := range map[string]struct {
 		q       agents.Question
-		cancel  bool // the run ends
-		reply   any  // the late answer
+		ends    error // why nobody waits any more; nil where the run ends
+		reply   any   // the late answer
 		want    agents.Answer
 		first   string
 		another string // after the late answer
 	}{
 		"expired": {
-			asking(diff), false, &protocol.MessageActionItem{Title: "Allow once"}, agents.Answer{Outcome: guard.Reject, By: "timeout"},
+			asking(diff), &expiry{time.Millisecond}, &protocol.MessageActionItem{Title: "Allow once"}, agents.Answer{Outcome: guard.Reject, By: "timeout"},
 			"fixer's question about write_file a.c expired after 1ms; nothing was changed",
 			"fixer's question about write_file a.c was over when you answered it; nothing was changed",
 		},
 		"expired, and dismissed": {
-			asking(diff), false, nil, agents.Answer{Outcome: guard.Reject, By: "timeout"},
+			asking(diff), &expiry{time.Millisecond}, nil, agents.Answer{Outcome: guard.Reject, By: "timeout"},
 			"fixer's question about write_file a.c expired after 1ms; nothing was changed", "",
 		},
 		"cancelled": {
-			asking(tool.Preview{Kind: "command", Command: "ls", Cwd: "/w"}), true, &protocol.MessageActionItem{Title: "Reject"}, agents.Answer{Outcome: guard.Reject, By: "client"},
+			asking(tool.Preview{Kind: "command", Command: "ls", Cwd: "/w"}), nil, &protocol.MessageActionItem{Title: "Reject"}, agents.Answer{Outcome: guard.Reject, By: "client"},
 			"fixer's question about write_file a.c was withdrawn; nothing was run",
 			"fixer's question about write_file a.c was over when you answered it; nothing was run",
 		},
@@ -53,18 +53,13 @@ func TestPlainQuestionThatIsOver(t *testing.T) {
 				return c.reply, nil
 			})
 			conn.h.caps.Confirm = nil
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
+			ctx, end := context.WithCancelCause(t.Context())
+			defer end(nil)
 			c.q.Asked = func(time.Time) {}
-			if !c.cancel {
-				c.q.Timeout = time.Millisecond
-			}
 			answered := make(chan agents.Answer, 1)
 			go func() { answered <- conn.h.desk.Confirm(ctx, c.q) }()
-			if c.cancel {
-				<-asked
-				cancel()
-			}
+			<-asked // what is over before is not asked, and has no late answer
+			end(c.ends)
 			if got := <-answered; got.Outcome != c.want.Outcome || got.By != c.want.By {
 				t.Errorf("answered %+v", got)
 			}

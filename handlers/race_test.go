@@ -184,8 +184,9 @@ func TestSEC55RaceOfFilesAndLinks(t *testing.T) {
 		}
 	}
 	control := newRace(t)
-	plain, checked := 0, 0
-	control.during(long, func() bool {
+	plain, checked, began := 0, 0, time.Now()
+	// On a busy machine nothing has escaped within long.
+	control.during(20*long, func() bool {
 		if data, err := os.ReadFile(control.path("read")); err == nil && string(data) == canary {
 			plain++
 		}
@@ -195,7 +196,8 @@ func TestSEC55RaceOfFilesAndLinks(t *testing.T) {
 			}
 		}
 		_ = os.WriteFile(control.path("write"), []byte(edited), 0o644)
-		return plain > 100 && checked > 10 && len(control.written()) > 0
+		enough := plain > 100 && checked > 10 || plain > 0 && time.Since(began) > long
+		return enough && len(control.written()) > 0
 	})
 	wrote := control.written()
 	t.Logf("positive control, by path: %d reads escaped (%d that were checked before), written: %d places, %d flips", plain, checked, len(wrote), control.flips.Load())
@@ -214,7 +216,16 @@ func TestSEC55RaceOfFilesAndLinks(t *testing.T) {
 			t.Errorf("%s reached what it must not: %q", what, content)
 		}
 	}
+	tried := []string{"read_file", "read_many_files", "write_file", "edit_file", "grep", "ls", "glob", "restore"}
+	missing := func(what string) bool { return done[what] == 0 }
+	began = time.Now()
+	// On a busy machine some of them have not got through once within long. Then only
+	// those are tried.
+	wanted := func(what string) bool { return time.Since(began) <= long || missing(what) }
 	read := func(env *tool.Env, name string, args map[string]any) {
+		if !wanted(name) {
+			return
+		}
 		result, err := r.call(env, name, args)
 		content := ""
 		if result != nil {
@@ -222,10 +233,7 @@ func TestSEC55RaceOfFilesAndLinks(t *testing.T) {
 		}
 		look(name, content, err)
 	}
-	round, began := 0, time.Now()
-	tried := []string{"read_file", "read_many_files", "write_file", "edit_file", "grep", "ls", "glob", "restore"}
-	missing := func(what string) bool { return done[what] == 0 }
-	// On a busy machine some of them have not got through once by then.
+	round := 0
 	r.during(20*long, func() bool {
 		round++
 		for _, name := range []string{"read", "rdir/f"} {
@@ -243,12 +251,16 @@ func TestSEC55RaceOfFilesAndLinks(t *testing.T) {
 				env.Seen.Note(r.path(name), digest(racing))
 				read(env, call.tool, call.args)
 			}
-			err := r.restore(name, digest(racing), &agents.Content{Text: edited, Data: []byte(edited)})
-			look("restore", "", err)
+			if wanted("restore") {
+				err := r.restore(name, digest(racing), &agents.Content{Text: edited, Data: []byte(edited)})
+				look("restore", "", err)
+			}
 		}
-		read(r.env(), "write_file", map[string]any{"file_path": fmt.Sprintf("wdir/new%d", round), "content": racing})
-		if err := r.restore(fmt.Sprintf("wdir/new%d", round), digest(racing), nil); err == nil {
-			done["restore to nothing"]++
+		if wanted("write_file") {
+			read(r.env(), "write_file", map[string]any{"file_path": fmt.Sprintf("wdir/new%d", round), "content": racing})
+			if err := r.restore(fmt.Sprintf("wdir/new%d", round), digest(racing), nil); err == nil {
+				done["restore to nothing"]++
+			}
 		}
 		if round%4 == 0 {
 			read(r.env(), "read_many_files", map[string]any{"include": []string{"read", "rdir/*", "rdir/f"}})

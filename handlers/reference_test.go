@@ -1,11 +1,15 @@
 package handlers
 
 import (
+	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
@@ -13,6 +17,7 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -278,6 +283,66 @@ func TestLineEndsAlone(t *testing.T) {
 		if got := r.buffer("a.txt"); got != want {
 			t.Errorf("%s: the buffer is %q, want %q", name, got, want)
 		}
+	}
+}
+
+// belated is an editor that tells what an edit makes after it has said that it made it.
+type belated struct {
+	protocol.Client
+	made func() // called beside the answer
+}
+
+func (l belated) ApplyEdit(context.Context, *protocol.ApplyWorkspaceEditParams) (*protocol.ApplyWorkspaceEditResult, error) {
+	go l.made()
+	return &protocol.ApplyWorkspaceEditResult{Applied: true}, nil
+}
+
+// TestLineEndsThatComeLate: whatever happens to other documents meanwhile, a document
+// is not said to keep its line ends before the editor has told of it, or had time to.
+func TestLineEndsThatComeLate(t *testing.T) {
+	const dos, unix = "one\r\ntwo\r\n", "one\ntwo\n"
+	nowhere := workspace.Range{Start: workspace.Position{Line: 90}, End: workspace.Position{Line: 91}}
+	for name, c := range map[string]struct {
+		tells *workspace.Edit // of the document; nil = nothing
+		kind  fault.Kind
+		waits time.Duration
+	}{
+		"it has others":                   {&workspace.Edit{Text: unix}, 0, 0},
+		"it has what it had":              {&workspace.Edit{Text: dos}, fault.Denied, 0},
+		"the editor says nothing":         {nil, fault.Denied, syncIn},
+		"what it has got lost on its way": {&workspace.Edit{Range: &nowhere}, fault.Stale, syncIn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := New(t.Context(), server.Peer{}, Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+				h.edits = editing{applies: true, versions: true}
+				a, b := uri.File(filepath.Join(t.TempDir(), "a.txt")), uri.File(filepath.Join(t.TempDir(), "b.txt"))
+				for _, u := range []uri.URI{a, b} {
+					h.now(t, workspace.Opened{URI: u, Version: 1, Text: dos})
+				}
+				tells := []workspace.Edited{{URI: b, Version: 2, Edits: []workspace.Edit{{Text: "typed"}}}}
+				if c.tells != nil {
+					tells = append(tells, workspace.Edited{URI: a, Version: 2, Edits: []workspace.Edit{*c.tells}})
+				}
+				told := make(chan struct{})
+				h.Peer.Client = belated{made: func() {
+					defer close(told)
+					for _, change := range tells {
+						synctest.Wait() // whatever follows from what was told is done
+						if _, err := h.Workspace.Apply(change); (err == nil) == (change.Edits[0].Range != nil) {
+							t.Error(err)
+						}
+					}
+				}}
+				began := time.Now()
+				err := h.person(nil).Restore(t.Context(), a.FsPath(), digest(dos), &agents.Content{Text: unix}, "l")
+				waited := time.Since(began)
+				if c.kind == 0 && err != nil || c.kind != 0 && fault.KindOf(err) != c.kind || waited != c.waits {
+					t.Errorf("after %v: %v", waited, err)
+				}
+				<-told
+			})
+		})
 	}
 }
 

@@ -47,9 +47,6 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 	if err != nil {
 		return nil, err
 	}
-	for d := range s.Documents() {
-		h.written.open.forget(d.URI) // a validator may have come since it was read
-	}
 	var files []*language.File
 	switch {
 	case file != "":
@@ -78,7 +75,7 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 		}
 		for _, f := range a.agentFiles() { // those that are not on the disk yet
 			if !slices.ContainsFunc(files, func(other *language.File) bool { return other.Path == f.Path }) {
-				files = append(files, f)
+				files = append(files, a.anew(f))
 			}
 		}
 	}
@@ -148,6 +145,9 @@ func (a *author) filesOf(ctx context.Context, entries []*registry.Entry) ([]*lan
 			continue
 		}
 		f, ok := a.file(name)
+		if ok {
+			f = a.anew(f)
+		}
 		if _, err := os.Lstat(d.Path); !ok && err == nil {
 			text := ""
 			if d.Digest != "" { // the catalog has read it: a link leads to what may be read
@@ -165,10 +165,19 @@ func (a *author) filesOf(ctx context.Context, entries []*registry.Entry) ([]*lan
 	return files, nil
 }
 
+// anew returns an agent file as it is when it is read now: a validator may have come
+// since somebody else read the document.
+func (a *author) anew(f *language.File) *language.File {
+	if _, open := a.snapshot.Document(uri.URI(f.URI)); !open {
+		return f // nobody keeps it
+	}
+	return a.open(uri.URI(f.URI), f.Path, registry.Place{Scope: f.Scope, Folder: f.Folder}, f.Text)
+}
+
 // anyFile returns the file of a URI as an agent's, wherever it lies.
 func (a *author) anyFile(method, name string) (*language.File, error) {
 	if f, ok := a.file(uri.URI(name)); ok {
-		return f, nil
+		return a.anew(f), nil
 	}
 	path, ok := filePath(name)
 	if !ok {
