@@ -39,7 +39,7 @@ func ask(t interface {
 			t.Errorf("completion: %s takes the place of %v at %v in %q", i.Label, i.Range, at, text)
 		}
 		inside("completion", i.Range)
-		if i.Label == "" || i.Insert == "" {
+		if i.Label == "" || i.Insert == "" || strings.ContainsAny(i.Label+i.Detail, "\r\n") {
 			t.Errorf("completion: %+v", i)
 		}
 		_ = i.Plain()
@@ -126,6 +126,10 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(text, uint16(len(text)), uint8(1))
 	}
 	f.Add("---\n# @", uint16(7), uint8(24)) // both lists have items here
+	f.Add("---\nname: a\ntools: 'Read, Write'\n---\nx\n", uint16(19), uint8(1))
+	f.Add("---\nname: a\ntools: 'Read, Write'\n---\nx\n", uint16(32), uint8(1))
+	f.Add("---\nname: mine\ninputs: {\"\": {}, a: {}}\n---\n${ x\n", uint16(45), uint8(0))
+	f.Add("---\noutput: {text: '${', schema: {properties: {\"\": {type: \"a\\nb\"}}}}\n---\n", uint16(22), uint8(0))
 	w := team(f)
 	languages := []string{"markdown", "go", "java", "", "html"}
 	f.Fuzz(func(t *testing.T, text string, offset uint16, choice uint8) {

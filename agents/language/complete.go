@@ -129,6 +129,7 @@ type completion struct {
 	ranged definition.Span
 	at     definition.Range // of ranged
 	space  string           // what must be before a value: a space right behind a colon
+	behind string           // and what after it: a space right before a comment
 	part   bool             // there are more items
 }
 
@@ -174,7 +175,7 @@ func (c *completion) add(i Item) {
 		// Once for all of them: a line can be long.
 		c.ranged, c.at = c.span, c.f.Index.Range(c.span)
 	}
-	i.Range = c.at
+	i.Range, i.Detail = c.at, strings.Join(strings.Fields(i.Detail), " ")
 	c.items = append(c.items, i)
 }
 
@@ -193,7 +194,7 @@ func (c *completion) scalarAs(i Item, text string) {
 	if c.wrap {
 		text = "[" + text + "]"
 	}
-	i.Insert = c.space + text
+	i.Insert = c.space + text + c.behind
 	c.add(i)
 }
 

@@ -50,6 +50,12 @@ func TestComplete(t *testing.T) {
 		{"an enumeration", front("run:\n  mode: ‸"), "chat task", "manual", "task", "  mode: task\n"},
 		{"an enumeration right behind the colon", front("scope:‸"), "project global", "", "global", "\nscope: global\n"},
 		{"an enumeration in quotes", front("handoffs: [{to: reviewer, when: 'a‸'}]"), "manual auto conditional", "", "auto", "when: 'auto'}]"},
+		{"a value before a comment", front("model: ‸# mine"), "pro", "", "pro", "model: pro # mine\n"},
+		{"a boolean before a comment", front("routable: ‸# mine"), "false", "", "false", "routable: false # mine\n"},
+		{"a value on the next line", front("model: >-\n  pr‸o"), "flash", "", "flash", "model: >-\n  flash\n"},
+		{"a value on the next line, in quotes", front("model: \"a\n  pr‸o\""), "flash", "", "flash", "model: \"a\n  flash\"\n"},
+		{"behind the quotes, on the next line", front("model: \"a\n  pro\"‸"), "", "", "", ""},
+		{"before the quotes, which are shut on the next line", front("model: ‸'a\n  pro'"), "", "", "", ""},
 		{"a boolean", front("routable: f‸"), "true false", "", "false", "routable: false\n"},
 		{"a type", front("inputs:\n  goal:\n    type: ‸"), "string string[]", "", "string[]", "type: string[]\n"},
 		{"a type in braces", front("inputs:\n  goal: {type: ‸}"), "string[]", "", "string[]", "{type: \"string[]\"}"},
@@ -68,6 +74,7 @@ func TestComplete(t *testing.T) {
 		{"tools, not closed", front("tools:\n  allow: [ls, gr‸\nmodel: pro"), "grep", "", "grep", "[ls, grep\n"},
 		{"tools that ask", front("tool_confirmation:\n  require_confirmation: [‸]"), "bash", "", "", ""},
 		{"tools of an agent with handoffs", front("handoffs:\n  - to: reviewer\ntools:\n  allow: [‸]"), "transfer_to_reviewer", "", "", ""},
+		{"tools of an agent with other handoffs", front("handoffs: [{to: user}, {to: reviewer, when: auto}, {to: reviewer}, {to: 'b:other'}]\ntools:\n  allow: [‸]"), "transfer_to_reviewer transfer_to_user", "transfer_to_b:other", "", ""},
 		{"servers", front("mcp:\n  servers: [github, ‸]"), "db", "github *", "db", "[github, db]"},
 		{"all servers", front("mcp:\n  servers: ‸"), "github db *", "", "*", "servers: \"*\"\n"},
 		{"handoffs", front("handoffs:\n  - to: ‸"), "code-fixer reviewer user main other hidden", "mine broken *", "user", "- to: user\n"},
@@ -84,6 +91,8 @@ func TestComplete(t *testing.T) {
 
 		{"a placeholder", front("inputs:\n  goal: {type: string, description: What for.}\n  n: {type: integer}") + "Do ${‸", "goal n", "query", "goal", "Do ${goal}"},
 		{"a placeholder that is closed", front("inputs: {goal: {}}") + "Do ${g‸}.", "goal", "", "goal", "Do ${goal}."},
+		{"a placeholder of odd inputs", front("inputs: {\"\": {}, a-b: {}, ä: {}, 'c d': {}, goal: {}}") + "Do ${‸", "goal", "a-b ä", "goal", "Do ${goal}"},
+		{"a field of an odd output", front("output:\n  text: It is ${‸\n  schema: {properties: {\"\": {}, score: {}}}"), "score", "", "score", "It is ${score}\n"},
 		{"a placeholder in the query", front("inputs: {goal: {}}\nquery: Do ${‸"), "goal", "", "goal", "query: Do ${goal}\n"},
 		{"a literal", front("inputs: {goal: {}}") + "Do $${‸", "", "goal", "", ""},
 		{"a field of the output", front("output:\n  text: It is ${‸\n  schema: {type: object, properties: {score: {type: number}}}"), "score", "", "score", "It is ${score}\n"},
@@ -139,6 +148,17 @@ func TestCompleteOtherTools(t *testing.T) {
 		t.Errorf("offered %q", got)
 	}
 	f, at = marked(t, "/w/.claude/agents/mine.md", "---\nname: mine\ndescription: d\ntools: Read, ba‸, Grep\n---\nx\n")
+	for text, want := range map[string]string{
+		"tools: 'Re‸ad, Grep'": "tools: 'bash, Grep'", "tools: 'Read, Grep‸'": "tools: 'Read, bash'", "tools: ‸'Read'": "tools: bash", "tools: \"Read\"‸": "tools: bash",
+		"tools: ‸'Read, Grep'": "", "tools: \"Read, Grep\"‸": "", "tools: Read, Grep‸": "tools: Read, bash",
+	} {
+		f, at := marked(t, "/w/.claude/agents/mine.md", "---\nname: mine\ndescription: d\n"+text+"\n---\nx\n")
+		items := Complete(w, f, at).Items
+		i := slices.IndexFunc(items, func(i Item) bool { return i.Label == "bash" })
+		if i < 0 != (want == "") || i >= 0 && !strings.Contains(taken(f, items[i]), "\n"+want+"\n") {
+			t.Errorf("%s: %d items", text, len(items))
+		}
+	}
 	for _, item := range Complete(w, f, at).Items {
 		if item.Label == "bash" && !strings.Contains(taken(f, item), "tools: Read, bash, Grep\n") {
 			t.Errorf("bash makes %q", taken(f, item))

@@ -71,8 +71,9 @@ func canonical(path string) string {
 }
 
 // word returns the part of a span that is on the offset's line: what a completion
-// may replace. It is without the quotes around it where the offset is between
-// them; quote is then the one that opens the scalar, else 0.
+// may replace. It is without the spaces before a line that goes on, and without the
+// quotes around it where the offset is between them; quote is then the one that opens
+// the scalar, else 0.
 func (f *File) word(s definition.Span, offset int) (at definition.Span, quote byte) {
 	start, end := s.Start, s.End
 	if start < offset && (f.Text[start] == '"' || f.Text[start] == '\'') {
@@ -84,7 +85,11 @@ func (f *File) word(s definition.Span, offset int) (at definition.Span, quote by
 			quote, start, end = f.Text[start], start+1, inner
 		}
 	}
-	start = max(start, f.lineStart(offset))
+	if line := f.lineStart(offset); start < line {
+		for start = line; start < offset && (f.Text[start] == ' ' || f.Text[start] == '\t'); {
+			start++
+		}
+	}
 	end = min(end, f.lineEnd(offset))
 	return definition.Span{Start: min(start, offset), End: max(end, offset)}, quote
 }

@@ -60,7 +60,8 @@ func HoverAt(w *World, f *File, at definition.Position) (Hover, bool) {
 	if text == "" {
 		return Hover{}, false
 	}
-	return Hover{text, f.Index.Range(span)}, true
+	// On a quote the cursor is beside what is told.
+	return Hover{text, f.Index.Range(definition.Span{Start: min(span.Start, offset), End: max(span.End, offset)})}, true
 }
 
 // describeField tells what a field means. path is as the file spells it.
@@ -157,7 +158,7 @@ func (f *File) hoverValue(p place, field definition.Field, offset int, w *World)
 		word = f.part(word, min(max(offset, word.Start), word.End))
 		span = word
 	}
-	name := f.Text[word.Start:word.End]
+	name := strings.TrimSpace(f.Text[word.Start:word.End])
 	switch field.Path {
 	case "name":
 		if text := f.explain(w); text != "" {
@@ -368,6 +369,9 @@ func (f *File) describePlaceholder(name string, literal bool, field string) stri
 	}
 	inputs := f.Tree.Find("inputs")
 	v := inputs.Get(name)
+	if !variableName(name) {
+		v = nil
+	}
 	switch {
 	case inputs == nil && f.Tree.Dialect == definition.GeminiCLI && slices.Contains(geminiVariables, name):
 		return shown + " · gemini-cli's own variable"

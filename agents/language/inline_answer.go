@@ -53,7 +53,7 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 	if c.prose {
 		marks = angles.block[0]
 	}
-	lines := quotedAnswer(answer, marks, unquoting(languageID, text[:start]))
+	lines := quotedAnswer(answer, marks, unquoting(languageID, text[:start], text[end:]))
 	if len(lines) > maxBelow {
 		return Edit{}, refused("the answer is too long for a comment")
 	}
@@ -178,7 +178,7 @@ func quotedAnswer(answer string, marks [2]string, unquoting *strings.Replacer) [
 			parts = wrapped(line)
 		}
 		for _, part := range parts {
-			lines = append(lines, strings.TrimRight(tame(unquoting.Replace("> "+part), marks), " "))
+			lines = append(lines, tame(strings.TrimRight(unquoting.Replace("> "+part), " \t"), marks))
 		}
 	}
 	return lines
@@ -221,12 +221,13 @@ func wrapped(line string) []string {
 // expression in a text of several lines. Which of them counts where a command
 // stands is not asked: a space in each changes little of what a person reads.
 var apart = strings.Fields(`*/ /* --> <!-- *) (* -} {- |# #| #> <# ]] [[ =# #= ]# #[ ?> <? %> <% }} {{ %} {% #} {# </ """ ''' \u
-	${ $( #{ \( @{ @( {$ {! -*- coding: coding=`)
+	${ $( #{ \( @{ @( {$ {! %{ -*- coding: coding= /+ +/ |] ]= $$`)
 
 // modeline is what an editor may take settings from.
 var modeline = regexp.MustCompile(`(\b(?i:variables)|\s(?:[vV]im?[<=>]*[0-9]*|ex)):`)
 
-// tame returns a line of an answer that does not get out of its comment.
+// tame returns a line of an answer, without spaces at its end, that does not get out
+// of its comment.
 func tame(line string, marks [2]string) string {
 	if marks[0] == "{" || marks[0] == "(*" { // OCaml looks for strings in comments
 		line = strings.NewReplacer("{", "(", "}", ")", `"`, "''").Replace(line)
@@ -251,25 +252,43 @@ func tame(line string, marks [2]string) string {
 	return line
 }
 
-// splices reports whether a line goes on in the next one in some language.
+// splices reports whether a line goes on in the next one in some language. Spaces at
+// its end do not count in some, so it is to have none.
 func splices(line string) bool {
-	return strings.HasSuffix(line, `\`) || strings.HasSuffix(line, "??/")
+	return strings.HasSuffix(line, `\`) || strings.HasSuffix(line, "??/") || strings.HasSuffix(line, " _")
 }
 
 // unquoting returns what keeps a line of an answer in a string of several lines, and
-// from being run there, if what follows a text may be in one.
-func unquoting(languageID, text string) *strings.Replacer {
-	odd := func(quote string) bool { return strings.Count(text, quote)%2 == 1 }
+// from being run there, if the place between these parts of a text may be in one. It
+// is in none only where neither part has an open one: what is read wrongly in the one
+// seldom hides it in the other.
+func unquoting(languageID, above, below string) *strings.Replacer {
+	odd := func(quote string) bool {
+		return strings.Count(above, quote)%2 == 1 || strings.Count(below, quote)%2 == 1
+	}
 	languageID = strings.ToLower(languageID)
+	_, known := styles[languageID]
+	language := styleOf(languageID)
+	if !known || languageID == "vue" || languageID == "svelte" || languageID == "astro" {
+		language.line = nil // what begins a comment in their code does not in their markup
+	}
 	var pairs []string
 	tick := "'"
-	if quotes := spanningQuotes(languageID); leavesOpen(text, quotes, styleOf(languageID).line) {
+	quotes := spanningQuotes(languageID)
+	if leavesOpen(above, quotes, language) || leavesOpen(below, quotes, language) || languageID == "nix" {
 		for q := range strings.SplitSeq(quotes, "") {
 			pairs = append(pairs, q, map[string]string{"'": "’", `"`: "”"}[q])
 		}
 		if strings.Contains(quotes, "'") {
 			tick = "’"
 		}
+		switch languageID {
+		case "csharp", "fsharp", "vb":
+			pairs = append(pairs, "{", "(", "}", ")")
+		}
+	}
+	if (!known || slices.Contains(dollarStrings, languageID)) && dollarQuote.MatchString(above) {
+		pairs = append(pairs, "$", "$ ")
 	}
 	switch languageID {
 	case "shellscript", "sh", "bash", "zsh": // most of their strings run what is between backticks
@@ -285,18 +304,24 @@ func unquoting(languageID, text string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
+// dollarStrings are languages of strings between $$, or between $word$ twice.
+var (
+	dollarStrings = strings.Fields("sql pgsql plsql mysql")
+	dollarQuote   = regexp.MustCompile(`\$[\pL\pN_]*\$`)
+)
+
 // lineStrings are languages whose plain strings end where their line does, so that
 // no command stands in one.
 var lineStrings = strings.Fields(`ada awk bat bicep c css cue dart dockerfile elm fortran-modern git-commit git-rebase
 	gitcommit gitignore glsl go graphql groovy haskell hlsl ignore ini java javascript javascriptreact json5 jsonc kotlin less
 	lua make makefile markdown mdx nim objective-c ocaml odin pascal plaintext properties proto purescript python quarto rmd
-	sass scala scss solidity starlark stylus swift systemverilog toml typescript typescriptreact vb vba vbscript verilog vhdl
+	sass scala scss solidity starlark stylus swift systemverilog toml typescript typescriptreact vba vbscript verilog vhdl
 	vim viml wgsl zig`)
 
 // wideStrings are languages of whose plain strings only those in double quotes may
 // have several lines; an apostrophe means something else there.
 var wideStrings = strings.Fields(`clojure commonlisp cpp crystal csharp cuda-cpp d emacs-lisp fsharp lisp objective-cpp racket
-	rust scheme`)
+	rust scheme vb`)
 
 // spanningQuotes returns the quotes between which a text of several lines may be in
 // a language: all where that is not known.
@@ -310,19 +335,36 @@ func spanningQuotes(languageID string) string {
 	return `'"`
 }
 
-// leavesOpen reports whether a line of a text may leave one of these quotes open,
-// where comments begin with one of those marks.
-func leavesOpen(text, quotes string, marks []string) bool {
+// quoteCharacters leaves out the characters that are quotes of wideStrings.
+var quoteCharacters = strings.NewReplacer(`'"'`, "", `'\"'`, "")
+
+// apostrophe is in words like it's, where a quote may be none.
+var apostrophe = regexp.MustCompile(`\b'(?:[dmst]|ll|re|ve)\b`)
+
+// leavesOpen reports whether a line of a text may leave one of these quotes open. All
+// that begins a comment up to the line's end in language does so for certain.
+func leavesOpen(text, quotes string, language style) bool {
 	if quotes == "" {
 		return false
 	}
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if quotes == `"` {
-			line = strings.NewReplacer(`'"'`, "", `'\"'`, "").Replace(line)
+			line = quoteCharacters.Replace(line)
 		}
-		// Whether a backslash means something there is another language's matter.
-		if endsIn(line, quotes, marks, true) || endsIn(line, quotes, marks, false) {
-			return true
+		if !strings.ContainsAny(line, quotes) {
+			continue
+		}
+		readings := []string{line, apostrophe.ReplaceAllLiteralString(line, "")}
+		for _, marks := range language.block {
+			if i := strings.LastIndex(line, marks[1]); i >= 0 {
+				readings = append(readings, line[i+len(marks[1]):])
+			}
+		}
+		for _, line := range readings {
+			// Whether a backslash means something there is another language's matter.
+			if endsIn(line, quotes, language.line, true) || endsIn(line, quotes, language.line, false) {
+				return true
+			}
 		}
 	}
 	return false

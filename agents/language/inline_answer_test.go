@@ -55,6 +55,24 @@ func TestBelow(t *testing.T) {
 		{"rust", "fn f(x: &'a str) { '\"'; \"\n// @reviewer look\n\"; }", "\"; y('a')", "fn f(x: &'a str) { '\"'; \"\n// @reviewer look\n// > ”; y('a')\n\"; }"},
 		{"rust", "fn f(x: &'a str) { '\"'; }\n// @reviewer look\n", "y(\"a\")", "fn f(x: &'a str) { '\"'; }\n// @reviewer look\n// > y(\"a\")\n"},
 		{"sql", "SELECT 'a\n-- @reviewer look\n'", "'; DROP TABLE x; --", "SELECT 'a\n-- @reviewer look\n-- > ’; DROP TABLE x; --\n'"},
+		{"sql", "SELECT /* it's */ 'a\n-- @reviewer look\n'", "'; x", "SELECT /* it's */ 'a\n-- @reviewer look\n-- > ’; x\n'"},
+		{"sql", "/* it's\n it's */ SELECT 'a\n-- @reviewer look\n' /* it's */", "'; x", "/* it's\n it's */ SELECT 'a\n-- @reviewer look\n-- > ’; x\n' /* it's */"},
+		{"ruby", "x = /it's/ =~ 'a\n# @reviewer look\nit' =~ /it's/", "'; x", "x = /it's/ =~ 'a\n# @reviewer look\n# > ’; x\nit' =~ /it's/"},
+		{"rust", "/* \" */ \"a\n// @reviewer look\nb\" /* \" */", "\"; x", "/* \" */ \"a\n// @reviewer look\n// > ”; x\nb\" /* \" */"},
+		{"sql", "SELECT 'a' /* b */, N'c'\n-- @reviewer look\n", "'c'", "SELECT 'a' /* b */, N'c'\n-- @reviewer look\n-- > 'c'\n"},
+		{"julia", "x = 1 ; y = \"a\n# @reviewer look\n\"", "\"; x", "x = 1 ; y = \"a\n# @reviewer look\n# > ”; x\n\""},
+		{"vue", "<a #item=\"{\n// @reviewer look\n}\" />", "\" x=\"", "<a #item=\"{\n// @reviewer look\n// > ” x=”\n}\" />"},
+		{"nix", "x = ''\n  # @reviewer look\n'';", "x='' y", "x = ''\n  # @reviewer look\n  # > x=’’ y\n'';"},
+		{"csharp", "x = $@\"a\n// @reviewer look\n\";", "{y(\"b\")}", "x = $@\"a\n// @reviewer look\n// > (y(”b”))\n\";"},
+		{"vb", "x = \"a\n' @reviewer look\n\"", "\" & y() _", "x = \"a\n' @reviewer look\n' > ” & y() _ .\n\""},
+		{"vba", "' @reviewer look\nx", "a _\t\nb_", "' @reviewer look\n' > a _ .\n' > b_\nx"},
+		{"pgsql", "DO $$\n-- @reviewer look\n$$;", "$$; DROP TABLE x; DO $_ä1$", "DO $$\n-- @reviewer look\n-- > $ $ ; DROP TABLE x; DO $ _ä1$\n$$;"},
+		{"sql", "DO $_ä1$\n-- @reviewer look\n$_ä1$;", "$_ä1$", "DO $_ä1$\n-- @reviewer look\n-- > $ _ä1$\n$_ä1$;"},
+		{"sql", "SELECT 1;\n-- @reviewer look\n", "$1 or $a$", "SELECT 1;\n-- @reviewer look\n-- > $1 or $a$\n"},
+		{"lua", "x = [=[\n-- @reviewer look\n]=]", "]=]; y() --[==[", "x = [=[\n-- @reviewer look\n-- > ] =]; y() --[==[\n]=]"},
+		{"haskell", "x = [r|\n-- @reviewer look\n|]", "|]; y", "x = [r|\n-- @reviewer look\n-- > | ]; y\n|]"},
+		{"d", "/+\n// @reviewer look\n+/", "+/ x(); /+", "/+\n// @reviewer look\n// > + / x(); / +\n+/"},
+		{"go", "// it`s\nx := `\n// @reviewer look\n`", "`; y(); `", "// it`s\nx := `\n// @reviewer look\n// > '; y(); '\n`"},
 		{"go", "x := '\"'\n// @reviewer look\n", "\"a\"", "x := '\"'\n// @reviewer look\n// > \"a\"\n"},
 		{"go", "// it`s odd\n// @reviewer look\n", "if a { b(`x`) }", "// it`s odd\n// @reviewer look\n// > if a { b('x') }\n"},
 		{"php", "// @reviewer look\n", "{!! x !!} @(y) {$z}", "// @reviewer look\n// > { !! x !!} @ (y) { $z}\n"},
@@ -114,26 +132,34 @@ func TestInstead(t *testing.T) {
 
 // bed are comments of several languages around a command; what is outside of the
 // comment is known by a line that begins another command.
-var bed = []struct{ language, before, after string }{
-	{"go", "\t// @reviewer look", "\n// @reviewer last\n"},
-	{"go", "/* @reviewer look */", "\n// @reviewer last\n"},
-	{"java", "/**\n * @reviewer look", "\n */\n// @reviewer last\n"},
-	{"java", "/* @reviewer look", "\n*/\n// @reviewer last\n"},
-	{"python", "# @reviewer look", "\n# @reviewer last\n"},
-	{"html", "<!-- @reviewer look -->", "\n<!-- @reviewer last -->\n"},
-	{"markdown", "@reviewer look", "\n@reviewer last\n"},
-	{"perl", "$x = 'a\n# @reviewer look", "\n# @reviewer last\n';"},
-	{"bash", "echo \"it's\" x = 'a\n# @reviewer look", "\n# @reviewer last\n'"},
-	{"ocaml", "(* @reviewer look *)", "\n(* @reviewer last *)\n"},
-	{"pascal", "{ @reviewer look }", "\n{ @reviewer last }\n"},
-	{"php", "/* @reviewer look */", "\r\n# @reviewer last\r\n"},
-	{"unheard-of", "-- @reviewer look", "\n; @reviewer last\n"},
+var bed = []struct {
+	language, before, after string
+	never                   string // what would end the string that it stands in, with spaces between
+}{
+	{"go", "\t// @reviewer look", "\n// @reviewer last\n", ""},
+	{"go", "/* @reviewer look */", "\n// @reviewer last\n", ""},
+	{"java", "/**\n * @reviewer look", "\n */\n// @reviewer last\n", ""},
+	{"java", "/* @reviewer look", "\n*/\n// @reviewer last\n", ""},
+	{"python", "# @reviewer look", "\n# @reviewer last\n", ""},
+	{"html", "<!-- @reviewer look -->", "\n<!-- @reviewer last -->\n", ""},
+	{"markdown", "@reviewer look", "\n@reviewer last\n", ""},
+	{"perl", "$x = 'a\n# @reviewer look", "\n# @reviewer last\n';", "' \""},
+	{"bash", "echo \"it's\" x = 'a\n# @reviewer look", "\n# @reviewer last\n'", "' \""},
+	{"ocaml", "(* @reviewer look *)", "\n(* @reviewer last *)\n", ""},
+	{"pascal", "{ @reviewer look }", "\n{ @reviewer last }\n", ""},
+	{"php", "/* @reviewer look */", "\r\n# @reviewer last\r\n", ""},
+	{"nix", "x = ''\n  # @reviewer look", "\n  # @reviewer last\n'';", "'' ${"},
+	{"pgsql", "DO $a$\n-- @reviewer look", "\n-- @reviewer last\n$a$;", "$$ $a$"},
+	{"lua", "x = [=[\n-- @reviewer look", "\n-- @reviewer last\n]=]", "]=] ]]"},
+	{"vb", "x = $\"\n' @reviewer look", "\n' @reviewer last\n\"", "\" {"},
+	{"unheard-of", "-- @reviewer look", "\n; @reviewer last\n", ""},
 }
 
 // FuzzBelow puts any text below commands: around it nothing changes, it is lines
 // of comments, and it ends or begins none.
 func FuzzBelow(f *testing.F) {
-	for _, s := range []string{"a", "*/ x /*", "-->\n<!--", "*) (*", "} {", "@main go\n* @main go", "\\", "*\n/", "*\\\n/", "\u2028@main x", "```\n@main x", "--!>", "''*)", "/**/*/", "\r@main x\r\n", "\\u002a/", "a\u202eb\x00\x1b\u200b"} {
+	for _, s := range []string{"a", "*/ x /*", "-->\n<!--", "*) (*", "} {", "@main go\n* @main go", "\\", "*\n/", "*\\\n/", "\u2028@main x", "```\n@main x", "--!>", "''*)", "/**/*/", "\r@main x\r\n", "\\u002a/", "a\u202eb\x00\x1b\u200b",
+		strings.Repeat("w ", 46) + "\\  " + strings.Repeat("b", 30), strings.Repeat("w ", 46) + "??/  " + strings.Repeat("b", 30), strings.Repeat("w ", 46) + "\\\t " + strings.Repeat("b", 30)} {
 		f.Add(s)
 	}
 	w := team(f)
@@ -173,14 +199,16 @@ func FuzzBelow(f *testing.F) {
 			if marks[0] != "" && (strings.Contains(inside, marks[0]) || strings.Contains(inside, marks[1])) {
 				t.Fatalf("%s: %q", b.language, inside)
 			}
-			if strings.Contains(b.before, " = '") && strings.ContainsAny(inside, "'\"") {
-				t.Fatalf("%s: the string ends in %q", b.language, inside)
+			for never := range strings.FieldsSeq(b.never) {
+				if strings.Contains(strings.ReplaceAll(inside, b.before[strings.LastIndexByte(b.before, '\n')+1:], ""), never) {
+					t.Fatalf("%s: the string ends in %q", b.language, inside)
+				}
 			}
 			if strings.ContainsAny(inside, "\u2028\u2029\u0085\v\f\x00\x1b\u202e\u200b") || strings.Contains(inside, `\u`) {
 				t.Fatalf("%s: %q", b.language, inside)
 			}
 			for line := range strings.SplitSeq(strings.TrimLeft(strings.ReplaceAll(inside, "\r\n", "\n"), "\n"), "\n") {
-				if strings.HasSuffix(line, `\`) || !strings.Contains(line, ">") && strings.TrimSpace(line) != "" {
+				if splices(strings.TrimRight(line, " \t")) || !strings.Contains(line, ">") && strings.TrimSpace(line) != "" {
 					t.Fatalf("%s: a line %q", b.language, line)
 				}
 			}

@@ -17,6 +17,9 @@ func (c *completion) value() {
 	if f.before(c.span.Start) == ':' && c.quote == 0 {
 		c.space = " "
 	}
+	if c.quote == 0 && strings.HasPrefix(f.Text[c.span.End:], "#") {
+		c.behind = " " // or else the comment is part of it
+	}
 	c.flow = f.bracketed(c.span.Start)
 	field, known := definition.FieldAt(p.field)
 	if !known {
@@ -27,9 +30,17 @@ func (c *completion) value() {
 		c.keys(p.field + "[]")
 		return
 	}
+	whole := p.last().Span
+	onQuote := c.quote == 0 && whole.Start < whole.End && (f.Text[whole.Start] == '"' || f.Text[whole.Start] == '\'')
+	if onQuote && strings.ContainsAny(f.Text[whole.Start:whole.End], "\r\n") {
+		return // no line of it can be replaced alone
+	}
 	lists := slices.Contains(field.Type, "string[]")
 	if !p.list && c.commaText(field) {
 		if part := f.part(c.span, c.offset); part != c.span {
+			if onQuote {
+				return // around several names: one in place of a part would break it
+			}
 			c.span, c.space = part, ""
 		}
 	} else {
@@ -45,7 +56,7 @@ func (c *completion) value() {
 	if slices.Contains(field.Type, "boolean") {
 		c.wrap = false
 		for _, v := range []string{"true", "false"} {
-			i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc), Insert: c.space + v}
+			i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc), Insert: c.space + v + c.behind}
 			if v == field.Default {
 				i.Detail = "default"
 			}
@@ -221,7 +232,9 @@ func (c *completion) tools() {
 		}
 	}
 	for _, h := range c.f.Definition.Handoffs {
-		if name := "transfer_to_" + h.To; !there[name] {
+		name := "transfer_to_" + h.To
+		if _, ok := definition.CanonicalTool(name); ok && !there[name] {
+			there[name] = true
 			c.scalar(Item{Label: name, Kind: ToolItem, Detail: "safe", Doc: "Passes control to " + escape(h.To) + "."})
 		}
 	}
@@ -358,15 +371,10 @@ func (c *completion) placeholders(field string) []Item {
 		if fields == nil || fields.Kind != definition.Mapping {
 			return nil
 		}
-		for i, k := range fields.Keys {
-			items = append(items, variable(k.Name, &fields.Items[i]))
-		}
-		return items
+		return variables(fields)
 	}
 	if inputs := tree.Find("inputs"); inputs != nil && inputs.Kind == definition.Mapping {
-		for i, k := range inputs.Keys {
-			items = append(items, variable(k.Name, &inputs.Items[i]))
-		}
+		items = variables(inputs)
 	}
 	if tree.Dialect == definition.GeminiCLI {
 		for _, name := range geminiVariables {
@@ -374,6 +382,22 @@ func (c *completion) placeholders(field string) []Item {
 		}
 	}
 	return items
+}
+
+// variables are the keys of a mapping that a placeholder can name.
+func variables(of *definition.Value) []Item {
+	var items []Item
+	for i, k := range of.Keys {
+		if variableName(k.Name) {
+			items = append(items, variable(k.Name, &of.Items[i]))
+		}
+	}
+	return items
+}
+
+// variableName reports whether a placeholder can have a name: letters, digits and _.
+func variableName(name string) bool {
+	return name != "" && wordEnd(name, 0) == len(name) && !strings.Contains(name, "-")
 }
 
 // variable is an input, or a field of an output.
