@@ -117,6 +117,9 @@ func (s *source) find(tk *token.Token) int {
 	if strings.HasPrefix(s.text[off:], head) {
 		return off
 	}
+	if near := s.text[off:min(max(off, end), off+2*len(tk.Value))]; tk.Value != "" && strings.HasPrefix(strings.ReplaceAll(near, "\t", ""), tk.Value) {
+		return off // the parser leaves the tabs of a key out
+	}
 	if i := strings.LastIndex(s.text[line:min(end, max(line, off+len(head)))], head); i >= 0 {
 		return line + i
 	}

@@ -146,7 +146,7 @@ func seeds(t testing.TB) []string {
 		"", "---", "---\n", "---\n---\n", "---\nname: a\n---\nx", sample, strings.ReplaceAll(sample, "\n", "\r\n"), strings.ReplaceAll(sample, "\n", "\r"),
 		"\ufeff" + sample, "---\nname: \xff\n---\n\xff@main ${x}", "---\nname: a\ntools: [a, {b: c, ", "---\n- a\n- b\n---\n", "---\nx: 'it''s\n  on'\n---\n",
 		"---\n\"a b\": {c: [d, e], f: 'g'}\n---\n# h\n```\n", "---\ncolor: #12345\n---\n😀 @auto go ${a}\n@main 😀", "---\nname: 😀: x\ndescription: \"a\\\n  b\"\n---\n",
-		"---\n? a\n: b\n---\n", "---\nx: &a b\ny: *a\n---\n", "/* a\n * @main x */\n", "<!-- @main x", "---\n\tname: x\n---\n", "---\nname: a\n# c\n\n\n---\nhttp://a@b.c/(d)\n",
+		"---\n? a\n: b\n---\n", "---\nx: &a b\ny: *a\n---\n", "/* a\n * @main x */\n", "<!-- @main x", "---\n\tname: x\n---\n", "---\ni\te: {tie}\n---", "---\nname: a\n# c\n\n\n---\nhttp://a@b.c/(d)\n",
 		"---\nquery: ${a} @main\ninputs: {a: {}, a: {}}\n---\n", "---\ntools: Read, ,Bash(git:*)\n---\n",
 	}
 	files, _ := filepath.Glob("../../../shared/data/agents/*/*.md")

@@ -82,6 +82,14 @@ func (o *outline) fields(v *definition.Value) []Part {
 		default:
 			s.Detail = clip(oneLine(item.Text), maxDetail)
 		}
+		for _, c := range s.Children { // what the parser says of places with tabs may be wrong
+			if before(c.Range.Start, s.Range.Start) {
+				s.Range.Start = c.Range.Start
+			}
+			if before(s.Range.End, c.Range.End) {
+				s.Range.End = c.Range.End
+			}
+		}
 		found = append(found, s)
 	}
 	return found
