@@ -41,7 +41,7 @@ func evil(t testing.TB) *yard {
 
 // reading are commands of git that run by themselves in a trusted folder.
 var reading = []string{
-	"git status", "git status -s", "git status --porcelain", "git diff", "git diff --stat", "git diff HEAD", "git diff -- a.txt", "git log -p -1", "git log --oneline", "git log --stat", "git show", "git show HEAD:a.txt", "git show --stat", "git blame a.txt", "git ls-files", "git ls-files -m", "git branch -a", "git describe --always --dirty", "git rev-parse HEAD", "git shortlog -sn HEAD", "git remote -v", "git ls-tree HEAD", "git tag -l", "git --no-pager log -p",
+	"git status", "git status -s", "git status --porcelain", "git diff", "git diff --stat", "git diff HEAD", "git diff -- a.txt", "git log -p -1", "git log --oneline", "git log --stat", "git show", "git show HEAD:a.txt", "git show --stat", "git blame a.txt", "git ls-files", "git ls-files -m", "git branch -a", "git describe --always", "git rev-parse HEAD", "git shortlog -sn HEAD", "git remote -v", "git ls-tree HEAD", "git tag -l", "git --no-pager log -p",
 }
 
 func TestSEC51GitOfAnAutoCommandRunsNothingElse(t *testing.T) {

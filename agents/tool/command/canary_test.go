@@ -3,6 +3,7 @@ package command_test
 import (
 	"errors"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/agentls/agentls/agents/tool"
@@ -47,6 +48,9 @@ func TestSEC46AutoCommandsChangeNothingInBash(t *testing.T) {
 	found, err := lab.Flush(t.Context())
 	violations(t, found, err)
 	t.Logf("positive control: with find as a free row of the table (testdata/mutants) this test is red; %d of %d commands were auto and ran in bash", lab.Ran, len(texts))
+	if len(lab.Unended) > 0 {
+		t.Logf("did not end in time, and changed nothing: %q", lab.Unended)
+	}
 	if lab.Ran < 500 {
 		t.Errorf("only %d of the commands were auto: the test shows too little", lab.Ran)
 	}
@@ -57,6 +61,8 @@ func FuzzSEC46AutoCommandsChangeNothingInBash(f *testing.F) {
 	for _, text := range commandtest.Texts() {
 		f.Add(text)
 	}
+	f.Add(strings.Repeat("date +%9999s;", 40))
+	f.Add("git describe --dirty --always")
 	maker := commandtest.NewMaker(1)
 	for range 400 {
 		f.Add(maker.Next())
@@ -75,6 +81,8 @@ func FuzzAnalyze(f *testing.F) {
 	for _, text := range commandtest.Texts() {
 		f.Add(text)
 	}
+	f.Add("echo " + strings.Repeat("é", 31_000))
+	f.Add("cat " + strings.Repeat("a/", 7900))
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := command.Analyze(text, command.Config{Env: w.env, Dir: w.folder})
 		if err != nil {

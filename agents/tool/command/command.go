@@ -90,6 +90,8 @@ type judge struct {
 	notes    []string
 	taint    tool.Taint
 	moved    []string // folders that cd goes to
+	effort   int      // spent so far
+	split    struct{ known, is bool }
 }
 
 // raise makes the risk at least r; the reason of the first that is as strict is
@@ -118,6 +120,7 @@ func Analyze(text string, c Config) (Analysis, error) {
 	}
 	if len(text) > maxShown {
 		j.raise(tool.Protected, "a command of %d bytes cannot be shown whole", len(text))
+		a.Steps = nil
 	}
 	if tool.Suspicious(text) {
 		j.risk = j.risk.Raise()
@@ -276,4 +279,18 @@ func (j *judge) gitHere() bool {
 	}
 	info, err := os.Lstat(filepath.Join(j.Dir, ".git"))
 	return err == nil && info.IsDir()
+}
+
+// gitSplit reports whether the repository here keeps its index in parts: git
+// sets the times of one even to read it, and no setting keeps it from that.
+func (j *judge) gitSplit() bool {
+	if !j.split.known {
+		j.split.known = true
+		if folder, err := os.Open(filepath.Join(j.Dir, ".git")); err == nil {
+			defer folder.Close()
+			names, err := folder.Readdirnames(-1)
+			j.split.is = err != nil || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "sharedindex.") })
+		}
+	}
+	return j.split.is
 }

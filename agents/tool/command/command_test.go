@@ -4,8 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/command"
@@ -244,6 +246,9 @@ func TestSEC71WhatCannotBeShownIsProtected(t *testing.T) {
 	if a := w.analyze(t, "echo "+strings.Repeat("x", 20_000)); a.Risk != protected {
 		t.Errorf("20 kB: %v", a.Risk)
 	}
+	if a := w.analyze(t, "echo "+strings.Repeat("é", 31_000)); a.Risk != protected || a.Steps != nil {
+		t.Errorf("62 kB that are more than ASCII: %v with steps %v", a.Risk, a.Steps != nil)
+	}
 	if _, err := command.Analyze("echo "+strings.Repeat("x", 1<<20), command.Config{Env: w.env, Dir: w.folder}); err == nil {
 		t.Error("1 MB was taken")
 	}
@@ -264,5 +269,59 @@ func TestTangledTextsAreNotParsed(t *testing.T) {
 	}
 	if a := w.analyze(t, strings.Repeat("( ", 20)+"ls"+strings.Repeat(" )", 20)); a.Risk != medium {
 		t.Errorf("20 subshells are %v", a.Risk)
+	}
+}
+
+func TestWhatACommandHasLookedAtIsBounded(t *testing.T) {
+	w := newWorld(t)
+	many := filepath.Join(w.folder, "many")
+	if err := os.Mkdir(many, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 600 {
+		if err := os.WriteFile(filepath.Join(many, strconv.Itoa(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// list returns n words that differ.
+	list := func(n int, word func(i int) string) string {
+		words := make([]string, n)
+		for i := range words {
+			words[i] = word(i)
+		}
+		return strings.Join(words, " ")
+	}
+	long := func(int) string { return strings.Repeat("a/", 7900) }
+	dots := func(i int) string { return strings.Repeat("./", i%40) + "many" }
+	for name, text := range map[string]string{
+		"a long path":             "cat " + long(0),
+		"long paths":              "cat " + list(3, func(i int) string { return long(i)[:4000] + strconv.Itoa(i) }),
+		"a longer one":            "rm -r " + long(0) + long(0) + long(0),
+		"a long pattern":          "rm " + strings.Repeat("*/*", 20_000),
+		"a large class":           "rm many/[a" + strings.Repeat("e", 60_000) + "]",
+		"one folder many times":   "rm -rf " + list(380, dots),
+		"one pattern many times":  "rm " + list(500, func(i int) string { return dots(i) + "/*" }),
+		"copies of many":          "cp " + list(500, func(i int) string { return dots(i) + "/*" }) + " src",
+		"a wrapper of many":       "xargs " + strings.Repeat("rm -r ", 120) + strings.Repeat("many ", 120),
+		"many removals elsewhere": strings.Repeat("cd a;", 600) + strings.Repeat("rm -r x;", 600),
+	} {
+		began := time.Now()
+		a := w.analyze(t, text)
+		if took := time.Since(began); a.Risk != protected || a.Steps != nil || a.Keep != nil || took > 10*time.Second {
+			t.Errorf("%s: %v (%.80s) after %v", name, a.Risk, a.Why, took)
+		}
+		if a := w.analyze(t, text+"\nrm -rf /"); a.Risk != catastrophic {
+			t.Errorf("%s hides what follows it: %v (%.80s)", name, a.Risk, a.Why)
+		}
+	}
+	for name, text := range map[string]string{
+		"the files of a change": "cat " + list(300, func(i int) string { return "src/a/package/of/some/depth/file_" + strconv.Itoa(i) + ".go" }),
+		"searches": list(10, func(i int) string {
+			return "grep -rn x" + strconv.Itoa(i) + " ." + strings.Repeat(" many src", i) + ";"
+		}) + " ls",
+	} {
+		if a := w.analyze(t, text); a.Risk != auto {
+			t.Errorf("%s: %v (%.80s)", name, a.Risk, a.Why)
+		}
 	}
 }

@@ -109,7 +109,7 @@ func (j *judge) copied(name string, source, target word, recursive bool) {
 			if err != nil {
 				return nil
 			}
-			if seen++; seen > maxCopied {
+			if seen++; seen > maxCopied || !j.spend(1) {
 				j.raise(tool.Protected, "copies more files than can be checked (%s)", tool.Escape(source.source))
 				return filepath.SkipAll
 			}
@@ -154,7 +154,11 @@ func (j *judge) unpack(name string, words []word) {
 			archive = t
 		}
 	}
-	members, err := membersOf(j.abs(archive))
+	var members []string
+	err := errors.New("no effort is left")
+	if j.spend(1000) {
+		members, err = membersOf(j.abs(archive))
+	}
 	if archive == "" || err != nil {
 		j.raise(tool.Protected, "cannot be analysed: what it unpacks is not known")
 		return
@@ -252,11 +256,17 @@ func (j *judge) patched(words []word) {
 	known := false
 	for _, w := range words {
 		for _, piece := range pieces(w.text) {
+			if !j.spend(1) {
+				return
+			}
 			data, err := readSome(j.abs(piece), maxPatch)
 			if err != nil {
 				continue
 			}
 			known = true
+			if !j.spend(1 + len(data)>>6) {
+				return
+			}
 			for line := range strings.Lines(string(data)) {
 				name := ""
 				for _, prefix := range []string{"+++ ", "--- ", "rename to ", "rename from ", "copy to "} {

@@ -134,6 +134,9 @@ func (j *judge) removed(w word, recursive bool) {
 	}
 	abs := j.abs(path)
 	for _, folder := range j.moved {
+		if !j.spend(1 + len(folder)/64) {
+			break
+		}
 		if there := filepath.Join(folder, path); recursive && !filepath.IsAbs(path) && j.holdsAll(there, all) {
 			j.raise(tool.Catastrophic, "deletes %s and everything below", tool.Name(there))
 		}
@@ -166,7 +169,7 @@ func (j *judge) holdsAll(abs string, within bool) bool {
 }
 
 func (j *judge) inside(abs string) bool {
-	_, err := tool.Resolve(j.Env, abs)
+	_, err := j.resolve(abs)
 	return err == nil
 }
 

@@ -167,6 +167,9 @@ func (j *judge) dependencies(e ecosystem) map[string]bool {
 				if err != nil {
 					continue
 				}
+				if !j.spend(1 + len(data)>>9) {
+					return known
+				}
 				for _, name := range e.depends(filepath.Base(file), data) {
 					known[name] = true
 				}

@@ -13,8 +13,9 @@ import (
 // the options that neither write nor execute. Global options are not in it
 // (SEC-52), and what would run other programs (external diffs, text
 // conversion, signatures, pagers) is switched off when the command runs
-// (SEC-51). What a filter does cannot be: that is why git runs by itself in
-// trusted folders only.
+// (SEC-51), as is what would write the index anew. What a filter does cannot be:
+// that is why git runs by itself in trusted folders only, and never looks into
+// the repositories within.
 var gitTable = map[string]row{
 	"status": {short: "sbuz", long: "--short --branch --porcelain --long --show-stash --ignored --no-renames --null", equals: "--porcelain --untracked-files --ignored", operands: paths},
 	"diff":   gitDiff,
@@ -26,7 +27,7 @@ var gitTable = map[string]row{
 	"ls-files":   {short: "cdmoistuz", long: "--cached --deleted --modified --others --ignored --stage --unmerged --exclude-standard --full-name --error-unmatch --eol", operands: paths},
 	"ls-tree":    {short: "drtlz", long: "--name-only --name-status --full-name --full-tree --long", operands: paths},
 	"blame":      {short: "bclstfnewM", value: "L", long: "--show-name --show-number --show-email --porcelain --line-porcelain", equals: "--date --abbrev", operands: paths},
-	"describe":   {long: "--tags --always --all --long --dirty --contains", equals: "--abbrev --match --candidates", operands: paths},
+	"describe":   {long: "--tags --always --all --long --contains", equals: "--abbrev --match --candidates", operands: paths},
 	"tag":        {short: "ln", long: "--list", equals: "--sort --format --contains --points-at --merged", operands: none},
 	"remote":     {short: "v", long: "--verbose", operands: none},
 	"shortlog":   {short: "sne", long: "--summary --numbered --email --no-merges", equals: "--since --until --group", operands: paths},
@@ -38,7 +39,7 @@ var gitTable = map[string]row{
 var gitDiff = row{
 	short: "bpuswzRMC", value: "UnSG", number: true,
 	long:   "--cached --staged --stat --numstat --shortstat --name-only --name-status --summary --check --patch --no-patch --raw --color --no-color --word-diff --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-space-at-eol --minimal --patience --histogram --no-renames --find-renames --merge-base --exit-code --quiet --full-index --compact-summary --no-prefix --function-context --no-ext-diff --no-textconv",
-	equals: "--color --unified --word-diff --diff-filter --stat --diff-algorithm --find-renames --ignore-submodules --relative", operands: paths,
+	equals: "--color --unified --word-diff --diff-filter --stat --diff-algorithm --find-renames --relative", operands: paths,
 }
 
 func gitRow(long, equals string) row {
@@ -79,6 +80,8 @@ func (j *judge) git(words []word) {
 	}
 	if !j.gitHere() {
 		j.raise(tool.Medium, "git is asked for outside of the repository at the workspace folder")
+	} else if j.gitSplit() {
+		j.raise(tool.Medium, "git marks the parts of a split index as used when it reads them")
 	}
 	for _, o := range operands {
 		// A revision is no path, but HEAD:.env reads one.
@@ -163,12 +166,12 @@ func (j *judge) gitMass(words []word) {
 	}
 }
 
-// gitConfig are settings that make git run other programs, and what they are
-// set to when git runs by itself (SEC-51). Settings of the environment stand
-// above those of the repository.
+// gitConfig are settings that make git run other programs, or write what it
+// found while it read, and what they are set to when git runs by itself (SEC-46,
+// SEC-51). Settings of the environment stand above those of the repository.
 var gitConfig = [][2]string{
 	{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}, {"core.pager", "cat"}, {"core.sshCommand", "false"},
-	{"core.askPass", "false"}, {"core.editor", "false"}, {"core.untrackedCache", "false"}, {"diff.external", ""}, {"diff.submodule", "short"},
+	{"core.askPass", "false"}, {"core.editor", "false"}, {"core.untrackedCache", "false"}, {"diff.autoRefreshIndex", "false"}, {"diff.external", ""}, {"diff.submodule", "short"},
 	{"diff.ignoreSubmodules", "all"}, {"status.submoduleSummary", "false"}, {"submodule.recurse", "false"}, {"log.showSignature", "false"},
 	{"gpg.program", "false"}, {"gpg.openpgp.program", "false"}, {"gpg.x509.program", "false"}, {"gpg.ssh.program", "false"},
 	{"protocol.allow", "never"}, {"protocol.ext.allow", "never"}, {"credential.helper", ""}, {"safe.bareRepository", "explicit"}, {"gc.auto", "0"},

@@ -45,7 +45,8 @@ func (j *judge) leads(w word, real string) {
 }
 
 // matched returns the paths that a pattern stands for, as bash has them, and
-// whether they are all of them.
+// whether they are all of them. Where there is no effort left for it, it returns
+// none.
 func (j *judge) matched(pattern string) (all []string, whole bool) {
 	at, read := []string{"."}, 0
 	if filepath.IsAbs(pattern) {
@@ -58,6 +59,9 @@ func (j *judge) matched(pattern string) (all []string, whole bool) {
 		var next []string
 		if !strings.ContainsAny(element, "*?[") {
 			for _, folder := range at {
+				if !j.spend(1) {
+					return nil, false
+				}
 				path := filepath.Join(folder, element)
 				if _, err := os.Lstat(j.abs(path)); err == nil {
 					next = append(next, path)
@@ -74,6 +78,9 @@ func (j *judge) matched(pattern string) (all []string, whole bool) {
 			}
 			if read += len(entries); read > maxListed {
 				return at, false
+			}
+			if !j.spend(1 + len(entries)*(1+len(element)/64)) {
+				return nil, false
 			}
 			for _, e := range entries {
 				if strings.HasPrefix(e.Name(), ".") != strings.HasPrefix(element, ".") {
@@ -93,12 +100,14 @@ func (j *judge) matched(pattern string) (all []string, whole bool) {
 
 // counted tells what a mass change would reach, and how much it is (SEC-41).
 func (j *judge) counted(what string, w word, below bool) {
-	if w.computed {
+	if w.computed || !j.spend(1) {
 		return
 	}
 	all, whole := []string{w.text}, true
 	if w.glob {
-		all, whole = j.matched(w.text)
+		if all, whole = j.matched(w.text); !whole && len(all) == 0 {
+			return
+		}
 	}
 	more := ""
 	if !whole {
@@ -118,7 +127,7 @@ func (j *judge) counted(what string, w word, below bool) {
 			if err != nil || path == j.abs(one) {
 				return nil
 			}
-			if entries++; entries > maxListed {
+			if entries++; entries > maxListed || !j.spend(1) {
 				return filepath.SkipAll
 			}
 			return nil

@@ -21,6 +21,40 @@ const (
 	forWriting
 )
 
+// maxEffort is how much one command may have looked at: about one for each
+// entry of a folder, and some for each path. It is half a second's worth; what
+// nobody can be kept waiting for is asked about.
+const maxEffort = 100_000
+
+// afford takes n from what may still be looked at, and reports whether there was
+// so much.
+func (j *judge) afford(n int) bool {
+	j.effort = min(j.effort+n, maxEffort+1)
+	return j.effort <= maxEffort
+}
+
+// spend is afford for what the risk depends on.
+func (j *judge) spend(n int) bool {
+	if j.afford(n) {
+		return true
+	}
+	j.unkept = true
+	j.raise(tool.Protected, "cannot be analysed: it names more than can be looked at")
+	return false
+}
+
+// effortOf is what it takes to follow a path: each part of it is looked at by
+// its whole name.
+func effortOf(abs string) int { return (1 + strings.Count(abs, "/")) * (1 + len(abs)/64) }
+
+// resolve is [tool.Resolve], as far as there is effort left.
+func (j *judge) resolve(abs string) (tool.Place, error) {
+	if !j.spend(effortOf(abs)) {
+		return tool.Place{}, errors.New("more than can be looked at")
+	}
+	return tool.Resolve(j.Env, abs)
+}
+
 // path judges one path of a command by the policy that file tools have
 // (SEC-38): outside asks, credentials are refused, protected places ask each
 // time unless they are only read.
@@ -62,6 +96,9 @@ func (j *judge) path(w word, why purpose) {
 	}
 	if by := tool.ProtectedBy(abs); by != "" && why != forReading {
 		j.raise(tool.Protected, "%s is protected: %s", tool.Escape(w.source), by)
+	}
+	if !j.spend(effortOf(abs)) {
+		return
 	}
 	if j.below(w.text) {
 		j.reads(w, abs, why)
@@ -114,10 +151,14 @@ func (j *judge) secretIn(real string) string {
 	if !tool.MayHoldSecret(real) || slices.Contains(j.Env.Reveal, real) {
 		return ""
 	}
+	if !j.spend(1) {
+		return ""
+	}
 	data, err := readSome(real, maxPatch)
 	if err != nil {
 		return ""
 	}
+	j.afford(len(data) >> 9) // what comes after pays, as this is read already
 	return tool.SecretIn(real, string(data))
 }
 
@@ -147,7 +188,7 @@ func (j *judge) revealed(w word) bool {
 	if w.computed || w.glob {
 		return false
 	}
-	place, err := tool.Resolve(j.Env, j.abs(w.text))
+	place, err := j.resolve(j.abs(w.text))
 	return err == nil && place.Revealed
 }
 
@@ -222,7 +263,7 @@ func (j *judge) scan(dir string, hidden bool) string {
 			}
 			return nil
 		}
-		if seen++; seen > maxScanned {
+		if seen++; seen > maxScanned || !j.afford(1) {
 			why = "reads a folder of more files than can be checked for credentials"
 			return filepath.SkipAll
 		}

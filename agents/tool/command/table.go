@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -92,11 +93,14 @@ func errOption(option string) error {
 // read returns the paths among the operands of argv, or an error that says what
 // keeps the command from the table.
 func (r row) read(argv []string) ([]string, error) {
-	if r.find {
-		return findPaths(argv[1:])
-	}
 	if r.free {
 		return nil, nil
+	}
+	if slices.ContainsFunc(argv[1:], func(a string) bool { return r.swells(argv[0], a) }) {
+		return nil, errors.New("with a count so large that it may use up memory and time")
+	}
+	if r.find {
+		return findPaths(argv[1:])
 	}
 	operands, patterns, err := r.split(argv[1:])
 	if err != nil {
@@ -129,6 +133,84 @@ func (r row) read(argv []string) ([]string, error) {
 		return operands[1:], nil
 	}
 	return operands, nil
+}
+
+// maxCopies is how many more letters a pattern may stand for than it has.
+const maxCopies = 10_000
+
+// large is a count that nobody reads as many columns of.
+var large = regexp.MustCompile("[0-9]{5}")
+
+// swells reports whether a few letters of an argument make the program take far
+// more memory or time than its files are worth: the width of a format, how often
+// tr and a regular expression repeat something.
+func (r row) swells(name, arg string) bool {
+	if copies(arg) > maxCopies+len(arg) {
+		return true
+	}
+	switch at := strings.IndexByte(arg, '%'); {
+	case name == "nl":
+		return (strings.HasPrefix(arg, "-") || isDigits(arg)) && large.MatchString(arg)
+	case name == "tr":
+		at = strings.IndexByte(arg, '*')
+		return at >= 0 && large.MatchString(arg[at:])
+	default:
+		return at >= 0 && r.operands != wordsFirst && large.MatchString(arg[at:])
+	}
+}
+
+// copies returns how many letters a regular expression becomes when its counts
+// are written out, as matchers do; of more than can be counted, the most. What
+// is none has about as many as it is long.
+func copies(pattern string) int {
+	const most = 1 << 30
+	var outer []int // of the groups around
+	sum, last := 0, 0
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		if c == '\\' && i+1 < len(pattern) {
+			i++
+			if c = pattern[i]; c != '(' && c != ')' && c != '{' && c != '}' {
+				c = 'x' // itself
+			}
+		}
+		switch c {
+		case '(':
+			outer = append(outer, sum)
+			sum, last = 0, 0
+		case ')':
+			last = sum
+			if n := len(outer); n > 0 {
+				sum, outer = outer[n-1]+sum, outer[:n-1]
+			}
+		case '{':
+			n := 0
+			for i++; i < len(pattern) && (pattern[i] == ',' || '0' <= pattern[i] && pattern[i] <= '9'); i++ {
+				if pattern[i] == ',' {
+					continue
+				}
+				start := i
+				for i+1 < len(pattern) && '0' <= pattern[i+1] && pattern[i+1] <= '9' {
+					i++
+				}
+				if one, err := strconv.Atoi(pattern[start : i+1]); err != nil || one > most {
+					n = most
+				} else {
+					n = max(n, one)
+				}
+			}
+			i-- // what follows the counts
+			sum = min(sum+last*max(n-1, 0), most)
+			last = min(last*max(n, 1), most)
+		case '}':
+		default:
+			sum, last = min(sum+1, most), 1
+		}
+	}
+	for _, n := range outer {
+		sum = min(sum+n, most)
+	}
+	return sum
 }
 
 // split separates operands from options, and checks these. patterns tells

@@ -209,7 +209,7 @@ func (j *judge) truncate(w word) {
 		j.raise(tool.Protected, "writes over a file that is known only when it runs")
 		return
 	}
-	if place, err := tool.Resolve(j.Env, j.abs(w.text)); err != nil || place.Exists() {
+	if place, err := j.resolve(j.abs(w.text)); err != nil || place.Exists() {
 		if err == nil {
 			j.note("writes over %s, which has %d bytes", j.shown(place.Real), place.Info.Size())
 		}

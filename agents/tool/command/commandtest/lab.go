@@ -60,11 +60,7 @@ func (w World) Tree() (string, error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "%s %v %d", path, info.Mode(), info.Size())
-		if d.Name() != ".git" { // git makes and removes a lock there
-			fmt.Fprintf(&b, " %d", info.ModTime().UnixNano())
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "%s %v %d %d\n", path, info.Mode(), info.Size(), info.ModTime().UnixNano())
 		return nil
 	})
 	return b.String(), err
@@ -77,7 +73,10 @@ type Lab struct {
 	before string
 	ran    map[string]bool
 	queue  []string
-	Ran    int // how many different commands ran
+
+	patience time.Duration
+	Ran      int      // how many different commands ran
+	Unended  []string // those that were ended when their time was over, and had changed nothing
 }
 
 // Violation is a command that was called auto and changed something.
@@ -90,7 +89,7 @@ func NewLab(base string) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{bash: bash, ran: make(map[string]bool)}
+	l := &Lab{bash: bash, ran: make(map[string]bool), patience: patience}
 	return l, l.fresh(base)
 }
 
@@ -119,20 +118,33 @@ func (l *Lab) fresh(base string) error {
 				return fmt.Errorf("git %v: %w: %s", args, err, out)
 			}
 		}
+		// Git writes the index anew when a file has another time than it says.
+		longAgo := time.Now().Add(-48 * time.Hour)
+		if err := os.Chtimes(filepath.Join(l.Folder, "a.txt"), longAgo, longAgo); err != nil {
+			return err
+		}
 	}
 	l.before, err = l.Tree()
 	return err
 }
 
+// environ returns what the commands run with: for git what the tool gives it.
 func (l *Lab) environ() []string {
-	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + l.Home, "P=touch P", "CMD=touch P", "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_PAGER=cat", "PAGER=cat"}
+	_, git := command.Harden([]string{"git"}, l.Folder)
+	return append(git, "PATH=/usr/local/bin:/usr/bin:/bin", "HOME="+l.Home, "P=touch P", "CMD=touch P", "GIT_CONFIG_GLOBAL=/dev/null", "PAGER=cat")
 }
 
-// batch is how many commands one bash runs, and patience how long it may take.
+// batch is how many commands one bash runs, and patience how long one bash may
+// take.
 const (
 	batch    = 64
-	patience = time.Minute
+	patience = 20 * time.Second
 )
+
+// limits keep a command that takes all it can get from taking the machine:
+// memory in KiB, seconds of the processor, and blocks of a file, for each
+// process. A system that does not have one of them does without.
+const limits = "{ ulimit -v 1048576; ulimit -t 5; ulimit -f 1048576; } 2>/dev/null\n"
 
 // Try takes a command, and runs it, now or with the next ones, if the analysis
 // calls it auto and it has not run before. It reports whether it is auto, and
@@ -156,60 +168,82 @@ func (l *Lab) Try(ctx context.Context, text string) (auto bool, found []Violatio
 // loop runs the commands that it is given, each in a shell of its own.
 const loop = `while IFS= read -r -d "" t; do ( eval "$t" ) </dev/null >/dev/null 2>&1; done`
 
-// Flush runs what waits.
+// Flush runs what waits. What did not end and changed nothing is in Unended
+// from then on.
 func (l *Lab) Flush(ctx context.Context) ([]Violation, error) {
 	all := l.queue
 	l.queue = nil
 	if len(all) == 0 {
 		return nil, nil
 	}
-	ok, err := l.holds(ctx, strings.Join(all, "\x00")+"\x00", loop)
-	if err != nil || ok {
-		return nil, err
+	var batched outcome
+	if len(all) > 1 { // one alone need not be run twice
+		var err error
+		if batched, err = l.run(ctx, strings.Join(all, "\x00")+"\x00", loop); err != nil || batched == held {
+			return nil, err
+		}
+		if err := l.fresh(l.Base); err != nil {
+			return nil, err
+		}
 	}
 	// One of them did it: each alone says which.
 	var found []Violation
 	for _, text := range all {
+		before := l.before
+		alone, err := l.run(ctx, "", text)
+		if err != nil {
+			return found, err
+		}
+		if !alone.ended && !alone.changed {
+			l.Unended = append(l.Unended, text)
+		}
+		if !alone.changed {
+			continue
+		}
+		after, err := l.Tree()
+		if err != nil {
+			return found, err
+		}
+		found = append(found, Violation{text, before, after})
 		if err := l.fresh(l.Base); err != nil {
 			return found, err
 		}
-		before := l.before
-		if ok, err = l.holds(ctx, "", text); err != nil {
-			return found, err
-		}
-		if !ok {
-			after, err := l.Tree()
-			if err != nil {
-				return found, err
-			}
-			found = append(found, Violation{text, before, after})
-		}
 	}
-	if len(found) == 0 {
+	if batched.changed && len(found) == 0 {
 		found = append(found, Violation{Text: "one of " + strings.Join(all, "\n"), Before: "as it was", After: "changed, and by none of them alone"})
 	}
-	return found, l.fresh(l.Base)
+	return found, nil
 }
 
-// holds runs a script and reports whether everything is as it was and it ended.
-func (l *Lab) holds(ctx context.Context, in, script string) (bool, error) {
-	limited, cancel := context.WithTimeout(ctx, patience)
+// outcome is what became of a script.
+type outcome struct {
+	ended   bool // by itself, in time
+	changed bool // the world
+}
+
+// held is the outcome of what is as harmless as the analysis says.
+var held = outcome{ended: true}
+
+// run runs a script, and ends it with all that it started when its time is over.
+func (l *Lab) run(ctx context.Context, in, script string) (outcome, error) {
+	limited, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
-	cmd := exec.CommandContext(limited, l.bash, "--noprofile", "--norc", "-c", script)
+	cmd := exec.CommandContext(limited, l.bash, "--noprofile", "--norc", "-c", limits+script)
 	cmd.Dir, cmd.Env = l.Folder, l.environ()
+	cmd.WaitDelay = time.Second
+	together(cmd)
 	if in != "" {
 		cmd.Stdin = strings.NewReader(in)
 	}
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		return false, ctx.Err() // the time of all is over, not this one's
+		return outcome{}, ctx.Err() // the time of all is over, not this one's
 	}
-	if errors.Is(limited.Err(), context.DeadlineExceeded) {
-		return false, nil
-	}
-	if e := (*exec.ExitError)(nil); err != nil && !errors.As(err, &e) {
-		return false, err
+	as := outcome{ended: !errors.Is(limited.Err(), context.DeadlineExceeded)}
+	if e := (*exec.ExitError)(nil); as.ended && err != nil && !errors.As(err, &e) {
+		return outcome{}, err
 	}
 	after, err := l.Tree()
-	return after == l.before, err
+	as.changed = after != l.before
+	return as, err
 }
