@@ -2,8 +2,11 @@ package run_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +31,62 @@ func TestREL61AnyRun(t *testing.T) {
 
 // FuzzREL61AnyRun looks for more runs that break it.
 func FuzzREL61AnyRun(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { rapid.SyncTest(t, anyRun) }))
+	for _, data := range anyRunSeeds() {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { fuzzAnyRun(t, data) })
+}
+
+// TestREL61EveryInputStartsARun: the fuzz target does not skip what is short.
+func TestREL61EveryInputStartsARun(t *testing.T) {
+	for i, data := range anyRunSeeds() {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			started := 0
+			defer func() { // also where it is skipped
+				if started != 1 {
+					t.Errorf("%d bytes start %d runs", len(data), started)
+				}
+			}()
+			started = fuzzAnyRun(t, data)
+		})
+	}
+}
+
+// anyRunSeeds are inputs of all sizes, the same each time.
+func anyRunSeeds() [][]byte {
+	seeds := [][]byte{nil, {1}}
+	for i := range 16 {
+		seeds = append(seeds, noise(uint64(i), 8<<10))
+	}
+	return seeds
+}
+
+// noise returns n bytes of no order, which are those of the seed.
+func noise(seed uint64, n int) []byte {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
+	data := make([]byte, n)
+	_, _ = rand.NewChaCha8(key).Read(data) // never fails
+	return data
+}
+
+// fuzzAnyRun makes a run of data, and returns how many began. Data are all that
+// is drawn from, so noise that their first bytes choose goes on where they end.
+func fuzzAnyRun(t *testing.T, data []byte) int {
+	var first [8]byte
+	copy(first[:], data)
+	data = append(slices.Clip(data), noise(binary.LittleEndian.Uint64(first[:]), 256<<10)...)
+	started := 0
+	rapid.MakeFuzz(func(t *rapid.T) {
+		rapid.SyncTest(t, func(t *rapid.T) {
+			w := newWorld(t)
+			anyRunIn(t, w)
+			if w.log.last() > 0 {
+				started++
+			}
+		})
+	})(t, data)
+	return started
 }
 
 func anyRun(t *rapid.T) { anyRunIn(t, newWorld(t)) }

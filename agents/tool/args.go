@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +23,7 @@ const (
 	maxSchema = 256 << 10
 	maxDepth  = 64     // of nesting
 	maxNodes  = 20_000 // values in all
+	maxNumber = 400    // characters of a number, and its exponent
 )
 
 // Schema checks the arguments of one tool's calls. It is compiled at the first
@@ -59,6 +60,19 @@ func (s *Schema) build() (*jsonschema.Schema, error) {
 	const self = "https://agentls.invalid/arguments.json" // never fetched; relative references need a base
 	c := jsonschema.NewCompiler()
 	c.UseLoader(nowhere{})
+	// The library would compile a pattern twice wherever it stands.
+	patterns := make(map[string]jsonschema.Regexp)
+	c.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
+		if re, ok := patterns[text]; ok {
+			return re, nil
+		}
+		re, err := regexp.Compile(text)
+		if err != nil {
+			return nil, err
+		}
+		patterns[text] = re
+		return re, nil
+	})
 	if err := c.AddResource(self, doc); err != nil {
 		return nil, fmt.Errorf("the schema of the tool's arguments: %w", err)
 	}
@@ -70,10 +84,12 @@ func (s *Schema) build() (*jsonschema.Schema, error) {
 }
 
 // Check returns args in canonical form: other spellings of properties replaced,
-// keys sorted, whole numbers as integers. Arguments that are no JSON object,
-// that have a key twice, are too large or too deep, or do not fit the schema
-// are an *Error CodeArgs that names each place as a JSON pointer; nothing is
-// converted to make them fit. Empty args and null are an empty object.
+// keys sorted, whole numbers of 64 bits as integers. Arguments that are no JSON
+// object, that have a key twice, are too large (also in canonical form) or too
+// deep, hold a number that is no float64 or is longer than any has to be, or do
+// not fit the schema are an *Error CodeArgs; where it is the schema, it names
+// each place as a JSON pointer. Nothing is converted to make them fit. Empty args
+// and null are an empty object.
 func (s *Schema) Check(args json.RawMessage) (json.RawMessage, error) {
 	if trimmed := bytes.TrimSpace(args); len(trimmed) == 0 || string(trimmed) == "null" {
 		args = json.RawMessage("{}")
@@ -106,7 +122,11 @@ func (s *Schema) Check(args json.RawMessage) (json.RawMessage, error) {
 	if err := enc.Encode(object); err != nil {
 		return nil, fmt.Errorf("writing the arguments: %w", err)
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	canonical := bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	if err := fits(canonical, MaxArgs); err != nil { // escapes and aliases make them longer
+		return nil, Errorf(CodeArgs, "The arguments cannot be read: %v.", err)
+	}
+	return canonical, nil
 }
 
 // rename replaces other spellings of properties. A property that is given in
@@ -157,8 +177,8 @@ func complaints(e *jsonschema.ValidationError) []string {
 // encoding/json would forgive: keys given twice, deep nesting, what follows the
 // value, and bytes that are no UTF-8.
 func parse(data []byte, limit int) (any, error) {
-	if len(data) > limit {
-		return nil, fmt.Errorf("they have %d bytes, more than the %d that are taken", len(data), limit)
+	if err := fits(data, limit); err != nil {
+		return nil, err
 	}
 	if !utf8.Valid(data) {
 		return nil, errors.New("they are not UTF-8")
@@ -173,6 +193,14 @@ func parse(data []byte, limit int) (any, error) {
 		return nil, errors.New("something follows the JSON value")
 	}
 	return value, nil
+}
+
+// fits returns an error where data have more bytes than limit.
+func fits(data []byte, limit int) error {
+	if len(data) > limit {
+		return fmt.Errorf("they have %d bytes, more than the %d that are taken", len(data), limit)
+	}
+	return nil
 }
 
 type parser struct {
@@ -201,7 +229,7 @@ func (p *parser) value(depth int) (any, error) {
 		}
 		return p.array(depth)
 	case json.Number:
-		return number(token), nil
+		return number(string(token))
 	}
 	return token, nil
 }
@@ -241,15 +269,46 @@ func (p *parser) array(depth int) (any, error) {
 	return array, err
 }
 
-// number returns whole numbers without fraction and exponent: a model's 10.0 is
-// an integer to JSON Schema, and has to be one to Go.
-func number(n json.Number) json.Number {
-	if !strings.ContainsAny(string(n), ".eE") {
-		return n
+// number returns a JSON number as it is, but whole numbers of 64 bits without
+// fraction and exponent: a model's 10.0 is an integer to JSON Schema, and has to
+// be one to Go. One that no float64 holds or that is longer than maxNumber is an
+// error: checks reckon exactly, with as many digits as the number stands for.
+func number(n string) (json.Number, error) {
+	if len(n) > maxNumber {
+		return "", fmt.Errorf("the number %s… has %d characters, more than the %d that are taken", n[:20], len(n), maxNumber)
 	}
-	f, err := n.Float64()
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		return n
+	digits, exponent := n, 0
+	if at := strings.IndexAny(n, "eE"); at >= 0 {
+		var err error
+		digits = n[:at]
+		if exponent, err = strconv.Atoi(n[at+1:]); err != nil || exponent < -maxNumber || exponent > maxNumber {
+			shown, _ := CutLine(n, 20)
+			return "", fmt.Errorf("the number %s has an exponent beyond %d", shown, maxNumber)
+		}
 	}
-	return json.Number(strconv.FormatInt(int64(f), 10))
+	if _, err := strconv.ParseFloat(n, 64); err != nil {
+		shown, _ := CutLine(n, 20)
+		return "", fmt.Errorf("the number %s is larger than numbers can be", shown)
+	}
+	if digits == n && !strings.Contains(n, ".") {
+		return json.Number(n), nil
+	}
+	whole, fraction, _ := strings.Cut(digits, ".")
+	sign := strings.HasPrefix(whole, "-")
+	all := strings.TrimLeft(strings.TrimPrefix(whole, "-")+fraction, "0")
+	shown := strings.TrimRight(all, "0")
+	zeros := exponent - len(fraction) + len(all) - len(shown) // behind shown
+	switch {
+	case shown == "":
+		return "0", nil
+	case zeros < 0 || len(shown)+zeros > len("9223372036854775807"):
+		return json.Number(n), nil
+	}
+	if shown += strings.Repeat("0", zeros); sign {
+		shown = "-" + shown
+	}
+	if _, err := strconv.ParseInt(shown, 10, 64); err != nil {
+		return json.Number(n), nil
+	}
+	return json.Number(shown), nil
 }

@@ -10,62 +10,146 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxLookalikes is how many words are named; more are counted.
-const maxLookalikes = 10
+// The limits of what is named.
+const (
+	maxLookalikes = 10  // words; more are counted
+	maxShown      = 200 // bytes of a longer word on each side of what is told of it
+	maxLetters    = 20  // letters of other scripts in a word; more are counted
+	maxHost       = 253 // bytes of a name in the DNS
+)
 
 // Lookalikes returns what in texts looks like something else, a line for a
 // person each (SEC-75): words of mixed scripts, words of another script whose
 // letters all look Latin, signs that look like others, and what hosts with other
 // letters than ASCII's are called on the wire. Words are what stands between
 // blanks, quotes and the signs of paths and addresses; nothing of it is folded.
+// All is looked at, in a time that grows as the texts do; of long words what
+// stands around is shown, and of hosts that are too long to be any it is said so.
 func Lookalikes(texts ...string) []string {
-	var found []string
-	add := func(line string) {
-		if !slices.Contains(found, line) {
-			found = append(found, line)
-		}
-	}
+	f := findings{words: map[string]int{}, told: map[told]bool{}}
 	for _, text := range texts {
 		if isASCII(text) && !strings.Contains(strings.ToLower(text), "xn--") {
 			continue
 		}
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`()<>[]{},;|&=", r) }) {
-			lookalikes(word, add)
+			f.look(word)
 		}
 	}
-	if more := len(found) - maxLookalikes; more > 0 {
-		found = append(found[:maxLookalikes], fmt.Sprintf("and %d more such words", more))
+	if f.more > 0 {
+		f.lines = append(f.lines, fmt.Sprintf("and %d more such words", f.more))
 	}
-	return found
+	return f.lines
 }
 
-func lookalikes(word string, add func(string)) {
-	shown := Escape(word)
-	for _, r := range word {
+// findings are what was looked at, and what there is to tell of it.
+type findings struct {
+	words map[string]int // their numbers
+	told  map[told]bool
+	lines []string // at most maxLookalikes
+	more  int      // things to tell that are not in lines
+}
+
+// told is one thing that was told: what, and the number of the word in which it is.
+type told struct {
+	what string
+	word int
+}
+
+// tell tells something once. line makes the text that a person reads.
+func (f *findings) tell(what string, word int, line func() string) {
+	switch one := (told{what, word}); {
+	case f.told[one]:
+	case len(f.lines) < maxLookalikes:
+		f.told[one] = true
+		f.lines = append(f.lines, line())
+	default:
+		f.told[one] = true
+		f.more++
+	}
+}
+
+// look looks at one word.
+func (f *findings) look(word string) {
+	if _, known := f.words[word]; known || isASCII(word) && !strings.Contains(strings.ToLower(word), "xn--") {
+		return
+	}
+	number := len(f.words)
+	f.words[word] = number
+	var alike []rune
+	for at, r := range word {
 		is, ok := signs[r]
 		if !ok && r >= 0xff01 && r <= 0xff5e {
 			is.like, is.name, ok = string(r-0xff01+'!'), "fullwidth", true
 		}
-		if ok {
-			add(fmt.Sprintf("looks like %s and is U+%04X (%s) in %s", is.like, r, is.name, shown))
+		if ok && !slices.Contains(alike, r) {
+			alike = append(alike, r)
+			f.tell(string(r), number, func() string {
+				return fmt.Sprintf("looks like %s and is U+%04X (%s) in %s", is.like, r, is.name, around(word, at))
+			})
 		}
 	}
-	for _, label := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("/.:@-_\\#?!+~*%$^", r) }) {
+	for at, end := 0, 0; at < len(word); at = end + 1 {
+		label := word[at:]
+		if n := strings.IndexAny(label, `/.:@-_\#?!+~*%$^`); n >= 0 {
+			label = label[:n]
+		}
+		end = at + len(label)
 		if text := mixed(label); text != "" {
-			add("mixed scripts: " + text + " in " + shown)
+			f.tell("mixed "+text, number, func() string { return "mixed scripts: " + text + " in " + around(word, at) })
 		} else if script := disguised(label); script != "" {
-			add(fmt.Sprintf("looks Latin and is %s: %s in %s", script, Escape(label), shown))
+			f.tell(label, number, func() string {
+				return fmt.Sprintf("looks Latin and is %s: %s in %s", script, around(label, 0), around(word, at))
+			})
 		}
 	}
-	if host := hostIn(word); host != "" {
-		// Neither form is refused here: what cannot be converted is shown as it is.
-		if wire, err := idna.Punycode.ToASCII(host); err == nil && wire != host {
-			add(fmt.Sprintf("host %s is %s", Escape(host), Escape(wire)))
-		} else if wide, err := idna.Punycode.ToUnicode(host); err == nil && wide != host {
-			add(fmt.Sprintf("host %s reads %s", Escape(host), Escape(wide)))
-			lookalikes(wide, add)
+	f.host(hostIn(word))
+}
+
+// host tells what a host is called on the wire, or what is read in its name.
+func (f *findings) host(host string) {
+	say := func(form string, args ...any) {
+		f.tell("host "+host, -1, func() string { return "host " + around(host, 0) + fmt.Sprintf(form, args...) })
+	}
+	name := host
+	if isASCII(host) {
+		if name = strings.ToLower(host); !strings.Contains(name, "xn--") {
+			return
 		}
 	}
+	if len(host) > maxHost { // the time that it takes to convert one grows with its square
+		say(" is too long to be one (%d bytes)", len(host))
+		return
+	}
+	// Neither form is refused here: what cannot be converted is shown as it is.
+	if wire, err := idna.Punycode.ToASCII(name); err == nil && wire != name {
+		say(" is %s", Escape(wire))
+	} else if wide, err := idna.Punycode.ToUnicode(name); err == nil && wide != name {
+		say(" reads %s", Escape(wide))
+		f.look(wide)
+	}
+}
+
+// around returns a word as [Escape] does, or what of a long one stands around a
+// place.
+func around(word string, at int) string {
+	if len(word) <= 2*maxShown {
+		return Escape(word)
+	}
+	from, to := max(0, at-maxShown), min(len(word), at+maxShown)
+	for from > 0 && !utf8.RuneStart(word[from]) {
+		from--
+	}
+	for to < len(word) && !utf8.RuneStart(word[to]) {
+		to++
+	}
+	shown := Escape(word[from:to])
+	if from > 0 {
+		shown = "…" + shown
+	}
+	if to < len(word) {
+		shown += "…"
+	}
+	return shown
 }
 
 // hostIn returns the host in an address, or a word that could be one.
@@ -87,9 +171,16 @@ func hostIn(word string) string {
 // mixed returns which letters of a word are of another script than its others;
 // "" where all are of one, or of those that Japanese and Korean are written in.
 func mixed(label string) string {
-	by := map[string][]rune{}
+	if isASCII(label) {
+		return ""
+	}
+	by, known := map[string][]rune{}, map[rune]bool{}
 	for _, r := range label {
-		if s := scriptOf(r); s != "" && !slices.Contains(by[s], r) {
+		if known[r] {
+			continue
+		}
+		known[r] = true
+		if s := scriptOf(r); s != "" {
 			by[s] = append(by[s], r)
 		}
 	}
@@ -103,13 +194,21 @@ func mixed(label string) string {
 		return ""
 	}
 	var foreign []string
+	more := 0
 	for _, s := range scripts {
 		if s == "Latin" && len(by) > 1 {
 			continue
 		}
 		for _, r := range by[s] {
+			if len(foreign) == maxLetters {
+				more++
+				continue
+			}
 			foreign = append(foreign, fmt.Sprintf("%s (%s)", Escape(string(r)), s))
 		}
+	}
+	if more > 0 {
+		foreign = append(foreign, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(foreign, ", ")
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/agentls/agentls/agents/tool"
@@ -110,6 +111,7 @@ func TestSEC75LookalikesAreNamed(t *testing.T) {
 	for in, want := range map[string][]string{
 		"curl https://аpple.com/x":          {"mixed scripts: а (Cyrillic) in https://аpple.com/x", "host аpple.com is xn--pple-43d.com"},
 		"curl https://xn--pple-43d.com":     {"host xn--pple-43d.com reads аpple.com", "mixed scripts: а (Cyrillic) in аpple.com", "host аpple.com is xn--pple-43d.com"},
+		"curl https://XN--PPLE-43d.com":     {"host XN--PPLE-43d.com reads аpple.com", "mixed scripts: а (Cyrillic) in аpple.com", "host аpple.com is xn--pple-43d.com"},
 		"curl https://user@аррӏе.com:8080/": {"looks Latin and is Cyrillic: аррӏе in https://user@аррӏе.com:8080/", "host аррӏе.com is xn--80ak6aa92e.com"},
 		"npm install ехрress":               {"mixed scripts: е (Cyrillic), х (Cyrillic), р (Cyrillic) in ехрress"},
 		"pip install сора":                  {"looks Latin and is Cyrillic: сора in сора"},
@@ -135,6 +137,59 @@ func TestSEC75LookalikesAreNamed(t *testing.T) {
 	}
 	if got := tool.Lookalikes(strings.Join(many, " ")); len(got) != 11 || got[10] != "and 30 more such words" {
 		t.Errorf("forty of them: %q", got)
+	}
+}
+
+// TestSEC75LongTextsAreLookedAtInTime: whatever 1 MB holds is looked at in about
+// the time that it has to be, and a line of it is one that a person reads.
+func TestSEC75LongTextsAreLookedAtInTime(t *testing.T) {
+	var han, labels, words, hosts, long strings.Builder
+	for i := range 350_000 {
+		han.WriteRune(rune(0x4e00 + i*7%20_000))
+		if labels.Len() < 1<<20 {
+			fmt.Fprintf(&labels, "а%dx/", i)
+			fmt.Fprintf(&words, "а%dx ", i)
+		}
+		if hosts.Len() < 1<<20 {
+			fmt.Fprintf(&hosts, "%sa%d%s.b ", strings.Repeat("xn--", 47), i, strings.Repeat("-", 47))
+		}
+		if long.WriteRune(rune(0x4e00 + (i*7+i/80)%20_000)); i%80 == 79 {
+			long.WriteString(".b ")
+		}
+	}
+	for what, c := range map[string]struct {
+		text    string
+		mention string
+		least   int
+	}{
+		"fullwidth letters":      {strings.Repeat("\uff41\uff42\uff43", 1<<20/9), "looks like a and is U+FF41 (fullwidth)", 3},
+		"all that looks like":    {strings.Repeat("x", 1<<20) + "\u212a", "looks like K and is U+212A (kelvin sign)", 1},
+		"Han":                    {"a" + han.String(), "mixed scripts: ", 1},
+		"labels":                 {labels.String(), "mixed scripts: а (Cyrillic)", 1},
+		"words":                  {words.String(), "mixed scripts: а (Cyrillic)", 11},
+		"one host":               {han.String() + ".com", "is too long", 1},
+		"many hosts":             {strings.Repeat("é.com ", 1<<20/7), "host é.com is xn--9ca.com", 1},
+		"a host of many letters": {strings.Repeat("xn--9ca.", 1<<20/8), "is too long", 1},
+		"hosts in hosts":         {hosts.String(), " is xn--", 11},
+		"long hosts":             {long.String(), " is xn--", 11},
+		"mixed letters":          {strings.Repeat("аa", 1<<20/3), "mixed scripts: а (Cyrillic)", 1},
+		"no more than one":       {strings.Repeat("а", 1<<19), "looks Latin and is Cyrillic", 1},
+	} {
+		began := time.Now()
+		got := tool.Lookalikes(c.text)
+		if took := time.Since(began); took > 8*time.Second {
+			t.Errorf("%s: takes %v", what, took)
+		} else {
+			t.Logf("%s: %v, %d bytes", what, took, len(c.text))
+		}
+		if len(got) < c.least || !strings.Contains(strings.Join(got, "\n"), c.mention) {
+			t.Errorf("%s: %.200q", what, got)
+		}
+		for _, line := range got {
+			if len(line) > 2000 {
+				t.Errorf("%s: a line of %d bytes", what, len(line))
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/agentls/agentls/agents/definition"
@@ -140,6 +141,57 @@ func TestSEC125ArgumentsAreChecked(t *testing.T) {
 	}
 }
 
+// TestSEC125NumbersStayWhatTheyAre: whole numbers are integers, exactly, and no
+// other number is changed; those that a program cannot hold are refused before
+// anything reckons with them.
+func TestSEC125NumbersStayWhatTheyAre(t *testing.T) {
+	s := tool.NewSchema(json.RawMessage(`{"properties":{"n":{"type":"number","minimum":-1e300,"multipleOf":1e-300},"i":{"type":"integer"},"all":{"type":"array","uniqueItems":true},"tiny":{"exclusiveMinimum":0}}}`), nil)
+	for in, want := range map[string]string{
+		"9007199254740993.0": "9007199254740993", "3.00000000000000000001": "3.00000000000000000001", "1e-300": "1e-300", "0.1": "0.1", "1e18": "1000000000000000000", "-12.50e1": "-125", "120e-1": "12", "1E+2": "100",
+		"0.0e5": "0", "-0.0": "0", "0e-7": "0", "0.002e3": "2", "9223372036854775807.0": "9223372036854775807", "9223372036854775808.0": "9223372036854775808.0", "-9223372036854775808.0": "-9223372036854775808",
+		"1e30": "1e30", "12e-1": "12e-1", "-1e300": "-1e300", "7": "7",
+	} {
+		got, err := s.Check(json.RawMessage(`{"n":` + in + `}`))
+		if err != nil || string(got) != `{"n":`+want+`}` {
+			t.Errorf("%s: %s, %v; want %s", in, got, err, want)
+		}
+	}
+	if got, err := s.Check(json.RawMessage(`{"tiny":1e-400}`)); err != nil || string(got) != `{"tiny":1e-400}` {
+		t.Errorf("more than nothing: %s, %v", got, err)
+	}
+	many := "[" + strings.Repeat("1e999999,", 99) + "1]"
+	for _, in := range []string{
+		`{"n":1e1000001}`, `{"n":-1e1000001}`, `{"n":1e-1000001}`, `{"n":0e1000001}`, `{"i":1e1000001}`, `{"n":1e309}`, `{"n":1e` + strings.Repeat("9", 100) + `}`, `{"i":` + strings.Repeat("9", 900_000) + `}`,
+		`{"all":` + many + `}`, `{"all":[` + strings.Repeat("0,", 21) + `1e1000001]}`,
+	} {
+		began := time.Now()
+		got, err := s.Check(json.RawMessage(in))
+		if code(err) != tool.CodeArgs || !strings.Contains(err.Error(), "the number") || len(err.Error()) > 300 {
+			t.Errorf("%.60s: %.60s, %v", in, got, err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("%.60s takes %v", in, took)
+		}
+	}
+}
+
+// TestSEC125CanonicalArgumentsAreArguments: what grows beyond the limit as it is
+// made canonical is refused, since it would be where it is checked again.
+func TestSEC125CanonicalArgumentsAreArguments(t *testing.T) {
+	s := tool.NewSchema(json.RawMessage(parameters), nil)
+	for n, want := range map[int]string{170_000: "", 345_000: tool.CodeArgs} {
+		got, err := s.Check(json.RawMessage(`{"file_path":"` + strings.Repeat("\u2028", n) + `"}`))
+		if code(err) != want {
+			t.Errorf("%d of them: %d bytes, %v", n, len(got), err)
+		}
+		if err == nil {
+			if _, err = s.Check(got); err != nil {
+				t.Errorf("%d of them, again: %v", n, err)
+			}
+		}
+	}
+}
+
 func TestSEC104SchemasReferToNothingOutside(t *testing.T) {
 	for _, schema := range []string{
 		`{"$ref":"https://example.com/x.json"}`, `{"$ref":"file:///etc/passwd"}`, `{"properties":{"a":{"$ref":"other.json"}}}`, strings.Repeat(`{"not":`, 10_000) + `{}` + strings.Repeat(`}`, 10_000), `{"type":`,
@@ -153,7 +205,8 @@ func TestSEC104SchemasReferToNothingOutside(t *testing.T) {
 
 func FuzzSEC125Arguments(f *testing.F) {
 	s := tool.NewSchema(json.RawMessage(parameters), map[string]string{"path": "file_path"})
-	for _, in := range []string{`{"path":"a"}`, `{"n":1e400}`, `{"a":{"b":[1,2,{}]}}`, `{"file_path":"\ud800"}`, `{,}`, `{"a":1,}`} {
+	for _, in := range []string{`{"path":"a"}`, `{"n":1e400}`, `{"a":{"b":[1,2,{}]}}`, `{"file_path":"\ud800"}`, `{,}`, `{"a":1,}`,
+		`{"path":"","n":1e1000001}`, `{"path":"","n":-9007199254740993.0e0}`, `{"path":"","n":1e30}`, `{"path":"\u2028"}`} {
 		f.Add(in)
 	}
 	f.Fuzz(func(t *testing.T, in string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -65,6 +66,10 @@ func (b *builtin[A]) Plan(ctx context.Context, env *tool.Env, raw json.RawMessag
 	}
 	var args A
 	if err := json.Unmarshal(canonical, &args); err != nil {
+		var misfit *json.UnmarshalTypeError
+		if errors.As(err, &misfit) && strings.HasPrefix(misfit.Value, "number ") { // an integer to the schema, which knows no sizes
+			return nil, tool.Errorf(tool.CodeArgs, "The arguments do not fit the tool:\n/%s: the %s is out of range", strings.ReplaceAll(misfit.Field, ".", "/"), misfit.Value)
+		}
 		return nil, fmt.Errorf("arguments that fit their schema do not fit %s: %w", b.spec.Name, err)
 	}
 	p, err := b.plan(ctx, env, args)

@@ -2,11 +2,17 @@ package builtin
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/tool"
 )
+
+// maxEdited is how many bytes a file may have that an edit made larger. What is
+// larger no tool reads again; and one text for many places may be anything.
+const maxEdited = 16 << 20
 
 type editArgs struct {
 	FilePath  string `json:"file_path"`
@@ -48,22 +54,49 @@ func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, er
 	case args.OldString == "":
 		return nil, tool.Errorf(tool.CodeArgs, "%s exists: old_string must be the text to replace.", tool.Name(c.at.Rel))
 	}
+	if err := ctx.Err(); err != nil { // what follows takes as long as the file
+		return nil, err
+	}
 	text, err := replace(c.old.Text, args.OldString, args.NewString, args.Expected)
+	if large := errTooLarge(0); errors.As(err, &large) {
+		return nil, tool.Errorf(tool.CodeTooLarge, "%s was not changed: %v", tool.Name(c.at.Rel), err)
+	}
 	if err != nil {
 		return nil, tool.Errorf(tool.CodeFailed, "%s was not changed: %v", tool.Name(c.at.Rel), err)
 	}
 	return c.plan(text), nil
 }
 
+// errTooLarge is the number of bytes that a file would have.
+type errTooLarge int
+
+func (n errTooLarge) Error() string {
+	return fmt.Sprintf("it would have %d bytes, more than the %d that are taken", int(n), maxEdited)
+}
+
+// grown returns an errTooLarge where a text of size bytes became larger than
+// maxEdited; one that was so before may stay so.
+func grown(before, size int) error {
+	if size > before && size > maxEdited {
+		return errTooLarge(size)
+	}
+	return nil
+}
+
 // replace returns text with old replaced at the expected number of places:
 // where it stands exactly; else with the text's own line ends; else line by
-// line without regard to indentation. It never chooses between more places.
+// line without regard to indentation. It never chooses between more places, and
+// takes about as long as the texts are. A text that would be larger than
+// maxEdited is an errTooLarge, before it is made.
 func replace(text, old, fresh string, expected int) (string, error) {
 	end := endOf(text)
 	for _, try := range [][2]string{{old, withEnds(fresh, end)}, {withEnds(old, end), withEnds(fresh, end)}} {
 		if n := strings.Count(text, try[0]); n > 0 {
 			if n != expected {
 				return "", wrongCount(n, expected)
+			}
+			if err := grown(len(text), len(text)+n*(len(try[1])-len(try[0]))); err != nil {
+				return "", err
 			}
 			return strings.ReplaceAll(text, try[0], try[1]), nil
 		}
@@ -76,7 +109,7 @@ func replace(text, old, fresh string, expected int) (string, error) {
 	if len(found) != expected {
 		return "", wrongCount(len(found), expected)
 	}
-	return splice(lines, found, splitLines(old), withEnds(fresh, "\n"), end), nil
+	return splice(lines, found, splitLines(old), withEnds(fresh, "\n"), end)
 }
 
 func wrongCount(n, expected int) error {
@@ -102,41 +135,69 @@ func windows(lines, old []string) []int {
 	if blank {
 		return nil
 	}
-	var found []int
-	for i := 0; i+len(old) <= len(lines); {
-		match := true
-		for k, l := range old {
-			if strings.TrimSpace(lines[i+k]) != strings.TrimSpace(l) {
-				match = false
-				break
-			}
+	// Lines become numbers, those that are not in old -1, and then one pass finds
+	// all (Knuth, Morris and Pratt): back[k] is how many lines of old are both the
+	// beginning and the end of its first k+1.
+	numbers := make(map[string]int, len(old))
+	wanted := make([]int, len(old))
+	for k, l := range old {
+		l = strings.TrimSpace(l)
+		if _, known := numbers[l]; !known {
+			numbers[l] = k
 		}
-		if match {
-			found = append(found, i)
-			i += len(old)
-		} else {
-			i++
+		wanted[k] = numbers[l]
+	}
+	back := make([]int, len(old))
+	for k, n := 1, 0; k < len(old); k++ {
+		for n > 0 && wanted[k] != wanted[n] {
+			n = back[n-1]
+		}
+		if wanted[k] == wanted[n] {
+			n++
+		}
+		back[k] = n
+	}
+	var found []int
+	n := 0
+	for i, l := range lines {
+		number, known := numbers[strings.TrimSpace(l)]
+		if !known {
+			number = -1
+		}
+		for n > 0 && number != wanted[n] {
+			n = back[n-1]
+		}
+		if number == wanted[n] {
+			n++
+		}
+		if n == len(old) {
+			found = append(found, i+1-n)
+			n = 0
 		}
 	}
 	return found
 }
 
 // splice puts fresh in place of the windows, indented as what stands there.
-func splice(lines []string, at []int, old []string, fresh, end string) string {
+func splice(lines []string, at []int, old []string, fresh, end string) (string, error) {
+	first := slices.IndexFunc(old, func(l string) bool { return strings.TrimSpace(l) != "" })
+	from := indentation(old[first])
+	if err := grown(sizes(lines, at, old, first, from, fresh, end)); err != nil {
+		return "", err
+	}
 	var b strings.Builder
 	next := 0
 	for _, i := range at {
 		for ; next < i; next++ {
 			b.WriteString(lines[next])
 		}
-		window := lines[i : i+len(old)]
 		if fresh != "" {
-			text := reindent(fresh, old, window)
+			text := reindent(fresh, from, indentation(lines[i+first]))
 			text = strings.TrimSuffix(text, "\n")
 			b.WriteString(withEnds(text, end))
 			// The last line keeps the end that it has, which the end of a file may
 			// lack.
-			last := window[len(window)-1]
+			last := lines[i+len(old)-1]
 			b.WriteString(last[len(strings.TrimRight(last, "\r\n")):])
 		}
 		next = i + len(old)
@@ -144,19 +205,36 @@ func splice(lines []string, at []int, old []string, fresh, end string) string {
 	for ; next < len(lines); next++ {
 		b.WriteString(lines[next])
 	}
-	return b.String()
+	return b.String(), nil
 }
 
-// reindent returns fresh with the indentation of old exchanged for that of the
-// lines that it stands for.
-func reindent(fresh string, old, window []string) string {
-	from, to := "", ""
-	for k, l := range old {
-		if strings.TrimSpace(l) != "" {
-			from, to = indentation(l), indentation(window[k])
-			break
+// sizes returns how many bytes the lines have, and how many at most with fresh in
+// place of the windows. first is the line of old that has the indentation from.
+func sizes(lines []string, at []int, old []string, first int, from, fresh, end string) (before, after int) {
+	for _, l := range lines {
+		before += len(l)
+	}
+	each, moved := 0, 0
+	if fresh != "" {
+		each = len(fresh) + (len(end)-1)*strings.Count(fresh, "\n") + len(end)
+		for l := range strings.SplitSeq(fresh, "\n") {
+			if strings.TrimSpace(l) != "" && strings.HasPrefix(l, from) {
+				moved++
+			}
 		}
 	}
+	after = before
+	for _, i := range at {
+		after += each + moved*max(0, len(indentation(lines[i+first]))-len(from))
+		for _, l := range lines[i : i+len(old)] {
+			after -= len(l)
+		}
+	}
+	return before, after
+}
+
+// reindent returns fresh with the indentation from of its lines exchanged for to.
+func reindent(fresh, from, to string) string {
 	lines := strings.Split(fresh, "\n")
 	for i, l := range lines {
 		if strings.TrimSpace(l) == "" {

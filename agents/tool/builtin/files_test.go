@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/sourcegraph/conc"
 
@@ -279,9 +280,22 @@ func TestEditFile(t *testing.T) {
 	refused(t, w.Env(), tool.CodeNotFound, "edit_file", "file_path", "gone", "old_string", "a", "new_string", "b")
 }
 
+// TestSEC125NumbersThatDoNotFitAreTheModels: what fits the schema and no integer
+// of a program is the model's to mend.
+func TestSEC125NumbersThatDoNotFitAreTheModels(t *testing.T) {
+	w := tooltest.New(t, map[string]string{"f": "a\n"})
+	for _, n := range []string{"1e30", "9223372036854775808", "1e1000001", "9223372036854775807", "1e18"} {
+		_, err := tooltest.Run(t.Context(), named(t, "read_file"), w.Env(), `{"file_path":"f","offset":`+n+`}`)
+		if tooltest.Code(err) != tool.CodeArgs || !strings.Contains(err.Error(), "offset") && !strings.Contains(err.Error(), "number") {
+			t.Errorf("%s: %v", n, err)
+		}
+	}
+}
+
 func FuzzEditFileReplace(f *testing.F) {
 	f.Add("a\n  b\nc\n", "b", "x")
 	f.Add("a\r\nb\r\n", "a\nb", "x\ny")
+	f.Add("é \ufffd", "\xc3", "\xa9z") // neither half is what the model can have said
 	f.Fuzz(func(t *testing.T, text, old, fresh string) {
 		if strings.ContainsRune(text+old+fresh, 0) || text == "" {
 			t.Skip()
@@ -295,7 +309,7 @@ func FuzzEditFileReplace(f *testing.F) {
 		if err != nil && w.Text("f") != text {
 			t.Errorf("refused (%v), and %q became %q", err, text, w.Text("f"))
 		}
-		if strings.Count(text, old) == 1 && old != fresh && old != "" && !strings.Contains(text+fresh, "\r") && strings.ToValidUTF8(old+fresh, "") == old+fresh && err == nil {
+		if strings.Count(text, old) == 1 && old != fresh && old != "" && !strings.Contains(text+fresh, "\r") && utf8.ValidString(old) && utf8.ValidString(fresh) && err == nil {
 			if want := strings.Replace(text, old, fresh, 1); w.Text("f") != want {
 				t.Errorf("%q became %q, want %q", text, w.Text("f"), want)
 			}

@@ -1,0 +1,53 @@
+package builtin_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/tool/tooltest"
+)
+
+// TestEditFileTakesAsLongAsTheFile: a search line by line takes as long as
+// the file, and what would be larger than any tool reads is not made.
+func TestEditFileTakesAsLongAsTheFile(t *testing.T) {
+	w := tooltest.New(t, map[string]string{
+		"lines": strings.Repeat(" x\n", 100_000), "turns": strings.Repeat(" x\n y\n", 16_000) + " z\n", "found": strings.Repeat(" x\n", 8_000) + " y\n x\n", "many": strings.Repeat("a\n", 10_000),
+		"deep": strings.Repeat(" ", 500_000) + "a\n", "blanks": strings.Repeat("\nx\n", 8_000), "both": strings.Repeat("  a\n", 1_000),
+	})
+	env := w.Env()
+	for _, c := range []struct {
+		file, old, fresh string
+		expected         int
+		code, mention    string
+	}{
+		{"lines", strings.Repeat("x\n", 25_000) + "y\n", "z\n", 1, tool.CodeFailed, "not found"},
+		{"turns", strings.Repeat("\tx\n\ty\n", 4_000) + "q\n", "z\n", 1, tool.CodeFailed, "not found"},
+		{"turns", strings.Repeat("\tx\n\ty\n", 4_000), "z\n", 1, tool.CodeFailed, "4 places"},
+		{"turns", strings.Repeat("\tx\n\ty\n", 15_000) + "z\n", "\tw\n", 1, "", ""},
+		{"found", strings.Repeat("\tx\n", 7_000) + "\ty\n", "\tz\n", 1, "", ""},
+		{"many", "a", strings.Repeat("b", 100_000), 10_000, tool.CodeTooLarge, "bytes"},
+		{"deep", strings.Repeat(" ", 500_001) + "a", strings.Repeat(" ", 500_001) + "b", 1, "", ""},
+		{"deep", "\tb", strings.Repeat("\tc\n", 200_000), 1, tool.CodeTooLarge, "bytes"},
+		{"blanks", strings.Repeat(" ", 900_000) + "\n\tx", "y", 8_000, "", ""},
+		{"both", "\ta", "\tb" + strings.Repeat("c", 15_000), 1_000, "", ""}, // 15 MB
+		{"many", " a", strings.Repeat("b\n", 50_000), 10_000, tool.CodeTooLarge, "bytes"},
+	} {
+		call(t, env, "read_file", "file_path", c.file)
+		began := time.Now()
+		_, err := tooltest.Run(t.Context(), named(t, "edit_file"), env, args(t, "file_path", c.file, "old_string", c.old, "new_string", c.fresh, "expected_replacements", c.expected))
+		if tooltest.Code(err) != c.code || err != nil && !strings.Contains(err.Error(), c.mention) {
+			t.Errorf("%s, %.20q: %v", c.file, c.old, err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s, %.20q takes %v", c.file, c.old, took)
+		}
+	}
+	if got := w.Text("turns"); got != strings.Repeat(" x\n y\n", 1_000)+" w\n" {
+		t.Errorf("turns: %d bytes", len(got))
+	}
+	if got := w.Text("found"); got != strings.Repeat(" x\n", 1_000)+" z\n x\n" {
+		t.Errorf("found: %d bytes", len(got))
+	}
+}
