@@ -27,8 +27,10 @@
 // of tools that maps to nothing is no tools. Both ways the result is read again
 // before it is returned; where it may do more than what it was made of, import
 // refuses, and export refuses unless [Options.Force] says that the person wants
-// it so. Patterns mean what they mean in a run (path.Match), and of a list that
-// takes away one that does not compile is about everything.
+// it so. A tool that an export adds is not more where the agent can make each of
+// its calls by other tools, and its file is not about that tool. Patterns mean
+// what they mean in a run (path.Match), and of a list that takes away one that
+// does not compile is about everything.
 //
 // What a file says to its own tool and means nothing here (permissionMode, hooks,
 // MCP servers with their commands, tools that we have not) cannot be compared. It

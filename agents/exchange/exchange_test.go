@@ -261,6 +261,47 @@ You are the desk. ${goal}
 	}
 }
 
+// TestExportCovered: a tool that does nothing which other tools of the agent do not
+// keeps none of these from it, unless the agent's file is about that tool or about
+// one of those.
+func TestExportCovered(t *testing.T) {
+	const all = "allow: [read_file, ls, glob, grep]"
+	for _, test := range []struct {
+		tools   string
+		covered bool
+	}{
+		{all, true},
+		{"allow: [read_file, grep, glob]", true},
+		{"allow: [read_f*, gre?, ls]", true},
+		{all + ", deny: [bash]", true},
+		{"allow: [read_file, ls, glob]", false},
+		{"allow: [read_file, grep]", false},
+		{"allow: [ls, glob, grep]", false},
+		{all + ", deny: [read_many_files]", false},
+		{all + ", deny: ['*many*']", false},
+		{all + ", deny: [grep]", false},
+		{all + ", confirmation: {require_confirmation: [read_many_files]}", false},
+		{all + ", confirmation: {require_confirmation: ['read_many*']}", false},
+		{all + ", confirmation: {require_confirmation: ['[']}", false},
+		{all + ", confirmation: {require_confirmation: [grep]}", false},
+	} {
+		for to, read := range map[definition.Dialect]string{definition.Claude: "Read", definition.OpenCode: "read: true"} {
+			text := "---\nkind: agent\nname: a\ntitle: a\ntools: {" + test.tools + "}\n---\nx\n"
+			out, _ := Export("a.md", []byte(text), to, Options{Force: true})
+			if got := strings.Contains(string(out.Data), read); got != test.covered {
+				t.Errorf("%s to %s: %v %v\n%s", test.tools, to, got, out.Loss, out.Data)
+			}
+			if told := slices.ContainsFunc(out.Loss, func(l Loss) bool { return l.Key == "tools" }); test.covered && told {
+				t.Errorf("%s to %s: told %v", test.tools, to, out.Loss)
+			}
+		}
+		out, _ := Export("a.md", []byte("---\nkind: agent\nname: a\ntitle: a\ntools: {"+test.tools+"}\n---\nx\n"), definition.GeminiCLI, Options{Force: true})
+		if strings.Contains(string(out.Data), "read_many_files") {
+			t.Errorf("%s: a tool is added\n%s", test.tools, out.Data)
+		}
+	}
+}
+
 // TestExportRestrictions: what restricts here and cannot be said there stops an
 // export, but for one by force, which tells of it.
 func TestExportRestrictions(t *testing.T) {

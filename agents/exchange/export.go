@@ -178,7 +178,7 @@ func (x *exporter) close(force bool) (*Exported, error) {
 		}
 	}
 	var found []more
-	for _, m := range grown(x.Definition, d) {
+	for _, m := range grown(covering(x.Definition), d) {
 		if slices.Contains(x.ever, m) {
 			x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("It returns as it was: there the agent may have %s.", m.message), definition.Warning})
 			continue

@@ -17,6 +17,9 @@ func FuzzExchange(f *testing.F) {
 	for pick := range uint8(len(dialects) + 1) {
 		f.Add(pick, []byte("---\nname: mine\nisolation: a: b # c\n---\nx\n")) // read after a repair
 		f.Add(pick, []byte(ours+"description: b: c\nhooks: x\n---\nx\n"))
+		for _, tools := range [...]string{"", ", deny: ['read_m*']", ", confirmation: {require_confirmation: [grep]}"} { // what others can do is no more
+			f.Add(pick, []byte(ours+"tools: {allow: [read_file, ls, glob, grep]"+tools+"}\n---\nx\n"))
+		}
 		for _, value := range [...]string{"True", "TRUE", "1e3", "1e5", "1e308", "1e-400", ".inf", "-.inf", ".nan", "~", "0x1F", "1_000", "12:30"} {
 			f.Add(pick, []byte(ours+"hooks: "+value+"\n---\nx\n"))
 			f.Add(pick, []byte(ours+"hooks: ["+value+", {a: "+value+"}]\n---\nx\n"))
@@ -85,7 +88,7 @@ func exchanges(t fataler, pick uint8, data []byte) {
 		if tree, ok := definition.ReadTree("", string(text)); ours.Dialect != definition.Agentls || !ok || keptOf(tree) != nil && keptOf(tree).from == to {
 			continue // it is, or may be, the original
 		}
-		if gained := gains(ours, theirs); gained != "" {
+		if gained := exceeds(ours, theirs); gained != "" {
 			t.Fatalf("export to %s gains %s\n%s", to, gained, out.Data)
 		}
 		onlyWritten(t, string(text), out, to)

@@ -93,7 +93,7 @@ var theirTools = map[definition.Dialect][]string{
 // ourKeys are the rows of what our fields become elsewhere.
 var ourKeys = []string{
 	"title: Careful Reviewer", "description: Reviews changes.", "systemPrompt: You review.", "model: flash", "model: gemini-2.5-pro", "model: claude-sonnet-4-5", "fallback_models: [flash]",
-	`color: "#3B82F6"`, "version: 1.0.0", "tools: {allow: [read_file, read_many_files, grep, bash]}", "tools: {allow: []}", "tools: {deny: [bash]}",
+	`color: "#3B82F6"`, "version: 1.0.0", "tools: {allow: [read_file, read_many_files, grep, bash]}", "tools: {allow: [read_file, ls, glob, grep]}", "tools: {allow: []}", "tools: {deny: [bash]}",
 	"tools: {allow: [bash], confirmation: {require_confirmation: [bash]}}", "mcp: {servers: [github]}", "subagents: [tester]", "run: {max_turns: 20}", "run: {max_time: 5m}", "run: {max_tokens: 50000}", "run: {max_cost: 0.5}", "run: {mode: task}",
 	"temperature: 0.2", "top_p: 0.9", "thinking_budget: 1024", "thinking_level: high", "inputs: {goal: {type: string}}", "output: {name: report, schema: {type: object}}", "query: Begin.", "initial_messages: [{role: user, text: Hello.}]",
 	"triggers: {keywords: [review]}", "handoffs: [{to: tester}]", "guardrails: {on_failure: warn}", "memory: {enabled: true}", "memory_files: false", "graph: {entry: a}", "tracing: {enabled: true}",

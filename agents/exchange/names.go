@@ -81,7 +81,7 @@ type choice struct {
 }
 
 // choose finds the entries that together allow as much as the agent has and
-// nothing more.
+// nothing more, but for tools that are covered.
 func choose(d *definition.Definition, to definition.Dialect) choice {
 	var c choice
 	var missing []string
@@ -93,8 +93,8 @@ func choose(d *definition.Definition, to definition.Dialect) choice {
 	covered := make(map[string]bool)
 	for _, name := range natives(to) {
 		means := means[name]
-		fits := len(means) > 0 && !slices.ContainsFunc(means, func(tool string) bool { return !has(d, tool) })
-		if !fits || !slices.ContainsFunc(means, func(tool string) bool { return !covered[tool] }) {
+		fits := len(means) > 0 && !slices.ContainsFunc(means, func(tool string) bool { return !can(d, tool) })
+		if !fits || !slices.ContainsFunc(means, func(tool string) bool { return has(d, tool) && !covered[tool] }) {
 			continue
 		}
 		c.names = append(c.names, name)
@@ -125,7 +125,7 @@ func choose(d *definition.Definition, to definition.Dialect) choice {
 		if len(out) > 1 {
 			are, it = "are", "them"
 		}
-		more := slices.DeleteFunc(slices.Clone(means[name]), func(tool string) bool { return has(d, tool) })
+		more := slices.DeleteFunc(slices.Clone(means[name]), func(tool string) bool { return can(d, tool) })
 		c.loss = append(c.loss, Loss{"tools", fmt.Sprintf("%s %s left out, since %s there would also be %s; allow that too to keep %s.", strings.Join(out, ", "), are, name, strings.Join(more, " and "), it), definition.Warning})
 	}
 	c.servers(d, to)

@@ -4,6 +4,7 @@ package exchange
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -214,4 +215,58 @@ func has(d *definition.Definition, name string) bool {
 		return false
 	}
 	return !d.Tools.Given || slices.ContainsFunc(d.Tools.Allow, func(p string) bool { return matches(p, name, false) })
+}
+
+// coverings are the tools of which every call can be done by calls of others, at the
+// same tier and without a question more: by one tool of each group. An agent that
+// has those gains nothing by the tool.
+var coverings = map[string][][]string{
+	// It shows files, and names those that it leaves out. read_file shows each
+	// file, but asks where its name holds what is not seen, since the call says
+	// that name (SEC-74); grep shows the text of such a file unasked, and a picture
+	// is not kept from anybody by its name. The names of files that neither shows
+	// are in what glob and ls list. All of them are safe, start nothing, and go by
+	// the same places, ignore files and credentials.
+	"read_many_files": {{"read_file"}, {"grep"}, {"glob", "ls"}},
+
+	// Without a row, since it is not certain: apply_patch by edit_file and
+	// write_file (a patch may delete and rename, and nothing says that it wants a
+	// file read first, as they do); delete_file, move_file and git_commit by bash
+	// (the tiers differ); what the editor's language servers tell by grep (it
+	// finds text).
+}
+
+// can reports whether an agent of ours has a tool, or has what covers it. The
+// latter does not count where its file denies the tool, or has it or what covers
+// it ask.
+func can(d *definition.Definition, name string) bool {
+	if has(d, name) {
+		return true
+	}
+	about := func(list []string, name string) bool {
+		return slices.ContainsFunc(list, func(p string) bool { return matches(p, name, true) })
+	}
+	groups, known := coverings[name]
+	if !known || about(d.Tools.Deny, name) || about(d.Confirmation.Require, name) {
+		return false
+	}
+	for _, group := range groups {
+		if !slices.ContainsFunc(group, func(tool string) bool { return has(d, tool) && !about(d.Confirmation.Require, tool) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// covering returns an agent of ours with the tools in its list that what it has
+// covers.
+func covering(d *definition.Definition) *definition.Definition {
+	own := *d
+	own.Tools.Allow = slices.Clone(d.Tools.Allow)
+	for _, name := range slices.Sorted(maps.Keys(coverings)) {
+		if can(d, name) && !has(d, name) {
+			own.Tools.Allow = append(own.Tools.Allow, name)
+		}
+	}
+	return &own
 }

@@ -58,11 +58,50 @@ func asks(d *definition.Definition, name string) bool {
 	return listed(d, d.Confirmation.Require, name, true)
 }
 
+// done is what the tools that read files do, thing by thing: what a call of one does
+// are such things and nothing else, without a question. agents/tool/builtin has a
+// test that compares them by what they return.
+var done = map[string][]string{
+	"read_file":       {"shows a file by its name"},
+	"grep":            {"shows text of files under any name"},
+	"glob":            {"names files"},
+	"ls":              {"names files"},
+	"read_many_files": {"shows a file by its name", "shows text of files under any name", "names files"},
+}
+
+// able reports whether an agent may do what a tool does: by itself, or, where
+// nothing in its file takes the tool away or asks for it, each thing by another that
+// it may use unasked.
+func able(d *definition.Definition, name string) bool {
+	if may(d, name) {
+		return true
+	}
+	if len(done[name]) == 0 || listed(d, d.Tools.Deny, name, true) || asks(d, name) {
+		return false
+	}
+	for _, thing := range done[name] {
+		found := false
+		for other, things := range done {
+			found = found || slices.Contains(things, thing) && may(d, other) && !asks(d, other)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
 // gains returns what to may do that from may not, one tool at a time, or "". It
 // is written apart from what it tests.
-func gains(from, to *definition.Definition) string {
+func gains(from, to *definition.Definition) string { return gainsBy(from, to, may) }
+
+// exceeds is gains for an export, where a tool is nothing new to who is able to do
+// what it does.
+func exceeds(from, to *definition.Definition) string { return gainsBy(from, to, able) }
+
+func gainsBy(from, to *definition.Definition, could func(d *definition.Definition, name string) bool) string {
 	for _, name := range probes(from, to) {
-		if may(to, name) && !may(from, name) {
+		if may(to, name) && !could(from, name) {
 			return "the tool " + name
 		}
 		if may(to, name) && asks(from, name) && !asks(to, name) {
@@ -245,7 +284,7 @@ func exportGainsNothing(t *rapid.T, ours *definition.Definition, text []byte, to
 	if ok, why := theirs.Usable(); !ok {
 		t.Fatalf("to %s: %v\n%s", to, why, out.Data)
 	}
-	if gained := gains(ours, theirs); gained != "" {
+	if gained := exceeds(ours, theirs); gained != "" {
 		t.Fatalf("export to %s gains %s\n%s\n%s", to, gained, text, out.Data)
 	}
 	if ours.Tools.Given && !theirs.Tools.Given {
@@ -447,7 +486,8 @@ func TestOwnAgentsGainNoPower(t *testing.T) {
 		pick := func(what string) bool { return rapid.Bool().Draw(t, what) }
 		var tools []string
 		if pick("allow") {
-			tools = append(tools, "  allow: "+listOf(some.Draw(t, "allowed")))
+			reading := rapid.SampledFrom([][]string{nil, {"read_file", "ls", "glob", "grep"}, {"read_file", "grep", "ls"}, {"read_f*", "gre?", "glob"}, {"read_file", "glob"}, {"read_file", "grep"}, {"glob", "ls", "grep"}})
+			tools = append(tools, "  allow: "+listOf(append(some.Draw(t, "allowed"), reading.Draw(t, "reading")...)))
 		}
 		if pick("deny") {
 			tools = append(tools, "  deny: "+listOf(some.Draw(t, "denied")))
@@ -489,8 +529,8 @@ func TestForgedOriginals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := rapid.SampledFrom(dialects).Draw(t, "from")
 		front := strings.TrimSuffix(strings.TrimPrefix(foreignFile(t, from), "---\n"), "---\n\nYou help.\n")
-		tools := rapid.SliceOfN(rapid.SampledFrom([]string{"read_file", "read_many_files", "bash", "ls", "mcp.github.get", "mcp.github.*"}), 0, 4)
-		deny := rapid.SliceOfN(rapid.SampledFrom([]string{"bash", "bas[h]", "[", "write_file", "Nonsense"}), 0, 2)
+		tools := rapid.SliceOfN(rapid.SampledFrom([]string{"read_file", "read_many_files", "bash", "ls", "grep", "mcp.github.get", "mcp.github.*"}), 0, 5)
+		deny := rapid.SliceOfN(rapid.SampledFrom([]string{"bash", "bas[h]", "[", "write_file", "read_many*", "Nonsense"}), 0, 2)
 		run := ""
 		if rapid.Bool().Draw(t, "longer") && !strings.Contains(front, "max_time") {
 			if run = "run: {max_time: 8784h}\n"; !strings.Contains(front, "timeout_mins") {
@@ -516,7 +556,7 @@ func TestForgedOriginals(t *testing.T) {
 			}
 		}
 		theirs := definition.Parse(source(out.File, string(out.Data), from))
-		if more := gains(ours, theirs); more != "" {
+		if more := exceeds(ours, theirs); more != "" {
 			if gained++; !slices.ContainsFunc(out.Loss, func(l Loss) bool {
 				return l.Severity == definition.Warning && strings.HasPrefix(l.Message, "It returns as it was")
 			}) {

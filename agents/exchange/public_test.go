@@ -196,7 +196,7 @@ func TestPublicFilesEdited(t *testing.T) {
 				if ok, why := theirs.Usable(); !ok {
 					t.Errorf("%s to %s: %v\n%s", file, to, why, out.Data)
 				}
-				if gained := gains(ours, theirs); gained != "" {
+				if gained := exceeds(ours, theirs); gained != "" {
 					t.Errorf("%s to %s gains %s\n%s", file, to, gained, out.Data)
 				}
 				if theirs.Prompt != ours.Prompt || theirs.Description != ours.Description {
