@@ -1,5 +1,7 @@
 package mask
 
+import "math"
+
 // pattern is a text that is looked for.
 type pattern struct {
 	text string
@@ -52,7 +54,7 @@ func (f *finder) next(data []byte, from int) int {
 	for i := from + f.window - 1; i < len(data); {
 		s := f.shift[block(data[i-1], data[i])]
 		if s == 0 {
-			if at := i - f.window + 1; f.longest(data, at) != nil {
+			if at := i - f.window + 1; f.longest(data, at, most) != nil {
 				return at
 			}
 			s = 1
@@ -62,13 +64,16 @@ func (f *finder) next(data []byte, from int) int {
 	return -1
 }
 
-// longest returns the longest pattern whose window begins at a place, nil for
-// none.
-func (f *finder) longest(data []byte, at int) *pattern {
+// most is longer than any pattern.
+const most = math.MaxInt
+
+// longest returns the longest pattern, of those shorter than a length, whose
+// window begins at a place; nil for none.
+func (f *finder) longest(data []byte, at, below int) *pattern {
 	var longest *pattern
 	end := at + f.window
 	for n := f.first[block(data[end-2], data[end-1])]; n >= 0; n = f.next1[n] {
-		if p := &f.patterns[n]; (longest == nil || len(p.text) > len(longest.text)) && p.skip <= at && f.has(data[at-p.skip:], p.text) {
+		if p := &f.patterns[n]; len(p.text) < below && (longest == nil || len(p.text) > len(longest.text)) && p.skip <= at && f.has(data[at-p.skip:], p.text) {
 			longest = p
 		}
 	}

@@ -97,24 +97,40 @@ func rarest(trigger string, window int) (skip int) {
 // order. In JSON each place lies within a string.
 func looking(text []byte) []place {
 	var places []place
-	valued := 0 // where the last value of a name ends: each is read once
+	valued := 0    // where the last value of a name ends: each is read once, but for a name at its end
+	ended := 0     // where the last place ends: behind a marker a name or key begins anew
+	var keys []int // where private keys end, in order
 	for at := triggers.next(text, 0); at >= 0; at = triggers.next(text, at+1) {
-		p := triggers.longest(text, at)
+		p := triggers.longest(text, at, most)
 		l := looksLike[p.id]
-		if l.values && at < valued {
+		start, after := at-p.skip, 0
+		if l.values && start+len(l.trigger) < valued {
 			continue
 		}
-		if found, ok := l.see(text, at-p.skip, l.trigger); ok {
+		if ended <= start {
+			after = ended
+		}
+		if found, ok := l.see(text[after:], start-after, l.trigger); ok {
+			found.from, found.to = found.from+after, found.to+after
 			places = append(places, found)
+			ended = max(ended, found.to)
+			if found.mark == privateKey {
+				keys = append(keys, found.to)
+			}
 			if l.values {
-				valued = found.to
+				valued = found.from + len(bytes.TrimRight(text[found.from:found.to], ":=> \t"))
 			}
 		}
 	}
 	for _, l := range short {
 		trigger := []byte(l.trigger)
 		for at := bytes.Index(text, trigger); at >= 0; {
-			if found, ok := l.see(text, at, l.trigger); ok {
+			after := 0
+			if _, ok := slices.BinarySearch(keys, at); ok {
+				after = at
+			}
+			if found, ok := l.see(text[after:], at-after, l.trigger); ok {
+				found.from, found.to = found.from+after, found.to+after
 				places = append(places, found)
 			}
 			next := bytes.Index(text[at+1:], trigger)
@@ -124,8 +140,12 @@ func looking(text []byte) []place {
 			at += 1 + next
 		}
 	}
-	if len(places) < 2 {
-		return places
+	if len(places) == 0 {
+		return nil
+	}
+	if all := literalsOf(text); all != nil {
+		// A quote behind a name may be the end of a string, and a number its value.
+		places = slices.DeleteFunc(places, func(p place) bool { return !all.allows(p, &pattern{}) })
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.from, b.from) })
 	apart := places[:0]
@@ -223,9 +243,12 @@ func named(text []byte, at int, trigger string) (place, bool) {
 	if from < len(text) && strings.IndexByte("$<{%*[(", text[from]) >= 0 {
 		return place{}, false // a place to fill in
 	}
-	to := from + run(text[from:], func(c byte) bool { return c >= ' ' && c != '"' && c != '\\' && c != '\'' })
+	is := func(c byte) bool { return c >= ' ' && c != '"' && c != '\\' && c != '\'' }
 	if opening == 0 {
-		to = from + run(text[from:], isBare)
+		is = isBare // what follows a value without quotes is not read with each
+	}
+	to := from + run(text[from:], is)
+	if opening == 0 {
 		if to-from <= mostCode && (to < len(text) && (text[to] == '(' || text[to] == '[') || isPath(text[from:to])) {
 			return place{}, false // code that says where the value is
 		}

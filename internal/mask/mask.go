@@ -86,7 +86,7 @@ func (m *Masker) Known(data []byte) []byte {
 	if m == nil || m.values == nil || m.values.next(data, 0) < 0 {
 		return data
 	}
-	return replaced(data, m.held(data))
+	return replaced(data, m.held(data, literalsOf(data)))
 }
 
 // Shown returns data without the values that the daemon holds, and without what
@@ -109,19 +109,21 @@ type place struct {
 	mark     string
 }
 
-// held returns where data has values that the daemon holds, apart and in order.
-func (m *Masker) held(data []byte) []place {
+// held returns where data, whose strings are given, has values that the daemon
+// holds, apart and in order.
+func (m *Masker) held(data []byte, text literals) []place {
 	var places []place
 	marks := m.marked(data)
-	text := literalsOf(data)
 	for at := m.values.next(data, 0); at >= 0; at = m.values.next(data, at+1) {
-		p := m.values.longest(data, at)
-		found := place{at, at + len(p.text), m.marks[p.id]}
-		if slices.ContainsFunc(marks, found.overlaps) || !text.allows(found, p) {
-			continue
+		for p := m.values.longest(data, at, most); p != nil; p = m.values.longest(data, at, len(p.text)) {
+			found := place{at, at + len(p.text), m.marks[p.id]}
+			if slices.ContainsFunc(marks, found.overlaps) || !text.allows(found, p) {
+				continue // a shorter one may still be there
+			}
+			found.from, found.to = wholeEscapes(data, found.from, found.to)
+			places = join(places, found)
+			break
 		}
-		found.from, found.to = wholeEscapes(data, found.from, found.to)
-		places = join(places, found)
 	}
 	return places
 }

@@ -18,24 +18,29 @@ func (s *Stream) Write(text string) string {
 		return text
 	}
 	data := append(s.kept, text...)
-	places := s.m.held(data)
+	places := s.m.held(data, nil)
 	keep := len(data) - s.m.unfinished(data)
 	for i := len(places) - 1; i >= 0 && places[i].to > keep; i-- {
 		// A value that ends in what is kept stays with it, since a longer one may
 		// begin in it.
 		keep = min(keep, places[i].from)
 	}
-	out := string(s.m.Known(data[:keep]))
+	out := s.masked(data[:keep])
 	s.kept = append([]byte(nil), data[keep:]...)
 	return out
 }
 
 // Flush returns what was kept back. The stream begins anew.
 func (s *Stream) Flush() string {
-	out := string(s.m.Known(s.kept))
+	if len(s.kept) == 0 {
+		return ""
+	}
+	out := s.masked(s.kept)
 	s.kept = nil
 	return out
 }
+
+func (s *Stream) masked(text []byte) string { return string(replaced(text, s.m.held(text, nil))) }
 
 // unfinished returns the length of the longest end of data that begins a value
 // and does not finish it.
