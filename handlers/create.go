@@ -198,7 +198,8 @@ func (a *author) besides(to nest, name string) []string {
 			notes = append(notes, fmt.Sprintf("It takes the place of %s here.", cmp.Or(d.Path, "the built-in "+name)))
 		}
 	}
-	if to.folder != "" && !a.h.house.Trusted(to.folder) {
+	own := canonical(to.dir) == canonical(filepath.Join(a.h.house.Knowledge.Home, "agents")) // which runs in any folder
+	if to.folder != "" && !own && !a.h.house.Trusted(to.folder) {
 		notes = append(notes, fmt.Sprintf("The folder %s is not trusted, so the agent does not run yet; trust it with `agentls trust`, or in the editor with agentls.trustWorkspace.", to.folder))
 	}
 	return notes

@@ -106,6 +106,9 @@ func (a *author) called(name string) ([]*registry.Entry, error) {
 	}
 	d := e.Definition
 	if d.Path == "" {
+		if files := a.filesCalled(d.Name); len(files) > 0 {
+			return files, nil
+		}
 		return nil, fault.New(fault.Invalid, "handlers.validate", "%s is built in and has no file that could be wrong", d.Name)
 	}
 	if e.State != registry.Duplicate {
@@ -118,6 +121,17 @@ func (a *author) called(name string) ([]*registry.Entry, error) {
 		}
 	}
 	return all, nil
+}
+
+// filesCalled returns the agents that have a file and a name: of a built-in's name
+// they are invalid, and what is asked about files is asked about theirs.
+func (a *author) filesCalled(name string) (files []*registry.Entry) {
+	for _, e := range a.catalog.Entries() {
+		if e.Definition.Name == name && e.Definition.Path != "" {
+			files = append(files, e)
+		}
+	}
+	return files
 }
 
 // filesOf returns the files of agents; one that is gone meanwhile is none, and a

@@ -48,7 +48,11 @@ func connect(ctx context.Context, config daemon.Config, folder string, handler c
 	p := &protocol.InitializeParams{RootURI: &root}
 	p.Capabilities.Experimental = ours
 	if _, err := c.Initialize(ctx, p); err != nil {
-		return nil, errors.Join(err, c.Close())
+		closed := c.Close()
+		if ctx.Err() != nil { // a daemon that was not waited for cannot end well
+			return nil, ctx.Err()
+		}
+		return nil, errors.Join(err, closed)
 	}
 	return c, nil
 }

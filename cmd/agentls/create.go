@@ -31,9 +31,11 @@ func createCommand(std streams) *cobra.Command {
 	var w wanted
 	c := &cobra.Command{
 		Use: "create [NAME]", Short: "Make an agent: asked for, by flags, or from a template",
-		Long: `Makes an agent's file. On a terminal it asks for what was not said, where no
-name, or neither a template nor a prompt is given. It never writes over a file
-(--force does), and writes none that would not be valid.
+		Long: `Makes an agent's file. Where no name, or neither a template nor a prompt is given,
+it asks on a terminal; what was said is filled in there and can be changed. Without
+a terminal it takes the template blank where no other is given. An empty prompt is
+as if none was given. It never writes over a file (--force does), and writes none
+that would not be valid.
 
 Templates: ` + strings.Join(builtinTemplates(), ", ") + `, and your own,
 which are the *.md files in ~/.gemini/agents/templates.`,
@@ -80,7 +82,7 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 	flags.StringVar(&w.model, "model", "", "its model: an alias, an id, auto or inherit")
 	flags.StringSliceVar(&w.tools, "tools", nil, "the tools that it may use, by commas")
 	flags.StringSliceVar(&w.mcp, "mcp", nil, "the MCP servers that it may use, by commas")
-	flags.StringVar(&w.Prompt, "prompt", "", "its system prompt")
+	flags.StringVar(&w.Prompt, "prompt", "", "its system prompt (default: the template's)")
 	flags.StringVar(&w.Scope, "scope", "", "project or global (default: the setting agents.defaultScope)")
 	flags.BoolVar(&w.global, "global", false, "the same as --scope global")
 	flags.BoolVar(&w.extended, "extended", false, "also ask for triggers, handoffs, guardrails, memory, graph and tracing")

@@ -57,7 +57,18 @@ type form struct {
 // into the file again.
 type answersBefore struct {
 	description, model string
-	allow, mcp         []string // all tools that it may use, also where it does not say which
+	allow, mcp         []string       // all tools that it may use, also where it does not say which
+	keywords, examples string         // as they are shown
+	has                map[string]any // its front-matter
+}
+
+// orTemplate says what an answer to --extended that is left as it is means for a
+// field: none, or what the template has.
+func (b *answersBefore) orTemplate(field, none string) string {
+	if b.has[field] != nil {
+		return "as in the template"
+	}
+	return none
 }
 
 // extra are the answers to what --extended asks.
@@ -112,8 +123,18 @@ func newForm(ctx context.Context, conn *connection, config daemon.Config, w *wan
 	for name := range settings.MCPServers {
 		f.servers = append(f.servers, name)
 	}
+	// Of a folder that is not trusted none starts, and an agent may name those that
+	// its settings describe.
+	if !trusted && !config.Trust {
+		for name := range workspace.LoadSettings(ctx, workspace.SettingsFiles{Folder: folder, Trusted: true}).MCPServers {
+			if !slices.Contains(f.servers, name) {
+				f.servers = append(f.servers, name)
+			}
+		}
+	}
 	slices.Sort(f.servers)
 	hidden := f.begin(d)
+	f.beginMore(d)
 	f.scope = cmp.Or(w.Scope, settings.Agents.DefaultScope.Value, "project")
 	f.description, f.model, f.allow, f.mcp = f.before.description, f.before.model, slices.Clone(f.before.allow), slices.Clone(f.before.mcp)
 	if _, given := w.Fields["description"]; given {
@@ -285,17 +306,22 @@ const checkIn = 20 * time.Second
 // models returns what can be typed as a model.
 func models() []string {
 	names := []string{"inherit", "auto"}
-	for _, e := range model.NewTable(time.Now).Entries() {
+	for _, e := range writers() {
 		names = append(append(names, e.Aliases...), e.ID)
 	}
 	return names
+}
+
+// writers returns the models that an agent can have: completion offers the same.
+func writers() []model.Entry {
+	return slices.DeleteFunc(slices.Clone(model.NewTable(time.Now).Entries()), func(e model.Entry) bool { return e.MaxOutput == 0 && e.Window > 0 })
 }
 
 // modelsInWords says what can be typed as a model, without the ids that have an
 // alias.
 func modelsInWords() string {
 	var names []string
-	for _, e := range model.NewTable(time.Now).Entries() {
+	for _, e := range writers() {
 		names = append(names, e.Aliases...)
 	}
 	return "Empty: as main's. Or " + strings.Join(names, ", ") + ", auto, or an id."
@@ -306,22 +332,22 @@ func (f *form) more(ctx context.Context) []*huh.Group {
 	f.extra.onFailure = "reject"
 	groups := []*huh.Group{
 		huh.NewGroup(
-			huh.NewInput().Title("Trigger keywords").Description("Words that route a request to it, by commas. Empty: none.").Value(&f.extra.keywords),
-			huh.NewText().Title("Trigger examples").Description("Sentences that it is for, one a line.").Lines(4).Value(&f.extra.examples),
+			huh.NewInput().Title("Trigger keywords").Description("Words that route a request to it, by commas. Empty: "+f.emptied("keywords", f.before.keywords)+".").Value(&f.extra.keywords),
+			huh.NewText().Title("Trigger examples").Description("Sentences that it is for, one a line. Empty: "+f.emptied("examples", f.before.examples)+".").Lines(4).Value(&f.extra.examples),
 		),
-		huh.NewGroup(f.checklist("Handoffs", "Whom it may hand a conversation over to.", &f.extra.handoffs, huh.NewOptions(append([]string{"user"}, f.agents...)...)...)),
+		huh.NewGroup(f.checklist("Handoffs", "Whom it may hand a conversation over to. None ticked: "+f.before.orTemplate("handoffs", "nobody")+".", &f.extra.handoffs, huh.NewOptions(append([]string{"user"}, f.agents...)...)...)),
 		huh.NewGroup(
-			huh.NewText().Title("Guardrail").Description("A JSON Schema that its result must have. Empty: none.").Lines(4).Value(&f.extra.schema).
+			huh.NewText().Title("Guardrail").Description("A JSON Schema that its result must have. Empty: "+f.before.orTemplate("guardrails", "none")+".").Lines(4).Value(&f.extra.schema).
 				Validate(func(text string) error { return f.checkObject(ctx, "guardrails", "output_schema", text) }),
 			huh.NewSelect[string]().Title("When the result does not have it").Value(&f.extra.onFailure).Options(
 				huh.NewOption("reject: the run ends", "reject"), huh.NewOption("repair: the model mends it, twice at most", "repair"), huh.NewOption("warn: it goes on", "warn")),
 		),
 		huh.NewGroup(
 			huh.NewSelect[string]().Title("Memory").Description("What it keeps between sessions.").Value(&f.extra.memory).Options(
-				huh.NewOption("off", ""), huh.NewOption("by key", "key_value"), huh.NewOption("by meaning", "vector")),
-			huh.NewText().Title("Graph").Description("Several agents as one: nodes, edges and an entry, as JSON. Empty: none.").Lines(4).Value(&f.extra.graph).
+				huh.NewOption(f.before.orTemplate("memory", "off"), ""), huh.NewOption("by key", "key_value"), huh.NewOption("by meaning", "vector")),
+			huh.NewText().Title("Graph").Description("Several agents as one: nodes, edges and an entry, as JSON. Empty: "+f.before.orTemplate("graph", "none")+".").Lines(4).Value(&f.extra.graph).
 				Validate(func(text string) error { return f.checkObject(ctx, "graph", "", text) }),
-			huh.NewConfirm().Title("Trace its runs?").Affirmative("Yes").Negative("As the settings say").Value(&f.extra.traced),
+			huh.NewConfirm().Title("Trace its runs?").Affirmative("Yes").Negative(asWord(f.before.orTemplate("tracing", "as the settings say"))).Value(&f.extra.traced),
 		),
 	}
 	return groups
@@ -375,7 +401,10 @@ func (f *form) put() error {
 	if given || !sameNames(f.allow, f.before.allow) || f.listed && len(besides) > 0 {
 		fields["tools"] = map[string]any{"allow": slices.Concat([]string{}, f.allow, besides)}
 	}
-	if !sameNames(f.mcp, f.before.mcp) {
+	switch said, given := f.w.Fields["mcp"]; {
+	case given && sameNames(f.mcp, f.each(trimmed(f.w.mcp))):
+		fields["mcp"] = said // * is also what will be configured later
+	case given || !sameNames(f.mcp, f.before.mcp):
 		fields["mcp"] = map[string]any{"servers": append([]string{}, f.mcp...)}
 	}
 	p.Fields = fields
@@ -385,18 +414,66 @@ func (f *form) put() error {
 	return f.putMore(fields)
 }
 
-// putMore makes fields of what --extended asked. What was left empty is as the
+// beginMore takes from a template what --extended shows of it: the lists of its
+// triggers that can be typed as they are.
+func (f *form) beginMore(d *definition.Definition) {
+	f.before.has = d.FrontMatter()
+	if list, ok := texts(f.before.has, "triggers", "keywords"); ok && slices.Equal(keywordsOf(strings.Join(list, ", ")), list) {
+		f.before.keywords = strings.Join(list, ", ")
+	}
+	if list, ok := texts(f.before.has, "triggers", "examples"); ok && slices.Equal(examplesOf(strings.Join(list, "\n")), list) {
+		f.before.examples = strings.Join(list, "\n")
+	}
+	f.extra.keywords, f.extra.examples = f.before.keywords, f.before.examples
+}
+
+// emptied says what no text means for a list of the triggers: none, but where the
+// template has one that is not shown.
+func (f *form) emptied(list, shown string) string {
+	if triggers, _ := f.before.has["triggers"].(map[string]any); triggers[list] != nil && shown == "" {
+		return "as in the template"
+	}
+	return "none"
+}
+
+// asWord begins a text with a capital letter, as the words of a button do.
+func asWord(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// keywordsOf and examplesOf return what was typed as a list.
+func keywordsOf(text string) []string {
+	return trimmed(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、\n", r) }))
+}
+
+func examplesOf(text string) []string { return trimmed(strings.Split(text, "\n")) }
+
+// putMore makes fields of what --extended asked. What was left as it is, is as the
 // template has it.
 func (f *form) putMore(fields map[string]any) error {
 	triggers := map[string]any{}
-	if words := trimmed(strings.FieldsFunc(f.extra.keywords, func(r rune) bool { return strings.ContainsRune(",，、\n", r) })); len(words) > 0 {
-		triggers["keywords"] = words
-	}
-	if examples := trimmed(strings.Split(f.extra.examples, "\n")); len(examples) > 0 {
-		triggers["examples"] = examples
+	for key, list := range map[string]struct {
+		before []string
+		now    []string
+	}{
+		"keywords": {keywordsOf(f.before.keywords), keywordsOf(f.extra.keywords)}, "examples": {examplesOf(f.before.examples), examplesOf(f.extra.examples)},
+	} {
+		switch {
+		case slices.Equal(list.now, list.before):
+		case len(list.now) == 0:
+			triggers[key] = nil
+		default:
+			triggers[key] = list.now
+		}
 	}
 	if len(triggers) > 0 {
 		fields["triggers"] = triggers
+	}
+	own, _ := f.before.has["triggers"].(map[string]any)
+	left := map[string]any{}
+	maps.Copy(left, own)
+	maps.Copy(left, triggers)
+	maps.DeleteFunc(left, func(_ string, value any) bool { return value == nil })
+	if len(own) > 0 && len(left) == 0 {
+		fields["triggers"] = nil
 	}
 	if len(f.extra.handoffs) > 0 {
 		var to []any

@@ -70,7 +70,7 @@ func TestCreateExtended(t *testing.T) {
 	code, shown := fillIn(t, dir, func(types func(string) func(), _ func()) []act {
 		return []act{
 			{at + "Name", types("\r")}, {at + "Title", types("\r")}, {at + "Description", types("\r")}, {at + "Model", types("\r")}, {at + "Scope", types("\r")}, {at + "Tools", types("\r")},
-			{at + "Trigger keywords", types("bug, crash，崩溃\r")}, {at + "Trigger examples", types("\r")}, {at + "Handoffs", types("x\r")}, {at + "Guardrail", types("no\r")},
+			{at + "Trigger keywords", types("\x15bug, crash，崩溃\r")}, {at + "Trigger examples", types("\r")}, {at + "Handoffs", types("x\r")}, {at + "Guardrail", types("no\r")},
 			{"no JSON object", types("\x15{\"type\": 5}\r")}, {"output_schema", types("\x15{\"type\": \"object\"}\r")}, {at + "When the result", types("\r")}, {at + "Memory", types("j\r")}, {at + "Graph", types("\r")}, {at + "Trace", types("y")},
 		}
 	}, "create", "finder", "--template", "debug", "--extended")
@@ -83,6 +83,54 @@ func TestCreateExtended(t *testing.T) {
 	}
 	has(t, string(text), "keywords: [bug, crash, \"崩溃\"]", "  examples:\n", "handoffs:\n  - to: user\n    when: auto\n", "output_schema:\n    type: object\n  on_failure: reject\n",
 		"memory:\n  enabled: true\n  type: key_value\n  backend: local\n", "tracing:\n  enabled: true\n")
+}
+
+// TestCreateExtendedOfATemplate: its triggers are there to be changed; what is left
+// is left in the file as it is written, and what is emptied goes.
+func TestCreateExtendedOfATemplate(t *testing.T) {
+	const triggers = "triggers:\n  keywords: ['one', 'two words']\n  patterns: ['x+']\n  examples:\n    - 'First, of all.'\n"
+	const few = "triggers:\n  keywords: [one, 'two words']\n  examples: ['First, of all.']\n"
+	for name, c := range map[string]struct {
+		keywords, examples string // typed
+		has, not           []string
+	}{
+		"left":         {"\r", "\r", []string{triggers}, nil},
+		"none left":    {"\x15\r", "\x15\r", nil, []string{"triggers"}},
+		"emptied":      {"\x15\r", "\x15\r", []string{"patterns: "}, []string{"keywords", "examples"}},
+		"one word":     {", three\r", "\r", []string{"keywords: [one, two words, three]", "First, of all.", "patterns: "}, nil},
+		"one example":  {"\r", "\x0aAnother.\r", []string{"one", "two words", "First, of all.", "Another.", "patterns: "}, nil},
+		"another word": {"\x15four\r", "\r", []string{"keywords: [four]", "First, of all."}, []string{"one"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := filepath.Join(t.TempDir(), "home")
+			t.Setenv("GEMINI_HOME", home)
+			t.Setenv("TERM", "xterm")
+			lists := triggers
+			if name == "none left" {
+				lists = few
+			}
+			put(t, filepath.Join(home, "agents", "templates", "mine.md"), "---\nkind: agent\nname: mine\ntitle: M\n"+lists+"handoffs:\n  - to: user\n    when: auto\n---\nYou help.\n")
+			dir := t.TempDir()
+			code, shown := fillIn(t, dir, func(types func(string) func(), _ func()) []act {
+				return []act{
+					{at + "Name", types("a1\r")}, {at + "Title", types("\r")}, {at + "Description", types("\r")}, {at + "Model", types("\r")}, {at + "Scope", types("\r")}, {at + "Tools", types("\r")},
+					{at + "Trigger keywords", func() {}}, {"one, two words", types(c.keywords)}, {at + "Trigger examples", func() {}}, {"First, of all.", types(c.examples)},
+					{at + "Handoffs", func() {}}, {"None ticked: as in the template", types("\r")}, {at + "Guardrail", types("\r")}, {at + "When the result", types("\r")},
+					{at + "Memory", types("\r")}, {at + "Graph", types("\r")}, {at + "Trace", types("n")},
+				}
+			}, "create", "--template", "mine", "--extended")
+			text, err := os.ReadFile(filepath.Join(dir, ".gemini", "agents", "a1.md"))
+			if code != 0 || err != nil {
+				t.Fatalf("exit %d, %v\n%s", code, err, shown)
+			}
+			has(t, string(text), append(c.has, "to: user")...)
+			for _, not := range c.not {
+				if strings.Contains(string(text), not) {
+					t.Errorf("%q is left in\n%s", not, text)
+				}
+			}
+		})
+	}
 }
 
 // TestCreateTicksWhatItMayUse: what is ticked is what the agent may use, also where
@@ -116,7 +164,12 @@ func TestCreateTicksWhatItMayUse(t *testing.T) {
 		"a server's, of all":     {"", nil, all, "\r", "[ ] here", "x\r", ""},
 		"a server's, of a list":  {listed + server, nil, none, "\r", "[•] here", "\r", "\ntools:\n  allow: [ls]\n"},
 		"all servers":            {listed + "mcp:\n  servers: \"*\"\n", nil, none, "\r", "[•] here", "\r", "\nmcp:\n  servers: \"*\"\n"},
-		"a server not known":     {listed + "mcp:\n  servers: [gone]\n", nil, none, "\r", "gone is not configured", "Gx\r", "\n  allow: [ls]\nmcp:\n  servers: []\n"},
+		"one server, by the flag": {
+			listed + "mcp:\n  servers: \"*\"\n", []string{"--mcp", "here"}, none, "\r", "[•] here", "\r", "\nmcp:\n  servers: [here]\n",
+		},
+		"all servers, by the flag": {listed, []string{"--mcp", "*"}, none, "\r", "[•] here", "\r", "\nmcp:\n  servers: [\"*\"]\n"},
+		"all servers, unticked":    {listed, []string{"--mcp", "*"}, none, "\r", "[•] here", "x\r", "\nmcp:\n  servers: []\n"},
+		"a server not known":       {listed + "mcp:\n  servers: [gone]\n", nil, none, "\r", "gone is not configured", "Gx\r", "\n  allow: [ls]\nmcp:\n  servers: []\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := filepath.Join(t.TempDir(), "home")
@@ -137,6 +190,42 @@ func TestCreateTicksWhatItMayUse(t *testing.T) {
 				t.Errorf("exit %d, %v, want %q in\n%s\n%s", code, err, c.want, text, shown)
 			}
 		})
+	}
+}
+
+// TestCreateOffersServersOfAFolder that is not trusted: its settings describe them.
+func TestCreateOffersServersOfAFolder(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	t.Setenv("TERM", "xterm")
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, ".gemini", "settings.json"), `{"mcpServers": {"docs": {"command": "x"}}}`)
+	code, shown := fillIn(t, dir, func(types func(string) func(), _ func()) []act {
+		return []act{
+			{at + "Name", types("a1\r")}, {at + "Title", types("\r")}, {at + "Description", types("\r")}, {at + "Model", types("\r")}, {at + "Scope", types("\r")},
+			{at + "Tools", types("\r")}, {at + "MCP servers", func() {}}, {"[ ] docs", types("x\r")}, {at + "System prompt", types("You help.\r")},
+		}
+	}, "create")
+	text, err := os.ReadFile(filepath.Join(dir, ".gemini", "agents", "a1.md"))
+	if code != 0 || err != nil || !strings.Contains(string(text), "\nmcp:\n  servers: [docs]\n") {
+		t.Errorf("exit %d, %v\n%s\n%s", code, err, text, shown)
+	}
+}
+
+// TestCreateForServersToCome: all servers that the person names by a flag are all,
+// also where none is configured yet, so that no list of them is shown.
+func TestCreateForServersToCome(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	t.Setenv("TERM", "xterm")
+	dir := t.TempDir()
+	code, shown := fillIn(t, dir, func(types func(string) func(), _ func()) []act {
+		return []act{
+			{at + "Name", types("a1\r")}, {at + "Title", types("\r")}, {at + "Description", types("\r")}, {at + "Model", types("\r")}, {at + "Scope", types("\r")},
+			{at + "Tools", types("\r")}, {at + "System prompt", types("You help.\r")},
+		}
+	}, "create", "--mcp", "*")
+	text, err := os.ReadFile(filepath.Join(dir, ".gemini", "agents", "a1.md"))
+	if code != 0 || err != nil || !strings.Contains(string(text), "\nmcp:\n  servers: [\"*\"]\n") {
+		t.Errorf("exit %d, %v\n%s\n%s", code, err, text, shown)
 	}
 }
 

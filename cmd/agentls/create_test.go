@@ -3,12 +3,14 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -176,6 +178,120 @@ func TestValidateAll(t *testing.T) {
 	}
 	if code, out, _ := command(t, t.TempDir(), "validate", "--all"); code != 0 || !strings.Contains(out, "There are no agent files here") {
 		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// TestCreateOfThePersonsOwn: where the person's own folder is the one that they
+// work in, a new agent is theirs and runs, and nothing is to be trusted for it.
+func TestCreateOfThePersonsOwn(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("GEMINI_HOME", filepath.Join(dir, ".gemini"))
+	if code, out, errs := command(t, dir, "create", "h"); code != 0 || strings.Contains(errs, "trust") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if code, _, errs := command(t, t.TempDir(), "create", "h", "--scope", "project"); code != 0 || !strings.Contains(errs, "is not trusted, so the agent does not run yet") {
+		t.Errorf("in another folder: exit %d\n%s", code, errs)
+	}
+}
+
+// TestCreateSaysWhenItAsks: an empty prompt is none, so that without a terminal the
+// template blank is taken; the help says both.
+func TestCreateSaysWhenItAsks(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	dir := t.TempDir()
+	var texts []string
+	for _, args := range [][]string{{"create", "x", "--force"}, {"create", "x", "--force", "--prompt", ""}} {
+		code, out, errs := command(t, dir, args...)
+		text, err := os.ReadFile(filepath.Join(dir, ".gemini", "agents", "x.md"))
+		if code != 0 || err != nil {
+			t.Errorf("%q: exit %d, %v\n%s%s", args, code, err, out, errs)
+		}
+		texts = append(texts, string(text))
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("without a prompt it is\n%s\nwith an empty one\n%s", texts[0], texts[1])
+	}
+	_, help, _ := command(t, dir, "create", "--help")
+	help = strings.Join(strings.Fields(help), " ")
+	for _, want := range []string{"what was said is filled in there and can be changed", "An empty prompt is as if none was given"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("the help does not say %q", want)
+		}
+	}
+}
+
+// TestValidateWarns: what is no error does not fail a check, and is told below the
+// checks with its line; of several files how much of it there is.
+func TestValidateWarns(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	dir := writer(t)
+	text := "\ufeff---\nkind: agent\nname: odd\ntitle: O\ndescription: a: b\nmodel: nosuch\n---\nYou help.\nAIza" + strings.Repeat("Sy4x", 9)[:35] + " \u200b\u200b\n"
+	outside := filepath.Join(t.TempDir(), "far.md")
+	for _, path := range []string{filepath.Join(dir, ".gemini", "agents", "even.md"), outside} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := command(t, dir, "validate", "odd")
+	checks, warnings, _ := strings.Cut(out, "! ")
+	if code != exitFailed || !strings.HasPrefix(out, "✓ front-matter valid\n") || !strings.HasSuffix(checks, "✓ system prompt not empty\n") || !strings.HasSuffix(out, "\nValidation: 5/6 passed\n") ||
+		strings.Count(out, "not known") != 1 {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	for _, want := range []string{"line 1: ", "line 3: ", "line 5: ", "\n! line 9: "} {
+		if !strings.Contains("\n! "+warnings, want) {
+			t.Errorf("there is no %q in\n%s", want, out)
+		}
+	}
+	several := strings.Count(out, "\n! ")
+	if _, out, _ := command(t, dir, "validate", "--all"); several < 4 || !strings.Contains(out, fmt.Sprintf(") (%d warnings)\n", several)) && !strings.Contains(out, fmt.Sprintf(", but it runs (%d warnings)\n", several)) || !strings.HasSuffix(out, "writer: ✓ Valid\n") {
+		t.Errorf("%d warnings\n%s", several, out)
+	}
+	if _, out, errs := command(t, dir, "validate", outside); !strings.Contains(out, "\n! line 9: ") || !strings.HasSuffix(out, "\nValidation: 5/6 passed\n") {
+		t.Errorf("a file elsewhere\n%s%s", out, errs)
+	}
+	var r struct {
+		Results []struct {
+			Passed   int
+			Warnings []definition.Problem
+		}
+	}
+	if _, out, _ := command(t, dir, "validate", "odd", "--json"); json.Unmarshal([]byte(out), &r) != nil || len(r.Results) != 1 || r.Results[0].Passed != 5 || len(r.Results[0].Warnings) != several || several == 0 || r.Results[0].Warnings[0].Message == "" {
+		t.Errorf("as JSON\n%s", out)
+	}
+	if _, out, _ := command(t, dir, "validate", "writer", "--json"); !strings.Contains(out, `"warnings": []`) {
+		t.Errorf("as JSON\n%s", out)
+	}
+}
+
+// TestCreateForServersOfAFolder that is not trusted: those that its settings describe
+// are configured, though they do not run yet.
+func TestCreateForServersOfAFolder(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, ".gemini"), 0o700), os.WriteFile(filepath.Join(dir, ".gemini", "settings.json"), []byte(`{"mcpServers": {"docs": {"command": "x"}}}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := command(t, dir, "create", "a1", "--mcp", "docs", "--prompt", "You help."); code != 0 || strings.Contains(errs, "not configured") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if code, _, errs := command(t, dir, "create", "a2", "--mcp", "other", "--prompt", "You help."); code != exitFailed || !strings.Contains(errs, "other") {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+}
+
+// TestModelsThatAreOffered are those that write.
+func TestModelsThatAreOffered(t *testing.T) {
+	offered := append(models(), strings.FieldsFunc(modelsInWords(), func(r rune) bool { return strings.ContainsRune(" ,.", r) })...)
+	for _, name := range []string{"embedding", "gemini-embedding-001"} {
+		if slices.Contains(offered, name) {
+			t.Errorf("%s is offered in %q", name, offered)
+		}
+	}
+	for _, name := range []string{"flash", "auto", "inherit"} {
+		if !slices.Contains(offered, name) {
+			t.Errorf("%s is not offered in %q", name, offered)
+		}
 	}
 }
 

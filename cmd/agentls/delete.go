@@ -26,11 +26,14 @@ func deleteCommand(std streams) *cobra.Command {
 			}
 			asks := newTerminal(std)
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				info, err := agentOf(ctx, conn, args[0], scope)
+				if err != nil {
+					return err
+				}
+				if scope == "" && checkScope(info.Scope) == nil {
+					scope = info.Scope // of what is asked about, and nothing else
+				}
 				if !yes {
-					info, err := agentOf(ctx, conn, args[0], scope)
-					if err != nil {
-						return err
-					}
 					if !asks.there {
 						return usage{fmt.Errorf("there is no terminal to ask on; to delete it without a question: agentls delete %s --yes", tool.Escape(args[0]))}
 					}
@@ -119,21 +122,28 @@ func scopeOf(scope string, global bool) (string, error) {
 	return scope, nil
 }
 
-// agentOf returns the agent of a name, and of a scope if one is given.
+// agentOf returns the agent of a name, and of a scope if one is given, for what is
+// done to its file. A file that has the name of what is built in is meant before
+// that: it is invalid, and can be mended or deleted.
 func agentOf(ctx context.Context, conn *connection, name, scope string) (wire.AgentInfo, error) {
+	var is wire.GetResult
 	if scope == "" {
-		var r wire.GetResult
-		err := conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: name}, &r)
-		return r.AgentInfo, err
+		if err := conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: name}, &is); err != nil || is.URI != "" {
+			return is.AgentInfo, err
+		}
+		name = is.Name
 	}
 	var r wire.ListResult
 	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{Scope: scope}, &r); err != nil {
 		return wire.AgentInfo{}, err
 	}
 	for _, info := range r.Agents {
-		if info.Name == name {
+		if info.Name == name && (scope != "" || info.URI != "") {
 			return info, nil
 		}
+	}
+	if scope == "" {
+		return is.AgentInfo, nil
 	}
 	return wire.AgentInfo{}, fmt.Errorf("there is no %s agent %s; see `agentls list`", scope, tool.Escape(name))
 }

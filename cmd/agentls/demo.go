@@ -57,6 +57,10 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	}
 	project, home := filepath.Join(root, "project"), filepath.Join(root, "home")
 	defer func() {
+		if err != nil && ctx.Err() != nil { // what it was at is nothing to mend
+			fmt.Fprintln(std.err, "Stopped.")
+			err = exit{exitInterrupted}
+		}
 		if !o.keep {
 			err = errors.Join(err, os.RemoveAll(root))
 		}

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestDemoInAnyEnvironment: nothing of the person's own git and go reaches the
@@ -140,5 +144,40 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 		if !strings.Contains(lines, "\n"+took.ReplaceAllString(line, "")+"\n") {
 			t.Errorf("the demo does not print %q", line)
 		}
+	}
+}
+
+// TestDemoIsStopped: a person who stops the demo is told that, and nothing of what
+// was going on.
+func TestDemoIsStopped(t *testing.T) {
+	bin, root := t.TempDir(), t.TempDir()
+	began := filepath.Join(bin, "began")
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\n: > '"+began+"'\nexec sleep 60\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("TMPDIR", root)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { // ends with the test
+		for ctx.Err() == nil {
+			if _, err := os.Stat(began); err == nil {
+				cancel()
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var out, errs bytes.Buffer
+	var code exit
+	if err := demo(ctx, streams{in, &out, &errs}, demoOptions{}); !errors.As(err, &code) || code.code != exitInterrupted || errs.String() != "Stopped.\n" {
+		t.Errorf("%v\n%s%s", err, out.String(), errs.String())
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }

@@ -85,6 +85,10 @@ but with --live.`,
 	return c
 }
 
+// oneLine is an error in the one line that a finding has, which is escaped when it
+// is printed.
+func oneLine(err error) string { return strings.Join(textsOf(err), "; ") }
+
 func printFindings(out io.Writer, found []finding) error {
 	for _, f := range found {
 		line := marks[f.Status] + " " + tool.Escape(f.Text)
@@ -123,13 +127,13 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 
 	conn, err := connect(ctx, config, folder, client.Config{})
 	if err != nil {
-		return append(found, finding{"daemon", broken, "the daemon does not start: " + fault.Message(err), "see what is wrong above; AGENTLS_DEBUG=1 says more"}), nil
+		return append(found, finding{"daemon", broken, "the daemon does not start: " + oneLine(err), "see what is wrong above; AGENTLS_DEBUG=1 says more"}), nil
 	}
 	found = withOverrides(found, checkOverrides(ctx, conn, access.Overridden))
 	found = append(found, checkAgents(ctx, conn)...)
 	found = append(found, checkLocks(ctx, conn, dir)...)
 	if err := conn.Close(); err != nil {
-		found = append(found, finding{"daemon", odd, "the daemon did not end well: " + fault.Message(err), ""})
+		found = append(found, finding{"daemon", odd, "the daemon did not end well: " + oneLine(err), ""})
 	}
 	found = append(found, checkProcess(), finding{"sandbox", odd, "sandbox: there is none, so a command has the rights that you have", "read what it asks for; what is not known to be harmless asks each time"}, checkWatches(), checkProgram("rg", "ripgrep", "searches are slower without it; install ripgrep"),
 		checkProgram("git", "git", "git_commit and the demo's repository need it; install git"), checkTerminal(std, env))
@@ -278,7 +282,7 @@ func checkSessions(dir string) finding {
 	}
 	_, err = f.WriteString("can this be written?\n")
 	if err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())); err != nil {
-		return finding{"sessions", broken, "sessions: " + err.Error(), "make room on the disk, or set GEMINI_HOME to a folder on another"}
+		return finding{"sessions", broken, "sessions: " + oneLine(err), "make room on the disk, or set GEMINI_HOME to a folder on another"}
 	}
 	free, err := freeSpace(dir)
 	switch {
@@ -392,7 +396,7 @@ func checkTerminal(std streams, env func(string) string) finding {
 // folder of its own, so that nothing is left of it.
 func checkModel(ctx context.Context, config daemon.Config) (f finding) {
 	fail := func(err error) finding {
-		return finding{"model", broken, "model: " + fault.Message(err), "see the key and the base URL above, and the network"}
+		return finding{"model", broken, "model: " + oneLine(err), "see the key and the base URL above, and the network"}
 	}
 	root, err := os.MkdirTemp("", "agentls-doctor-")
 	if err != nil {

@@ -60,12 +60,14 @@ func editAgent(ctx context.Context, conn *connection, std streams, info wire.Age
 		}
 		if !changed {
 			fmt.Fprintln(std.err, "Nothing was changed.")
-		} else if state, err := stateOf(ctx, conn, info.URI); err != nil {
+		} else if state, err := settled(ctx, conn, std, info.URI); err != nil {
 			return err
 		} else if state == "review" {
 			fmt.Fprintln(std.err, "It waits for a review, since what you changed in it was not approved: look at it, then agentls trust")
 		}
-		err = validate(ctx, conn, std.out, &wire.ValidateParams{URI: info.URI}, false)
+		err = with(ctx, std, func(ctx context.Context, anew *connection) error { // conn's knows the file as it was
+			return validate(ctx, anew, std.out, &wire.ValidateParams{URI: info.URI}, false)
+		})
 		var code exit
 		if !errors.As(err, &code) || !asks.there || !asks.yes(ctx, "Edit it again? [Y/n] ", true) {
 			return err
@@ -172,6 +174,21 @@ func keep(name, text string, why error) error {
 		return fmt.Errorf("%s, and your text could not be kept: %w", reason, err)
 	}
 	return fmt.Errorf("%s; your text is not lost: it is in %s", reason, f.Name())
+}
+
+// settled returns the state of the agent of a file as it is once all that conn was
+// told is done, "" where there is none. A daemon of its own is asked, which reads
+// the file and the records anew: conn's knows what it read at its start, but for
+// what it has approved.
+func settled(ctx context.Context, conn *connection, std streams, file string) (state string, err error) {
+	if _, err := stateOf(ctx, conn, file); err != nil { // it answers when what was saved is approved, or is not
+		return "", err
+	}
+	err = with(ctx, std, func(ctx context.Context, anew *connection) error {
+		state, err = stateOf(ctx, anew, file)
+		return err
+	})
+	return state, err
 }
 
 // stateOf returns the state of the agent of a file, "" where there is none.

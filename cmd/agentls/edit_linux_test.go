@@ -102,6 +102,97 @@ func TestEditSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// TestEditSaysWhatWaits for a review, and only that: whatever the state of the
+// file was before, it says of what list shows after.
+func TestEditSaysWhatWaits(t *testing.T) {
+	const waits = "It waits for a review"
+	for name, c := range map[string]struct {
+		before, after string // what another program writes, and the person makes of it
+		state         string
+	}{
+		"invalid, mended":         {"title: [\n", "title: Mine\n", "review"},
+		"invalid, and stays so":   {"title: [\n", "title: [Mine\n", "invalid"},
+		"invalid, as it was":      {"title: [\n", "title: The Writer\n", "ok"},
+		"changed, as it was":      {"title: Theirs\n", "title: The Writer\n", "ok"},
+		"changed":                 {"title: Theirs\n", "title: Mine\n", "review"},
+		"control: nobody changed": {"title: The Writer\n", "title: Mine\n", "ok"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+			dir := writer(t)
+			unedited(t)
+			if code, _, errs := command(t, dir, "trust"); code != 0 {
+				t.Fatal(errs)
+			}
+			path := filepath.Join(dir, ".gemini", "agents", "writer.md")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, path, strings.Replace(string(text), "title: The Writer\n", c.before, 1))
+			useEditor(t, `sed -i 's/^title: .*/`+strings.TrimSpace(c.after)+`/' "$1"`)
+			code, out, errs := command(t, dir, "edit", "writer")
+			if (code == 0) != (c.state != "invalid") || strings.Contains(errs, waits) != (c.state == "review") {
+				t.Errorf("exit %d\n%s%s", code, out, errs)
+			}
+			if _, out, _ := command(t, dir, "list", "--json"); !strings.Contains(out, `"state": "`+c.state+`"`) {
+				t.Errorf("the agent is not %s:\n%s", c.state, out)
+			}
+		})
+	}
+	// What the person broke, and mends, is approved.
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	dir := writer(t)
+	if code, _, errs := command(t, dir, "trust"); code != 0 {
+		t.Fatal(errs)
+	}
+	for _, title := range []string{"[", "Mine"} {
+		useEditor(t, `sed -i 's/^title: .*/title: `+title+`/' "$1"`)
+		if _, out, errs := command(t, dir, "edit", "writer"); strings.Contains(errs, waits) {
+			t.Errorf("%s\n%s%s", title, out, errs)
+		}
+	}
+	if _, out, _ := command(t, dir, "list", "--json"); !strings.Contains(out, `"state": "ok"`) {
+		t.Errorf("the agent is not ok:\n%s", out)
+	}
+}
+
+// TestFileOfABuiltInName: a file that took the name of a built-in agent is invalid,
+// and what is done to files is done to it: it is looked at, mended and deleted.
+func TestFileOfABuiltInName(t *testing.T) {
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	dir := writer(t)
+	path := filepath.Join(dir, ".gemini", "agents", "writer.md")
+	useEditor(t, `sed -i 's/^name: .*/name: main/' "$1"`)
+	if code, out, errs := command(t, dir, "edit", "writer"); code != exitFailed || !strings.Contains(out, "The name main is reserved") {
+		t.Fatalf("exit %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := command(t, dir, "validate", "main"); code != exitFailed || !strings.Contains(out, "✗ required fields present: line 3: The name main is reserved") {
+		t.Errorf("validate: exit %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := command(t, dir, "edit", "main", "--scope", "global"); code != exitFailed || !strings.Contains(errs, "there is no global agent main") {
+		t.Errorf("edit of another scope: exit %d\n%s%s", code, out, errs)
+	}
+	useEditor(t, `sed -i 's/^name: .*/name: writer/' "$1"`)
+	if code, out, errs := command(t, dir, "edit", "main"); code != 0 || !strings.HasSuffix(out, "Validation: 6/6 passed\n") {
+		t.Errorf("edit: exit %d\n%s%s", code, out, errs)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, path, strings.Replace(string(text), "name: writer", "name: main", 1))
+	if code, out, errs := command(t, dir, "delete", "main", "--yes"); code != 0 || out != filepath.Join(".gemini", "agents", "writer.md")+" is deleted.\n" {
+		t.Errorf("delete: exit %d\n%s%s", code, out, errs)
+	}
+	// Without such a file the name is the built-in's.
+	for _, args := range [][]string{{"edit", "main"}, {"validate", "main"}, {"delete", "main", "--yes"}} {
+		if code, _, errs := command(t, dir, args...); code != exitFailed || !strings.Contains(errs, "main is built in and ") {
+			t.Errorf("%v: exit %d\n%s", args, code, errs)
+		}
+	}
+}
+
 // TestDeleteTellsWhoNamesIt, and without a terminal what is wrong with the name
 // before what is missing.
 func TestDeleteTellsWhoNamesIt(t *testing.T) {

@@ -123,3 +123,41 @@ func quoted(text string) string {
 	}
 	return `"` + text + `"`
 }
+
+// textsOf returns what a person is shown of an error, not yet escaped: one text,
+// or one for each error that [errors.Join] has put together. A line end in a text
+// is a part of what it tells, as of a file's name.
+func textsOf(err error) []string {
+	switch e := err.(type) {
+	case *fault.Error:
+		return textsOf(e.Err)
+	case interface{ Unwrap() []error }:
+		var whole, texts []string
+		for _, one := range e.Unwrap() {
+			whole, texts = append(whole, one.Error()), append(texts, textsOf(one)...)
+		}
+		if strings.Join(whole, "\n") == err.Error() { // else they stand in a sentence
+			return texts
+		}
+	case interface{ Unwrap() error }:
+		inner := e.Unwrap()
+		if inner == nil {
+			break
+		}
+		before, ok := strings.CutSuffix(err.Error(), inner.Error())
+		if texts := textsOf(inner); ok && len(texts) > 1 {
+			texts[0] = before + texts[0]
+			return texts
+		}
+	}
+	return []string{err.Error()}
+}
+
+// shownError is an error as it is printed: each of its texts on one line.
+func shownError(err error) string {
+	lines := textsOf(err)
+	for i, line := range lines {
+		lines[i] = tool.Escape(line)
+	}
+	return strings.Join(lines, "\n")
+}

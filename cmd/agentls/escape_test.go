@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,5 +59,25 @@ func TestFilesCannotSpeakToTheTerminal(t *testing.T) {
 	}
 	if _, out, _ := command(t, dir, "list"); !strings.Contains(out, `m\x1b[31mred\x1b]0;title`) {
 		t.Errorf("the model is not told as it is:\n%s", out)
+	}
+}
+
+// TestErrorsInADialogueCannotSpeakToTheTerminal: what goes wrong with a request may
+// name what was typed, or a file.
+func TestErrorsInADialogueCannotSpeakToTheTerminal(t *testing.T) {
+	explainable(t)
+	typed := filepath.Join(t.TempDir(), "typed")
+	if err := os.WriteFile(typed, []byte("/agents run k\x1b]0;title\a hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(typed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var out, errs bytes.Buffer
+	code := execute([]string{"run", "-i", "--session", "new"}, streams{in, &out, &errs})
+	if code != exitFailed || !strings.Contains(errs.String(), `\x1b]0;title\x07`) || strings.ContainsAny(out.String()+errs.String(), "\x1b\a") {
+		t.Errorf("exit %d\n%q\n%q", code, out.String(), errs.String())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agentls/agentls/agents/authority"
+	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
@@ -32,6 +33,9 @@ from, and below it what it overrode. NAME is an agent, or the path of an agent's
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				e, err := explained(ctx, conn, args[0], false)
 				if err != nil {
+					return err
+				}
+				if err := readable(ctx, conn, args[0], e.File); err != nil {
 					return err
 				}
 				if asJSON {
@@ -106,6 +110,39 @@ func explained(ctx context.Context, conn *connection, name string, asIfTrusted b
 		return nil, err
 	}
 	return explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(path), AsIfTrusted: asIfTrusted})
+}
+
+// readable returns why nothing is known of an agent, or of a file at a path: what
+// it says of itself cannot be read, so that what an agent gets by default is not
+// what it gets.
+func readable(ctx context.Context, conn *connection, name, file string) error {
+	if file == "" {
+		return nil
+	}
+	var problems []definition.Problem
+	if isPath(name) {
+		data, err := agentFile(file)
+		if err != nil {
+			return fmt.Errorf("%s cannot be explained: %s", shown(file), tool.Escape(reasonOf(err)))
+		}
+		d := definition.Parse(definition.Source{Path: file, Data: data})
+		if d.FrontMatter() != nil {
+			return nil
+		}
+		problems = d.Problems
+	} else {
+		var r wire.GetResult
+		if err := conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: name}, &r); err != nil || len(r.FrontMatter) > 0 {
+			return err
+		}
+		problems = r.Problems
+	}
+	for _, p := range problems {
+		if p.Code == "agent/yaml" || p.Code == "agent/yaml-feature" || p.Code == "agent/too-large" {
+			return fmt.Errorf("%s cannot be explained: %s", tool.Escape(name), explain(string(tool.URI(file)), p.Range.Start.Line, p.Range.Start.Character, p.Message))
+		}
+	}
+	return nil
 }
 
 // filePath returns the absolute path of a file that an argument names. It is none

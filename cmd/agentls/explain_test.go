@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,6 +171,39 @@ func TestDoctorOnOverrides(t *testing.T) {
 		}
 		if !slices.EqualFunc(got, c.want, strings.HasPrefix) {
 			t.Errorf("%s: %q, want %q", c.settings, got, c.want)
+		}
+	}
+}
+
+// TestExplainOfWhatCannotBeRead: of an agent whose file or front-matter cannot be
+// read nothing is known, so nothing is said of what it may use.
+func TestExplainOfWhatCannotBeRead(t *testing.T) {
+	dir := explainable(t)
+	agents := filepath.Join(dir, ".gemini", "agents")
+	outside := filepath.Join(t.TempDir(), "far.md")
+	for path, text := range map[string]string{
+		outside: "---\nkind: agent\nname: far\ntitle: F\n---\nx\n", filepath.Join(agents, "broke.md"): "---\nname: [\n---\nx\n",
+		filepath.Join(agents, "odd.md"): "---\nkind: agent\nname: odd\ntitle: O\nrun: {max_turns: many}\n---\nx\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(agents, "folder.md"), 0o700), os.Symlink(outside, filepath.Join(agents, "far.md"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"folder", "far", "broke", filepath.Join(agents, "broke.md")} {
+		for _, args := range [][]string{{"explain", name}, {"explain", name, "--json"}} {
+			base := strings.TrimSuffix(filepath.Base(name), ".md")
+			code, out, errs := command(t, dir, args...)
+			if code != exitFailed || out != "" || !strings.Contains(errs, "cannot be explained: ") || !strings.Contains(errs, base+".md:") {
+				t.Errorf("%q: exit %d\n%s%s", args, code, out, errs)
+			}
+		}
+	}
+	for _, name := range []string{"odd", "main", filepath.Join(agents, "odd.md")} {
+		if code, out, errs := command(t, dir, "explain", name); code != 0 || !strings.Contains(out, "Tools: ") {
+			t.Errorf("%s: exit %d\n%s%s", name, code, out, errs)
 		}
 	}
 }

@@ -246,6 +246,9 @@ func (im *imports) file(f found) importedFile {
 		return r
 	}
 	r.Name, r.From, r.Losses, r.Repaired = made.Name, made.From, made.Loss, made.Repaired
+	if im.name != "" { // and what the name of the file is read as does not matter
+		r.Losses = slices.DeleteFunc(r.Losses, func(l exchange.Loss) bool { return l.Key == "name" && l.Severity == definition.Hint })
+	}
 	r.Path = filepath.Join(im.root, im.dir, made.Name+".md")
 	if r.Written, r.There, err = im.write(made); err != nil {
 		r.Reason = fault.Message(err)

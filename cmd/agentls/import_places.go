@@ -86,23 +86,32 @@ func sources(o importOptions, paths []string) ([]found, error) {
 		inside := placed(o, path, false)
 		if p, ok := placeOf(path); ok || len(inside) == 0 {
 			p.dir = path
-			inside = within(p.files(ok), path)
+			if inside = p.files(ok); !ofPerson(path) {
+				inside = within(inside, path)
+			}
 		}
 		if len(inside) == 0 {
 			return nil, fmt.Errorf("there are no agent files in %s, which are called NAME.md; name the folder that they lie in, or a file", tool.Escape(path))
 		}
 		files = append(files, inside...)
 	}
-	seen := make(map[string]bool)
-	return slices.DeleteFunc(files, func(f found) bool {
+	var once []found
+	at := make(map[string]int) // in once, by what is read
+	for _, f := range files {
 		canonical, err := canonicalOf(f.path)
 		if err != nil {
 			canonical = f.path
 		}
-		double := seen[canonical]
-		seen[canonical] = true
-		return double
-	}), nil
+		i, double := at[canonical]
+		switch {
+		case !double:
+			at[canonical] = len(once)
+			once = append(once, f)
+		case once[i].err != nil && f.err == nil: // a link that was named too
+			once[i] = f
+		}
+	}
+	return once, nil
 }
 
 // nothingFound says where was looked.
@@ -192,6 +201,23 @@ func placeOf(path string) (toolPlace, bool) {
 		}
 	}
 	return toolPlace{}, false
+}
+
+// ofPerson reports whether a folder is one of the person's own places, by its
+// name, or lies in one: what they have linked there is theirs.
+func ofPerson(path string) bool {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(toolPlaces, func(p toolPlace) bool {
+		_, inside := workspace.Below(filepath.Join(home, filepath.FromSlash(p.dir)), abs)
+		return p.own && inside
+	})
 }
 
 // dialectAt returns whose place a file lies in, "" where that is not known.

@@ -353,6 +353,65 @@ func TestImportFollowsNoFileOut(t *testing.T) {
 	}
 }
 
+// TestImportNamesALinkBesideItsFolder: a link that leads out is taken where the
+// person names it, in whatever order they name its folder too.
+func TestImportNamesALinkBesideItsFolder(t *testing.T) {
+	for _, args := range [][]string{{".claude/agents", ".claude/agents/far.md"}, {".claude/agents/far.md", ".claude/agents"}} {
+		dir := folderWith(t, map[string]string{".claude/agents/near.md": strings.Replace(claudeAgent, "name: reviewer", "name: near", 1), "~/far.md": claudeAgent})
+		if err := os.Symlink(filepath.Join(os.Getenv("HOME"), "far.md"), filepath.Join(dir, ".claude", "agents", "far.md")); err != nil {
+			noLink(t, err)
+		}
+		code, out, errs := command(t, dir, append([]string{"import"}, args...)...)
+		made := strings.Join(slices.Sorted(maps.Keys(filesIn(t, filepath.Join(dir, ".gemini", "agents")))), " ")
+		if code != 0 || made != "near.md reviewer.md" || !strings.Contains(out, "2 files: 2 imported") {
+			t.Errorf("%q: exit %d, made %s\n%s%s", args, code, made, out, errs)
+		}
+	}
+}
+
+// TestImportFollowsThePersonsLinks: what lies behind links in the person's own
+// places is theirs, whether they name the place, a folder in it, or none. A
+// project that has a place of the same name is none of theirs.
+func TestImportFollowsThePersonsLinks(t *testing.T) {
+	for name, c := range map[string]struct {
+		link string // in the home, or in the folder
+		arg  string
+		code int
+	}{
+		"no path":                  {"~/.claude/agents/rev.md", "", 0},
+		"the place":                {"~/.claude/agents/rev.md", "~/.claude/agents", 0},
+		"a folder in it":           {"~/.config/opencode/agent/deep/rev.md", "~/.config/opencode/agent/deep", 0},
+		"control: in a project":    {".claude/agents/rev.md", ".claude/agents", exitFailed},
+		"control: beside":          {"~/.claude/agents2/rev.md", "~/.claude/agents2", exitFailed},
+		"control: project in home": {"~/p/.claude/agents/rev.md", "~/p/.claude/agents", exitFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := folderWith(t, map[string]string{"~/dot/rev.md": claudeAgent})
+			home := os.Getenv("HOME")
+			path := func(name string) string {
+				if rest, ok := strings.CutPrefix(name, "~/"); ok {
+					return filepath.Join(home, rest)
+				}
+				return filepath.Join(dir, name)
+			}
+			if err := os.MkdirAll(filepath.Dir(path(c.link)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(filepath.Join(home, "dot", "rev.md"), path(c.link)); err != nil {
+				noLink(t, err)
+			}
+			args := []string{"import", "--global"}
+			if c.arg != "" {
+				args = append(args, path(c.arg))
+			}
+			code, out, errs := command(t, dir, args...)
+			if _, err := os.Stat(filepath.Join(home, ".gemini", "agents", "reviewer.md")); code != c.code || (err == nil) != (code == 0) || code != 0 && !strings.Contains(out, "a link that leads out") {
+				t.Errorf("exit %d, %v\n%s%s", code, err, out, errs)
+			}
+		})
+	}
+}
+
 // TestImportKnowsModels: a model that the person's table has is kept.
 func TestImportKnowsModels(t *testing.T) {
 	dir := folderWith(t, map[string]string{
@@ -361,5 +420,19 @@ func TestImportKnowsModels(t *testing.T) {
 	code, out, errs := command(t, dir, "import", "r.md")
 	if code != 0 || strings.Contains(out, "hint: model") || !strings.Contains(filesIn(t, dir)[".gemini/agents/reviewer.md"], "\nmodel: opus\n") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}
+
+// TestImportUnderAnotherName says nothing of the name that the agent would have had.
+func TestImportUnderAnotherName(t *testing.T) {
+	dir := folderWith(t, map[string]string{"cr.md": strings.Replace(claudeAgent, "name: reviewer", "name: Code Reviewer", 1)})
+	const hint = "is read as code-reviewer"
+	if code, out, errs := command(t, dir, "import", "--from", "claude", "--dry-run", "cr.md"); code != 0 || !strings.Contains(out, hint) {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	for _, flag := range []string{"--dry-run", "--json"} {
+		if code, out, errs := command(t, dir, "import", "--from", "claude", "--name", "rev2", flag, "cr.md"); code != 0 || strings.Contains(out, hint) || !strings.Contains(out, "rev2.md") {
+			t.Errorf("%s: exit %d\n%s%s", flag, code, out, errs)
+		}
 	}
 }

@@ -243,7 +243,7 @@ func (d *dialogue) serve(ctx context.Context, line string) error {
 		return exit{exitInterrupted}
 	}
 	d.failed = true
-	d.t.say("%s", fault.Message(err))
+	d.t.say("%s", shownError(err))
 	return nil
 }
 
@@ -423,7 +423,7 @@ func (d *dialogue) steer(ctx context.Context, p *wire.RunParams, line string) (w
 		d.afterwards(line)
 		return true
 	case err != nil:
-		d.t.say("→ not told: %s", fault.Message(err))
+		d.t.say("→ not told: %s", shownError(err))
 	case r.Position > 0:
 		d.t.say("→ told before the next turn, after %s", count(r.Position, "other"))
 	default:

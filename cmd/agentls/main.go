@@ -21,7 +21,6 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/internal/daemon"
-	"github.com/agentls/agentls/internal/fault"
 )
 
 // version is set by the linker in releases.
@@ -110,7 +109,7 @@ func execute(args []string, std streams) int {
 	case errors.As(err, &code):
 		return code.code
 	}
-	fmt.Fprintln(std.err, "agentls:", tool.Escape(fault.Message(err)))
+	fmt.Fprintln(std.err, "agentls:", shownError(err))
 	var u usage
 	if errors.As(err, &u) {
 		fmt.Fprintf(std.err, "Run `%s --help` for what there is.\n", c.CommandPath())
