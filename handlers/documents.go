@@ -7,6 +7,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -68,7 +69,11 @@ func (h *Handlers) followed(before *workspace.Snapshot, name uri.URI) {
 	if was == is {
 		return
 	}
-	text := fmt.Sprintf("A change of %s came out of order, so its text is not known here. Save it, close it and open it again.", baseOf(string(name)))
+	shown := string(name) // whole: many files have one name
+	if path, ok := filePath(name); ok {
+		shown = path
+	}
+	text := fmt.Sprintf("A change of %s came out of order, so its text is not known here. Save it, close it and open it again.", tool.Escape(shown))
 	if is {
 		h.notice(text)
 	} else {

@@ -1,6 +1,9 @@
 package handlers
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -99,16 +102,38 @@ func (m *moved) drop(name uri.URI) {
 	delete(m.texts, path)
 }
 
-// about returns the paths that get a text and are that path, or are moved from it.
+// about returns the paths that files are moved to which are, or were, at a path.
 func (m *moved) about(path string) (to []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for name := range m.texts {
-		if name == path || m.from[name] == path {
+	for name, from := range m.from {
+		if name == path || from == path {
 			to = append(to, name)
 		}
 	}
 	return to
+}
+
+// came reports whether a file has been moved to a path: the one that it was is gone.
+func (m *moved) came(to string) bool {
+	m.mu.Lock()
+	from := m.from[to]
+	m.mu.Unlock()
+	_, err := os.Lstat(from)
+	return from != "" && errors.Is(err, fs.ErrNotExist)
+}
+
+// stays is told that the person gave a file another text than a move of it would, or
+// deleted it: what was to become of it is not what they mean any more.
+func (m *moved) stays(path, text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for to, from := range m.from {
+		if from == path && m.texts[to] != linesDigest(text) {
+			delete(m.texts, to)
+			delete(m.from, to)
+		}
+	}
 }
 
 // take reports whether the person had the file at a path given the text, once.

@@ -188,7 +188,7 @@ func (h *Handlers) arrived(name uri.URI) {
 	}
 	for _, to := range h.moves.about(path) {
 		f, rel, inside := workspace.Within(h.Workspace.Snapshot().Folders(), to)
-		if !inside || !workspace.IsAgentFile(rel) {
+		if !inside || !workspace.IsAgentFile(rel) || !h.moves.came(to) {
 			continue
 		}
 		item, there := workspace.ReadAgent(h.ctx, f.Canonical, rel)
@@ -218,6 +218,7 @@ func (h *Handlers) saved(name uri.URI) {
 	}
 	was := h.typed[a.path]
 	delete(h.typed, a.path)
+	h.moves.stays(a.path, a.text)
 	asked := h.moves.take(a.path, a.text)
 	// An editor may tell its last change only after it has written it. What the
 	// disk had before this save is not the person's.

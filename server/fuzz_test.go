@@ -80,6 +80,7 @@ func FuzzREL24Messages(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"decode","params":{"agent":"x","files":[{"uri":1}],"workDoneToken":{}}}`), true)
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":99999999999,"message":"x"}}`), true)
 	f.Add([]byte(`{"jsonrpc":"2.0","method":"exit","Method":"x"}`), true)
+	f.Add([]byte(`{"jsonrpc":"2.0","method":"\u0065xit"}`), true)
 	f.Fuzz(func(t *testing.T, body []byte, ready bool) {
 		r := serve(t, fuzzed()...)
 		if ready {
@@ -89,8 +90,8 @@ func FuzzREL24Messages(f *testing.F) {
 		for answers := 0; ; answers++ {
 			m, err := r.Next()
 			if err != nil {
-				var exit map[string]json.RawMessage // which has keys as they are spelled, as the protocol does
-				if json.Unmarshal(body, &exit); string(exit["method"]) == `"exit"` {
+				var exit map[string]any // which has keys as they are spelled, as the protocol does
+				if json.Unmarshal(body, &exit); exit["method"] == "exit" {
 					return
 				}
 				t.Fatalf("%q: %v", body, err)

@@ -120,7 +120,7 @@ func executable(folder, path string) bool {
 func (b *house) servers(folder string) []language.Server {
 	list := b.settingsOf(folder).servers
 	if folder != "" {
-		return list
+		return slices.Concat(list, b.settingsOf(folder).described)
 	}
 	list = slices.Clone(list)
 	for _, path := range b.folders.paths() {

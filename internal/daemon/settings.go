@@ -29,7 +29,8 @@ type folderSettings struct {
 	vertex     bool              // the person signs in at Vertex AI
 	persistent bool
 	retention  session.Retention // of sessions; the zero one keeps all
-	servers    []language.Server // of mcpServers, by name; then those of a folder that is not trusted
+	servers    []language.Server // of mcpServers, by name
+	described  []language.Server // those of the folder, where it is not trusted
 	scope      string            // of new agents
 	answer     string            // of inline commands: where it goes
 	problems   []string
@@ -76,14 +77,14 @@ func (b *house) settingsOf(folder string) *folderSettings {
 	return s
 }
 
-// describe adds the names of the MCP servers that the settings of a folder describe
+// describe notes the names of the MCP servers that the settings of a folder describe
 // which is not trusted: its agent files are checked there (spec 4.4), and what they
-// name is not unknown. Nothing else is read of these settings, and no server starts.
+// name is not unknown. For the person's own agents they are. Nothing else is read of these settings, and no server starts.
 func (s *folderSettings) describe(ctx context.Context, folder string) {
 	own := workspace.LoadSettings(ctx, workspace.SettingsFiles{Folder: folder, Trusted: true})
 	for _, name := range slices.Sorted(maps.Keys(own.MCPServers)) {
 		if !slices.ContainsFunc(s.servers, func(other language.Server) bool { return other.Name == name }) {
-			s.servers = append(s.servers, language.Server{Name: name, State: "not used until the folder is trusted"})
+			s.described = append(s.described, language.Server{Name: name, State: "not used until the folder is trusted"})
 		}
 	}
 }
