@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -60,9 +61,15 @@ func (s *Schema) build() (*jsonschema.Schema, error) {
 	const self = "https://agentls.invalid/arguments.json" // never fetched; relative references need a base
 	c := jsonschema.NewCompiler()
 	c.UseLoader(nowhere{})
-	// The library would compile a pattern twice wherever it stands.
+	// The library would compile a pattern twice wherever it stands. Values of the
+	// format regex go through here too, at each check and from many goroutines:
+	// they are not kept.
 	patterns := make(map[string]jsonschema.Regexp)
+	var done atomic.Bool
 	c.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
+		if done.Load() {
+			return regexp.Compile(text)
+		}
 		if re, ok := patterns[text]; ok {
 			return re, nil
 		}
@@ -77,6 +84,7 @@ func (s *Schema) build() (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("the schema of the tool's arguments: %w", err)
 	}
 	compiled, err := c.Compile(self)
+	done.Store(true)
 	if err != nil {
 		return nil, fmt.Errorf("the schema of the tool's arguments: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -320,5 +321,25 @@ func BenchmarkCheckArguments(b *testing.B) {
 		if _, err := s.Check(json.RawMessage(`{"path":"src/main.go","n":3}`)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestSchemaOfPatternsIsSharedByCalls: values that are patterns themselves are
+// checked by many calls at once, and none of them is kept.
+func TestSchemaOfPatternsIsSharedByCalls(t *testing.T) {
+	s := tool.NewSchema(json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"pattern":{"type":"string","format":"regex"}}}`), nil)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 100 {
+				if _, err := s.Check(fmt.Appendf(nil, `{"pattern":"a%d-%d"}`, i, j)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := s.Check(json.RawMessage(`{"pattern":"("}`)); err == nil {
+		t.Error("what is no pattern passes for one")
 	}
 }

@@ -101,7 +101,7 @@ func TestReadManyFilesOnlyReads(t *testing.T) {
 		}
 	})
 	t.Logf("%d shown, %d of names with what is not seen, %d pictures", shown, hidden, pictures)
-	if shown == 0 || hidden == 0 || pictures == 0 {
+	if !testing.Short() && (shown == 0 || hidden == 0 || pictures == 0) { // -short draws a fifth
 		t.Error("too few to say anything")
 	}
 }
