@@ -9,6 +9,16 @@ import (
 	"github.com/agentls/agentls/internal/pattern"
 )
 
+// zeros are n times n references to one place, each with its indexes in a spelling
+// of its own.
+func zeros(n int) string {
+	var b strings.Builder
+	for i := range n * n {
+		fmt.Fprintf(&b, "{$ref: '#/allOf/%0*d/allOf/%0*d'},", i/n+1, 0, i%n+1, 0)
+	}
+	return b.String()
+}
+
 // costly are front-matters that ask for more than they are worth.
 func costly() map[string]string {
 	fill := func(head, entry string) string {
@@ -41,6 +51,13 @@ func costly() map[string]string {
 		"references to values":    "output: {schema: {anyOf: [" + numbered(1000, "{$ref: '#/examples/%d'},") + "{}], examples: [" + strings.Repeat("{},", 1000) + "{}]}}\n",
 		"schemas with ids":        "output: {schema: {anyOf: [" + numbered(2000, "{$id: a%d},") + "{}]}}\n",
 		"dynamic anchors":         "output: {schema: {anyOf: [" + numbered(1600, "{$dynamicAnchor: a%d},") + "{}]}}\n",
+		"indexes written anew":    "output: {schema: {allOf: [{allOf: [{anyOf: [" + strings.Repeat("{},", 300) + "{}]}]}], anyOf: [" + zeros(14) + "{}]}}\n",
+		"indexes of values":       "output: {schema: {default: [{allOf: [{anyOf: [" + strings.Repeat("{},", 300) + "{}]}]}], anyOf: [" + strings.ReplaceAll(zeros(14), "/allOf/0", "/default/0") + "{}]}}\n",
+		"indexes below an id":     "output: {schema: {allOf: [{allOf: [{anyOf: [" + strings.Repeat("{},", 300) + "{$id: a}]}]}], anyOf: [" + zeros(14) + "{}]}}\n",
+		"keys of later drafts":    "output: {schema: {$schema: 'http://json-schema.org/draft-07/schema#', anyOf: [" + numbered(500, "{$ref: '#/$defs/a%d'},") + "{}], $defs: {" + numbered(500, "a%d: {},") + "}}}\n",
+		"entries of no list":      "output: {schema: {anyOf: [" + numbered(500, "{$ref: '#/additionalItems/%d'},") + "{}], additionalItems: [" + strings.Repeat("{},", 500) + "{}]}}\n",
+		"parts of no list":        "output: {schema: {$schema: 'https://json-schema.org/draft/2020-12/meta/core', $defs: {" + numbered(500, "a%[1]d: {$ref: '#/anyOf/not/$defs/a%[1]d'},") + "}, anyOf: {not: {$defs: {" + numbered(500, "a%d: {},") + "}}}, $ref: '#/$defs/a1'}}\n",
+		"references below ids":    "output: {schema: {anyOf: [" + numbered(300, "{$id: a%d, $ref: '#/x', x: {}},") + "{}]}}\n",
 		"schemas of a long key":   "output:\n  schema:\n    properties:\n      " + strings.Repeat("k", 3000) + ": {anyOf: [" + strings.Repeat("true,", 1000) + "true]}\n",
 		"yaml: keys twice":        fill("", "a: b\n"),
 		"yaml: keys in a mapping": fill("x:\n", " 'a': b\n"),

@@ -5,6 +5,7 @@ package definition
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -28,7 +29,7 @@ func (r *reader) schema(v *node, field string) (json.RawMessage, bool) {
 		r.at(bad, "agent/schema", Error, "A $ref may only lead to a place in the same schema (#/…); write the other schema out.")
 		return nil, false
 	}
-	p := parts{r: r, root: v, patterns: make(map[string]parsed), refs: make(map[string]bool), reached: make(map[*node]bool)}
+	p := partsOf(r, v)
 	if !p.affordable(field) {
 		return nil, false
 	}
@@ -96,9 +97,22 @@ type parts struct {
 	steps    int // what the patterns become
 	patterns map[string]parsed
 	refs     map[string]bool // the references met
-	ahead    []string        // those of them that are not followed yet
+	met      []*node         // they in their order
+	followed int             // how many of them are
+	bases    []*node         // the schemas that references may start from
+	draft    int             // the oldest that is named
 	reached  map[*node]bool  // the schemas that only a reference finds
 	anywhere bool            // where references lead is not known, so all counts
+}
+
+// maxBases is how many schemas of one file references are followed from.
+const maxBases = 8
+
+// partsOf returns the parts of a schema, none of them counted.
+func partsOf(r *reader, root *node) *parts {
+	return &parts{
+		r: r, root: root, patterns: make(map[string]parsed), refs: make(map[string]bool), bases: []*node{root}, draft: 2020, reached: make(map[*node]bool),
+	}
 }
 
 // parsed is what is known of a pattern.
@@ -112,9 +126,9 @@ func (p *parts) affordable(field string) bool {
 	if !p.add(p.root, aSchema, 0) {
 		return false
 	}
-	for len(p.ahead) > 0 && !p.anywhere {
-		ref := p.ahead[0]
-		p.ahead = p.ahead[1:]
+	for p.followed < len(p.met) && !p.anywhere {
+		ref := p.met[p.followed]
+		p.followed++
 		if !p.follow(ref) {
 			return false
 		}
@@ -124,7 +138,15 @@ func (p *parts) affordable(field string) bool {
 		if !p.add(p.root, aSchema, 0) {
 			return false
 		}
-		p.late = len(p.refs)
+		for _, ref := range p.met {
+			_, pointer, _ := strings.Cut(ref.text, "#")
+			for name := range strings.SplitSeq(decoded(pointer), "/") {
+				if !p.spelled(ref, name) {
+					return false
+				}
+			}
+		}
+		p.late = min(p.links, len(p.refs)*(p.ids+1)) // each leads to one place from each $id
 	}
 	// These are the microseconds that it takes, as measured. The library looks for
 	// each schema among all before it by its pointer, copies the list of all for one
@@ -143,7 +165,11 @@ func (p *parts) affordable(field string) bool {
 		p.r.at(p.root, "agent/schema", Error, "The patterns, conditions and schemas up to the end of %s are more than can be checked quickly; write fewer that differ, or shorter ones.", field)
 		return false
 	case links > plain && links > long:
-		what, do = "has many references to what is no schema by its place, or many parts with an $id or anchor", "put what they lead to under $defs, without these"
+		defs := "$defs"
+		if p.draft < since(defs) {
+			defs = "definitions"
+		}
+		what, do = "has many references to what is no schema by its place, or many parts with an $id or anchor", "put what they lead to under "+defs+", without these"
 	case long > plain:
 		what, do = fmt.Sprintf("has %d schemas in it below long keys", p.schemas), "shorten the keys"
 	}
@@ -192,59 +218,139 @@ func (p *parts) keyword(v *node, name string, n *node, in inside) bool {
 	case "$id", "id":
 		if n.kind == str && v != p.root {
 			p.ids++
-			p.anywhere = true
+			p.bases = append(p.bases, v)
+			// Where the others lead from here is not looked up once more.
+			p.anywhere = p.anywhere || p.followed > 0 || len(p.bases) > maxBases
 		}
+	case "$schema":
+		p.draft = min(p.draft, draftOf(n.text))
 	case "$anchor", "$dynamicAnchor":
 		p.anchors++
 	case "$ref", "$dynamicRef", "$recursiveRef":
 		if p.links++; n.kind == str && !p.refs[n.text] {
 			p.refs[n.text] = true
-			p.ahead = append(p.ahead, n.text)
+			p.met = append(p.met, n)
 		}
 	}
 	return true
 }
 
-// follow adds what a reference leads to, unless it is counted.
-func (p *parts) follow(ref string) bool {
-	rest, local := strings.CutPrefix(ref, "#")
-	if !local || strings.Contains(rest, "%") {
+// follow adds what a reference leads to, unless it is counted. One that leads nowhere
+// is the library's to report.
+func (p *parts) follow(ref *node) bool {
+	rest, local := strings.CutPrefix(ref.text, "#")
+	if !local {
 		p.anywhere = true
 		return true
 	}
-	if !strings.HasPrefix(rest, "/") {
-		return true // to the root, or to an anchor, which only a schema has
+	pointer, found := strings.CutPrefix(decoded(rest), "/")
+	if !found {
+		return true // to a schema with an $id, or to an anchor, which only a schema has
 	}
-	v, in := p.root, aSchema
-	for name := range strings.SplitSeq(rest[1:], "/") {
-		if name = unescaped.Replace(name); v.kind == mapping {
-			in = in.member(name)
+	for _, base := range p.bases {
+		if !p.reach(ref, base, pointer) {
+			return false
 		}
-		if v = v.child(name); v == nil {
-			p.anywhere = true
+	}
+	return true
+}
+
+// reach adds what a reference leads to from a schema, unless it is counted.
+func (p *parts) reach(ref, base *node, pointer string) bool {
+	v, in := base, aSchema
+	placed := true // the library finds it without the reference
+	last := ""     // the key that it is the value of, in a schema
+	for name := range strings.SplitSeq(pointer, "/") {
+		name = unescaped.Replace(name)
+		before := last
+		last = ""
+		if v.kind == list {
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(v.items) {
+				return true
+			}
+			if !p.spelled(ref, name) {
+				return false
+			}
+			placed = placed && (before == "items" || onlyList(before))
+			v = &v.items[i]
+			continue
+		}
+		placed = placed && !onlyList(before)
+		if in == aSchema {
+			placed, last = placed && p.draft >= since(name), name
+		}
+		in = in.member(name)
+		if v = v.get(name); v == nil {
 			return true
 		}
 	}
-	if in == aSchema && v.kind != list || p.reached[v] {
+	if in == aSchema && v.kind != list && placed && !onlyList(last) || p.reached[v] {
 		return true
 	}
 	p.late++
 	p.reached[v] = true
-	return p.add(v, aSchema, len(rest))
+	if in == aSchema && v.kind != list {
+		return true // it is late, but counted
+	}
+	return p.add(v, aSchema, len(pointer)+1)
+}
+
+// spelled reports a reference with a number that is not spelt as numbers are: the
+// library tells places apart by their spellings, so that each of these would be a
+// schema more.
+func (p *parts) spelled(ref *node, name string) bool {
+	i, err := strconv.Atoi(name)
+	if err != nil || strconv.Itoa(i) == name {
+		return true
+	}
+	p.r.at(ref, "agent/schema", Error, "The $ref writes an entry's number as %.20s; write it as %d.", name, i)
+	return false
+}
+
+// onlyList reports whether the schemas of a key are the entries of a list.
+func onlyList(key string) bool {
+	return key == "allOf" || key == "anyOf" || key == "oneOf" || key == "prefixItems"
+}
+
+// since is the draft of JSON Schema that a key with schemas came with.
+func since(key string) int {
+	switch key {
+	case "propertyNames", "contains":
+		return 6
+	case "if", "then", "else":
+		return 7
+	case "$defs", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "contentSchema":
+		return 2019
+	case "prefixItems":
+		return 2020
+	}
+	return 4
+}
+
+// draftOf is the draft that a $schema names.
+func draftOf(schema string) int {
+	for _, d := range []struct {
+		name  string
+		draft int
+	}{{"draft-04", 4}, {"draft-06", 6}, {"draft-07", 7}, {"2019-09", 2019}} {
+		if strings.Contains(schema, d.name) {
+			return d.draft
+		}
+	}
+	return 2020
 }
 
 // unescaped undoes what a JSON pointer does to names.
 var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
 
-// child is what a step of a JSON pointer leads to, or nil.
-func (n *node) child(name string) *node {
-	if n.kind != list {
-		return n.get(name)
+// decoded undoes what a URI does to a JSON pointer; one that is wrong leads nowhere.
+func decoded(fragment string) string {
+	pointer, err := url.PathUnescape(fragment)
+	if err != nil {
+		return ""
 	}
-	if i, err := strconv.Atoi(name); err == nil && 0 <= i && i < len(n.items) {
-		return &n.items[i]
-	}
-	return nil
+	return pointer
 }
 
 // pattern reports a pattern that must not come to be compiled. Where no schema is

@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -34,26 +35,31 @@ func TestHonestSchemasAreRead(t *testing.T) {
 		return "output:\n  schema:\n    " + key + ":\n" + strings.Repeat("    - "+entry+"\n", n)
 	}
 	for name, yaml := range map[string]string{
-		"no markup":           properties(49, `{type: string, pattern: '^[^<>]{1,1000}$'}`),
-		"no markup, each own": properties(49, `{type: string, pattern: '^[^<>]{1,1000}%[1]d$'}`),
-		"short text":          properties(90, `{type: string, pattern: '^.{1,500}$'}`),
-		"ids":                 properties(190, `{type: string, pattern: '^[A-Za-z0-9_-]{1,255}$'}`),
-		"ids, each own":       properties(180, `{type: string, pattern: '^[A-Za-z0-9_-]{1,255}%[1]d$'}`),
-		"names":               properties(700, `{type: string, pattern: '^[a-z0-9-]{1,63}$'}`),
-		"Chinese names":       properties(700, `{type: string, pattern: '^[一-龥]{2,20}$'}`),
-		"Chinese, each own":   properties(400, `{type: string, pattern: '^[一-龥]{2,20}%[1]d$'}`),
-		"bounded by length":   properties(700, `{type: string, pattern: '^[^<>]+$', maxLength: 1000}`),
-		"plain":               properties(1000, `{type: string, description: It is %[1]d}`),
-		"lists":               properties(600, `{type: array, items: {type: string}}`),
-		"references":          properties(500, `{$ref: '#/$defs/text'}`) + "    $defs: {text: {type: string}}\n",
-		"an id at the root":   properties(10, `{$ref: '#/$defs/text'}`) + "    $id: https://example.com/a\n    $defs: {text: {type: string}}\n" + "    examples:\n" + strings.Repeat("    - {a: {b: c}}\n", 1000),
-		"examples":            values("examples", 500, "{a: true, b: x}"),
-		"more examples":       values("examples", 1500, "{a: true, b: x}"),
-		"enum":                values("enum", 2000, "{a: 1}"),
-		"default":             values("default", 2000, "{a: 1}"),
-		"const":               values("const", 2000, "{a: 1}"),
-		"patterns of values":  values("default", 1500, `{pattern: 'a{1000}'}`),
-		"one value is meant":  values("examples", 1500, "{a: 1}") + "    $ref: '#/examples/3'\n",
+		"no markup":            properties(49, `{type: string, pattern: '^[^<>]{1,1000}$'}`),
+		"no markup, each own":  properties(49, `{type: string, pattern: '^[^<>]{1,1000}%[1]d$'}`),
+		"short text":           properties(90, `{type: string, pattern: '^.{1,500}$'}`),
+		"ids":                  properties(190, `{type: string, pattern: '^[A-Za-z0-9_-]{1,255}$'}`),
+		"ids, each own":        properties(180, `{type: string, pattern: '^[A-Za-z0-9_-]{1,255}%[1]d$'}`),
+		"names":                properties(700, `{type: string, pattern: '^[a-z0-9-]{1,63}$'}`),
+		"Chinese names":        properties(700, `{type: string, pattern: '^[一-龥]{2,20}$'}`),
+		"Chinese, each own":    properties(400, `{type: string, pattern: '^[一-龥]{2,20}%[1]d$'}`),
+		"bounded by length":    properties(700, `{type: string, pattern: '^[^<>]+$', maxLength: 1000}`),
+		"plain":                properties(1000, `{type: string, description: It is %[1]d}`),
+		"lists":                properties(600, `{type: array, items: {type: string}}`),
+		"references":           properties(500, `{$ref: '#/$defs/text'}`) + "    $defs: {text: {type: string}}\n",
+		"an id at the root":    properties(10, `{$ref: '#/$defs/text'}`) + "    $id: https://example.com/a\n    $defs: {text: {type: string}}\n" + "    examples:\n" + strings.Repeat("    - {a: {b: c}}\n", 1000),
+		"examples":             values("examples", 500, "{a: true, b: x}"),
+		"more examples":        values("examples", 1500, "{a: true, b: x}"),
+		"enum":                 values("enum", 2000, "{a: 1}"),
+		"default":              values("default", 2000, "{a: 1}"),
+		"const":                values("const", 2000, "{a: 1}"),
+		"patterns of values":   values("default", 1500, `{pattern: 'a{1000}'}`),
+		"an id in a part":      properties(500, `{$ref: '#/$defs/a'}`) + "    $defs: {a: {$id: a, type: string}}\n    examples:\n" + strings.Repeat("    - {a: {b: x}}\n", 800),
+		"ids in parts":         "output:\n  schema:\n    $defs: {a: {$id: a, $ref: '#/$defs/c', $defs: {c: {}}}, b: {$id: b, $ref: '#/$defs/d', $defs: {d: {}}}}\n    examples:\n" + strings.Repeat("    - {a: {b: x}}\n", 800),
+		"an older draft":       properties(500, `{$ref: '#/definitions/text'}`) + "    $schema: http://json-schema.org/draft-07/schema#\n    definitions: {text: {type: string}}\n",
+		"a newer key":          properties(500, `{$ref: '#/$defs/text'}`) + "    $schema: http://json-schema.org/draft-07/schema#\n    $defs: {text: {type: string}}\n",
+		"properties in digits": "output: {schema: {properties: {'01': {type: string}, '+1': {$ref: '#/properties/01'}}}}\n",
+		"one value is meant":   values("examples", 1500, "{a: 1}") + "    $ref: '#/examples/3'\n",
 	} {
 		d := parse(ownPath, own(yaml))
 		if ok, _ := d.Usable(); !ok || len(d.Problems) > 0 {
@@ -66,13 +72,17 @@ func TestHonestSchemasAreRead(t *testing.T) {
 // makes it less.
 func TestCostlySchemasSayWhatCosts(t *testing.T) {
 	for yaml, want := range map[string]string{
-		properties(60, `{pattern: '^[^<>]{1,1000}$'}`):                         "repeat too much together, up to this one; write * or + for {…}, and how long a text may be as maxLength.",
-		properties(60, `{pattern: '(?i)[!-\x{1E942}]%[1]d'}`):                  "fewer of \\p{…} and, after (?i), of wide ranges.",
-		"output: {schema: {anyOf: [" + strings.Repeat("{},", 2000) + "{}]}}\n": "output.schema has 2002 schemas in it, which is more than can be checked quickly with the file's other schemas, patterns and conditions; describe fewer",
-		properties(131, `{pattern: '\p{L}%[1]d'}`):                             "The patterns, conditions and schemas up to the end of output.schema are more",
-		costly()["references to values"]:                                       "put what they lead to under $defs",
-		costly()["schemas with ids"]:                                           "without these",
-		costly()["schemas of a long key"]:                                      "shorten the keys.",
+		properties(60, `{pattern: '^[^<>]{1,1000}$'}`):                                                        "repeat too much together, up to this one; write * or + for {…}, and how long a text may be as maxLength.",
+		properties(60, `{pattern: '(?i)[!-\x{1E942}]%[1]d'}`):                                                 "fewer of \\p{…} and, after (?i), of wide ranges.",
+		"output: {schema: {anyOf: [" + strings.Repeat("{},", 2000) + "{}]}}\n":                                "output.schema has 2002 schemas in it, which is more than can be checked quickly with the file's other schemas, patterns and conditions; describe fewer",
+		properties(131, `{pattern: '\p{L}%[1]d'}`):                                                            "The patterns, conditions and schemas up to the end of output.schema are more",
+		"output: {schema: {$ref: '#/defs/a', examples: [" + strings.Repeat("{a: {b: x}},", 800) + "{}]}}\n":   "a $ref leads to #/defs/a, which is not there; correct it, or add that",
+		"output: {schema: {$ref: '#/%64efs/a', examples: [" + strings.Repeat("{a: {b: x}},", 800) + "{}]}}\n": "a $ref leads to #/defs/a, which is not there; correct it, or add that",
+		"output: {schema: {$ref: '#/allOf/00', allOf: [{}]}}\n":                                               "The $ref writes an entry's number as 00; write it as 0.",
+		"output: {schema: {$ref: '#/allOf/%2B1', allOf: [{}, {}]}}\n":                                         "The $ref writes an entry's number as +1; write it as 1.",
+		costly()["references to values"]:                                                                      "put what they lead to under $defs",
+		costly()["schemas with ids"]:                                                                          "without these",
+		costly()["schemas of a long key"]:                                                                     "shorten the keys.",
 	} {
 		d := parse(ownPath, own(yaml))
 		if ok, reason := d.Usable(); ok || reason.Code != "agent/schema" || !strings.Contains(reason.Message, want) {
@@ -92,7 +102,6 @@ func TestSchemasInValuesCountWhereReferencesLead(t *testing.T) {
 			"{$ref: '#/default', default: DEAR}",
 			"{$dynamicRef: '#/default', default: DEAR}",
 			"{$ref: '#/examples/1', examples: [a, DEAR]}",
-			"{$ref: '#/examples/01', examples: [a, DEAR]}",
 			"{$ref: '#/enum/0/const/a~1b', enum: [{const: {a/b: DEAR}}]}",
 			"{$ref: '#/%64efault', default: DEAR}",
 			"{$ref: '#%2Fdefault', default: DEAR}",
@@ -117,6 +126,71 @@ func TestSchemasInValuesCountWhereReferencesLead(t *testing.T) {
 	}
 }
 
+// TestIndexesHaveOneSpelling: an index that is not written as it is counted is
+// refused wherever it may come to be followed, and a key is none.
+func TestIndexesHaveOneSpelling(t *testing.T) {
+	for schema, want := range map[string]bool{
+		"{$ref: '#/allOf/0', allOf: [{}]}":                                                               true,
+		"{$ref: '#/allOf/%30', allOf: [{}]}":                                                             true,
+		"{$ref: '#/allOf/00', allOf: [{}]}":                                                              false,
+		"{$ref: '#/allOf/+0', allOf: [{}]}":                                                              false,
+		"{$ref: '#/allOf/-0', allOf: [{}]}":                                                              false,
+		"{$ref: '#/allOf/%30%30', allOf: [{}]}":                                                          false,
+		"{$dynamicRef: '#/allOf/00', allOf: [{}]}":                                                       false,
+		"{$ref: '#/default/00', default: [{}]}":                                                          false,
+		"{$ref: '#/default/00/allOf/0', default: [{allOf: [{}]}]}":                                       false,
+		"{$ref: '#/default', default: {$ref: '#/allOf/00'}, allOf: [{}]}":                                false,
+		"{$ref: '#/default/00', default: {'00': {}}}":                                                    true,
+		"{$ref: '#/examples/0', examples: [{$ref: 'schema.json#/allOf/00'}], allOf: [{}]}":               false,
+		"{not: {$id: a, $ref: '#/allOf/00', allOf: [{}]}}":                                               false,
+		"{not: {$id: a, properties: {'00': {}}, $ref: '#/properties/00'}}":                               true,
+		"{not: {$id: a, not: {$id: b, allOf: [{}]}}, $ref: '#/not/not/allOf/00'}":                        false,
+		"{not: {$ref: '#/allOf/00', allOf: [{}], $id: a}, allOf: [" + numbered(20, "{$id: b%d},") + "]}": false,
+	} {
+		d := parse(ownPath, own("output: {schema: "+schema+"}\n"))
+		ok, reason := d.Usable()
+		if ok != want || !ok && !strings.HasPrefix(reason.Message, "The $ref writes an entry's number as ") {
+			t.Errorf("%s: %v %q", schema, ok, reason.Message)
+		}
+	}
+}
+
+// schemasOf counts the schemas that a compiled one leads to, itself among them.
+func schemasOf(s *jsonschema.Schema) int {
+	seen := map[*jsonschema.Schema]bool{}
+	var look func(v reflect.Value)
+	look = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if s, ok := v.Interface().(*jsonschema.Schema); ok {
+				if s == nil || seen[s] {
+					return
+				}
+				seen[s] = true
+			} else if _, ok := v.Interface().(*jsonschema.DynamicRef); !ok || v.IsNil() {
+				return
+			}
+			for i := range v.Elem().NumField() {
+				if v.Elem().Type().Field(i).IsExported() {
+					look(v.Elem().Field(i))
+				}
+			}
+		case reflect.Interface:
+			look(v.Elem())
+		case reflect.Slice:
+			for i := range v.Len() {
+				look(v.Index(i))
+			}
+		case reflect.Map:
+			for _, entry := range v.Seq2() {
+				look(entry)
+			}
+		}
+	}
+	look(reflect.ValueOf(s))
+	return len(seen)
+}
+
 // TestAllThatIsCompiledIsCounted: whatever a schema looks like and wherever its
 // references lead, each pattern that the library asks for was looked at before, and
 // each schema was counted.
@@ -139,7 +213,7 @@ func TestAllThatIsCompiledIsCounted(t *testing.T) {
 		if r.IntN(3) == 0 {
 			members += ", $ref: REF"
 		}
-		if r.IntN(60) == 0 {
+		if r.IntN(40) == 0 {
 			members += fmt.Sprintf(", $id: i%d", patterns)
 		}
 		for _, k := range r.Perm(len(keys))[:min(depth, r.IntN(4))] {
@@ -159,12 +233,16 @@ func TestAllThatIsCompiledIsCounted(t *testing.T) {
 		}
 		return "{" + members + "}"
 	}
-	compiled, late, anywhere := 0, 0, 0
+	compiled, late, based, anywhere := 0, 0, 0, 0
 	for range 1500 {
 		places, patterns = places[:0], 0
 		text := schema("#", 5)
 		for strings.Contains(text, "REF") {
-			text = strings.Replace(text, "REF", "'"+places[r.IntN(len(places))]+"'", 1)
+			place := places[r.IntN(len(places))]
+			if r.IntN(20) == 0 {
+				place = strings.Replace(place, "/0", "/"+[]string{"00", "+0", "-0", "%30", "%2B0"}[r.IntN(5)], 1)
+			}
+			text = strings.Replace(text, "REF", "'"+place+"'", 1)
 		}
 		if r.IntN(8) == 0 {
 			text = "{$schema: '" + []string{"http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"}[r.IntN(3)] + "', " + text[1:]
@@ -173,7 +251,7 @@ func TestAllThatIsCompiledIsCounted(t *testing.T) {
 		if len(findings) > 0 {
 			t.Fatalf("%s: %v", text, findings)
 		}
-		p := parts{r: begin(Source{}), root: &root, patterns: make(map[string]parsed), refs: make(map[string]bool), reached: make(map[*node]bool)}
+		p := partsOf(begin(Source{}), &root)
 		if !p.affordable("it") {
 			continue
 		}
@@ -194,16 +272,26 @@ func TestAllThatIsCompiledIsCounted(t *testing.T) {
 		}
 		if err == nil {
 			compiled++
+			c := jsonschema.NewCompiler()
+			if err := c.AddResource(schemaURL, document); err != nil {
+				t.Fatal(err)
+			}
+			if n := schemasOf(c.MustCompile(schemaURL)); n > p.schemas {
+				t.Errorf("%s\n%d schemas are counted, %d compiled", text, p.schemas, n)
+			}
 		}
 		if p.late > 0 && !p.anywhere {
 			late++
+		}
+		if p.ids > 0 && !p.anywhere {
+			based++
 		}
 		if p.anywhere {
 			anywhere++
 		}
 	}
-	if compiled < 400 || late < 200 || anywhere < 50 {
-		t.Errorf("only %d compile, of %d values are meant, and %d lead anywhere", compiled, late, anywhere)
+	if compiled < 400 || late < 200 || based < 100 || anywhere < 50 {
+		t.Errorf("only %d compile, of %d values are meant, %d have an $id, and %d lead anywhere", compiled, late, based, anywhere)
 	}
 }
 
