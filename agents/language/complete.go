@@ -123,6 +123,7 @@ type completion struct {
 	place  place
 	span   definition.Span // what an item takes the place of
 	quote  byte            // that opens the scalar; 0 = none does
+	block  bool            // the scalar is a text of lines below | or >
 	wrap   bool            // a list is expected and none is open yet
 	flow   bool            // inside brackets
 	items  []Item
@@ -152,8 +153,10 @@ func Complete(w *World, f *File, at definition.Position) Completion {
 		}
 	case p.key:
 		c.place = p
-		c.span, c.quote = f.word(p.last().Span, c.offset)
-		c.keys(p.parent())
+		var ok bool
+		if c.span, c.quote, ok = f.word(p.last().Span, c.offset); ok {
+			c.keys(p.parent())
+		}
 	default:
 		c.place = p
 		c.value()
@@ -184,6 +187,7 @@ func (c *completion) scalar(i Item) { c.scalarAs(i, i.Label) }
 
 func (c *completion) scalarAs(i Item, text string) {
 	switch {
+	case c.block:
 	case c.quote == '\'':
 		text = strings.ReplaceAll(text, "'", "''")
 	case c.quote == '"':

@@ -53,6 +53,18 @@ func TestComplete(t *testing.T) {
 		{"a value before a comment", front("model: ‸# mine"), "pro", "", "pro", "model: pro # mine\n"},
 		{"a boolean before a comment", front("routable: ‸# mine"), "false", "", "false", "routable: false # mine\n"},
 		{"a value on the next line", front("model: >-\n  pr‸o"), "flash", "", "flash", "model: >-\n  flash\n"},
+		{"in the spaces before a value on the next line", front("handoffs:\n  - to: >-\n  ‸    reviewer"), "", "", "", ""},
+		{"at the start of a line of a text", front("handoffs:\n  - to: reviewer\n    when: |\n‸      auto"), "", "", "", ""},
+		{"on an empty line of a text", front("handoffs:\n  - to: reviewer\n    when: |\n  ‸\n      auto"), "", "", "", ""},
+		{"in the spaces before a line in quotes", front("model: 'a\n ‸  b'"), "", "", "", ""},
+		{"on the head of a text", front("handoffs:\n  - to: >‸-\n      reviewer"), "", "", "", ""},
+		{"behind the head of a text", front("subagents: >-‸\n  reviewer"), "", "", "", ""},
+		{"on a head without a text", front("subagents: >-‸\nmodel: pro"), "*", "", "code-fixer", "subagents: [code-fixer]\nmodel"},
+		{"a list in a text", front("subagents: >-\n  r‸eviewer"), "*", "", "code-fixer", "subagents: >-\n  code-fixer\n"},
+		{"a colour in a text", front("color: |-\n  #3‸"), "#3B82F6", "", "#3B82F6", "color: |-\n  #3B82F6\n"},
+		{"a boolean in a text", front("routable: >-\n  f‸alse"), "", "", "", ""},
+		{"before a list in brackets", front("subagents: ‸[reviewer]"), "", "", "", ""},
+		{"behind a list in brackets", front("subagents: [[reviewer]‸]"), "", "", "", ""},
 		{"a value on the next line, in quotes", front("model: \"a\n  pr‸o\""), "flash", "", "flash", "model: \"a\n  flash\"\n"},
 		{"behind the quotes, on the next line", front("model: \"a\n  pro\"‸"), "", "", "", ""},
 		{"before the quotes, which are shut on the next line", front("model: ‸'a\n  pro'"), "", "", "", ""},
@@ -151,6 +163,8 @@ func TestCompleteOtherTools(t *testing.T) {
 	for text, want := range map[string]string{
 		"tools: 'Re‸ad, Grep'": "tools: 'bash, Grep'", "tools: 'Read, Grep‸'": "tools: 'Read, bash'", "tools: ‸'Read'": "tools: bash", "tools: \"Read\"‸": "tools: bash",
 		"tools: ‸'Read, Grep'": "", "tools: \"Read, Grep\"‸": "", "tools: Read, Grep‸": "tools: Read, bash",
+		"tools: [Read, 'Write']‸ #x": "tools: bash #x", "tools: [Read, 'Wr‸ite']": "tools: [Read, 'bash']", "tools: ‸[Read]": "", "tools: >-\n  Read, Wr‸ite": "tools: >-\n  Read, bash",
+		"tools: >‸-\n  Read": "",
 	} {
 		f, at := marked(t, "/w/.claude/agents/mine.md", "---\nname: mine\ndescription: d\n"+text+"\n---\nx\n")
 		items := Complete(w, f, at).Items

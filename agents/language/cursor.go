@@ -73,8 +73,9 @@ func canonical(path string) string {
 // word returns the part of a span that is on the offset's line: what a completion
 // may replace. It is without the spaces before a line that goes on, and without the
 // quotes around it where the offset is between them; quote is then the one that opens
-// the scalar, else 0.
-func (f *File) word(s definition.Span, offset int) (at definition.Span, quote byte) {
+// the scalar, else 0. It is false in those spaces, and on a line that has nothing
+// else: what was put there would change how the lines below are indented.
+func (f *File) word(s definition.Span, offset int) (at definition.Span, quote byte, ok bool) {
 	start, end := s.Start, s.End
 	if start < offset && (f.Text[start] == '"' || f.Text[start] == '\'') {
 		inner := end
@@ -86,12 +87,16 @@ func (f *File) word(s definition.Span, offset int) (at definition.Span, quote by
 		}
 	}
 	if line := f.lineStart(offset); start < line {
-		for start = line; start < offset && (f.Text[start] == ' ' || f.Text[start] == '\t'); {
+		last := f.lineEnd(offset)
+		for start = line; start < last && (f.Text[start] == ' ' || f.Text[start] == '\t'); {
 			start++
+		}
+		if offset < start || start == last {
+			return definition.Span{Start: offset, End: offset}, 0, false
 		}
 	}
 	end = min(end, f.lineEnd(offset))
-	return definition.Span{Start: min(start, offset), End: max(end, offset)}, quote
+	return definition.Span{Start: min(start, offset), End: max(end, offset)}, quote, true
 }
 
 // part narrows a word to the part between commas that holds the offset.

@@ -53,6 +53,9 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 	if c.prose {
 		marks = angles.block[0]
 	}
+	if slices.Contains(openDelimiters(languageID, text[:start]), "<") {
+		return Edit{}, refused("an answer would end the text that the command stands in")
+	}
 	lines := quotedAnswer(answer, marks, unquoting(languageID, text[:start], text[end:]))
 	if len(lines) > maxBelow {
 		return Edit{}, refused("the answer is too long for a comment")
@@ -168,7 +171,7 @@ func eolAt(text string, end int) string {
 
 // quotedAnswer returns the lines of an answer as they may stand in a comment
 // between marks, or up to the line's end; unquoting is for each.
-func quotedAnswer(answer string, marks [2]string, unquoting *strings.Replacer) []string {
+func quotedAnswer(answer string, marks [2]string, unquoting func(string) string) []string {
 	var lines []string
 	var code fence
 	for line := range strings.SplitSeq(strings.TrimSpace(endings.Replace(answer)), "\n") {
@@ -178,7 +181,7 @@ func quotedAnswer(answer string, marks [2]string, unquoting *strings.Replacer) [
 			parts = wrapped(line)
 		}
 		for _, part := range parts {
-			lines = append(lines, tame(strings.TrimRight(unquoting.Replace("> "+part), " \t"), marks))
+			lines = append(lines, tame(strings.TrimRight(unquoting("> "+part), " \t"), marks))
 		}
 	}
 	return lines
@@ -221,7 +224,7 @@ func wrapped(line string) []string {
 // expression in a text of several lines. Which of them counts where a command
 // stands is not asked: a space in each changes little of what a person reads.
 var apart = strings.Fields(`*/ /* --> <!-- *) (* -} {- |# #| #> <# ]] [[ =# #= ]# #[ ?> <? %> <% }} {{ %} {% #} {# </ """ ''' \u
-	${ $( #{ \( @{ @( {$ {! %{ -*- coding: coding= /+ +/ |] ]= $$`)
+	${ $( #{ \( @{ @( {$ {! %{ -*- coding: coding= /+ +/ |] ]= $$ /$ \#`)
 
 // modeline is what an editor may take settings from.
 var modeline = regexp.MustCompile(`(\b(?i:variables)|\s(?:[vV]im?[<=>]*[0-9]*|ex)):`)
@@ -262,7 +265,7 @@ func splices(line string) bool {
 // from being run there, if the place between these parts of a text may be in one. It
 // is in none only where neither part has an open one: what is read wrongly in the one
 // seldom hides it in the other.
-func unquoting(languageID, above, below string) *strings.Replacer {
+func unquoting(languageID, above, below string) func(string) string {
 	odd := func(quote string) bool {
 		return strings.Count(above, quote)%2 == 1 || strings.Count(below, quote)%2 == 1
 	}
@@ -275,7 +278,13 @@ func unquoting(languageID, above, below string) *strings.Replacer {
 	var pairs []string
 	tick := "'"
 	quotes := spanningQuotes(languageID)
-	if leavesOpen(above, quotes, language) || leavesOpen(below, quotes, language) || languageID == "nix" {
+	jsx := slices.Contains(jsxLanguages, languageID) && (hasElements(above) || hasElements(below))
+	if jsx {
+		quotes = `'"`
+		pairs = append(pairs, "{", "(", "}", ")", "<", "‹")
+	}
+	open := leavesOpen(above, quotes, language) || leavesOpen(below, quotes, language) || languageID == "nix"
+	if open {
 		for q := range strings.SplitSeq(quotes, "") {
 			pairs = append(pairs, q, map[string]string{"'": "’", `"`: "”"}[q])
 		}
@@ -290,18 +299,116 @@ func unquoting(languageID, above, below string) *strings.Replacer {
 	if (!known || slices.Contains(dollarStrings, languageID)) && dollarQuote.MatchString(above) {
 		pairs = append(pairs, "$", "$ ")
 	}
+	for _, d := range openDelimiters(languageID, above) {
+		pairs = append(pairs, wideDelimiters[d]...)
+	}
 	switch languageID {
-	case "shellscript", "sh", "bash", "zsh": // most of their strings run what is between backticks
+	case "shellscript", "sh", "bash", "zsh", "make", "makefile", "just", "dockerfile": // most of their strings run what is between backticks
 		pairs = append(pairs, "```", "~~~", "`", tick)
 	default:
-		if odd("`") {
+		carries := !known || slices.Contains(carriers, languageID)
+		if odd("`") || carries && (open || strings.Contains(above, "<<")) {
 			pairs = append(pairs, "```", "~~~", "`", tick)
 		}
 		if odd(`"""`) || odd("'''") {
 			pairs = append(pairs, "{", "(", "}", ")")
 		}
 	}
-	return strings.NewReplacer(pairs...)
+	replacer := strings.NewReplacer(pairs...)
+	if languageID != "perl" && languageID != "fish" {
+		return replacer.Replace
+	}
+	return func(line string) string {
+		// What is in brackets behind a variable is run, in Perl behind a space as well.
+		// Where their patterns and texts of several lines are is not asked.
+		if line = replacer.Replace(line); strings.ContainsAny(line, "$@") {
+			line = wideBrackets.Replace(line)
+		}
+		return line
+	}
+}
+
+// carriers are languages whose texts of several lines may be scripts, or may run what
+// is between backticks.
+var carriers = strings.Fields("yaml dockercompose ruby crystal perl")
+
+// jsxLanguages are languages that may have elements, whose attributes and texts may
+// have several lines and expressions in braces; jsxMark is in a line that has one.
+var (
+	jsxLanguages = strings.Fields("javascript javascriptreact typescript typescriptreact")
+	jsxMark      = regexp.MustCompile(`</[\pL>]|/>|<>`)
+)
+
+// hasElements reports whether a line of a text, but for those of comments alone, seems
+// to have an element.
+func hasElements(text string) bool {
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		start := strings.TrimLeft(line, " \t")
+		comment := strings.HasPrefix(start, "//") || strings.HasPrefix(start, "/*") || strings.HasPrefix(start, "*")
+		if !comment && jsxMark.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// wideDelimiters are what is put for the delimiters of a text, by the one that opens
+// it; wideBrackets is for brackets alone.
+var (
+	wideDelimiters = map[string][]string{"(": {"(", "（", ")", "）"}, "[": {"[", "［", "]", "］"}, "{": {"{", "｛", "}", "｝"}, "|": {"|", "¦"}, "/": {"/", "∕"}, "!": {"!", "！"}}
+	wideBrackets   = strings.NewReplacer("[", "［", "]", "］", "{", "｛", "}", "｝")
+)
+
+// delimited matches what begins a text between delimiters of its own choice, or a
+// pattern, up to the delimiter, in the languages that have such.
+var delimited = map[string]*regexp.Regexp{
+	"perl":    regexp.MustCompile(`(?:^|[^$@%&\w>'])(?:(?:s|y|tr)\s*\{[^{}]*\}\s*\{|(?:q[qrwx]?|m|s|y|tr)(?:<|\s*[\[{(])|(?:q[qrwx]?|m)\s*[|/!])|[=~(,]\s*/`),
+	"ruby":    regexp.MustCompile(`%[qQwWiIrxs]?[\[{(<]|%[qQwWiIrxs][|/!]|[=~(,]\s*/`),
+	"crystal": regexp.MustCompile(`%[qQwWiIrx]?[\[{(<]|%[qQwWiIrx]?\||[=~(,]\s*/`),
+	"elixir":  regexp.MustCompile(`~\pL+[\[{(<|/]`),
+}
+
+// maxDelimited is how far the end of such a text is looked for on its line.
+const maxDelimited = 4 << 10
+
+// openDelimiters returns the delimiters, each once, with which a line of a text begins
+// a text that it does not end. Whether a later line does is not asked.
+func openDelimiters(languageID, text string) []string {
+	begins := delimited[strings.ToLower(languageID)]
+	if begins == nil {
+		return nil
+	}
+	var open []string
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		for _, at := range begins.FindAllStringIndex(line, -1) {
+			first, rest := line[at[1]-1:at[1]], line[at[1]:]
+			if !slices.Contains(open, first) && !shuts(first, rest[:min(len(rest), maxDelimited)]) {
+				open = append(open, first)
+			}
+		}
+	}
+	return open
+}
+
+// shuts reports whether a line ends the text that a delimiter before it begins.
+func shuts(first, rest string) bool {
+	last := map[string]string{"(": ")", "[": "]", "{": "}", "<": ">"}[first]
+	if last == "" {
+		return strings.Contains(rest, first)
+	}
+	for depth := 1; ; {
+		i := strings.IndexAny(rest, first+last)
+		if i < 0 {
+			return false
+		}
+		if depth++; rest[i] == last[0] {
+			depth -= 2
+		}
+		if depth == 0 {
+			return true
+		}
+		rest = rest[i+1:]
+	}
 }
 
 // dollarStrings are languages of strings between $$, or between $word$ twice.
@@ -311,17 +418,17 @@ var (
 )
 
 // lineStrings are languages whose plain strings end where their line does, so that
-// no command stands in one.
-var lineStrings = strings.Fields(`ada awk bat bicep c css cue dart dockerfile elm fortran-modern git-commit git-rebase
+// no command stands in one; those with elements (jsxLanguages) only without them.
+var lineStrings = strings.Fields(`ada awk bat bicep css cue dart elm fortran-modern git-commit git-rebase
 	gitcommit gitignore glsl go graphql groovy haskell hlsl ignore ini java javascript javascriptreact json5 jsonc kotlin less
-	lua make makefile markdown mdx nim objective-c ocaml odin pascal plaintext properties proto purescript python quarto rmd
+	lua markdown mdx nim ocaml odin pascal plaintext properties proto purescript python quarto rmd
 	sass scala scss solidity starlark stylus swift systemverilog toml typescript typescriptreact vba vbscript verilog vhdl
 	vim viml wgsl zig`)
 
 // wideStrings are languages of whose plain strings only those in double quotes may
 // have several lines; an apostrophe means something else there.
-var wideStrings = strings.Fields(`clojure commonlisp cpp crystal csharp cuda-cpp d emacs-lisp fsharp lisp objective-cpp racket
-	rust scheme vb`)
+var wideStrings = strings.Fields(`c clojure commonlisp cpp crystal csharp cuda-cpp d emacs-lisp fsharp lisp objective-c objective-cpp
+	racket rust scheme vb`)
 
 // spanningQuotes returns the quotes between which a text of several lines may be in
 // a language: all where that is not known.

@@ -78,6 +78,31 @@ func TestBelow(t *testing.T) {
 		{"php", "// @reviewer look\n", "{!! x !!} @(y) {$z}", "// @reviewer look\n// > { !! x !!} @ (y) { $z}\n"},
 		{"go", "// @reviewer look\n", "1.  Do:\n\n    ```\n    " + long + "\n    ```", "// @reviewer look\n// > 1.  Do:\n// >\n// >     ```\n// >     " + long + "\n// >     ```\n"},
 		{"go", "// @reviewer look\n", "```text\n```js\n" + long + "\n```", "// @reviewer look\n// > ```text\n// > ```js\n// > " + long + "\n// > ```\n"},
+		{"perl", "print \"a\n# @reviewer look\n\"", "$x{system(qq(y))} @x[0] @{[ y ]} $ x{z}", "print \"a\n# @reviewer look\n# > $x｛system(qq(y))｝ @x［0］ @｛［ y ］｝ $ x｛z｝\n\""},
+		{"perl", "# @reviewer look\n", "if (x) { y[0] }\n$x{z}", "# @reviewer look\n# > if (x) { y[0] }\n# > $x｛z｝\n"},
+		{"perl", "$x = q{a\n# @reviewer look\n};", "}; y(); {", "$x = q{a\n# @reviewer look\n# > ｝; y(); ｛\n};"},
+		{"perl", "$x = q{a}; qw(b (c)); m|d|; s/e/f/;\n# @reviewer look\n", "{(|/)}", "$x = q{a}; qw(b (c)); m|d|; s/e/f/;\n# @reviewer look\n# > {(|/)}\n"},
+		{"perl", "if ($y < 3 and $m < $s) { # it's (so\n# @reviewer look\n}", "{(|/)}", "if ($y < 3 and $m < $s) { # it's (so\n# @reviewer look\n# > {(|/)}\n}"},
+		{"perl", "$x = qq|a\n# @reviewer look\n|;", "|; y()", "$x = qq|a\n# @reviewer look\n# > ¦; y()\n|;"},
+		{"perl", "s{a}{\n# @reviewer look\n}e", "}; y()", "s{a}{\n# @reviewer look\n# > ｝; y()\n}e"},
+		{"ruby", "x =~ /a/ || y =~ /\n# @reviewer look\n/x", "/; y(1)", "x =~ /a/ || y =~ /\n# @reviewer look\n# > ∕; y(1)\n/x"},
+		{"fish", "echo \"\n# @reviewer look\n\"", "$x[(y)]", "echo \"\n# @reviewer look\n# > $x［(y)］\n\""},
+		{"ruby", "x = %q(\n# @reviewer look\n)", "); y(", "x = %q(\n# @reviewer look\n# > ）; y（\n)"},
+		{"ruby", "x = %w[a b] + [5 %(2)]\n# @reviewer look\n", "y([1])", "x = %w[a b] + [5 %(2)]\n# @reviewer look\n# > y([1])\n"},
+		{"elixir", "x = ~s(\n# @reviewer look\n)", "); y(", "x = ~s(\n# @reviewer look\n# > ）; y（\n)"},
+		{"swift", "x = #\"\"\"\n// @reviewer look\n\"\"\"#", "\\#(y()) \\##(y())", "x = #\"\"\"\n// @reviewer look\n// > \\ #(y()) \\ ##(y())\n\"\"\"#"},
+		{"javascriptreact", "<a title=\"one\n// @reviewer look\ntwo\" />", "\" onClick={() => y()} b=\"", "<a title=\"one\n// @reviewer look\n// > ” onClick=(() => y()) b=”\ntwo\" />"},
+		{"typescript", "<p>\n// @reviewer look\n</p>", "{y()} <b/>", "<p>\n// @reviewer look\n// > (y()) ‹b/>\n</p>"},
+		{"javascript", "const a = '>' < b\n// @reviewer look\n", "if (a < b) { y(\"c\") }", "const a = '>' < b\n// @reviewer look\n// > if (a < b) { y(\"c\") }\n"},
+		{"typescript", "/// <reference path=\"x\" />\n// @reviewer look\n", "y({a: 'b'})", "/// <reference path=\"x\" />\n// @reviewer look\n// > y({a: 'b'})\n"},
+		{"groovy", "z = $/\n// @reviewer look\n/$", "/$; y(); z = $/", "z = $/\n// @reviewer look\n// > / $; y(); z = $/\n/$"},
+		{"dockerfile", "RUN <<A\necho \"\n# @reviewer look\n\"\nA", "\"; `y`; \"", "RUN <<A\necho \"\n# @reviewer look\n# > ”; ’y’; ”\n\"\nA"},
+		{"makefile", "a:\n\techo '\n\t# @reviewer look\n\t'", "'; `y`", "a:\n\techo '\n\t# @reviewer look\n\t# > ’; ’y’\n\t'"},
+		{"c", "x = R\"a(\n// @reviewer look\n)a\";", ")a\"; y(); R\"a(", "x = R\"a(\n// @reviewer look\n// > )a”; y(); R”a(\n)a\";"},
+		{"c", "x = '\"'; y(\"a\");\n// @reviewer look\n", "y(\"a\", 'b')", "x = '\"'; y(\"a\");\n// @reviewer look\n// > y(\"a\", 'b')\n"},
+		{"yaml", "run: |\n  echo \"\n  # @reviewer look\n  \"", "see `touch x`", "run: |\n  echo \"\n  # @reviewer look\n  # > see ’touch x’\n  \""},
+		{"yaml", "run: |\n  cat <<A\n  # @reviewer look\n  A", "see `touch x`", "run: |\n  cat <<A\n  # @reviewer look\n  # > see 'touch x'\n  A"},
+		{"yaml", "a: 'b'\n# @reviewer look\n", "see `c`", "a: 'b'\n# @reviewer look\n# > see `c`\n"},
 		{"typescript", "const s = `\n// @reviewer look\n`", "`${x}`", "const s = `\n// @reviewer look\n// > '$ {x}'\n`"},
 		{"pascal", "{ @reviewer look }\nx", "} begin {", "{ @reviewer look }\n{ > ) begin ( }\nx"},
 		{"ocaml", "(* @reviewer look *)\nx", `"a *)`, "(* @reviewer look *)\n(* > ''a * ) *)\nx"},
@@ -94,7 +119,7 @@ func TestBelow(t *testing.T) {
 		{"bat", "REM @reviewer look\n", "a"}, {"mdx", "@reviewer look\n", "a"}, {"quarto", "@reviewer look\n", "a"}, {"rmd", "@reviewer look\n", "a"},
 		{"blade", "<!-- @reviewer look -->\n", "a"}, {"razor", "<!-- @reviewer look -->\n", "a"}, {"AspNetCoreRazor", "// @reviewer look\n", "a"}, {"smarty", "<!-- @reviewer look -->\n", "a"},
 		{"rust", "/**\n @reviewer look\n*/", "a"}, {"go", "// @reviewer look\n", " \n"}, {"go", "// @reviewer look\n", "\u200b"}, {"go", "/* @reviewer look */ x()\n", "a"},
-		{"go", "/* @reviewer look */ /*\n*/", "a"}, {"c", "// @reviewer look \\\nx", "a"}, {"go", "// @reviewer look\n", strings.Repeat("a\n", 201)},
+		{"go", "/* @reviewer look */ /*\n*/", "a"}, {"c", "// @reviewer look \\\nx", "a"}, {"perl", "$x = q<\n# @reviewer look\n>;", "a"}, {"go", "// @reviewer look\n", strings.Repeat("a\n", 201)},
 	} {
 		c := InlineCommands(w, "", test.language, test.text)[0]
 		if e, err := c.Below(test.language, test.text, test.answer); fault.KindOf(err) != fault.Invalid || e != (Edit{}) {
@@ -152,6 +177,16 @@ var bed = []struct {
 	{"pgsql", "DO $a$\n-- @reviewer look", "\n-- @reviewer last\n$a$;", "$$ $a$"},
 	{"lua", "x = [=[\n-- @reviewer look", "\n-- @reviewer last\n]=]", "]=] ]]"},
 	{"vb", "x = $\"\n' @reviewer look", "\n' @reviewer last\n\"", "\" {"},
+	{"perl", "print \"$a\n# @reviewer look", "\n# @reviewer last\n\"", "' \" ` ${ $x{ $x[ $_{ $1[ @{ @x["},
+	{"perl", "$x = q{\n# @reviewer look", "\n# @reviewer last\n}", "{ }"},
+	{"ruby", "x = %q(\n# @reviewer look", "\n# @reviewer last\n)", "( )"},
+	{"elixir", "x = ~s|\n# @reviewer look", "\n# @reviewer last\n|", "|"},
+	{"swift", "x = #\"\"\"\n// @reviewer look", "\n// @reviewer last\n\"\"\"#", "\"\"\" \\# \\("},
+	{"javascriptreact", "<a title=\"one\n// @reviewer look", "\n// @reviewer last\n\" />", "' \" { } <"},
+	{"groovy", "x = $/\n// @reviewer look", "\n// @reviewer last\n/$", "/$ ${"},
+	{"makefile", "a:\n\techo \"\n\t# @reviewer look", "\n\t# @reviewer last\n\t\"", "' \" ` $( ${"},
+	{"yaml", "run: |\n  echo \"\n  # @reviewer look", "\n  # @reviewer last\n  \"", "' \" ` $("},
+	{"c", "x = R\"a(\n// @reviewer look", "\n// @reviewer last\n)a\"", "\""},
 	{"unheard-of", "-- @reviewer look", "\n; @reviewer last\n", ""},
 }
 
@@ -159,6 +194,7 @@ var bed = []struct {
 // of comments, and it ends or begins none.
 func FuzzBelow(f *testing.F) {
 	for _, s := range []string{"a", "*/ x /*", "-->\n<!--", "*) (*", "} {", "@main go\n* @main go", "\\", "*\n/", "*\\\n/", "\u2028@main x", "```\n@main x", "--!>", "''*)", "/**/*/", "\r@main x\r\n", "\\u002a/", "a\u202eb\x00\x1b\u200b",
+		"$x{system(qq(y))} @x[0] $1[y]", "}; y(); {", "); y(", "\" onClick={y} <b/>", "/$; y", "see `y`", "\\#(y)", ")a\"; y", "|; y",
 		strings.Repeat("w ", 46) + "\\  " + strings.Repeat("b", 30), strings.Repeat("w ", 46) + "??/  " + strings.Repeat("b", 30), strings.Repeat("w ", 46) + "\\\t " + strings.Repeat("b", 30)} {
 		f.Add(s)
 	}

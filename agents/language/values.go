@@ -13,7 +13,10 @@ import (
 // value offers values of the field at hand.
 func (c *completion) value() {
 	f, p := c.f, c.place
-	c.span, c.quote = f.word(p.last().Span, c.offset)
+	var ok bool
+	if c.span, c.quote, ok = f.word(p.last().Span, c.offset); !ok {
+		return
+	}
 	if f.before(c.span.Start) == ':' && c.quote == 0 {
 		c.space = " "
 	}
@@ -22,7 +25,7 @@ func (c *completion) value() {
 	}
 	c.flow = f.bracketed(c.span.Start)
 	field, known := definition.FieldAt(p.field)
-	if !known {
+	if !known || p.list && c.besideBrackets() {
 		return
 	}
 	if p.list && len(definition.KeysUnder(tablePath(p.field+"[]"))) > 0 {
@@ -31,12 +34,18 @@ func (c *completion) value() {
 		return
 	}
 	whole := p.last().Span
-	onQuote := c.quote == 0 && whole.Start < whole.End && (f.Text[whole.Start] == '"' || f.Text[whole.Start] == '\'')
-	if onQuote && strings.ContainsAny(f.Text[whole.Start:whole.End], "\r\n") {
+	var first byte
+	if whole.Start < whole.End {
+		first = f.Text[whole.Start]
+	}
+	onQuote := c.quote == 0 && (first == '"' || first == '\'')
+	blocked := first == '|' || first == '>'
+	c.block = blocked && whole.Start < f.lineStart(c.offset)
+	if (onQuote || blocked && !c.block) && strings.ContainsAny(f.Text[whole.Start:whole.End], "\r\n") {
 		return // no line of it can be replaced alone
 	}
 	lists := slices.Contains(field.Type, "string[]")
-	if !p.list && c.commaText(field) {
+	if !p.list && first != '[' && c.commaText(field) {
 		if part := f.part(c.span, c.offset); part != c.span {
 			if onQuote {
 				return // around several names: one in place of a part would break it
@@ -44,7 +53,7 @@ func (c *completion) value() {
 			c.span, c.space = part, ""
 		}
 	} else {
-		c.wrap = lists && !p.list && c.quote == 0 && !slices.Contains(field.Type, "string")
+		c.wrap = lists && !p.list && c.quote == 0 && !c.block && !slices.Contains(field.Type, "string")
 	}
 	for _, v := range field.Values {
 		i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc)}
@@ -60,12 +69,20 @@ func (c *completion) value() {
 			if v == field.Default {
 				i.Detail = "default"
 			}
-			if c.quote == 0 {
+			if c.quote == 0 && !c.block {
 				c.add(i)
 			}
 		}
 	}
 	c.byMeaning(field)
+}
+
+// besideBrackets reports whether there is nothing at hand but the outside of a list
+// or a mapping in brackets, which an entry would become a part of.
+func (c *completion) besideBrackets() bool {
+	before, after := c.f.Text[:c.span.Start], c.f.Text[c.span.End:]
+	return c.span.Start == c.span.End && c.quote == 0 &&
+		(strings.HasSuffix(before, "]") || strings.HasSuffix(before, "}") || strings.HasPrefix(after, "[") || strings.HasPrefix(after, "{"))
 }
 
 // commaText reports whether the value at hand is, or is to be, a text of names
