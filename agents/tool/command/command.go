@@ -89,8 +89,14 @@ type judge struct {
 	unkept   bool            // a reason to ask is none that argv could answer
 	notes    []string
 	taint    tool.Taint
-	moved    []string // folders that cd goes to
-	effort   int      // spent so far
+	moved    moves
+	effort   int               // spent so far
+	spared   int               // and of what there is besides
+	secrets  map[string]string // by file
+	listed   map[string]listing
+	walked   map[string]bool // trees that were looked through for credentials
+	unpacked map[string]contents
+	depends  map[string]dependencies // by registry
 	split    struct{ known, is bool }
 }
 
@@ -108,7 +114,8 @@ func Analyze(text string, c Config) (Analysis, error) {
 	if err := refuse(text); err != nil {
 		return Analysis{}, err
 	}
-	j := &judge{Config: c, risk: tool.Safe, names: make(map[string]bool), scanned: make(map[string]string), judged: make(map[string]bool)}
+	j := &judge{Config: c, risk: tool.Safe, moved: moves{removed: make(map[string]int)}, names: make(map[string]bool), scanned: make(map[string]string), judged: make(map[string]bool), secrets: make(map[string]string),
+		listed: make(map[string]listing), walked: make(map[string]bool), unpacked: make(map[string]contents), depends: make(map[string]dependencies)}
 	j.plain = c.Env.HomeFolder() != c.Dir && tool.ProtectedBy(c.Dir) == "" && !tool.IsCredential(c.Dir) && tool.SealedBy(c.Env, c.Dir) == "" && ordinary(c)
 	file := j.script(text)
 	a := Analysis{}

@@ -1,6 +1,10 @@
 package command_test
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -305,9 +309,13 @@ func TestWhatACommandHasLookedAtIsBounded(t *testing.T) {
 		"a wrapper of many":       "xargs " + strings.Repeat("rm -r ", 120) + strings.Repeat("many ", 120),
 		"many removals elsewhere": strings.Repeat("cd a;", 600) + strings.Repeat("rm -r x;", 600),
 	} {
+		want := protected
+		if name == "many removals elsewhere" {
+			want = catastrophic // one of so many places may be above the workspace
+		}
 		began := time.Now()
 		a := w.analyze(t, text)
-		if took := time.Since(began); a.Risk != protected || a.Steps != nil || a.Keep != nil || took > 10*time.Second {
+		if took := time.Since(began); a.Risk != want || a.Steps != nil || a.Keep != nil || took > 10*time.Second {
 			t.Errorf("%s: %v (%.80s) after %v", name, a.Risk, a.Why, took)
 		}
 		if a := w.analyze(t, text+"\nrm -rf /"); a.Risk != catastrophic {
@@ -322,6 +330,115 @@ func TestWhatACommandHasLookedAtIsBounded(t *testing.T) {
 	} {
 		if a := w.analyze(t, text); a.Risk != auto {
 			t.Errorf("%s: %v (%.80s)", name, a.Risk, a.Why)
+		}
+	}
+}
+
+// TestWhatStandsBeforeHidesNothing: what is catastrophic is found behind a text
+// that has more looked at than can be, as long as the whole can be shown.
+func TestWhatStandsBeforeHidesNothing(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{".env": "K=v\n", ".mcp.json": `{"mcpServers":{"x":{"env":{"GITHUB_TOKEN":"ghp_` + strings.Repeat("a1B2", 9) + `"}}}}`}
+	for i := range 1500 {
+		files["many/"+strconv.Itoa(i)] = ""
+	}
+	for name, text := range files {
+		path := filepath.Join(w.folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../home/.ssh/id_rsa", filepath.Join(w.folder, "leak.txt")); err != nil {
+		t.Fatal(err)
+	}
+	var long, patterns, names, copies, folders strings.Builder
+	for i := range 6 {
+		long.WriteString("cat " + strings.Repeat("a/", 750) + strconv.Itoa(i) + "\n")
+	}
+	for i := range 800 {
+		patterns.WriteString("cat many/*x" + strconv.Itoa(i) + "\n")
+	}
+	for i := range 2200 {
+		names.WriteString(" b/" + strconv.Itoa(i))
+	}
+	for i := range 200 {
+		copies.WriteString("cp -r many x" + strconv.Itoa(i) + "\n")
+	}
+	for i := range 40 {
+		folders.WriteString("cd /some/folder/" + strconv.Itoa(i) + "\n")
+	}
+	for name, padding := range map[string]string{
+		"one long path": "cat " + strings.Repeat("a/", 2100) + "\n", "long paths": long.String(), "patterns": patterns.String(),
+		"names": "cat" + names.String() + "\n", "copies": copies.String(), "folders": long.String() + folders.String(),
+		"removals": strings.Repeat("rm -rf many\n", 900),
+	} {
+		for _, text := range []string{
+			"cd /; rm -rf *", "cd ..; rm -rf *", "cd " + filepath.Dir(w.home) + "\nrm -rf home", "cd /; rm -rf " + strings.TrimPrefix(w.home, "/"),
+			"cat leak.txt", "cat .en*", "cat ../home/.ss*/id_r*", "cat .mcp.json", "cp -r ../home x", "rm -rf ..", "cat leak.t*",
+		} {
+			alone, behind := w.analyze(t, text), w.analyze(t, padding+text)
+			if len(padding+text) > 16<<10 {
+				t.Fatalf("%s: %d bytes cannot be shown", name, len(padding+text))
+			}
+			if alone.Risk != catastrophic || behind.Risk != catastrophic {
+				t.Errorf("%q is %v (%s) alone, and %v (%s) behind %s", text, alone.Risk, alone.Why, behind.Risk, behind.Why, name)
+			}
+		}
+	}
+}
+
+// TestWhatIsReadIsReadOnce: no folder, archive or list of packages costs its
+// size each time that it is named.
+func TestWhatIsReadIsReadOnce(t *testing.T) {
+	w := newWorld(t)
+	big := filepath.Join(w.folder, "big")
+	if err := os.Mkdir(big, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12_000 {
+		if err := os.WriteFile(filepath.Join(big, strconv.Itoa(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(z)
+	if err := archive.WriteHeader(&tar.Header{Name: "zeros", Mode: 0o644, Size: 40 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		if _, err := archive.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(archive.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var list strings.Builder
+	for i := range 300_000 {
+		list.WriteString("package-number-" + strconv.Itoa(i) + "\n")
+	}
+	for name, data := range map[string]string{"a.tgz": packed.String(), "b.tgz": packed.String(), "c.tgz": packed.String(), "requirements.txt": list.String()} {
+		if err := os.WriteFile(filepath.Join(w.folder, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, many := range map[string]string{
+		"rm big/*":      "rm " + strings.Repeat("big/* ", 1000),
+		"tar xf a.tgz":  strings.Repeat("tar xf a.tgz\n", 200),
+		"tar xf b.tgz":  strings.Repeat("tar xf a.tgz\ntar xf b.tgz\ntar xf c.tgz\n", 100),
+		"pip install x": strings.Repeat("pip install x\n", 200),
+	} {
+		began := time.Now()
+		w.analyze(t, text)
+		once := time.Since(began)
+		began = time.Now()
+		w.analyze(t, many)
+		if all := time.Since(began); all > 6*once+2*time.Second {
+			t.Errorf("%.60q takes %v, one of it %v", many, all, once)
 		}
 	}
 }

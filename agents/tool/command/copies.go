@@ -103,13 +103,16 @@ func (j *judge) copied(name string, source, target word, recursive bool) {
 		if !recursive || source.computed || target.computed {
 			continue
 		}
-		seen := 0
+		seen, spend := 0, j.spend
+		if abs := j.abs(one); !j.walked[abs] {
+			j.walked[abs], spend = true, j.spare
+		}
 		// What cannot be read is not copied either.
 		_ = filepath.WalkDir(j.abs(one), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil {
 				return nil
 			}
-			if seen++; seen > maxCopied || !j.spend(1) {
+			if seen++; seen > maxCopied || !spend(1) {
 				j.raise(tool.Protected, "copies more files than can be checked (%s)", tool.Escape(source.source))
 				return filepath.SkipAll
 			}
@@ -154,19 +157,37 @@ func (j *judge) unpack(name string, words []word) {
 			archive = t
 		}
 	}
-	var members []string
-	err := errors.New("no effort is left")
-	if j.spend(1000) {
-		members, err = membersOf(j.abs(archive))
-	}
-	if archive == "" || err != nil {
+	inside := j.contents(j.abs(archive))
+	if archive == "" || !inside.known {
 		j.raise(tool.Protected, "cannot be analysed: what it unpacks is not known")
 		return
 	}
-	for _, m := range members {
+	for _, m := range inside.members {
 		j.path(word{text: filepath.Join(into, m), source: m}, forWriting)
 	}
-	j.note("%s unpacks %s into %s", j.shown(j.abs(archive)), tool.Count(len(members), "entry", "entries"), j.shown(j.abs(into)))
+	j.note("%s unpacks %s into %s", j.shown(j.abs(archive)), tool.Count(len(inside.members), "entry", "entries"), j.shown(j.abs(into)))
+}
+
+// contents is what is in an archive, if that is known.
+type contents struct {
+	members []string
+	known   bool
+}
+
+// contents returns what is in an archive, which it reads once, as far as there is
+// effort left for it.
+func (j *judge) contents(path string) contents {
+	if c, known := j.unpacked[path]; known {
+		return c
+	}
+	if !j.spend(1000) {
+		return contents{}
+	}
+	members, read, err := membersOf(path, min(maxArchive, int64(maxEffort-j.effort)<<10))
+	j.pay(int(read >> 10))
+	c := contents{members, err == nil}
+	j.unpacked[path] = c
+	return c
 }
 
 // unpacks reports whether an archiver writes files: not where it only makes or
@@ -191,61 +212,62 @@ func unpacks(name string, words []word) bool {
 	return false
 }
 
-// membersOf returns the names in a tar (plain, gzip or bzip2) or zip file.
-func membersOf(path string) ([]string, error) {
+// membersOf returns the names in a tar (plain, gzip or bzip2) or zip file of at
+// most so many bytes, unpacked, and how many of them it read.
+func membersOf(path string, most int64) (names []string, read int64, err error) {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		info, err = os.Stat(path)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxArchive {
-		return nil, errors.New("no regular file, or too large")
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, 0, errors.New("no regular file, or too large")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
-	var names []string
 	if z, err := zip.NewReader(f, info.Size()); err == nil {
 		for _, m := range z.File {
 			if names = append(names, m.Name); len(names) > maxMembers {
-				return nil, errors.New("too many entries")
+				return nil, info.Size(), errors.New("too many entries")
 			}
 		}
-		return names, nil
+		return names, info.Size(), nil
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	in := bufio.NewReader(f)
 	var from io.Reader = in
 	switch head, _ := in.Peek(3); {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		if from, err = gzip.NewReader(in); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	case bytes.HasPrefix(head, []byte("BZh")):
 		from = bzip2.NewReader(in)
 	}
-	limited := &io.LimitedReader{R: from, N: maxArchive}
+	limited := &io.LimitedReader{R: from, N: most}
+	defer func() { read = most - limited.N }()
 	archive := tar.NewReader(limited)
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) && limited.N > 0 {
-			return names, nil
+			return names, 0, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		names = append(names, header.Name)
 		if header.Linkname != "" {
 			names = append(names, header.Linkname)
 		}
 		if len(names) > maxMembers {
-			return nil, errors.New("too many entries")
+			return nil, 0, errors.New("too many entries")
 		}
 	}
 }
@@ -256,16 +278,20 @@ func (j *judge) patched(words []word) {
 	known := false
 	for _, w := range words {
 		for _, piece := range pieces(w.text) {
-			if !j.spend(1) {
+			if !j.spare(1) {
+				return
+			}
+			info, err := os.Stat(j.abs(piece))
+			if err != nil || !info.Mode().IsRegular() || info.Size() > maxPatch {
+				continue
+			}
+			known = true
+			if !j.spare(1 + int(info.Size()>>6)) {
 				return
 			}
 			data, err := readSome(j.abs(piece), maxPatch)
 			if err != nil {
 				continue
-			}
-			known = true
-			if !j.spend(1 + len(data)>>6) {
-				return
 			}
 			for line := range strings.Lines(string(data)) {
 				name := ""

@@ -2,6 +2,7 @@ package command
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/agentls/agentls/agents/tool"
@@ -133,13 +134,8 @@ func (j *judge) removed(w word, recursive bool) {
 		}
 	}
 	abs := j.abs(path)
-	for _, folder := range j.moved {
-		if !j.spend(1 + len(folder)/64) {
-			break
-		}
-		if there := filepath.Join(folder, path); recursive && !filepath.IsAbs(path) && j.holdsAll(there, all) {
-			j.raise(tool.Catastrophic, "deletes %s and everything below", tool.Name(there))
-		}
+	if recursive && !filepath.IsAbs(path) {
+		j.removedThere(path, all)
 	}
 	j.counted("deletes", w, recursive)
 	switch {
@@ -151,6 +147,26 @@ func (j *judge) removed(w word, recursive bool) {
 		j.raise(tool.Protected, "deletes %s, which is outside the workspace, and everything below", tool.Name(abs))
 	}
 	j.path(word{text: abs, source: w.source}, forWriting)
+}
+
+// removedThere judges what a relative path of a recursive removal is in each
+// folder that cd goes to. Where these are more than are followed, one of them is
+// taken to be the worst.
+func (j *judge) removedThere(path string, all bool) {
+	if j.moved.lost {
+		j.raise(tool.Catastrophic, "deletes %s in one of more folders than can be followed", tool.Name(path))
+		return
+	}
+	key := strconv.FormatBool(all) + path
+	if j.moved.removed[key] == j.moved.times {
+		return
+	}
+	j.moved.removed[key] = j.moved.times
+	for _, folder := range j.moved.folders {
+		if there := filepath.Join(folder, path); j.holdsAll(there, all) {
+			j.raise(tool.Catastrophic, "deletes %s and everything below", tool.Name(there))
+		}
+	}
 }
 
 // holdsAll reports whether abs is the root, the home folder, or the folder of

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -115,10 +116,13 @@ func (j *judge) fetches(name string, words []word) {
 		}
 		is := e.name(spec)
 		j.note("%s fetches the package %s from %s", name, tool.Name(is), registry)
-		if known[is] {
+		if known.is[is] {
 			continue
 		}
-		for _, other := range slices.Sorted(maps.Keys(known)) {
+		if !j.spend(1 + len(known.sorted)>>6) {
+			break
+		}
+		for _, other := range known.sorted {
 			if nearly(is, other) {
 				j.note("WARNING: %s is one letter away from %s, which the workspace depends on", tool.Name(is), tool.Name(other))
 			}
@@ -148,9 +152,26 @@ func (j *judge) registry(of string) string {
 	return ecosystems[of].registry
 }
 
-// dependencies returns the packages that the workspace names; of files that are
-// too large or no such files, none.
-func (j *judge) dependencies(e ecosystem) map[string]bool {
+// dependencies are packages.
+type dependencies struct {
+	is     map[string]bool
+	sorted []string
+}
+
+// dependencies returns the packages that the workspace names, which it reads
+// once; of files that are too large or no such files, none.
+func (j *judge) dependencies(e ecosystem) dependencies {
+	known, found := j.depends[e.registry]
+	if !found {
+		known.is = j.named(e)
+		known.sorted = slices.Sorted(maps.Keys(known.is))
+		j.depends[e.registry] = known
+	}
+	return known
+}
+
+// named reads what dependencies returns.
+func (j *judge) named(e ecosystem) map[string]bool {
 	known := make(map[string]bool)
 	folders := []string{j.Dir}
 	if j.Env.Folder != j.Dir {
@@ -163,12 +184,16 @@ func (j *judge) dependencies(e ecosystem) map[string]bool {
 				continue
 			}
 			for _, file := range found[:min(len(found), 8)] {
+				info, err := os.Stat(file)
+				if err != nil || info.Size() > maxManifest {
+					continue
+				}
+				if !j.spend(1 + int(info.Size()>>9)) {
+					return known
+				}
 				data, err := readSome(file, maxManifest)
 				if err != nil {
 					continue
-				}
-				if !j.spend(1 + len(data)>>9) {
-					return known
 				}
 				for _, name := range e.depends(filepath.Base(file), data) {
 					known[name] = true

@@ -2,7 +2,9 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,6 +76,9 @@ func (j *judge) git(words []word) {
 	if err == nil {
 		err = gitFormats(texts(words[sub:]))
 	}
+	if err == nil && name == "diff" {
+		err = gitExits(texts(words[sub:]))
+	}
 	if err != nil {
 		j.raise(tool.High, "git %s %s", name, tool.Escape(err.Error()))
 		return
@@ -98,6 +103,25 @@ func gitFormats(argv []string) error {
 	for _, a := range argv {
 		if strings.Contains(a, "%G") {
 			return errors.New("with a format that checks signatures")
+		}
+	}
+	return nil
+}
+
+// gitExits refuses a diff that tells by its exit code whether there is one,
+// unless of what is in the index: as the index is not written anew, files that
+// were only touched count as different. What --name-only, --name-status and --raw
+// list may have such files too; a patch and the forms of --stat have none.
+func gitExits(argv []string) error {
+	if i := slices.Index(argv, "--"); i >= 0 {
+		argv = argv[:i]
+	}
+	if slices.Contains(argv, "--cached") || slices.Contains(argv, "--staged") {
+		return nil
+	}
+	for _, a := range argv {
+		if a == "--quiet" || a == "--exit-code" {
+			return fmt.Errorf("with %s: also tells of files that were only touched", a)
 		}
 	}
 	return nil

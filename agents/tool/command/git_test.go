@@ -15,6 +15,12 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
+// alone is an environment of nothing but where programs are and the folder above
+// dir as home: git finds only the repository that it runs in.
+func alone(dir string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(dir), "GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
+}
+
 // touched makes a repository in which git has reason to write by itself: files
 // whose times are not those of the index, caches that are switched on, and
 // settings of its own that ask for more.
@@ -28,7 +34,8 @@ func touched(t *testing.T) (dir string, git func(args ...string)) {
 		t.Helper()
 		cmd := exec.Command("git", args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=maintenance.auto", "GIT_CONFIG_VALUE_0=false", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+		cmd.Env = append(alone(dir), "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=maintenance.auto", "GIT_CONFIG_VALUE_0=false", "GIT_CONFIG_KEY_1=core.fsmonitor", "GIT_CONFIG_VALUE_1=false",
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %q: %v: %s", args, err, out)
 		}
@@ -59,12 +66,6 @@ func touched(t *testing.T) (dir string, git func(args ...string)) {
 	git("merge", "-q", "--no-edit", "side")
 	git("notes", "add", "-m", "a note")
 	git("remote", "add", "origin", filepath.Join(dir, "nowhere"))
-	for key, value := range map[string]string{
-		"diff.text.textconv": "cat", "diff.text.cachetextconv": "true", "core.untrackedCache": "true", "core.fsmonitor": "true", "log.diffMerges": "remerge",
-		"diff.autoRefreshIndex": "true", "notes.displayRef": "*", "gc.auto": "1", "core.preloadIndex": "true",
-	} {
-		git("config", key, value)
-	}
 	git("init", "-q", "-b", "main", "sub")
 	write("sub/s.txt", "s\n")
 	write("sub/.gitattributes", "* filter=x\n")
@@ -72,6 +73,12 @@ func touched(t *testing.T) (dir string, git func(args ...string)) {
 	git("-C", "sub", "commit", "-qm", "sub")
 	git("-c", "advice.addEmbeddedRepo=false", "add", "sub")
 	git("commit", "-qm", "a repository within")
+	for key, value := range map[string]string{
+		"diff.text.textconv": "cat", "diff.text.cachetextconv": "true", "core.untrackedCache": "true", "core.fsmonitor": "true", "log.diffMerges": "remerge",
+		"diff.autoRefreshIndex": "true", "notes.displayRef": "*", "gc.auto": "1", "core.preloadIndex": "true",
+	} {
+		git("config", key, value)
+	}
 	git("-C", "sub", "config", "core.fsmonitor", "touch "+filepath.Join(dir, "ran"))
 	git("-C", "sub", "config", "filter.x.clean", "touch "+filepath.Join(dir, "ran"))
 	write("sub/s.txt", "changed\n")
@@ -168,7 +175,7 @@ func TestSEC46GitOfTheTableChangesNothing(t *testing.T) {
 	run := func(argv []string) {
 		args, environ := Harden(argv, dir)
 		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), environ...)
+		cmd.Dir, cmd.Env = dir, append(alone(dir), environ...)
 		_ = cmd.Run() // whether it likes its options is not the point
 	}
 	before, n := state(t, dir), 0
@@ -190,6 +197,47 @@ func TestSEC46GitOfTheTableChangesNothing(t *testing.T) {
 	git("diff") // as git runs without us
 	if state(t, dir) == before {
 		t.Errorf("%d commands ran where git had nothing to write", n)
+	}
+}
+
+// TestGitTellsWhatIsDifferent: what runs by itself says of a file that only has
+// another time nothing, as git without us says.
+func TestGitTellsWhatIsDifferent(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here: what it tells is not seen")
+	}
+	dir, git := touched(t)
+	git("checkout", "-q", "src/main.go") // from here on no tracked file is another
+	c := Config{Env: &tool.Env{Folder: dir, Folders: []string{dir}, Home: t.TempDir(), Trusted: true}, Dir: dir}
+	risk := func(text string) tool.Risk {
+		t.Helper()
+		a, err := Analyze(text, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Risk
+	}
+	longAgo := time.Now().Add(-72 * time.Hour)
+	touch := func() {
+		t.Helper()
+		if err := os.Chtimes(filepath.Join(dir, "a.txt"), longAgo, longAgo); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"git diff", "git diff HEAD", "git diff -p", "git diff --patch", "git diff --stat", "git diff --numstat", "git diff --shortstat", "git diff --check", "git diff --summary", "git diff --cached --name-only"} {
+		touch()
+		argv, environ := Harden(strings.Fields(text), dir)
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Dir, cmd.Env = dir, append(alone(dir), environ...)
+		out, err := cmd.CombinedOutput()
+		if risk(text) != tool.Safe || err != nil || strings.Contains(string(out), "|") || strings.Contains(string(out), "@@") || strings.Contains(string(out), "changed") {
+			t.Errorf("%q is %v and tells %q, %v", text, risk(text), out, err)
+		}
+	}
+	for _, text := range []string{"git diff --quiet", "git diff --exit-code", "git diff --exit-code HEAD", "git diff --quiet -- a.txt"} {
+		if risk(text) < tool.Medium {
+			t.Errorf("%q is %v, though its exit code is 1 for files that were only touched", text, risk(text))
+		}
 	}
 }
 

@@ -13,9 +13,11 @@ import (
 
 // The limits of what a person is told besides, and of what is looked at for it.
 const (
-	maxNotes   = 24
-	maxMatched = 2000   // paths that a pattern is followed to
-	maxListed  = 10_000 // entries of folders that are read for one pattern
+	maxNotes    = 24
+	maxMatched  = 2000   // paths that a pattern is followed to
+	maxListed   = 10_000 // entries of folders that are read for one pattern
+	maxFollowed = 8      // folders of one pattern that are looked at though the effort is used up
+	maxMoved    = 64     // folders that cd goes to
 )
 
 // note tells a person something besides the commands, once.
@@ -44,6 +46,45 @@ func (j *judge) leads(w word, real string) {
 	j.note("%s → %s", j.shown(j.abs(w.text)), j.shown(real))
 }
 
+// listing is what stands in a folder: its names, sorted, and whether they are
+// all.
+type listing struct {
+	names []string
+	whole bool
+}
+
+// list returns the names in a folder, and whether they are all: no more than a
+// pattern is followed to, and no more than there is effort left for. What cannot
+// be read has none. It reads a folder once; for a short one, spare also what is
+// kept for short looks is used.
+func (j *judge) list(folder string, spare bool) (names []string, whole bool) {
+	if l, known := j.listed[folder]; known {
+		return l.names, l.whole
+	}
+	most := min(maxListed+1, maxEffort-j.effort)
+	if short := min(maxShort, maxEffort-j.spared); spare && short > most {
+		most = short
+	}
+	if most <= 0 {
+		return nil, false
+	}
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil, true
+	}
+	defer f.Close()
+	names, err = f.Readdirnames(most)
+	j.pay(len(names))
+	l := listing{names, err != nil || len(names) < most}
+	slices.Sort(l.names)
+	if l.whole || most > maxListed {
+		j.listed[folder] = l
+	} else {
+		j.exceeds()
+	}
+	return l.names, l.whole
+}
+
 // matched returns the paths that a pattern stands for, as bash has them, and
 // whether they are all of them. Where there is no effort left for it, it returns
 // none.
@@ -57,9 +98,13 @@ func (j *judge) matched(pattern string) (all []string, whole bool) {
 			continue
 		}
 		var next []string
+		spend := j.spend
+		if len(at) <= maxFollowed {
+			spend = j.spare
+		}
 		if !strings.ContainsAny(element, "*?[") {
 			for _, folder := range at {
-				if !j.spend(1) {
+				if !spend(1) {
 					return nil, false
 				}
 				path := filepath.Join(folder, element)
@@ -72,22 +117,23 @@ func (j *judge) matched(pattern string) (all []string, whole bool) {
 		}
 		match := strings.ReplaceAll(element, "[!", "[^")
 		for _, folder := range at {
-			entries, err := os.ReadDir(j.abs(folder))
-			if err != nil {
-				continue
-			}
-			if read += len(entries); read > maxListed {
-				return at, false
-			}
-			if !j.spend(1 + len(entries)*(1+len(element)/64)) {
+			if !spend(1) {
 				return nil, false
 			}
-			for _, e := range entries {
-				if strings.HasPrefix(e.Name(), ".") != strings.HasPrefix(element, ".") {
+			names, whole := j.list(j.abs(folder), len(at) <= maxFollowed)
+			if read += len(names); read > maxListed {
+				return at, false
+			}
+			each := 1 + len(element)/64
+			if !whole || !j.spend(len(names)*each) && (len(at) > maxFollowed || !j.spare(len(names)*each/16)) {
+				return nil, false
+			}
+			for _, name := range names {
+				if strings.HasPrefix(name, ".") != strings.HasPrefix(element, ".") {
 					continue
 				}
-				if ok, err := filepath.Match(match, e.Name()); ok || err != nil {
-					next = append(next, filepath.Join(folder, e.Name()))
+				if ok, err := filepath.Match(match, name); ok || err != nil {
+					next = append(next, filepath.Join(folder, name))
 				}
 			}
 		}
@@ -146,6 +192,28 @@ func (j *judge) counted(what string, w word, below bool) {
 	j.note("%s", line)
 }
 
+// moves is where cd goes.
+type moves struct {
+	folders []string       // each once, the last one last
+	long    int            // their bytes
+	lost    bool           // they are more than are followed
+	times   int            // that one came to them
+	removed map[string]int // what was judged in each of them, and at which of times
+}
+
+// to adds a folder.
+func (m *moves) to(folder string) {
+	if i := slices.Index(m.folders, folder); i >= 0 {
+		m.folders = append(slices.Delete(m.folders, i, i+1), folder)
+		return
+	}
+	if len(m.folders) == maxMoved || m.long+len(folder) > maxShown {
+		m.lost = true
+		return
+	}
+	m.folders, m.long, m.times = append(m.folders, folder), m.long+len(folder), m.times+1
+}
+
 // moves records where cd goes.
 func (j *judge) moves(words []word) {
 	for _, w := range words {
@@ -153,17 +221,17 @@ func (j *judge) moves(words []word) {
 			continue
 		}
 		from := j.Dir
-		if n := len(j.moved); n > 0 {
-			from = j.moved[n-1]
+		if n := len(j.moved.folders); n > 0 {
+			from = j.moved.folders[n-1]
 		}
 		if filepath.IsAbs(w.text) {
 			from = ""
 		}
-		j.moved = append(j.moved, filepath.Join(from, w.text))
+		j.moved.to(filepath.Join(from, w.text))
 		return
 	}
 	if len(words) == 0 && j.Env.HomeFolder() != "" {
-		j.moved = append(j.moved, j.Env.HomeFolder())
+		j.moved.to(j.Env.HomeFolder())
 	}
 }
 

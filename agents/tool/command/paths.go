@@ -23,24 +23,58 @@ const (
 
 // maxEffort is how much one command may have looked at: about one for each
 // entry of a folder, and some for each path. It is half a second's worth; what
-// nobody can be kept waiting for is asked about.
-const maxEffort = 100_000
+// nobody can be kept waiting for is asked about. There is as much again for looks
+// that take at most maxShort: more than the words of a text that can be shown
+// take.
+const (
+	maxEffort = 100_000
+	maxShort  = 1000
+)
 
 // afford takes n from what may still be looked at, and reports whether there was
-// so much.
+// so much; else it takes nothing.
 func (j *judge) afford(n int) bool {
-	j.effort = min(j.effort+n, maxEffort+1)
-	return j.effort <= maxEffort
+	if n > maxEffort-j.effort {
+		return false
+	}
+	j.effort += n
+	return true
 }
 
 // spend is afford for what the risk depends on.
 func (j *judge) spend(n int) bool {
-	if j.afford(n) {
-		return true
+	if !j.afford(n) {
+		j.exceeds()
+		return false
 	}
+	return true
+}
+
+// exceeds asks each time for what has more looked at than there is effort for.
+func (j *judge) exceeds() {
 	j.unkept = true
 	j.raise(tool.Protected, "cannot be analysed: it names more than can be looked at")
-	return false
+}
+
+// spare is spend for what may be catastrophic, which nothing that stands before
+// it may hide: a short look is possible where the effort is used up, though the
+// command is asked about each time then.
+func (j *judge) spare(n int) bool {
+	if j.spend(n) {
+		return true
+	}
+	if n > min(maxShort, maxEffort-j.spared) {
+		return false
+	}
+	j.spared += n
+	return true
+}
+
+// pay takes n for what was looked at already, from wherever something is left.
+func (j *judge) pay(n int) {
+	rest := min(n, maxEffort-j.effort)
+	j.effort += rest
+	j.spared = min(j.spared+n-rest, maxEffort)
 }
 
 // effortOf is what it takes to follow a path: each part of it is looked at by
@@ -97,7 +131,7 @@ func (j *judge) path(w word, why purpose) {
 	if by := tool.ProtectedBy(abs); by != "" && why != forReading {
 		j.raise(tool.Protected, "%s is protected: %s", tool.Escape(w.source), by)
 	}
-	if !j.spend(effortOf(abs)) {
+	if !j.spare(effortOf(abs)) {
 		return
 	}
 	if j.below(w.text) {
@@ -151,15 +185,16 @@ func (j *judge) secretIn(real string) string {
 	if !tool.MayHoldSecret(real) || slices.Contains(j.Env.Reveal, real) {
 		return ""
 	}
-	if !j.spend(1) {
-		return ""
+	if kind, known := j.secrets[real]; known || !j.spare(1) {
+		return kind
 	}
-	data, err := readSome(real, maxPatch)
-	if err != nil {
-		return ""
+	kind := ""
+	if data, err := readSome(real, maxPatch); err == nil {
+		j.pay(len(data) >> 9) // what comes after pays, as this is read already
+		kind = tool.SecretIn(real, string(data))
 	}
-	j.afford(len(data) >> 9) // what comes after pays, as this is read already
-	return tool.SecretIn(real, string(data))
+	j.secrets[real] = kind
+	return kind
 }
 
 // below reports whether a path leads to a place below the folder, by no link:
@@ -188,7 +223,11 @@ func (j *judge) revealed(w word) bool {
 	if w.computed || w.glob {
 		return false
 	}
-	place, err := j.resolve(j.abs(w.text))
+	abs := j.abs(w.text)
+	if !j.spare(effortOf(abs)) {
+		return false
+	}
+	place, err := tool.Resolve(j.Env, abs)
 	return err == nil && place.Revealed
 }
 

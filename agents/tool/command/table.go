@@ -96,7 +96,7 @@ func (r row) read(argv []string) ([]string, error) {
 	if r.free {
 		return nil, nil
 	}
-	if slices.ContainsFunc(argv[1:], func(a string) bool { return r.swells(argv[0], a) }) {
+	if r.swells(argv[0], argv[1:]) {
 		return nil, errors.New("with a count so large that it may use up memory and time")
 	}
 	if r.find {
@@ -138,31 +138,96 @@ func (r row) read(argv []string) ([]string, error) {
 // maxCopies is how many more letters a pattern may stand for than it has.
 const maxCopies = 10_000
 
-// large is a count that nobody reads as many columns of.
-var large = regexp.MustCompile("[0-9]{5}")
+// large is a count that nobody reads as many columns of, and wide one as the
+// width of something in a format: as printf has it, and as git has it.
+var (
+	large = regexp.MustCompile("[0-9]{5}")
+	wide  = regexp.MustCompile(`%[-+ 0#_^'I]*([0-9]*\.)?[0-9]{5}|%[-+ <>|w]*\([^)]*[0-9]{5}`)
+)
 
-// swells reports whether a few letters of an argument make the program take far
-// more memory or time than its files are worth: the width of a format, how often
-// tr and a regular expression repeat something.
-func (r row) swells(name, arg string) bool {
-	if copies(arg) > maxCopies+len(arg) {
-		return true
+// formats are the options whose value is a format.
+var formats = set("--format --pretty --date --group --printf --time-style -printf")
+
+// swells reports whether a few letters of the arguments make the program take
+// far more memory or time than its files are worth: the width of a format or of
+// columns, how often tr and a regular expression repeat something.
+func (r row) swells(name string, args []string) bool {
+	options := r.given(args)
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(options, func(o option) bool { return slices.Contains(names, o.name) })
 	}
-	switch at := strings.IndexByte(arg, '%'); {
-	case name == "nl":
-		return (strings.HasPrefix(arg, "-") || isDigits(arg)) && large.MatchString(arg)
-	case name == "tr":
-		at = strings.IndexByte(arg, '*')
-		return at >= 0 && large.MatchString(arg[at:])
-	default:
-		return at >= 0 && r.operands != wordsFirst && large.MatchString(arg[at:])
+	for _, o := range options {
+		switch {
+		case formats[o.name], name == "stat" && o.name == "-c":
+			if wide.MatchString(strings.ReplaceAll(o.value, "%%", "")) {
+				return true
+			}
+		case name == "nl" && o.name == "-w", name == "diff" && (o.name == "-W" || o.name == "--width"):
+			if large.MatchString(o.value) {
+				return true
+			}
+		}
 	}
+	extended := has("-E", "-P", "--extended-regexp", "--perl-regexp")
+	literal := name == "grep" && !extended && has("-F", "--fixed-strings") && !has("-G", "--basic-regexp") || name == "rg" && has("-F", "--fixed-strings")
+	for _, a := range args {
+		if !literal && copies(a, name == "grep" && !extended) > maxCopies+len(a) {
+			return true
+		}
+		switch at := strings.IndexByte(a, '*'); {
+		case name == "tr" && at >= 0 && large.MatchString(a[at:]):
+			return true
+		case name == "date" && strings.HasPrefix(a, "+") && wide.MatchString(strings.ReplaceAll(a, "%%", "")):
+			return true
+		}
+	}
+	return false
 }
+
+// option is an option as it is given, one letter or a word, and its value.
+type option struct{ name, value string }
+
+// given returns the options among arguments.
+func (r row) given(args []string) []option {
+	var out []option
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch next := args[min(i+1, len(args)-1)]; {
+		case r.find:
+			if findValue[a] {
+				out = append(out, option{a, next})
+				i++
+			}
+		case a == "--":
+			return out
+		case strings.HasPrefix(a, "--"):
+			name, value, _ := strings.Cut(a, "=")
+			out = append(out, option{name, value})
+		case strings.HasPrefix(a, "-"):
+			for k := 1; k < len(a); k++ {
+				one := option{name: "-" + a[k:k+1]}
+				takes := strings.IndexByte(r.value, a[k]) >= 0
+				if one.value = a[k+1:]; takes && one.value == "" {
+					one.value = next
+					i++
+				}
+				if out = append(out, one); takes {
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// counted is what follows the bracket of a count.
+var counted = regexp.MustCompile(`^[0-9,]*\\?\}`)
 
 // copies returns how many letters a regular expression becomes when its counts
 // are written out, as matchers do; of more than can be counted, the most. What
-// is none has about as many as it is long.
-func copies(pattern string) int {
+// is none has about as many as it is long. In a basic one only what stands behind
+// a backslash groups and counts.
+func copies(pattern string, basic bool) int {
 	const most = 1 << 30
 	var outer []int // of the groups around
 	sum, last := 0, 0
@@ -173,6 +238,11 @@ func copies(pattern string) int {
 			if c = pattern[i]; c != '(' && c != ')' && c != '{' && c != '}' {
 				c = 'x' // itself
 			}
+		} else if basic && c != '\\' {
+			c = 'x'
+		}
+		if c == '{' && !counted.MatchString(pattern[i+1:]) {
+			c = 'x'
 		}
 		switch c {
 		case '(':

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -47,21 +48,22 @@ func TestSEC46TheLabFindsWhatChangesFiles(t *testing.T) {
 func TestTheLabTellsWhatDoesNotEndFromWhatChangesFiles(t *testing.T) {
 	lab := newLab(t)
 	lab.patience = 2 * time.Second
-	for _, queue := range [][]string{{"sleep 60"}, {"ls", "sleep 60 | cat", "cat a.txt"}} {
+	for _, queue := range [][]string{{"sleep 600"}, {"ls", "sleep 600 | cat", "cat a.txt"}} {
 		lab.queue, lab.Unended = queue, nil
 		found, err := lab.Flush(t.Context())
-		if err != nil || len(found) > 0 || len(lab.Unended) != 1 || lab.Unended[0] != queue[len(queue)/2] {
+		if err != nil || len(found) > 0 || !slices.Contains(lab.Unended, queue[len(queue)/2]) {
 			t.Errorf("%q: found %v, unended %q, %v", queue, found, lab.Unended, err)
 		}
 	}
-	for _, queue := range [][]string{{"touch P; sleep 60"}, {"ls", "touch P; sleep 60", "cat a.txt"}} {
+	lab.patience = 10 * time.Second
+	for _, queue := range [][]string{{"touch P; sleep 600"}, {"ls", "touch P; sleep 600", "cat a.txt"}} {
 		lab.queue, lab.Unended = queue, nil
 		found, err := lab.Flush(t.Context())
-		if err != nil || len(found) != 1 || found[0].Text != queue[len(queue)/2] || len(lab.Unended) > 0 {
+		if err != nil || len(found) != 1 || found[0].Text != queue[len(queue)/2] || slices.Contains(lab.Unended, queue[len(queue)/2]) {
 			t.Errorf("%q: found %v, unended %q, %v", queue, found, lab.Unended, err)
 		}
 	}
-	lab.patience = patience
+	lab.patience = 5 * time.Minute                                                   // the limits end these, however little of the processor there is
 	for _, text := range []string{"while :; do :; done", "nl -w 2147483647 a.txt"} { // which take all they can get
 		lab.queue, lab.Unended = []string{text}, nil
 		if found, err := lab.Flush(t.Context()); err != nil || len(found) > 0 || len(lab.Unended) > 0 {
