@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -354,6 +355,36 @@ func TestWhatStandsBeforeHidesNothing(t *testing.T) {
 	if err := os.Symlink("../home/.ssh/id_rsa", filepath.Join(w.folder, "leak.txt")); err != nil {
 		t.Fatal(err)
 	}
+	if err := exec.Command("mkfifo", filepath.Join(w.folder, "pipe")).Run(); err != nil {
+		t.Fatal(err)
+	}
+	var evil, many bytes.Buffer
+	for buf, names := range map[*bytes.Buffer][]string{&evil: {"../home/.ssh/authorized_keys"}, &many: nil} {
+		if buf == &many {
+			for i := range 4900 {
+				names = append(names, strings.Repeat("n", 80)+strconv.Itoa(i))
+			}
+		}
+		a := tar.NewWriter(buf)
+		for _, name := range names {
+			if err := a.WriteHeader(&tar.Header{Name: name, Mode: 0o644}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch := strings.Repeat(" context\n", 8000) + "--- a/../home/.ssh/authorized_keys\n+++ b/../home/.ssh/authorized_keys\n@@ -0,0 +1 @@\n+x\n"
+	for name, data := range map[string][]byte{"evil.tar": evil.Bytes(), "many.tar": many.Bytes(), "evil.patch": []byte(patch)} {
+		if err := os.WriteFile(filepath.Join(w.folder, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var unpacks strings.Builder
+	for i := range 300 {
+		unpacks.WriteString("tar xf many.tar -C " + strconv.Itoa(i) + "\n")
+	}
 	var long, patterns, names, copies, folders strings.Builder
 	for i := range 6 {
 		long.WriteString("cat " + strings.Repeat("a/", 750) + strconv.Itoa(i) + "\n")
@@ -373,11 +404,12 @@ func TestWhatStandsBeforeHidesNothing(t *testing.T) {
 	for name, padding := range map[string]string{
 		"one long path": "cat " + strings.Repeat("a/", 2100) + "\n", "long paths": long.String(), "patterns": patterns.String(),
 		"names": "cat" + names.String() + "\n", "copies": copies.String(), "folders": long.String() + folders.String(),
-		"removals": strings.Repeat("rm -rf many\n", 900),
+		"removals": strings.Repeat("rm -rf many\n", 900), "archives": unpacks.String(), "a pipe": strings.Repeat("cat p*/x*; rm -f pipe/*\n", 20),
 	} {
 		for _, text := range []string{
 			"cd /; rm -rf *", "cd ..; rm -rf *", "cd " + filepath.Dir(w.home) + "\nrm -rf home", "cd /; rm -rf " + strings.TrimPrefix(w.home, "/"),
 			"cat leak.txt", "cat .en*", "cat ../home/.ss*/id_r*", "cat .mcp.json", "cp -r ../home x", "rm -rf ..", "cat leak.t*",
+			"tar xf evil.tar", "git apply evil.patch",
 		} {
 			alone, behind := w.analyze(t, text), w.analyze(t, padding+text)
 			if len(padding+text) > 16<<10 {

@@ -157,12 +157,18 @@ func (j *judge) unpack(name string, words []word) {
 			archive = t
 		}
 	}
+	if archive != "" && j.hidden(maxShort) {
+		return
+	}
 	inside := j.contents(j.abs(archive))
 	if archive == "" || !inside.known {
 		j.raise(tool.Protected, "cannot be analysed: what it unpacks is not known")
 		return
 	}
 	for _, m := range inside.members {
+		if !j.spend(1) {
+			break
+		}
 		j.path(word{text: filepath.Join(into, m), source: m}, forWriting)
 	}
 	j.note("%s unpacks %s into %s", j.shown(j.abs(archive)), tool.Count(len(inside.members), "entry", "entries"), j.shown(j.abs(into)))
@@ -275,6 +281,9 @@ func membersOf(path string, most int64) (names []string, read int64, err error) 
 // patched judges the files that patches would write; what they are given by is
 // not known, so each operand that is a file is read as one.
 func (j *judge) patched(words []word) {
+	if j.hidden(maxShort) {
+		return
+	}
 	known := false
 	for _, w := range words {
 		for _, piece := range pieces(w.text) {
@@ -286,7 +295,7 @@ func (j *judge) patched(words []word) {
 				continue
 			}
 			known = true
-			if !j.spare(1 + int(info.Size()>>6)) {
+			if read := 1 + int(info.Size()>>6); j.hidden(read) || !j.spend(read) {
 				return
 			}
 			data, err := readSome(j.abs(piece), maxPatch)

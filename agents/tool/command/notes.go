@@ -68,7 +68,7 @@ func (j *judge) list(folder string, spare bool) (names []string, whole bool) {
 	if most <= 0 {
 		return nil, false
 	}
-	f, err := os.Open(folder)
+	f, err := openFolder(folder)
 	if err != nil {
 		return nil, true
 	}

@@ -70,6 +70,16 @@ func (j *judge) spare(n int) bool {
 	return true
 }
 
+// hidden refuses what writes files that another file names, an archive or a patch,
+// where what stands before it has left less than n to look at that file.
+func (j *judge) hidden(n int) bool {
+	if n <= maxEffort-j.effort {
+		return false
+	}
+	j.raise(tool.Catastrophic, "cannot be analysed behind so much else, and may write anywhere; run it by itself")
+	return true
+}
+
 // pay takes n for what was looked at already, from wherever something is left.
 func (j *judge) pay(n int) {
 	rest := min(n, maxEffort-j.effort)
