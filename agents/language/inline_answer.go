@@ -307,7 +307,7 @@ func unquoting(languageID, above, below string) func(string) string {
 		pairs = append(pairs, "```", "~~~", "`", tick)
 	default:
 		carries := !known || slices.Contains(carriers, languageID)
-		if odd("`") || carries && (open || strings.Contains(above, "<<")) {
+		if odd("`") || carries && (open || heredoc.MatchString(above)) {
 			pairs = append(pairs, "```", "~~~", "`", tick)
 		}
 		if odd(`"""`) || odd("'''") {
@@ -332,10 +332,13 @@ func unquoting(languageID, above, below string) func(string) string {
 // is between backticks.
 var carriers = strings.Fields("yaml dockercompose ruby crystal perl")
 
+// heredoc is in a line that begins a text up to a line of its own.
+var heredoc = regexp.MustCompile(`<<[-~\\]?["'\w]`)
+
 // jsxLanguages are languages that may have elements, whose attributes and texts may
 // have several lines and expressions in braces; jsxMark is in a line that has one.
 var (
-	jsxLanguages = strings.Fields("javascript javascriptreact typescript typescriptreact")
+	jsxLanguages = strings.Fields("javascript javascriptreact typescriptreact")
 	jsxMark      = regexp.MustCompile(`</[\pL>]|/>|<>`)
 )
 
@@ -362,14 +365,18 @@ var (
 // delimited matches what begins a text between delimiters of its own choice, or a
 // pattern, up to the delimiter, in the languages that have such.
 var delimited = map[string]*regexp.Regexp{
-	"perl":    regexp.MustCompile(`(?:^|[^$@%&\w>'])(?:(?:s|y|tr)\s*\{[^{}]*\}\s*\{|(?:q[qrwx]?|m|s|y|tr)(?:<|\s*[\[{(])|(?:q[qrwx]?|m)\s*[|/!])|[=~(,]\s*/`),
+	"perl":    regexp.MustCompile(`(?:^|[^$@%&\w>'])(?:(?:s|y|tr)\s*\{[^{}]*\}\s*\{|q[qrwx]?<|(?:q[qrwx]?|m|s|y|tr)\s*[\[{(]|(?:q[qrwx]?|m)\s*[|/!])|[=~(,]\s*/`),
 	"ruby":    regexp.MustCompile(`%[qQwWiIrxs]?[\[{(<]|%[qQwWiIrxs][|/!]|[=~(,]\s*/`),
 	"crystal": regexp.MustCompile(`%[qQwWiIrx]?[\[{(<]|%[qQwWiIrx]?\||[=~(,]\s*/`),
 	"elixir":  regexp.MustCompile(`~\pL+[\[{(<|/]`),
 }
 
-// maxDelimited is how far the end of such a text is looked for on its line.
-const maxDelimited = 4 << 10
+// maxDelimited is how far the end of such a text is looked for on its line, and
+// maxBegun how many are looked at there.
+const (
+	maxDelimited = 4 << 10
+	maxBegun     = 100
+)
 
 // openDelimiters returns the delimiters, each once, with which a line of a text begins
 // a text that it does not end. Whether a later line does is not asked.
@@ -380,35 +387,48 @@ func openDelimiters(languageID, text string) []string {
 	}
 	var open []string
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		for _, at := range begins.FindAllStringIndex(line, -1) {
+		for n := 0; ; n++ {
+			at := begins.FindStringIndex(line)
+			if at == nil {
+				break
+			}
 			first, rest := line[at[1]-1:at[1]], line[at[1]:]
-			if !slices.Contains(open, first) && !shuts(first, rest[:min(len(rest), maxDelimited)]) {
+			end := shuts(first, rest[:min(len(rest), maxDelimited)])
+			if (end < 0 || n > maxBegun) && !slices.Contains(open, first) {
 				open = append(open, first)
 			}
+			if n > maxBegun {
+				break
+			}
+			line = rest[max(end, 0):]
 		}
 	}
 	return open
 }
 
-// shuts reports whether a line ends the text that a delimiter before it begins.
-func shuts(first, rest string) bool {
+// shuts returns where a line goes on behind the text that a delimiter before it
+// begins, or -1 where it does not end that.
+func shuts(first, rest string) int {
 	last := map[string]string{"(": ")", "[": "]", "{": "}", "<": ">"}[first]
 	if last == "" {
-		return strings.Contains(rest, first)
-	}
-	for depth := 1; ; {
-		i := strings.IndexAny(rest, first+last)
-		if i < 0 {
-			return false
+		if i := strings.Index(rest, first); i >= 0 {
+			return i + 1
 		}
-		if depth++; rest[i] == last[0] {
-			depth -= 2
+		return -1
+	}
+	depth := 1
+	for i := range len(rest) {
+		switch rest[i] {
+		case first[0]:
+			depth++
+		case last[0]:
+			depth--
 		}
 		if depth == 0 {
-			return true
+			return i + 1
 		}
-		rest = rest[i+1:]
 	}
+	return -1
 }
 
 // dollarStrings are languages of strings between $$, or between $word$ twice.
