@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/sourcegraph/conc"
 
@@ -315,8 +316,14 @@ func TestBackgroundCommands(t *testing.T) {
 	}
 	end()
 	tasks.Wait()
-	if left := alive(t, nap(79)); len(left) > 0 {
-		t.Errorf("still there: %q", left)
+	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() { // who has ended them ends a moment later
+		left := alive(t, nap(79))
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still there: %q", left)
+		}
 	}
 }
 
