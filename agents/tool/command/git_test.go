@@ -15,6 +15,18 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
+// needsGit leaves a test out on a machine without git, but not in CI, which installs
+// it.
+func needsGit(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("no git here: what its commands change is not seen")
+	}
+}
+
 // alone is an environment of nothing but where programs are and the folder above
 // dir as home: git finds only the repository that it runs in.
 func alone(dir string) []string {
@@ -168,9 +180,7 @@ func forms(name string, r row) [][]string {
 // TestSEC46GitOfTheTableChangesNothing: whatever form of git runs by itself, not
 // even git's own files are others afterwards, or have other times.
 func TestSEC46GitOfTheTableChangesNothing(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git here: what its commands change is not seen")
-	}
+	needsGit(t)
 	dir, git := touched(t)
 	run := func(argv []string) {
 		args, environ := Harden(argv, dir)
@@ -203,9 +213,7 @@ func TestSEC46GitOfTheTableChangesNothing(t *testing.T) {
 // TestGitTellsWhatIsDifferent: what runs by itself says of a file that only has
 // another time nothing, as git without us says.
 func TestGitTellsWhatIsDifferent(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git here: what it tells is not seen")
-	}
+	needsGit(t)
 	dir, git := touched(t)
 	git("checkout", "-q", "src/main.go") // from here on no tracked file is another
 	c := Config{Env: &tool.Env{Folder: dir, Folders: []string{dir}, Home: t.TempDir(), Trusted: true}, Dir: dir}
@@ -244,9 +252,7 @@ func TestGitTellsWhatIsDifferent(t *testing.T) {
 // TestSEC46GitOfASplitIndexAsks: git sets the times of the parts of an index
 // that it only reads.
 func TestSEC46GitOfASplitIndexAsks(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git here: no index is split")
-	}
+	needsGit(t)
 	dir, git := touched(t)
 	c := Config{Env: &tool.Env{Folder: dir, Folders: []string{dir}, Home: t.TempDir(), Trusted: true}, Dir: dir}
 	if a, err := Analyze("git status", c); err != nil || a.Risk != tool.Safe {
