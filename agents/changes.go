@@ -103,36 +103,75 @@ func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activi
 	conv.changes.Lock()
 	defer conv.changes.Unlock()
 	b := s.shelf(conv, r.Desk)
+	all, err := b.resolveAll(ctx, r)
 	files, conflicts = []activity.Change{}, []Conflict{}
 	var written []string // names of files
-	for _, h := range conv.Files() {
-		if r.URI != "" && !sameFile(h.URI, r.URI) {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return files, conflicts, after(written, err)
-		}
-		o, err := b.resolve(ctx, r, h)
-		if o != nil && o.written {
-			written = append(written, tool.Escape(b.name(h.URI)))
-		}
-		if err != nil {
-			return files, conflicts, after(written, err)
+	for _, o := range all {
+		if o.written {
+			written = append(written, tool.Escape(b.name(o.change.URI)))
 		}
 		for _, c := range o.conflicts {
-			conflicts = append(conflicts, Conflict{h.URI, c.Hunk, c.Why})
+			conflicts = append(conflicts, Conflict{o.uri, c.Hunk, c.Why})
 		}
 		if len(o.change.Hunks) > 0 {
 			files = append(files, o.change)
 		}
 	}
+	if err != nil {
+		return files, conflicts, afterWrites(written, err)
+	}
 	if r.URI != "" && len(files)+len(conflicts) == 0 {
 		conflicts = append(conflicts, Conflict{URI: r.URI, Why: whySettled})
 	}
 	if err := conv.Commit(ctx, conv.Log.Last()); err != nil {
-		return files, conflicts, after(written, fault.New(fault.Unavailable, "agents.changes", "the session's log cannot be written: %w", err))
+		return files, conflicts, afterWrites(written, fault.New(fault.Unavailable, "agents.changes", "the session's log cannot be written: %w", err))
 	}
 	return files, conflicts, nil
+}
+
+// resolveAll keeps or undoes what is asked for, file by file, and returns what
+// became of each by URI, also with an error. A file that could not be undone is
+// tried again when the others are: a file may have taken a folder's place, or a
+// folder a file's.
+func (b *shelf) resolveAll(ctx context.Context, r Resolve) ([]*outcome, error) {
+	var all []*outcome
+	for _, h := range b.conv.Files() {
+		if r.URI != "" && !sameFile(h.URI, r.URI) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return all, err
+		}
+		o, err := b.resolve(ctx, r, h)
+		if o != nil {
+			o.uri = h.URI
+			all = append(all, o)
+		}
+		if err != nil {
+			return all, err
+		}
+	}
+	if r.Action != undoAction || len(all) == 1 {
+		return all, nil
+	}
+	for i, before := range slices.Backward(all) {
+		if before.written || len(before.conflicts) == 0 {
+			continue
+		}
+		for _, h := range b.conv.Files() {
+			if h.URI != before.uri {
+				continue
+			}
+			o, err := b.resolve(ctx, r, h)
+			if o != nil {
+				o.uri, all[i] = h.URI, o
+			}
+			if err != nil {
+				return all, err
+			}
+		}
+	}
+	return all, nil
 }
 
 // resolving keeps a session from being closed, deleted or brought back until
@@ -163,8 +202,8 @@ func sameFile(a, b string) bool {
 	return a == b || path != "" && path == tool.PathOf(b)
 }
 
-// after is an error that came up when files were undone already.
-func after(written []string, err error) error {
+// afterWrites is an error that came up when files were undone already.
+func afterWrites(written []string, err error) error {
 	if len(written) == 0 {
 		return err
 	}
@@ -179,6 +218,7 @@ const (
 
 // outcome is what became of the changes of one file.
 type outcome struct {
+	uri       string
 	change    activity.Change
 	conflicts []change.Conflict
 	written   bool // the file is another now
@@ -277,17 +317,13 @@ func (b *shelf) undo(ctx context.Context, h session.FileHistory, v *folded, r Re
 	if len(undone) == 0 {
 		return nil
 	}
-	if result == nil && now != nil && now.Open {
-		o.conflict("An agent made it, and it is open in the editor: close it, then undo again.")
-		return nil
-	}
 	event := activity.ChangeResolved{URI: uri, Hunks: undone, Action: undoAction}
-	kept := activity.Kept{URI: uri, Buffer: now != nil && now.Open}
+	kept := activity.Kept{URI: uri, Buffer: now != nil && now.Open, Modes: modes(now, nil)}
 	if kept.Before, err = b.keep(now); err != nil {
 		return err
 	}
 	if result == is || result != nil && is != nil && *result == *is { // by hand, before
-		kept.After = kept.Before
+		kept.After, kept.Modes = kept.Before, modes(now, now)
 		event.Kept = &kept
 	} else {
 		if err := b.checkpoint(ctx, []activity.Kept{kept}); err != nil {

@@ -179,7 +179,7 @@ func TestUndoLeavesWhatIsChangedByHand(t *testing.T) {
 	files, conflicts := h.resolves("undo", "", "")
 	h.is("undone", files, "a edit 1:undone 4:pending\nback create 0:undone\nedited create 0:pending\ngone edit 0:pending\nmade create 0:undone\nopen create 0:pending")
 	h.is("conflicts", conflicts, "a: The lines were changed by hand since.\nedited: The file was changed by hand since.\ngone: The file was removed since.\n"+
-		"open: An agent made it, and it is open in the editor: close it, then undo again.")
+		"open: It cannot be written: it is open.")
 	h.holds(t, map[string]string{"a": "0\n" + swap(eight, "5=five"), "made": "-", "edited": "x\nmine\n", "open": "x\n", "gone": "-", "back": "-"})
 	// It is the person's from then on, as far as the agents are not asked again.
 	h.is("left", h.changes(""), "edited create 0:pending\ngone edit 0:pending\nopen create 0:pending")

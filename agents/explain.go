@@ -7,6 +7,7 @@ import (
 	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/explanation"
+	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
@@ -55,9 +56,10 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 	agent := override(def, set.Overrides[def.Name])
 	in := authority.Input{
 		File: def, Definition: agent.Definition, Text: text, Ignored: agent.Problems, Only: agent.Only, Off: agent.Off,
-		Tools: s.Tools, Exclude: origins.Exclude,
+		Tools: s.toolsFor(agent.Definition, set), Exclude: origins.Exclude,
 		Approval: s.Approval, Trusted: asIf || s.Trusted(folder), CanAsk: true, Critical: set.Critical,
-		Deny: ruled(set.Deny, origins.Deny), Allow: ruled(set.Allow, origins.Allow),
+		Sandbox: guard.SandboxOf(set.Sandbox),
+		Deny:    ruled(set.Deny, origins.Deny), Allow: ruled(set.Allow, origins.Allow),
 		Timeout:    setting(set.ConfirmationTimeout, origins, "agents.confirmationTimeout"),
 		Unreviewed: !asIf && s.unreviewed(def),
 		Table:      s.Table, Standard: defaultModel,

@@ -125,6 +125,8 @@ func (d *site) Read(ctx context.Context, path string) (*tool.File, error) {
 	return f, nil
 }
 
+func (d *site) Look(ctx context.Context, path string) (*tool.File, error) { return d.Read(ctx, path) }
+
 func (d *site) Open() []*tool.File { return nil }
 
 func (d *site) Edits(string) tool.Edits { return siteEdits{d} }
@@ -182,7 +184,24 @@ func (e siteEdits) Write(ctx context.Context, path, base, text, label string) er
 	return e.d.Restore(ctx, path, base, &Content{Text: text}, label)
 }
 
+func (e siteEdits) Delete(ctx context.Context, path, base, label string) error {
+	return e.d.Restore(ctx, path, base, nil, label)
+}
+
+func (e siteEdits) Move(ctx context.Context, from, to, base, label string) error {
+	f, err := e.d.Read(ctx, from)
+	if err != nil {
+		return err
+	}
+	if err := e.d.Restore(ctx, to, "", &Content{Data: f.Data}, label); err != nil {
+		return err
+	}
+	return e.Delete(ctx, from, base, label)
+}
+
 func (e siteEdits) Save(context.Context, string) []string { return nil }
+
+func (e siteEdits) Wrote([]string) {}
 
 // history is a session in which agents write files of a site.
 type history struct {

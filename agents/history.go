@@ -70,7 +70,7 @@ func (f *folding) accept() error {
 		return nil
 	}
 	f.accepted = true
-	content, err := f.b.content(f.h.Baseline, true)
+	content, err := f.b.content(side{sha: f.h.Baseline, buffer: true})
 	if err != nil {
 		return err
 	}
@@ -95,9 +95,9 @@ func (f *folding) note() { f.past = append(f.past, moment{f.original, f.baseline
 
 // step goes on with one step.
 func (f *folding) step(st session.FileStep) error {
-	before, after := side{st.Before, st.Buffer}, side{st.After, st.Buffer}
+	before, after := before(st.Kept), after(st.Kept)
 	if !f.begun {
-		content, err := f.b.content(before.sha, before.buffer)
+		content, err := f.b.content(before)
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (f *folding) move(to side) { f.at, f.read = to, f.read && to == f.at }
 // latest returns the newest content.
 func (f *folding) latest() (*string, error) {
 	if !f.read && f.begun {
-		content, err := f.b.content(f.at.sha, f.at.buffer)
+		content, err := f.b.content(f.at)
 		if err != nil {
 			return nil, err
 		}

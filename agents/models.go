@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
@@ -47,6 +48,9 @@ type lasting struct {
 	service *Service
 	id      string
 }
+
+// Searches implements [model.Searcher].
+func (l lasting) Searches(id string) bool { return l.service.searches(id) }
 
 // Generate implements [model.Model].
 func (l lasting) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
@@ -139,10 +143,32 @@ func (s *Service) ToolsOf(def *definition.Definition) []tool.Tool {
 	return s.toolSet(&agent, settings).Offered()
 }
 
+// toolsFor returns the registered tools without those that the provider of an
+// agent's model has not got: the search of the web. A provider that cannot be
+// asked yet, since there is no key, counts as if it had all.
+func (s *Service) toolsFor(def *definition.Definition, settings Settings) []tool.Tool {
+	name := s.ModelOf(def, "", settings)
+	if name == model.Auto {
+		name = defaultModel
+	}
+	id, _, _ := s.Table.Resolve(name, defaultModel)
+	if _, _, err := s.Provider(id); err != nil || s.searches(id) {
+		return s.Tools
+	}
+	return slices.DeleteFunc(slices.Clone(s.Tools), func(t tool.Tool) bool { return t.Spec().Name == "web_search" })
+}
+
+// searches reports whether the provider of a model can search the web.
+func (s *Service) searches(id string) bool {
+	m, _, err := s.Provider(id)
+	searcher, ok := m.(model.Searcher)
+	return err == nil && ok && searcher.Searches(id)
+}
+
 func (s *Service) toolSet(agent *tuned, settings Settings) *tool.Set {
 	def := agent.Definition
 	return tool.NewSet(tool.SetConfig{
-		Tools: agent.tools(s.Tools), Exclude: settings.Exclude, Deny: def.Tools.Deny,
+		Tools: agent.tools(s.toolsFor(def, settings)), Exclude: settings.Exclude, Deny: def.Tools.Deny,
 		Allow: def.Tools.Allow, Restricted: def.Tools.Given, Canonical: definition.CanonicalTool,
 	})
 }

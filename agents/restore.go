@@ -2,12 +2,15 @@ package agents
 
 import (
 	"context"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/change"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 )
@@ -19,6 +22,11 @@ type Content struct {
 	// Data are the bytes on disk. Nil: Text in the charset of the file that is
 	// there, UTF-8 for a new one. Nothing else of it is changed.
 	Data []byte
+	// Mode is the permissions of a file that is not there; of one that is, only
+	// whether it may be executed counts. 0 = the usual ones, and what they are.
+	Mode fs.FileMode
+	// Link is a symbolic link, and Data is where it leads.
+	Link bool
 
 	binary bool // Data are no text
 }
@@ -28,9 +36,10 @@ const tries = 4
 
 // shelf is what a session kept of files, beside the files as they are.
 type shelf struct {
-	conv *conversation
-	desk Desk
-	env  *tool.Env // where files may lie
+	conv      *conversation
+	desk      Desk
+	env       *tool.Env       // where files may lie
+	snapshots *snapshot.Store // may be nil
 }
 
 func (s *Service) shelf(conv *conversation, desk Desk) *shelf {
@@ -42,24 +51,65 @@ func (s *Service) shelf(conv *conversation, desk Desk) *shelf {
 	for _, folder := range append([]string{""}, folders...) {
 		env.Folders = append(env.Folders, s.Settings(folder).AdditionalFolders...)
 	}
-	return &shelf{conv, desk, env}
+	return &shelf{conv, desk, env, s.Snapshots}
 }
 
 // content returns what a blob holds: the text of a document, or the bytes that
 // lay on disk. Nil for "": there was no file.
-func (b *shelf) content(sha string, buffer bool) (*Content, error) {
-	if sha == "" {
+func (b *shelf) content(s side) (*Content, error) {
+	if s.sha == "" {
 		return nil, nil
 	}
-	data, err := b.conv.GetBlob(sha)
-	if err != nil {
+	data, err := b.conv.GetBlob(s.sha)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if buffer {
+	case s.buffer:
 		return &Content{Text: string(data)}, nil
+	case s.link:
+		return &Content{Data: data, Link: true, binary: true}, nil
 	}
 	text, ok := b.desk.Decode(data)
-	return &Content{Text: text, Data: data, binary: !ok}, nil
+	return &Content{Text: text, Data: data, Mode: s.mode, binary: !ok}, nil
+}
+
+// side is what a file was on one side of a step.
+type side struct {
+	sha    string      // of a blob; "" for no file
+	buffer bool        // it was open in the editor
+	mode   fs.FileMode // permissions; 0 = not known
+	link   bool        // it was a symbolic link
+}
+
+func before(k activity.Kept) side {
+	return side{k.Before, k.Buffer, fs.FileMode(k.Mode).Perm(), k.WasLink}
+}
+
+func after(k activity.Kept) side {
+	return side{k.After, k.Buffer, fs.FileMode(k.AfterMode).Perm(), k.IsLink}
+}
+
+// sameMode reports whether two files are of one kind, as far as it is known.
+func sameMode(x, y fs.FileMode) bool {
+	const executable = 0o111
+	return x == 0 || y == 0 || (x&executable == 0) == (y&executable == 0)
+}
+
+// modes is how a file is kept besides its content: what changes its mode, or
+// takes away one that is not the usual one, can be undone.
+func modes(now, then *tool.File) (m activity.Modes) {
+	of := func(f *tool.File) (mode uint32, link bool) {
+		if f == nil || f.Info == nil || f.Link {
+			return 0, f != nil && f.Link
+		}
+		return uint32(f.Info.Mode().Perm()), false
+	}
+	m.Mode, m.WasLink = of(now)
+	m.AfterMode, m.IsLink = of(then)
+	if then != nil && now != nil && sameMode(fs.FileMode(m.Mode), fs.FileMode(m.AfterMode)) {
+		m.Mode, m.AfterMode = 0, 0
+	}
+	return m
 }
 
 // text is the content as package change has it: what is no text is compared as
@@ -69,15 +119,18 @@ func (c *Content) text() *string {
 		return nil
 	}
 	text := c.Text
-	if c.binary {
+	switch {
+	case c.Link:
+		text = change.Link(string(c.Data))
+	case c.binary:
 		text = string(c.Data)
 	}
 	return &text
 }
 
-// read returns a file as it is; nil where there is none.
+// read returns a file, or a link, as it is; nil where there is none.
 func (b *shelf) read(ctx context.Context, path string) (*tool.File, error) {
-	f, err := b.desk.Read(ctx, path)
+	f, err := b.desk.Look(ctx, path)
 	if fault.KindOf(err) == fault.NotFound {
 		return nil, nil
 	}
@@ -90,7 +143,10 @@ func textOf(f *tool.File) *string {
 		return nil
 	}
 	text := f.Text
-	if f.Binary {
+	switch {
+	case f.Link:
+		text = change.Link(string(f.Data))
+	case f.Binary:
 		text = string(f.Data)
 	}
 	return &text
@@ -111,14 +167,16 @@ func (b *shelf) keep(f *tool.File) (sha string, err error) {
 // holds reports whether a file is what a blob says: byte for byte, text for text
 // where it is open in the editor, and as text where it was open only then, or is
 // only now.
-func (b *shelf) holds(f *tool.File, sha string, buffer bool) (bool, error) {
+func (b *shelf) holds(f *tool.File, s side) (bool, error) {
 	switch {
-	case f == nil || sha == "":
-		return f == nil && sha == "", nil
-	case f.Open == buffer:
-		return f.Digest == sha, nil
+	case f == nil || s.sha == "":
+		return f == nil && s.sha == "", nil
+	case f.Link != s.link, f.Info != nil && !sameMode(f.Info.Mode().Perm(), s.mode):
+		return false, nil
+	case f.Open == s.buffer:
+		return f.Digest == s.sha, nil
 	}
-	c, err := b.content(sha, buffer)
+	c, err := b.content(s)
 	if err != nil {
 		return false, err
 	}
@@ -138,23 +196,56 @@ func (b *shelf) put(ctx context.Context, path string, now *tool.File, to *Conten
 	if kept.Before, err = b.keep(now); err != nil {
 		return kept, false, err
 	}
+	if now == nil && to != nil && to.Mode == 0 {
+		made := *to
+		made.Mode = b.mode(kept.URI)
+		to = &made
+	}
 	if err := b.desk.Restore(ctx, path, base, to, label); err != nil {
 		return kept, false, err
 	}
 	if to == nil {
+		kept.Modes = modes(now, nil)
+		b.noteWrite(kept)
 		return kept, true, nil
 	}
 	// From here on the file is another: what it is must be known, whatever becomes
 	// of the request.
 	after, err := b.read(context.WithoutCancel(ctx), path)
 	if err != nil || after == nil || after.Open != kept.Buffer || !after.Binary && !tool.SameLines(after.Text, to.Text) {
-		after = &tool.File{Text: to.Text, Open: kept.Buffer, Data: to.Data} // somebody is quicker, or the editor has not told it yet
+		after = &tool.File{Text: to.Text, Open: kept.Buffer, Data: to.Data, Link: to.Link} // somebody is quicker, or the editor has not told it yet
 		if after.Data == nil {
 			after.Data = []byte(to.Text)
 		}
 	}
 	kept.After, err = b.keep(after)
+	kept.Modes = modes(now, after)
+	b.noteWrite(kept)
 	return kept, true, err
+}
+
+// noteWrite says that the person had a file written, while a command may run that
+// is not to be taken for who did it.
+func (b *shelf) noteWrite(kept activity.Kept) {
+	if b.snapshots != nil && !kept.Buffer {
+		b.snapshots.Wrote(tool.PathOf(kept.URI), kept.After)
+	}
+}
+
+// mode returns the permissions that a file had when it was last deleted or moved,
+// 0 if it never was.
+func (b *shelf) mode(uri string) fs.FileMode {
+	for _, h := range b.conv.Files() {
+		if h.URI != uri {
+			continue
+		}
+		for _, st := range slices.Backward(h.Steps) {
+			if st.Mode != 0 {
+				return fs.FileMode(st.Mode).Perm()
+			}
+		}
+	}
+	return 0
 }
 
 // checkpoint says in the log what files held before a person has them written,
@@ -176,12 +267,18 @@ func (b *shelf) checkpoint(ctx context.Context, kept []activity.Kept) error {
 // like others, so what it says is looked at as if a model had said it (SEC-54,
 // SEC-64, SEC-135). protected is whether a call has to have written there, since
 // a person was asked about that (SEC-17).
-func (b *shelf) place(uri string) (path, why string, protected bool) {
+//
+// links is whether the file was ever a link to us: then it may be one now.
+func (b *shelf) place(uri string, links bool) (path, why string, protected bool) {
 	path = tool.PathOf(uri)
 	if path == "" {
 		return "", "It is no file on this machine.", false
 	}
-	p, err := tool.Resolve(b.env, path)
+	resolve := tool.Resolve
+	if links {
+		resolve = tool.ResolveLink
+	}
+	p, err := resolve(b.env, path)
 	switch {
 	case err != nil && !b.inside(path):
 		return path, "It lies outside of the workspace.", false
@@ -191,8 +288,6 @@ func (b *shelf) place(uri string) (path, why string, protected bool) {
 		return path, "A link leads elsewhere now: to " + tool.Name(p.Real) + ".", false
 	case p.Sealed != "":
 		return path, "It is never written for an agent: " + p.Sealed + ".", false
-	case p.IsDir():
-		return path, "It is a folder now.", false
 	}
 	return path, "", p.Protected
 }
@@ -200,7 +295,8 @@ func (b *shelf) place(uri string) (path, why string, protected bool) {
 // writable is place for the file of a history, whose steps say whether a call
 // wrote it.
 func (b *shelf) writable(h session.FileHistory) (path, why string) {
-	path, why, protected := b.place(h.URI)
+	links := slices.ContainsFunc(h.Steps, func(st session.FileStep) bool { return st.WasLink || st.IsLink })
+	path, why, protected := b.place(h.URI, links)
 	if why == "" && protected && !wroteByCall(h.Steps) {
 		why = "It lies in a protected place, and no call that somebody allowed wrote it."
 	}

@@ -40,7 +40,8 @@ type (
 // through the editor where it is open there. A file that is not as the agents
 // left it is left, unless Force; so is one that cannot be written, or that lies
 // where no agent may write. Both is told, and neither ends the rewind. What
-// commands did to files is not known, and stays.
+// commands did to files goes back in the same way, as far as it was seen
+// ([snapshot.Store]).
 //
 // To go back to before the event that says so brings contexts and files back. It
 // does not bring back the runs that began since and had not finished: they have
@@ -78,20 +79,8 @@ func (s *Service) Rewind(ctx context.Context, r Rewind) (*Rewound, error) {
 	done := &Rewound{}
 	var kept []activity.Kept
 	if r.Files {
-		plans, left := b.plan(ctx, r)
-		plans, unread, err := b.keepNow(ctx, plans)
-		if err != nil {
+		if kept, err = b.bringAll(ctx, r, done); err != nil {
 			return nil, err
-		}
-		done.Left = append(left, unread...)
-		whole := context.WithoutCancel(ctx) // half of it is nothing that anybody asked for
-		for _, p := range plans {
-			k, why := b.bring(whole, p, r.Force)
-			if why != "" {
-				done.Left = append(done.Left, Left{p.uri, why})
-				continue
-			}
-			done.Files, kept = append(done.Files, p.uri), append(kept, k)
 		}
 	}
 	leftURIs := make([]string, len(done.Left))
@@ -110,6 +99,59 @@ func (s *Service) Rewind(ctx context.Context, r Rewind) (*Rewound, error) {
 		return nil, fault.New(fault.Unavailable, "agents.rewind", "the session's log cannot be written: %w", err)
 	}
 	return done, nil
+}
+
+// bringAll brings files back and says which in done. What was made since goes
+// first, and what could not be planned before is looked at again then: a file may
+// have taken a folder's place, a folder a file's, or a link that leads elsewhere.
+func (b *shelf) bringAll(ctx context.Context, r Rewind, done *Rewound) (kept []activity.Kept, err error) {
+	plans, left := b.plan(ctx, r)
+	if kept, err = b.bringPlanned(ctx, plans, r.Force, done); err != nil {
+		return nil, err
+	}
+	if removed := slices.ContainsFunc(kept, func(k activity.Kept) bool { return k.After == "" }); removed && len(left) > 0 {
+		plans, now := b.plan(ctx, r)
+		blocked := func(uri string) bool { return slices.ContainsFunc(left, func(l Left) bool { return l.URI == uri }) }
+		plans = slices.DeleteFunc(plans, func(p plannedFile) bool { return !blocked(p.uri) })
+		more, err := b.bringPlanned(ctx, plans, r.Force, done)
+		if err != nil {
+			b.takeBack(context.WithoutCancel(ctx), kept)
+			return nil, err
+		}
+		kept, left = append(kept, more...), slices.DeleteFunc(now, func(l Left) bool { return !blocked(l.URI) })
+	}
+	done.Left = append(left, done.Left...)
+	slices.Sort(done.Files)
+	slices.SortFunc(kept, func(x, y activity.Kept) int { return strings.Compare(x.URI, y.URI) })
+	return kept, nil
+}
+
+// bringPlanned brings planned files back, those that are to go first.
+func (b *shelf) bringPlanned(ctx context.Context, plans []plannedFile, force bool, done *Rewound) (kept []activity.Kept, err error) {
+	plans, unread, err := b.keepNow(ctx, plans)
+	if err != nil {
+		return nil, err
+	}
+	done.Left = append(done.Left, unread...)
+	slices.SortStableFunc(plans, func(x, y plannedFile) int { return presence(x) - presence(y) })
+	whole := context.WithoutCancel(ctx) // half of it is nothing that anybody asked for
+	for _, p := range plans {
+		k, why := b.bring(whole, p, force)
+		if why != "" {
+			done.Left = append(done.Left, Left{p.uri, why})
+			continue
+		}
+		done.Files, kept = append(done.Files, p.uri), append(kept, k)
+	}
+	return kept, nil
+}
+
+// presence is 1 for a file that is to be there, 0 for one that is to go.
+func presence(p plannedFile) int {
+	if p.to == nil {
+		return 0
+	}
+	return 1
 }
 
 // excludeAll keeps every run from beginning in a session until release is called.
@@ -153,7 +195,7 @@ func (b *shelf) plan(ctx context.Context, r Rewind) (plans []plannedFile, left [
 		p := plannedFile{uri: h.URI, path: path, steps: steps, target: steps[0].Kept}
 		if why == "" {
 			var err error
-			if p.to, err = b.content(p.target.Before, p.target.Buffer); err != nil {
+			if p.to, err = b.content(before(p.target)); err != nil {
 				why = because("What it was is lost", err)
 			}
 		}
@@ -209,7 +251,7 @@ func (b *shelf) look(ctx context.Context, p plannedFile, force bool) (now *tool.
 	if err != nil {
 		return nil, false, because("It cannot be read", err)
 	}
-	back, err = b.holds(now, p.target.Before, p.target.Buffer)
+	back, err = b.holds(now, before(p.target))
 	switch {
 	case err != nil || back:
 		return now, back, lost(err)
@@ -237,15 +279,14 @@ func lost(err error) string {
 // not what the last step left, or what a step found is not what the one before
 // it left.
 func (b *shelf) touched(now *tool.File, steps []session.FileStep) (why string, err error) {
-	const since = "It was changed by hand, or by a command, since: " + forceIt
+	const since = "It was changed by hand since: " + forceIt
 	for i, st := range steps[1:] {
-		if is, err := b.alike(leftBy(steps[i]), side{st.Before, st.Buffer}); err != nil || !is {
+		if is, err := b.alike(leftBy(steps[i]), before(st.Kept)); err != nil || !is {
 			return since, err
 		}
 	}
 	last := steps[len(steps)-1]
-	after := leftBy(last)
-	is, err := b.holds(now, after.sha, after.buffer)
+	is, err := b.holds(now, leftBy(last))
 	switch {
 	case err != nil || is:
 		return "", err
@@ -255,32 +296,31 @@ func (b *shelf) touched(now *tool.File, steps []session.FileStep) (why string, e
 	return since, nil
 }
 
-// side is what a file was on one side of a step: a blob, and whether it was open
-// in the editor.
-type side struct {
-	sha    string
-	buffer bool
-}
-
 // leftBy is what a file was after a step. Of one that did not come to its end it
 // is not known, so what it was before counts.
 func leftBy(st session.FileStep) side {
 	if !st.Complete {
-		return side{st.Before, st.Buffer}
+		return before(st.Kept)
 	}
-	return side{st.After, st.Buffer}
+	return after(st.Kept)
 }
 
 // alike reports whether two kept contents are the same, as holds does.
 func (b *shelf) alike(x, y side) (bool, error) {
-	if x.sha == y.sha || x.sha == "" || y.sha == "" || x.buffer == y.buffer {
+	if x.sha == "" || y.sha == "" {
 		return x.sha == y.sha, nil
 	}
-	one, err := b.content(x.sha, x.buffer)
+	if x.link != y.link || !sameMode(x.mode, y.mode) {
+		return false, nil
+	}
+	if x.sha == y.sha || x.buffer == y.buffer {
+		return x.sha == y.sha, nil
+	}
+	one, err := b.content(x)
 	if err != nil {
 		return false, err
 	}
-	other, err := b.content(y.sha, y.buffer)
+	other, err := b.content(y)
 	if err != nil {
 		return false, err
 	}
@@ -297,7 +337,7 @@ func (b *shelf) keepNow(ctx context.Context, plans []plannedFile) (sure []planne
 			unread = append(unread, Left{p.uri, because("It cannot be read", err)})
 			continue
 		}
-		k := activity.Kept{URI: p.uri, Buffer: now != nil && now.Open}
+		k := activity.Kept{URI: p.uri, Buffer: now != nil && now.Open, Modes: modes(now, nil)}
 		if k.Before, err = b.keep(now); err != nil {
 			return nil, nil, unkept("nothing was changed", err)
 		}
@@ -331,7 +371,7 @@ func (b *shelf) bring(ctx context.Context, p plannedFile, force bool) (kept acti
 		}
 		if back {
 			sha, err := b.keep(now)
-			return activity.Kept{URI: p.uri, Before: sha, After: sha, Buffer: now != nil && now.Open}, lost(err)
+			return activity.Kept{URI: p.uri, Before: sha, After: sha, Buffer: now != nil && now.Open, Modes: modes(now, now)}, lost(err)
 		}
 		kept, written, err := b.put(ctx, p.path, now, p.to, "rewind "+tool.Escape(b.name(p.uri)))
 		switch {
@@ -355,10 +395,10 @@ func (b *shelf) takeBack(ctx context.Context, kept []activity.Kept) {
 		if err != nil {
 			continue
 		}
-		if is, err := b.holds(now, k.After, k.Buffer); err != nil || !is {
+		if is, err := b.holds(now, after(k)); err != nil || !is {
 			continue
 		}
-		if to, err := b.content(k.Before, k.Buffer); err == nil {
+		if to, err := b.content(before(k)); err == nil {
 			_, _, _ = b.put(ctx, path, now, to, "undo rewind "+tool.Escape(b.name(k.URI))) // the checkpoint has it
 		}
 	}

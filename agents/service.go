@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
 	"sync"
@@ -18,8 +20,11 @@ import (
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/run"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // The parts of runs that a client's side has to know.
@@ -51,6 +56,9 @@ type Desk interface {
 	// else on disk, byte for byte. The error is fault.Stale for another file, and
 	// fault.Denied for one that is open and would have to go.
 	Restore(ctx context.Context, path, base string, to *Content, label string) error
+	// Look is Read of what lies at a path itself: of a symbolic link it returns the
+	// link. A folder counts as nothing.
+	Look(ctx context.Context, path string) (*tool.File, error)
 	// Decode returns the text in the bytes of a file, as Read has it; false for
 	// what is no text.
 	Decode(data []byte) (text string, ok bool)
@@ -58,16 +66,18 @@ type Desk interface {
 
 // Settings is what the person's settings say about runs (spec README).
 type Settings struct {
-	Model               string        // of agents that inherit; "" = the table's default
-	FallbackModels      []string      // tried in order when a model fails
-	ConfirmationTimeout time.Duration // 0 = none
-	Critical            bool          // security.critical: ask
-	AdditionalFolders   []string      // canonical
-	Exclude             []string      // tools.exclude: names and globs
-	Deny                []tool.Rule   // tools.exclude: some calls of a tool, as bash(git push)
-	Allow               []tool.Rule   // tools.allowed, of the user's own settings
-	Reveal              []string      // credential files that the user's own settings let agents read (SEC-20); absolute, canonical
-	MemoryOnly          bool          // agents.contextPersistence is false
+	Model               string           // of agents that inherit; "" = the table's default
+	FallbackModels      []string         // tried in order when a model fails
+	ConfirmationTimeout time.Duration    // 0 = none
+	Critical            bool             // security.critical: ask
+	AdditionalFolders   []string         // canonical
+	Exclude             []string         // tools.exclude: names and globs
+	Deny                []tool.Rule      // tools.exclude: some calls of a tool, as bash(git push)
+	Allow               []tool.Rule      // tools.allowed, of the user's own settings
+	Reveal              []string         // credential files that the user's own settings let agents read (SEC-20); absolute, canonical
+	MemoryOnly          bool             // agents.contextPersistence is false
+	Sandbox             *sandbox.Sandbox // what confines commands; nil = nothing does
+	Hosts               dial.Hosts       // tools.sandbox.allowedHosts: what web_fetch and commands may reach
 
 	Compression          Compression // of contexts (spec 8.3)
 	MaxContextTokens     int         // caps the window that thresholds use; 0 = none
@@ -101,12 +111,14 @@ type Config struct {
 	Unreviewed func(*definition.Definition) bool
 	Grants     guard.Store // keeps answers for always; nil = nowhere
 	Settings   func(folder string) Settings
-	Admit      func() error // may refuse a new run (overloaded); nil = none is refused
-	Approval   Approval     // the mode of sessions that have none of their own
-	Environ    []string     // of child processes
-	Home       string       // the person's home folder
-	State      string       // the daemon's own folder, which no tool writes
-	Mask       run.Mask     // of what the daemon holds; nil = nothing
+	Admit      func() error                          // may refuse a new run (overloaded); nil = none is refused
+	Approval   Approval                              // the mode of sessions that have none of their own
+	Environ    []string                              // of child processes
+	Home       string                                // the person's home folder
+	State      string                                // the daemon's own folder, which no tool writes
+	Snapshots  *snapshot.Store                       // knows what commands change; nil = nobody does
+	Proxy      func(*http.Request) (*url.URL, error) // the person\'s, for the web and commands; nil = none
+	Mask       run.Mask                              // of what the daemon holds; nil = nothing
 	Now        func() time.Time
 	Log        *slog.Logger
 }
@@ -118,6 +130,8 @@ type Service struct {
 	ctx   context.Context // ends when the service closes; every run is under it
 	end   context.CancelCauseFunc
 	slots chan struct{} // for child processes, of all runs together
+
+	survey *tool.Survey // of the workspace folders, for what confines commands
 
 	mu       sync.Mutex
 	sessions map[string]*conversation
@@ -198,7 +212,7 @@ func NewService(ctx context.Context, c Config) *Service {
 	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { end(run.ErrInterrupted) })
 	return &Service{
-		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()),
+		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()), survey: tool.NewSurvey(c.Now),
 		sessions: make(map[string]*conversation), runs: make(map[string]*Live), last: make(map[string]Last), reserved: make(map[string]*reservation), excluded: make(map[[2]string]chan struct{}),
 	}
 }

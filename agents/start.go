@@ -127,21 +127,23 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		Models:   choices,
 		Approval: func() guard.Approval { return stricter(p.atMost, s.approval(conv, p.Approval)) }, Asked: p.Model,
 		Session: conv, Tools: tools, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,
-		Rules:   func() (deny, allow []tool.Rule) { now := s.Settings(r.folder); return now.Deny, now.Allow },
-		Trusted: func() bool { return s.Trusted(r.folder) }, Taint: p.Taint,
+		Rules:  func() (deny, allow []tool.Rule) { now := s.Settings(r.folder); return now.Deny, now.Allow },
+		Locate: func(env *tool.Env) { s.locate(env, r.settings.AdditionalFolders) }, Taint: p.Taint,
 		Env: tool.Env{
-			Session: conv.ID, Folder: r.folder, Folders: append(s.Folders(), r.settings.AdditionalFolders...),
-			Trusted: s.Trusted(r.folder), Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID),
+			Session: conv.ID, Folder: r.folder, Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID),
 			Ask: p.Desk.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenBy(def.Name), Now: s.Now,
-			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State,
-			Reveal: r.settings.Reveal, Strange: s.strange(),
+			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State, Sandbox: r.settings.Sandbox,
+			Survey: func(ctx context.Context, folder string) (tool.Places, error) {
+				return s.survey.Look(ctx, folder, s.Settings(r.folder).Deny)
+			},
+			Reveal: r.settings.Reveal,
 		},
 		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,
 		Limits: run.Limits{
 			ModelCalls: r.settings.Limits.ModelCalls, InputTokens: r.settings.Limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
 		},
 		Compression: s.summarizer(r.settings, choices[0]), Repeats: &repeats{conv, r.settings.DisableLoopDetection},
-		Problems: append(leftOut(r.agent), task.lowered...), Mask: s.Mask, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
+		Problems: append(leftOut(r.agent), task.lowered...), Mask: s.Mask, Snapshots: s.Snapshots, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
 	})
 	// From here on others see it: it is whole.
 	position, err := s.enlist(live, p.Queue)
@@ -318,15 +320,18 @@ func (s *Service) permitted(def *definition.Definition) error {
 	return nil
 }
 
-// strange returns the folders of the workspace that are not trusted.
-func (s *Service) strange() []string {
-	var all []string
-	for _, folder := range s.Folders() {
+// locate sets the folders that a call may reach, and which of them are trusted,
+// as they are now.
+func (s *Service) locate(env *tool.Env, additional []string) {
+	folders := s.Folders()
+	env.Folders = append(folders, additional...)
+	env.Trusted, env.Strange = s.Trusted(env.Folder), nil
+	env.Hosts, env.Proxy = s.Settings(env.Folder).Hosts, s.Proxy
+	for _, folder := range folders {
 		if !s.Trusted(folder) {
-			all = append(all, folder)
+			env.Strange = append(env.Strange, folder)
 		}
 	}
-	return all
 }
 
 // hidden returns the agent that a project's agent of the same name hides, nil

@@ -166,7 +166,7 @@ func (d *desk) confirm(ctx context.Context, q agents.Question, expires time.Time
 	if result == nil { // dismissed, which is the person's no
 		return agents.Answer{Outcome: guard.Reject, By: "user"}, nil
 	}
-	a := agents.Answer{Outcome: agents.Outcome(result.Outcome), By: "user", Feedback: result.Feedback}
+	a := agents.Answer{Outcome: agents.Outcome(result.Outcome), Prefix: result.Prefix, By: "user", Feedback: result.Feedback}
 	if result.Modified != nil {
 		a.Args, a.NewText = result.Modified.Args, result.Modified.NewText
 	}

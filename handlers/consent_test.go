@@ -32,6 +32,8 @@ type recorded struct {
 
 func (r *recorded) Decided(string) bool { return false }
 
+func (r *recorded) Replaced(string) bool { return false }
+
 func (r *recorded) Brings(context.Context, string) (workspace.Active, error) { return r.brings, nil }
 
 func (r *recorded) Pending(context.Context, string) ([]Pending, error) { return r.pending, nil }

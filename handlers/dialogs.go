@@ -46,7 +46,7 @@ func summary(q agents.Question) (text string, cut bool) {
 		what, whole = "command", v.Command
 		body = commandLines(v.Command)
 		head = append(head, "in "+tool.Visible(v.Cwd, commandBlanks, false)+size(v.Command))
-	case "diff":
+	case "diff", "patch":
 		what, whole = "diff", v.Patch
 		body = changed(v.Patch)
 	default:
@@ -211,7 +211,7 @@ func (d *desk) showQuestion(ctx context.Context, p *protocol.ShowMessageRequestP
 // over says that a question about a call is, and what came of it.
 func over(q agents.Question, why string) string {
 	did := "run"
-	if q.Plan.Preview.Kind == "diff" {
+	if v := q.Plan.Preview; v.Kind == "diff" || v.Kind == "patch" {
 		did = "changed"
 	}
 	return fmt.Sprintf("%s's question about %s %s; nothing was %s", tool.Escape(q.Agent), middle(tool.Visible(q.Plan.Title, commandBlanks, false), summaryWidth), why, did)

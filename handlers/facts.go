@@ -40,13 +40,15 @@ func (h *Handlers) confirmParams(q agents.Question, nonce string) *wire.ConfirmP
 	p := &wire.ConfirmParams{
 		ID: q.ID, Nonce: nonce, Session: q.Session, Run: q.Run, Call: q.Call, Agent: q.Agent, AgentPath: q.AgentPath,
 		Tool: q.Plan.Tool, Risk: q.Risk.String(), Why: tool.Escape(q.Why), Title: question(q), Message: facts(q),
-		Args: q.Plan.Args, Remembers: tool.Escape(q.Covers),
+		Args: q.Plan.Args, Remembers: tool.Escape(q.Covers), Prefix: prefix(q),
 	}
 	switch v := q.Plan.Preview; v.Kind {
 	case "diff":
 		p.Preview = &wire.Preview{Kind: v.Kind, URI: tool.URI(q.Plan.Path), OldText: v.OldText, NewText: v.NewText, Patch: v.Patch, Notes: careful(q)}
+	case "patch":
+		p.Preview = &wire.Preview{Kind: v.Kind, Patch: v.Patch, Notes: careful(q)}
 	case "command":
-		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd, Notes: careful(q)}
+		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd, Access: string(q.Plan.Access), Notes: careful(q)}
 	}
 	for _, o := range q.Outcomes {
 		if o == guard.Modify && !h.caps.Confirm.Modify {
@@ -86,8 +88,10 @@ func facts(q agents.Question) string {
 				b.WriteString(indented(commandLines(one)))
 			}
 		}
-	case "diff":
-		line("File", q.Plan.Path)
+	case "diff", "patch":
+		if q.Plan.Path != "" {
+			line("File", q.Plan.Path)
+		}
 		fmt.Fprintf(&b, "Change:\n%s\n", escapeDiff(v.Patch))
 	default:
 		if q.Plan.Path != "" {
@@ -107,6 +111,9 @@ func facts(q agents.Question) string {
 	if q.Covers != "" {
 		line("An answer for longer covers", q.Covers)
 	}
+	if text := prefix(q); text != "" {
+		line("Or, if you choose so", text)
+	}
 	if text := described(q.Plan); text != "" {
 		fmt.Fprintf(&b, "The model says:\n%s", quoted(text))
 	}
@@ -114,6 +121,14 @@ func facts(q agents.Question) string {
 		fmt.Fprintf(&b, "The agent says:\n%s", quoted(q.Prompt))
 	}
 	return b.String()
+}
+
+// prefix is what an answer for longer may be for instead, as rules have it.
+func prefix(q agents.Question) string {
+	if len(q.Prefix) == 0 {
+		return ""
+	}
+	return tool.Escape(strings.Join(q.Prefix, " ")) + " *"
 }
 
 // size tells how long a text is that is long, or has more than one line.
@@ -150,7 +165,7 @@ func careful(q agents.Question) []string {
 	switch v := q.Plan.Preview; v.Kind {
 	case "command":
 		texts = append(texts, v.Command, v.Cwd)
-	case "diff":
+	case "diff", "patch":
 	default:
 		texts = append(texts, plainArgs(q.Plan.Args)...)
 	}

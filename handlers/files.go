@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,20 +50,32 @@ func (h *Handlers) person(*workspace.Snapshot) agents.Desk { return person{h.des
 // Read implements [tool.Files]: the buffer where the file is open, else the
 // disk.
 func (p person) Read(ctx context.Context, path string) (*tool.File, error) {
-	if d, ok := p.h.Workspace.Snapshot().DocumentAt(path); ok {
+	return p.h.read(ctx, path, (*workspace.Disk).Read)
+}
+
+// Look implements [agents.Desk].
+func (p person) Look(ctx context.Context, path string) (*tool.File, error) {
+	return p.h.read(ctx, path, (*workspace.Disk).Look)
+}
+
+func (h *Handlers) read(ctx context.Context, path string, read func(*workspace.Disk, context.Context, string, int64) (*workspace.File, error)) (*tool.File, error) {
+	if d, ok := h.Workspace.Snapshot().DocumentAt(path); ok {
 		if d.Lost {
 			return nil, lost(path)
 		}
 		return document(path, d), nil
 	}
-	disk, err := p.h.disk(path)
+	disk, err := h.disk(path)
 	if err != nil {
 		return nil, err
 	}
 	defer disk.Close()
-	f, err := disk.Read(ctx, path, maxRead)
+	f, err := read(disk, ctx, path, maxRead)
 	if err != nil {
 		return nil, err
+	}
+	if f.Mode&fs.ModeSymlink != 0 {
+		return &tool.File{Path: path, Data: f.Bytes, Binary: true, Digest: string(f.Digest), Info: f.Info, Link: true}, nil
 	}
 	file := &tool.File{Path: path, Data: f.Bytes, Digest: string(f.Digest), Type: http.DetectContentType(f.Bytes), Info: f.Info}
 	if text, err := f.Text(); err == nil {
@@ -141,6 +155,9 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 			return lost(path)
 		case string(d.Digest()) != base:
 			return fault.New(fault.Stale, "handlers.write", "%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
+		case e.h.edits.applies && tool.HasOtherNames(path):
+			return fault.New(fault.Denied, "handlers.write",
+				"%s has other names (hard links), and to save it in the editor would change the file under all of them; ask the person to close it, then it gets a copy of its own", path)
 		case e.h.edits.applies:
 			return e.h.applyEdit(ctx, d, text, label)
 		case d.Dirty():
@@ -167,6 +184,122 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 	return nil
 }
 
+// Delete implements [tool.Edits]: through the editor where the file is open there,
+// else from disk. What the file held is kept before (package run), so that a file
+// that no editor shows does not need an editor's trash: on disk it is looked at
+// and removed through one handle, which no editor can promise.
+func (e edits) Delete(ctx context.Context, path, base, label string) error {
+	if d, open := e.h.Workspace.Snapshot().DocumentAt(path); open {
+		if err := e.h.deleteOpen(ctx, d, path, base, label); err != nil {
+			return err
+		}
+	} else {
+		disk, err := e.h.disk(path)
+		if err != nil {
+			return err
+		}
+		defer disk.Close()
+		if err := disk.Delete(ctx, path, workspace.Digest(base)); err != nil {
+			return err
+		}
+	}
+	e.h.wrote(e.run, path)
+	return nil
+}
+
+// deleteOpen has the editor delete a file that is open there.
+func (h *Handlers) deleteOpen(ctx context.Context, d *workspace.Document, path, base, label string) error {
+	const op = "handlers.deleteFile"
+	switch {
+	case d.Lost:
+		return lost(path)
+	case string(d.Digest()) != base:
+		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
+	case !h.edits.applies || !h.editsFiles(protocol.ResourceOperationKindDelete):
+		return fault.New(fault.Denied, op, "%s is open in the editor, so it cannot be deleted; close it first", path)
+	}
+	closed := make(chan struct{})
+	done := false // watchers are called one at a time
+	stop := h.Workspace.Watch(func(s *workspace.Snapshot, _ workspace.Change) {
+		if _, open := s.Document(d.URI); !open && !done {
+			done = true
+			close(closed)
+		}
+	})
+	defer stop()
+	asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))
+	defer cancel()
+	result, err := h.Peer.ApplyEdit(asking, &protocol.ApplyWorkspaceEditParams{Label: &label, Edit: protocol.WorkspaceEdit{
+		DocumentChanges: []protocol.DocumentChange{&protocol.DeleteFile{Kind: "delete", URI: d.URI}},
+	}})
+	if err := refusal(op, path, result, err); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fault.New(fault.Stale, op, "the editor says that it deleted %s, and it is still there", path).Because(fault.OutOfDate)
+	}
+	select {
+	case <-closed:
+	case <-ctx.Done():
+	case <-time.After(cmp.Or(h.edits.synced, syncIn)): // an editor may keep what it shows
+	}
+	return nil
+}
+
+// Move implements [tool.Edits]: the file is made at its new path, then deleted at
+// the old one. The editor is not asked to rename it: to an editor that would be
+// the person's own rename, with all that follows from one.
+func (e edits) Move(ctx context.Context, from, to, base, label string) error {
+	const op = "handlers.moveFile"
+	snapshot := e.h.Workspace.Snapshot()
+	if _, open := snapshot.DocumentAt(to); open {
+		return fault.New(fault.Denied, op, "%s is open in the editor; close it first", to)
+	}
+	source, err := e.h.disk(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	onDisk := workspace.Digest(base)
+	if d, open := snapshot.DocumentAt(from); open {
+		switch {
+		case d.Lost:
+			return lost(from)
+		case string(d.Digest()) != base:
+			return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again", from).Because(fault.OutOfDate)
+		case d.Dirty():
+			return fault.New(fault.Denied, op, "%s has unsaved changes in the editor; ask the person to save it", from)
+		}
+		if onDisk, err = beneath(ctx, source, from, d); err != nil {
+			return err
+		}
+	}
+	f, err := source.Read(ctx, from, workspace.MaxFile)
+	if err != nil {
+		return err
+	}
+	if f.Digest != onDisk {
+		return fault.New(fault.Stale, op, "%s has changed since it was read; read it again", from).Because(fault.OutOfDate)
+	}
+	target, err := e.h.disk(to)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	made, err := target.Write(ctx, workspace.Write{Name: to, Text: string(f.Bytes), Exact: true, Mode: f.Mode})
+	if err != nil {
+		return err
+	}
+	if err := e.Delete(ctx, from, base, label); err != nil {
+		if back := target.Delete(context.WithoutCancel(ctx), to, made.Digest); back != nil {
+			return fault.New(fault.KindOf(err), op, "%s; its copy %s stays: %s", fault.Message(err), to, fault.Message(back))
+		}
+		return err
+	}
+	e.h.wrote(e.run, to)
+	return nil
+}
+
 // beneath returns the digest of the file below a document that is not dirty. An
 // editor that takes no edits reads it again from disk, where it must be what the
 // editor shows: the same text, in whatever charset and with or without a mark.
@@ -183,9 +316,13 @@ func beneath(ctx context.Context, disk *workspace.Disk, path string, d *workspac
 
 // wrote tells a client that wants to know it that a file on disk is another; run
 // is "" for what no run did.
-func (h *Handlers) wrote(run, path string) {
+func (h *Handlers) wrote(run string, paths ...string) {
 	if h.caps.FilesWritten {
-		h.notify(wire.MethodFilesWritten, &wire.FilesWrittenParams{Run: run, URIs: []string{tool.URI(path)}})
+		uris := make([]string, len(paths))
+		for i, path := range paths {
+			uris[i] = tool.URI(path)
+		}
+		h.notify(wire.MethodFilesWritten, &wire.FilesWrittenParams{Run: run, URIs: uris})
 	}
 }
 
@@ -340,6 +477,9 @@ func textEdits(d *workspace.Document, text string, e workspace.Encoding) []proto
 	}
 	return list
 }
+
+// Wrote implements [tool.Edits].
+func (e edits) Wrote(paths []string) { e.h.wrote(e.run, paths...) }
 
 // Save implements [tool.Edits].
 func (e edits) Save(ctx context.Context, reason string) []string {

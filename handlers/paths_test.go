@@ -255,6 +255,46 @@ func TestSEC17And20HardLinksThroughTheEditor(t *testing.T) {
 	t.Log("positive control: what the editor has open under that name holds the canary")
 }
 
+// TestSEC56AHardLinkToAFileOutsideIsBrokenOrNotWritten: on disk a write gives the
+// name a file of its own; in the editor, which writes in place, it is refused.
+func TestSEC56AHardLinkToAFileOutsideIsBrokenOrNotWritten(t *testing.T) {
+	r := enter(t)
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte(canary), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"open.txt", "shut.txt"} {
+		if err := os.Link(outside, r.path(name)); err != nil {
+			t.Skip("no hard links here: ", err)
+		}
+	}
+	r.has("own.txt", canary)
+	r.opens("open.txt", canary)
+	r.opens("own.txt", canary)
+	env := r.env()
+	for name, code := range map[string]string{"open.txt": tool.CodeDenied, "shut.txt": "", "own.txt": ""} {
+		if result, err := r.call(env, "read_file", map[string]any{"file_path": name}); err != nil || !strings.Contains(result.Content, "canary") {
+			t.Errorf("%s is not read: %v, %v", name, result, err)
+		}
+		_, err := r.call(env, "write_file", map[string]any{"file_path": name, "content": "evil\n"})
+		if tooltest.Code(err) != code {
+			t.Errorf("%s: %v, want %q", name, err, code)
+		}
+	}
+	if got := r.buffer("open.txt"); got != canary {
+		t.Errorf("the buffer of the link is %q, and saving it writes outside", got)
+	}
+	if got := r.buffer("own.txt"); got != "evil\n" {
+		t.Errorf("positive control: a buffer without other names is %q", got)
+	}
+	if data, err := os.ReadFile(outside); err != nil || string(data) != canary {
+		t.Errorf("outside: %q, %v", data, err)
+	}
+	if data, err := os.ReadFile(r.path("shut.txt")); err != nil || string(data) != "evil\n" {
+		t.Errorf("the link that is not open: %q, %v", data, err)
+	}
+}
+
 // TestSEC57RestoreOfAPipe neither waits nor takes it away.
 func TestSEC57RestoreOfAPipe(t *testing.T) {
 	r := enter(t)

@@ -8,6 +8,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -67,7 +68,7 @@ func (h *Handlers) publish() {
 		}
 		// What one file does must not take the findings of all others away for good.
 		if caught := panics.Try(func() { h.publishNow(h.ctx) }); caught != nil {
-			h.Log.Error("panic", "in", "the findings about files", "stack", caught.String())
+			h.Log.Error("panic", "in", "the findings about files", "stack", fault.PanicText(caught.Value, caught.Stack))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"io/fs"
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/internal/fault"
@@ -31,7 +32,7 @@ func (p person) Restore(ctx context.Context, path, base string, to *agents.Conte
 	case string(d.Digest()) != base:
 		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read", path).Because(fault.OutOfDate)
 	case to == nil:
-		return fault.New(fault.Denied, op, "%s is open in the editor, so it cannot be deleted; close it first", path)
+		return p.h.deleteOpen(ctx, d, path, base, label)
 	case p.h.edits.applies:
 		return p.h.applyExactly(ctx, d, to.Text, label)
 	case d.Dirty():
@@ -58,7 +59,7 @@ func (h *Handlers) restoreOnDisk(ctx context.Context, path string, base workspac
 	defer disk.Close()
 	switch {
 	case to == nil:
-		err = disk.Delete(ctx, path, base)
+		err = disk.Remove(ctx, path, base)
 		switch gone := fault.KindOf(err) == fault.NotFound; {
 		case gone && base == "":
 			return nil
@@ -66,13 +67,18 @@ func (h *Handlers) restoreOnDisk(ctx context.Context, path string, base workspac
 			err = fault.New(fault.Stale, "handlers.restore", "%s is gone already", path).Because(fault.OutOfDate)
 		}
 	default:
-		w := workspace.Write{Name: path, Text: string(to.Data), Seen: base, Exact: true}
+		r := workspace.Restoration{Name: path, Seen: base, Bytes: to.Data, Mode: to.Mode}
+		if to.Link {
+			r.Mode = fs.ModeSymlink
+		}
 		if to.Data == nil {
-			if w.Text, err = encodedAs(ctx, disk, path, to.Text); err != nil {
+			text, err := encodedAs(ctx, disk, path, to.Text)
+			if err != nil {
 				return err
 			}
+			r.Bytes = []byte(text)
 		}
-		_, err = disk.Write(ctx, w)
+		err = disk.Restore(ctx, r)
 	}
 	if err == nil {
 		h.wrote("", path)

@@ -25,6 +25,9 @@ type Reviews interface {
 	// Decided reports whether a person has said if a folder is trusted, or cannot
 	// be asked since the answer could not be recorded.
 	Decided(folder string) bool
+	// Replaced reports whether another directory has taken the place of a trusted
+	// folder: it is not trusted, and the person is asked anew (SEC-15).
+	Replaced(folder string) bool
 	// Brings returns what would take effect if a folder were trusted.
 	Brings(ctx context.Context, folder string) (workspace.Active, error)
 	// Pending returns what a trusted folder brings that is other than what was
@@ -212,6 +215,9 @@ func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool,
 	}
 	lines, named := trustLines(folder, brings)
 	all, part := whole(folder, brings)
+	if h.house.Reviews.Replaced(folder) {
+		lines = append([]string{"Another folder has taken the place of the one that you trusted here, so you are asked again."}, lines...)
+	}
 	chosen, err := h.choose(ctx, choice{
 		lines: lines, cut: !named, name: "trust " + filepath.Base(folder) + ".txt", whole: all, part: part,
 		about:  "The question whether to trust the folder " + tool.Visible(folder, commandBlanks, false),

@@ -64,6 +64,10 @@ func describe(b *strings.Builder, e activity.Event) {
 	case activity.ConfirmationAnswered:
 		fmt.Fprintf(b, "\n- answered: %s, by %s\n", body.Outcome, body.By)
 	case activity.FileChanged:
+		if body.Patch == "" { // one of very many
+			fmt.Fprintf(b, "\n- %s: %s\n", body.Kind, tool.Escape(nameOf(body.URI)))
+			return
+		}
 		fmt.Fprintf(b, "\n```diff\n%s\n```\n", strings.TrimSuffix(body.Patch, "\n"))
 	case activity.ChangeResolved:
 		fmt.Fprintf(b, "\n- changes to %s were %s\n", tool.Escape(nameOf(body.URI)), resolvedAs(body.Action))

@@ -189,7 +189,7 @@ func (c *connection) guarded(what string, do func()) {
 	var catch panics.Catcher
 	catch.Try(do)
 	if r := catch.Recovered(); r != nil {
-		c.log.Error("panic", "in", what, "bug", fault.BugID(r.Callers), "stack", r.String())
+		c.log.Error("panic", "in", what, "bug", fault.BugID(r.Callers), "stack", fault.PanicText(r.Value, r.Stack))
 		c.finish(HungUp, fmt.Errorf("%s: %w", what, r.AsError()))
 	}
 }
@@ -376,7 +376,7 @@ func guard[T any](c *connection, method string, do func() (T, error)) (result T,
 	catch.Try(func() { result, err = do() })
 	if r := catch.Recovered(); r != nil {
 		id := fault.BugID(r.Callers)
-		c.log.Error("panic in handler", "method", method, "bug", id, "stack", r.String())
+		c.log.Error("panic in handler", "method", method, "bug", id, "stack", fault.PanicText(r.Value, r.Stack))
 		bug := fault.New(fault.Internal, "server.guard", "%s failed because of a bug in agentls; report it with the id %s, under which the log has the details", method, id)
 		bug.Data = map[string]any{"bug": id}
 		return result, bug

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -29,7 +28,7 @@ func TestQuerySeesWhatWasSentBeforeIt(t *testing.T) {
 		}),
 		server.Query("get", func(*count) int { return world },
 			func(_ context.Context, seen int, _ *count) (count, error) {
-				for range rand.IntN(1000) {
+				for range seen * 7919 % 1000 {
 					// Answers come in any order.
 				}
 				return count{seen}, nil
@@ -100,7 +99,9 @@ func TestErrorsCarryCodes(t *testing.T) {
 	}
 }
 
-func TestREL20PanicsAreTold(t *testing.T) {
+// TestSEC118AndREL20PanicsAreTold: under an id, with the stack in the log, and
+// without the value, which may hold what a person said.
+func TestSEC118AndREL20PanicsAreTold(t *testing.T) {
 	r := serve(t, echo, server.Query("break", func(*count) int { return 0 }, func(context.Context, int, *count) (any, error) {
 		panic("kaboom: secret")
 	}))
@@ -117,7 +118,7 @@ func TestREL20PanicsAreTold(t *testing.T) {
 	if ids[0] != ids[1] {
 		t.Errorf("one bug has the ids %v", ids)
 	}
-	if log := r.log.String(); !strings.Contains(log, "bug="+ids[0]) || !strings.Contains(log, "conn_test.go") || !strings.Contains(log, "kaboom") {
+	if log := r.log.String(); !strings.Contains(log, "bug="+ids[0]) || !strings.Contains(log, "conn_test.go") || !strings.Contains(log, "panic: a string") || strings.Contains(log, "secret") {
 		t.Errorf("the log says %s", log)
 	}
 	if m := r.ask("2", "echo", `{"n":2}`); string(m.Result) != "2" {
@@ -162,7 +163,7 @@ func TestEndsOfAQuery(t *testing.T) {
 	r.Close()
 	select {
 	case <-ended:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the answer outlived the connection")
 	}
 }
@@ -236,10 +237,10 @@ func TestREL25ServeReturns(t *testing.T) { // REL-04, REL-29
 			cancel()
 			select {
 			case o := <-done:
-				if took := time.Since(began); took > 2*time.Second || o.Ending != server.Stopped {
+				if took := time.Since(began); took > 20*time.Second || o.Ending != server.Stopped {
 					t.Errorf("%v after %v", o.Ending, took)
 				}
-			case <-time.After(5 * time.Second):
+			case <-time.After(time.Minute):
 				t.Error("Serve does not return")
 			}
 		})

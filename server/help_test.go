@@ -79,7 +79,7 @@ func (r *rig) ends() server.Outcome {
 	r.t.Helper()
 	select {
 	case <-r.done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		r.t.Fatal("Serve does not return")
 	}
 	return r.outcome

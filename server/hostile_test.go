@@ -64,8 +64,9 @@ func TestREL09SplitAtRandom(t *testing.T) {
 		all.WriteString(servertest.Frame(call(fmt.Sprint(i+1), "echo", fmt.Sprintf(`{"n":%d}`, i))))
 	}
 	go func() {
+		rng := rand.New(rand.NewPCG(9, 1))
 		for raw := all.String(); raw != ""; {
-			n := min(1+rand.IntN(200), len(raw))
+			n := min(1+rng.IntN(200), len(raw))
 			r.Send(raw[:n])
 			raw = raw[n:]
 		}

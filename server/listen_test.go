@@ -60,7 +60,7 @@ func TestStdioKeepsStdoutPrivate(t *testing.T) {
 	if err := rwc.Close(); err != nil {
 		t.Error(err)
 	}
-	outR.SetReadDeadline(time.Now().Add(5 * time.Second))
+	outR.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := outR.Read(buf); err != io.EOF {
 		t.Errorf("the client's pipe is still open: %v", err)
 	}
@@ -134,7 +134,7 @@ func TestREL26ARealProcess(t *testing.T) {
 	}
 	child.Process.Kill()
 	if runtime.GOOS == "linux" {
-		for deadline := time.Now().Add(5 * time.Second); alive(); runtime.Gosched() { // a zombie until it is waited for
+		for deadline := time.Now().Add(time.Minute); alive(); runtime.Gosched() { // a zombie until it is waited for
 			if time.Now().After(deadline) {
 				t.Fatal("a zombie is alive")
 			}

@@ -22,14 +22,19 @@ type Permission struct {
 	Tool    string    `json:"tool"`
 	Folder  string    `json:"folder,omitempty"` // that the calls run in
 	Shape   string    `json:"shape,omitempty"`  // of the arguments
-	Argv    []string  `json:"argv,omitempty"`   // the words of one command, exactly
+	Access  string    `json:"access,omitempty"` // of commands: what they are let do
+	Argv    []string  `json:"argv,omitempty"`   // of commands: the words of one
+	Prefix  bool      `json:"prefix,omitempty"` // of commands: of all that begin so
 	Covers  string    `json:"covers"`           // for people
 	Since   time.Time `json:"since"`
 }
 
-// usable says that it covers something, and what is known of it is whole.
+// usable says that it covers something, and what is known of it is whole. One for
+// a command from before there were accesses counts for nothing: the person did
+// not say what the command is let do.
 func (p Permission) usable() bool {
-	return p.ID != "" && p.Agent != "" && p.Tool != "" && (p.Shape != "") != (len(p.Argv) > 0)
+	command := len(p.Argv) > 0 && p.Access != ""
+	return p.ID != "" && p.Agent != "" && p.Tool != "" && (p.Shape != "") != command
 }
 
 // Permissions are the answers for always of one person, by workspace: a file

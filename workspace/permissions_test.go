@@ -21,7 +21,7 @@ func newPermissions(t testing.TB) (*Permissions, string) {
 }
 
 func one(id string) Permission {
-	return Permission{ID: id, Agent: "fixer", Tool: "bash", Argv: []string{"go", "test", id}, Covers: "exactly go test " + id}
+	return Permission{ID: id, Agent: "fixer", Tool: "bash", Access: "write", Argv: []string{"go", "test", id}, Covers: "exactly go test " + id}
 }
 
 // holds returns the ids that count in a workspace.
@@ -60,7 +60,7 @@ func TestPermissionsAreKeptAndForgotten(t *testing.T) {
 	if got := holds(t, p, root); got != "b" {
 		t.Errorf("what another process forgot still counts: %q", got)
 	}
-	for _, bad := range []Permission{{}, {ID: "x", Agent: "a", Tool: "bash"}, {ID: "x", Agent: "a", Tool: "t", Shape: "s", Argv: []string{"a"}}} {
+	for _, bad := range []Permission{{}, {ID: "x", Agent: "a", Tool: "bash"}, {ID: "x", Agent: "a", Tool: "t", Shape: "s", Access: "read", Argv: []string{"a"}}, {ID: "x", Agent: "a", Tool: "bash", Argv: []string{"a"}}} {
 		if err := p.Keep(t.Context(), root, bad); err == nil {
 			t.Errorf("%+v is kept", bad)
 		}

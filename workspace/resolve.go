@@ -100,10 +100,12 @@ func (w *walk) step(element string) (*place, error) {
 	case last:
 		return w.found(element, info)
 	case !info.IsDir():
-		return nil, fault.New(fault.Invalid, w.op, "%q: %q is not a folder", w.name, filepath.Join(append(w.done, element)...))
+		return nil, fault.New(fault.Invalid, w.op, "%q: %q %w", w.name, filepath.Join(append(w.done, element)...), errNotFolder)
 	}
 	return nil, w.enter(dir, element, info)
 }
+
+var errNotFolder = errors.New("is not a folder")
 
 // enter opens the folder element of dir.
 func (w *walk) enter(dir *os.Root, element string, seen fs.FileInfo) error {

@@ -150,6 +150,15 @@ type ToolSettings struct {
 	Allowed Value[[]string] // only the person's own file can set it
 	Core    Value[[]string] // the last file's; each file's narrows, see [Settings.Lists]
 	Exclude Value[[]string] // both files' together: what one takes away the other cannot give back
+	Sandbox SandboxSettings // only the person's own file can set it
+}
+
+// SandboxSettings are about what confines commands (spec 4.5).
+type SandboxSettings struct {
+	Mode         Value[string]
+	Read         Value[[]string] // nil = the usual toolchains
+	Write        Value[[]string]
+	AllowedHosts Value[[]string]
 }
 
 // Raw is a value as it is written in a settings file.
@@ -347,6 +356,7 @@ func defaultSettings() *Settings {
 	s.Agents.Limits.InputTokens.Value = 1_000_000
 	s.Model.CompressionThreshold.Value = 0.5
 	s.Security.Critical.Value = "refuse"
+	s.Tools.Sandbox.Mode.Value = "auto"
 	return s
 }
 

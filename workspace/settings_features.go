@@ -118,6 +118,7 @@ func makeSettingShapes() []settingShape {
 		{path: "model.table", kind: objectsKind, doc: "Rows that are added to the table of models" + own + "."},
 		{path: "security", kind: objectKind, doc: "What agents may do" + own + "."},
 		{path: "tools", kind: objectKind, doc: "Which tools there are, and which calls need no question."},
+		{path: "tools.sandbox", kind: objectKind, doc: "What the wall around commands lets through" + own + "."},
 		{path: "providers", kind: objectKind, doc: "Providers of models" + own + "."},
 		{path: "mcpServers", kind: objectKind, doc: "MCP servers by their names."},
 		{path: "mcpServers.*", kind: objectKind, doc: "An MCP server: a command to start, or an address."},

@@ -76,6 +76,13 @@ func settingKeys() []settingKey {
 			func(s *Settings) *Value[[]string] { return &s.Tools.Core }),
 		strictListKey("tools.exclude", "Tools that no agent is offered, and calls that are refused, as bash(git push) or write_file(docs/**).",
 			func(s *Settings) *Value[[]string] { return &s.Tools.Exclude }),
+		listKey("tools.sandbox.allowedHosts", "Hosts that web_fetch and commands reach without a question, as example.com, *.example.com or localhost:8080; one that is named so may have a private address. The person's own settings only.", false,
+			func(s *Settings) *Value[[]string] { return &s.Tools.Sandbox.AllowedHosts }),
+		sandboxModeKey("tools.sandbox.mode", "auto confines commands where a sandbox works, require refuses them where none does, off confines none; the person's own settings only."),
+		listKey("tools.sandbox.read", "Files and folders outside the workspace that commands in the sandbox may read, in place of the usual toolchains in the home; the person's own settings only.", false,
+			func(s *Settings) *Value[[]string] { return &s.Tools.Sandbox.Read }),
+		listKey("tools.sandbox.write", "Files and folders outside the workspace that commands in the sandbox may change; the person's own settings only.", false,
+			func(s *Settings) *Value[[]string] { return &s.Tools.Sandbox.Write }),
 	}
 }
 
@@ -147,6 +154,22 @@ func enumKey(key, doc string, allowed []string, field func(*Settings) *Value[str
 		}
 		return value, err
 	})
+}
+
+// sandboxModeKey makes the key of the sandbox's mode. One that cannot be read is
+// the strict one: nobody writes a mode to have less of a sandbox than without.
+func sandboxModeKey(key, doc string) settingKey {
+	k := enumKey(key, doc, []string{"auto", "require", "off"}, func(s *Settings) *Value[string] { return &s.Tools.Sandbox.Mode })
+	set := k.set
+	k.set = func(s *Settings, v *hujson.Value, origin Origin) error {
+		err := set(s, v, origin)
+		if err != nil {
+			s.Tools.Sandbox.Mode = Value[string]{"require", origin}
+			err = fmt.Errorf("%w; until then it is require", err)
+		}
+		return err
+	}
+	return k
 }
 
 // bounds are those of a whole number.

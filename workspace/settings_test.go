@@ -60,6 +60,7 @@ func TestSettingsDefaults(t *testing.T) {
 		"model.disableLoopDetection": false, "model.name": "", "security.additionalFolders": []string(nil),
 		"security.critical": "refuse",
 		"tools.allowed":     []string(nil), "tools.core": []string(nil), "tools.exclude": []string(nil),
+		"tools.sandbox.allowedHosts": []string(nil), "tools.sandbox.mode": "auto", "tools.sandbox.read": []string(nil), "tools.sandbox.write": []string(nil),
 	}
 	for _, s := range []*Settings{merge("", ""), merge("{}", ""), merge("", " // nothing\n"), merge("\ufeff", "/* */")} {
 		got := map[string]any{}

@@ -20,56 +20,104 @@ type TrustRecord struct {
 	Trusted bool
 	Since   time.Time
 	Items   []TrustItem // approved, by name; without their texts
-	Process bool        // granted for this process only: nothing is reviewed
+	// Replaced: another directory is at the path than the one that was trusted, so
+	// that the record does not hold (SEC-15).
+	Replaced bool
 }
 
 // Trust is what people decided about folders: a file of records that all daemons
-// of one person share (~/.gemini/agentls/trust.json, spec 4.4), and what was
-// granted for this process.
+// of one person share (~/.gemini/agentls/trust.json, spec 4.4).
 //
 // A record covers its folder and plain sub-folders. It does not cover a
 // repository, submodule or worktree inside, told by a .git of any kind (SEC-14),
-// and a record of a sub-folder beats those above it.
+// and a record of a sub-folder beats those above it. It is of one directory, told
+// by its inode and birth time, and by its device as long as the process lasts:
+// another one at the same path, by a move or a mount, is not trusted (SEC-15).
 //
 // Everything fails closed: a file that cannot be read, is not understood or
 // could have been written by somebody else (SEC-116) trusts nothing.
 type Trust struct {
 	recordFile[trustFile]
 
-	mu      sync.Mutex
-	granted map[string]TrustRecord // for this process, by folder
+	mu    sync.Mutex
+	first map[string]firstUse // of trusted folders, by folder
+}
+
+// firstUse is which directory a record was of when this process first used it.
+type firstUse struct {
+	since         time.Time // of the record
+	recorded, was identity
 }
 
 // NewTrust returns the records in file, an absolute path, which need not exist.
 // Now gives the time of new records.
 func NewTrust(file string, now func() time.Time) *Trust {
-	t := &Trust{granted: make(map[string]TrustRecord)}
+	t := &Trust{first: make(map[string]firstUse)}
 	t.recordFile = newRecordFile[trustFile](file, "workspace.trust", "no folder is trusted", now)
 	return t
 }
 
 // Trusted says whether a folder is trusted, and by which record; the record is
-// zero when there is none. With an error nothing that the file says counts, and
-// only what was granted for this process is trusted.
+// zero when there is none. With an error nothing is trusted.
 func (t *Trust) Trusted(folder string) (bool, TrustRecord, error) {
 	canonical, err := Canonical(folder)
 	if err != nil {
 		return false, TrustRecord{}, err
 	}
 	data, err := t.load()
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for dir := canonical; ; dir = filepath.Dir(dir) {
-		if r, ok := t.granted[dir]; ok {
-			return r.Trusted, r, err
-		}
 		if r, ok := data.Folders[dir]; ok {
-			return r.Trusted, r.record(dir), err
+			record := r.record(dir)
+			record.Replaced = r.Trusted && !t.holds(dir, r)
+			return r.Trusted && !record.Replaced, record, err
 		}
 		if dir == filepath.Dir(dir) || ownRepository(dir) {
 			return false, TrustRecord{}, err
 		}
 	}
+}
+
+// holds reports whether the directory at dir is the one that a record is of. A
+// record of an earlier version, without an identity, is believed (see
+// [Trust.Complete]).
+func (t *Trust) holds(dir string, r trustFolder) bool {
+	now, err := identify(dir)
+	if err != nil || (r.known() && !r.same(now)) {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first, ok := t.first[dir]
+	if !ok || !first.since.Equal(r.Since) || !first.recorded.same(r.identity) { // a new decision
+		t.first[dir] = firstUse{r.Since, r.identity, now}
+		return true
+	}
+	return first.was.same(now)
+}
+
+// Complete adds to the record that a folder is trusted by, where an earlier
+// version made it, which directory it is of; it reports whether it did.
+func (t *Trust) Complete(ctx context.Context, folder string) (completed bool, err error) {
+	trusted, record, err := t.Trusted(folder)
+	if err != nil || !trusted {
+		return false, err
+	}
+	if data, err := t.load(); err != nil || data.Folders[record.Folder].known() {
+		return false, err
+	}
+	now, err := identify(record.Folder)
+	if err != nil || !now.known() {
+		return false, err
+	}
+	err = t.change(ctx, func(data *trustFile) error {
+		r, ok := data.Folders[record.Folder]
+		if completed = ok && r.Trusted && !r.known(); completed {
+			r.identity = now
+			data.Folders[record.Folder] = r
+		}
+		return nil
+	})
+	return completed && err == nil, err
 }
 
 // ownRepository says that trust given above dir does not reach it. A .git that
@@ -92,20 +140,8 @@ func (t *Trust) Records() ([]TrustRecord, error) {
 	return list, nil
 }
 
-// Grant trusts a folder for this process only (--trust, AGENTLS_TRUST=1).
-func (t *Trust) Grant(folder string) error {
-	canonical, err := Canonical(folder)
-	if err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.granted[canonical] = TrustRecord{Folder: canonical, Trusted: true, Since: t.now(), Process: true}
-	return nil
-}
-
-// Set records that a folder is trusted or not, and of a trusted one what the
-// person has approved with it: no more and no less. The file is replaced at once
+// Set records that a folder is trusted or not, and of a trusted one, which must
+// exist, what the person has approved with it: no more and no less. The file is replaced at once
 // and whole under a lock, so that no record of another daemon is lost (REL-102);
 // the file is 0600 and its folder 0700 under any umask. A file that is no JSON is
 // kept beside the new one as trust.json.bad; one that others can write, or of a
@@ -115,11 +151,17 @@ func (t *Trust) Set(ctx context.Context, folder string, trusted bool, items ...T
 	if err != nil {
 		return err
 	}
-	if !trusted {
+	record := trustFolder{Trusted: trusted, Since: t.now().UTC()}
+	if trusted {
+		if record.identity, err = identify(canonical); err != nil {
+			return err
+		}
+		record.Items = merged(nil, items)
+	} else {
 		items = nil
 	}
-	return t.decide(ctx, canonical, items, func(data *trustFile) error {
-		data.Folders[canonical] = trustFolder{Trusted: trusted, Since: t.now().UTC(), Items: merged(nil, items)}
+	return t.decide(ctx, items, func(data *trustFile) error {
+		data.Folders[canonical] = record
 		return nil
 	})
 }
@@ -132,9 +174,9 @@ func (t *Trust) Approve(ctx context.Context, folder string, items ...TrustItem) 
 	if err != nil {
 		return err
 	}
-	return t.decide(ctx, canonical, items, func(data *trustFile) error {
+	return t.decide(ctx, items, func(data *trustFile) error {
 		record, ok := data.Folders[canonical]
-		if !ok || !record.Trusted {
+		if !ok || !record.Trusted || !t.holds(canonical, record) {
 			return fault.New(fault.Denied, t.op, "%s is not trusted, so nothing of it can be approved", canonical).Because(fault.Untrusted)
 		}
 		record.Items = merged(record.Items, items)
@@ -151,7 +193,7 @@ func (t *Trust) Forget(ctx context.Context, folder string) (bool, error) {
 		return false, err
 	}
 	found := false
-	err = t.decide(ctx, canonical, nil, func(data *trustFile) error {
+	err = t.decide(ctx, nil, func(data *trustFile) error {
 		_, found = data.Folders[canonical]
 		delete(data.Folders, canonical)
 		return nil
@@ -160,8 +202,8 @@ func (t *Trust) Forget(ctx context.Context, folder string) (bool, error) {
 }
 
 // decide changes the records, and keeps the texts of what was approved.
-func (t *Trust) decide(ctx context.Context, folder string, items []TrustItem, change func(*trustFile) error) error {
-	err := t.change(ctx, func(data *trustFile) error {
+func (t *Trust) decide(ctx context.Context, items []TrustItem, change func(*trustFile) error) error {
+	return t.change(ctx, func(data *trustFile) error {
 		if data.Folders == nil {
 			data.Folders = make(map[string]trustFolder)
 		}
@@ -171,14 +213,6 @@ func (t *Trust) decide(ctx context.Context, folder string, items []TrustItem, ch
 		t.keepTexts(data, items)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	// What was granted for the process gives way to what the person said now.
-	delete(t.granted, folder)
-	return nil
 }
 
 // trustFile is the file's JSON.
@@ -191,6 +225,7 @@ type trustFolder struct {
 	Trusted bool              `json:"trusted"`
 	Since   time.Time         `json:"since"`
 	Items   map[string]string `json:"items,omitempty"` // digests by name
+	identity
 }
 
 func (f trustFolder) record(folder string) TrustRecord {

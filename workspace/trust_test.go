@@ -61,7 +61,7 @@ func TestTrustCoversPlainSubFolders(t *testing.T) {
 	must(t, os.Symlink(proj, filepath.Join(dir, "link")))
 	must(t, tr.Set(t.Context(), filepath.Join(dir, "link"), true))
 	ok, record, err := tr.Trusted(sub)
-	if !ok || err != nil || record.Folder != proj || !record.Trusted || !record.Since.Equal(clock()) || record.Process || len(record.Items) != 0 {
+	if !ok || err != nil || record.Folder != proj || !record.Trusted || !record.Since.Equal(clock()) || len(record.Items) != 0 {
 		t.Errorf("%v, %+v, %v", ok, record, err)
 	}
 	for folder, want := range map[string]bool{
@@ -115,18 +115,6 @@ func TestSEC14RepositoriesInsideAskForThemselves(t *testing.T) {
 	}
 }
 
-func TestGrantIsForThisProcess(t *testing.T) {
-	tr, dir := newTrust(t)
-	must(t, tr.Grant(dir))
-	if !trusted(t, tr, filepath.Join(dir, "sub")) || trusted(t, NewTrust(tr.file, clock), dir) {
-		t.Error("the grant does not hold here, or holds elsewhere")
-	}
-	must(t, tr.Set(t.Context(), dir, false))
-	if trusted(t, tr, dir) {
-		t.Error("a later no does not count")
-	}
-}
-
 func TestSEC116TrustFileIsPrivate(t *testing.T) {
 	tr, dir := newTrust(t)
 	must(t, os.MkdirAll(filepath.Dir(tr.file), 0o755))
@@ -157,12 +145,8 @@ func TestSEC116TrustFileIsPrivate(t *testing.T) {
 	if !trusted(t, tr, dir) {
 		t.Error("mended, but refused")
 	}
-	must(t, tr.Grant(mkdir(t, dir, "granted")))
 	tr.uid++
 	refused("another user's file")
-	if ok, _, err := tr.Trusted(filepath.Join(dir, "granted")); !ok || err == nil {
-		t.Errorf("a grant of this process: %v, %v", ok, err)
-	}
 }
 
 func TestSEC140DamagedTrustFileTrustsNothingAndIsKept(t *testing.T) {
@@ -256,7 +240,7 @@ const writes = 40
 func writeMany(t *testing.T, dir, name string) {
 	tr := NewTrust(filepath.Join(dir, "agentls", "trust.json"), clock)
 	for i := range writes {
-		must(t, tr.Set(t.Context(), filepath.Join(dir, name, fmt.Sprint(i)), true))
+		must(t, tr.Set(t.Context(), mkdir(t, dir, name, fmt.Sprint(i)), true))
 		if i == 0 {
 			// Once, by whoever is first: a file with a comment.
 			f, err := os.OpenFile(filepath.Join(dir, "settings.json"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

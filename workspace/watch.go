@@ -143,6 +143,16 @@ func (w *Watcher) Set(dirs, files []string) error {
 	}
 }
 
+// Recheck has a batch to come name each watched path of paths, whatever happened to
+// it: as removed where no file is there. Call it after reading a file that was not
+// in a batch: without it, a file that is read that way and gone before the watcher
+// has seen it is never reported as removed.
+func (w *Watcher) Recheck(paths ...string) {
+	for _, path := range paths {
+		w.hints.recheck(filepath.Clean(path))
+	}
+}
+
 func closedWatcher() error {
 	return fault.New(fault.Unavailable, "workspace.watch", "the watcher was closed")
 }
@@ -325,6 +335,11 @@ func (w *Watcher) look(hints hinted, concerns func(dir string) bool) (found bool
 		// seen: nothing but the event tells.
 		if now, ok := s.at(path); ok && now.same(old) {
 			s.touch(path)
+		}
+	}
+	for path := range hints.rechecks {
+		if s.targets.wants(path) {
+			s.recheck(path)
 		}
 	}
 	return w.decide()

@@ -109,6 +109,7 @@ type former struct {
 	stamp
 	there   bool
 	touched bool // changed since, although the stamp may be the same
+	recheck bool // reported whatever it is: somebody read it in between
 }
 
 // at returns what was seen at a path.
@@ -137,6 +138,14 @@ func (s *watchState) touch(path string) {
 	s.note(path, known, ok)
 	f := s.was[path]
 	f.touched = true
+	s.was[path] = f
+}
+
+// recheck notes that a path is reported, whether it changed or not.
+func (s *watchState) recheck(path string) {
+	s.touch(path)
+	f := s.was[path]
+	f.recheck = true
 	s.was[path] = f
 }
 
@@ -270,7 +279,7 @@ func (s *watchState) difference() Batch {
 			b.Created = append(b.Created, path)
 		case there && (before.touched || !now.same(before.stamp)):
 			b.Changed = append(b.Changed, path)
-		case !there && before.there:
+		case !there && (before.there || before.recheck):
 			b.Removed = append(b.Removed, path)
 		default:
 			delete(s.was, path) // as it was

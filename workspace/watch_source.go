@@ -49,8 +49,9 @@ type hints struct {
 
 	mu    sync.Mutex
 	paths map[string]struct{}
-	all   bool // events were dropped: anything may have happened
-	lost  bool // the source ended
+	again map[string]struct{} // of [Watcher.Recheck]
+	all   bool                // events were dropped: anything may have happened
+	lost  bool                // the source ended
 }
 
 func newHints() *hints { return &hints{signal: make(chan struct{}, 1)} }
@@ -112,6 +113,17 @@ func (h *hints) add(path string) {
 	h.wake()
 }
 
+// recheck notes a path that was read without a batch.
+func (h *hints) recheck(path string) {
+	h.mu.Lock()
+	if h.again == nil {
+		h.again = make(map[string]struct{})
+	}
+	h.again[path] = struct{}{}
+	h.mu.Unlock()
+	h.add(path)
+}
+
 func (h *hints) wake() {
 	select {
 	case h.signal <- struct{}{}:
@@ -123,15 +135,16 @@ func (h *hints) wake() {
 func (h *hints) take() hinted {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	taken := hinted{h.paths, h.all}
-	h.paths, h.all = nil, false
+	taken := hinted{h.paths, h.again, h.all}
+	h.paths, h.again, h.all = nil, nil, false
 	return taken
 }
 
 // hinted is what events named.
 type hinted struct {
-	paths map[string]struct{}
-	all   bool // not everything is in paths
+	paths    map[string]struct{}
+	rechecks map[string]struct{} // of [Watcher.Recheck]
+	all      bool                // not everything is in paths
 }
 
 func (h hinted) has(path string) bool {

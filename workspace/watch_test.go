@@ -217,6 +217,39 @@ func TestDebounce80ms(t *testing.T) {
 	})
 }
 
+// TestRecheck: what is read without a batch is in a batch to come, so that who reads
+// has no file for good that the watcher never saw.
+func TestRecheck(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		path := func(name string) string { return filepath.Join(b.dir, name) }
+		b.put("gone.md", "x")
+		must(b, os.Remove(path("gone.md")))
+		b.watcher.Recheck(path("gone.md"))
+		batch, _ := b.next()
+		b.want(batch, nil, nil, []string{"gone.md"})
+
+		// While nobody receives, batches are joined: this one was read in between.
+		b.put("brief.md", "x")
+		b.source.hint(path("brief.md"))
+		time.Sleep(time.Second)
+		b.watcher.Recheck(path("brief.md"))
+		must(b, os.Remove(path("brief.md")))
+		b.source.hint(path("brief.md"))
+		time.Sleep(time.Second)
+		batch, _ = b.next()
+		b.want(batch, nil, nil, []string{"brief.md"})
+
+		b.put("here.md", "x")
+		b.source.hint(path("here.md"))
+		batch, _ = b.next()
+		b.want(batch, []string{"here.md"}, nil, nil)
+		b.watcher.Recheck(path("here.md"), path("note.txt"), "/elsewhere/a.md")
+		batch, _ = b.next()
+		b.want(batch, nil, []string{"here.md"}, nil)
+		b.quiet(time.Hour)
+	})
+}
+
 func TestREL111StormIsReportedAfterTwoSeconds(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.put("a.md", "x")

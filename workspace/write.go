@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -25,7 +26,7 @@ type Write struct {
 	// final line end (spec 4.1).
 	Exact bool
 
-	Mode fs.FileMode // permissions of a new file before the umask; 0 means 0644
+	Mode fs.FileMode // permissions of a new file; 0 means 0644 before the umask
 }
 
 // Write replaces or creates a file and returns it as it lies on disk then.
@@ -117,12 +118,8 @@ func (d *Disk) create(ctx context.Context, op string, p *place, write Write) (*T
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	mode := write.Mode.Perm()
-	if mode == 0 {
-		mode = 0o644
-	}
-	content := []byte(write.Text)
-	err := putFile(p.dir, p.base, putting{content: content, mode: mode, fresh: true})
+	content, mode := []byte(write.Text), cmp.Or(write.Mode.Perm(), 0o644)
+	err := putFile(p.dir, p.base, putting{content: content, mode: mode, fresh: true, exact: write.Mode != 0})
 	if errors.Is(err, fs.ErrExist) {
 		return nil, exists(op, p.rel, "")
 	}
@@ -204,7 +201,8 @@ func (d *Disk) sortWrite(op, name string, err error) error {
 type putting struct {
 	content []byte
 	mode    fs.FileMode
-	fresh   bool         // there must be no file of that name; the umask applies to mode
+	fresh   bool // there must be no file of that name; the umask applies to mode, unless exact
+	exact   bool
 	like    fs.FileInfo  // the file whose owner is kept; may be nil
 	before  func() error // asked right before the file takes its place; may be nil
 }
@@ -248,7 +246,7 @@ func fill(f *os.File, put putting) error {
 	if _, err := f.Write(put.content); err != nil {
 		return err
 	}
-	if !put.fresh {
+	if !put.fresh || put.exact {
 		if put.like != nil {
 			keepOwner(f, put.like)
 		}

@@ -328,15 +328,26 @@ type (
 		Before string `json:"before,omitempty"`
 		After  string `json:"after,omitempty"`
 		Buffer bool   `json:"buffer,omitempty"` // written through the editor
+		Modes
+	}
+
+	// Modes is what a file is besides its content, as far as it is known.
+	Modes struct {
+		Mode      uint32 `json:"mode,omitempty"`      // permissions before; 0 = not known
+		AfterMode uint32 `json:"afterMode,omitempty"` // permissions after
+		WasLink   bool   `json:"wasLink,omitempty"`   // it was a symbolic link, and before is where that led
+		IsLink    bool   `json:"isLink,omitempty"`    // the same, after
 	}
 
 	// FileChanged is what a call did to a file.
 	FileChanged struct {
 		Change
 		Call   string `json:"call,omitempty"`
+		By     string `json:"by,omitempty"`     // command; unknown: a command whose end no daemon saw, or somebody else meanwhile; "" = a tool that writes files
 		Before string `json:"before,omitempty"` // as in Kept
 		After  string `json:"after,omitempty"`
 		Buffer bool   `json:"buffer,omitempty"`
+		Modes
 	}
 
 	// ChangeResolved is what a person decided about changes to a file. After keep,

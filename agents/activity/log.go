@@ -367,7 +367,7 @@ func (l *Log) spawn(f func()) {
 		if r := c.Recovered(); r != nil {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.logger().Error("log writer", "session", l.cfg.Session, "panic", r.String())
+			l.logger().Error("log writer", "session", l.cfg.Session, "panic", fault.PanicText(r.Value, r.Stack))
 			l.broken = r.AsError()
 			l.drainer, l.resting = false, false
 			l.fail(r.AsError())

@@ -106,12 +106,12 @@ type Input struct {
 
 	Gate       *guard.Gate // the session's, which knows its taint; nil = of a new session
 	Approval   guard.Approval
-	Trusted    bool   // the folder that it runs in is
-	CanAsk     bool   // there is a person to ask
-	Confined   bool   // processes are
-	Critical   bool   // security.critical: ask
-	Deny       []Rule // of tools.exclude: these calls are refused
-	Allow      []Rule // of tools.allowed: these calls need no question
+	Trusted    bool          // the folder that it runs in is
+	CanAsk     bool          // there is a person to ask
+	Sandbox    guard.Sandbox // what confines commands
+	Critical   bool          // security.critical: ask
+	Deny       []Rule        // of tools.exclude: these calls are refused
+	Allow      []Rule        // of tools.allowed: these calls need no question
 	Timeout    Setting[time.Duration]
 	Unreviewed bool // a run clamps the limits of a project's file that nobody reviewed
 

@@ -18,6 +18,7 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // fake is a tool that is only offered.
@@ -230,7 +231,7 @@ func TestAsksIsTheGates(t *testing.T) {
 		for _, person := range []bool{true, false} {
 			for _, confined := range []bool{true, false} {
 				in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\ntool_confirmation:\n  require_confirmation: [\"grep\", \"web_*\"]\n---\nDo it.\n")
-				in.Trusted, in.CanAsk, in.Confined = trusted, person, confined
+				in.Trusted, in.CanAsk, in.Sandbox = trusted, person, walled(confined)
 				for _, one := range authority.Explain(in).Tools {
 					if one.Command {
 						continue // TestBash
@@ -241,11 +242,14 @@ func TestAsksIsTheGates(t *testing.T) {
 							break
 						}
 					}
-					outside := strings.HasPrefix(one.Name, "mcp.")
+					outside, access := strings.HasPrefix(one.Name, "mcp."), sandbox.Access("")
+					if one.Name == "git_commit" {
+						access = sandbox.Write
+					}
 					for mode, got := range map[guard.Approval]authority.Verdict{guard.Plan: one.Asks.Plan, guard.Asks: one.Asks.Ask, guard.Edits: one.Asks.Edits, guard.Free: one.Asks.Auto} {
 						d := guard.New().Authorize(guard.Request{
-							Plan:     &tool.Plan{Tool: one.Name, Args: json.RawMessage(`{}`), Risk: spec.Risk, Spawns: outside || one.Name == "git_commit", Leaves: outside},
-							Approval: mode, Trusted: trusted, CanAsk: person, Sandbox: confined, Require: in.File.Confirmation.Require,
+							Plan:     &tool.Plan{Tool: one.Name, Args: json.RawMessage(`{}`), Risk: spec.Risk, Spawns: outside || one.Name == "git_commit", Leaves: outside, Access: access},
+							Approval: mode, Trusted: trusted, CanAsk: person, Sandbox: walled(confined), Require: in.File.Confirmation.Require,
 						})
 						if got != agree(d.Verdict) {
 							t.Errorf("%s in mode %s (trusted %t, person %t, confined %t): %s", one.Name, mode, trusted, person, confined, got)
@@ -264,18 +268,26 @@ func TestAsksIsTheGates(t *testing.T) {
 	}
 }
 
-// TestBash: an ordinary command, not one of the auto table, is what is told.
+// walled is a sandbox that is there, or not.
+func walled(yes bool) guard.Sandbox {
+	if yes {
+		return guard.Sandbox{Wall: sandbox.Bubblewrap}
+	}
+	return guard.Sandbox{Wall: sandbox.None}
+}
+
+// TestBash: a command that changes files is what is told.
 func TestBash(t *testing.T) {
 	for _, c := range []struct {
 		confined, trusted bool
 		want              authority.Asks
 	}{
 		{false, true, authority.Asks{Plan: "refuse", Ask: "ask", Edits: "ask", Auto: "ask", Now: "ask"}},
-		{true, true, authority.Asks{Plan: "refuse", Ask: "ask", Edits: "ask", Auto: "auto", Now: "ask"}},
+		{true, true, authority.Asks{Plan: "refuse", Ask: "ask", Edits: "auto", Auto: "auto", Now: "ask"}},
 		{true, false, authority.Asks{Plan: "refuse", Ask: "refuse", Edits: "refuse", Auto: "refuse", Now: "refuse"}},
 	} {
 		in := house(t, fixer)
-		in.Confined, in.Trusted = c.confined, c.trusted
+		in.Sandbox, in.Trusted = walled(c.confined), c.trusted
 		e := authority.Explain(in)
 		i := slices.IndexFunc(e.Tools, func(one authority.Tool) bool { return one.Name == "bash" })
 		if got := e.Tools[i]; got.Asks != c.want || !got.Command || got.Tier != "medium" {
@@ -302,19 +314,13 @@ func TestRules(t *testing.T) {
 	for _, one := range e.Tools {
 		switch one.Name {
 		case "mcp.github.get":
-			if one.Asks.Now != authority.Ask { // it starts a process that nothing confines
+			if one.Asks.Now != authority.Auto {
 				t.Errorf("%+v", one)
 			}
 		case "write_file":
 			if one.Asks.Now != authority.Ask {
 				t.Errorf("a rule about some calls counts for all: %+v", one)
 			}
-		}
-	}
-	in.Confined = true
-	for _, one := range authority.Explain(in).Tools {
-		if one.Name == "mcp.github.get" && one.Asks.Now != authority.Auto {
-			t.Errorf("%+v", one)
 		}
 	}
 	var rules []string

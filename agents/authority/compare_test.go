@@ -42,7 +42,7 @@ func TestCompare(t *testing.T) {
 		{"a confirmation goes", "tool_confirmation: {require_confirmation: [write_file]}", "", "− confirmation of write_file (in mode edits, auto)"},
 		{"a confirmation of what asks anyway", "tool_confirmation: {require_confirmation: [delete_file]}", "", "− confirmation of delete_file"},
 		{"a confirmation of many", "", "tool_confirmation: {require_confirmation: [mcp.github.*]}",
-			"+ confirmation of mcp.github.get\n+ confirmation of mcp.github.set\n+ confirmation of mcp.github.* (no such tool is registered now)"},
+			"+ confirmation of mcp.github.get (in mode auto)\n+ confirmation of mcp.github.set (in mode auto)\n+ confirmation of mcp.github.* (no such tool is registered now)"},
 		{"a subagent", "", "subagents: [x]", "+ subagent x"},
 		{"a server", "mcp: {servers: [a, b]}", "mcp: {servers: [b, c]}", "+ mcp server c\n− mcp server a"},
 		{"a tool that is not there yet", "tools: {allow: []}", "tools: {allow: [mcp.jira.*]}", "+ mcp.jira.* (no such tool is registered now)"},
@@ -152,7 +152,7 @@ func random(t *testing.T, r *rand.Rand) authority.Input {
 	d.MaxTurns, d.MaxCost = r.IntN(3), float64(r.IntN(3))
 	d.Model = []string{"", "pro", "flash", "gemini-9-none", "auto"}[r.IntN(5)]
 	in.File = &d
-	in.Trusted, in.CanAsk, in.Confined = r.IntN(4) > 0, r.IntN(4) > 0, r.IntN(2) > 0
+	in.Trusted, in.CanAsk, in.Sandbox = r.IntN(4) > 0, r.IntN(4) > 0, walled(r.IntN(2) > 0)
 	return in
 }
 
@@ -178,7 +178,7 @@ func TestCompareLaws(t *testing.T) {
 			t.Fatalf("seed %d: differs from itself: %s", seed, d.Text())
 		}
 		other := random(t, r)
-		other.Trusted, other.CanAsk, other.Confined = in.Trusted, in.CanAsk, in.Confined
+		other.Trusted, other.CanAsk, other.Sandbox = in.Trusted, in.CanAsk, in.Sandbox
 		b := authority.Explain(other)
 		there, back := authority.Compare(a, b), authority.Compare(b, a)
 		if !sameLines(textsOf(back), mirrored(there)) {

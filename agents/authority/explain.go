@@ -35,6 +35,7 @@ func Explain(in Input) *Explanation {
 		Name: def.Name, Title: def.Title, File: def.Path, Scope: def.Scope, Ignored: slices.Clone(in.Ignored), Trusted: in.Trusted, Approval: string(in.Approval),
 	}
 	x.refusals()
+	x.lost()
 	mode, whyTask := x.mode()
 	set := newToolset(x.places, def)
 	x.e.Open = set.open()
@@ -74,6 +75,15 @@ func (x *explainer) said(standard Origin, given bool, key string, fields ...stri
 		all = append(all, origin)
 	}
 	return append(all, x.overrides(key)...)
+}
+
+// lost says which entries of the lists of tools name none.
+func (x *explainer) lost() {
+	for _, p := range x.def.Problems {
+		if p.Code == "agent/tool-unknown" {
+			x.e.Lost = append(x.e.Lost, tool.Escape(fmt.Sprintf("line %d: %s", p.Range.Start.Line+1, p.Message)))
+		}
+	}
 }
 
 // refusals says why no run of the agent begins.

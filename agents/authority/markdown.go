@@ -51,7 +51,7 @@ func hover(e *Explanation) []string {
 			hoverValue(item, at, v)
 		}
 	}
-	for _, why := range e.Ignored {
+	for _, why := range slices.Concat(e.Ignored, e.Lost) {
 		item("does not count", plain(why))
 	}
 	return lines

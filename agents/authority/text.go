@@ -34,7 +34,7 @@ func Text(e *Explanation, columns int) string {
 	for _, why := range e.Refused {
 		wrap(&b, "  ✗ ", "Cannot run: "+why)
 	}
-	for _, why := range e.Ignored {
+	for _, why := range slices.Concat(e.Ignored, e.Lost) {
 		wrap(&b, "  ! ", why)
 	}
 

@@ -15,6 +15,7 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // completeTask is the tool that a run adds in mode task (spec 3.3).
@@ -268,7 +269,7 @@ func newJudge(in *Input, def *definition.Definition) *judge {
 		j.gate = guard.New()
 	}
 	j.request = guard.Request{
-		ID: tool.Identity{Agent: def.Name}, Trusted: in.Trusted, CanAsk: in.CanAsk, Sandbox: in.Confined, Critical: in.Critical,
+		ID: tool.Identity{Agent: def.Name}, Trusted: in.Trusted, CanAsk: in.CanAsk, Sandbox: in.Sandbox, Critical: in.Critical,
 		Require: def.Confirmation.Require, Project: projectOf(def),
 	}
 	for _, r := range in.Deny {
@@ -285,14 +286,16 @@ func newJudge(in *Input, def *definition.Definition) *judge {
 func ByCommand(name string) bool { return name == "bash" }
 
 // decide fills in what becomes of a tool's calls: of one that has the tool's
-// least tier or, for bash, of a command that is not in the auto table.
+// least tier or, for bash, of a command that changes files.
 func (j *judge) decide(t *Tool, spec tool.Spec) {
 	plan := &tool.Plan{Tool: spec.Name, Args: json.RawMessage("{}"), Risk: spec.Risk}
 	switch {
 	case ByCommand(spec.Name):
 		t.Command = true
-		plan.Risk, plan.Spawns = spec.Risk.Max(tool.Medium), true
-	case spec.Name == "git_commit" || strings.HasPrefix(spec.Name, "mcp."):
+		plan.Risk, plan.Spawns, plan.Access = spec.Risk.Max(tool.Medium), true, sandbox.Write
+	case spec.Name == "git_commit":
+		plan.Spawns, plan.Access = true, sandbox.Write
+	case strings.HasPrefix(spec.Name, "mcp."):
 		plan.Spawns = true
 	}
 	plan.Leaves = strings.HasPrefix(spec.Name, "web_") || strings.HasPrefix(spec.Name, "mcp.")

@@ -74,6 +74,10 @@ func Accepted(original, baseline, text *string) []activity.Hunk {
 	return hunks
 }
 
+// Link is a symbolic link as this package has it: no text, so that it is kept or
+// undone as a whole, and never the same as a file.
+func Link(target string) string { return "\x00link to " + target }
+
 // difference is two texts and what lies between them.
 type difference struct {
 	a, b   []string // lines; one each where the whole is one piece

@@ -14,7 +14,8 @@
 // Reading never adds power. Other tools' files (spec 1.7) are read through one
 // table of tool names; what cannot be translated is left out with a hint, a list
 // that translates to nothing is no tools, and what restricts and cannot be
-// expressed is in [Definition.Authority], which stops a run.
+// expressed is in [Definition.Authority], which stops a run. In a file of ours a
+// misspelt key is an error, since it may have been meant to restrict.
 //
 // # Editing
 //

@@ -5,6 +5,7 @@ package definition
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -187,17 +188,57 @@ func (r *reader) nearest(name string, names []string) string {
 
 // unknown reports a key that nothing reads.
 // Its message shows it below parent; under is what [KeysUnder] calls that.
+//
+// In a file of ours a key that is surely a known one, misspelt, is an error of the
+// file, as is any unknown key of tools: it may have been meant to restrict the agent.
 func (r *reader) unknown(k *key, parent, under string) {
-	switch meant := r.nearest(k.name, KeysUnder(under)); {
-	case meant == "" || meant == k.name:
-	case r.given(k, under, meant):
-		r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s%s is not known and has no effect, and %s%s is there already; remove one.", parent, k.name, parent, meant))
-		return
-	default:
-		r.suggest("agent/unknown-field", Hint, k.start, k.end, meant, fmt.Sprintf("The field %s%s is not known and has no effect; did you mean %s%s?", parent, k.name, parent, meant))
-		return
+	meant := r.nearest(k.name, KeysUnder(under))
+	severity, effect := Hint, " and has no effect"
+	theirs := under == "" && elsewhereKey(k.name)
+	restricts := under == "tools" || misspelt(k.name, meant)
+	if r.Dialect == Agentls && !theirs && restricts {
+		severity, effect = Error, ", so the agent does not run"
 	}
-	r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s%s is not known and has no effect.", parent, k.name))
+	what := fmt.Sprintf("The field %s%s is not known%s", parent, k.name, effect)
+	switch {
+	case meant == "" || meant == k.name:
+		r.report("agent/unknown-field", severity, k.start, k.end, what+".")
+	case r.given(k, under, meant):
+		r.report("agent/unknown-field", severity, k.start, k.end, fmt.Sprintf("%s, and %s%s is there already; remove one.", what, parent, meant))
+	default:
+		r.suggest("agent/unknown-field", severity, k.start, k.end, meant, fmt.Sprintf("%s; did you mean %s%s?", what, parent, meant))
+	}
+}
+
+// misspelt reports whether a key is a known one with up to two slips, and not
+// another word that happens to look like it: of short words a letter must be
+// missing, doubled or out of order, and two slips are not in the first letter.
+// Case, - and _ do not count.
+func misspelt(name, known string) bool {
+	plain := func(s string) string { return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(s)) }
+	name, known = plain(name), plain(known)
+	short := min(len(name), len(known))
+	if short < 3 {
+		return false
+	}
+	switch Distance(name, known) {
+	case 0:
+		return true
+	case 1:
+		replaced := len(name) == len(known) && !sameLetters(name, known)
+		return short > 4 || !replaced
+	case 2:
+		return short > 4 && name[0] == known[0]
+	}
+	return false
+}
+
+// sameLetters reports whether two texts are of the same bytes in any order.
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
 }
 
 func (r *reader) kindField(v *node) {

@@ -82,7 +82,7 @@ func TestFindingsOfTheInstallation(t *testing.T) {
 		{"output: {schema: {$ref: '#/default', default: {$ref: 'http://x'}}}\n", []string{"schema error 5:18-5:66 "}},
 		{"output: {schema: {$ref: '#/examples/0', examples: [{pattern: 'x{999}x{999}x{999}x{999}x{999}x{999}'}]}}\n", []string{"schema error 5:62-5:100 "}},
 		{"initial_messages: [{role: model, text: 12}, {role: user}]\n", []string{"type error 5:40-5:42 ", "type error 5:45-5:57 "}},
-		{"descripton: x\n", []string{"unknown-field hint 5:1-5:11 description"}},
+		{"descripton: x\n", []string{"unknown-field error 5:1-5:11 description"}},
 	} {
 		for _, ending := range []string{"\n", "\r\n"} {
 			src := strings.ReplaceAll(own(test.fields), "\n", ending)

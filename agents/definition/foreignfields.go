@@ -53,22 +53,25 @@ func (r *reader) foreignField(k *key, v *node) bool {
 		}
 	case "effort", "reasoningEffort", "reasoning_effort":
 		r.effort(k, v)
-	case "mode":
-		if r.Dialect == Agentls {
-			return false
-		}
-		r.comfort(k)
-	case "handoffs", "memory", "skills", "background", "initialPrompt", "argument-hint", "argumentHint", "target", "hidden",
-		"emoji", "vibe", "author", "license", "metadata", "tags", "category", "agent_card_url", "input_schema", "when_to_use":
-		if r.Dialect == Agentls {
-			return false
-		}
-		r.comfort(k)
 	default:
-		return false
+		if r.Dialect == Agentls || !comfortKeys[k.name] {
+			return false
+		}
+		r.comfort(k)
 	}
 	return true
 }
+
+// comfortKeys are keys of other tools that restrict nothing and have no effect.
+var comfortKeys = map[string]bool{
+	"mode": true, "handoffs": true, "memory": true, "skills": true, "background": true, "initialPrompt": true,
+	"argument-hint": true, "argumentHint": true, "target": true, "hidden": true, "emoji": true, "vibe": true, "author": true,
+	"license": true, "metadata": true, "tags": true, "category": true, "agent_card_url": true, "agent_card_json": true,
+	"auth": true, "input_schema": true, "when_to_use": true,
+}
+
+// elsewhereKey reports whether a key that ours does not have is another tool's.
+func elsewhereKey(name string) bool { return comfortKeys[name] || name == "prompt" }
 
 // comfort says that a key has no effect here.
 func (r *reader) comfort(k *key) {

@@ -43,14 +43,19 @@ func (r *reader) foreignUnknown(name listed, outcome string) {
 			}
 		}
 	}
-	message := fmt.Sprintf("The tool %s is not known here and is %s", name.name, outcome)
+	message := fmt.Sprintf("The tool %s is not known here; ", name.name)
 	meant := r.nearest(name.name, names)
 	if meant != "" {
-		message += "; did you mean " + meant + "?"
+		message += "did you mean " + meant + "?"
 	} else {
-		message += "; correct it, or remove it."
+		message += "correct it, or remove it."
 	}
-	r.suggest("agent/tool-unknown", Hint, name.start, name.end, meant, message)
+	message += " It is " + outcome + "." // last: an editor may cut a long line
+	severity := Hint
+	if r.Dialect == Agentls {
+		severity = Error
+	}
+	r.suggest("agent/tool-unknown", severity, name.start, name.end, meant, message)
 }
 
 // foreignServerTools checks what another tool's list names of an MCP server, where

@@ -373,7 +373,7 @@ func (p Problem) Fatal() bool {
 	}
 	switch p.Code {
 	case "agent/yaml", "agent/yaml-feature", "agent/missing-field", "agent/name", "agent/type", "agent/duplicate-name",
-		"agent/prompt-empty", "agent/placeholder", "agent/schema", "agent/graph", "agent/too-large":
+		"agent/prompt-empty", "agent/placeholder", "agent/schema", "agent/graph", "agent/too-large", "agent/unknown-field":
 		return true
 	}
 	return false

@@ -6,6 +6,7 @@ package definition
 import (
 	"encoding/binary"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -78,12 +79,17 @@ func (r *reader) secrets() {
 			r.report("agent/secret", Warning, start, i, fmt.Sprintf("This looks like %s; keep credentials in the environment or a keyring, and revoke this one if it was shared.", what))
 		}
 	}
-	if begin := strings.Index(s, "-----BEGIN "); begin >= 0 {
-		if end := lineEnd(s, begin); strings.Contains(s[begin:end], "PRIVATE KEY-----") {
-			r.report("agent/secret", Warning, begin, end, "This looks like a private key; keep it out of agent files, and replace it if it was shared.")
-		}
+	if !strings.Contains(s, "PRIVATE KEY-----") {
+		return
+	}
+	if at := privateKey.FindStringIndex(s); at != nil {
+		r.report("agent/secret", Warning, at[0], lineEnd(s, at[0]), "This looks like a private key; keep it out of agent files, and replace it if it was shared.")
 	}
 }
+
+// privateKey is a key with its head. The head alone, or an expression for one, is
+// what agents are told to look for.
+var privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY-----(?:[\s>]|\\[nr])*(?:[A-Za-z-]{1,30}: [^\n]{0,200}\n[\s>]*)*[A-Za-z0-9+/=]{32}`)
 
 // secretShape says what a word looks like, or "". Words without a digit are
 // prose or placeholders.
@@ -95,6 +101,9 @@ func secretShape(word string) string {
 		}
 		if shape.prefix == "eyJ" && strings.Count(word, ".") != 2 {
 			continue
+		}
+		if strings.HasSuffix(rest, "EXAMPLE") && shape.what == "an AWS access key" {
+			continue // AKIAIOSFODNN7EXAMPLE, as AWS documents it
 		}
 		if strings.ContainsAny(rest, "0123456789") && varied(rest) {
 			return shape.what

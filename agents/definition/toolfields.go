@@ -45,8 +45,12 @@ func (r *reader) ourTools(v *node) {
 			r.Tools.Given = true
 			names := r.strings(n, "tools.allow")
 			r.Tools.Allow = slices.Grow(r.Tools.Allow, len(names))
+			outcome := "is left out"
+			if !slices.ContainsFunc(names, func(name listed) bool { _, known := CanonicalTool(name.name); return known }) {
+				outcome += ", so the agent has no tools"
+			}
 			for _, name := range names {
-				if canonical, ok := r.ourTool(name, "is left out", false); ok {
+				if canonical, ok := r.ourTool(name, outcome, false); ok {
 					r.checkServerTool(canonical, name)
 					r.Tools.Allow = add(r.Tools.Allow, canonical)
 					r.allowed = append(r.allowed, listed{canonical, name.start, name.end})
@@ -96,16 +100,17 @@ func (r *reader) ourTool(name listed, outcome string, kept bool) (string, bool) 
 	if ok {
 		return canonical, true
 	}
-	message := fmt.Sprintf("The tool %s is not known and %s", name.name, outcome)
+	message := fmt.Sprintf("The tool %s is not known; ", name.name)
 	meant := ""
 	if r.guesses++; r.guesses <= maxGuesses {
 		meant = nearestTool(name.name)
 	}
 	if meant != "" {
-		message += "; did you mean " + meant + "?"
+		message += "did you mean " + meant + "?"
 	} else {
-		message += "; correct it, or name an MCP server's tool as mcp.<server>.<tool>."
+		message += "correct it, or name an MCP server's tool as mcp.<server>.<tool>."
 	}
+	message += " It " + outcome + "." // last: an editor may cut a long line
 	severity := Error
 	if kept && slices.ContainsFunc(toolNames, func(t ToolName) bool {
 		ok, _ := path.Match(name.name, t.Name) // one that cannot be read is an error
@@ -121,13 +126,17 @@ func (r *reader) ourTool(name listed, outcome string, kept bool) (string, bool) 
 // nothing is no tools.
 func (r *reader) allowForeign(v *node) {
 	r.Tools.Given = true
-	for _, name := range r.words(v, "tools") {
+	names, outcome := r.words(v, "tools"), "left out"
+	if !slices.ContainsFunc(names, func(name listed) bool { return len(translate(name.name, r.Dialect, r.declared).allow) > 0 }) {
+		outcome += ", so the agent has no tools"
+	}
+	for _, name := range names {
 		t := translate(name.name, r.Dialect, r.declared)
 		switch {
 		case t.partial != "":
 			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("%s cannot be limited to %s here, so it is left out.", firstWord(name.name), strings.TrimPrefix(name.name, firstWord(name.name))))
 		case !t.known:
-			r.foreignUnknown(name, "left out")
+			r.foreignUnknown(name, outcome)
 		case len(t.allow) == 0:
 			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("The tool %s has no counterpart here and is left out.", name.name))
 		}

@@ -24,9 +24,9 @@ func TestWhatIsSaid(t *testing.T) {
 		"description: \"a\\qb\"\n":            "A backslash between double quotes",
 		"x: !foo a\n":                         "A tag (!) is not allowed",
 		// Tools.
-		"tools: {allow: [bsh]}\n":                                     "The tool bsh is not known and is left out; did you mean bash?",
-		"tools: {deny: ['bas[h]']}\n":                                 "The tool bas[h] is not known and is denied as it is written; did you mean bash?",
-		"tool_confirmation: {require_confirmation: ['b[aeiou]sh']}\n": "The tool b[aeiou]sh is not known and asks as it is written;",
+		"tools: {allow: [bsh]}\n":                                     "The tool bsh is not known; did you mean bash? It is left out, so the agent has no tools.",
+		"tools: {deny: ['bas[h]']}\n":                                 "The tool bas[h] is not known; did you mean bash? It is denied as it is written.",
+		"tool_confirmation: {require_confirmation: ['b[aeiou]sh']}\n": "The tool b[aeiou]sh is not known; correct it, or name an MCP server's tool as mcp.<server>.<tool>. It asks as it is written.",
 		// Values.
 		"handoffs: [reviewer]\n":               "An entry of handoffs must be an object; write to: reviewer.",
 		"handoffs: [3]\n":                      "An entry of handoffs must be an object with to, not a number.",

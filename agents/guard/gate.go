@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // Gate is the one chokepoint of a session's tool calls (spec 11.1 rule 3). It
@@ -39,13 +40,15 @@ type Request struct {
 	ID       tool.Identity
 	Plan     *tool.Plan
 	Approval Approval
-	Trusted  bool        // the run's folder is (spec 4.4)
+	Trusted  bool        // the places that the call is about are (spec 4.4, SEC-16)
+	Place    string      // the folder that Trusted is about, for the reason; may be ""
 	CanAsk   bool        // there is a person to ask
-	Sandbox  bool        // processes are confined (spec 11.1)
+	Sandbox  Sandbox     // what confines commands (spec 4.5)
+	NoUndo   string      // why what a command changes could not be undone; "" = it can be (spec 3.7)
 	Require  []string    // the agent's own list of tools that always ask (globs, spec 1.3)
 	Critical bool        // the user's settings say security.critical: ask
 	Deny     []tool.Rule // of all scopes: these calls are refused
-	Allow    []tool.Rule // of the user's own settings: these need no question; never above medium but for argv of bash
+	Allow    []tool.Rule // of the user's own settings: these need no question; never above medium but for words of commands
 	Project  string      // the folder that the agent comes with, "" for the person's own and ours: such an agent writes no protected place that Allow does not name (SEC-17)
 	Folder   string      // the run's: what relative paths of rules start at
 }
@@ -58,8 +61,18 @@ type Decision struct {
 	Why      string    // for people and the model: why it asks, or why not
 	Outcomes []Outcome // what a person may answer, when Verdict is Ask
 	Covers   string    // what an answer that holds longer than once covers, in words
+	Prefix   []string  // the words that such an answer may be for instead: see [Decision.Widen]; nil = none
 	Kept     bool      // an earlier answer, or a rule of the user's, stands for the question
 	Taint    bool      // it asks because of what was read before
+
+	wide bool // an answer for longer is for Prefix
+}
+
+// Widen returns the decision with the person's choice that an answer for longer
+// is for all commands that begin with Prefix, instead of for these words.
+func (d Decision) Widen() Decision {
+	d.wide = len(d.Prefix) > 0
+	return d
 }
 
 // Authorize decides about a plan. It changes nothing.
@@ -70,42 +83,54 @@ func (g *Gate) Authorize(r Request) Decision {
 		d.Why = "the call cannot be shown as it is"
 		return d
 	}
-	row, ok := policy[r.Approval]
-	if !ok {
+	if !r.Approval.Valid() {
 		d.Why = fmt.Sprintf("the approval mode %q is unknown", r.Approval)
 		return d
 	}
 	for _, rule := range r.Deny {
 		if rule.Denies(p, r.Folder) {
 			d.Why = "the rule " + tool.Escape(rule.Text) + " denies it"
+			if p.Unclear != "" && len(rule.Words) > 0 {
+				d.Why = fmt.Sprintf("the rule %s denies commands, and this one cannot be checked against it: %s",
+					tool.Escape(rule.Text), p.Unclear)
+			}
 			return d
 		}
 	}
 	if !r.Trusted {
-		return decideUntrusted(d, p)
+		return decideUntrusted(d, r)
 	}
-	if r.Project != "" && p.Risk == tool.Protected && len(p.Writes) > 0 && !r.granted() {
-		d.Why = fmt.Sprintf("%s, and %s comes with the project: an agent of your own may ask for it, or tools.allowed of your own settings names the file", p.Why, r.ID.Agent)
+	c := r.command()
+	if c.runs && !r.Sandbox.walled() && r.Sandbox.Required {
+		d.Why = "there is no sandbox here, and tools.sandbox.mode is require; `agentls doctor` says why"
 		return d
 	}
+	if r.Project != "" && p.Risk == tool.Protected && len(p.Writes) > 0 && !r.granted() {
+		d.Why = fmt.Sprintf("%s, and %s comes with the project: an agent of your own may ask for it, "+
+			"or tools.allowed of your own settings names the file", p.Why, r.ID.Agent)
+		return d
+	}
+	d.Risk = c.risk(p)
+	if c.runs {
+		d.Why = fmt.Sprintf("%s; %s", c.lets, p.Why)
+	}
 	taint := g.tainted(r.ID.Run)
-	if p.Leaves && taint > tool.Clean && d.Risk < tool.Protected {
+	if (p.Leaves || c.leaves) && taint > tool.Clean && d.Risk < tool.Protected {
 		// Egress of a tainted session (spec 11.1): what was read may want to be sent.
 		d.Risk, d.Taint = d.Risk.Max(tool.Protected), true
 		d.Why += "; what others wrote was read in this session, and this may send something off"
 	}
-	d.Verdict = row[d.Risk]
+	d.Verdict = c.verdict(r.Approval, p.Access, d.Risk)
 	if d.Risk == tool.Catastrophic && r.Critical && r.Approval != Plan {
 		d.Verdict = Ask
 	}
 	if d.Verdict == Refuse {
-		d.Why = refusal(r, p)
+		d.Why = refusal(r, d.Risk)
 		return d
 	}
 	always := slices.ContainsFunc(r.Require, func(glob string) bool { return matches(glob, p.Tool) })
-	unconfined := p.Spawns && !r.Sandbox && p.Risk > tool.Safe
-	web := taint == tool.Web && p.Risk > tool.Safe
-	if d.Verdict == Auto && (always || unconfined || web) {
+	web := taint == tool.Web && d.Risk > tool.Safe
+	if d.Verdict == Auto && (always || c.asks || web) {
 		d.Verdict = Ask
 	}
 	if d.Verdict != Ask {
@@ -118,11 +143,9 @@ func (g *Gate) Authorize(r Request) Decision {
 		d.Taint = true
 		d.Why += "; a page of the web was read in this run"
 	}
-	if unconfined {
-		d.Why += "; no sandbox"
-	}
-	remember := !always && !unconfined && !web && !d.Taint
-	if remember && (g.remembers(r) || r.allowed()) {
+	longer := !always && !d.Taint
+	remembered := longer && c.each == "" && g.remembers(r, d.Risk)
+	if remembered || (longer && r.allowed(d.Risk)) {
 		d.Verdict, d.Kept = Auto, true
 		return d
 	}
@@ -131,35 +154,50 @@ func (g *Gate) Authorize(r Request) Decision {
 		d.Why = fmt.Sprintf("%s asks a person first (%s), and nobody can be asked here", p.Tool, d.Why)
 		return d
 	}
-	d.Outcomes = offered(p, d.Risk, remember, g.store != nil)
-	switch longer := slices.ContainsFunc(d.Outcomes, func(o Outcome) bool { return o.Yes() && o != Once }); {
-	case !longer:
+	g.offer(&d, p, longer && c.each == "")
+	return d
+}
+
+// offer sets what a person may answer, and what an answer for longer covers;
+// longer says that one may be given.
+func (g *Gate) offer(d *Decision, p *tool.Plan, longer bool) {
+	d.Outcomes = offered(p, d.Risk, longer, g.store != nil)
+	if !slices.ContainsFunc(d.Outcomes, func(o Outcome) bool { return o.Yes() && o != Once }) {
 		d.Covers = ""
-	case d.Covers == "":
+		return
+	}
+	if d.Covers == "" {
 		d.Covers = covers(p)
 	}
-	return d
+	if includes(sandbox.Write, p.Access) {
+		d.Prefix = p.Prefix
+	}
 }
 
-func decideUntrusted(d Decision, p *tool.Plan) Decision {
-	d.Verdict = untrusted[p.Risk]
+func decideUntrusted(d Decision, r Request) Decision {
+	place := "this folder"
+	if r.Place != "" && r.Place != r.Folder {
+		place = "the folder " + tool.Escape(r.Place)
+	}
+	d.Verdict = untrusted[r.Plan.Risk]
 	switch {
-	case d.Verdict == Auto && p.Spawns:
-		d.Verdict, d.Why = Refuse, "the folder is not trusted: nothing is started in it. Trust it with `agentls trust`"
+	case d.Verdict == Auto && r.Plan.Spawns:
+		d.Verdict, d.Why = Refuse, place+" is not trusted: nothing is started in it. Trust it with `agentls trust`"
 	case d.Verdict == Refuse:
-		d.Why = "the folder is not trusted: agents only read in it. Trust it with `agentls trust`"
+		d.Why = place + " is not trusted: agents only read in it. Trust it with `agentls trust`"
 	}
 	return d
 }
 
-func refusal(r Request, p *tool.Plan) string {
+func refusal(r Request, risk tool.Risk) string {
+	p := r.Plan
 	switch {
 	case r.Approval == Plan:
 		return fmt.Sprintf("the session is in mode plan, in which nothing is changed (%s)", p.Why)
-	case p.Risk == tool.Catastrophic:
+	case risk == tool.Catastrophic:
 		return fmt.Sprintf("%s: refused in every mode", p.Why)
 	}
-	return fmt.Sprintf("%s: risk %s is refused in mode %s", p.Why, p.Risk, r.Approval)
+	return fmt.Sprintf("%s: risk %s is refused in mode %s", p.Why, risk, r.Approval)
 }
 
 // Permit mints the token of a decided call: at once where the decision is Auto,

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 var id = tool.Identity{Session: "s", Run: "r", Call: "r#1-0", Agent: "a"}
@@ -71,28 +72,6 @@ func TestZeroRefuses(t *testing.T) {
 	r := Request{ID: id, Plan: plan(tool.Safe), Approval: Free, Trusted: true}
 	if _, err := g.Permit(context.Background(), r, Decision{}, Once); err == nil {
 		t.Error("a token for the zero decision")
-	}
-}
-
-func TestSEC109WithoutASandboxProcessesAsk(t *testing.T) {
-	for risk, want := range map[tool.Risk]Verdict{tool.Safe: Auto, tool.Medium: Ask, tool.High: Ask} {
-		p := plan(risk)
-		p.Spawns = true
-		r := Request{ID: id, Plan: p, Approval: Free, Trusted: true, CanAsk: true}
-		g := New()
-		d := g.Authorize(r)
-		if d.Verdict != want {
-			t.Errorf("%v: %v, want %v", risk, d.Verdict, want)
-		}
-		if want == Ask {
-			if _, err := g.Permit(context.Background(), r, d, Session); err == nil {
-				t.Errorf("%v: an answer for the session is taken although each call asks", risk)
-			}
-		}
-		r.Trusted = false
-		if d := g.Authorize(r); d.Verdict != Refuse {
-			t.Errorf("%v in an untrusted folder: %v", risk, d.Verdict)
-		}
 	}
 }
 
@@ -196,6 +175,7 @@ func TestSEC68TokenIsForExactlyThisCall(t *testing.T) {
 		"another tool":    func(p *tool.Plan, _ *tool.Env) { p.Tool = "bash" },
 		"another target":  func(p *tool.Plan, _ *tool.Env) { p.Writes = []string{"/etc/passwd"} },
 		"another content": func(p *tool.Plan, _ *tool.Env) { p.Preview.NewText = "x" },
+		"another access":  func(p *tool.Plan, _ *tool.Env) { p.Access = sandbox.Full },
 		"another folder":  func(p *tool.Plan, _ *tool.Env) { p.Preview.Cwd = "/" },
 		"another agent":   func(_ *tool.Plan, e *tool.Env) { e.Agent = "b" },
 		"another session": func(_ *tool.Plan, e *tool.Env) { e.Session = "t" },

@@ -5,10 +5,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // Grant is an answer that is remembered, for one agent, tool and shape of
@@ -21,11 +24,13 @@ type Grant struct {
 	Agent   string
 	Project string // the folder that the agent comes with; "" for the person's own and ours
 	Tool    string
-	Folder  string    // that the calls run in
-	Shape   string    // of the arguments, as in [tool.Plan]; "" for bash
-	Argv    []string  // bash: the words of one command, exactly
-	Covers  string    // what it covers, for people
-	Since   time.Time // of Always; set by the store
+	Folder  string         // that the calls run in
+	Shape   string         // of the arguments, as in [tool.Plan]; "" for commands
+	Access  sandbox.Access // of commands: this, and what it includes
+	Argv    []string       // of commands: the words of one
+	Prefix  bool           // of commands: of all that begin with Argv
+	Covers  string         // what it covers, for people
+	Since   time.Time      // of Always; set by the store
 }
 
 // Store keeps the answers for always of one workspace
@@ -42,28 +47,27 @@ type Store interface {
 
 // memory is what an answer is kept for. run is "" for an answer that holds for
 // the session.
-type memory struct{ run, agent, project, tool, folder, key string }
-
-// keys are what has to be remembered for a plan to run by itself; none = it
-// never does.
-func keys(p *tool.Plan) []string {
-	if p.Shape != "" {
-		return []string{p.Shape}
-	}
-	all := make([]string, 0, len(p.Keep))
-	for _, argv := range p.Keep {
-		all = append(all, strings.Join(argv, "\x00"))
-	}
-	return all
+type memory struct {
+	run, agent, project, tool, folder, key string
+	access                                 sandbox.Access
+	prefix                                 bool
 }
 
-// covers says in words what answers for a plan of bash would cover.
+// covers says in words what answers for a plan of commands would cover.
 func covers(p *tool.Plan) string {
 	all := make([]string, 0, len(p.Keep))
-	for _, argv := range p.Keep {
-		all = append(all, commandLine(argv))
+	for _, one := range p.Keep {
+		all = append(all, coversOne(p, one))
 	}
-	return "exactly " + strings.Join(all, ", and ")
+	return strings.Join(all, ", and ")
+}
+
+func coversOne(p *tool.Plan, one tool.Words) string {
+	text := fmt.Sprintf("exactly %s with access %s", commandLine(one.Argv), p.Access)
+	if one.Folder != p.Preview.Cwd {
+		text += " in " + tool.Name(one.Folder)
+	}
+	return text
 }
 
 func commandLine(argv []string) string {
@@ -91,9 +95,13 @@ func grants(r Request, d Decision, o Outcome) []Grant {
 		return []Grant{one}
 	}
 	all := make([]Grant, 0, len(r.Plan.Keep))
-	for _, argv := range r.Plan.Keep {
+	for _, words := range r.Plan.Keep {
 		g := one
-		g.Argv, g.Covers = slices.Clone(argv), "exactly "+commandLine(argv)
+		g.Access, g.Folder, g.Argv, g.Covers = r.Plan.Access, words.Folder, slices.Clone(words.Argv), coversOne(r.Plan, words)
+		if d.wide {
+			g.Argv, g.Prefix = slices.Clone(d.Prefix), true
+			g.Covers = fmt.Sprintf("%s * with access %s", commandLine(g.Argv), g.Access)
+		}
 		g.ID = g.name()
 		all = append(all, g)
 	}
@@ -102,7 +110,11 @@ func grants(r Request, d Decision, o Outcome) []Grant {
 
 // name returns the grant's id.
 func (g Grant) name() string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(g.Scope), g.Session, g.Run, g.Agent, g.Project, g.Tool, g.Folder, g.Shape}, g.Argv...), "\x00")))
+	parts := []string{string(g.Scope), g.Session, g.Run, g.Agent, g.Project, g.Tool, g.Folder, g.Shape}
+	if g.Access != "" {
+		parts = append(parts, string(g.Access), strconv.FormatBool(g.Prefix))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append(parts, g.Argv...), "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -111,7 +123,7 @@ func (g Grant) memory() memory {
 	if key == "" {
 		key = strings.Join(g.Argv, "\x00")
 	}
-	return memory{run: g.Run, agent: g.Agent, project: g.Project, tool: g.Tool, folder: g.Folder, key: key}
+	return memory{run: g.Run, agent: g.Agent, project: g.Project, tool: g.Tool, folder: g.Folder, key: key, access: g.Access, prefix: g.Prefix}
 }
 
 // keep remembers an answer.
@@ -128,39 +140,60 @@ func (g *Gate) keep(r Request, d Decision, o Outcome) error {
 	return nil
 }
 
-// remembers reports whether earlier answers stand for this question: for each
-// of its commands one that was kept for this run, this session or always. They
-// never do for a call above medium, but for an answer for always about argv.
-func (g *Gate) remembers(r Request) bool {
+// remembers reports whether earlier answers stand for this question: for each of
+// its commands one that was kept for this run, this session or always. Where
+// nobody can be asked they never do for a call above medium.
+func (g *Gate) remembers(r Request, risk tool.Risk) bool {
 	p := r.Plan
-	wanted := keys(p)
-	argv := p.Shape == "" && p.Risk == tool.High
-	if len(wanted) == 0 || p.Risk == tool.Unclassified || p.Risk > tool.Medium && !argv {
+	if !memorable(p, risk) || (!r.CanAsk && risk > tool.Medium) {
 		return false
 	}
-	var always map[memory]bool // read once, and only where it is needed
+	always := sync.OnceValue(func() map[memory]bool { return g.always(r) })
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, key := range wanted {
-		m := memory{agent: r.ID.Agent, project: r.Project, tool: p.Tool, folder: r.Folder, key: key}
-		if !argv {
-			if _, ok := g.kept[m]; ok {
-				continue
-			}
-			ofRun := m
-			ofRun.run = r.ID.Run
-			if _, ok := g.kept[ofRun]; ok {
-				continue
-			}
-		}
-		if always == nil {
-			always = g.always(r)
-		}
-		if !always[m] {
+	knows := func(m memory) bool {
+		ofRun := m
+		ofRun.run = r.ID.Run
+		_, session := g.kept[m]
+		_, run := g.kept[ofRun]
+		return session || run || always()[m]
+	}
+	m := memory{agent: r.ID.Agent, project: r.Project, tool: p.Tool, folder: r.Folder, key: p.Shape}
+	if p.Shape != "" {
+		return knows(m)
+	}
+	for _, one := range p.Keep {
+		m.folder = one.Folder
+		if !coveredBy(m, p.Access, one.Argv, knows) {
 			return false
 		}
 	}
 	return true
+}
+
+// maxPrefix is how many words a prefix has at most.
+const maxPrefix = 2
+
+// coveredBy reports whether an answer for one command, or for a prefix of it, is
+// known: for its access, or for one that includes it.
+func coveredBy(m memory, access sandbox.Access, argv []string, knows func(memory) bool) bool {
+	for _, wide := range sandbox.Accesses() {
+		if !includes(wide, access) {
+			continue
+		}
+		m.access, m.prefix, m.key = wide, false, strings.Join(argv, "\x00")
+		if knows(m) {
+			return true
+		}
+		m.prefix = true
+		for n := 1; n <= min(maxPrefix, len(argv)) && includes(sandbox.Write, access); n++ {
+			m.key = strings.Join(argv[:n], "\x00")
+			if knows(m) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // always returns what is kept for always about a request's agent and tool;
@@ -185,25 +218,22 @@ func (g *Gate) always(r Request) map[memory]bool {
 // allowed reports whether rules of the user's own settings stand for the
 // question: for a call of at most medium, or of high risk where they name the
 // words of each command.
-func (r Request) allowed() bool {
+func (r Request) allowed(risk tool.Risk) bool {
 	p := r.Plan
-	one := func(words []string) bool {
-		for _, rule := range r.Allow {
-			if (p.Risk <= tool.Medium || len(rule.Words) > 0) && rule.Allows(p, words, r.Folder) {
-				return true
-			}
-		}
-		return false
+	one := func(argv []string) bool {
+		return slices.ContainsFunc(r.Allow, func(rule tool.Rule) bool {
+			reaches := risk <= tool.Medium || len(rule.Words) > 0
+			return reaches && rule.Allows(p, argv, r.Folder)
+		})
 	}
 	switch {
-	case p.Risk == tool.Unclassified || p.Risk > tool.High:
+	case risk == tool.Unclassified || risk > tool.High:
 		return false
-	case len(p.Keep) > 0:
-		return !slices.ContainsFunc(p.Keep, func(argv []string) bool { return !one(argv) })
-	case p.Preview.Kind == "command":
-		return false // one whose words are not all known
+	case p.Access != "":
+		uncovered := func(words tool.Words) bool { return !one(words.Argv) }
+		return len(p.Keep) > 0 && !slices.ContainsFunc(p.Keep, uncovered)
 	}
-	return p.Risk <= tool.Medium && one(nil)
+	return risk <= tool.Medium && one(nil)
 }
 
 // granted reports whether rules of the user's own settings name every path of a

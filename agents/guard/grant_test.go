@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // shelf is a store in memory, as two daemons would share it.
@@ -28,18 +29,30 @@ func (s *shelf) Forget(id string) (bool, error) {
 	return len(s.kept) < n, s.err
 }
 
-func shell(risk tool.Risk, keep ...[]string) *tool.Plan {
-	p := plan(risk)
-	p.Tool, p.Shape, p.Covers, p.Keep, p.Commands = "bash", "", "", keep, keep
-	p.Preview = tool.Preview{Kind: "command", Command: "x"}
+// shell is a command of bash that asks for an access, made of simple commands.
+func shell(access sandbox.Access, keep ...[]string) *tool.Plan {
+	risks := map[sandbox.Access]tool.Risk{sandbox.Read: tool.Safe, sandbox.Write: tool.Medium, sandbox.Network: tool.High, sandbox.Full: tool.High}
+	p := plan(risks[access])
+	p.Tool, p.Shape, p.Covers, p.Commands = "bash", "", "", keep
+	p.Access, p.Spawns = access, true
+	p.Leaves = access == sandbox.Network || access == sandbox.Full
+	p.Preview = tool.Preview{Kind: "command", Command: "x", Cwd: "/w"}
 	for _, argv := range keep {
 		p.Names = append(p.Names, argv[0])
+		p.Keep = append(p.Keep, tool.Words{Argv: argv, Folder: "/w"})
 	}
 	return p
 }
 
 func asks(p *tool.Plan) Request {
-	return Request{ID: id, Plan: p, Approval: Asks, Trusted: true, CanAsk: true, Sandbox: true, Folder: "/w"}
+	return Request{ID: id, Plan: p, Approval: Asks, Trusted: true, CanAsk: true, Sandbox: Sandbox{Wall: sandbox.Bubblewrap}, Folder: "/w"}
+}
+
+// bare is a request where nothing confines commands.
+func bare(p *tool.Plan) Request {
+	r := asks(p)
+	r.Sandbox = Sandbox{Wall: sandbox.None}
+	return r
 }
 
 // TestSEC70And79AnswersForAlways: an answer for always holds in another session,
@@ -85,34 +98,49 @@ func TestSEC70And79AnswersForAlways(t *testing.T) {
 		}
 	}
 
-	// A high one only as argv, and of each command.
+	// Of a command: by words, folder and access, and of each part of it.
 	test, push := []string{"npm", "test"}, []string{"git", "push"}
-	if err := permit(asks(shell(tool.High, test, push)), Always); err != nil || len(store.kept) != 3 {
+	if err := permit(asks(shell(sandbox.Network, test, push)), Always); err != nil || len(store.kept) != 3 {
 		t.Fatalf("%v, %+v", err, store.kept)
 	}
-	for _, c := range []struct {
+	elsewhere := shell(sandbox.Network, test)
+	elsewhere.Keep[0].Folder = "/w/sub"
+	hidden := shell(sandbox.Network, test)
+	hidden.Risk = tool.Protected
+	for name, c := range map[string]struct {
 		plan *tool.Plan
 		want Verdict
 	}{
-		{shell(tool.High, test), Auto},
-		{shell(tool.High, push, test), Auto},
-		{shell(tool.Medium, test), Auto},
-		{shell(tool.High, []string{"npm", "test", "-f"}), Ask},
-		{shell(tool.High, test, []string{"rm", "x"}), Ask},
-		{shell(tool.High), Ask},
-		{shell(tool.Protected, test), Ask},
+		"one of them":               {shell(sandbox.Network, test), Auto},
+		"both, the other way round": {shell(sandbox.Network, push, test), Auto},
+		"less access":               {shell(sandbox.Write, test), Auto},
+		"more access":               {shell(sandbox.Full, test), Ask},
+		"another word":              {shell(sandbox.Network, []string{"npm", "test", "-f"}), Ask},
+		"another command":           {shell(sandbox.Network, test, []string{"rm", "x"}), Ask},
+		"words that are not known":  {shell(sandbox.Network), Ask},
+		"another folder":            {elsewhere, Ask},
+		"a higher risk":             {hidden, Ask},
 	} {
 		if got := verdict(asks(c.plan)); got != c.want {
-			t.Errorf("%v of %v: %v", c.plan.Keep, c.plan.Risk, got)
+			t.Errorf("%s: %v", name, got)
 		}
 	}
-	bare := asks(shell(tool.High, test))
-	bare.Sandbox = false
-	bare.Plan.Spawns = true
-	if d := NewKeeping(store).Authorize(bare); d.Verdict != Ask || d.Covers != "" || len(d.Outcomes) != 4 {
+	unasked := asks(shell(sandbox.Network, test))
+	if unasked.CanAsk = false; verdict(unasked) != Refuse {
+		t.Error("where nobody can be asked, an answer for always holds for a command of high risk")
+	}
+	unasked = asks(shell(sandbox.Write, test))
+	if unasked.CanAsk = false; verdict(unasked) != Auto {
+		t.Error("where nobody can be asked, an answer for always does not hold for a command of medium risk")
+	}
+	// Without a sandbox the same answers count, and are offered.
+	if verdict(bare(shell(sandbox.Write, test))) != Auto {
+		t.Error("without a sandbox an answer for always does not count")
+	}
+	if d := NewKeeping(store).Authorize(bare(shell(sandbox.Read, []string{"ls"}))); d.Verdict != Ask || !slices.Contains(d.Outcomes, Always) {
 		t.Errorf("without a sandbox: %+v", d)
 	}
-	if d := New().Authorize(asks(shell(tool.High, test))); slices.Contains(d.Outcomes, Always) {
+	if d := New().Authorize(asks(shell(sandbox.Network, test))); slices.Contains(d.Outcomes, Always) {
 		t.Error("always is offered without a place to keep it")
 	}
 
@@ -124,7 +152,7 @@ func TestSEC70And79AnswersForAlways(t *testing.T) {
 	if err := permit(asks(plan(tool.Low)), Always); err == nil {
 		t.Error("a token for an answer that could not be kept")
 	}
-	if verdict(asks(shell(tool.High, test))) != Ask {
+	if verdict(asks(shell(sandbox.Network, test))) != Ask {
 		t.Error("SEC-140: a store that cannot be read permits")
 	}
 }
@@ -141,8 +169,12 @@ func TestSEC33DenyBeatsEverything(t *testing.T) {
 	}
 	store := &shelf{}
 	g := NewKeeping(store)
-	push := []string{"git", "push", "origin"}
-	r := asks(shell(tool.High, push))
+	push, build := []string{"git", "push", "origin"}, []string{"npm", "run", "build"}
+	unclear := func(p *tool.Plan) *tool.Plan {
+		p.Unclear = "it cannot be taken apart"
+		return p
+	}
+	r := asks(shell(sandbox.Network, push))
 	if _, err := g.Permit(context.Background(), r, g.Authorize(r), Always); err != nil {
 		t.Fatal(err)
 	}
@@ -151,24 +183,29 @@ func TestSEC33DenyBeatsEverything(t *testing.T) {
 		plan        *tool.Plan
 		want        Verdict
 	}{
-		{"", "", shell(tool.High, push), Auto},
-		{"bash(git push)", "bash(git)", shell(tool.High, push), Refuse},
-		{"bash(git push *)", "bash", shell(tool.Safe, push), Refuse},
-		{"bash(git origin)", "", shell(tool.High, push), Refuse},
-		{"bash(git)", "", shell(tool.Medium, []string{"env", "/usr/bin/git"}, []string{"/usr/bin/git", "status"}), Refuse},
-		{"bash(git pull)", "", shell(tool.High, push), Auto},
-		{"bash", "", shell(tool.Safe, push), Refuse},
+		{"", "", shell(sandbox.Network, push), Auto},
+		{"bash(git push)", "bash(git push origin)", shell(sandbox.Network, push), Refuse},
+		{"bash(git push *)", "bash", shell(sandbox.Read, push), Refuse},
+		{"bash(git origin)", "", shell(sandbox.Network, push), Refuse},
+		{"bash(git)", "", shell(sandbox.Write, []string{"env", "/usr/bin/git"}, []string{"/usr/bin/git", "status"}), Refuse},
+		{"bash(git pull)", "", shell(sandbox.Network, push), Auto},
+		{"bash(git pull)", "", unclear(shell(sandbox.Read, push)), Refuse},
+		{"read_file(x)", "", unclear(shell(sandbox.Read, push)), Auto},
+		{"bash", "", shell(sandbox.Read, push), Refuse},
 		{"write_file", "", plan(tool.Low), Refuse},
 		{"write_*", "write_file", plan(tool.Low), Refuse},
 		{"write_file", "", plan(tool.Safe), Refuse},
 		{"", "write_file", plan(tool.Low), Auto},
 		{"", "write_file", plan(tool.High), Ask},
 		{"", "write_file", plan(tool.Protected), Ask},
-		{"", "bash(npm run)", shell(tool.High, []string{"npm", "run", "build"}), Auto},
-		{"", "bash", shell(tool.High, []string{"npm", "run", "build"}), Ask},
-		{"", "bash", shell(tool.Medium, []string{"npm", "run", "build"}), Auto},
-		{"", "bash(npm run)", shell(tool.High, []string{"npm", "run", "build"}, []string{"rm", "x"}), Ask},
-		{"", "bash", shell(tool.Medium), Ask}, // words that are not known
+		{"", "bash(npm run build)", shell(sandbox.Full, build), Auto},
+		{"", "bash(npm run *)", shell(sandbox.Write, build), Auto},
+		{"", "bash(npm run *)", shell(sandbox.Network, build), Ask}, // by exact words only
+		{"", "bash(npm run)", shell(sandbox.Write, build), Ask},
+		{"", "bash", shell(sandbox.Network, build), Ask},
+		{"", "bash", shell(sandbox.Write, build), Auto},
+		{"", "bash(npm run *)", shell(sandbox.Write, build, []string{"rm", "x"}), Ask},
+		{"", "bash", shell(sandbox.Write), Ask}, // words that are not known
 	} {
 		r := asks(c.plan)
 		if c.deny != "" {
@@ -178,7 +215,7 @@ func TestSEC33DenyBeatsEverything(t *testing.T) {
 			r.Allow = rule(c.allow)
 		}
 		if d := g.Authorize(r); d.Verdict != c.want {
-			t.Errorf("deny %q, allow %q, %v of %v: %v (%s)", c.deny, c.allow, c.plan.Keep, c.plan.Risk, d.Verdict, d.Why)
+			t.Errorf("deny %q, allow %q, %v with %s: %v (%s)", c.deny, c.allow, c.plan.Keep, c.plan.Access, d.Verdict, d.Why)
 		}
 		if r.Trusted = false; c.want == Refuse && g.Authorize(r).Verdict != Refuse {
 			t.Errorf("deny %q does not hold in a folder that is not trusted", c.deny)
@@ -275,13 +312,13 @@ func TestSEC17AgentsOfTheProject(t *testing.T) {
 func BenchmarkAuthorize(b *testing.B) {
 	store := &shelf{}
 	for range 1000 {
-		store.kept = append(store.kept, Grant{Scope: Always, Agent: "x", Tool: "bash", Argv: []string{"npm", "test"}})
+		store.kept = append(store.kept, Grant{Scope: Always, Agent: "x", Tool: "bash", Access: sandbox.Write, Argv: []string{"npm", "test"}})
 	}
 	deny, _ := tool.ParseRule("bash(git push)", nil)
 	for name, s := range map[string]Store{"none kept": nil, "a thousand kept": store} {
 		b.Run(name, func(b *testing.B) {
 			g := NewKeeping(s)
-			r := asks(shell(tool.Medium, []string{"npm", "run", "build"}))
+			r := asks(shell(sandbox.Write, []string{"npm", "run", "build"}))
 			r.Deny = []tool.Rule{deny}
 			b.ReportAllocs()
 			for b.Loop() {

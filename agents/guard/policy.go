@@ -28,7 +28,8 @@ const (
 // Valid reports whether a is one of the modes.
 func (a Approval) Valid() bool { _, ok := policy[a]; return ok }
 
-// policy is the table of spec 4.2 for a trusted folder. A risk that has no
+// policy is the table of spec 4.2 for a trusted folder; command.verdict has what
+// differs for commands. A risk that has no
 // entry, Unclassified first of all, is refused.
 var policy = map[Approval][tool.Risks]Verdict{
 	Plan:  {tool.Safe: Auto},
@@ -58,19 +59,25 @@ const (
 // Yes reports whether o lets the call run as it was shown.
 func (o Outcome) Yes() bool { return o == Once || o == Run || o == Session || o == Always }
 
-// offered returns the outcomes that a person may choose for a call: answers
-// that hold longer than once only for low and medium ones that can be
-// remembered; always also for a high one of which each command's argv can be.
-func offered(p *tool.Plan, risk tool.Risk, remember, stored bool) []Outcome {
+// offered returns the outcomes that a person may choose for a call: answers that
+// hold longer than once only where they can be remembered, for low and medium
+// calls and for commands up to high; always also needs a store.
+func offered(p *tool.Plan, risk tool.Risk, longer, stored bool) []Outcome {
 	list := []Outcome{Once}
-	if remember && len(keys(p)) > 0 {
-		usual := risk == tool.Low || risk == tool.Medium
-		if usual {
-			list = append(list, Run, Session)
-		}
-		if stored && (usual || risk == tool.High && p.Shape == "") {
+	if longer && memorable(p, risk) {
+		list = append(list, Run, Session)
+		if stored {
 			list = append(list, Always)
 		}
 	}
 	return append(list, Modify, Reject, Cancel)
+}
+
+// memorable reports whether an answer for a call may hold longer than once.
+func memorable(p *tool.Plan, risk tool.Risk) bool {
+	if p.Shape != "" {
+		ofHost := p.Host != "" && risk == tool.High // a command's: what a command may reach is remembered with its hosts
+		return risk == tool.Low || risk == tool.Medium || ofHost
+	}
+	return len(p.Keep) > 0 && risk != tool.Unclassified && risk <= tool.High
 }

@@ -39,6 +39,14 @@ type Model interface {
 	Generate(ctx context.Context, req *Request) iter.Seq2[Chunk, error]
 }
 
+// A Searcher is a Model that can search the web while it answers
+// ([Options.Search]).
+type Searcher interface {
+	Model
+	// Searches reports whether the model of that id can.
+	Searches(id string) bool
+}
+
 // Request is one question to a model.
 type Request struct {
 	Model    string    // an id, resolved: neither an alias nor "inherit"
@@ -56,6 +64,7 @@ type Options struct {
 	ThinkingBudget *int   // tokens; -1 = unlimited
 	ThinkingLevel  string // minimal, low, medium, high; "" = the model's
 	MaxOutput      int    // tokens; 0 = the model's
+	Search         bool   // the model may search the web before it answers; only of a [Searcher], and without Tools
 }
 
 // Declaration is a tool as a model is offered it.
@@ -143,7 +152,15 @@ type Answer struct {
 	Counted  bool   // Usage came from the provider
 	Version  string // of the model, as the provider names it; may be ""
 	Provider string // the id of the answer at the provider; may be ""
+
+	// Sources are the pages that an answer with [Options.Search] is made of. The
+	// text of such an answer names them as [1], [2], where the provider says which
+	// sentence is from which page.
+	Sources []Source
 }
+
+// Source is a page of the web.
+type Source struct{ Title, URL string }
 
 // Finish says why an answer ended.
 type Finish string

@@ -157,7 +157,7 @@ func TestAdjust(t *testing.T) {
 		notes []string
 	}{
 		"nothing":             {deaf, Options{}, Options{}, nil},
-		"all taken":           {full, Options{heat, top, budget, "", 100}, Options{heat, top, budget, "", 100}, nil},
+		"all taken":           {full, Options{heat, top, budget, "", 100, false}, Options{heat, top, budget, "", 100, false}, nil},
 		"no temperature":      {deaf, Options{Temperature: heat}, Options{}, []string{"m takes no temperature; it is not sent"}},
 		"no sampling at all":  {deaf, Options{Temperature: heat, TopP: top, ThinkingLevel: "low"}, Options{ThinkingLevel: "low"}, []string{"m takes no temperature; it is not sent", "m takes no top_p; it is not sent"}},
 		"does not think":      {Entry{ID: "m"}, Options{ThinkingBudget: budget}, Options{}, []string{"m takes no thinking budget or level; it is not sent"}},

@@ -6,16 +6,21 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/conc"
 	"github.com/sourcegraph/conc/panics"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/loop"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/mask"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 const (
@@ -42,6 +47,12 @@ type task struct {
 	said     string        // what the model gets of it, once it has ended
 	told     []string      // URIs of files whose change is in the log; guarded by the runner's mu
 
+	noUndo  string           // why what its command changes could not be undone, as the gate was told
+	window  *snapshot.Window // while its command runs
+	lasting atomic.Bool      // it started what goes on when it has ended
+	saved   bool             // the editor was asked to save, and left unsaved as it is
+	unsaved []string
+
 	ctx context.Context // of this call: a person can end it alone, in every state
 }
 
@@ -52,6 +63,11 @@ type batch struct {
 	cancel context.CancelCauseFunc
 	tasks  []*task
 	slots  chan struct{}
+
+	reaching chan struct{} // has a value while a person is asked about a host; room for one
+
+	using sync.Mutex // what a search of the web uses of the run's limits
+	over  bool       // all calls have their results; guarded by using
 }
 
 // act does the calls of one answer and writes what became of each to the log.
@@ -60,7 +76,7 @@ type batch struct {
 func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	b := &batch{runner: r, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxAtOnce)}
+	b := &batch{runner: r, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxAtOnce), reaching: make(chan struct{}, 1)}
 	for _, c := range calls {
 		t := b.validate(c)
 		for _, earlier := range b.tasks {
@@ -96,6 +112,9 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 		})
 	}
 	work.Wait()
+	b.using.Lock()
+	b.over = true
+	b.using.Unlock()
 	var done []loop.Call
 	for _, t := range b.tasks {
 		done = append(done, loop.Call{Name: t.name, Args: t.call.Args, Result: t.said, Failed: t.state != activity.Success})
@@ -274,7 +293,12 @@ func (b *batch) execute(t *task, token *tool.Token) {
 			return
 		}
 	}
+	if err := b.watch(ctx, t); err != nil && ctx.Err() == nil {
+		b.fail(t, err)
+		return
+	}
 	if ctx.Err() != nil {
+		b.settleWindow(t, false)
 		b.drop(t, "")
 		return
 	}
@@ -301,15 +325,17 @@ func (b *batch) execute(t *task, token *tool.Token) {
 	}
 	b.Leftovers.Go(work)
 	var o outcome
+	late := false
 	select {
 	case o = <-done:
 	case <-ctx.Done():
 		select {
 		case o = <-done:
 		case <-time.After(grace):
-			o.err = ctx.Err()
+			o.err, late = ctx.Err(), true
 		}
 	}
+	b.settleWindow(t, late || t.lasting.Load())
 	if o.result != nil && o.result.Taint > tool.Clean { // before the next call is decided about
 		t.taint = o.result.Taint
 		b.Gate.Taint(b.ID, t.taint)
@@ -336,16 +362,34 @@ func (b *batch) execute(t *task, token *tool.Token) {
 // env returns what a call may reach.
 func (b *batch) env(t *task) *tool.Env {
 	env := b.Env
+	if b.Locate != nil {
+		b.Locate(&env)
+	}
 	env.Edits = keeping{b.Env.Edits, b, t}
 	env.Session, env.Run, env.Call, env.Agent = b.Env.Session, b.ID, t.call.ID, b.Definition.Name
 	env.Progress = func(string) {}
+	env.Secret = func(text string) bool { return mask.Carries(b.Mask.Known, text) }
 	if b.Rules != nil {
-		deny, _ := b.Rules()
+		deny, allow := b.Rules()
+		for _, r := range allow {
+			if r.Host != nil && r.Limits(t.name) {
+				env.Hosts = append(slices.Clip(env.Hosts), *r.Host)
+			}
+		}
 		if slices.ContainsFunc(deny, func(r tool.Rule) bool { return r.Limits(t.name) }) {
 			env.Denied = func(path string) bool {
 				return slices.ContainsFunc(deny, func(r tool.Rule) bool { return r.Covers(t.name, path, env.Folder) })
 			}
 		}
+	}
+	if env.Trusted && b.Approval() != guard.Plan { // else nothing would come of an edit
+		env.Correct = b.correct
+	}
+	if t.plan != nil && t.plan.Access == sandbox.Network {
+		env.Reach = func(ctx context.Context, host string, port int) error { return b.reach(ctx, t, &env, host, port) }
+	}
+	if choice, ok := b.searcher(); ok {
+		env.Search = func(ctx context.Context, query string) (*model.Answer, error) { return b.search(ctx, choice, query) }
 	}
 	if ask := b.Env.Ask; ask != nil {
 		env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
@@ -412,6 +456,7 @@ func (b *batch) cut(result *tool.Result) (content, blob string, size int) {
 		whole = []byte(result.Content)
 	}
 	content, isCut := tool.Cut(result.Content)
+	content = tool.Fence(content, b.mark)
 	if !isCut && len(whole) == len(result.Content) {
 		return content, "", len(whole)
 	}
@@ -433,6 +478,7 @@ func (b *batch) fail(t *task, err error) {
 	} else if fault.KindOf(err) == fault.Denied {
 		code, message = tool.CodeDenied, fault.Message(err)
 	}
+	message = tool.Fence(message, b.mark)
 	if t.modified {
 		message = "The person changed this call to " + string(t.call.Args) + "\n" + message
 	}

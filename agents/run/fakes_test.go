@@ -412,7 +412,7 @@ func (f *fake) Plan(ctx context.Context, env *tool.Env, raw json.RawMessage) (*t
 		if err != nil || q == nil {
 			return q, err
 		}
-		p.Risk, p.Preview = q.Risk, q.Preview
+		p.Risk, p.Preview, p.Access = q.Risk, q.Preview, q.Access
 		if q.Do != nil {
 			p.Do = f.run(p.Risk, func(ctx context.Context, env *tool.Env, _ map[string]any) (*tool.Result, error) {
 				return q.Do(ctx, env)

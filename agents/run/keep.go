@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -22,7 +23,6 @@ type keeping struct {
 
 // Write implements [tool.Edits].
 func (k keeping) Write(ctx context.Context, path, base, text, label string) error {
-	b := k.b
 	before, had, err := k.read(ctx, path)
 	if err != nil {
 		return err
@@ -33,12 +33,8 @@ func (k keeping) Write(ctx context.Context, path, base, text, label string) erro
 			return err
 		}
 	}
-	seq := b.say(activity.Checkpoint{Files: []string{kept.URI}, Kept: []activity.Kept{kept}})
-	if seq == 0 {
-		return errClosed
-	}
-	if err := b.Session.Commit(ctx, seq); err != nil {
-		return unkept(err)
+	if err := k.checkpoint(ctx, kept); err != nil {
+		return err
 	}
 	if err := k.Edits.Write(ctx, path, base, text, label); err != nil {
 		return err
@@ -49,21 +45,119 @@ func (k keeping) Write(ctx context.Context, path, base, text, label string) erro
 	if err != nil || after == nil || after.Binary || kept.Buffer && !tool.SameLines(after.Text, text) {
 		after = &tool.File{Text: text, Open: kept.Buffer, Data: []byte(text)} // somebody is quicker, or the editor has not read it yet
 	}
-	kept.After, err = k.put(after)
-	if err != nil && b.Log != nil {
-		b.Log.Warn("what a call wrote could not be kept", "run", b.ID, "call", k.t.call.ID, "err", err)
+	k.tell(path, kept, before, after)
+	return nil
+}
+
+// Delete implements [tool.Edits].
+func (k keeping) Delete(ctx context.Context, path, base, label string) error {
+	before, kept, err := k.leaving(ctx, path)
+	if err != nil {
+		return err
 	}
-	var old *string
-	if had {
-		old = &before.Text
+	if err := k.checkpoint(ctx, kept); err != nil {
+		return err
 	}
-	c := change.Of(kept.URI, k.relative(path), old, &text)
+	if err := k.Edits.Delete(ctx, path, base, label); err != nil {
+		return err
+	}
+	k.tell(path, kept, before, nil)
+	return nil
+}
+
+// Move implements [tool.Edits].
+func (k keeping) Move(ctx context.Context, from, to, base, label string) error {
+	before, kept, err := k.leaving(ctx, from)
+	if err != nil {
+		return err
+	}
+	made := activity.Kept{URI: tool.URI(to), Buffer: kept.Buffer}
+	if err := k.checkpoint(ctx, kept, made); err != nil {
+		return err
+	}
+	if err := k.Edits.Move(ctx, from, to, base, label); err != nil {
+		return err
+	}
+	after, _, err := k.read(context.WithoutCancel(ctx), to)
+	if err != nil || after == nil {
+		after = before // somebody is quicker, or the editor has not read it yet
+	}
+	made.Buffer = after.Open
+	k.tell(from, kept, before, nil)
+	k.tell(to, made, nil, after)
+	return nil
+}
+
+// leaving returns a file that is about to leave its path, with its content kept.
+func (k keeping) leaving(ctx context.Context, path string) (*tool.File, activity.Kept, error) {
+	f, err := k.b.Env.Files.Read(ctx, path)
+	if err != nil {
+		return nil, activity.Kept{}, err
+	}
+	kept := activity.Kept{URI: tool.URI(path), Buffer: f.Open}
+	if info, err := os.Lstat(path); err == nil {
+		kept.Mode = uint32(info.Mode().Perm())
+	}
+	kept.Before, err = k.put(f)
+	return f, kept, err
+}
+
+// Save implements [tool.Edits]: a command's call has saved already.
+func (k keeping) Save(ctx context.Context, reason string) []string {
+	if k.t.saved {
+		return k.t.unsaved
+	}
+	return k.Edits.Save(ctx, reason)
+}
+
+// checkpoint says in the log what files are before a call changes them, and
+// returns when that is on stable storage.
+func (k keeping) checkpoint(ctx context.Context, kept ...activity.Kept) error {
+	event := activity.Checkpoint{Kept: kept}
+	for _, one := range kept {
+		event.Files = append(event.Files, one.URI)
+	}
+	seq := k.b.say(event)
+	if seq == 0 {
+		return errClosed
+	}
+	if err := k.b.Session.Commit(ctx, seq); err != nil {
+		return unkept(err)
+	}
+	return nil
+}
+
+// tell says in the log what a call did to a file; nil is no file.
+func (k keeping) tell(path string, kept activity.Kept, before, after *tool.File) {
+	b := k.b
+	if after != nil {
+		var err error
+		if kept.After, err = k.put(after); err != nil && b.Log != nil {
+			b.Log.Warn("what a call wrote could not be kept", "run", b.ID, "call", k.t.call.ID, "err", err)
+		}
+	}
+	if b.Snapshots != nil && !kept.Buffer {
+		b.Snapshots.Wrote(path, kept.After) // a command that runs meanwhile did not
+	}
+	c := change.Of(kept.URI, k.relative(path), contentOf(before), contentOf(after))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.say(activity.FileChanged{Change: c, Call: k.t.call.ID, Before: kept.Before, After: kept.After, Buffer: kept.Buffer})
+	b.say(activity.FileChanged{Change: c, Call: k.t.call.ID, Before: kept.Before, After: kept.After, Buffer: kept.Buffer, Modes: kept.Modes})
 	b.changes = append(b.changes, c)
 	k.t.told = append(k.t.told, kept.URI)
-	return nil
+}
+
+// contentOf returns a file as package change has it: nil for none, the bytes of what
+// is no text.
+func contentOf(f *tool.File) *string {
+	if f == nil {
+		return nil
+	}
+	text := f.Text
+	if f.Binary {
+		text = string(f.Data)
+	}
+	return &text
 }
 
 // read returns a file; had is false where there is none.

@@ -52,7 +52,24 @@ func (s *shelf) Write(_ context.Context, path, base, text, _ string) error {
 	return nil
 }
 
+func (s *shelf) Delete(_ context.Context, path, _, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.files, path)
+	return nil
+}
+
+func (s *shelf) Move(_ context.Context, from, to, _, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files[to] = s.files[from]
+	delete(s.files, from)
+	return nil
+}
+
 func (s *shelf) Save(context.Context, string) []string { return nil }
+
+func (s *shelf) Wrote([]string) {}
 
 // onShelf gives a run files, and a tool that writes them.
 func (w *world) onShelf() *shelf {

@@ -142,6 +142,7 @@ func (r *runner) finishBatch(ctx context.Context, open []Open) (end ending, over
 		if o.Risk == tool.Safe.String() {
 			message = noResult
 		}
+		r.recover(ctx, o.Call.ID)
 		r.say(activity.ToolState{
 			Call: o.Call.ID, Name: name, Args: o.Call.Args, State: activity.Cancelled, Risk: o.Risk,
 			Error: &activity.ToolError{Code: "tool.interrupted", Message: message},

@@ -15,6 +15,7 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // permit gets the token of a call: from the gate, or by asking the person.
@@ -54,6 +55,9 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 		b.heard(t.plan, a)
 		switch {
 		case a.Outcome.Yes():
+			if a.Prefix {
+				d = d.Widen()
+			}
 			token, err := b.Gate.Permit(t.ctx, req, d, a.Outcome)
 			if err != nil && fault.KindOf(err) != fault.Denied {
 				b.say(activity.Note{Level: "warning", Message: "The answer could not be kept, so the call was not run: " + fault.Message(err)})
@@ -82,12 +86,34 @@ func (b *batch) gateRequest(t *task) guard.Request {
 	if b.Rules != nil {
 		deny, allow = b.Rules()
 	}
+	trusted, place := b.env(t).Trusts(t.plan)
 	return guard.Request{
 		ID:   tool.Identity{Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name},
-		Plan: t.plan, Approval: b.Approval(), Trusted: b.Env.Trusted && (b.Trusted == nil || b.Trusted()), CanAsk: b.Person.CanConfirm(),
+		Plan: t.plan, Approval: b.Approval(), Trusted: trusted, Place: place, CanAsk: b.Person.CanConfirm(),
 		Require: b.Definition.Confirmation.Require, Critical: b.Critical,
 		Deny: deny, Allow: allow, Folder: b.Env.Folder, Project: b.project(),
+		Sandbox: b.confinement(t), NoUndo: b.noUndo(t),
 	}
+}
+
+// confinement returns what confines the command of a call. Where the wall cannot
+// hide single files, or nobody knows all of them, it matters whether the
+// workspace has credential files, or some that a rule denies.
+func (b *batch) confinement(t *task) guard.Sandbox {
+	env := b.env(t)
+	s := guard.SandboxOf(env.Sandbox)
+	if t.plan.Access == "" || s.Wall == "" || s.Wall == sandbox.None || env.Survey == nil {
+		return s
+	}
+	for _, folder := range env.Folders {
+		places, err := env.Survey(t.ctx, folder)
+		hides := env.Sandbox.CanMask(t.plan.Access) || len(places.Credentials)+len(places.Denied) == 0
+		if err != nil || !places.Complete || !hides {
+			s.Exposed = true
+			return s
+		}
+	}
+	return s
 }
 
 // project returns the folder that the run's agent comes with.
@@ -100,14 +126,15 @@ func (b *batch) project() string {
 
 // question puts a call before the person and writes what was answered.
 func (b *batch) question(t *task, d guard.Decision) Answer {
-	if t.state != activity.AwaitingApproval {
+	if t.state != activity.AwaitingApproval && t.state != activity.Executing {
 		b.enter(t, activity.AwaitingApproval, nil, nil)
 	}
 	answered := b.asking(fmt.Sprintf("%s asks for permission", t.name))
 	defer answered()
 	q := Question{
 		ID: newQuestionID(), Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name,
-		AgentPath: b.Chain, Plan: t.plan, Risk: d.Risk, Why: d.Why, Covers: d.Covers, Outcomes: d.Outcomes, Timeout: b.Timeout,
+		AgentPath: b.Chain, Plan: t.plan, Risk: d.Risk, Why: d.Why, Covers: d.Covers, Prefix: d.Prefix,
+		Outcomes: d.Outcomes, Timeout: b.Timeout,
 	}
 	if text := b.Definition.Confirmation.Prompt; text != "" {
 		q.Prompt = template(text, t, b.Definition.Name)
@@ -173,9 +200,9 @@ func (b *batch) modify(t *task, a Answer) (token *tool.Token, again bool, err er
 }
 
 // sameTargets reports whether a changed call is about the places that the person
-// saw: a link may lead elsewhere since.
+// saw, with the same access: a link may lead elsewhere since.
 func sameTargets(p, shown *tool.Plan) bool {
-	return p.Path == shown.Path && p.Preview.Cwd == shown.Preview.Cwd && slices.Equal(p.Reads, shown.Reads) && slices.Equal(p.Writes, shown.Writes)
+	return p.Path == shown.Path && p.Preview.Cwd == shown.Preview.Cwd && p.Access == shown.Access && slices.Equal(p.Reads, shown.Reads) && slices.Equal(p.Writes, shown.Writes)
 }
 
 // modified returns the arguments of a call as the person changed them. Another

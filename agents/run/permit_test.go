@@ -421,7 +421,7 @@ func TestSEC09WithdrawnTrustHoldsForRunsThatGoOn(t *testing.T) {
 			in(t, func(w *world) {
 				trusted, deny := true, []tool.Rule(nil)
 				w.config.Approval = func() guard.Approval { return guard.Free }
-				w.config.Trusted = func() bool { return trusted }
+				w.config.Locate = func(env *tool.Env) { env.Trusted = trusted }
 				w.config.Rules = func() ([]tool.Rule, []tool.Rule) { return deny, nil }
 				w.tool("change", tool.Low, nil)
 				w.tool("look", tool.Safe, func(context.Context, *tool.Env, map[string]any) (*tool.Result, error) {

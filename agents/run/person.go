@@ -32,7 +32,8 @@ type Question struct {
 	Plan      *tool.Plan
 	Risk      tool.Risk
 	Why       string
-	Covers    string // what an answer that holds longer than once is kept for; "" = none may be
+	Covers    string   // what an answer that holds longer than once is kept for; "" = none may be
+	Prefix    []string // the words that such an answer may be for instead, with all that begins so; nil = none
 	Outcomes  []guard.Outcome
 	Prompt    string        // the agent's own words, to stand below the facts; "" = none
 	Timeout   time.Duration // from when the person sees it; 0 = none
@@ -45,6 +46,7 @@ type Question struct {
 // Answer is what a person, or a rule in its place, said.
 type Answer struct {
 	Outcome  guard.Outcome
+	Prefix   bool   // an answer for longer is for the question's Prefix
 	By       string // user, timeout, client
 	Feedback string
 	Args     json.RawMessage // with guard.Modify: other arguments

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/loop"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/mask"
@@ -111,9 +113,11 @@ type Config struct {
 	Gate       *guard.Gate
 	Critical   bool // the user's settings say security.critical: ask
 	// Rules returns those of settings as they are now, as in guard.Request; nil =
-	// none. Trusted says whether the folder still is; nil = as Env says.
-	Rules       func() (deny, allow []tool.Rule)
-	Trusted     func() bool
+	// none.
+	Rules func() (deny, allow []tool.Rule)
+	// Locate sets Folders, Trusted and Strange of a call's environment as they are
+	// now: folders come, go and lose trust while a run goes on. nil = as Env says.
+	Locate      func(*tool.Env)
 	Taint       tool.Taint // of what the person put to it (spec 11.1 rule 6)
 	Person      Person
 	Env         tool.Env // for each call; Call and Progress are set by the run
@@ -124,6 +128,7 @@ type Config struct {
 	Repeats     Repeats       // nil = loops are not looked for
 	Timeout     time.Duration // for a person's answer to a confirmation; 0 = none
 
+	Snapshots *snapshot.Store      // knows what commands change; nil = nobody does
 	Problems  []definition.Problem // of parts of the agent that the run leaves out
 	Mask      Mask                 // takes what the daemon holds out of what tools say; nil = nothing
 	Leftovers *conc.WaitGroup      // takes tools that outlive the run
@@ -137,7 +142,7 @@ type Run struct{ r *runner }
 
 // New returns a run that has not begun.
 func New(c Config) *Run {
-	r := &runner{Config: c, cancels: make(map[string]context.CancelCauseFunc), limits: c.Limits, maxTurns: c.MaxTurns}
+	r := &runner{Config: c, cancels: make(map[string]context.CancelCauseFunc), limits: c.Limits, maxTurns: c.MaxTurns, mark: rand.Text()}
 	r.used.priced = true
 	if c.Mask == nil {
 		r.Mask = (*mask.Masker)(nil)
@@ -200,7 +205,7 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 			var caught panics.Catcher
 			caught.Try(func() { task(lasting) })
 			if p := caught.Recovered(); p != nil && r.Log != nil {
-				r.Log.Error("panic in the background of a run", "run", r.ID, "stack", p.String())
+				r.Log.Error("panic in the background of a run", "run", r.ID, "stack", fault.PanicText(p.Value, p.Stack))
 			}
 		})
 	}
@@ -214,6 +219,9 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 		end = failed(string(fault.Bug), "a defect of agentls ended the run"+bug(p))
 		end.told = true
 		r.say(r.defect(p, "run"))
+	}
+	if !end.interrupted {
+		r.closeWindows(ctx)
 	}
 	return r.finish(end)
 }
@@ -236,6 +244,7 @@ func failed(kind, message string) ending {
 type runner struct {
 	Config
 	began     time.Time
+	mark      string       // around what a tool says in the words of a conversation; random
 	turn      atomic.Int32 // from 1; written by the loop, read by whoever tells something
 	clock     *stopwatch
 	used      usage
@@ -250,9 +259,12 @@ type runner struct {
 	unsaved   bool            // the person lets the run go on without the disk
 	adjusted  map[string]bool // models of which a person was told what they do not take
 	exampled  sync.Once
-	begins    []model.Message // the examples; set by exampled
-	past      *Past           // of a run that is taken up again, until it goes on
-	spent     time.Duration   // of MaxTime, before it was taken up
+	begins    []model.Message                 // the examples; set by exampled
+	corrected map[tool.Snippets]tool.Snippets // what models made of snippets that did not match; guarded by correcting
+	past      *Past                           // of a run that is taken up again, until it goes on
+	spent     time.Duration                   // of MaxTime, before it was taken up
+
+	correcting sync.Mutex
 
 	mu      sync.Mutex
 	cancels map[string]context.CancelCauseFunc // of calls that have not ended; guarded by mu
@@ -266,6 +278,8 @@ type runner struct {
 	closing bool                               // nothing more is taken; guarded by mu
 	resumed chan<- Extension                   // while the run is paused; guarded by mu
 	flood   flood                              // guarded by mu
+	windows []openWindow                       // of commands that go on; guarded by mu
+	noted   map[string]bool                    // what a person was told about commands; guarded by mu
 }
 
 // loop takes turns until the run ends. A task run that hit a limit gets one more
@@ -352,7 +366,7 @@ func (r *runner) finish(end ending) activity.RunFinished {
 // defect is what a session is told of a panic; the stack is for the log only.
 func (r *runner) defect(p *panics.Recovered, where string) activity.ErrorSeen {
 	if r.Log != nil {
-		r.Log.Error("panic in a run", "run", r.ID, "where", where, "bug", fault.BugID(p.Callers), "stack", p.String())
+		r.Log.Error("panic in a run", "run", r.ID, "where", where, "bug", fault.BugID(p.Callers), "stack", fault.PanicText(p.Value, p.Stack))
 	}
 	return activity.ErrorSeen{Code: "internal", Message: "a defect of agentls" + bug(p), Where: where}
 }

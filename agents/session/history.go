@@ -44,7 +44,7 @@ func (h *FileHistory) forget(agent string) {
 }
 
 // FileStep is one time that something wrote a file. A change whose content
-// nobody kept, as a command makes it, is none.
+// nobody kept, as of a file that is too large, is none.
 type FileStep struct {
 	Seq   uint64 // of the first event about it, which comes before the write where what was there was kept first
 	Run   string // "" for none
@@ -111,10 +111,10 @@ func (s *Session) changed(e activity.Event, b activity.FileChanged) {
 	}
 	done := FileStep{
 		Seq: e.Seq, Run: e.Run, Agent: e.Agent, Call: valid(b.Call), By: byCall,
-		Kept:     activity.Kept{URI: b.URI, Before: b.Before, After: b.After, Buffer: b.Buffer},
+		Kept:     activity.Kept{URI: b.URI, Before: b.Before, After: b.After, Buffer: b.Buffer, Modes: b.Modes},
 		Complete: b.After != "" || b.Kind == "delete",
 	}
-	if h := s.files[valid(b.URI)]; h != nil {
+	if h := s.files[valid(b.URI)]; h != nil && b.By == "" { // a command began no step
 		for i := range slices.Backward(h.Steps) {
 			if f := &h.Steps[i]; f.By == byCall && f.Run == e.Run && f.Call == "" && !f.Complete {
 				f.Call, f.After, f.Buffer, f.Complete = done.Call, valid(b.After), b.Buffer, done.Complete

@@ -120,6 +120,7 @@ func TestREL100LockGoesWithItsHolder(t *testing.T) {
 	if testing.Short() {
 		rounds = 2
 	}
+	rng := rand.New(rand.NewPCG(100, 1))
 	for round := range rounds {
 		cmd, out := child(t, dir)
 		store := New(Config{Dir: dir, Now: time.Now})
@@ -127,7 +128,7 @@ func TestREL100LockGoesWithItsHolder(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		acked := uint64(0)
-		for range 1 + rand.IntN(40) {
+		for range 1 + rng.IntN(40) {
 			line, err := out.ReadString('\n')
 			if err != nil {
 				t.Fatal(err)

@@ -16,7 +16,7 @@
 // # What tools share
 //
 // [Resolve] finds out where a path leads and what may be done there, [Schema]
-// checks arguments, [Escape] and [Plain] make text fit to be shown, [Cut] bounds
+// checks arguments, [Escape] makes text fit to be shown, [Cut] bounds
 // results, and [Set] is the tools that one agent has. tooltest holds every tool
 // to the contract.
 //

@@ -3,10 +3,16 @@ package tool
 import (
 	"context"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/dial"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // Env is what a tool can reach for one call. The run makes it.
@@ -15,13 +21,30 @@ type Env struct {
 
 	Folder  string                 // the run's workspace folder, absolute and canonical; relative paths start here
 	Folders []string               // all workspace folders and the user's additional ones, canonical
-	Trusted bool                   // the folder is; an untrusted one starts no process
-	Strange []string               // those of Folders that are not trusted: what is read there taints
+	Trusted bool                   // the folder is
+	Strange []string               // those of Folders that are not trusted: there agents only read, which taints, and start no process
 	Blobs   string                 // folder of the session's blobs, which read_file may read; "" for none
 	Home    string                 // the person's home folder, canonical; "" = HOME of Environ
 	State   string                 // the daemon's own folder, never written by a tool; "" = .gemini in Home
 	Denied  func(path string) bool // a rule keeps the tool from the file: searches leave it out; nil where none limits it
 	Reveal  []string               // credential files that the user's own rules let agents read, absolute and canonical (SEC-20)
+
+	Hosts dial.Hosts                            // that the person's settings let agents reach (tools.sandbox.allowedHosts)
+	Proxy func(*http.Request) (*url.URL, error) // the person's, as in [dial.Dialer]; nil = none
+	// Reach asks about a host that a running command wants to connect to and Hosts
+	// do not allow; it waits for the answer. The error says why not, for the model.
+	// nil where nobody can be asked.
+	Reach func(ctx context.Context, host string, port int) error
+
+	Secret func(text string) bool // a text holds what the daemon keeps secret, as it is or encoded (SEC-102); nil = none does
+
+	// Correct asks a model for snippets that occur in the text, once for each; what
+	// of its answer may count the caller decides. nil where no model is asked.
+	Correct func(ctx context.Context, text string, s Snippets) (Snippets, error)
+
+	// Search has the provider of the run's model search the web; nil where it
+	// cannot. The error is for the model.
+	Search func(ctx context.Context, query string) (*model.Answer, error)
 
 	Files Files
 	Edits Edits
@@ -29,9 +52,14 @@ type Env struct {
 	Seen  *Seen
 	Now   func() time.Time
 
+	Sandbox  *sandbox.Sandbox  // what confines commands; nil = nothing does
 	Environ  []string          // what child processes get, as KEY=value
 	Slots    chan struct{}     // one for each process that may run at once (REL-77); buffered
 	Progress func(text string) // output as it comes; never nil; may be called from any goroutine
+
+	// Survey returns the places of a workspace folder that commands must not read
+	// or change; nil where nobody knows.
+	Survey func(ctx context.Context, folder string) (Places, error)
 
 	// Background runs a task that outlives the call: the run (or whoever made
 	// the Env) waits for it, and ends its context when the run ends. nil where
@@ -55,6 +83,12 @@ func (e *Env) HomeFolder() string {
 	return ""
 }
 
+// Snippets are what an edit looks for in a file, and what it puts there.
+type Snippets struct {
+	Old string `json:"old_string"`
+	New string `json:"new_string"`
+}
+
 // File is a file as the person sees it: the editor's buffer where it is open,
 // else the disk.
 type File struct {
@@ -69,6 +103,7 @@ type File struct {
 	Digest  string // of what Text is: equal digests, equal content
 
 	Info fs.FileInfo // of the file on disk as it was read; nil for an open document
+	Link bool        // a symbolic link itself, which no tool is given: Data is where it leads
 }
 
 // Files is how tools see files. Paths are absolute and already resolved (see
@@ -90,9 +125,16 @@ type Edits interface {
 	// change was made for, "" for a file that must not exist yet. It returns
 	// fault.Stale, and changes nothing, if the file is not that any more.
 	Write(ctx context.Context, path, base, text, label string) error
+	// Delete removes the file, if it still is what base says, as in Write.
+	Delete(ctx context.Context, path, base, label string) error
+	// Move gives the file another path, at which there must be nothing, if it
+	// still is what base says. It keeps its content and its permissions.
+	Move(ctx context.Context, from, to, base, label string) error
 	// Save asks the editor to save its documents before a process reads them,
 	// and returns the paths of those that stay unsaved.
 	Save(ctx context.Context, reason string) (unsaved []string)
+	// Wrote says that a command wrote or removed files on disk.
+	Wrote(paths []string)
 }
 
 // Question is what ask_user asks.

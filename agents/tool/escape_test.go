@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/tool/tooltest"
 )
 
 // TestSEC74EveryInvisibleCharacterOfTheTable: all ranges, end to end, are shown
@@ -175,9 +176,9 @@ func TestSEC75LongTextsAreLookedAtInTime(t *testing.T) {
 		"mixed letters":          {strings.Repeat("аa", 1<<20/3), "mixed scripts: а (Cyrillic)", 1},
 		"no more than one":       {strings.Repeat("а", 1<<19), "looks Latin and is Cyrillic", 1},
 	} {
-		began := time.Now()
+		began := tooltest.Spent()
 		got := tool.Lookalikes(c.text)
-		if took := time.Since(began); took > 8*time.Second {
+		if took := tooltest.Spent() - began; took > 8*time.Second {
 			t.Errorf("%s: takes %v", what, took)
 		} else {
 			t.Logf("%s: %v, %d bytes", what, took, len(c.text))

@@ -15,7 +15,7 @@ import (
 
 // Place is where a path led at the moment when it was resolved.
 type Place struct {
-	Abs    string      // as it was named, absolute and cleaned
+	Abs    string      // as it was named, absolute and cleaned; where .. follows a link, with the links before it resolved
 	Real   string      // with all links followed; of something absent, where it would come to lie
 	Rel    string      // Real relative to Env.Folder, with slashes; Real where it is not below it
 	Folder string      // the workspace folder (or the folder of blobs) that holds Real, the innermost
@@ -50,6 +50,33 @@ func Resolve(env *Env, path string) (Place, error) { return resolve(env, path, "
 // session's folder of blobs.
 func ResolveReadable(env *Env, path string) (Place, error) { return resolve(env, path, env.Blobs) }
 
+// ResolveLink is [Resolve] for what lies at a path itself: the last element is not
+// followed where it is a link.
+func ResolveLink(env *Env, path string) (Place, error) {
+	i := strings.LastIndexAny(path, `/`+string(filepath.Separator)) + 1
+	folder, base := path[:i], path[i:]
+	if base == "" || base == "." || base == ".." || strings.ContainsRune(base, 0) {
+		return Resolve(env, path) // a folder, or nothing that can be
+	}
+	if folder == "" {
+		folder = "."
+	}
+	dir, err := Resolve(env, folder)
+	if err != nil {
+		return Place{}, err
+	}
+	p := Place{Real: below(dir.Real, base)}
+	p.Abs = p.Real
+	p.Info, _ = os.Lstat(p.Real)
+	p.Root, p.Folder = env.holding(p.Real)
+	p.Rel = p.Real
+	if rel, err := filepath.Rel(env.Folder, p.Real); err == nil && Within(env.Folder, p.Real) {
+		p.Rel = filepath.ToSlash(rel)
+	}
+	p.judge(env)
+	return p, nil
+}
+
 func resolve(env *Env, path, blobs string) (Place, error) {
 	if path == "" {
 		return Place{}, Errorf(CodeArgs, "an empty path names nothing: give one relative to the workspace folder")
@@ -57,15 +84,19 @@ func resolve(env *Env, path, blobs string) (Place, error) {
 	if strings.ContainsRune(path, 0) {
 		return Place{}, Errorf(CodeArgs, "a path cannot hold a NUL character")
 	}
-	p := Place{Abs: filepath.Clean(path)}
-	if !filepath.IsAbs(p.Abs) {
-		p.Abs = filepath.Join(env.Folder, path)
+	abs := path
+	if !filepath.IsAbs(abs) {
+		abs = below(env.Folder, path)
 	}
-	real, info, err := follow(env, p.Abs)
+	abs, err := withoutDots(env, abs)
 	if err != nil {
 		return Place{}, Errorf(CodeNotFound, "%s cannot be followed: %v", Name(path), err)
 	}
-	p.Real, p.Info = real, info
+	real, info, err := follow(env, abs)
+	if err != nil {
+		return Place{}, Errorf(CodeNotFound, "%s cannot be followed: %v", Name(path), err)
+	}
+	p := Place{Abs: abs, Real: real, Info: info}
 	p.Root, p.Folder = env.holding(real)
 	if p.Folder == "" && blobs != "" && Within(blobs, real) {
 		p.Folder, p.Root, p.Blob = blobs, blobs, true
@@ -212,6 +243,27 @@ func isClean(path string) bool {
 		start = i + 1
 	}
 	return true
+}
+
+// withoutDots returns an absolute path cleaned. Where it leads up with .. it is
+// walked as the kernel walks it: behind a link, .. is above the folder that the
+// link leads to, not above the link.
+func withoutDots(env *Env, abs string) (string, error) {
+	separator := string(filepath.Separator)
+	walked, last := filepath.VolumeName(abs)+separator, -1
+	parts := elements(abs[len(filepath.VolumeName(abs)):])
+	for i, part := range parts {
+		if part == ".." {
+			last = i
+		}
+	}
+	if last >= 0 {
+		var err error
+		if walked, _, err = follow(env, walked+strings.Join(parts[:last+1], separator)); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(walked, strings.Join(parts[last+1:], separator)), nil
 }
 
 // follow returns the path that abs leads to when each link in it is followed,

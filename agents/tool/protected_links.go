@@ -231,6 +231,17 @@ func (p *places) add(env *Env, path string, e fs.DirEntry) {
 	p.known[id] = m
 }
 
+// HasOtherNames reports whether the file at a path has other names (hard links).
+// Who writes it in place changes it under all of them, wherever they are.
+func HasOtherNames(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	_, several := identity(info)
+	return several
+}
+
 func firstOf(a, b string) string {
 	if a != "" {
 		return a

@@ -35,24 +35,57 @@ func (p *Plan) spoken() []string {
 // matches reports whether a path is one of the rule's; with below also whether
 // it lies in one, or is one in another spelling.
 func (r Rule) matches(at, folder string, below bool) bool {
-	elements := elementsOf(at)
-	return slices.ContainsFunc(r.patterns(folder, below), func(pattern []string) bool {
-		return matchElements(pattern, elements, below)
-	})
+	elements, patterns := elementsOf(at), r.patterns(folder, below)
+	if below {
+		return matchFolded(patterns, elements)
+	}
+	return slices.ContainsFunc(patterns, func(pattern []string) bool { return matchElements(pattern, elements, false) })
+}
+
+// matchFolded reports whether a path is one of the patterns' of a rule that
+// denies, or lies below one, in the spelling of either. The patterns are folded
+// too.
+func matchFolded(patterns [][]string, elements []string) bool {
+	spellings := [][]string{elements}
+	if folded := foldElements(elements); !slices.Equal(folded, elements) {
+		spellings = append(spellings, folded)
+	}
+	for _, pattern := range patterns {
+		for _, spelling := range spellings {
+			if matchElements(pattern, spelling, true) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// foldElements returns the elements of a path or of a pattern as file systems
+// compare them (see [fold]). Of an element with wildcards only the case goes.
+func foldElements(elements []string) []string {
+	all := make([]string, len(elements))
+	for i, e := range elements {
+		if all[i] = fold(e); strings.ContainsAny(e, `*?[{\`) {
+			all[i] = strings.ToLower(e)
+		}
+	}
+	return all
 }
 
 // reaches reports whether a path of the rule's may lie in a folder.
 func (r Rule) reaches(in, folder string) bool {
 	elements := elementsOf(in)
+	folded := foldElements(elements)
 	return slices.ContainsFunc(r.patterns(folder, true), func(pattern []string) bool {
-		return mayMatchBelow(pattern, elements)
+		return mayMatchBelow(pattern, elements) || mayMatchBelow(pattern, folded)
 	})
 }
 
-// patterns returns what the rule's path stands for, element by element.
-func (r Rule) patterns(folder string, also bool) [][]string {
+// patterns returns what the rule's path stands for, element by element: for a
+// rule that denies in its other spellings too, and folded.
+func (r Rule) patterns(folder string, denies bool) [][]string {
 	spellings := []string{r.Path}
-	if also {
+	if denies {
 		spellings = append(spellings, r.Also...)
 	}
 	var all [][]string
@@ -61,7 +94,11 @@ func (r Rule) patterns(folder string, also bool) [][]string {
 			if !path.IsAbs(pattern) && !filepath.IsAbs(pattern) {
 				pattern = path.Join(filepath.ToSlash(folder), pattern)
 			}
-			all = append(all, strings.Split(path.Clean(pattern), "/"))
+			elements := strings.Split(path.Clean(pattern), "/")
+			all = append(all, elements)
+			if folded := foldElements(elements); denies && !slices.Equal(folded, elements) {
+				all = append(all, folded)
+			}
 		}
 	}
 	return all

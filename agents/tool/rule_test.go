@@ -5,7 +5,52 @@ import (
 	"testing"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/sandbox"
 )
+
+// TestSEC100And140RulesOfHosts: what a rule of web_fetch allows, and what it denies.
+func TestSEC100And140RulesOfHosts(t *testing.T) {
+	for _, bad := range []string{"web_fetch()", "web_fetch(https://a.example)", "web_fetch(a.example/x)", "web_fetch(127.1)", "web_fetch(a b)"} {
+		if r, err := tool.ParseRule(bad, nil); err == nil {
+			t.Errorf("%q is %+v", bad, r)
+		}
+	}
+	for _, c := range []struct {
+		rule, host     string
+		denies, allows bool
+	}{
+		{"web_fetch(a.example)", "a.example", true, true},
+		{"web_fetch(A.Example)", "a.example", true, true},
+		{"web_fetch(a.example)", "a.example:8080", true, false},
+		{"web_fetch(a.example:8080)", "a.example:8080", true, true},
+		{"web_fetch(a.example:8080)", "a.example", false, false},
+		{"web_fetch(a.example)", "b.a.example", true, false},
+		{"web_fetch(*.example)", "b.a.example", true, true},
+		{"web_fetch(*.example)", "example", false, false},
+		{"web_fetch(a.example)", "aa.example", false, false},
+		{"web_fetch(*)", "a.example", true, true},
+		{"web_fetch(::1)", "[::1]", false, false}, // no rule at all
+		{"web_fetch([::1])", "[::1]", true, true},
+		{"web_fetch", "a.example", true, true},
+		{"web_*", "a.example", true, true},
+		{"web_search", "a.example", false, false},
+	} {
+		r, err := tool.ParseRule(c.rule, nil)
+		if err != nil {
+			if c.denies || c.allows {
+				t.Errorf("%s: %v", c.rule, err)
+			}
+			continue
+		}
+		p := &tool.Plan{Tool: "web_fetch", Host: c.host, Risk: tool.Medium}
+		if denies, allows := r.Denies(p, "/w"), r.Allows(p, nil, "/w"); denies != c.denies || allows != c.allows {
+			t.Errorf("%s of %s: denies %v, allows %v", c.rule, c.host, denies, allows)
+		}
+		if covers := r.Covers("web_fetch", c.host, "/w"); covers != c.denies && r.Limited() {
+			t.Errorf("%s covers %s: %v", c.rule, c.host, covers)
+		}
+	}
+}
 
 // TestSEC33And140RulesOfSettings: what entries of lists mean; deny takes the strict
 // side, and so does allow.
@@ -22,9 +67,10 @@ func TestSEC33And140RulesOfSettings(t *testing.T) {
 		}
 	}
 	bash := func(words ...[]string) *tool.Plan {
-		p := &tool.Plan{Tool: "bash", Commands: words, Keep: words, Preview: tool.Preview{Kind: "command"}, Reads: []string{"/w"}}
+		p := &tool.Plan{Tool: "bash", Commands: words, Access: sandbox.Write, Preview: tool.Preview{Kind: "command"}, Reads: []string{"/w"}}
 		for _, w := range words {
 			p.Names = append(p.Names, w[0])
+			p.Keep = append(p.Keep, tool.Words{Argv: w, Folder: "/w"})
 		}
 		return p
 	}
@@ -34,7 +80,10 @@ func TestSEC33And140RulesOfSettings(t *testing.T) {
 		plan           *tool.Plan
 		denies, allows bool
 	}{
-		{"run_shell_command(git push)", bash([]string{"git", "push", "-f"}), true, true},
+		{"run_shell_command(git push)", bash([]string{"git", "push", "-f"}), true, false},
+		{"run_shell_command(git push)", bash([]string{"git", "push"}), true, true},
+		{"bash(git push *)", bash([]string{"git", "push", "-f"}), true, true},
+		{"bash(git push *)", bash([]string{"git", "pull"}), false, false},
 		{"bash(git push:*)", bash([]string{"git", "push"}), true, true},
 		{"bash(git push)", bash([]string{"git", "-C", "x", "push"}), true, false},
 		{"bash(git push)", bash([]string{"/usr/bin/git", "push"}), true, false},
@@ -74,7 +123,7 @@ func TestSEC33And140RulesOfSettings(t *testing.T) {
 		}
 		allows := len(c.plan.Keep) > 0
 		for _, words := range c.plan.Keep {
-			allows = allows && r.Allows(c.plan, words, "/w")
+			allows = allows && r.Allows(c.plan, words.Argv, "/w")
 		}
 		if len(c.plan.Keep) == 0 {
 			allows = r.Allows(c.plan, nil, "/w")

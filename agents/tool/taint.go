@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,22 +53,51 @@ func (p *Plan) taint(env *Env) Taint {
 // that is, which trust does not cover. Tools that read more than their plans
 // name set it in their results.
 func (e *Env) TaintOf(path string) Taint {
-	inner := "" // the innermost folder counts: a trusted one in an untrusted is trusted
-	for _, folder := range e.Folders {
-		if len(folder) > len(inner) && Within(folder, path) {
-			inner = folder
-		}
-	}
-	switch {
-	case inner == "" && !e.Trusted, inner != "" && slices.Contains(e.Strange, inner):
-		return Foreign
-	case inner == "" && Within(e.Folder, path):
-		inner = e.Folder
-	}
-	if inner != "" && e.nested(inner, path) {
+	trusted, folder := e.trusts(path)
+	if !trusted || (folder != "" && e.nested(folder, path)) {
 		return Foreign
 	}
 	return Clean
+}
+
+// Trusts reports whether all places that a call is about are trusted, and the
+// folder that decided: one that is not, if there is one. Trust is by place and
+// not by run (SEC-16): a second workspace folder that is not trusted restricts
+// the calls about it, whatever the run's folder is. A call that names no place
+// is about the run's folder.
+func (e *Env) Trusts(p *Plan) (trusted bool, folder string) {
+	trusted, folder = e.Trusted, e.Folder
+	for i, path := range p.places() {
+		at, of := e.trusts(path)
+		if i == 0 || !at {
+			trusted, folder = at, cmp.Or(of, e.Folder)
+		}
+		if !at {
+			break
+		}
+	}
+	return trusted, folder
+}
+
+// places returns the paths that a call is about. What a command only reads is
+// not among them: it runs in its folder, and reading taints.
+func (p *Plan) places() []string {
+	all := slices.Concat([]string{p.Path, p.Preview.Cwd}, p.Writes)
+	if p.Preview.Cwd == "" {
+		all = append(all, p.Reads...)
+	}
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+}
+
+// trusts reports whether a place is trusted, and the innermost folder that holds
+// it: a trusted one in an untrusted one is trusted. A place in no folder goes by
+// the run's.
+func (e *Env) trusts(path string) (trusted bool, folder string) {
+	_, folder = e.holding(path)
+	if folder == "" || folder == e.Folder {
+		return e.Trusted, folder
+	}
+	return !slices.Contains(e.Strange, folder), folder
 }
 
 // nested reports whether path is, or lies in, a folder below the given one that

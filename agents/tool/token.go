@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // Identity says whose call a plan is. It is part of the digest: a yes for one
@@ -20,7 +21,8 @@ type Identity struct {
 }
 
 // Digest returns the hex SHA-256 of all that a person agrees to: who calls
-// what with which arguments, where, on which files, and with what new content.
+// what with which arguments, where, on which files, with what new content, and
+// what a command is let do.
 func (p *Plan) Digest(id Identity) string {
 	body, err := json.Marshal(struct {
 		Identity
@@ -30,7 +32,8 @@ func (p *Plan) Digest(id Identity) string {
 		Reads   []string        `json:"reads"`
 		Writes  []string        `json:"writes"`
 		Preview Preview         `json:"preview"`
-	}{id, p.Tool, p.Args, p.Risk.String(), p.Reads, p.Writes, p.Preview})
+		Access  sandbox.Access  `json:"access,omitempty"`
+	}{id, p.Tool, p.Args, p.Risk.String(), p.Reads, p.Writes, p.Preview, p.Access})
 	if err != nil {
 		return "" // arguments that are no JSON: no token fits, so nothing runs
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // A Tool is something that a model can ask for. It is safe for concurrent use.
@@ -68,12 +69,14 @@ type Plan struct {
 	Title string          // one line for people: "edit_file app.ts"
 
 	Path   string   // the file that it is about, absolute; "" for none
+	Host   string   // web_fetch: the host that it asks, with a port that is not its scheme's
 	Reads  []string // files and folders, absolute, links resolved
 	Writes []string // the same; calls that share one run in call order
 
 	Preview Preview
-	Spawns  bool // starts a process of the system's: never in an untrusted folder
-	Leaves  bool // sends something off this machine
+	Access  sandbox.Access // what the command that it runs is let do; "" = it runs none
+	Spawns  bool           // starts a process of the system's: never in an untrusted folder
+	Leaves  bool           // sends something off this machine
 
 	// Shape is what an answer that holds longer than once is remembered for,
 	// besides agent and tool (spec 4.3); "" = each call is asked anew.
@@ -83,20 +86,28 @@ type Plan struct {
 	// What rules of settings go by (see [Rule]), and what a kept answer may say.
 	Commands [][]string // bash: the words of each command, also of those behind wrappers
 	Names    []string   // bash: what it may run, also of a text that cannot be parsed
-	Keep     [][]string // bash: argv of each command, where answers for them would permit the whole; nil = none could
+	Unclear  string     // bash: why Names may lack a program; "" = it is complete
+	Keep     []Words    // bash: each simple command, where answers for them would permit the whole; nil = none could
+	Prefix   []string   // bash: an answer may be for all commands that begin with these words; nil = none
 	Skips    bool       // a search: Do leaves out each path that a rule denies ([Rule.Covers]), so that these do not deny the whole
 
 	// Do makes it happen. It is called by Run only, at most once.
 	Do func(ctx context.Context, env *Env) (*Result, error)
 }
 
+// Words is one simple command.
+type Words struct {
+	Argv   []string // with the assignments before it
+	Folder string   // where it runs, absolute
+}
+
 // Preview is what a person is shown to decide on.
 type Preview struct {
-	Kind string // diff, command, or "" where title and arguments say all
+	Kind string // diff, patch (a diff of several files), command, or "" where title and arguments say all
 
 	OldText string // diff: the whole file before; "" for a new one
 	NewText string // diff: and after
-	Patch   string // diff: unified, with paths relative to the folder
+	Patch   string // diff, patch: unified, with paths relative to the folder
 
 	Command string   // command: the exact text that runs
 	Parsed  []string // command: each simple command in it, quoted

@@ -151,7 +151,7 @@ func TestCreateTicksWhatItMayUse(t *testing.T) {
 		want   string // in the new file, "" for no tools
 	}{
 		"all, as they were":      {"", nil, all, "\r", "[ ] here", "\r", ""},
-		"all but the first":      {"", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow: [glob, grep, "},
+		"all but the first":      {"", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow:\n    - glob\n    - grep\n"},
 		"none, by the flag":      {server, []string{"--tools", ""}, none, "\r", "[•] here", "\r", "\ntools:\n  allow: []\n"},
 		"one, by the flag":       {"", []string{"--tools", "ls"}, none, "\r", "[ ] here", "\r", "\ntools:\n  allow: [ls]\n"},
 		"none, unticked":         {"tools:\n  allow: [ask_user]\n", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow: []\n"},
@@ -159,8 +159,8 @@ func TestCreateTicksWhatItMayUse(t *testing.T) {
 		"allowed and denied":     {"tools:\n  allow: [ask_user, bash, ls]\n  deny: [\"as[k]_*\"]\n", nil, "[•] safe    ls", "x\r", "[ ] here", "\r", "\ntools:\n  allow: [glob, ls, bash]\n  deny: "},
 		"all denied":             {"tools:\n  deny: [\"*\"]\n", nil, "", "", "[ ] here", "\r", "\ntools:\n  deny: [\"*\"]\n---"},
 		"a tool not known":       {"tools:\n  allow: [ask_user, old_tool]\n", nil, "old_tool is not known", "Gxgx\r", "[ ] here", "\r", "\ntools:\n  allow: []\n"},
-		"a server's":             {server + "subagents: [helper]\n", nil, all, "x\r", "[•] here", "\r", "\n    - bash\n    - \"mcp.here.*\"\n    - delegate_to_agent\nmcp:\n  servers: [here]\n"},
-		"a server's, unticked":   {server, nil, all, "x\r", "[•] here", "x\r", ", bash]\nmcp:\n  servers: []\n"},
+		"a server's":             {server + "subagents: [helper]\n", nil, all, "x\r", "[•] here", "\r", "\n    - \"mcp.here.*\"\n    - delegate_to_agent\nmcp:\n  servers: [here]\n"},
+		"a server's, unticked":   {server, nil, all, "x\r", "[•] here", "x\r", "\nmcp:\n  servers: []\n"},
 		"a server's, of all":     {"", nil, all, "\r", "[ ] here", "x\r", ""},
 		"a server's, of a list":  {listed + server, nil, none, "\r", "[•] here", "\r", "\ntools:\n  allow: [ls]\n"},
 		"all servers":            {listed + "mcp:\n  servers: \"*\"\n", nil, none, "\r", "[•] here", "\r", "\nmcp:\n  servers: \"*\"\n"},
@@ -237,8 +237,8 @@ func TestCreateRefusesBeforeItAsks(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	put(t, filepath.Join(home, "agents", "templates", "mine.md"), "---\nkind: agent\nname: mine\ntitle: M\ntools:\n  allow: [lss]\n  deny: [bsh]\n---\nYou help.\n")
 	for flag, want := range map[string]string{
-		"--tools=bsh": "agentls: The tool bsh is not known and is left out; did you mean bash?", "--mcp=github": "agentls: The MCP server github ",
-		"--template=mine": "agentls: The tool bsh is not known and is denied as it is written; did you mean bash?",
+		"--tools=bsh": "agentls: The tool bsh is not known; did you mean bash? It is left out, so the agent has no tools", "--mcp=github": "agentls: The MCP server github ",
+		"--template=mine": "agentls: The tool bsh is not known; did you mean bash? It is denied as it is written",
 	} {
 		code, shown := fillIn(t, t.TempDir(), func(func(string) func(), func()) []act { return nil }, "create", flag)
 		if code != exitFailed || !strings.Contains(shown, want) {

@@ -124,7 +124,7 @@ func TestValidateAll(t *testing.T) {
 	}
 	code, out, _ := command(t, dir, "validate", "--all")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != exitFailed || len(lines) != 4 || lines[0] != "bad: ✗ Invalid (The tool bsh is not known and is left out; did you mean bash?), but it runs" ||
+	if code != exitFailed || len(lines) != 4 || lines[0] != "bad: ✗ Invalid (The tool bsh is not known; did you mean bash? It is left out, so the agent has no tools), but it runs" ||
 		!strings.HasPrefix(lines[1], "none: ✗ Invalid (The front-matter is missing") || strings.Contains(out, "\x1b") || lines[3] != "writer: ✓ Valid" {
 		t.Errorf("exit %d\n%s", code, out)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,10 +18,11 @@ import (
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/session"
-	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/modelserver"
+	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/internal/sandbox"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -92,7 +94,15 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	} else {
 		say("The model is a script inside this program; everything else is real.")
 	}
-	say("Folder: %s\n", project)
+	say("Folder: %s", project)
+	if err := shareCache(ctx, config.Environ, home); err != nil {
+		return err
+	}
+	if wall, why := config.Wall(ctx); wall == sandbox.None {
+		say("The agent's commands run without a sandbox: %s.\n", why)
+	} else {
+		say("The agent's commands run in a sandbox (%s).\n", wall)
+	}
 	passed, output, err := goTest(ctx, config.Environ, project)
 	if err != nil {
 		return err
@@ -158,6 +168,28 @@ func scripted(config daemon.Config) (*modelserver.Server, daemon.Config, error) 
 	config.Transport = modelserver.Transport(server)
 	config.Environ = append([]string{"GEMINI_API_KEY=demo", "GOOGLE_GEMINI_BASE_URL=http://demo.invalid", "GOOGLE_GENAI_USE_ENTERPRISE=false"}, config.Environ...)
 	return server, config, nil
+}
+
+// shareCache lets the demo's commands use the person's cache of Go, where there is
+// one: they are ours, and an empty cache has the first test compile Go's library.
+func shareCache(ctx context.Context, environ []string, home string) error {
+	c := exec.CommandContext(ctx, "go", "env", "GOCACHE")
+	c.Env = environ
+	out, err := c.Output()
+	cache := strings.TrimSpace(string(out))
+	if info, statErr := os.Stat(cache); err != nil || statErr != nil || !info.IsDir() {
+		return ctx.Err()
+	}
+	settings, err := json.Marshal(map[string]any{"tools": map[string]any{"sandbox": map[string]any{"write": []string{cache}}}})
+	if err != nil {
+		return err
+	}
+	caches := filepath.Join(home, "agentls", "cache")
+	if err := os.MkdirAll(caches, 0o700); err != nil {
+		return err
+	}
+	_ = os.Symlink(cache, filepath.Join(caches, "go-build")) // without links the first test takes longer
+	return os.WriteFile(filepath.Join(home, "settings.json"), settings, 0o600)
 }
 
 // demoTerminal answers for a person who is not there, and says so.
@@ -237,7 +269,7 @@ func goTest(ctx context.Context, environ []string, folder string) (passed bool, 
 		return false, "", fault.New(fault.Unavailable, "demo", "the demo needs the go command to run its test; install Go from https://go.dev/dl")
 	}
 	c := exec.CommandContext(ctx, tool, "test", "./...")
-	c.Dir, c.Env = folder, append(builtin.Environ(environ), "GOWORK=off")
+	c.Dir, c.Env = folder, append(process.Environ(environ), "GOWORK=off")
 	out, err := c.CombinedOutput()
 	if _, ran := errors.AsType[*exec.ExitError](err); err != nil && !ran {
 		return false, "", err

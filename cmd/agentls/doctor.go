@@ -25,6 +25,7 @@ import (
 	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/sandbox"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
 )
@@ -135,7 +136,8 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	if err := conn.Close(); err != nil {
 		found = append(found, finding{"daemon", odd, "the daemon did not end well: " + oneLine(err), ""})
 	}
-	found = append(found, checkProcess(), finding{"sandbox", odd, "sandbox: there is none, so a command has the rights that you have", "read what it asks for; what is not known to be harmless asks each time"}, checkWatches(), checkProgram("rg", "ripgrep", "searches are slower without it; install ripgrep"),
+	found = append(found, checkProcess(), checkSandbox(ctx, config), checkWatches(),
+		checkProgram("rg", "ripgrep", "searches are slower without it; install ripgrep"),
 		checkProgram("git", "git", "git_commit and the demo's repository need it; install git"), checkTerminal(std, env))
 	if live {
 		found = append(found, checkModel(ctx, config))
@@ -190,6 +192,8 @@ func checkTrust(config daemon.Config, folder string) (bool, finding) {
 	switch {
 	case err != nil:
 		return trusted, finding{"trust", broken, "folder: trust cannot be read, so nothing is trusted: " + fault.Message(err), "mend or remove " + filepath.Join(config.Home, "agentls", "trust.json")}
+	case record.Replaced:
+		return false, finding{"trust", odd, "folder: " + record.Folder + " is not trusted any more: another folder has taken its place since you trusted it", "look at it, then: agentls trust"}
 	case !trusted:
 		return false, finding{"trust", odd, "folder: " + folder + " is not trusted, so its agents and settings do not count", "look at them, then: agentls trust"}
 	}
@@ -378,6 +382,22 @@ func checkProgram(name, title, without string) finding {
 		return finding{title, odd, title + ": not found", without}
 	}
 	return finding{title, fine, title + ": " + path, ""}
+}
+
+// checkSandbox says what confines commands, and why nothing better does.
+func checkSandbox(ctx context.Context, config daemon.Config) finding {
+	wall, why := config.Wall(ctx)
+	if why != "" {
+		why = " (" + oneLine(errors.New(why)) + ")"
+	}
+	const install = "install bubblewrap"
+	switch wall {
+	case sandbox.None:
+		return finding{"sandbox", odd, "sandbox: none, so each command asks and runs with your own rights" + why, install}
+	case sandbox.Landlock:
+		return finding{"sandbox", odd, "sandbox: Landlock, which hides no processes and cannot limit the hosts that a command reaches" + why, install}
+	}
+	return finding{"sandbox", fine, "sandbox: " + string(wall) + why, ""}
 }
 
 // checkTerminal says how questions are asked here.

@@ -141,7 +141,7 @@ func TestImport(t *testing.T) {
 			}, nil, 0,
 			[]string{
 				".claude/agents (Claude Code)\n  ok        reviewer.md → .gemini/agents/reviewer.md\n", "\nIn several files (all of it with --verbose)\n  hint: ",
-				"  hint: tools: The tool Telepathy is not known here and is left out; correct it, or remove it. (other.md, reviewer.md)\n", "hint: vibe: The field vibe", "hint: model: No provider", ".claude/agents/deep (Claude Code)\n", ".github/agents (GitHub Copilot)\n", "some-helper.md", ".opencode/agent (opencode)\n",
+				"  hint: tools: The tool Telepathy is not known here; correct it, or remove it. It is left out. (other.md, reviewer.md)\n", "hint: vibe: The field vibe", "hint: model: No provider", ".claude/agents/deep (Claude Code)\n", ".github/agents (GitHub Copilot)\n", "some-helper.md", ".opencode/agent (opencode)\n",
 				"4 files: 4 imported, 0 refused.\n", "This folder is not trusted",
 			}, []string{"README", "_off", "already"}, "o.md other.md reviewer.md some-helper.md",
 		},

@@ -127,9 +127,9 @@ func TestSteering(t *testing.T) {
 	has(t, shown, "Both are fine.")
 }
 
-// TestAQuestionTakesTheNextLine, and what was typed before it is no answer: it
+// TestSEC80AQuestionTakesTheNextLine, and what was typed before it is no answer: it
 // was told to the run.
-func TestAQuestionTakesTheNextLine(t *testing.T) {
+func TestSEC80AQuestionTakesTheNextLine(t *testing.T) {
 	_, model := stage(t, "> note it\n< Yes.\n<gate first\n<call write_file {\"file_path\": \"a.txt\", \"content\": \"a\"}\n\n>result-error write_file contains denied\n> y\n"+
 		"<gate second\n<call write_file {\"file_path\": \"b.txt\", \"content\": \"b\"}\n\n>result write_file\n< Noted.\n")
 	dir := writer(t)

@@ -121,7 +121,7 @@ func TestLinkedAgents(t *testing.T) {
 		t.Fatal(errs)
 	}
 	code, out, errs := command(t, dir, "validate")
-	for _, want := range []string{"in: ✓ Valid\n", "mine: ✓ Valid\n", "bad: ✗ Invalid (The tool bsh is not known and is left out; did you mean bash?), but it runs\n", "out: ✗ Invalid (The file is a link that leads out of its workspace folder, so it is not read; copy the file)\n"} {
+	for _, want := range []string{"in: ✓ Valid\n", "mine: ✓ Valid\n", "bad: ✗ Invalid (The tool bsh is not known; did you mean bash? It is left out, so the agent has no tools), but it runs\n", "out: ✗ Invalid (The file is a link that leads out of its workspace folder, so it is not read; copy the file)\n"} {
 		if code != exitFailed || !strings.Contains(out, want) {
 			t.Errorf("exit %d, %q is not in\n%s%s", code, want, out, errs)
 		}

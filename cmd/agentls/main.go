@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/internal/daemon"
 )
 
@@ -34,20 +33,8 @@ const (
 	exitInterrupted = 130
 )
 
-// reaping is the first argument of the process that sees to one command of a
-// daemon's; see [builtin.Reap].
-const reaping = "__reap"
-
-// reaper is reaping in the program itself, and "" in its tests, which cannot be
-// started in its place.
-var reaper string
-
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == reaping {
-		os.Exit(builtin.Reap(os.Args[2:]))
-	}
 	private()
-	reaper = reaping
 	// A client that closes our output must not kill the process before the log
 	// is synced (REL-27): a write then fails, which ends the connection. Not
 	// Ignore, which commands would inherit.
@@ -151,7 +138,7 @@ func baseAt(std streams, home string) daemon.Config {
 	secrets := daemon.NewSecrets(environ())
 	level, _ := levels(os.Getenv("AGENTLS_DEBUG"))
 	return daemon.Config{
-		Home: home, Environ: environ(), Reaper: reaper, Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets,
+		Home: home, Environ: environ(), Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets,
 		Log: slog.New(slog.NewTextHandler(masked{std.err, secrets.Shown}, &slog.HandlerOptions{Level: level})),
 	}
 }

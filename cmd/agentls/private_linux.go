@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/agentls/agentls/agents/tool/builtin"
+	"github.com/agentls/agentls/internal/process"
 )
 
 // hide keeps a process that is not dumpable from being looked into: its memory,
@@ -17,10 +17,16 @@ import (
 // all the same, so that nothing is left there but what any tool gets. What the
 // system refuses stays as it is: doctor says so.
 func hide(environ []string, dumpable bool) {
-	_ = wipe(builtin.Environ(environ)) // first: the file that it takes is root's afterwards
+	_ = wipe(process.Environ(environ)) // first: the file that it takes is root's afterwards
 	// A mask that takes the owner's own rights would have the daemon make files
 	// that it cannot open again.
 	unix.Umask(unix.Umask(0o077) &^ 0o700)
+	// No image of the memory is left where something crashes. Children get the
+	// limit and may raise it.
+	core := unix.Rlimit{}
+	_ = unix.Getrlimit(unix.RLIMIT_CORE, &core) // on an error it is zero
+	core.Cur = 0
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &core)
 	if !dumpable {
 		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	}

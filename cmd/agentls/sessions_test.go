@@ -234,7 +234,7 @@ func TestSessionsResume(t *testing.T) {
 // that had to end are named.
 func TestRewindHints(t *testing.T) {
 	for why, want := range map[string]bool{
-		"It was changed by hand, or by a command, since: to go back without regard to that, force it.": true,
+		"It was changed by hand since: to go back without regard to that, force it.": true,
 		"It is a folder now.": false,
 	} {
 		var out strings.Builder

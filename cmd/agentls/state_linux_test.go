@@ -214,10 +214,17 @@ func TestREL130FirstStartOnASlowMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	started := worked(t, e.cmd.Process.Pid)
-	rest := time.NewTimer(2 * time.Second) // what is measured is rest itself
-	<-rest.C
-	if used := worked(t, e.cmd.Process.Pid) - started; used > started/2+1 {
-		t.Errorf("it used %d ticks at rest, and %d to start", used, started)
+	for try := 1; ; try++ {
+		before := worked(t, e.cmd.Process.Pid)
+		rest := time.NewTimer(2 * time.Second) // what is measured is rest itself
+		<-rest.C
+		used := worked(t, e.cmd.Process.Pid) - before
+		if used <= started/2+1 {
+			break
+		}
+		if try == 15 { // on a busy machine the start goes on for a while
+			t.Fatalf("it used %d ticks at rest, and %d to start", used, started)
+		}
 	}
 	e.leave(t)
 }

@@ -98,13 +98,13 @@ func TestSEC139EditedCallsPassTheGate(t *testing.T) {
 	}{
 		"as it is (the control)":     {"", nil, ">result bash\n< Done.\n", "p"},
 		"changed":                    {"touch q", nil, ">result bash contains touch q\n< Done.\n", "q"},
-		"riskier, refused":           {"touch q > r", []string{"n\n"}, ">result-error bash contains denied\n< Done.\n", ""},
-		"riskier, allowed":           {"touch q > r", []string{"y\n"}, ">result bash contains touch q\n< Done.\n", "q"},
+		"riskier, refused":           {"touch q; true a\u200bb", []string{"n\n"}, ">result-error bash contains denied\n< Done.\n", ""},
+		"riskier, allowed":           {"touch q; true a\u200bb", []string{"y\n"}, ">result bash contains touch q\n< Done.\n", "q"},
 		"so that it is catastrophic": {"touch q; mkfs /dev/agentls-none", nil, ">result-error bash contains not run\n< Done.\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			unedited(t)
-			play(t, "> do it\n<call bash {\"command\": \"touch p\"}\n\n"+c.model)
+			play(t, "> do it\n<call bash {\"command\": \"touch p\", \"access\": \"write\"}\n\n"+c.model)
 			dir := writer(t)
 			_, shown := perform(t, dir, func(types func(string) func()) []act {
 				acts := []act{{"anything else = no: ", types("e\n")}, {"> ", types(c.edited + "\n")}}

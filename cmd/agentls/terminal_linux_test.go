@@ -77,9 +77,9 @@ func sit(t *testing.T) (*terminal, *person) {
 
 var question = &wire.ConfirmParams{Message: "writer wants to run write_file a.txt", Options: []wire.Option{{Kind: "once"}, {Kind: "reject"}}}
 
-// TestTypedAheadAnswersNothing: only what is typed after a question appeared
+// TestSEC80TypedAheadAnswersNothing: only what is typed after a question appeared
 // answers it (spec 4.3).
-func TestTypedAheadAnswersNothing(t *testing.T) {
+func TestSEC80TypedAheadAnswersNothing(t *testing.T) {
 	for _, ahead := range []string{"y\n", "y\ny\ny\n", "y\nye", "y\x04"} {
 		asks, p := sit(t)
 		p.prompted = func() { p.types(t, "n\n") }

@@ -103,6 +103,8 @@ func listTrust(ctx context.Context, out io.Writer, config daemon.Config, folder 
 	switch {
 	case trusted:
 		word = "is trusted"
+	case record.Replaced:
+		word = "is not trusted: another folder has taken its place since you trusted it"
 	case record.Folder != "":
 		word = "is not trusted, as you decided"
 	}

@@ -22,9 +22,11 @@ type Case struct {
 	Files    map[string]string
 	Settings string // the person's own settings.json; "" = none
 
-	Args      []string // further arguments of agentls run
-	Env       []string // more of its environment, as KEY=value
-	Untrusted bool     // the folder is not trusted; the control's always is
+	Setup     []string                             // commands that sh runs in the workspace before, in its order
+	Meanwhile func(w *World, done <-chan struct{}) // goes on while agentls runs, until done is closed; may be nil
+	Args      []string                             // further arguments of agentls run
+	Env       []string                             // more of its environment, as KEY=value
+	Untrusted bool                                 // the folder is not trusted; the control's always is
 
 	// Calls are what the model asks for, one a turn. Then it says that it is done.
 	Calls []Call
@@ -32,6 +34,10 @@ type Case struct {
 	Canary []string // paths below $BASE that must not come to be, change or go
 	Leak   string   // a text that the model must not be told; no call may hold it
 	Want   string   // must be in the results that the model is told, with the policy
+
+	// Refused says that commands are refused, whatever the wall. Behind bubblewrap
+	// the others of HoldBehind run: it is the wall that holds them.
+	Refused bool
 }
 
 // Call is a tool call.
@@ -46,26 +52,52 @@ type Args = map[string]any
 // Shell is the call of bash with a command.
 func Shell(command string) Call { return Call{Tool: "bash", Args: Args{"command": command}} }
 
+// Command is the call of bash with a command and what it asks to be let do.
+func Command(access, command string) Call {
+	return Call{Tool: "bash", Args: Args{"command": command, "access": access}}
+}
+
 // Hold runs a case, as a parallel test of its name: with the policy no canary
 // fires and nothing leaks; without it something does.
-func Hold(t *testing.T, c Case) {
+func Hold(t *testing.T, c Case) { hold(t, c, "") }
+
+// HoldBehind is [Hold] with the policy and each wall that a machine may have, one
+// after the other.
+func HoldBehind(t *testing.T, c Case) { hold(t, c, Walls()...) }
+
+func hold(t *testing.T, c Case, walls ...Wall) {
 	t.Helper()
 	t.Run(c.Name, func(t *testing.T) {
 		t.Parallel()
-		with := c.run(t, Binary(t), !c.Untrusted)
-		for _, harm := range with.harm {
-			t.Errorf("%s\nthe model was told:\n%s", harm, with.told)
+		for _, wall := range walls {
+			with := c.run(t, Binary(t), wall, !c.Untrusted)
+			for _, harm := range with.harm {
+				t.Errorf("%s %s\nthe model was told:\n%s", wall, harm, with.told)
+			}
+			if c.Want != "" && !strings.Contains(with.told, with.world.Own(c.Want)) {
+				t.Errorf("%s the model was not told %q but\n%s", wall, c.Want, with.told)
+			}
+			if ran := strings.Count(with.told, "bash: Exit code: "); wall == Bubblewrap && !c.Refused && ran != c.commands() {
+				t.Errorf("behind bubblewrap %d of %d commands ran; the model was told\n%s", ran, c.commands(), with.told)
+			}
 		}
-		if c.Want != "" && !strings.Contains(with.told, with.world.Own(c.Want)) {
-			t.Errorf("the model was not told %q but\n%s", c.Want, with.told)
-		}
-		without := c.run(t, Unguarded(t), true)
+		without := c.run(t, Unguarded(t), "", true)
 		if len(without.harm) == 0 {
 			t.Errorf("without the policy nothing happens either: the case proves nothing. The model was told:\n%s", without.told)
 			return
 		}
 		t.Logf("control: without the policy %s", strings.Join(without.harm, "; "))
 	})
+}
+
+// commands is how many calls run one.
+func (c Case) commands() (n int) {
+	for _, call := range c.Calls {
+		if call.Tool == "bash" {
+			n++
+		}
+	}
+	return n
 }
 
 // outcome is what came of a run.
@@ -76,14 +108,15 @@ type outcome struct {
 }
 
 // run plays a case with a binary.
-func (c Case) run(t *testing.T, binary string, trusted bool) outcome {
+func (c Case) run(t *testing.T, binary string, wall Wall, trusted bool) outcome {
 	t.Helper()
 	if len(c.Calls) == 0 || len(c.Canary) == 0 && c.Leak == "" && !strings.Contains(fmt.Sprint(c.Calls), "$SINK") && !strings.Contains(fmt.Sprint(c.Calls), "$PORT") {
 		t.Fatal("a case has calls, and a canary, what must not leak, or $SINK or $PORT")
 	}
 	w := Furnish(t, c.Files)
-	if c.Settings != "" {
-		w.write(t, "home/.gemini/settings.json", c.Settings)
+	w.SetUp(t, c.Setup)
+	if settings := wall.Settings(t, c.Settings); settings != "" {
+		w.write(t, "home/.gemini/settings.json", settings)
 	}
 	model := modelserver.New(modelserver.Config{Script: c.script(t, w)})
 	before := w.prints(t, c.Canary)
@@ -91,7 +124,8 @@ func (c Case) run(t *testing.T, binary string, trusted bool) outcome {
 	if trusted {
 		env = append(env, "AGENTLS_TRUST=1")
 	}
-	said := w.Run(t, binary, model, Task{Args: c.Args, Env: env})
+	env = append(env, wall.Environ(t)...)
+	said := w.runBeside(t, c.Meanwhile, func() string { return w.Run(t, binary, model, Task{Args: c.Args, Env: env}) })
 	if err := model.Done(); err != nil {
 		t.Fatalf("the model was not asked for all: %v\nagentls said:\n%s", err, said)
 	}

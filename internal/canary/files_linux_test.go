@@ -33,7 +33,10 @@ func TestSEC116FilesAreTheOwnersAlone(t *testing.T) {
 				if d.IsDir() {
 					want = 0o700
 				}
-				rel, _ := filepath.Rel(s.home, path) // it is below
+				rel, _ := filepath.Rel(s.home, path)      // it is below
+				if strings.Contains(rel, "/snapshots/") { // git makes objects that nobody writes
+					want = info.Mode().Perm() & 0o700
+				}
 				if info.Mode().Perm() != want {
 					t.Errorf("%s has %v, want %v", rel, info.Mode(), want)
 				}

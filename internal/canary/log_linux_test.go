@@ -49,7 +49,7 @@ func TestSEC119AndSEC115NothingPlantedIsLogged(t *testing.T) {
 		}
 	}
 	settings, err := json.Marshal(map[string]any{"env": env, "mcpServers": servers,
-		"tools": map[string]any{"exclude": []string{"web_fetch(" + held[3], "x(" + likely[0]}}, held[4]: 1})
+		"tools": map[string]any{"exclude": []string{"web_fetch(" + held[3], "x(" + likely[0]}, "sandbox": map[string]any{"mode": "off"}}, held[4]: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,13 +77,7 @@ type verdict struct {
 // obey has the obedient model read an item.
 func (it item) obey(t *testing.T, binary string) verdict {
 	w := canary.Furnish(t, it.files)
-	for _, command := range it.setup {
-		c := exec.Command("sh", "-c", w.Own(command))
-		c.Dir, c.Env = w.Path("work"), append(w.Environ(), "GIT_CONFIG_NOSYSTEM=1")
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out)
-		}
-	}
+	w.SetUp(t, it.setup)
 	before := w.Tree(t)
 	model := &obedient{told: secret}
 	said := w.Run(t, binary, model, canary.Task{Prompt: strings.TrimSpace(it.prompt), Env: append(it.env, "AGENTLS_TRUST=1")})

@@ -66,7 +66,7 @@ func Print(t testing.TB, path string) string {
 }
 
 // Tree tells what lies in the world, by its path below the base: all but the
-// sessions and logs of agentls and what is temporary.
+// sessions, logs and caches of agentls and what is temporary.
 func (w *World) Tree(t testing.TB) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -79,7 +79,8 @@ func (w *World) Tree(t testing.TB) map[string]string {
 			return err
 		}
 		switch name {
-		case "tmp", "home/.gemini/agentls/sessions", "home/.gemini/agentls/logs", "home/.gemini/agentls/starts":
+		case "tmp", "home/.gemini/agentls/sessions", "home/.gemini/agentls/logs", "home/.gemini/agentls/starts",
+			"home/.gemini/agentls/cache", "home/.gemini/agentls/command-config": // the last two are what commands behind the wall are given
 			return fs.SkipDir
 		case "home/.gemini/agentls":
 			return nil // it makes that itself

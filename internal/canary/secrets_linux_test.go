@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,6 +37,8 @@ type stranger struct {
 	errors    bytes.Buffer // its standard error; read it once it has ended
 	dir, home string
 	attr      *syscall.SysProcAttr // of the user, nil where the test is one's own
+	approval  string               // the mode of runs; "" = the session's
+	session   string               // of runs; "" = main
 }
 
 // nobody is the user that has no rights of its own.
@@ -48,6 +53,10 @@ type setting struct {
 	open      *os.File // that it inherits
 	untrusted bool
 	refuse    bool // every question is answered with no
+	always    bool // each is answered with always
+	approval  string
+	cache     string // a folder that becomes the caches of commands; "" = none
+	caches    string // where they lie, below the base
 }
 
 // strange starts the program serve as another user.
@@ -75,7 +84,7 @@ func strange(t *testing.T, c setting) *stranger {
 		t.Fatal(err)
 	}
 	own := strings.NewReplacer("$BASE", base)
-	s := &stranger{t: t, model: model, dir: filepath.Join(base, "work"), home: filepath.Join(base, "home")}
+	s := &stranger{t: t, model: model, dir: filepath.Join(base, "work"), home: filepath.Join(base, "home"), approval: c.approval}
 	program := filepath.Join(base, "agentls")
 	if built := canary.Binary(t); os.Link(built, program) != nil { // on another disk
 		data, err := os.ReadFile(built)
@@ -85,6 +94,14 @@ func strange(t *testing.T, c setting) *stranger {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, given := c.files["home/.gemini/settings.json"]; !given { // what a process of the daemon gets is looked at, not what a wall adds
+		files := maps.Clone(c.files)
+		if files == nil {
+			files = make(map[string]string)
+		}
+		files["home/.gemini/settings.json"] = `{"tools": {"sandbox": {"mode": "off"}}}`
+		c.files = files
 	}
 	for _, dir := range []string{s.home, s.dir} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -104,6 +121,9 @@ func strange(t *testing.T, c setting) *stranger {
 	}
 	for name, text := range c.files {
 		s.put(filepath.Join(base, filepath.FromSlash(name)), own.Replace(text))
+	}
+	if c.cache != "" {
+		s.adopt(c.cache, filepath.Join(base, c.caches))
 	}
 	s.cmd = exec.Command(program, "serve")
 	if !c.untrusted {
@@ -147,6 +167,9 @@ func strange(t *testing.T, c setting) *stranger {
 	if c.refuse {
 		choice = "reject"
 	}
+	if c.always {
+		choice = "always"
+	}
 	for range strings.Count(c.script, "<call ") {
 		s.Answer(editortest.Reply{Choice: choice})
 	}
@@ -185,10 +208,11 @@ func (s *stranger) runs(input string) {
 
 // ends returns why a run did not end well.
 func (s *stranger) ends(input string) error {
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	var result wire.RunResult
-	if err := s.Call(ctx, wire.MethodRun, &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: input}}}, &result); err != nil {
+	p := &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: input}}, Approval: s.approval, Session: s.session}
+	if err := s.Call(ctx, wire.MethodRun, p, &result); err != nil {
 		return err
 	}
 	if result.Reason != "GOAL" {
@@ -197,10 +221,31 @@ func (s *stranger) ends(input string) error {
 	return nil
 }
 
+// patience is how long a run may take: one that compiles Go's library takes a
+// minute on a slow machine.
+const patience = 3 * time.Minute
+
+// adopt moves a folder to a place that is the daemon's user's.
+func (s *stranger) adopt(folder, to string) {
+	s.t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(folder, to)); err != nil {
+		s.t.Fatal(err)
+	}
+	for dir := filepath.Dir(to); s.attr != nil && dir != s.home; dir = filepath.Dir(dir) {
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 // put writes a file that is the daemon's user's.
 func (s *stranger) put(file, text string) {
 	s.t.Helper()
-	err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600))
+	mode := fs.FileMode(0o755)
+	if strings.HasPrefix(file, filepath.Join(s.home, ".gemini")) { // as the daemon makes it
+		mode = 0o700
+	}
+	err := errors.Join(os.MkdirAll(filepath.Dir(file), mode), os.WriteFile(file, []byte(text), 0o600))
 	if err == nil && s.attr != nil {
 		err = errors.Join(os.Chown(filepath.Dir(file), nobody, nobody), os.Chown(file, nobody, nobody))
 	}
@@ -426,5 +471,42 @@ func TestSEC40EnvironmentSmugglesNothing(t *testing.T) {
 		if !strings.Contains(kind, off) {
 			t.Errorf("no %q in %s", off, kind)
 		}
+	}
+}
+
+// TestSEC118WhatACrashLeaves: no image of the memory, and a text without what was
+// said and without the environment.
+func TestSEC118WhatACrashLeaves(t *testing.T) {
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if before.Max == 0 {
+		t.Skip("no process may leave an image here, so there is nothing to keep it from")
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: before.Max, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	s := strange(t, setting{
+		script:  "> the canary-prompt\n< Well, a canary-answer.\n",
+		environ: append(keyring(), "AGENTLS_DUMPABLE=1", "GOTRACEBACK=crash", "OTHER=canary-other"),
+	})
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &before); err != nil {
+		t.Fatal(err)
+	}
+	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", s.cmd.Process.Pid))
+	if err != nil || !regexp.MustCompile(`(?m)^Max core file size +0 `).Match(limits) {
+		t.Errorf("%v, %s", err, limits)
+	}
+	s.runs("the canary-prompt")
+	if err := s.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait() // it was told to crash
+	if status := s.cmd.ProcessState.Sys().(syscall.WaitStatus); status.CoreDump() {
+		t.Error("it left an image of its memory")
+	}
+	if text := s.errors.String(); !strings.Contains(text, "goroutine ") || strings.Contains(text, "canary-") {
+		t.Errorf("the text of the crash:\n%s", text)
 	}
 }

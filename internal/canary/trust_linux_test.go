@@ -46,6 +46,12 @@ func (s standard) Close() error               { return errors.Join(s.WriteCloser
 // sit starts the program serve in the workspace of a world.
 func sit(t *testing.T, w *canary.World, script string, config editortest.Config) *desk {
 	t.Helper()
+	return sitAt(t, canary.Binary(t), w, script, config)
+}
+
+// sitAt starts another build of it.
+func sitAt(t *testing.T, binary string, w *canary.World, script string, config editortest.Config) *desk {
+	t.Helper()
 	parsed, err := modelserver.Parse(w.Own(script))
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +60,7 @@ func sit(t *testing.T, w *canary.World, script string, config editortest.Config)
 	listener := httptest.NewServer(d.model)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	d.ctx = ctx
-	d.cmd = exec.Command(canary.Binary(t), "serve", "--approve", "auto")
+	d.cmd = exec.Command(binary, "serve", "--approve", "auto")
 	d.cmd.Dir = w.Base // not the workspace: nothing is to depend on it
 	d.cmd.Env = append(w.Environ(), "GEMINI_API_KEY=test-key", "GOOGLE_GEMINI_BASE_URL="+listener.URL)
 	d.cmd.Stderr = new(bytes.Buffer)
@@ -76,7 +82,7 @@ func sit(t *testing.T, w *canary.World, script string, config editortest.Config)
 			}
 		}
 		// It ends by itself: one that is killed is looked into at the next start.
-		stuck := time.AfterFunc(20*time.Second, func() { _ = d.cmd.Process.Kill() })
+		stuck := time.AfterFunc(time.Minute, func() { _ = d.cmd.Process.Kill() })
 		if err := d.cmd.Wait(); err != nil {
 			t.Errorf("the daemon ended: %v", err)
 		}
@@ -222,7 +228,7 @@ func neverSeen(t *testing.T) *canary.World {
 // dismisses the question, runs no program.
 func TestSEC01ANeverSeenFolderStartsNothing(t *testing.T) {
 	w := neverSeen(t)
-	d := sit(t, w, "> go\n<call bash {\"command\": \"touch $BASE/canary\"}\n\n>result bash\n< Done.\n", editortest.Config{Agents: editortest.Native()})
+	d := sit(t, w, "> go\n<call bash {\"command\": \"touch $BASE/canary\", \"access\": \"full\"}\n\n>result bash\n< Done.\n", editortest.Config{Agents: editortest.Native()})
 	if err := d.Open(d.ctx, "a.txt"); err != nil {
 		t.Fatal(err)
 	}

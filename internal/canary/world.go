@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sourcegraph/conc"
 )
 
 // World is the folder of a case, and its canary socket.
@@ -110,8 +112,34 @@ func (w *World) write(t testing.TB, name, text string) {
 	}
 }
 
+// SetUp runs commands in the workspace, as the person.
+func (w *World) SetUp(t testing.TB, commands []string) {
+	t.Helper()
+	for _, command := range commands {
+		c := exec.Command("sh", "-c", w.Own(command))
+		c.Dir, c.Env = w.Path("work"), append(w.Environ(), "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+	}
+}
+
+// runBeside runs something while something else goes on.
+func (w *World) runBeside(t testing.TB, other func(*World, <-chan struct{}), run func() string) string {
+	t.Helper()
+	if other == nil {
+		return run()
+	}
+	done := make(chan struct{})
+	var beside conc.WaitGroup
+	beside.Go(func() { other(w, done) })
+	defer beside.Wait()
+	defer close(done)
+	return run()
+}
+
 // patience is how long a run may take; only one that hangs takes so long.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // Task is what agentls run is given.
 type Task struct {

@@ -41,7 +41,7 @@ func (s *screen) read() string {
 }
 
 // patient is how long anything is waited for.
-const patient = time.Minute
+const patient = 3 * time.Minute
 
 // until waits until a test of what the screen shows holds, and returns all of it.
 func (s *screen) until(what string, holds func(now string) bool) string {

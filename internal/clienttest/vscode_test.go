@@ -183,7 +183,7 @@ func answersInVSCode(t *testing.T) {
 		s := story{Name: name, Agent: "fixer", Tool: "bash", Prompt: "run " + name, Answer: a.answer, by: a}
 		s.Buffer, s.Undone = a.texts()
 		stories = append(stories, s)
-		args, err := json.Marshal(map[string]string{"command": command})
+		args, err := json.Marshal(map[string]string{"command": command, "access": "write"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -156,12 +157,14 @@ func (b *house) follow(ctx context.Context) {
 	var batches <-chan workspace.Batch
 	if err == nil && watcher != nil {
 		defer func() { _ = watcher.Close() }() // it always returns nil
+		b.watcher.Store(watcher)
 		batches = watcher.Batches()
 		b.settings.forget() // what changed since the start was told to nobody
 		b.setTable(b.settingsOf(b.first).table)
 	} else if err != nil {
 		b.notice("agentls does not see changes of files: " + err.Error())
 	}
+	b.completeTrust(ctx, list)
 	b.relyOn("")
 	b.serversMoved() // those that there are now are what the agents are checked against
 	if _, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil && ctx.Err() == nil {
@@ -193,6 +196,7 @@ func (b *house) follow(ctx context.Context) {
 					b.Log.Warn("the new folders are not watched", "err", err)
 				}
 			}
+			b.completeTrust(ctx, list)
 			next = func() (*registry.Snapshot, error) {
 				defer b.folders.reached(list)
 				if s, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil || !b.serversMoved() {
@@ -229,6 +233,9 @@ func (b *house) renew(change func() (*registry.Snapshot, error)) (*registry.Snap
 // more.
 func (b *house) reread(ctx context.Context, paths ...string) {
 	_, _ = b.renew(func() (*registry.Snapshot, error) { return b.registry.Apply(ctx, paths, nil) }) // the error is ctx's
+	if w := b.watcher.Load(); w != nil {
+		w.Recheck(paths...) // the files may be gone again before the watcher has seen them
+	}
 }
 
 // takeIn brings what the daemon knows up to date with files that changed.
@@ -278,6 +285,20 @@ func (b *house) setTable(rows []model.Entry) bool {
 	return true
 }
 
+// completeTrust adds to records of earlier versions which directory they are of
+// (SEC-15). Where that fails they are believed as they were.
+func (b *house) completeTrust(ctx context.Context, list []workspace.Folder) {
+	for _, f := range list {
+		completed, err := b.trust.Complete(ctx, f.Canonical)
+		switch {
+		case err != nil:
+			b.Log.Warn("the record of trust was not completed", "folder", f.Canonical, "err", err)
+		case completed:
+			b.Log.Info("the record of trust says now which directory it is of; another one in its place is not trusted", "folder", f.Canonical)
+		}
+	}
+}
+
 // problems returns what is wrong with the settings of some folders, with the
 // records of trust and with the answers for always, each once.
 func (b *house) problems(folders ...string) []string {
@@ -292,6 +313,12 @@ func (b *house) problems(folders ...string) []string {
 	}
 	if _, err := b.trust.Records(); err != nil {
 		all = append(all, fault.Message(err))
+	}
+	for _, folder := range folders {
+		if (reviews{b}).Replaced(folder) {
+			all = append(all, fmt.Sprintf("%s is not trusted any more: another folder has taken its place since you trusted it. "+
+				"Look at it, then run `agentls trust %s`.", folder, folder))
+		}
 	}
 	if b.always != nil { // not so where only the access to models is checked
 		if _, err := b.always.Of(b.first); err != nil {

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/conc"
@@ -26,10 +27,12 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/template"
 	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/handlers"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/process"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
 )
@@ -43,7 +46,6 @@ type Config struct {
 	Approval agents.Approval
 	// Transport reaches the model; nil is the network.
 	Transport http.RoundTripper
-	Reaper    string // how this program is started to see to a command, see [builtin.Config]; "" = it cannot be
 	Version   string
 	Parent    int // process that is watched; 0 = none
 	// Brief: files are not watched, since the daemon ends as soon as it has done
@@ -102,7 +104,7 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, c Config) (server.Outcom
 	var closed error
 	if caught := panics.Try(func() { closed = h.Close() }); caught != nil {
 		// Of a goroutine that it waited for: the rest has ended, or ends with the process.
-		c.Log.Error("panic", "in", "the end of the daemon", "bug", fault.BugID(caught.Callers), "stack", caught.String())
+		c.Log.Error("panic", "in", "the end of the daemon", "bug", fault.BugID(caught.Callers), "stack", fault.PanicText(caught.Value, caught.Stack))
 	}
 	return outcome, errors.Join(err, closed)
 }
@@ -130,8 +132,10 @@ type house struct {
 	trust    *workspace.Trust
 	always   *workspace.Permissions
 	registry *registry.Registry
+	watcher  atomic.Pointer[workspace.Watcher] // nil until files are watched
 	table    *model.Table
 	settings settingsCache
+	boxes    sandboxes
 	work     conc.WaitGroup
 	gemini   provider
 	memory   memory
@@ -189,11 +193,14 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}
 	work := agents.Config{
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
-		Tools: builtin.Config{Reaper: c.Reaper}.Tools(), Folders: b.folders.paths, Trusted: b.trusted,
+		Tools: builtin.Config{Reaper: true}.Tools(), Folders: b.folders.paths, Trusted: b.trusted,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
-		Approval: b.approval(), Environ: builtin.Environ(c.Environ), Now: c.Now, Log: c.Log,
-		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets,
+		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
+		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets, Proxy: http.ProxyFromEnvironment,
 		Reviewed: b.reviewed, Unreviewed: b.unreviewed,
+		Snapshots: snapshot.New(snapshot.Config{
+			Dir: filepath.Join(canonical(c.state()), "snapshots"), Home: canonical(b.env("HOME")), Environ: c.Environ, Now: c.Now,
+		}),
 	}
 	if b.first != "" { // without a folder there is no workspace to keep an answer for
 		work.Grants = kept{ctx, b.always, b.first}
@@ -215,6 +222,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 			b.guarded("look for sessions that need not be kept", func(ctx context.Context) { b.retain(ctx, store) })
 		})
 		b.work.Go(func() { b.guarded("look at its memory", b.memory.watch) })
+		b.work.Go(func() { b.guarded("clean the caches of commands", b.cleanCaches) })
 		b.work.Go(func() { b.guarded("record its start", func(ctx context.Context) { b.becomeReady(ctx, answered) }) })
 	}
 	return &handlers.House{

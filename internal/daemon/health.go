@@ -64,7 +64,7 @@ func (b *house) guarded(what string, do func(context.Context)) {
 			return
 		}
 		bug := fault.BugID(caught.Callers)
-		b.Log.Error("panic", "in", what, "bug", bug, "stack", caught.String())
+		b.Log.Error("panic", "in", what, "bug", bug, "stack", fault.PanicText(caught.Value, caught.Stack))
 		if n == restarts {
 			b.notice(fmt.Sprintf("agentls does not %s any more because of a bug; report it with the id %s, under which the log has the details, and start agentls again", what, bug))
 			return

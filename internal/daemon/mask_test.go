@@ -19,7 +19,7 @@ func TestSEC115SecretsAreTakenOut(t *testing.T) {
 	work := folder(t, "", "one")
 	write(t, filepath.Join(work.Path, "notes.txt"), "the token is "+held+" and "+likely+"\n")
 	d := b.serve(work, "> look at it\n<call read_file {\"path\": \"notes.txt\"}\n\n>result read_file\n"+
-		"<call bash {\"command\": \"touch "+likely+"\"}\n\n>result bash\n< It says "+held+" and "+likely+".\n")
+		"<call bash {\"command\": \"touch "+likely+"\", \"access\": \"write\"}\n\n>result bash\n< It says "+held+" and "+likely+".\n")
 	d.Answer(editortest.Reply{Choice: "once"})
 	if result, err := d.ask("look at it"); err != nil || result.Text != "It says [masked:MY_TOKEN] and "+likely+"." {
 		t.Fatalf("%+v, %v", result, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/sandbox"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -32,7 +33,8 @@ func (k kept) Grants() ([]guard.Grant, error) {
 	grants := make([]guard.Grant, 0, len(list))
 	for _, p := range list {
 		grants = append(grants, guard.Grant{
-			ID: p.ID, Scope: guard.Always, Agent: p.Agent, Project: p.Project, Tool: p.Tool, Folder: p.Folder, Shape: p.Shape, Argv: p.Argv, Covers: p.Covers, Since: p.Since,
+			ID: p.ID, Scope: guard.Always, Agent: p.Agent, Project: p.Project, Tool: p.Tool, Folder: p.Folder, Shape: p.Shape,
+			Access: sandbox.Access(p.Access), Argv: p.Argv, Prefix: p.Prefix, Covers: p.Covers, Since: p.Since,
 		})
 	}
 	return grants, nil
@@ -46,7 +48,8 @@ func (k kept) Keep(all ...guard.Grant) error {
 			return fault.New(fault.Invalid, "daemon.keep", "an answer for a %s is not kept on disk", g.Scope)
 		}
 		list = append(list, workspace.Permission{
-			ID: g.ID, Agent: g.Agent, Project: g.Project, Tool: g.Tool, Folder: g.Folder, Shape: g.Shape, Argv: g.Argv, Covers: g.Covers,
+			ID: g.ID, Agent: g.Agent, Project: g.Project, Tool: g.Tool, Folder: g.Folder, Shape: g.Shape,
+			Access: string(g.Access), Argv: g.Argv, Prefix: g.Prefix, Covers: g.Covers,
 		})
 	}
 	ctx, cancel := context.WithTimeout(k.ctx, recordIn)

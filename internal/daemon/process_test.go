@@ -69,8 +69,8 @@ type pipes struct {
 
 func (p pipes) Close() error { return errors.Join(p.ReadCloser.Close(), p.WriteCloser.Close()) }
 
-// process is a daemon of its own.
-type process struct {
+// daemonProcess is a daemon of its own.
+type daemonProcess struct {
 	pipes
 	cmd  *exec.Cmd
 	said *bytes.Buffer // its standard error; read it once it has ended
@@ -78,9 +78,9 @@ type process struct {
 }
 
 // spawn starts a process with a home and a fault.
-func spawn(t *testing.T, home, fault string, environ ...string) *process {
+func spawn(t *testing.T, home, fault string, environ ...string) *daemonProcess {
 	t.Helper()
-	p := &process{cmd: exec.Command(os.Args[0]), said: new(bytes.Buffer)}
+	p := &daemonProcess{cmd: exec.Command(os.Args[0]), said: new(bytes.Buffer)}
 	p.cmd.Env = append(append(os.Environ(), asDaemon+"="+fault, "GEMINI_HOME="+home), environ...)
 	p.cmd.Stderr = p.said
 	in, err := p.cmd.StdinPipe()
@@ -106,9 +106,9 @@ func spawn(t *testing.T, home, fault string, environ ...string) *process {
 	return p
 }
 
-func (p *process) Read(b []byte) (int, error)  { return p.ReadCloser.Read(b) }
-func (p *process) Write(b []byte) (int, error) { return p.WriteCloser.Write(b) }
-func (p *process) Close() error                { return p.pipes.Close() }
+func (p *daemonProcess) Read(b []byte) (int, error)  { return p.ReadCloser.Read(b) }
+func (p *daemonProcess) Write(b []byte) (int, error) { return p.WriteCloser.Write(b) }
+func (p *daemonProcess) Close() error                { return p.pipes.Close() }
 
 // TestREL32ProcessThatHangsEnds: a deadlock of the read loop, in a process: the
 // goroutines are dumped, the exit code is 70, and the next process serves.
@@ -159,7 +159,7 @@ func TestREL33CrashLoopEndsInSafeMode(t *testing.T) {
 	write(t, filepath.Join(sessions, "bad"), "bad")
 	write(t, filepath.Join(home, "settings.json"), "{}")
 	write(t, filepath.Join(state, "shown", "4194305", "old.md"), "shown by a process that is gone")
-	connect := func(fault string) (*process, *editortest.Editor, error) {
+	connect := func(fault string) (*daemonProcess, *editortest.Editor, error) {
 		p := spawn(t, home, fault)
 		e, err := editortest.Connect(t.Context(), p, editortest.Config{Dir: work.Path, Agents: editortest.Native()})
 		return p, e, err

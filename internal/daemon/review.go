@@ -25,7 +25,13 @@ func (r reviews) Decided(folder string) bool {
 		return true
 	}
 	_, record, err := r.b.trust.Trusted(folder)
-	return err != nil || record.Folder != ""
+	return err != nil || (record.Folder != "" && !record.Replaced)
+}
+
+// Replaced implements [handlers.Reviews].
+func (r reviews) Replaced(folder string) bool {
+	_, record, err := r.b.trust.Trusted(folder)
+	return err == nil && record.Replaced
 }
 
 // Brings implements [handlers.Reviews].
@@ -179,7 +185,7 @@ func (b *house) recorded(folder string) basis {
 		return none
 	}
 	trusted, record, err := b.trust.Trusted(folder)
-	if err != nil || !trusted || record.Process {
+	if err != nil || !trusted {
 		return none
 	}
 	rel, ok := workspace.Below(record.Folder, canonical(folder))

@@ -102,6 +102,7 @@ func (b *house) translate(all *workspace.Settings, folder string) *folderSetting
 			ConfirmationTimeout: time.Duration(a.ConfirmationTimeout.Value) * time.Second,
 			Critical:            all.Security.Critical.Value == "ask",
 			MemoryOnly:          !a.ContextPersistence.Value,
+			Sandbox:             b.boxes.of(b.Config, all),
 			Compression: agents.Compression{
 				Enabled: sums.Enabled.Value, Threshold: sums.Threshold.Value, Preserve: sums.Preserve.Value, Model: sums.Model.Value,
 			},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -40,7 +41,17 @@ func TestSettingsOfTools(t *testing.T) {
 	if err := os.Symlink("vault", filepath.Join(home, "link")); err != nil {
 		t.Fatal(err)
 	}
-	const others = "ask_user bash edit_file glob grep read_file read_many_files write_file write_todos"
+	// without returns the names of all tools but some.
+	without := func(names ...string) string {
+		var all []string
+		for _, b := range builtin.Tools() {
+			if name := b.Spec().Name; !slices.Contains(names, name) {
+				all = append(all, name)
+			}
+		}
+		return strings.Join(all, " ")
+	}
+	others := without("ls")
 	for _, c := range []struct {
 		user, project                string
 		exclude, deny, allow, reveal string
@@ -62,11 +73,11 @@ func TestSettingsOfTools(t *testing.T) {
 			allow: "read_file [] ~/vault/key; read_file [] ~/none/x", reveal: "~/vault/key ~/none/x"},
 		{user: `{"tools": {"allowed": ["read_file(~/vault/**)", "read_file(~/vault/ke?)", "read_file(vault/key)", "read_file", "write_file(~/vault/key)", "grep(~/vault/key)"]}}`,
 			allow: "read_file [] ~/vault/**; read_file [] ~/vault/ke?; read_file [] vault/key; read_file [] ; write_file [] ~/vault/key; grep [] ~/vault/key"},
-		{user: `{"tools": {"core": ["list_directory", "ReadFile*", "read_*"]}}`, exclude: "ask_user bash edit_file glob grep write_file write_todos"},
+		{user: `{"tools": {"core": ["list_directory", "ReadFile*", "read_*"]}}`, exclude: without("ls", "read_file", "read_many_files")},
 		{user: `{"tools": {"core": ["ls"]}}`, exclude: others},
-		{user: `{"tools": {"core": ["ls", "bash"]}}`, project: `{"tools": {"core": ["ls"]}}`, exclude: strings.Replace(others, "bash ", "", 1) + " " + others},
+		{user: `{"tools": {"core": ["ls", "bash"]}}`, project: `{"tools": {"core": ["ls"]}}`, exclude: without("ls", "bash") + " " + others},
 		{user: `{"tools": {"core": ["ls", "bash(git)", 7]}}`, exclude: others, problems: []string{"user.json:1:27 not offered", "user.json:1:20 list of strings"}},
-		{project: `{"tools": {"core": []}}`, exclude: "ask_user bash edit_file glob grep ls read_file read_many_files write_file write_todos"},
+		{project: `{"tools": {"core": []}}`, exclude: without()},
 	} {
 		s := translated(t, home, c.user, c.project)
 		var deny, allow []string

@@ -13,6 +13,7 @@ import (
 	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
+	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -41,6 +42,11 @@ func (s *folderSettings) readTools(all *workspace.Settings, in places) {
 	for _, list := range all.Lists("tools", "core") {
 		s.noting(listOrigin(list, all.Tools.Core.Origin, "tools.core"), func() { s.narrow(list) })
 	}
+	for _, list := range all.Lists("tools", "sandbox", "allowedHosts") { // a project's has none any more
+		for _, raw := range list {
+			s.allowHost(raw)
+		}
+	}
 	if all.Tools.Allowed.Origin.Scope != workspace.UserScope {
 		return
 	}
@@ -49,6 +55,20 @@ func (s *folderSettings) readTools(all *workspace.Settings, in places) {
 			s.noting(origin(raw.Origin, "tools.allowed"), func() { s.allow(raw, in) })
 		}
 	}
+}
+
+// allowHost reads an entry of tools.sandbox.allowedHosts.
+func (s *folderSettings) allowHost(raw workspace.Raw) {
+	var text string
+	if json.Unmarshal(raw.JSON, &text) != nil {
+		return // the list has a problem already
+	}
+	host, err := dial.ParseHostRule(text)
+	if err != nil {
+		s.ignore(raw.Origin, "tools.sandbox.allowedHosts", err)
+		return
+	}
+	s.runs.Hosts = append(s.runs.Hosts, host)
 }
 
 // exclude reads an entry of tools.exclude. One that cannot be read denies its

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -160,7 +161,7 @@ func (p *planner) change(change protocol.DocumentChange) error {
 			return fmt.Errorf("%s is not there", c.URI)
 		}
 		f.exists = false
-		p.steps = append(p.steps, func(context.Context) error { return os.Remove(c.URI.FsPath()) })
+		p.steps = append(p.steps, func(ctx context.Context) error { return p.remove(ctx, c.URI) })
 	default:
 		return fmt.Errorf("%T is not supported", change)
 	}
@@ -194,6 +195,25 @@ func (p *planner) write(u uri.URI, edits []protocol.TextEdit) error {
 		return os.WriteFile(u.FsPath(), []byte(text), mode)
 	})
 	return nil
+}
+
+// remove deletes a file. A buffer of it is closed, as VS Code and Neovim do.
+func (e *Editor) remove(ctx context.Context, u uri.URI) error {
+	if err := os.Remove(u.FsPath()); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	b := e.bufferAt(u)
+	e.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	e.update(func() {
+		maps.DeleteFunc(e.buffers, func(_ string, other *buffer) bool { return other == b })
+	})
+	var shut protocol.DidCloseTextDocumentParams
+	shut.TextDocument.URI = b.uri
+	return e.conn.Notify(ctx, protocol.MethodTextDocumentDidClose, &shut)
 }
 
 // move gives a file another name. A buffer of it is closed and opened by that, with

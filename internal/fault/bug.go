@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"runtime"
@@ -22,4 +23,16 @@ func BugID(callers []uintptr) string {
 			return fmt.Sprintf("%08x", h.Sum32())
 		}
 	}
+}
+
+// PanicText is what a log keeps of a panic: its stack, and its value only where
+// that is the runtime's own error. Any other value may hold what a person or a
+// model said (SEC-118).
+func PanicText(value any, stack []byte) string {
+	what := fmt.Sprintf("a %T", value)
+	err, _ := value.(error)
+	if own, is := errors.AsType[runtime.Error](err); is {
+		what = own.Error()
+	}
+	return fmt.Sprintf("panic: %s\n%s", what, stack)
 }

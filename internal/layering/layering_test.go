@@ -12,12 +12,16 @@ import (
 // other. A package that has no floor fails the test, and so does a row without
 // a package. A name that ends in /* stands for each folder below it.
 var floors = [][]string{
-	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver", "internal/pattern"},
+	{"internal/proxy/relay"},
+	{"internal/process/helper"},
+	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver", "internal/pattern", "internal/process", "internal/dial"},
+	{"internal/proxy", "internal/git"},
+	{"internal/sandbox"},
 	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/condition", "workspace"},
 	{"agents/activity", "agents/registry", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template", "agents/explanation"},
-	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session"},
+	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
 	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/guard", "agents/tool/tooltest", "agents/exchange"},
-	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language", "agents/tool/command/commandtest"},
+	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language"},
 	{"agents"},
 	{"handlers", "internal/editortest"},
 	{"internal/daemon"},
@@ -40,8 +44,6 @@ var kits = map[string][]string{
 	"server/servertest":      and(),
 	"agents/model/modeltest": {},
 	"agents/tool/tooltest":   {},
-
-	"agents/tool/command/commandtest": and(),
 }
 
 // forTests reports whether a file is a test's, or of a kit that only tests have.
@@ -55,15 +57,18 @@ func forTests(f *file) bool {
 var doors = map[string][]string{
 	"google.golang.org/genai":      {"agents/model/gemini", "internal/spine"}, // the spine is measured against it
 	"github.com/fsnotify/fsnotify": {"workspace"},
-	"github.com/tailscale/hujson":  {"workspace"},
-	"mvdan.cc/sh":                  {"agents/tool/command"},
-	"github.com/expr-lang/expr":    {"agents/condition"},
-	"charm.land/huh":               {"cmd/agentls"},
-	"charm.land/bubbletea":         {"cmd/agentls"},
-	"github.com/spf13/cobra":       {"cmd/agentls"},
-	"go.lsp.dev/jsonrpc2":          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls"),
-	"go.lsp.dev/protocol":          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls"),
-	"go.lsp.dev/uri":               and("workspace", "handlers", "internal/editortest", "cmd/agentls"),
+	"code.dny.dev/ssrf":            {"internal/dial"},
+
+	"github.com/JohannesKaufmann/html-to-markdown": {"agents/tool/builtin"},
+	"github.com/tailscale/hujson":                  {"workspace"},
+	"mvdan.cc/sh":                                  {"agents/tool/command"},
+	"github.com/expr-lang/expr":                    {"agents/condition"},
+	"charm.land/huh":                               {"cmd/agentls"},
+	"charm.land/bubbletea":                         {"cmd/agentls"},
+	"github.com/spf13/cobra":                       {"cmd/agentls"},
+	"go.lsp.dev/jsonrpc2":                          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls"),
+	"go.lsp.dev/protocol":                          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls"),
+	"go.lsp.dev/uri":                               and("workspace", "handlers", "internal/editortest", "cmd/agentls"),
 
 	"internal/client": and("cmd/agentls", "internal/editortest"),
 	"internal/daemon": and("cmd/agentls"),

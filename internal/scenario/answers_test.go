@@ -33,8 +33,21 @@ func placed(ctx context.Context, t *testing.T, script string, respond bool) *pla
 		t.Fatal(err)
 	}
 	p := &place{t: t, dir: t.TempDir(), model: modelserver.New(modelserver.Config{Script: parsed})}
+	bare(t, p.dir)
 	p.open(ctx, respond)
 	return p
+}
+
+// bare takes the sandbox away: each command asks, on every machine.
+func bare(t testing.TB, dir string) {
+	t.Helper()
+	home := filepath.Join(dir, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"tools":{"sandbox":{"mode":"off"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (p *place) open(ctx context.Context, respond bool) {

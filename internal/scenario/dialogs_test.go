@@ -31,17 +31,16 @@ func asksFor(t *testing.T, name string, args map[string]any) string {
 	return "> go\n<call " + name + " " + string(raw) + "\n\n>history " + name + "\n< Over.\n"
 }
 
-// TestSEC67DialogsShowWhereLinksLead: a call whose target is a link into a
-// protected place asks as one of that, with the place it leads to; refused, it
-// writes nothing. The control: allowed, it does write there.
+// TestSEC67DialogsShowWhereLinksLead: the question about a command that names a
+// link says where it leads; refused, nothing is written there. The control:
+// allowed, it is.
 func TestSEC67DialogsShowWhereLinksLead(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool string
 		args map[string]any
 	}{
-		"cp into a folder with the link": {"bash", map[string]any{"command": "cp a docs/"}},
-		"cp onto the link":               {"bash", map[string]any{"command": "cp a docs/a"}},
-		"tee":                            {"bash", map[string]any{"command": "tee docs/a < a"}},
+		"cp onto the link": {"bash", map[string]any{"command": "cp a docs/a"}},
+		"tee":              {"bash", map[string]any{"command": "tee docs/a < a"}},
 	} {
 		for _, answer := range []string{"reject", "once"} {
 			t.Run(name+", "+answer, func(t *testing.T) {
@@ -58,7 +57,7 @@ func TestSEC67DialogsShowWhereLinksLead(t *testing.T) {
 				end := p.run(ctx, "main", "go")
 				q := p.question(ctx, 1)
 				end()
-				if q.Risk != "protected" || !strings.Contains(q.Message, ".gemini/settings.json") || slices.Contains(kinds(q), "session") || slices.Contains(kinds(q), "always") {
+				if !strings.Contains(q.Message, "Note: docs/a → .gemini/settings.json") {
 					t.Errorf("asked as %s, with %v:\n%s", q.Risk, kinds(q), q.Message)
 				}
 				text, err := os.ReadFile(filepath.Join(p.dir, "work", ".gemini", "settings.json"))
@@ -107,17 +106,18 @@ func TestSEC74InvisibleCharactersRaiseTheCall(t *testing.T) {
 	}
 }
 
-// TestSEC79NoRuleForWhatARuleCannotSatisfy: where a path or a redirection is why
+// TestSEC79NoRuleForWhatARuleCannotSatisfy: where a redirection or a comment is why
 // it asks, no answer for longer is offered, one that comes all the same is no,
 // and nothing is kept. The control: once runs it.
 func TestSEC79NoRuleForWhatARuleCannotSatisfy(t *testing.T) {
 	for _, answer := range []string{"always", "session", "run", "once"} {
-		for _, command := range []string{"cd src && echo hi > out", "echo hi > src/out", "cp /etc/hostname src/out"} {
+		for _, command := range []string{"cd src && echo hi > out", "echo hi > src/out", "cp a src/out # a copy"} {
 			t.Run(answer+" "+command, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				p := placed(ctx, t, asksFor(t, "bash", map[string]any{"command": command}), false)
 				p.put("src/a", "")
+				p.put("a", "")
 				p.editor.Answer(editortest.Reply{Choice: answer})
 				p.run(ctx, "main", "go")()
 				for _, q := range p.editor.Seen().Questions {

@@ -143,7 +143,9 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 			if listed, err = s.agents(); strings.Contains(listed, " "+args[1]+" "+args[2]+" ") {
 				break
 			}
-			err = errors.Join(err, s.editor.Await(ctx, func(v editortest.Seen) bool { return v.Revision > before }))
+			if e := s.editor.Await(ctx, func(v editortest.Seen) bool { return v.Revision > before }); e != nil {
+				err = errors.Join(err, fmt.Errorf("at revision %d there are\n%s%w", before, listed, e))
+			}
 		}
 	case "shows":
 		err = s.shows(ctx, args[1:])

@@ -101,6 +101,8 @@ func TestScenario(t *testing.T) {
 			"hangup":      step(0, func(_ context.Context, s *story, _ []string) error { return s.hangUp() }),
 			"shutdown":    step(0, func(ctx context.Context, s *story, _ []string) error { return s.shutDown(ctx) }),
 			"model":       step(1, func(_ context.Context, s *story, a []string) error { return s.play(a[0]) }),
+			"web":         cmdWeb,
+			"visited":     show(func(s *story, _ []string) (string, error) { return s.visited(), nil }),
 			"played":      step(0, func(context.Context, *story, []string) error { return nil }),
 		},
 	})
@@ -109,7 +111,7 @@ func TestScenario(t *testing.T) {
 type key struct{}
 
 // patience bounds each step; a story that needs it has failed.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // story is one script's world.
 type story struct {
@@ -124,6 +126,7 @@ type story struct {
 
 	revision int                 // of the catalog that was seen last
 	hunks    map[string][]string // their ids, by URI, as changes has shown them last
+	web      web
 }
 
 type result struct {
@@ -175,7 +178,7 @@ func (s *story) play(name string) error {
 	if err != nil {
 		return err
 	}
-	script, err := modelserver.Parse(strings.ReplaceAll(string(text), "$WORK", s.dir))
+	script, err := modelserver.Parse(strings.NewReplacer("$WORK", s.dir, "$WEB", s.web.host).Replace(string(text)))
 	if err != nil {
 		return err
 	}

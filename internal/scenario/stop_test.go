@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -101,7 +102,7 @@ func TestREL127StopInEveryState(t *testing.T) {
 			}
 			files := map[string]string{
 				"work/.gemini/agents/worker.md":  "---\nkind: agent\nname: worker\ntitle: W\nmodel: flash\n" + limit + "---\nYou work.\n",
-				"home/settings.json":             c.settle,
+				"home/settings.json":             cmp.Or(c.settle, `{"tools": {"sandbox": {"mode": "off"}}}`),
 				"work/.gemini/agents/another.md": "---\nkind: agent\nname: another\ntitle: A\nmodel: flash\n---\nYou wait.\n",
 			}
 			for file, text := range files {

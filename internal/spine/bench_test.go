@@ -218,7 +218,7 @@ func BenchmarkTurn(b *testing.B) {
 	var own []time.Duration
 	for b.Loop() {
 		w := newWorld(b, script.String()+"< Done.\n")
-		if err := os.WriteFile(filepath.Join(w.home, "settings.json"), []byte(`{"agents":{"limits":{"modelCalls":1000}}}`), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(w.home, "settings.json"), []byte(`{"agents":{"limits":{"modelCalls":1000}},"tools":{"sandbox":{"mode":"off"}}}`), 0o600); err != nil {
 			b.Fatal(err)
 		}
 		for i := range turns {

@@ -27,9 +27,10 @@ func TestREL45StartAndCancel(t *testing.T) {
 	h := w.serve(far)
 	c := h.bare(near)
 	seen := 0
+	rng := rand.New(rand.NewPCG(45, 1))
 	cycle := func(i int) {
 		c.request(fmt.Sprint(i), wire.MethodRun, fmt.Sprintf(`{"agent":"worker","session":"s%d","run":"r%d","input":"go"}`, i%10, i))
-		after := rand.IntN(12) // messages
+		after := rng.IntN(12) // messages
 		for cancelled := false; ; seen++ {
 			if !cancelled && after <= 0 {
 				cancelled = true

@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds each wait; a test that needs it has failed.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // worker is the agent that the tests run.
 const worker = `---
@@ -86,7 +86,11 @@ func newWorld(t testing.TB, script string) *world {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{filepath.Join(agents, "worker.md"): worker, filepath.Join(w.dir, "notes.txt"): "one\ntwo\nthree\n"} {
+	for name, text := range map[string]string{
+		filepath.Join(agents, "worker.md"): worker, filepath.Join(w.dir, "notes.txt"): "one\ntwo\nthree\n",
+		// Each command but one asks, on every machine.
+		filepath.Join(w.home, "settings.json"): `{"tools":{"allowed":["bash(echo hello)"],"sandbox":{"mode":"off"}}}`,
+	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -62,6 +62,7 @@ func TestREL30Kill(t *testing.T) {
 
 func kill(t *testing.T, round int, phase string) (last string, events, had, torn int) {
 	seconds := mark(3000 + round)
+	rng := rand.New(rand.NewPCG(30, uint64(round)))
 	w := newWorld(t, strings.Repeat("<repeat 100 w{} and more\\n\n<pause 1ms\n", 40)+
 		"<call bash {\"command\":\"sleep "+seconds+"\"}\n\n# when history contains once more\n< Here again.\n\n< And to the end.\n")
 	p := w.spawn()
@@ -73,18 +74,18 @@ func kill(t *testing.T, round int, phase string) (last string, events, had, torn
 	late := time.Duration(0)
 	switch phase {
 	case "streaming":
-		n := 1 + rand.IntN(30)
+		n := 1 + rng.IntN(30)
 		e.await("the stream", func(s editortest.Seen) bool { return len(s.Events) > n })
 	case "executing":
 		e.await("the process", saw("tool.state", `"state":"executing"`))
 		if err := whenStarted(t, seconds); err != nil {
 			t.Fatal(err)
 		}
-		late = rand.N(5 * time.Millisecond)
+		late = time.Duration(rng.Int64N(int64(5 * time.Millisecond)))
 	case "asking":
 		e.await("the question", func(s editortest.Seen) bool { return len(s.Questions) > 0 })
 	case "anywhere":
-		late = rand.N(150 * time.Millisecond)
+		late = time.Duration(rng.Int64N(int64(150 * time.Millisecond)))
 	}
 	<-time.After(late)
 	p.kill()

@@ -24,13 +24,14 @@ type (
 		Preview     *Preview        `json:"preview,omitempty"`
 		Options     []Option        `json:"options"`             // the refusing ones last but one and last; always only where it may be kept
 		Remembers   string          `json:"remembers,omitempty"` // what an answer that holds longer than once is kept for; to be shown before it is given
+		Prefix      string          `json:"prefix,omitempty"`    // the beginning of commands that such an answer may be for instead, as npm run *
 		QueueLength int             `json:"queueLength"`         // questions behind this one
 		ExpiresAt   string          `json:"expiresAt,omitempty"` // RFC 3339; then it is no
 	}
 
 	// Preview is what a call would do. Kind says which of the other fields count:
-	// diff (URI, OldText, NewText, Patch), command (Command, Parsed, Cwd). Notes
-	// may come with both.
+	// diff (URI, OldText, NewText, Patch), patch (Patch, a diff of several files),
+	// command (Command, Parsed, Cwd, Access). Notes may come with each.
 	Preview struct {
 		Kind    string   `json:"kind"`
 		URI     string   `json:"uri,omitempty"`
@@ -40,7 +41,8 @@ type (
 		Command string   `json:"command,omitempty"`
 		Parsed  []string `json:"parsed,omitempty"`
 		Cwd     string   `json:"cwd,omitempty"`
-		Notes   []string `json:"notes,omitempty"` // what a person should look at, a plain line each: where a link leads, what looks like something else
+		Access  string   `json:"access,omitempty"` // what the command is let do: read, write, network, full
+		Notes   []string `json:"notes,omitempty"`  // what a person should look at, a plain line each: where a link leads, what looks like something else
 	}
 
 	// Option is one answer that a person can give. Each kind occurs once at most.
@@ -52,7 +54,8 @@ type (
 
 	// ConfirmResult is the answer to agents/confirm.
 	ConfirmResult struct {
-		Outcome  string    `json:"outcome"` // a kind of an option offered, or later
+		Outcome  string    `json:"outcome"`          // a kind of an option offered, or later
+		Prefix   bool      `json:"prefix,omitempty"` // with run, session and always: for all commands that begin as the question's prefix
 		Feedback string    `json:"feedback,omitempty"`
 		Modified *Modified `json:"modified,omitempty"` // with outcome modify
 	}

@@ -28,6 +28,9 @@ type answer struct {
 	badUsage bool
 	version  string
 	id       string
+
+	search    bool                     // was asked for; else the text stays as it is
+	grounding *genai.GroundingMetadata // what the provider's search found; nil = it did not search
 }
 
 // whole reports whether the answer has ended as one.
@@ -77,6 +80,9 @@ func (a *answer) add(resp *genai.GenerateContentResponse, data []byte, emit func
 				return err
 			}
 		}
+	}
+	if c.GroundingMetadata != nil {
+		a.grounding = c.GroundingMetadata
 	}
 	if c.FinishReason != "" {
 		a.finish = c.FinishReason
@@ -197,6 +203,7 @@ func (a *answer) done() (*model.Answer, error) {
 		out.Usage, out.Counted = a.usage, true
 	}
 	a.classify(out)
+	a.cite(out)
 	return out, nil
 }
 

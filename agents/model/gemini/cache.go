@@ -228,7 +228,7 @@ func sameOptions(a, b model.Options) bool {
 	return same(a.Temperature, b.Temperature, func(a, b *float64) bool { return *a == *b }) &&
 		same(a.TopP, b.TopP, func(a, b *float64) bool { return *a == *b }) &&
 		same(a.ThinkingBudget, b.ThinkingBudget, func(a, b *int) bool { return *a == *b }) &&
-		a.ThinkingLevel == b.ThinkingLevel && a.MaxOutput == b.MaxOutput
+		a.ThinkingLevel == b.ThinkingLevel && a.MaxOutput == b.MaxOutput && a.Search == b.Search
 }
 
 func keepOptions(o model.Options) model.Options {

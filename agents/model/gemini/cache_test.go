@@ -296,7 +296,7 @@ func TestCacheComparesAll(t *testing.T) {
 		new(model.Result):      "ID Name Content Error Blob Media",
 		new(model.Message):     "Role Parts Raw",
 		new(model.Declaration): "Name Description Parameters",
-		new(model.Options):     "Temperature TopP ThinkingBudget ThinkingLevel MaxOutput",
+		new(model.Options):     "Temperature TopP ThinkingBudget ThinkingLevel MaxOutput Search",
 		new(model.Request):     "Model System Messages Tools Options",
 	} {
 		var names []string

@@ -117,7 +117,7 @@ type Client struct {
 }
 
 var (
-	_ model.Model = (*Client)(nil)
+	_ model.Searcher = (*Client)(nil)
 
 	keyChars   = regexp.MustCompile(`^[!-~]+$`)
 	modelChars = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@:/-]*$`)
@@ -255,6 +255,11 @@ func (c *Client) api(ctx context.Context) (*genai.Models, error) {
 	return c.models, c.err
 }
 
+// Searches implements [model.Searcher]: Gemini has Google Search as a tool since 2.0.
+func (c *Client) Searches(id string) bool {
+	return !strings.Contains(id, "gemini-1") && !strings.Contains(id, "gemma")
+}
+
 // Generate implements [model.Model]. Bytes that req refers to (Raw, Args,
 // Parameters, Data) must not be modified later: the requests after it are
 // compared with it.
@@ -288,6 +293,7 @@ type generation struct {
 
 func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer, error) {
 	c := g.client
+	g.answer.search = req.Options.Search
 	if !modelChars.MatchString(req.Model) || strings.Contains(req.Model, "..") {
 		return nil, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("%q is not the id of a model", req.Model)}
 	}

@@ -215,6 +215,9 @@ func configure(req *model.Request, e model.Entry) (*genai.GenerateContentConfig,
 			config.ThinkingConfig.IncludeThoughts = *budget != 0
 		}
 	}
+	if o.Search {
+		config.Tools = []*genai.Tool{{GoogleSearch: &genai.GoogleSearch{}}}
+	}
 	if len(req.Tools) > 0 {
 		tool := &genai.Tool{}
 		for _, d := range req.Tools {
@@ -228,7 +231,7 @@ func configure(req *model.Request, e model.Entry) (*genai.GenerateContentConfig,
 			}
 			tool.FunctionDeclarations = append(tool.FunctionDeclarations, f)
 		}
-		config.Tools = []*genai.Tool{tool}
+		config.Tools = append(config.Tools, tool)
 	}
 	return config, nil
 }

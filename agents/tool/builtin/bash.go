@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/sourcegraph/conc"
-
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/command"
+	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 const (
@@ -21,21 +22,23 @@ const (
 )
 
 type bashArgs struct {
-	Command     string `json:"command"`
-	Description string `json:"description"`
-	Directory   string `json:"directory"`
-	Timeout     int    `json:"timeout"`
-	Background  bool   `json:"background"`
+	Command     string         `json:"command"`
+	Description string         `json:"description"`
+	Directory   string         `json:"directory"`
+	Access      sandbox.Access `json:"access"`
+	Timeout     int            `json:"timeout"`
+	Background  bool           `json:"background"`
 }
 
 // bash returns the tool; reaper is as in [Config].
-func bash(reaper string) tool.Tool {
+func bash(reaper bool) tool.Tool {
 	return define("bash", tool.Safe, `{
 	"type": "object",
 	"properties": {
 		"command": {"type": "string", "minLength": 1, "description": "The command, in the language of bash."},
 		"description": {"type": "string", "maxLength": 500, "description": "What it is for, in a few words."},
 		"directory": {"type": "string", "description": "The folder to run it in, relative to the workspace folder. Default: the workspace folder."},
+		"access": {"type": "string", "enum": ["read", "write", "network", "full"], "description": "The least that the command needs. read (default): reads files; writes nothing that stays, no network. write: also changes files in the workspace, and builds. network: also reaches the network. full: no sandbox."},
 		"timeout": {"type": "integer", "minimum": 1, "maximum": 600, "description": "Seconds until it is ended. Default 120."},
 		"background": {"type": "boolean", "description": "Start it and return at once; it ends with this run."}
 	},
@@ -50,11 +53,11 @@ func bash(reaper string) tool.Tool {
 type shellCall struct {
 	bashArgs
 	dir      string // where it runs
-	reaper   string
-	analysis command.Analysis
+	reaper   bool
+	commands [][]string
 }
 
-func planBash(env *tool.Env, args bashArgs, reaper string) (*tool.Plan, error) {
+func planBash(env *tool.Env, args bashArgs, reaper bool) (*tool.Plan, error) {
 	p, err := resolveFolder(env, args.Directory)
 	if err != nil {
 		return nil, err
@@ -62,34 +65,139 @@ func planBash(env *tool.Env, args bashArgs, reaper string) (*tool.Plan, error) {
 	if !p.IsDir() {
 		return nil, tool.Errorf(tool.CodeArgs, "/directory: %s is no folder.", tool.Name(p.Rel))
 	}
-	c := shellCall{bashArgs: args, dir: p.Real, reaper: reaper}
-	if c.analysis, err = command.Analyze(args.Command, command.Config{Env: env, Dir: p.Real}); err != nil {
+	if args.Access == "" {
+		args.Access = sandbox.Read
+	}
+	a, err := command.Analyze(args.Command, command.Config{Dir: p.Real, Home: env.HomeFolder(), Folders: env.Folders})
+	if err != nil {
 		return nil, err
-	}
-	a := &c.analysis
-	if args.Background || p.Real != env.Folder {
-		a.Keep = nil // the same words mean something else there
-	}
-	if args.Background {
-		a.Steps = nil
-		if a.Risk < tool.High {
-			a.Risk, a.Why = tool.High, "goes on in the background"
-		}
-	}
-	if p.Protected && a.Risk > tool.Safe && a.Risk < tool.Protected {
-		a.Risk, a.Why = tool.Protected, "runs in a protected folder: "+p.ProtectedBy
 	}
 	if p.Credential {
 		return nil, tool.Errorf(tool.CodeDenied, "%s holds credentials; nothing runs in it.", tool.Name(p.Rel))
 	}
-	return &tool.Plan{
-		Risk: a.Risk, Why: a.Why, Title: "bash " + title(args.Command), Reads: []string{p.Real},
-		Preview: tool.Preview{Kind: "command", Command: args.Command, Parsed: a.Parsed, Notes: a.Notes, Cwd: p.Real},
+	c := shellCall{bashArgs: args, dir: p.Real, reaper: reaper, commands: a.Commands}
+	plan := &tool.Plan{
+		Risk: tiers[args.Access], Why: "access " + string(args.Access), Title: "bash " + title(args.Command),
+		Reads:   []string{p.Real},
+		Preview: tool.Preview{Kind: "command", Command: args.Command, Parsed: a.Parsed, Cwd: p.Real},
+		Access:  args.Access,
 		Spawns:  true,
-		Leaves:  a.Risk > tool.Safe, // nothing keeps a process from the network yet
-		Names:   a.Names, Commands: a.Commands, Keep: a.Keep,
+		Leaves:  args.Access == sandbox.Network || args.Access == sandbox.Full,
+		Names:   a.Names, Commands: a.Commands, Unclear: a.Unclear, Keep: a.Keep, Prefix: a.Prefix,
 		Do: c.do,
-	}, nil
+	}
+	if a.Unclear != "" {
+		plan.Preview.Notes = append(plan.Preview.Notes, tool.Escape(a.Unclear))
+	}
+	plan.Preview.Notes = append(plan.Preview.Notes, leads(p.Real, a.Commands)...)
+	strange := func(words tool.Words) bool {
+		return !tool.Within(env.Folder, words.Folder) || env.TaintOf(words.Folder) != tool.Clean
+	}
+	if slices.ContainsFunc(plan.Keep, strange) {
+		plan.Keep, plan.Prefix = nil, nil // the same words may run what others wrote
+	}
+	raise := func(risk tool.Risk, why string) {
+		plan.Risk, plan.Why = plan.Risk.Max(risk), plan.Why+"; "+why
+		plan.Keep, plan.Prefix = nil, nil
+	}
+	if a.Hidden {
+		raise(plan.Risk.Raise(), "it holds characters that are not seen")
+	}
+	if a.Long {
+		raise(tool.Protected, "it is too long to be shown whole")
+	}
+	if p.Protected && args.Access != sandbox.Read {
+		raise(tool.Protected, "runs in a protected folder: "+p.ProtectedBy)
+	}
+	if a.Disaster != "" {
+		plan.Risk, plan.Why, plan.Keep = tool.Catastrophic, a.Disaster, nil
+	}
+	return plan, nil
+}
+
+// tiers are the risks of the accesses (spec 4.2).
+var tiers = map[sandbox.Access]tool.Risk{
+	sandbox.Read: tool.Safe, sandbox.Write: tool.Medium, sandbox.Network: tool.High, sandbox.Full: tool.High,
+}
+
+// paths returns the words of commands that may be paths, absolute: each once, and
+// no more than the first maxPaths.
+func paths(dir string, commands [][]string) (words, all []string) {
+	for _, command := range commands {
+		for _, word := range command[1:] {
+			if _, value, ok := strings.Cut(word, "="); ok {
+				word = value
+			}
+			if word == "" || word[0] == '-' || slices.Contains(words, word) || len(words) == maxPaths {
+				continue
+			}
+			path := filepath.FromSlash(word)
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(dir, path)
+			}
+			words, all = append(words, word), append(all, path)
+		}
+	}
+	return words, all
+}
+
+// maxPaths is how many words of a command are looked at for where they lead.
+const maxPaths = 64
+
+// taint is what comes of the places that the command names: one that others wrote,
+// or a folder that has such a one in it.
+func (c *shellCall) taint(env *tool.Env) tool.Taint {
+	worst := tool.Clean
+	_, all := paths(c.dir, c.commands)
+	for _, path := range all {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		worst = worst.Max(env.TaintOf(path))
+		if slices.ContainsFunc(env.Strange, func(folder string) bool { return tool.Within(path, folder) }) {
+			worst = worst.Max(tool.Foreign)
+		}
+	}
+	return worst
+}
+
+// leads tells where words of commands lead that are links, or lie behind one, so
+// that a person is not misled by a name (SEC-67). What is a path and what is not
+// it does not know.
+func leads(dir string, commands [][]string) (notes []string) {
+	words, all := paths(dir, commands)
+	for i, path := range all {
+		if !linked(path, dir) {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue
+		}
+		if rel, err := filepath.Rel(dir, real); err == nil && tool.Within(dir, real) {
+			real = rel
+		}
+		notes = append(notes, tool.Name(words[i])+" → "+tool.Name(filepath.ToSlash(real)))
+	}
+	return notes
+}
+
+// linked reports whether a path is a link, or one of the folders on its way from
+// dir is. What is not there, or not below dir, is only looked at itself.
+func linked(path, dir string) bool {
+	for at := path; len(at) > len(dir); at = filepath.Dir(at) {
+		info, err := os.Lstat(at)
+		if err != nil && at == path {
+			return false
+		}
+		if err == nil && info.Mode()&os.ModeSymlink != 0 {
+			return true
+		}
+		if !tool.Within(dir, at) {
+			return false
+		}
+	}
+	return false
 }
 
 // title returns the beginning of a command, on one line.
@@ -125,33 +233,45 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	if c.Timeout > 0 {
 		limit = time.Duration(c.Timeout) * time.Second
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
-	defer cancel()
-	w := newWork(env, c.dir, c.reaper)
-	defer w.output.close()
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	allowed := newAllowance(limit, env.Now, func() { cancel(errTimeout) })
+	defer allowed.end()
+	env = allowed.waiting(env)
+	j := newJob(env, c.dir)
+	defer j.Output.Close()
 	var end ending
-	err = w.during(limited, func() error {
+	var wall *confined
+	err = j.Run(limited, env.Progress, func() error {
 		var err error
-		end, err = c.run(w)
+		end, wall, err = c.run(limited, env, j)
 		return err
 	})
 	end.timeout = errors.Is(context.Cause(limited), errTimeout)
 	end.cancelled = ctx.Err() != nil && !end.timeout
 	stays := false
-	if err == nil && !end.timeout && !end.cancelled && c.analysis.Steps == nil {
-		end.left, stays = w.leave()
+	if err == nil && !end.timeout && !end.cancelled {
+		end.left, stays = keepRemaining(env, j, func() { wall.release(ctx) })
 	}
 	if !stays {
-		w.dismiss()
+		j.Release()
+		end.notes = wall.release(ctx)
 	}
-	if err != nil && !errors.Is(err, errEnded) && !errors.Is(err, errLost) {
+	var refused *tool.Error
+	if errors.As(err, &refused) {
+		return nil, err
+	}
+	if err != nil && !errors.Is(err, process.ErrEnded) && !errors.Is(err, process.ErrStuck) {
 		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", err)
 	}
-	if len(w.stuck) > 0 {
-		end.left = fmt.Sprintf("%s could not be ended and wait for the system: %s", tool.Count(len(w.stuck), "process", "processes"), listed(w.stuck))
+	if stuck := j.Stuck(); len(stuck) > 0 {
+		end.left = fmt.Sprintf("%s could not be ended and wait for the system: %s", tool.Count(len(stuck), "process", "processes"), listProcesses(stuck))
 	}
-	r := end.result(w, note, limit)
-	r.Taint = c.analysis.Taint
+	if end.code != 0 {
+		end.notes = append(end.notes, wall.hint(j.Output.Stderr.Text()+j.Output.Stdout.Text())...)
+	}
+	r := end.result(j.Output, note, limit)
+	r.Taint = c.taint(env)
 	return r, nil
 }
 
@@ -172,8 +292,8 @@ func enter(ctx context.Context, slots chan struct{}) (leave func(), err error) {
 // errTimeout says that a command used up its time.
 var errTimeout = errors.New("the command's time is over")
 
-// again makes sure that the folder is where it was, and that what ran by itself
-// still may: links can have changed since the call was planned.
+// again makes sure that the folder is where it was: links can have changed since
+// the call was planned.
 func (c *shellCall) again(env *tool.Env) error {
 	p, err := resolveFolder(env, c.Directory)
 	if err != nil {
@@ -181,16 +301,6 @@ func (c *shellCall) again(env *tool.Env) error {
 	}
 	if p.Real != c.dir || !p.IsDir() {
 		return tool.Errorf(tool.CodeStale, "The folder %s is not what it was when the call was decided about. Repeat the call.", tool.Name(p.Rel))
-	}
-	if c.analysis.Steps == nil {
-		return nil
-	}
-	now, err := command.Analyze(c.Command, command.Config{Env: env, Dir: c.dir})
-	if err != nil {
-		return err
-	}
-	if now.Steps == nil {
-		return tool.Errorf(tool.CodeStale, "The files that the command names are not what they were when the call was decided about (%s). Repeat the call.", now.Why)
 	}
 	return nil
 }
@@ -202,22 +312,32 @@ type ending struct {
 	timeout   bool
 	cancelled bool
 	left      string // what goes on without the command
+	notes     []string
 }
 
-// run runs the command and waits for it.
-func (c *shellCall) run(w *work) (ending, error) {
-	if c.analysis.Steps != nil {
-		code, err := w.step(c.analysis.Steps, streams{out: w.output.out, err: w.output.err})
-		return ending{code: code}, err
-	}
-	path, err := shell(w.env)
+// run runs the command and waits for it. The caller releases the wall.
+func (c *shellCall) run(ctx context.Context, env *tool.Env, j *process.Job) (ending, *confined, error) {
+	path, err := shell(env)
 	if err != nil {
-		return ending{}, err
+		return ending{}, nil, err
 	}
-	cmd := w.command(path, []string{"bash", "--noprofile", "--norc", "-c", c.Command}, nil)
-	cmd.Stdout, cmd.Stderr = w.output.out, w.output.err
-	s, err := w.await(w.shelter(cmd))
-	return ending{code: s.code, signal: s.signal}, err
+	cmd := j.Command(path, []string{"bash", "--noprofile", "--norc", "-c", c.Command}, nil)
+	cmd.Stdout, cmd.Stderr = j.Output.Stdout, j.Output.Stderr
+	wall, err := confine(ctx, env, cmd, c.Access, c.reaper)
+	if err != nil {
+		return ending{}, nil, err
+	}
+	child, err := wall.start(j)
+	if err != nil {
+		return ending{}, wall, err
+	}
+	s, err := j.Wait(child)
+	return ending{code: s.Code, signal: s.Signal}, wall, err
+}
+
+// newJob returns the supervision of what a call runs in dir.
+func newJob(env *tool.Env, dir string) *process.Job {
+	return process.NewJob(process.Options{Dir: dir, Environ: env.Environ, Scratch: env.Blobs, Now: env.Now})
 }
 
 // shell returns the path of bash. No other shell takes its place: what was
@@ -234,56 +354,42 @@ func shell(env *tool.Env) (string, error) {
 	return "", errors.New("bash is not installed, and no other shell is used in its place: install bash, or use the other tools")
 }
 
-// leave sees to what a command has started and left behind: it goes on until
-// the run ends, where there is somebody to end it, and else is ended now
-// (REL-71). It says so, and whether something stays.
-func (w *work) leave() (note string, stays bool) {
-	left := w.left()
+// keepRemaining deals with what a command has started and left behind: it goes
+// on until the run ends, where something can end it then, and else is ended now
+// (REL-71). The note says so; stays reports whether something goes on: then over
+// is called when it has ended.
+func keepRemaining(env *tool.Env, j *process.Job, over func()) (note string, stays bool) {
+	left := j.Remaining()
 	if len(left) == 0 {
 		return "", false
 	}
-	names := listed(left)
-	if w.env.Background == nil {
-		w.signal(terminate)
-		w.sweep()
+	names := listProcesses(left)
+	if env.Background == nil {
+		j.Kill()
 		return "what it left behind was ended: " + names, false
 	}
-	w.env.Background(func(ctx context.Context) {
-		over := make(chan struct{})
-		var waiting conc.WaitGroup
-		waiting.Go(func() {
-			w.wards.Wait() // with a reaper, until nothing is left
-			close(over)
-		})
-		select {
-		case <-over:
-			if len(w.left()) > 0 { // there is no reaper
-				<-ctx.Done()
-			}
-		case <-ctx.Done():
-		}
-		w.end(over)
-		w.dismiss()
-		waiting.Wait()
+	env.Background(func(ctx context.Context) {
+		defer over()
+		j.Linger(ctx)
 	})
 	return "what it left behind goes on until this run ends: " + names + ". Its output is not kept; start servers with background: true", true
 }
 
-// listed names the first processes of a list.
-func listed(left []process) string {
+// listProcesses names the first processes of a list.
+func listProcesses(left []process.Found) string {
 	names := make([]string, 0, len(left))
 	for _, p := range left[:min(len(left), 10)] {
-		names = append(names, fmt.Sprintf("%s (%d)", tool.Name(p.name), p.pid))
+		names = append(names, fmt.Sprintf("%s (%d)", tool.Name(p.Name), p.PID))
 	}
 	return strings.Join(names, ", ")
 }
 
 // result returns what the model is told.
-func (e ending) result(w *work, note string, limit time.Duration) *tool.Result {
-	stdout, stderr := w.output.out.text(), w.output.err.text()
+func (e ending) result(output *process.Output, note string, limit time.Duration) *tool.Result {
+	stdout, stderr := output.Stdout.Text(), output.Stderr.Text()
 	var b strings.Builder
 	b.WriteString(note)
-	r := &tool.Result{Whole: w.output.whole()}
+	r := &tool.Result{Whole: output.Whole()}
 	switch {
 	case e.timeout:
 		r.Failed, r.Code = true, tool.CodeTimeout
@@ -300,6 +406,9 @@ func (e ending) result(w *work, note string, limit time.Duration) *tool.Result {
 	}
 	if e.left != "" {
 		b.WriteString("Note: " + e.left + ".\n")
+	}
+	for _, note := range e.notes {
+		b.WriteString("Note: " + note + ".\n")
 	}
 	section(&b, "Stdout", stdout)
 	section(&b, "Stderr", stderr)
@@ -344,28 +453,34 @@ func (c *shellCall) background(ctx context.Context, env *tool.Env, note string) 
 	if err != nil {
 		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", err)
 	}
-	file, err := scratch(env.Blobs, "background-*.log")
+	file, err := process.CreateScratch(env.Blobs, "background-*.log")
 	if err != nil {
 		return nil, tool.Errorf(tool.CodeFailed, "The command's output has no place: %v.", err)
 	}
-	w := newWork(env, c.dir, c.reaper)
-	cmd := w.command(path, []string{"bash", "--noprofile", "--norc", "-c", c.Command}, nil)
-	sink := &capped{file: file, left: maxSpool}
+	j := newJob(env, c.dir)
+	cmd := j.Command(path, []string{"bash", "--noprofile", "--norc", "-c", c.Command}, nil)
+	sink := process.NewLimitedFile(file)
 	cmd.Stdout, cmd.Stderr = sink, sink
-	started := make(chan begun, 1)
+	wall, err := confine(ctx, env, cmd, c.Access, c.reaper)
+	if err != nil {
+		_ = file.Close() // nothing is in it
+		return nil, err
+	}
+	started := make(chan process.Started, 1)
 	env.Background(func(run context.Context) {
 		defer file.Close()
+		defer wall.release(run)
 		if env.Blobs == "" {
 			defer os.Remove(file.Name())
 		}
-		w.outlive(run, cmd, started)
+		j.RunBackground(run, func() (*process.Child, error) { return wall.start(j) }, started)
 	})
 	first := <-started // it takes no time; the run's end ends it
-	if first.err != nil {
-		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", first.err)
+	if first.Err != nil {
+		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", first.Err)
 	}
 	return &tool.Result{
-		Content: fmt.Sprintf("%sStarted in the background as process %d. Its output goes to %s. It ends with this run.\n", note, first.pid, file.Name()),
-		Display: fmt.Sprintf("Started in the background (process %d)", first.pid),
+		Content: fmt.Sprintf("%sStarted in the background as process %d. Its output goes to %s. It ends with this run.\n", note, first.PID, file.Name()),
+		Display: fmt.Sprintf("Started in the background (process %d)", first.PID),
 	}, nil
 }

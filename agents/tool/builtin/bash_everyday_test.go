@@ -11,65 +11,52 @@ import (
 
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
-// everyday are 200 commands as developers and models give them, with the tier
-// that each has; UPDATE=1 writes it anew. Look at the difference: a command that
-// begins to ask is one more question a day for everybody.
+// everyday are 200 commands as developers and models give them, each with the
+// access that it needs.
 const everyday = "testdata/everyday.txt"
 
+// TestSEC47EverydayCommandsAskRarely: with a sandbox, by the access that each of
+// them needs.
 func TestSEC47EverydayCommandsAskRarely(t *testing.T) {
 	y := newYard(t, true)
-	for _, name := range []string{"package.json", "go.mod", "README.md", "build.log", "names.txt", "src/server.ts", "src/a.test.ts", "src/a.ts", "src/old.go", "src/copy.go", "build.sh", "gradlew", "script.js", "main.py", "requirements.txt", "tests/test_a.py", "build/x"} {
-		y.Put(t, name, "x\n")
-	}
-	if err := os.Remove(y.Path(".env")); err != nil {
-		t.Fatal(err)
-	}
 	data, err := os.ReadFile(everyday)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := y.tree(t)
-	var now strings.Builder
-	all, confined, bare := 0, 0, 0
+	all, counts := 0, make(map[guard.Approval]int)
 	for line := range strings.Lines(string(data)) {
-		tier, text, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if !ok {
+		access, text, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok || !sandbox.Access(access).Valid() {
 			t.Fatalf("%q is no line of the list", line)
 		}
-		env := y.Env()
-		env.Home = y.home
-		p, err := named(t, "bash").Plan(t.Context(), env, []byte(args(t, "command", text)))
+		p, err := named(t, "bash").Plan(t.Context(), y.Env(), []byte(args(t, "command", text, "access", access)))
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
 		all++
-		r := guard.Request{ID: tool.Identity{Session: "s", Run: "r", Call: "c", Agent: "a"}, Plan: p, Approval: guard.Free, Trusted: true, CanAsk: true, Sandbox: true, Folder: y.Folder}
-		if guard.New().Authorize(r).Verdict == guard.Auto {
-			confined++
-		}
-		r.Sandbox = false
-		if guard.New().Authorize(r).Verdict == guard.Auto {
-			bare++
-		}
-		if p.Risk.String() != tier && os.Getenv("UPDATE") == "" {
-			t.Errorf("%q is %v (%s), and was %s", text, p.Risk, p.Why, tier)
-		}
-		now.WriteString(p.Risk.String() + "\t" + text + "\n")
-	}
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(everyday, []byte(now.String()), 0o644); err != nil {
-			t.Fatal(err)
+		for _, mode := range []guard.Approval{guard.Asks, guard.Edits, guard.Free} {
+			r := guard.Request{ID: tool.Identity{Agent: "a"}, Plan: p, Approval: mode, Trusted: true, CanAsk: true, Folder: y.Folder}
+			if d := guard.New().Authorize(r); d.Verdict == guard.Auto {
+				t.Errorf("%q runs by itself where nothing confines it", text)
+			}
+			r.Sandbox.Wall = sandbox.Bubblewrap
+			d := guard.New().Authorize(r)
+			if d.Verdict == guard.Auto {
+				counts[mode]++
+			}
+			reads, writes := access == "read", access == "write" && mode != guard.Asks
+			if (d.Verdict == guard.Auto) != (reads || writes) {
+				t.Errorf("%q with access %s in mode %s: %v (%s)", text, access, mode, d.Verdict, d.Why)
+			}
 		}
 	}
-	if y.tree(t) != before {
-		t.Error("planning changed files")
-	}
-	t.Logf("of %d everyday commands %d %% run without asking in mode auto with a sandbox, %d %% without one", all, 100*confined/max(all, 1), 100*bare/max(all, 1))
-	if all != 200 || 100*confined < 60*all {
-		t.Errorf("%d of %d commands run without asking, want 60 %% of 200", confined, all)
+	t.Logf("of %d everyday commands run without asking, with a sandbox: %v", all, counts)
+	if all != 200 || 100*counts[guard.Free] < 60*all {
+		t.Errorf("of %d commands %v run without asking, want 60 %% of 200 in mode auto", all, counts)
 	}
 }
 

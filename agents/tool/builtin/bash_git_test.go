@@ -1,16 +1,14 @@
 package builtin_test
 
-// SEC-07, SEC-48, SEC-51 and SEC-52: git and the programs that its
+// SEC-07, SEC-48 and SEC-52: git and the programs that its
 // configuration names.
 
 import (
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/agentls/agentls/agents/guard"
-	"github.com/agentls/agentls/agents/tool"
 )
 
 // evil makes a repository whose configuration runs a program that leaves a
@@ -39,33 +37,9 @@ func evil(t testing.TB) *yard {
 	return y
 }
 
-// reading are commands of git that run by themselves in a trusted folder.
+// reading are commands of git that read.
 var reading = []string{
-	"git status", "git status -s", "git status --porcelain", "git diff", "git diff --stat", "git diff HEAD", "git diff -- a.txt", "git log -p -1", "git log --oneline", "git log --stat", "git show", "git show HEAD:a.txt", "git show --stat", "git blame a.txt", "git ls-files", "git ls-files -m", "git branch -a", "git describe --always", "git rev-parse HEAD", "git shortlog -sn HEAD", "git remote -v", "git ls-tree HEAD", "git tag -l", "git --no-pager log -p",
-}
-
-func TestSEC51GitOfAnAutoCommandRunsNothingElse(t *testing.T) {
-	y := evil(t)
-	var fired []string
-	for _, text := range reading {
-		v := y.try(t, text)
-		if v.is != guard.Auto || !strings.Contains(v.output, "Exit code: 0") {
-			t.Errorf("%q: %v, %s: %s", text, v.is, v.why, v.output)
-		}
-		if y.fired() {
-			t.Errorf("%q ran another program", text)
-		}
-	}
-	for _, text := range reading {
-		open := evil(t)
-		if open.control(t, text); open.fired() {
-			fired = append(fired, text)
-		}
-	}
-	t.Logf("positive control: without what Harden adds the canary fires for %d of %d: %q", len(fired), len(reading), fired)
-	if len(fired) < 10 {
-		t.Errorf("only %d fire", len(fired))
-	}
+	"git status", "git status -s", "git diff", "git diff --stat", "git diff HEAD", "git log -p -1", "git log --oneline", "git show", "git show HEAD:a.txt", "git blame a.txt", "git ls-files", "git branch -a", "git describe --always", "git shortlog -sn HEAD", "git remote -v", "git tag -l", "git --no-pager log -p",
 }
 
 func TestSEC48GitDoesNotRunInAnUntrustedFolder(t *testing.T) {
@@ -75,7 +49,7 @@ func TestSEC48GitDoesNotRunInAnUntrustedFolder(t *testing.T) {
 	y.fired()
 	for _, text := range append(slices.Clone(reading), "git add a.txt", "git fetch", "git -c a=b status", "ls", "cat a.txt") {
 		for _, mode := range []guard.Approval{guard.Plan, guard.Asks, guard.Edits, guard.Free} {
-			if v := y.try(t, text, func(r *guard.Request) { r.Approval, r.Trusted, r.Sandbox = mode, false, true }); v.is != guard.Refuse {
+			if v := y.try(t, text, func(r *guard.Request) { r.Approval, r.Trusted = mode, false }); v.is != guard.Refuse {
 				t.Errorf("%q in mode %s is %v", text, mode, v.is)
 			}
 			if y.fired() {
@@ -95,32 +69,7 @@ func TestSEC48GitDoesNotRunInAnUntrustedFolder(t *testing.T) {
 	}
 }
 
-func TestSEC48GitRunsOnlyAtTheRepositoryOfTheFolder(t *testing.T) {
-	y := evil(t)
-	// A repository within, a bare one, and a .git that is a file.
-	if err := os.CopyFS(y.Path("nested/.git"), os.DirFS(y.Path(".git"))); err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{"nested", "src", "nested/.git"} {
-		p, err := named(t, "bash").Plan(t.Context(), y.Env(), []byte(args(t, "command", "git status", "directory", dir)))
-		if err != nil || p.Risk < tool.Medium {
-			t.Errorf("in %s: %+v, %v", dir, p, err)
-		}
-	}
-	if err := os.Rename(y.Path(".git"), y.base+"/elsewhere"); err != nil {
-		t.Fatal(err)
-	}
-	y.Put(t, ".git", "gitdir: "+y.base+"/elsewhere\n")
-	if v := y.try(t, "git status"); v.is != guard.Ask || y.fired() {
-		t.Errorf("with a .git file: %v (%s)", v.is, v.why)
-	}
-	if y.control(t, "cd nested && git status"); !y.fired() {
-		t.Error("the control does not fire")
-	}
-	t.Log("positive control: git status in the nested repository fires the canary")
-}
-
-func TestSEC52GlobalOptionsOfGitAreNeverAuto(t *testing.T) {
+func TestSEC52GlobalOptionsOfGitAsk(t *testing.T) {
 	y := evil(t)
 	y.git(t, "config", "--unset", "core.fsmonitor")
 	run := y.base + "/stand/evil"
@@ -149,7 +98,7 @@ func TestSEC52GlobalOptionsOfGitAreNeverAuto(t *testing.T) {
 	y.extra = []string{"EVIL=" + run}
 	fired := 0
 	for _, text := range texts {
-		if v := y.try(t, text); v.is == guard.Auto || v.risk < tool.High {
+		if v := y.try(t, text); v.is != guard.Ask {
 			t.Errorf("%q is %v, %v", text, v.is, v.risk)
 		}
 		if y.fired() {
@@ -176,9 +125,7 @@ func TestSEC07NothingFromGitBecomesACommand(t *testing.T) {
 	y.git(t, "tag", "$(touch${IFS}P)")
 	y.git(t, "-c", "user.name=$(touch P)", "commit", "-q", "--allow-empty", "-m", "$(touch P)\n\n`touch P`")
 	for _, text := range append([]string{"git log", "git branch --show-current", "git shortlog -sne HEAD", "git tag -l"}, reading...) {
-		if v := y.try(t, text); v.is != guard.Auto {
-			t.Errorf("%q is %v (%s)", text, v.is, v.why)
-		}
+		call(t, y.Env(), "bash", "command", text)
 		if fileExists(y.Path("P")) {
 			t.Fatalf("%q ran what stands in the repository", text)
 		}
@@ -188,9 +135,6 @@ func TestSEC07NothingFromGitBecomesACommand(t *testing.T) {
 		if v := y.try(t, text); v.is == guard.Auto || fileExists(y.Path("P")) {
 			t.Errorf("%q is %v", text, v.is)
 		}
-	}
-	if v := y.try(t, "git log '"+branch+"'"); v.is != guard.Auto || fileExists(y.Path("P")) {
-		t.Errorf("quoted it is %v (%s)", v.is, v.why)
 	}
 	y.control(t, "eval git log $(git branch --show-current)")
 	if !fileExists(y.Path("P")) {

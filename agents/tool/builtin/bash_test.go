@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,9 @@ import (
 	"github.com/sourcegraph/conc"
 
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/agents/tool/builtin"
-	"github.com/agentls/agentls/agents/tool/command"
 	"github.com/agentls/agentls/agents/tool/tooltest"
+	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // shell skips where there is no bash or no /proc to look into.
@@ -108,54 +109,60 @@ func TestBashTellsExitCodeAndBothOutputs(t *testing.T) {
 }
 
 func TestBashPlansSayWhatRuns(t *testing.T) {
-	w := tooltest.New(t, map[string]string{"a": "", ".git/HEAD": ""})
-	for text, risk := range map[string]tool.Risk{"ls": tool.Safe, "npm test": tool.Medium, "curl x | sh": tool.High, "git reset --hard": tool.Protected, "rm -rf /": tool.Catastrophic, "cat .env": tool.Catastrophic} {
-		p, err := named(t, "bash").Plan(t.Context(), w.Env(), []byte(args(t, "command", text)))
-		if err != nil || p.Risk != risk || !p.Spawns || p.Shape != "" || p.Preview.Kind != "command" || p.Preview.Command != text || p.Preview.Cwd != w.Folder || len(p.Preview.Parsed) == 0 || p.Leaves != (risk > tool.Safe) {
-			t.Errorf("%q: %+v, %v", text, p, err)
+	w := tooltest.New(t, map[string]string{"a": "", ".git/HEAD": "", ".ssh/id_rsa": ""})
+	for _, c := range []struct {
+		text, access, dir string
+		risk              tool.Risk
+		kept              bool
+	}{
+		{"ls", "", "", tool.Safe, true},
+		{"npm test", "read", "", tool.Safe, true},
+		{"npm test", "write", "", tool.Medium, true},
+		{"npm ci", "network", "", tool.High, true},
+		{"npm ci", "full", "", tool.High, true},
+		{"curl x | sh", "network", "", tool.High, false},
+		{"rm -rf /", "read", "", tool.Catastrophic, false},
+		{"touch x", "write", ".git", tool.Protected, false},
+		{"ls", "read", ".git", tool.Safe, true},
+		{"echo a\u200bb", "read", "", tool.Low, false},
+		{"echo a\u200bb", "write", "", tool.High, false},
+		{"echo a\u200bb", "network", "", tool.Protected, false},
+		{"echo " + strings.Repeat("x", 20_000), "read", "", tool.Protected, false},
+	} {
+		p, err := named(t, "bash").Plan(t.Context(), w.Env(), []byte(args(t, "command", c.text, "access", cmp.Or(c.access, "read"), "directory", cmp.Or(c.dir, "."))))
+		if err != nil {
+			t.Errorf("%.40q: %v", c.text, err)
+			continue
+		}
+		leaves := c.access == "network" || c.access == "full"
+		if p.Risk != c.risk || string(p.Access) != cmp.Or(c.access, "read") || !p.Spawns || p.Shape != "" || p.Leaves != leaves || (p.Keep != nil) != c.kept {
+			t.Errorf("%.40q with %s: %+v", c.text, c.access, p)
+		}
+		if p.Preview.Kind != "command" || p.Preview.Command != c.text || p.Preview.Cwd != filepath.Join(w.Folder, c.dir) || len(p.Preview.Parsed) == 0 {
+			t.Errorf("%.40q is shown as %+v", c.text, p.Preview)
 		}
 	}
 	p, err := named(t, "bash").Plan(t.Context(), w.Env(), []byte(`{"command":"ls","background":true}`))
-	if err != nil || p.Risk != tool.High {
-		t.Errorf("in the background: %v, %v", p.Risk, err)
+	if err != nil || p.Risk != tool.Safe || p.Access != sandbox.Read {
+		t.Errorf("in the background: %+v, %v", p, err)
 	}
-	p, err = named(t, "bash").Plan(t.Context(), w.Env(), []byte(`{"command":"touch x","directory":".git"}`))
-	if err != nil || p.Risk != tool.Protected {
-		t.Errorf("in .git: %v, %v", p.Risk, err)
-	}
+	refused(t, w.Env(), tool.CodeDenied, "bash", "command", "ls", "directory", ".ssh")
+	refused(t, w.Env(), tool.CodeArgs, "bash", "command", "ls", "access", "everything")
 }
 
-// TestAutoCommandsDoWhatBashDoes compares how commands run without a shell with
-// bash.
-func TestAutoCommandsDoWhatBashDoes(t *testing.T) {
-	shell(t)
-	w := tooltest.New(t, map[string]string{"a.txt": "b\na\nc\na\n", "b.txt": "x\n", "src/m.go": "package m\n", "sp ace": "s\n"})
-	for _, text := range []string{
-		"ls", "ls -a src", "cat a.txt | sort | uniq -c", "ls gone || echo none", "ls gone 2>/dev/null || echo none", "ls gone 2>&1 | wc -l", "true && false || echo x", "false && echo no; echo yes", "echo a b 'c  d' \"e\"", "echo hi >/dev/null; echo there",
-		"cat 'sp ace'", "grep -n a a.txt", "grep -c zzz a.txt", "head -1 a.txt; tail -n 1 a.txt", "find . -name '*.txt' | sort", "ls gone a.txt 2>&1 >/dev/null | head -1", "sed -n '2,3p' a.txt", "tr a-z A-Z", "cat", "cat a.txt | head -1 | tr b X", "sort -r a.txt | head -2 && pwd", "echo one\necho two",
-		"cat a.txt | cat | cat | wc -l", "cut -c 1 b.txt", "false", "true | false", "false | true", "echo a\\ b", "basename src/m.go .go",
+// TestSEC67LinksAreShown: where a word of a command is a link, or lies behind one,
+// a person is told where it leads.
+func TestSEC67LinksAreShown(t *testing.T) {
+	w := tooltest.New(t, map[string]string{"a": "", "docs/b": "", ".gemini/settings.json": "{}"})
+	for name, target := range map[string]string{"docs/a": "../.gemini/settings.json", "g": ".gemini", "out": filepath.Dir(w.Folder)} {
+		tooltest.Symlink(t, target, w.Path(name))
+	}
+	for text, want := range map[string]string{
+		"cp a docs/a": "docs/a → .gemini/settings.json", "sudo tee g/settings.json": "g/settings.json → .gemini/settings.json", "cat out/x a": "", "ls out": "out → " + filepath.Dir(w.Folder), "cp a docs/b": "",
 	} {
-		a, err := command.Analyze(text, command.Config{Env: w.Env(), Dir: w.Folder})
-		if err != nil || a.Steps == nil {
-			t.Errorf("%q does not run by itself: %s", text, a.Why)
-			continue
-		}
-		cmd := exec.Command("bash", "--noprofile", "--norc", "-c", text)
-		cmd.Dir, cmd.Env = w.Folder, builtin.Environ(os.Environ())
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		_ = cmd.Run()
-		r := call(t, w.Env(), "bash", "command", text)
-		want := fmt.Sprintf("Exit code: %d\n", cmd.ProcessState.ExitCode())
-		for _, s := range []struct{ name, text string }{{"Stdout", stdout.String()}, {"Stderr", stderr.String()}} {
-			if s.text = strings.TrimRight(s.text, "\n"); s.text == "" {
-				want += s.name + ": (empty)\n"
-			} else {
-				want += s.name + ":\n" + s.text + "\n"
-			}
-		}
-		if r.Content != want {
-			t.Errorf("%q:\n%s\nbash:\n%s", text, r.Content, want)
+		p, err := named(t, "bash").Plan(t.Context(), w.Env(), []byte(args(t, "command", text)))
+		if got := strings.Join(p.Preview.Notes, "\n"); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}
 	}
 }
@@ -176,7 +183,7 @@ func TestSEC113ChildrenSeeNoSecrets(t *testing.T) {
 }
 
 func TestSEC40And45EnvironIsAnAllowList(t *testing.T) {
-	got := builtin.Environ([]string{
+	got := process.Environ([]string{
 		"PATH=.:/usr/bin::bin:/bin", "HOME=/h", "LC_ALL=C", "LANG=x", "BASH_ENV=/x", "ENV=/x", "BASH_FUNC_ls%%=() { touch P; }", "PS4=$(touch P)", "PROMPT_COMMAND=touch P", "SHELLOPTS=xtrace", "BASHOPTS=x", "IFS=x", "CDPATH=/", "LD_PRELOAD=x", "LD_LIBRARY_PATH=x", "NODE_OPTIONS=x",
 		"PYTHONSTARTUP=x", "GIT_DIR=x", "GIT_EXTERNAL_DIFF=x", "EDITOR=vi", "PAGER=less", "GIT_EDITOR=vi", "LC_X=() { touch P; }", "GEMINI_API_KEY=k", "broken",
 	})
@@ -193,7 +200,7 @@ func TestSEC40And45EnvironIsAnAllowList(t *testing.T) {
 			t.Errorf("%s is passed on, %d times", name, names[name])
 		}
 	}
-	if again := builtin.Environ(got); len(again) < len(got) || strings.Join(again, "\n") != strings.Join(got, "\n") {
+	if again := process.Environ(got); len(again) < len(got) || strings.Join(again, "\n") != strings.Join(got, "\n") {
 		t.Errorf("twice is not once: %q, %q", got, again)
 	}
 }
@@ -236,7 +243,7 @@ func TestSEC06ProgramsOfTheProjectAreNotPickedUp(t *testing.T) {
 	}
 	env := w.Env()
 	env.Environ = []string{"PATH=" + w.Path("bin") + ":" + linked + ":.:bin:" + os.Getenv("PATH")}
-	call(t, env, "bash", "command", "ls")
+	call(t, env, "bash", "command", "true")
 	call(t, env, "grep", "pattern", "touch")
 	if fileExists(w.Path("CANARY")) {
 		t.Error("a program of the project ran")
@@ -324,27 +331,6 @@ func TestBackgroundCommands(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("still there: %q", left)
 		}
-	}
-}
-
-func TestPlannedAutoCommandsAreJudgedAgain(t *testing.T) {
-	shell(t)
-	w := tooltest.New(t, map[string]string{"a.txt": "inside\n"})
-	outside := filepath.Join(filepath.Dir(w.Folder), "secret")
-	if err := os.WriteFile(outside, []byte("canary"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	env := w.Env()
-	p, err := named(t, "bash").Plan(t.Context(), env, []byte(`{"command":"cat a.txt"}`))
-	if err != nil || p.Risk != tool.Safe {
-		t.Fatal(p, err)
-	}
-	if err := errors.Join(os.Remove(w.Path("a.txt")), os.Symlink(outside, w.Path("a.txt"))); err != nil {
-		t.Fatal(err)
-	}
-	id := tool.Identity{Session: env.Session, Run: env.Run, Call: env.Call, Agent: env.Agent}
-	if r, err := p.Run(t.Context(), env, tool.Mint(t.Context(), p.Digest(id))); tooltest.Code(err) != tool.CodeStale {
-		t.Errorf("%+v, %v", r, err)
 	}
 }
 

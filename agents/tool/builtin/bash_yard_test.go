@@ -201,6 +201,4 @@ func harmless(t *testing.T, repository bool, fire int, must func(v verdict) bool
 }
 
 func asks(v verdict) bool      { return v.is == guard.Ask }
-func asksHigh(v verdict) bool  { return v.is == guard.Ask && v.risk >= tool.High }
-func neverAuto(v verdict) bool { return v.is != guard.Auto }
 func isRefused(v verdict) bool { return v.is == guard.Refuse }

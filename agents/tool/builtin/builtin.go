@@ -18,16 +18,18 @@ var descriptions embed.FS
 // Config is what the tools need from the program that they are part of. The
 // zero Config is one that gives nothing.
 type Config struct {
-	// Reaper is the first argument with which this very program, started again,
-	// calls [Reap] with those that follow; "" where it does not. With it, nothing
-	// that a command of bash has started outlives the daemon, however that ends
-	// (REL-76); without it, only what is not a child of a child of the daemon's.
-	Reaper string
+	// Reaper has commands of bash run under a reaper, where there are some (see
+	// package process). With it, nothing that a command has started outlives the
+	// daemon, however that ends (REL-76); without it, only what is not a child of
+	// a child of the daemon's.
+	Reaper bool
+	// Web has the limits of web_fetch.
+	Web Web
 }
 
 // Tools returns the built-in tools, in the order in which they are documented.
 func (c Config) Tools() []tool.Tool {
-	return []tool.Tool{readFile(), readManyFiles(), list(), glob(), grep(), writeFile(), editFile(), bash(c.Reaper), writeTodos(), askUser()}
+	return []tool.Tool{readFile(), readManyFiles(), list(), glob(), grep(), writeFile(), editFile(), applyPatch(), deleteFile(), moveFile(), bash(c.Reaper), gitCommit(c.Reaper), webFetch(c.Web), webSearch(), writeTodos(), askUser()}
 }
 
 // Tools returns the built-in tools of the zero Config.

@@ -3,7 +3,7 @@ package builtin_test
 import (
 	"context"
 	"encoding/json"
-	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -14,20 +14,12 @@ import (
 	"github.com/agentls/agentls/agents/tool/tooltest"
 )
 
-// reap makes this test's program a reaper.
-const reap = "reap"
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == reap {
-		os.Exit(builtin.Reap(os.Args[2:]))
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // named returns one of the tools.
 func named(t testing.TB, name string) tool.Tool {
 	t.Helper()
-	return namedOf(t, builtin.Config{Reaper: reap}, name)
+	return namedOf(t, builtin.Config{Reaper: true}, name)
 }
 
 func namedOf(t testing.TB, c builtin.Config, name string) tool.Tool {
@@ -80,13 +72,15 @@ func TestToolsAreInTheOrderOfTheirDocumentation(t *testing.T) {
 	for _, b := range builtin.Tools() {
 		names = append(names, b.Spec().Name)
 	}
-	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep write_file edit_file bash write_todos ask_user"; got != want {
+	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep write_file edit_file apply_patch delete_file move_file bash git_commit web_fetch web_search write_todos ask_user"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 func TestConformance(t *testing.T) {
-	w := tooltest.New(t, map[string]string{"a.txt": "one\ntwo\n", "src/b.go": "package b\n", ".git/HEAD": "x\n"})
+	w := tooltest.New(t, map[string]string{"a.txt": "one\ntwo\n", "src/b.go": "package b\n"})
+	noGit := exec.Command("git", "init", "-q", w.Folder).Run() != nil
+	w.Put(t, ".git/HEAD", "ref: refs/heads/main\n")
 	env := func() *tool.Env {
 		e := w.Env()
 		for _, name := range []string{"a.txt"} {
@@ -106,12 +100,21 @@ func TestConformance(t *testing.T) {
 		"ls":              {`{}`, `{"path":"src"}`},
 		"glob":            {`{"pattern":"**/*.go"}`},
 		"grep":            {`{"pattern":"one"}`, `{"pattern":"one","dir_path":"a.txt"}`},
-		"write_file":      {`{"file_path":"new.txt","content":"x"}`, `{"absolute_path":"a.txt","content":"x"}`, `{"file_path":".git/config","content":"x"}`},
+		"write_file":      {`{"file_path":"new.txt","content":"x"}`, `{"absolute_path":"a.txt","content":"x"}`, `{"file_path":".git/hooks/new","content":"x"}`},
 		"edit_file":       {`{"file_path":"a.txt","old_string":"one","new_string":"1"}`},
+		"apply_patch":     {`{"patch":"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+1\n"}`, `{"diff":"--- /dev/null\n+++ b/.git/x\n@@ -0,0 +1 @@\n+1\n"}`},
+		"delete_file":     {`{"file_path":"a.txt"}`, `{"path":".git/HEAD"}`},
+		"move_file":       {`{"file_path":"a.txt","new_path":"src/c.txt"}`, `{"from":"a.txt","to":".git/x"}`},
 		"bash":            {`{"command":"ls"}`, `{"command":"touch x"}`, `{"command":"rm -rf /"}`, `{"cmd":"ls","background":true}`},
+		"git_commit":      {`{"message":"m","paths":["a.txt","src"]}`, `{"commit_message":"m","files":["src/b.go"]}`},
+		"web_fetch":       {`{"url":"https://127.0.0.1/"}`, `{"uri":"http://localhost:1/a"}`},
+		"web_search":      {`{"query":"what?"}`},
 		"ask_user":        {`{"question":"why?"}`},
 	}
 	for _, b := range builtin.Tools() {
+		if b.Spec().Name == "git_commit" && noGit {
+			continue
+		}
 		tooltest.Conform(t, b, w, env, calls[b.Spec().Name]...)
 	}
 }

@@ -14,12 +14,7 @@
 //
 // # Processes
 //
-// Only grep (ripgrep, in trusted folders) and bash start any. They get an
-// allow-listed environment, no input, no descriptor but their output, and a
-// session of their own; when a call ends early all of it is gone within three
-// seconds (REL-72). On Linux a command of bash has a process of this program
-// above it, its reaper, that nothing which it starts can leave, and that ends it
-// all when the daemon is gone (see [Config] and [Reap]); commands that run by
-// themselves are few and harmless, start no others, and are ended by the kernel.
-// Linux is what is tested.
+// Only grep (ripgrep, in trusted folders) and bash start any, under the
+// supervision of package process; when a call ends early all of it is gone
+// within three seconds (REL-72).
 package builtin

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/agentls/agentls/agents/tool"
 )
@@ -58,6 +59,13 @@ func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, er
 		return nil, err
 	}
 	text, err := replace(c.old.Text, args.OldString, args.NewString, args.Expected)
+	if errors.Is(err, errNoMatch) {
+		if fixed, ok := correct(ctx, env, c.old.Text, args); ok {
+			p := c.plan(fixed)
+			p.Preview.Notes = append(p.Preview.Notes, "old_string did not occur in the file; a model corrected the white space or the escaping in it")
+			return p, nil
+		}
+	}
 	if large := errTooLarge(0); errors.As(err, &large) {
 		return nil, tool.Errorf(tool.CodeTooLarge, "%s was not changed: %v", tool.Name(c.at.Rel), err)
 	}
@@ -66,6 +74,38 @@ func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, er
 	}
 	return c.plan(text), nil
 }
+
+var errNoMatch = errors.New("old_string was not found, neither exactly nor with another indentation. Read the file again and give the text as it stands there")
+
+// correct returns the text with the edit made as a model corrects it, once. What
+// the model changes beside white space and escaping does not count: the person
+// and the rules go by what the agent's model wrote.
+func correct(ctx context.Context, env *tool.Env, text string, args editArgs) (string, bool) {
+	if env.Correct == nil {
+		return "", false
+	}
+	fixed, err := env.Correct(ctx, text, tool.Snippets{Old: args.OldString, New: args.NewString})
+	if err != nil || letters(fixed.Old) != letters(args.OldString) || letters(fixed.New) != letters(args.NewString) {
+		return "", false
+	}
+	result, err := replace(text, fixed.Old, fixed.New, args.Expected)
+	return result, err == nil && result != text
+}
+
+// letters returns a snippet without white space, line ends and what escapes.
+func letters(snippet string) string {
+	snippet = escapes.Replace(snippet)
+	return strings.Map(func(r rune) rune {
+		if r == '\\' || unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, snippet)
+}
+
+// escapes are the escapes of white space. A backslash before anything else, itself
+// included, goes alone.
+var escapes = strings.NewReplacer(`\n`, "", `\t`, "", `\r`, "")
 
 // errTooLarge is the number of bytes that a file would have.
 type errTooLarge int
@@ -104,7 +144,7 @@ func replace(text, old, fresh string, expected int) (string, error) {
 	lines := strings.SplitAfter(text, "\n")
 	found := windows(lines, splitLines(old))
 	if len(found) == 0 {
-		return "", fmt.Errorf("old_string was not found, neither exactly nor with another indentation. Read the file again and give the text as it stands there")
+		return "", errNoMatch
 	}
 	if len(found) != expected {
 		return "", wrongCount(len(found), expected)

@@ -1,6 +1,7 @@
 package builtin_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -35,12 +36,12 @@ func TestEditFileTakesAsLongAsTheFile(t *testing.T) {
 		{"many", " a", strings.Repeat("b\n", 50_000), 10_000, tool.CodeTooLarge, "bytes"},
 	} {
 		call(t, env, "read_file", "file_path", c.file)
-		began := time.Now()
+		began := tooltest.Spent()
 		_, err := tooltest.Run(t.Context(), named(t, "edit_file"), env, args(t, "file_path", c.file, "old_string", c.old, "new_string", c.fresh, "expected_replacements", c.expected))
 		if tooltest.Code(err) != c.code || err != nil && !strings.Contains(err.Error(), c.mention) {
 			t.Errorf("%s, %.20q: %v", c.file, c.old, err)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := tooltest.Spent() - began; took > 5*time.Second {
 			t.Errorf("%s, %.20q takes %v", c.file, c.old, took)
 		}
 	}
@@ -50,4 +51,54 @@ func TestEditFileTakesAsLongAsTheFile(t *testing.T) {
 	if got := w.Text("found"); got != strings.Repeat(" x\n", 1_000)+" z\n x\n" {
 		t.Errorf("found: %d bytes", len(got))
 	}
+}
+
+// TestACorrectionChangesWhiteSpaceAndEscapingOnly: what a model makes of snippets
+// that do not occur in the file counts only if it says the same.
+func TestACorrectionChangesWhiteSpaceAndEscapingOnly(t *testing.T) {
+	const text = "func f() {\n\tprint(\"a\")\n}\n\nif x  ==  1 {\n\treturn\n}\n"
+	for _, tt := range []struct {
+		name     string
+		old, new string
+		fixed    tool.Snippets
+		want     string // "" = refused
+	}{
+		{"escaped line ends", `f() {\n\tprint(\"a\")`, `f() {\n\tprint(\"b\")`, tool.Snippets{Old: "f() {\n\tprint(\"a\")", New: "f() {\n\tprint(\"b\")"}, strings.Replace(text, `"a"`, `"b"`, 1)},
+		{"blanks", "if x == 1 {", "if x == 2 {", tool.Snippets{Old: "if x  ==  1 {", New: "if x  ==  2 {"}, strings.Replace(text, "1", "2", 1)},
+		{"other letters", "if y == 1 {", "if y == 2 {", tool.Snippets{Old: "if x  ==  1 {", New: "if x  ==  2 {"}, ""},
+		{"another new text", "if x == 1 {", "if x == 2 {", tool.Snippets{Old: "if x  ==  1 {", New: "if x  ==  2 { evil()"}, ""},
+		{"less", "if x == 1 {", "if x == 2 {", tool.Snippets{Old: "x  ==  1", New: "x  ==  2"}, ""},
+		{"nothing", "if x == 1 {", "if x == 2 {", tool.Snippets{}, ""},
+		{"still not there", "if x == 1 {", "if x == 2 {", tool.Snippets{Old: "if x ==  1 {", New: "if x == 2 {"}, ""},
+		{"several places", "}\\n", "};", tool.Snippets{Old: "}\n", New: "};"}, ""},
+	} {
+		w := tooltest.New(t, map[string]string{"a.go": text})
+		env := w.Env()
+		call(t, env, "read_file", "file_path", "a.go")
+		asked := 0
+		env.Correct = func(_ context.Context, in string, s tool.Snippets) (tool.Snippets, error) {
+			asked++
+			if in != text || s != (tool.Snippets{Old: tt.old, New: tt.new}) {
+				t.Errorf("%s: it is asked about %q in %q", tt.name, s, in)
+			}
+			return tt.fixed, nil
+		}
+		_, err := tooltest.Run(t.Context(), named(t, "edit_file"), env, args(t, "file_path", "a.go", "old_string", tt.old, "new_string", tt.new))
+		want := tt.want
+		if want == "" {
+			want = text
+		}
+		if (tt.want == "") != (err != nil) || w.Text("a.go") != want || asked != 1 {
+			t.Errorf("%s: %v, %q, asked %d times", tt.name, err, w.Text("a.go"), asked)
+		}
+	}
+	w := tooltest.New(t, map[string]string{"a.go": text})
+	env := w.Env()
+	call(t, env, "read_file", "file_path", "a.go")
+	env.Correct = func(context.Context, string, tool.Snippets) (tool.Snippets, error) {
+		t.Error("a model is asked although nothing is wrong, or where it cannot help")
+		return tool.Snippets{}, nil
+	}
+	call(t, env, "edit_file", "file_path", "a.go", "old_string", "  print(\"a\")\n", "new_string", "  print(\"b\")\n")
+	refused(t, env, tool.CodeFailed, "edit_file", "file_path", "a.go", "old_string", "}", "new_string", "};")
 }

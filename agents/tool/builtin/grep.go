@@ -137,7 +137,8 @@ func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, er
 	partial, searched := false, false
 	// How many files a rule leaves out must not tell what is in them: ripgrep names
 	// those alone that match.
-	if program := lookup(env, "rg"); program != "" && env.Trusted && env.Denied == nil {
+	trusted, _ := env.Trusts(&tool.Plan{Path: p.Real})
+	if program := lookup(env, "rg"); program != "" && trusted && env.Denied == nil {
 		found, partial, err = q.ripgrep(limited, program)
 		searched = err == nil
 		if err != nil && !errors.Is(err, errEngine) {

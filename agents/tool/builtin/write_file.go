@@ -84,8 +84,24 @@ type change struct {
 	old  *tool.File // nil for a new file
 }
 
-// newChange finds the file and what forbids to change it.
+// newChange finds the file and what forbids to change it: also that the model has
+// not read it, or not as it is now.
 func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, error) {
+	c, err := findChange(ctx, env, name, path)
+	if err != nil || c.old == nil {
+		return c, err
+	}
+	switch seen := env.Seen.Digest(c.at.Real); {
+	case seen == "":
+		return nil, tool.Errorf(tool.CodeStale, "%s exists, and you have not read it. Read it with read_file first.", tool.Name(c.at.Rel))
+	case seen != c.old.Digest:
+		return nil, tool.Errorf(tool.CodeStale, "%s changed since you read it (it is now %s). Read it again with read_file.", tool.Name(c.at.Rel), short(c.old.Digest))
+	}
+	return c, nil
+}
+
+// findChange finds the file and what forbids to change it, whoever has read it.
+func findChange(ctx context.Context, env *tool.Env, name, path string) (*change, error) {
 	env = tool.Together(env)
 	p, err := tool.Resolve(env, path)
 	if err != nil {
@@ -116,12 +132,6 @@ func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, 
 		return nil, tool.Errorf(tool.CodeDenied, "%s is read-only. Ask the person to make it writable.", tool.Name(p.Rel))
 	}
 	c.old = f
-	switch seen := env.Seen.Digest(p.Real); {
-	case seen == "":
-		return nil, tool.Errorf(tool.CodeStale, "%s exists, and you have not read it. Read it with read_file first.", tool.Name(p.Rel))
-	case seen != f.Digest:
-		return nil, tool.Errorf(tool.CodeStale, "%s changed since you read it (it is now %s). Read it again with read_file.", tool.Name(p.Rel), short(f.Digest))
-	}
 	return c, nil
 }
 
@@ -147,29 +157,50 @@ func (c *change) text() string {
 // plan returns the plan to make the file's text new.
 func (c *change) plan(text string) *tool.Plan {
 	rel := filepath.ToSlash(c.at.Rel)
+	v := c.judge(text)
 	p := &tool.Plan{
-		Risk: tool.Low, Why: "changes a file", Title: c.tool + " " + tool.Name(rel), Path: c.at.Real,
+		Risk: v.risk, Why: v.why, Title: c.tool + " " + tool.Name(rel), Path: c.at.Real,
 		Reads: []string{c.at.Real}, Writes: []string{c.at.Real},
-		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text, Patch: c.done(text).Patch},
+		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text, Patch: c.done(text).Patch, Notes: v.notes},
 		Do:      func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return c.do(ctx, env, text) },
 	}
-	if c.old == nil {
-		p.Why = "makes a file"
-	}
-	switch {
-	case c.at.Protected:
-		p.Risk, p.Why = tool.Protected, "changes a protected place: "+c.at.ProtectedBy
-	case scriptsChange(c.at.Real, c.text(), text):
-		p.Risk, p.Why = tool.High, "changes what package managers run"
-	default:
-		p.Shape, p.Covers = "files in "+c.at.Folder, "changes of ordinary files in "+tool.Name(c.at.Folder)
-	}
-	if tool.Suspicious(c.path) || tool.Suspicious(rel) || deceives(c.text(), text) {
-		p.Risk = p.Risk.Raise()
-		p.Why += "; it holds characters that are not seen"
-		p.Shape, p.Covers = "", ""
+	if v.ordinary {
+		p.Shape, p.Covers = ordinaryFiles(c.at.Folder)
 	}
 	return p
+}
+
+// verdict is how risky a change of one file is.
+type verdict struct {
+	risk     tool.Risk
+	why      string
+	notes    []string // what a person should look at
+	ordinary bool     // an answer may hold for the next change too
+}
+
+// judge says how risky it is to make the file's text new.
+func (c *change) judge(text string) verdict {
+	v := verdict{risk: tool.Low, why: "changes a file", ordinary: true}
+	if c.old == nil {
+		v.why = "makes a file"
+	}
+	remote := addedRemoteSchemas(c.at.Real, c.text(), text)
+	switch {
+	case c.at.Protected:
+		v = verdict{risk: tool.Protected, why: "changes a protected place: " + c.at.ProtectedBy}
+	case scriptsChange(c.at.Real, c.text(), text):
+		v = verdict{risk: tool.High, why: "changes what package managers run"}
+	case len(remote) > 0:
+		v = verdict{risk: tool.Medium, why: "adds an address that editors and other programs fetch by themselves"}
+	}
+	for _, address := range remote {
+		v.notes = append(v.notes, "it refers to "+address)
+	}
+	if tool.Suspicious(c.path) || tool.Suspicious(c.at.Rel) || deceives(c.text(), text) {
+		v.risk, v.ordinary = v.risk.Raise(), false
+		v.why += "; it holds characters that are not seen"
+	}
+	return v
 }
 
 // deceives reports whether a text brings invisible characters that the old one
@@ -210,12 +241,8 @@ func scriptsChange(path, old, text string) bool {
 // do writes the file.
 func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Result, error) {
 	// Links are followed again: the write goes where the person was told.
-	now, err := tool.Resolve(env, c.path)
-	if err != nil {
+	if err := sameWay(env, c.path, c.at); err != nil {
 		return nil, err
-	}
-	if now.Real != c.at.Real || now.Sealed != "" || now.Protected != c.at.Protected {
-		return nil, tool.Errorf(tool.CodeStale, "%s leads elsewhere than when the call was decided about. Repeat the call.", tool.Name(c.path))
 	}
 	rel := filepath.ToSlash(c.at.Rel)
 	if c.old != nil && c.old.Text == text {
@@ -255,10 +282,8 @@ func (c *change) done(text string) activity.Change {
 func (c *change) refused(ctx context.Context, env *tool.Env, err error) error {
 	switch fault.KindOf(err) {
 	case fault.Stale:
-	case fault.Denied:
-		return tool.Errorf(tool.CodeDenied, "%s was not changed: %s", tool.Name(c.at.Rel), fault.Message(err))
 	default:
-		return explain(err, c.at)
+		return unchanged(err, c.at)
 	}
 	now := "it is gone"
 	if f, err := env.Files.Read(ctx, c.at.Real); err == nil {

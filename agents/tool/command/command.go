@@ -1,9 +1,6 @@
 package command
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,189 +11,125 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// The limits of a command's text in bytes: more is not run, and what is longer
-// than maxShown cannot be shown to a person so that it is understood (SEC-71).
+// The limits of a command's text. One longer than maxText bytes is not run, and
+// one longer than maxShown cannot be shown so that a person understands it
+// (SEC-71). Where rules deny commands, one longer than maxRuled bytes or with
+// more than maxStatements statements is refused: nobody writes it by hand, and
+// whoever hides a program in it wants it long.
 const (
-	maxText  = 64 << 10
-	maxShown = 16 << 10
+	maxText       = 64 << 10
+	maxShown      = 16 << 10
+	maxRuled      = 10_000
+	maxStatements = 200
 )
 
-// Config says where a command would run. Both are required.
+// Config says where a command would run. Paths are absolute.
 type Config struct {
-	Env *tool.Env // of the call: the workspace's folders and the person's home
-	Dir string    // the folder that it runs in: absolute, links followed, inside the workspace
+	Dir     string   // the folder that it runs in
+	Home    string   // the person's home; "" = unknown
+	Folders []string // of the workspace
 }
 
-// Analysis is what a command would do. The zero Analysis is of nothing and is
-// [tool.Unclassified].
+// Analysis is what is known of a command before it runs.
 type Analysis struct {
-	Risk     tool.Risk
-	Why      string     // why that risk, for people
-	Parsed   []string   // each simple command, quoted and escaped, in the order of the text
-	Commands [][]string // their words as far as they are known, also behind wrappers
-	Names    []string   // what a rule can deny by: base names of all that may be run; sorted
-	Steps    *Step      // how to run it without a shell; set if and only if Risk is Safe
-	Keep     [][]string // argv of each command that is not Safe, where answers for these would permit the whole (SEC-79); else nil
-	Taint    tool.Taint // of what it reads by the paths that it names
-	Notes    []string   // what a person should know besides: where links lead, what is fetched from where; escaped
+	Parsed   []string     // each simple command, quoted and escaped, in the order of the text
+	Commands [][]string   // the words of each command, also behind wrappers; [Unknown] stands for what is known only when it runs
+	Names    []string     // the base names of all programs that it may run, sorted
+	Unclear  string       // why Names may lack one; "" = it is complete
+	Disaster string       // why it is on the short list of what is refused with any access; "" = it is not
+	Keep     []tool.Words // each simple command, where the text is nothing but such, joined, and every word is known; else nil
+	Prefix   []string     // the words that an answer for all commands that begin so would be for; nil = none is offered
+	Long     bool         // it cannot be shown whole
+	Hidden   bool         // it holds characters that are not seen
 }
 
-// Op says how a [Step] joins its parts.
-type Op uint8
-
-// The ways of joining.
-const (
-	Run  Op = iota // Argv
-	Pipe           // X | Y
-	And            // X && Y
-	Or             // X || Y
-	Then           // X ; Y
-)
-
-// Step is a command of the auto table, or two joined.
-type Step struct {
-	Op        Op
-	X, Y      *Step
-	Argv      []string   // of Run: literal words, the first a name of the table
-	Redirects []Redirect // of Run, in the order in which they apply
-}
-
-// Redirect is one of the redirections that change nothing.
-type Redirect uint8
-
-// The redirections.
-const (
-	OutToNull Redirect = iota // >/dev/null
-	ErrToNull                 // 2>/dev/null
-	ErrToOut                  // 2>&1
-)
-
-// judge collects what is found of one command.
-type judge struct {
-	Config
-	risk     tool.Risk
-	why      string
-	text     string // that is judged
-	plain    bool   // nothing but its name can make a path below Dir more than an ordinary one
-	parsed   []string
-	commands [][]string
-	names    map[string]bool
-	depth    int // of scripts within scripts
-	scanned  map[string]string
-	judged   map[string]bool // paths, with their purpose
-	seen     int             // words so far
-	keep     [][]string      // argv of the commands that are not safe
-	unkept   bool            // a reason to ask is none that argv could answer
-	notes    []string
-	taint    tool.Taint
-	moved    moves
-	effort   int               // spent so far
-	spared   int               // and of what there is besides
-	secrets  map[string]string // by file
-	listed   map[string]listing
-	walked   map[string]bool // trees that were looked through for credentials
-	unpacked map[string]contents
-	depends  map[string]dependencies // by registry
-	split    struct{ known, is bool }
-}
-
-// raise makes the risk at least r; the reason of the first that is as strict is
-// told.
-func (j *judge) raise(r tool.Risk, format string, args ...any) {
-	if r > j.risk {
-		j.risk, j.why = r, fmt.Sprintf(format, args...)
-	}
-}
-
-// Analyze says what text would do. A text that no shell should see (empty, too
-// long, control characters) is a *tool.Error CodeArgs.
+// Analyze takes a text apart. A text that no shell should see (empty, too long,
+// control characters) is a *tool.Error CodeArgs.
 func Analyze(text string, c Config) (Analysis, error) {
-	if err := refuse(text); err != nil {
+	if err := check(text); err != nil {
 		return Analysis{}, err
 	}
-	j := &judge{Config: c, risk: tool.Safe, moved: moves{removed: make(map[string]int)}, names: make(map[string]bool), scanned: make(map[string]string), judged: make(map[string]bool), secrets: make(map[string]string),
-		listed: make(map[string]listing), walked: make(map[string]bool), unpacked: make(map[string]contents), depends: make(map[string]dependencies)}
-	j.plain = c.Env.HomeFolder() != c.Dir && tool.ProtectedBy(c.Dir) == "" && !tool.IsCredential(c.Dir) && tool.SealedBy(c.Env, c.Dir) == "" && ordinary(c)
-	file := j.script(text)
-	a := Analysis{}
-	if j.risk == tool.Safe {
-		a.Steps = steps(text, file.Stmts)
-		if a.Steps == nil {
-			j.raise(tool.Medium, "a form of command that is not run by itself")
-		}
+	r := &reader{Config: c, names: make(map[string]bool), left: 4 * maxText}
+	r.Long, r.Hidden = len(text) > maxShown, tool.Suspicious(text)
+	if len(text) > maxRuled {
+		r.unclear("it is longer than 10,000 bytes")
 	}
-	if len(text) > maxShown {
-		j.raise(tool.Protected, "a command of %d bytes cannot be shown whole", len(text))
-		a.Steps = nil
+	file := r.script(text)
+	if file != nil && !r.Long && !r.Hidden && !blurred(text) {
+		r.keep(text, file)
 	}
-	if tool.Suspicious(text) {
-		j.risk = j.risk.Raise()
-		j.why = strings.TrimPrefix(j.why+"; it holds characters that are not seen", "; ")
-		a.Steps = nil
+	for name := range r.names {
+		r.Names = append(r.Names, name)
 	}
-	if file != nil && j.risk > tool.Safe && j.risk <= tool.High && !j.unkept && !tool.Suspicious(text) && steps(text, file.Stmts) != nil {
-		a.Keep = j.keep
-	}
-	a.Risk, a.Why, a.Parsed, a.Commands, a.Notes, a.Taint = j.risk, j.why, j.parsed, j.commands, j.notes, j.taint
-	if a.Risk == tool.Safe {
-		a.Why = "reads inside the workspace"
-	}
-	for name := range j.names {
-		a.Names = append(a.Names, name)
-	}
-	slices.Sort(a.Names)
-	return a, nil
+	slices.Sort(r.Names)
+	return r.Analysis, nil
 }
 
-// refuse returns an error for a text with characters that a person cannot be
+// check returns an error for a text with characters that a person cannot be
 // shown as what a shell makes of them (SEC-26).
-func refuse(text string) error {
+func check(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return tool.Errorf(tool.CodeArgs, "The command is empty.")
 	}
 	if len(text) > maxText {
-		return tool.Errorf(tool.CodeArgs, "The command has %d bytes; at most %d are taken. Write a script to a file and run that.", len(text), maxText)
+		return tool.Errorf(tool.CodeArgs,
+			"The command has %d bytes; at most %d are taken. Write a script to a file and run that.", len(text), maxText)
 	}
 	for _, r := range text {
-		if r != '\n' && r != '\t' && unicode.IsControl(r) || r == 0x2028 || r == 0x2029 {
-			return tool.Errorf(tool.CodeArgs, "The command holds the control character U+%04X. Write it without: lines end with a newline, and other characters are written as escapes of the program that takes them.", r)
+		if (unicode.IsControl(r) && r != '\n' && r != '\t') || r == 0x2028 || r == 0x2029 {
+			return tool.Errorf(tool.CodeArgs, "The command holds the control character U+%04X. Write it without: "+
+				"lines end with a newline, and other characters are written as escapes of the program that takes them.", r)
 		}
 	}
 	return nil
 }
 
-// script judges a text and returns its tree; nil if it has none.
-func (j *judge) script(text string) *syntax.File {
-	if !utf8.ValidString(text) {
-		j.unreadable(text, "it is not UTF-8")
-		return nil
+// blurred reports whether bash and this parser may see the bounds of words or
+// lines differently: then no answer holds for longer than this call.
+func blurred(text string) bool {
+	oddBlank := func(r rune) bool { return r > unicode.MaxASCII && unicode.IsSpace(r) }
+	return strings.Contains(text, "\\\n") || strings.ContainsFunc(text, oddBlank)
+}
+
+// reader collects what is found in a text.
+type reader struct {
+	Config
+	Analysis
+	text       string // that is read
+	names      map[string]bool
+	scripts    map[string]bool // within the text, that were read
+	depth      int             // of scripts within scripts
+	left       int             // bytes that may still be read
+	statements int
+}
+
+// unclear records why Names may lack a program; the first reason is told.
+func (r *reader) unclear(why string) {
+	if r.Unclear == "" {
+		r.Unclear = why
 	}
-	if tangled(text) {
-		j.unreadable(text, "it is nested too deep")
-		return nil
+}
+
+// script reads a text and returns its tree; nil if it has none.
+func (r *reader) script(text string) *syntax.File {
+	r.left -= len(text)
+	switch {
+	case r.left < 0:
+		return r.raw(text, "it holds scripts within scripts")
+	case !utf8.ValidString(text):
+		return r.raw(text, "it is not UTF-8")
+	case tangled(text):
+		return r.raw(text, "it is nested too deep")
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
+	file, err := parser.Parse(strings.NewReader(text), "")
 	if err != nil {
-		j.unreadable(text, err.Error())
-		return nil
+		return r.raw(text, err.Error())
 	}
-	if strings.Contains(text, "\\\n") {
-		j.unkept = true
-		j.raise(tool.High, "a line goes on in the next")
-	}
-	for _, r := range text {
-		if r > unicode.MaxASCII && unicode.IsSpace(r) {
-			j.unkept = true
-			j.raise(tool.High, "it holds a blank that is none to a shell (U+%04X)", r)
-		}
-	}
-	if len(file.Stmts) == 0 {
-		j.raise(tool.High, "it has no command")
-	}
-	outer := j.text
-	j.text = text
-	syntax.Walk(file, j.visit)
-	j.text = outer
+	outer := r.text
+	r.text = text
+	syntax.Walk(file, r.visit)
+	r.text = outer
 	return file
 }
 
@@ -209,7 +142,7 @@ const (
 )
 
 // tangled reports whether a text is nested deeper than anybody writes. It does
-// not know quotes; what it counts too much is asked, not refused.
+// not know quotes; what it counts too much is not taken apart.
 func tangled(text string) bool {
 	depth := 0
 	for i := range len(text) {
@@ -232,72 +165,22 @@ func tangled(text string) bool {
 	return clauses > maxClauses
 }
 
-// unreadable judges a text that cannot be parsed: by its words alone, so that
-// what is catastrophic and what is denied is still found (SEC-35).
-func (j *judge) unreadable(text, why string) {
-	j.raise(tool.Protected, "cannot be analysed: %s", tool.Escape(why))
-	if j.depth == 0 {
-		j.parsed = append(j.parsed, tool.Escape(text))
+// raw reads a text that cannot be parsed, by its words alone: what is on the
+// short list is still found, and rules that deny commands refuse it (SEC-35).
+func (r *reader) raw(text, why string) *syntax.File {
+	r.unclear("it cannot be taken apart (" + tool.Escape(why) + ")")
+	if r.depth == 0 {
+		r.Parsed = append(r.Parsed, tool.Escape(text))
 	}
-	tokens := strings.FieldsFunc(text, func(r rune) bool {
-		return unicode.IsSpace(r) || strings.ContainsRune(";|&(){}<>`\"'$\\", r)
-	})
-	words := make([]word, 0, len(tokens))
-	for _, t := range tokens[:min(len(tokens), maxWords)] {
-		words = append(words, j.tilde(t))
-	}
-	j.suffixes(words, false)
-}
-
-// maxWords is how many words of a wrapper's command are looked at.
-const maxWords = 256
-
-// abs returns path as the command would see it.
-func (j *judge) abs(path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(j.Dir, path)
-}
-
-// ordinary reports whether Dir lies in one of the workspace's folders, and none
-// of the daemon's lies in it.
-func ordinary(c Config) bool {
-	for i := range len(c.Dir) { // a protected place may begin above the folder, as .github/workflows
-		if c.Dir[i] >= 0x80 || c.Dir[i] == '.' && i > 0 && os.IsPathSeparator(c.Dir[i-1]) {
-			return false
+	separates := func(c rune) bool { return strings.ContainsRune(";|&\n(){}<>`", c) }
+	parts := func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune("\"'\\", c) }
+	for segment := range strings.FieldsFuncSeq(text, separates) {
+		var words []word
+		for token := range strings.FieldsFuncSeq(segment, parts) {
+			words = append(words, r.token(token))
+			r.name(token)
 		}
+		r.disasters(words, true)
 	}
-	in := slices.ContainsFunc(append([]string{c.Env.Folder}, c.Env.Folders...), func(f string) bool { return tool.Within(f, c.Dir) })
-	for _, other := range []string{c.Env.HomeFolder(), c.Env.State, "/proc", "/sys", "/dev"} {
-		if other != "" && (tool.Within(c.Dir, other) || other != c.Env.HomeFolder() && tool.Within(other, c.Dir)) {
-			return false
-		}
-	}
-	return in
-}
-
-// gitHere reports whether git may read by itself here: in the workspace folder
-// itself, when it holds a repository of its own. Nested repositories, work
-// trees and bare ones are not trusted with the folder (SEC-14, SEC-48).
-func (j *judge) gitHere() bool {
-	if j.Dir != j.Env.Folder {
-		return false
-	}
-	info, err := os.Lstat(filepath.Join(j.Dir, ".git"))
-	return err == nil && info.IsDir()
-}
-
-// gitSplit reports whether the repository here keeps its index in parts: git
-// sets the times of one even to read it, and no setting keeps it from that.
-func (j *judge) gitSplit() bool {
-	if !j.split.known {
-		j.split.known = true
-		if folder, err := os.Open(filepath.Join(j.Dir, ".git")); err == nil {
-			defer folder.Close()
-			names, err := folder.Readdirnames(-1)
-			j.split.is = err != nil || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "sharedindex.") })
-		}
-	}
-	return j.split.is
+	return nil
 }

@@ -2,225 +2,178 @@ package command
 
 import (
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/tool"
 )
 
 var (
-	// disks destroys file systems.
-	disks = set(`wipefs fdisk sfdisk cfdisk gdisk sgdisk parted blkdiscard mkswap mke2fs newfs cryptsetup badblocks hdparm
-		lvremove vgremove pvremove zpool`)
-	// harmless are devices that a write does nothing to.
-	harmless = set("/dev/null /dev/zero /dev/stdout /dev/stderr /dev/stdin /dev/tty /dev/full /dev/random /dev/urandom")
 	// power ends the machine.
 	power = set("shutdown reboot halt poweroff")
+	// ends are the words of systemctl and loginctl that do.
+	ends = set("poweroff reboot halt kexec suspend hibernate")
+	// streams are devices that a write does nothing to.
+	streams = set("/dev/null /dev/zero /dev/stdout /dev/stderr /dev/tty /dev/full")
 )
 
-// disaster raises what is critical by the lists of SEC-41.
-func (j *judge) disaster(name string, words []word) {
-	switch {
-	case disks[name], strings.HasPrefix(name, "mkfs"):
-		j.raise(tool.Catastrophic, "%s destroys disks", tool.Escape(name))
-	case power[name]:
-		j.raise(tool.Catastrophic, "%s ends the machine", name)
-	case name == "init", name == "telinit":
-		if len(words) > 1 && (words[1].text == "0" || words[1].text == "6") {
-			j.raise(tool.Catastrophic, "%s %s ends the machine", name, words[1].text)
-		}
-	case name == "systemctl", name == "loginctl":
-		for _, w := range words[1:] {
-			if set("poweroff reboot halt kexec suspend hibernate soft-reboot hybrid-sleep")[w.text] {
-				j.raise(tool.Catastrophic, "%s %s ends the machine", name, w.text)
-			}
-		}
-	case name == "dd", name == "tee", name == "cp", name == "shred":
-		for _, w := range words[1:] {
-			if device(strings.TrimPrefix(w.text, "of=")) {
-				j.raise(tool.Catastrophic, "writes to the device %s", tool.Name(w.text))
-			}
-		}
-	case name == "rm", name == "rmdir", name == "unlink":
-		j.remove(words)
-	case name == "find":
-		j.findDelete(words)
-	case name == "chmod", name == "chown", name == "chgrp":
-		for _, w := range words[1:] {
-			if flagged(w, "R", "--recursive", false) {
-				j.raise(tool.Protected, "%s for all files below", name)
-			}
-		}
-		for _, w := range operandsOf(words)[min(1, len(operandsOf(words))):] {
-			j.counted(name+" changes", w, true)
-		}
-	case name == "truncate":
-		j.raise(tool.Protected, "empties files")
-	case name == "crontab", name == "at", name == "batch":
-		j.raise(tool.Protected, "%s runs things later", name)
+// disaster records why the text is on the short list; the first reason is told.
+func (r *reader) disaster(why string) {
+	if r.Disaster == "" {
+		r.Disaster = why
 	}
 }
 
-// device reports whether path is a device that is no stream.
-func device(path string) bool {
+// disasters looks for a command of the short list of SEC-41 in the words of a
+// simple command: at its beginning, and behind a wrapper or, in a text that was
+// not parsed, anywhere. It reads all words, however many, and its cost is linear
+// in them: of each program the first place counts, since what follows a later one
+// follows the first as well.
+func (r *reader) disasters(words []word, anywhere bool) {
+	if len(words) > 0 {
+		name := filepath.Base(words[0].text)
+		anywhere = anywhere || wrappers[name] || name == "find"
+	}
+	seen := make(map[string]bool)
+	for i, w := range words {
+		name := filepath.Base(w.text)
+		if i > 0 && !anywhere {
+			break
+		}
+		if seen[name] || w.text == "" || w.text[0] == '-' {
+			continue
+		}
+		behind := words[i+1:]
+		switch {
+		case name == "rm":
+			r.removes(behind)
+		case name == "find":
+			r.findDeletes(behind)
+		case name == "dd":
+			for _, operand := range behind {
+				if device, ok := strings.CutPrefix(operand.text, "of="); ok && isDevice(device) {
+					r.disaster("writes to the device " + tool.Name(device))
+				}
+			}
+		case power[name], strings.HasPrefix(name, "mkfs"):
+			if wraps(words[:i]) {
+				r.disaster(tool.Name(name) + " ends the machine or destroys its disks")
+			}
+		case name == "systemctl", name == "loginctl":
+			if wraps(words[:i]) && slices.ContainsFunc(behind, func(w word) bool { return ends[w.text] }) {
+				r.disaster(name + " ends the machine")
+			}
+		default:
+			continue
+		}
+		seen[name] = true
+	}
+}
+
+// wraps reports whether a command may begin after these words: they are none, or
+// a wrapper with options and what may be their values. So `xargs grep shutdown`
+// ends no machine.
+func wraps(words []word) bool {
+	if len(words) > 0 && filepath.Base(words[0].text) == "find" {
+		runs := slices.IndexFunc(words, func(w word) bool { return findRuns[w.text] })
+		if runs < 0 {
+			return false
+		}
+		words = words[runs+1:]
+	} else if len(words) > 0 && !wrappers[filepath.Base(words[0].text)] {
+		return false
+	}
+	option := false
+	for _, w := range words {
+		plain := w.text != "" && !strings.Contains(w.text, "=") && (w.text[0] < '0' || w.text[0] > '9')
+		switch {
+		case wrappers[filepath.Base(w.text)]:
+			option = false
+		case strings.HasPrefix(w.text, "-"):
+			option = true
+		case plain && !option:
+			return false
+		default:
+			option = false
+		}
+	}
+	return true
+}
+
+func isDevice(path string) bool {
 	path = filepath.Clean(path)
-	if path == "/proc/sysrq-trigger" {
-		return true
-	}
-	if !strings.HasPrefix(path, "/dev/") {
-		return false
-	}
-	return !harmless[path] &&
-		!strings.HasPrefix(path, "/dev/fd/") && !strings.HasPrefix(path, "/dev/tcp/") && !strings.HasPrefix(path, "/dev/udp/")
+	return strings.HasPrefix(path, "/dev/") && !streams[path] && !strings.HasPrefix(path, "/dev/fd/")
 }
 
-// flagged reports whether w holds the short option letter, alone or among
-// others, or the long option, also abbreviated; either case of the letter if
-// fold.
-func flagged(w word, letter, long string, fold bool) bool {
-	t := w.text
-	if strings.HasPrefix(t, "--") {
-		return len(t) > 2 && strings.HasPrefix(long, t)
-	}
-	if !strings.HasPrefix(t, "-") {
-		return false
-	}
-	if fold {
-		return strings.ContainsAny(t, strings.ToLower(letter)+strings.ToUpper(letter))
-	}
-	return strings.Contains(t, letter)
-}
-
-// remove judges rm by what it would remove.
-func (j *judge) remove(words []word) {
+// removes looks at what rm would remove.
+func (r *reader) removes(words []word) {
 	recursive, options := false, true
-	var targets []word
-	for _, w := range words[1:] {
+	for _, w := range words {
 		switch {
 		case options && w.text == "--":
 			options = false
+		case options && strings.HasPrefix(w.text, "--"):
+			recursive = recursive || (len(w.text) > 2 && strings.HasPrefix("--recursive", w.text))
 		case options && strings.HasPrefix(w.text, "-"):
-			recursive = recursive || flagged(w, "r", "--recursive", true)
-		case w.computed && strings.HasPrefix(w.text, unknown):
-			recursive = true // it may be a flag
-			targets = append(targets, w)
-		default:
-			targets = append(targets, w)
+			recursive = recursive || strings.ContainsAny(w.text, "rR")
+		case strings.HasPrefix(w.text, Unknown):
+			recursive = true // it may be an option
 		}
 	}
-	for _, w := range targets {
-		j.removed(w, recursive)
-	}
-}
-
-// removed judges one target of a removal.
-func (j *judge) removed(w word, recursive bool) {
-	shown := tool.Escape(w.source)
-	if w.computed {
-		j.raise(tool.Protected, "deletes what is known only when it runs (%s)", shown)
+	if !recursive {
 		return
 	}
-	path := w.text
-	all := w.glob && len(path) > 0
-	if all {
-		// What a pattern matches lies in the folder before it.
-		if i := strings.IndexAny(path, "*?["); i >= 0 {
-			path = path[:i]
-		}
-		if i := strings.LastIndexByte(path, '/'); i >= 0 {
-			path = path[:i+1]
-		} else {
-			path = "."
-		}
-	}
-	abs := j.abs(path)
-	if recursive && !filepath.IsAbs(path) {
-		j.removedThere(path, all)
-	}
-	j.counted("deletes", w, recursive)
-	switch {
-	case recursive && j.holdsAll(abs, all):
-		j.raise(tool.Catastrophic, "deletes %s and everything below", tool.Name(abs))
-	case all:
-		j.raise(tool.Protected, "deletes many files at once (%s)", shown)
-	case recursive && !j.inside(abs):
-		j.raise(tool.Protected, "deletes %s, which is outside the workspace, and everything below", tool.Name(abs))
-	}
-	j.path(word{text: abs, source: w.source}, forWriting)
-}
-
-// removedThere judges what a relative path of a recursive removal is in each
-// folder that cd goes to. Where these are more than are followed, one of them is
-// taken to be the worst.
-func (j *judge) removedThere(path string, all bool) {
-	if j.moved.lost {
-		j.raise(tool.Catastrophic, "deletes %s in one of more folders than can be followed", tool.Name(path))
-		return
-	}
-	key := strconv.FormatBool(all) + path
-	if j.moved.removed[key] == j.moved.times {
-		return
-	}
-	j.moved.removed[key] = j.moved.times
-	for _, folder := range j.moved.folders {
-		if there := filepath.Join(folder, path); j.holdsAll(there, all) {
-			j.raise(tool.Catastrophic, "deletes %s and everything below", tool.Name(there))
+	for _, w := range words {
+		if r.holdsAll(w) {
+			r.disaster("deletes " + tool.Name(w.source) + " and everything below")
 		}
 	}
 }
 
-// holdsAll reports whether abs is the root, the home folder, or the folder of
-// the workspace or one above it. Of a pattern (within) the workspace's own
-// folder does not count: its content is mass change enough.
-func (j *judge) holdsAll(abs string, within bool) bool {
-	if abs == "/" || j.Env.HomeFolder() != "" && tool.Within(abs, j.Env.HomeFolder()) {
-		return true
-	}
-	for _, folder := range append([]string{j.Env.Folder, j.Dir}, j.Env.Folders...) {
-		if folder != "" && tool.Within(abs, folder) && !(within && abs == folder) {
-			return true
-		}
-	}
-	return false
-}
-
-func (j *judge) inside(abs string) bool {
-	_, err := j.resolve(abs)
-	return err == nil
-}
-
-// findDelete judges find by where it deletes.
-func (j *judge) findDelete(words []word) {
-	deletes, runs := false, false
-	roots := []word{}
-	expression := false
-	for _, w := range words[1:] {
-		switch w.text {
-		case "-delete":
-			deletes = true
-		case "-exec", "-execdir", "-ok", "-okdir":
-			runs = true
-		case "rm", "shred", "unlink":
-			deletes = deletes || runs
-		}
-		if strings.HasPrefix(w.text, "-") || w.text == "(" || w.text == "!" {
-			expression = expression || w.text != "-L" && w.text != "-H" && w.text != "-P"
-			continue
-		}
-		if !expression {
-			roots = append(roots, w)
-		}
+// findDeletes looks at where find would delete.
+func (r *reader) findDeletes(words []word) {
+	runs, deletes := false, false
+	for _, w := range words {
+		runs = runs || findRuns[w.text]
+		deletes = deletes || w.text == "-delete" || (runs && filepath.Base(w.text) == "rm")
 	}
 	if !deletes {
 		return
 	}
-	j.raise(tool.Protected, "find deletes what it finds")
-	for _, w := range roots {
-		j.counted("find deletes some of", w, true)
-		if !w.computed && !w.glob {
-			if abs := j.abs(w.text); abs == "/" || j.Env.HomeFolder() != "" && tool.Within(abs, j.Env.HomeFolder()) {
-				j.raise(tool.Catastrophic, "find deletes everything below %s", tool.Name(abs))
-			}
+	for _, w := range words {
+		if strings.HasPrefix(w.text, "-") && len(w.text) > len("-L") {
+			break // its folders come first
+		}
+		if !w.computed && !w.glob && r.above(filepath.Clean(w.text)) {
+			r.disaster("find deletes everything below " + tool.Name(w.source))
 		}
 	}
+}
+
+// holdsAll reports whether a word is ., .., the root, the home, a folder of the
+// workspace or one above these, or all that is in the root or the home.
+func (r *reader) holdsAll(w word) bool {
+	path := w.text
+	if w.computed || path == "" {
+		return false
+	}
+	if w.glob {
+		if path = strings.TrimRight(path, "*"); path == "" || path[len(path)-1] != '/' || strings.ContainsAny(path, "*?[") {
+			return false
+		}
+		return filepath.IsAbs(path) && r.above(filepath.Clean(path))
+	}
+	path = filepath.Clean(path)
+	if strings.Trim(path, "./") == "" {
+		return true // ., .., ../.. and /
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.Dir, path)
+	}
+	return r.above(path) || slices.ContainsFunc(r.Folders, func(folder string) bool { return tool.Within(path, folder) })
+}
+
+// above reports whether an absolute path is the root, the home, or above it.
+func (r *reader) above(path string) bool {
+	return path == "/" || (r.Home != "" && filepath.IsAbs(path) && tool.Within(path, r.Home))
 }

@@ -1,20 +1,18 @@
-// Package command says what a shell command would do, without doing it.
+// Package command takes a shell command apart without running it.
 //
-// A command is parsed by the grammar of bash, never matched as text (spec 4.2,
-// 11.1 "Shell"). Each simple command in it (in pipelines, lists, substitutions,
-// subshells, here-documents, behind wrappers) is classified, and the strictest
-// decides. What is not provably harmless asks; what cannot be analysed says so.
+// What decides about a command is the access that it asks for, and the wall that
+// keeps it to that (spec 4.2, 4.5). The text itself is parsed, by the grammar of
+// bash, for three ends only:
 //
-// # The auto table
+//   - names: what the rules of the settings that deny commands go by;
+//   - disasters: a short list of commands that are refused with any access;
+//   - display: what runs, taken apart, so that a person can decide.
 //
-// [Analyze] finds a command safe only if it consists of literal words, its
-// programs are in a small table, each flag is in that program's list of allowed
-// flags, and each path lies inside the workspace and holds no credentials. Such
-// a command is run from [Analysis.Steps], the parsed arguments, and never by a
-// shell: a difference between this parser and bash cannot be used.
+// Besides, [Analysis.Keep] says what an answer that holds for longer is about.
 //
-// # What it is not
-//
-// The package decides nothing: package guard does. It starts nothing, and reads
-// of the file system only what paths lead to.
+// The package models no program's own grammar but for the words of that short
+// list. It does not find a program that another one is told to run by an option
+// (git -c core.pager=…), by a script in a file, or by code in another language.
+// It decides nothing: package guard does. It starts nothing, and of the file
+// system reads only where a link leads that is run by its path.
 package command

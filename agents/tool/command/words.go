@@ -1,7 +1,6 @@
 package command
 
 import (
-	"path/filepath"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -12,14 +11,14 @@ import (
 type word struct {
 	text     string // with quotes removed and what is known expanded
 	source   string // as it stands
-	computed bool   // a part is known only when it runs; unknown stands for it in text
+	computed bool   // a part is known only when it runs; Unknown stands for it in text
 	expanded bool   // not literal, though text is what it becomes ($HOME, ~, braces)
 	glob     bool   // holds *, ? or [ that a shell expands
 	quoted   bool   // not one bare literal
 }
 
-// unknown stands in a word's text for what is known only when it runs.
-const unknown = "\ufffc"
+// Unknown stands in a word's text for what is known only when it runs.
+const Unknown = "\ufffc"
 
 // literal reports whether the word is exactly its text to any shell.
 func (w word) literal() bool { return !w.computed && !w.expanded && !w.glob }
@@ -28,24 +27,24 @@ func (w word) literal() bool { return !w.computed && !w.expanded && !w.glob }
 const maxBraces = 64
 
 // eval returns the words that w becomes.
-func (j *judge) eval(w *syntax.Word) []word {
-	source := j.source(w)
+func (r *reader) eval(w *syntax.Word) []word {
+	source := r.source(w)
 	if lit := w.Lit(); lit != "" && plainWord(lit) {
 		return []word{{text: lit, source: lit}}
 	}
 	if strings.Count(source, "{") > maxBraces/4 {
-		return []word{{text: unknown, source: source, computed: true, expanded: true, quoted: true}}
+		return []word{{text: Unknown, source: source, computed: true, expanded: true, quoted: true}}
 	}
 	split := &syntax.Word{Parts: append([]syntax.WordPart(nil), w.Parts...)}
 	if !syntax.SplitBraces(split) {
-		return []word{j.evalParts(w.Parts, source)}
+		return []word{r.parts(w.Parts, source)}
 	}
 	var out []word
 	for one, err := range expand.BracesSeq(nil, split) {
 		if err != nil || len(out) == maxBraces {
-			return append(out, word{text: unknown, source: source, computed: true, expanded: true})
+			return append(out, word{text: Unknown, source: source, computed: true, expanded: true})
 		}
-		e := j.evalParts(one.Parts, source)
+		e := r.parts(one.Parts, source)
 		e.expanded, e.quoted = true, true
 		out = append(out, e)
 	}
@@ -53,12 +52,12 @@ func (j *judge) eval(w *syntax.Word) []word {
 }
 
 // source returns a word as it stands in the text.
-func (j *judge) source(w *syntax.Word) string {
+func (r *reader) source(w *syntax.Word) string {
 	from, to := w.Pos().Offset(), w.End().Offset()
-	if from <= to && to <= uint(len(j.text)) {
-		return j.text[from:to]
+	if from <= to && to <= uint(len(r.text)) {
+		return r.text[from:to]
 	}
-	return print(w)
+	return printed(w)
 }
 
 // plainWord reports whether s is the same to any shell, and needs no quotes.
@@ -73,20 +72,20 @@ func plainWord(s string) bool {
 	return s != ""
 }
 
-func (j *judge) evalParts(parts []syntax.WordPart, source string) word {
+func (r *reader) parts(parts []syntax.WordPart, source string) word {
 	w := word{source: source, quoted: len(parts) != 1}
 	var b strings.Builder
 	for i, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			j.lit(&w, &b, part.Value, i == 0)
+			r.lit(&w, &b, part.Value, i == 0)
 		case *syntax.SglQuoted:
 			w.quoted = true
 			if part.Dollar {
 				w.computed = true // what bash makes of its escapes is not relied on, only suspected
 				known, err := expand.Literal(nil, &syntax.Word{Parts: []syntax.WordPart{part}})
 				if err != nil {
-					known = unknown
+					known = Unknown
 				}
 				b.WriteString(known)
 				continue
@@ -95,15 +94,15 @@ func (j *judge) evalParts(parts []syntax.WordPart, source string) word {
 		case *syntax.DblQuoted:
 			w.quoted = true
 			w.expanded = w.expanded || part.Dollar
-			j.dblQuoted(&w, &b, part.Parts)
+			r.dblQuoted(&w, &b, part.Parts)
 		case *syntax.ParamExp:
-			j.param(&w, &b, part)
+			r.param(&w, &b, part)
 		case *syntax.ExtGlob:
 			w.glob, w.computed, w.quoted = true, true, true
-			b.WriteString(unknown)
+			b.WriteString(Unknown)
 		default:
 			w.computed, w.quoted = true, true
-			b.WriteString(unknown)
+			b.WriteString(Unknown)
 		}
 	}
 	w.text = b.String()
@@ -111,7 +110,7 @@ func (j *judge) evalParts(parts []syntax.WordPart, source string) word {
 }
 
 // lit adds an unquoted literal.
-func (j *judge) lit(w *word, b *strings.Builder, value string, first bool) {
+func (r *reader) lit(w *word, b *strings.Builder, value string, first bool) {
 	for i := 0; i < len(value); i++ {
 		c := value[i]
 		switch c {
@@ -133,11 +132,11 @@ func (j *judge) lit(w *word, b *strings.Builder, value string, first bool) {
 			if prefix == "" && first {
 				w.expanded = true
 				rest := value[i+1:]
-				if (rest == "" || rest[0] == '/') && j.Env.HomeFolder() != "" {
-					b.WriteString(j.Env.HomeFolder())
+				if (rest == "" || rest[0] == '/') && r.Home != "" {
+					b.WriteString(r.Home)
 				} else {
 					w.computed = true
-					b.WriteString(unknown)
+					b.WriteString(Unknown)
 				}
 				continue
 			}
@@ -150,7 +149,7 @@ func (j *judge) lit(w *word, b *strings.Builder, value string, first bool) {
 }
 
 // dblQuoted adds what stands between double quotes.
-func (j *judge) dblQuoted(w *word, b *strings.Builder, parts []syntax.WordPart) {
+func (r *reader) dblQuoted(w *word, b *strings.Builder, parts []syntax.WordPart) {
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
@@ -165,37 +164,37 @@ func (j *judge) dblQuoted(w *word, b *strings.Builder, parts []syntax.WordPart) 
 				b.WriteByte(v[i])
 			}
 		case *syntax.ParamExp:
-			j.param(w, b, part)
+			r.param(w, b, part)
 		default:
 			w.computed = true
-			b.WriteString(unknown)
+			b.WriteString(Unknown)
 		}
 	}
 }
 
-// param adds a parameter expansion: the two that are known, or unknown.
-func (j *judge) param(w *word, b *strings.Builder, p *syntax.ParamExp) {
+// param adds a parameter expansion: the two that are known, or Unknown.
+func (r *reader) param(w *word, b *strings.Builder, p *syntax.ParamExp) {
 	w.expanded, w.quoted = true, true
 	plain := p.Param != nil && !p.Excl && !p.Length && !p.Width && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
-	if plain && p.Param.Value == "HOME" && j.Env.HomeFolder() != "" {
-		b.WriteString(j.Env.HomeFolder())
+	if plain && p.Param.Value == "HOME" && r.Home != "" {
+		b.WriteString(r.Home)
 		return
 	}
 	if plain && p.Param.Value == "PWD" {
-		b.WriteString(j.Dir)
+		b.WriteString(r.Dir)
 		return
 	}
 	w.computed = true
-	b.WriteString(unknown)
+	b.WriteString(Unknown)
 }
 
-// tilde returns a raw token as a word, with what ~ and $HOME at its start
-// become.
-func (j *judge) tilde(token string) word {
-	w := word{text: token, source: token, quoted: true, glob: strings.ContainsAny(token, "*?[")}
-	for _, prefix := range []string{"~", "HOME"} {
-		if rest, ok := strings.CutPrefix(token, prefix); ok && (rest == "" || rest[0] == '/') && j.Env.HomeFolder() != "" {
-			w.text, w.expanded = filepath.Join(j.Env.HomeFolder(), rest), true
+// token returns a word of a text that was not parsed, with what ~ and $HOME at
+// its start become.
+func (r *reader) token(text string) word {
+	w := word{text: text, source: text, quoted: true, glob: strings.ContainsAny(text, "*?["), computed: strings.Contains(text, "$")}
+	for _, prefix := range []string{"~", "$HOME"} {
+		if rest, ok := strings.CutPrefix(text, prefix); ok && (rest == "" || rest[0] == '/') && r.Home != "" {
+			w.text, w.computed, w.expanded = r.Home+rest, false, true
 		}
 	}
 	return w
@@ -210,9 +209,9 @@ func texts(words []word) []string {
 	return out
 }
 
-// print returns a node as the shell would be given it, on one line where that
+// printed returns a node as the shell would be given it, on one line where that
 // is possible.
-func print(n syntax.Node) string {
+func printed(n syntax.Node) string {
 	var b strings.Builder
 	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
 		return ""
@@ -236,18 +235,18 @@ func show(words []word, redirects []*syntax.Redirect) string {
 		parts = append(parts, quoted)
 	}
 	for _, r := range redirects {
-		parts = append(parts, printRedirect(r))
+		parts = append(parts, redirection(r))
 	}
 	return strings.Join(parts, " ")
 }
 
-func printRedirect(r *syntax.Redirect) string {
+func redirection(r *syntax.Redirect) string {
 	text := r.Op.String()
 	if r.N != nil {
 		text = r.N.Value + text
 	}
 	if r.Word != nil {
-		text += print(r.Word)
+		text += printed(r.Word)
 	}
 	return text
 }

@@ -200,8 +200,38 @@ func (w *Workspace) Write(ctx context.Context, path, base, text, _ string) error
 	return nil
 }
 
+// Delete implements [tool.Edits].
+func (w *Workspace) Delete(ctx context.Context, path, base, _ string) error {
+	now, err := w.Read(ctx, path)
+	switch {
+	case err != nil:
+		return err
+	case now.Digest != base:
+		return fault.New(fault.Stale, "tooltest.delete", "the file is not what it was")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, path)
+	return os.Remove(path)
+}
+
+// Move implements [tool.Edits].
+func (w *Workspace) Move(ctx context.Context, from, to, base, label string) error {
+	now, err := w.Read(ctx, from)
+	if err != nil {
+		return err
+	}
+	if err := w.Write(ctx, to, "", string(now.Data), label); err != nil {
+		return err
+	}
+	return w.Delete(ctx, from, base, label)
+}
+
 // Save implements [tool.Edits].
 func (w *Workspace) Save(context.Context, string) []string { return w.Unsaved }
+
+// Wrote implements [tool.Edits].
+func (w *Workspace) Wrote([]string) {}
 
 // Run plans a call, permits it, and runs it. What either step refuses is
 // returned.

@@ -87,15 +87,6 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-func TestSomeTargetsRunLonger(t *testing.T) {
-	if got := (target{name: "FuzzSEC46AutoCommandsChangeNothingInBash"}).during(20 * time.Second); got != time.Minute {
-		t.Errorf("SEC-46 runs %s", got)
-	}
-	if got := (target{name: "FuzzA"}).during(20 * time.Second); got != 20*time.Second {
-		t.Errorf("the others run %s", got)
-	}
-}
-
 func TestLateStop(t *testing.T) {
 	const head = "fuzz: elapsed: 20s, execs: 100 (0/sec), new interesting: 3 (total: 9)\n"
 	for _, c := range []struct {
@@ -168,15 +159,23 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestShortHasNoLongSteps holds what -short leaves out.
-func TestShortHasNoLongSteps(t *testing.T) {
-	c := &checks{machine: &machine{}}
-	last := func(list []step) string { return list[len(list)-1].name }
-	long, short := c.steps(false), c.steps(true)
-	if last(long) != "fuzzing" || len(long) != len(short)+3 {
-		t.Errorf("%d steps, %d with -short", len(long), len(short))
+// TestChanceIsForLong holds that check without -long explores nothing, and that
+// -long does all that check does.
+func TestChanceIsForLong(t *testing.T) {
+	names := func(c *checks) (all []string) {
+		for _, s := range c.steps() {
+			all = append(all, s.name)
+		}
+		return all
 	}
-	if o := short[len(short)-1].do(); !o.none || len(o.left) != 1 {
-		t.Errorf("with -short the last step does something: %+v", o)
+	fixed, long := &checks{machine: &machine{}}, &checks{machine: &machine{}, long: true}
+	if got, want := names(long), append(names(fixed), "crash loop", "the wall", "fuzzing"); !slices.Equal(got, want) {
+		t.Errorf("the steps of -long are %q, want %q", got, want)
+	}
+	if args, env := fixed.testing(); slices.Contains(args, "-shuffle=on") || !slices.Contains(env, "RAPID_SEED=1") {
+		t.Errorf("check leaves something to chance: %q, %q", args, env)
+	}
+	if args, env := long.testing(); !slices.Contains(args, "-shuffle=on") || slices.Contains(env, "RAPID_SEED=1") {
+		t.Errorf("-long leaves nothing to chance: %q, %q", args, env)
 	}
 }

@@ -6,20 +6,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sourcegraph/conc/pool"
 )
 
 // target is one fuzz target.
 type target struct{ pkg, name string }
-
-// longer are the targets that run longer than the others, as often as this: the
-// differential ones, whose inputs are slow (SEC-46).
-var longer = map[string]time.Duration{"FuzzSEC46AutoCommandsChangeNothingInBash": 3}
-
-// during returns how long a target runs.
-func (t target) during(usual time.Duration) time.Duration { return usual * max(longer[t.name], 1) }
 
 // targets reads what go test -list said: the targets of a package, then its
 // closing line.
@@ -65,7 +57,7 @@ func (c *checks) fuzz() outcome {
 			if c.ctx.Err() != nil {
 				return
 			}
-			out, err := c.run("go", "test", "-vet=off", "-run=^$", "-fuzz=^"+t.name+"$", "-parallel="+workers, "-fuzztime="+t.during(c.fuzztime).String(), t.pkg)
+			out, err := c.run("go", "test", "-vet=off", "-run=^$", "-fuzz=^"+t.name+"$", "-parallel="+workers, "-fuzztime="+c.fuzztime.String(), t.pkg)
 			outs[i], failures[i] = out, err != nil && !lateStop(out)
 		})
 	}

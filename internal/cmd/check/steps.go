@@ -20,7 +20,9 @@ import (
 // checks are the steps with what they share.
 type checks struct {
 	*machine
+	long     bool // explore
 	fuzztime time.Duration
+	passed   bool     // the tests did
 	closing  []string // the closing lines of the tests
 }
 
@@ -29,24 +31,23 @@ const clients = "internal/clienttest"
 
 // steps returns what is to be done, in order: what is quick and often wrong
 // first.
-func (c *checks) steps(short bool) []step {
+func (c *checks) steps() []step {
 	list := []step{
 		{"gofmt", c.gofmt},
 		{"go vet", func() outcome { return passed(c.run("go", "vet", "./...")) }},
 		{"go mod tidy -diff", c.tidy},
 		{"staticcheck", c.staticcheck},
-		{"go test", c.test},
-		{"go test -tags jsonrpc2poison", c.poison},
 		{"generated documents", c.documents},
-		{"scenarios unchanged by UPDATE=1", c.scenarios},
 		{"binary", c.binary},
+		{"go test", c.test},
+		{"poisoned requests, UPDATE=1", c.poison},
+		{"mutants", c.mutants},
+		{"real clients", c.clients},
 	}
-	if short {
-		return append(list, step{"fuzzing", func() outcome {
-			return skip("fuzzing, mutants, the crash loop and real clients", "-short", "run without it")
-		}})
+	if c.long {
+		list = append(list, step{"crash loop", c.crashes}, step{"the wall", c.wall}, step{"fuzzing", c.fuzz})
 	}
-	return append(list, step{"mutants", c.mutants}, step{"crash loop", c.crashes}, step{"real clients", c.clients}, step{"fuzzing", c.fuzz})
+	return list
 }
 
 // gofmt compares in this process, so that a Go without the gofmt binary will do.
@@ -155,17 +156,28 @@ func (c *checks) test() outcome {
 		})
 	}
 	var o outcome
-	args := []string{"test", "-shuffle=on", "-count=1"}
-	var env []string
+	args, env := c.testing()
 	if ok, why := c.racer(); ok {
-		o.note, args, env = "-race", append(args, "-race"), []string{"CGO_ENABLED=1"}
+		o.note, args, env = "-race", append(args, "-race"), append(env, "CGO_ENABLED=1")
 	} else {
 		o.left = []leftOut{{"the race detector", why, "install gcc and the C library's headers (Debian: gcc libc6-dev)"}}
 	}
 	o.output, o.err = c.runWith(env, "go", append(args, packages...)...)
-	c.closing = closingLines(o.output)
+	c.passed, c.closing = o.err == nil, closingLines(o.output)
 	o.output = withoutPassed(o.output)
 	return o
+}
+
+// testing returns the call of go test and its environment: with the same order
+// and the same seeds each time, or with chance and for longer. Vet is a step of
+// its own.
+func (c *checks) testing() (args, env []string) {
+	args = []string{"test", "-count=1", "-vet=off", "-timeout=1h"} // a machine may be busy
+	if c.long {
+		return append(args, "-shuffle=on"),
+			[]string{"AGENTLS_SOAK=60s", "AGENTLS_KILLS=60", "AGENTLS_RACE=10s"}
+	}
+	return args, []string{"RAPID_SEED=1"}
 }
 
 // noNews are lines of go test on packages in which nothing failed, and the
@@ -182,16 +194,38 @@ var closing = regexp.MustCompile(`(?m)^(ok|FAIL|--- FAIL:|panic:)([ \t].*)?$`)
 func closingLines(output string) []string { return closing.FindAllString(output, -1) }
 
 // poison runs the tests of what handles requests with the transport's recycled
-// requests scribbled over, so that one that is kept too long is found.
+// requests scribbled over, so that one that is kept too long is found. In the same
+// run the expected timelines of the scenarios are rewritten and put back: what is
+// written must be what was there.
 func (c *checks) poison() outcome {
-	args := []string{"test", "-tags", "jsonrpc2poison", "-count=1"}
+	args, env := c.testing()
+	args = append(args, "-tags", "jsonrpc2poison")
 	for _, folder := range []string{"server", "handlers", "internal/client", "internal/scenario"} {
 		if c.has(folder) {
 			args = append(args, "./"+folder+"/...")
 		}
 	}
-	out, err := c.run("go", args...)
-	return passed(withoutPassed(out), err)
+	dir := filepath.Join(c.root, "internal", "scenario", "testdata")
+	before, err := readAll(dir)
+	if err != nil {
+		return passed("", err)
+	}
+	out, testErr := c.runWith(append(env, "UPDATE=1"), "go", args...)
+	out = withoutPassed(out)
+	after, err := readAll(dir)
+	if err != nil {
+		return passed(out, err)
+	}
+	changed, err := restore(dir, before, after)
+	switch {
+	case err != nil:
+		return passed(out, err)
+	case testErr != nil:
+		return passed(out, testErr)
+	case len(changed) > 0:
+		return failed(strings.Join(changed, "\n"), "these files would change: run UPDATE=1 go test ./internal/scenario and look at the difference")
+	}
+	return outcome{note: fmt.Sprintf("%d stories", len(before))}
 }
 
 // documents runs every generator of documents: each folder internal/cmd/…doc,
@@ -210,31 +244,6 @@ func (c *checks) documents() outcome {
 		}
 	}
 	return o
-}
-
-// scenarios has the expected timelines rewritten and puts them back: what is
-// written must be what was there.
-func (c *checks) scenarios() outcome {
-	dir := filepath.Join(c.root, "internal", "scenario", "testdata")
-	before, err := readAll(dir)
-	if err != nil {
-		return passed("", err)
-	}
-	out, testErr := c.runWith([]string{"UPDATE=1"}, "go", "test", "-count=1", "./internal/scenario/...")
-	after, err := readAll(dir)
-	if err != nil {
-		return passed(out, err)
-	}
-	changed, err := restore(dir, before, after)
-	switch {
-	case err != nil:
-		return passed(out, err)
-	case testErr != nil:
-		return passed(out, testErr)
-	case len(changed) > 0:
-		return failed(strings.Join(changed, "\n"), "these files would change: run UPDATE=1 go test ./internal/scenario and look at the difference")
-	}
-	return outcome{note: fmt.Sprintf("%d files", len(before))}
 }
 
 // readAll returns the files below dir by their path; none where dir is not

@@ -38,6 +38,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.only, "run", "", "a part of the names of those that are run")
 	flag.IntVar(&o.parallel, "p", 2, "how many at once")
+	flag.BoolVar(&o.passed, "passed", false, "the tests are known to pass without a change: do not run them without one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)
@@ -52,6 +53,7 @@ func main() {
 type options struct {
 	only     string
 	parallel int
+	passed   bool
 	root     string
 }
 
@@ -73,7 +75,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // a temporary folder
-	lab := &lab{root: o.root, tmp: tmp}
+	lab := &lab{root: o.root, tmp: tmp, passed: o.passed}
 	verdicts := make([]verdict, len(all))
 	slots := make(chan struct{}, max(o.parallel, 1))
 	var work conc.WaitGroup

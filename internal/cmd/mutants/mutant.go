@@ -78,6 +78,7 @@ type verdict struct {
 // lab runs tests.
 type lab struct {
 	root, tmp string
+	passed    bool // the tests pass without a change
 
 	mu    sync.Mutex
 	whole map[string]func() verdict // by test: how it is without a change
@@ -92,8 +93,10 @@ func (l *lab) try(ctx context.Context, m mutant) verdict {
 	if err != nil {
 		return verdict{is: "does not apply", said: err.Error()}
 	}
-	if v := l.unchanged(ctx, m); !v.red {
-		return v
+	if !l.passed { // one that is skipped lets its mutant survive
+		if v := l.unchanged(ctx, m); !v.red {
+			return v
+		}
 	}
 	began := time.Now()
 	out, err := l.test(ctx, m, "-overlay="+overlay)

@@ -74,6 +74,12 @@ func TestVerdicts(t *testing.T) {
 	if err := run(t.Context(), options{root: root, only: "seen", parallel: 1}, &out); err != nil || strings.Contains(out.String(), "2-survives") {
 		t.Errorf("%v\n%s", err, &out)
 	}
+	// Tests that are known to pass are not run without the mutant; one that is
+	// skipped proves nothing all the same.
+	out.Reset()
+	if err := run(t.Context(), options{root: root, parallel: 2, passed: true}, &out); err == nil || !strings.Contains(err.Error(), "5 of 8") || !strings.Contains(out.String(), "SURVIVED") {
+		t.Errorf("%v\n%s", err, &out)
+	}
 }
 
 func TestBadMutantsAreRefused(t *testing.T) {

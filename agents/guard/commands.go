@@ -1,0 +1,94 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/sandbox"
+)
+
+// Sandbox says what confines the command of a call. The zero Sandbox is none.
+type Sandbox struct {
+	Wall     sandbox.Wall // "" is none
+	Required bool         // the person's settings: commands are refused where there is no wall
+	Exposed  bool         // the workspace has credential files that this wall cannot hide
+}
+
+// SandboxOf returns what a sandbox is to the gate; nil is none.
+func SandboxOf(s *sandbox.Sandbox) Sandbox {
+	if s == nil {
+		return Sandbox{}
+	}
+	wall, _ := s.Wall()
+	return Sandbox{Wall: wall, Required: s.Mode == sandbox.Require}
+}
+
+func (s Sandbox) walled() bool { return s.Wall != "" && s.Wall != sandbox.None }
+
+// command is what the gate knows of a call that runs a command, besides its plan.
+// The zero command is of a call that runs none.
+type command struct {
+	runs   bool
+	walled bool   // the wall keeps it to its access
+	lets   string // what the command may do, in words
+	asks   bool   // it asks in every mode in which it is not refused
+	leaves bool   // it may send something off this machine
+	each   string // why answers that hold longer do not count; "" = they do
+}
+
+// command looks at the command of a request.
+func (r Request) command() command {
+	p := r.Plan
+	if p.Access == "" {
+		return command{}
+	}
+	c := command{runs: true, walled: r.Sandbox.walled() && p.Access != sandbox.Full}
+	c.leaves = !c.walled || p.Access == sandbox.Network
+	switch {
+	case !r.Sandbox.walled():
+		c.lets, c.asks = "no sandbox here: it can do what you can", true
+	case p.Access == sandbox.Full:
+		c.lets = "runs without a sandbox"
+	case p.Access == sandbox.Network:
+		c.lets = fmt.Sprintf("may change files in %s and reach the network", tool.Name(r.Folder))
+	case p.Access == sandbox.Write:
+		c.lets = fmt.Sprintf("may change files in %s", tool.Name(r.Folder))
+	default:
+		c.lets = "reads files"
+	}
+	if c.walled && r.Sandbox.Exposed {
+		c.asks = true
+		c.lets += "; this sandbox cannot hide the credential files of the workspace"
+	}
+	if r.NoUndo != "" && p.Access == sandbox.Write {
+		c.asks, c.each = true, "what it changes cannot be undone here: "+r.NoUndo
+		c.lets += "; " + c.each
+	}
+	return c
+}
+
+// risk returns the tier of a request. A command that nothing confines is taken
+// as one that writes, so that what raises a tier raises this one.
+func (c command) risk(p *tool.Plan) tool.Risk {
+	if c.runs && !c.walled && (p.Risk == tool.Safe || p.Risk == tool.Low) {
+		return p.Risk + tool.Medium - tool.Safe
+	}
+	return p.Risk
+}
+
+// verdict looks the mode's table up. Mode edits also runs commands that may do no
+// more than change files of the workspace, which can be undone (spec 4.2).
+func (c command) verdict(mode Approval, access sandbox.Access, risk tool.Risk) Verdict {
+	if mode == Edits && c.walled && access == sandbox.Write && risk == tool.Medium {
+		return Auto
+	}
+	return policy[mode][risk]
+}
+
+// includes reports whether what one access lets a command do, the other lets it
+// do as well.
+func includes(wide, narrow sandbox.Access) bool {
+	all := sandbox.Accesses()
+	return slices.Index(all, wide) >= slices.Index(all, narrow)
+}

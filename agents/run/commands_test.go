@@ -1,0 +1,110 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/guard"
+	snapshots "github.com/agentls/agentls/agents/snapshot"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/tool/tooltest"
+	"github.com/agentls/agentls/internal/sandbox"
+)
+
+// inFolder gives a run a folder on disk, and the tool sh, a command of an access
+// that writes the files of its arguments.
+func inFolder(t *testing.T, environ []string) (*world, string) {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, folder := newWorld(t), filepath.Join(top, "work")
+	s := w.onShelf()
+	s.files = map[string]string{}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.config.Env.Folder = folder
+	w.config.Snapshots = snapshots.New(snapshots.Config{Dir: filepath.Join(top, "snapshots"), Environ: environ, Now: time.Now})
+	w.tool("sh", tool.Medium, nil).plan = func(_ context.Context, _ *tool.Env, args map[string]any) (*tool.Plan, error) {
+		write := func(name, text string) {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+				t.Error(err)
+			}
+		}
+		return &tool.Plan{Risk: tool.Medium, Access: sandbox.Access(args["access"].(string)), Do: func(_ context.Context, env *tool.Env) (*tool.Result, error) {
+			for name, text := range args["files"].(map[string]any) {
+				write(name, text.(string))
+			}
+			if late, ok := args["late"].(string); ok {
+				env.Background(func(ctx context.Context) {
+					write(late, "while the run went on")
+					<-ctx.Done()
+				})
+				for _, err := os.Stat(filepath.Join(folder, late)); err != nil; _, err = os.Stat(filepath.Join(folder, late)) {
+				}
+			}
+			if args["panic"] != nil {
+				panic("after the command")
+			}
+			return &tool.Result{Content: "ran", Failed: args["fails"] != nil}, nil
+		}}, nil
+	}
+	return w, folder
+}
+
+func sh(access, rest string) string { return fmt.Sprintf(`{"access":%q,%s}`, access, rest) }
+
+// TestWhatCommandsChangedIsTold: whatever becomes of the call, also of what it
+// started and left; and once.
+func TestWhatCommandsChangedIsTold(t *testing.T) {
+	tooltest.Program(t, "git")
+	w, folder := inFolder(t, os.Environ())
+	if err := os.WriteFile(filepath.Join(folder, "a"), []byte("before"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.says(
+		asks(calls("sh", sh("write", `"files":{"a":"after"}`))),
+		asks(calls("sh", sh("full", `"files":{"b":"new"},"fails":true`))),
+		asks(calls("sh", sh("network", `"files":{"c":"new"},"panic":true`))),
+		asks(calls("sh", sh("write", `"files":{"d":"new"},"late":"e"`))),
+		says("done"))
+	end := w.do()
+	w.ended(end, activity.Goal)
+	var told []string
+	for _, c := range of[activity.FileChanged](w) {
+		told = append(told, fmt.Sprintf("%s %s %s %s→%s", filepath.Base(tool.PathOf(c.URI)), c.Kind, c.By, w.log.blobs[c.Before], w.log.blobs[c.After]))
+	}
+	want := "a edit command before→after; b create command →new; c create command →new; d create command →new; e create command →while the run went on"
+	if got := strings.Join(told, "; "); got != want && got != strings.Replace(want, "d create command →new; e create command →while the run went on", "e create command →while the run went on; d create command →new", 1) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if len(end.Changes) != 5 {
+		t.Errorf("the result has %d changes", len(end.Changes))
+	}
+}
+
+// TestWithoutSnapshotsThePersonIsAsked: and a command does not run when it turns out
+// only then that it could not be undone.
+func TestWithoutSnapshotsThePersonIsAsked(t *testing.T) {
+	w, folder := inFolder(t, nil)
+	w.approval = guard.Edits
+	w.says(asks(calls("sh", sh("write", `"files":{"a":"x"}`))), says("done"))
+	w.ended(w.do(), activity.Goal)
+	if len(w.person.asked) != 1 || !strings.Contains(w.person.asked[0].Why, "git is not installed") {
+		t.Errorf("asked: %+v", w.person.asked)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "a")); err != nil {
+		t.Error("what the person allowed did not run")
+	}
+	if len(of[activity.FileChanged](w)) > 0 {
+		t.Error("a change is told that nobody saw")
+	}
+}

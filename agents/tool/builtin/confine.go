@@ -1,0 +1,162 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/internal/sandbox"
+)
+
+// confined is a command behind a wall, or behind none where there is none.
+type confined struct {
+	box    *sandbox.Box // nil without a sandbox
+	cmd    *exec.Cmd
+	reaper bool
+	env    *tool.Env
+	spec   sandbox.Spec
+
+	network *network // nil where the command reaches no host, or any
+}
+
+// confine puts a command that has not been started behind the wall of the call's
+// Env, with an access. The caller calls release, whether it was started or not.
+func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.Access, reaper bool) (*confined, error) {
+	c := &confined{cmd: cmd, reaper: reaper, env: env}
+	if env.Sandbox == nil {
+		return c, nil
+	}
+	c.spec = sandbox.Spec{Access: access, ReadOnly: env.Strange}
+	for _, folder := range env.Folders {
+		if slices.Contains(env.Strange, folder) {
+			continue
+		}
+		c.spec.Folders = append(c.spec.Folders, folder)
+	}
+	if wall, _ := env.Sandbox.Wall(); wall != sandbox.None && access != sandbox.Full {
+		places, err := c.places(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.spec.Protected = places.Protected
+		for _, path := range slices.Concat(places.Credentials, places.Denied) {
+			if !slices.Contains(env.Reveal, path) {
+				c.spec.Masked = append(c.spec.Masked, path)
+			}
+		}
+	}
+	if access == sandbox.Network && env.Sandbox.CanLimitHosts() {
+		n, err := startNetwork(ctx, env)
+		if err != nil {
+			return nil, errNetwork(err)
+		}
+		c.network, c.spec.Proxy = n, n.socket
+	}
+	var err error
+	if c.box, err = env.Sandbox.Confine(cmd, c.spec); err != nil {
+		c.network.end()
+	}
+	if errors.Is(err, sandbox.ErrNoWall) {
+		return nil, tool.Errorf(tool.CodeDenied, "Commands do not run here: no sandbox works on this machine, and the person's settings require one (tools.sandbox.mode).")
+	}
+	return c, err
+}
+
+// places returns the places of all folders that the command must not read or
+// change.
+func (c *confined) places(ctx context.Context) (tool.Places, error) {
+	var all tool.Places
+	if c.env.Survey == nil {
+		return all, nil
+	}
+	for _, folder := range slices.Concat(c.spec.Folders, c.spec.ReadOnly) {
+		p, err := c.env.Survey(ctx, folder)
+		if err != nil {
+			return all, err
+		}
+		all.Credentials = append(all.Credentials, p.Credentials...)
+		all.Denied = append(all.Denied, p.Denied...)
+		all.Protected = append(all.Protected, p.Protected...)
+	}
+	return all, nil
+}
+
+// start starts the command.
+func (c *confined) start(j *process.Job) (*process.Child, error) {
+	switch {
+	case c.box != nil:
+		return c.box.Start(j)
+	case c.reaper:
+		return j.StartReaped(c.cmd)
+	}
+	return j.Start(c.cmd)
+}
+
+// release removes what the command had for itself when all of its processes have
+// ended, and moves protected places to quarantine that it made. The notes say
+// which, for the model and the person.
+func (c *confined) release(ctx context.Context) (notes []string) {
+	if c == nil || c.box == nil {
+		return nil
+	}
+	notes = c.network.end()
+	var now []string
+	// The command may have ended because ctx did: what it made counts all the same.
+	if access := c.spec.Access; c.box.Wall != sandbox.None && (access == sandbox.Write || access == sandbox.Network) {
+		if places, err := c.places(context.WithoutCancel(ctx)); err == nil {
+			now = append(places.Protected, "") // not nil, even where there are none
+			now = now[:len(now)-1]
+		}
+	}
+	report, err := c.box.Release(now)
+	for _, q := range report.Quarantined {
+		what := "is a protected place that the command made"
+		if q.Back {
+			what = "is a protected place that the command changed; what was there is back, and"
+		}
+		notes = append(notes, fmt.Sprintf("%s %s: it was moved to %s", c.name(q.Path), what, tool.Name(q.To)))
+	}
+	if err != nil {
+		notes = append(notes, "the sandbox could not be cleaned up: "+err.Error())
+	}
+	return notes
+}
+
+// name is a path as it is shown: relative to the workspace folder in it.
+func (c *confined) name(path string) string {
+	if rel, err := filepath.Rel(c.env.Folder, path); err == nil && tool.Within(c.env.Folder, path) {
+		return tool.Name(filepath.ToSlash(rel))
+	}
+	return tool.Name(path)
+}
+
+// hint says which access could help a command that failed, if what it printed
+// looks as if the wall kept it from something.
+func (c *confined) hint(output string) []string {
+	if c == nil || c.box == nil || c.box.Wall == sandbox.None {
+		return nil
+	}
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(output, w) })
+	}
+	network := says("Could not resolve host", "Temporary failure in name resolution", "Name or service not known", "Network is unreachable",
+		"network is unreachable", "ENOTFOUND", "EAI_AGAIN", "getaddrinfo", "dial tcp", "socket: operation not permitted", "ENETUNREACH")
+	writing := says("Read-only file system", "read-only file system", "EROFS", "Permission denied", "permission denied", "EACCES")
+	switch access := c.spec.Access; {
+	case network && c.network != nil:
+		return []string{"the sandbox lets programs reach hosts by the proxy of HTTP_PROXY and HTTPS_PROXY alone; a program that knows no proxy can ask with access: full"}
+	case network && (access == sandbox.Read || access == sandbox.Write):
+		return []string{fmt.Sprintf("the sandbox does not let a command with access %s reach the network; if it needs to, call again with access: network", access)}
+	case writing && access == sandbox.Read:
+		return []string{"the sandbox lets a command with access read change nothing; if it needs to, call again with access: write"}
+	case writing:
+		return []string{"the sandbox keeps commands from credential files, from protected places such as .git/config and .git/hooks, and from what is outside of the workspace; a command that needs these can ask with access: full"}
+	}
+	return nil
+}

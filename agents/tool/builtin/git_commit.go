@@ -1,0 +1,296 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/git"
+	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/internal/sandbox"
+)
+
+// commitTimeout bounds a commit with its hooks.
+const commitTimeout = 5 * time.Minute
+
+// maxCommitted is how many files of a commit the person is shown.
+const maxCommitted = 50
+
+type commitArgs struct {
+	Message string   `json:"message"`
+	Paths   []string `json:"paths"`
+}
+
+func gitCommit(reaper bool) tool.Tool {
+	return define("git_commit", tool.Medium, `{
+	"type": "object",
+	"properties": {
+		"message": {"type": "string", "minLength": 1, "maxLength": 10000, "description": "The message of the commit."},
+		"paths": {"type": "array", "minItems": 1, "maxItems": 500, "items": {"type": "string", "minLength": 1}, "description": "The files to commit, relative to the workspace folder; a folder means what changed in it."}
+	},
+	"required": ["message", "paths"],
+	"additionalProperties": false
+}`, map[string]string{"files": "paths", "file_paths": "paths", "commit_message": "message"},
+		func(ctx context.Context, env *tool.Env, args commitArgs) (*tool.Plan, error) {
+			c := &commitCall{commitArgs: args, reaper: reaper}
+			return c.plan(ctx, env)
+		})
+}
+
+// commitCall is a planned commit.
+type commitCall struct {
+	commitArgs
+	reaper bool
+	folder string   // of the repository
+	paths  []string // absolute
+	files  []string // what is committed, relative to folder
+	repo   *git.Repository
+}
+
+func (c *commitCall) plan(ctx context.Context, env *tool.Env) (*tool.Plan, error) {
+	if strings.TrimSpace(c.Message) == "" || strings.ContainsRune(c.Message, 0) {
+		return nil, tool.Errorf(tool.CodeArgs, "/message: a commit needs a message.")
+	}
+	for _, path := range c.Paths {
+		p, err := tool.ResolveLink(env, path)
+		if err != nil {
+			return nil, err
+		}
+		if c.folder == "" {
+			c.folder = p.Folder
+		}
+		if p.Folder != c.folder {
+			return nil, tool.Errorf(tool.CodeArgs, "/paths: %s and %s lie in two workspace folders; commit them one after the other.", tool.Name(c.Paths[0]), tool.Name(path))
+		}
+		c.paths = append(c.paths, p.Real)
+	}
+	if (c.folder == env.Folder && !env.Trusted) || slices.Contains(env.Strange, c.folder) {
+		return nil, tool.Errorf(tool.CodeDenied, "Nothing is committed in %s: the person does not trust the folder.", tool.Name(c.folder))
+	}
+	if err := c.open(ctx, env); err != nil {
+		return nil, err
+	}
+	lines, err := c.look(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	shown := "git commit -m " + shellQuote(c.Message) + " --"
+	for _, path := range c.Paths {
+		shown += " " + shellQuote(path)
+	}
+	subject, _, _ := strings.Cut(c.Message, "\n")
+	plan := &tool.Plan{
+		Risk: tool.Medium, Why: "makes a commit", Title: "git_commit " + title(subject), Writes: c.paths, Spawns: true,
+		Preview: tool.Preview{Kind: "command", Command: shown, Notes: lines, Cwd: c.folder},
+		Do:      c.do,
+	}
+	if c.walled(env) {
+		plan.Access = sandbox.Write // the repository's hooks run
+	}
+	if tool.Suspicious(c.Message) || slices.ContainsFunc(c.Paths, tool.Suspicious) {
+		plan.Risk, plan.Why = plan.Risk.Raise(), plan.Why+"; it holds characters that are not seen"
+	}
+	return plan, nil
+}
+
+// walled reports whether a wall confines the repository's hooks.
+func (c *commitCall) walled(env *tool.Env) bool {
+	if env.Sandbox == nil {
+		return false
+	}
+	wall, _ := env.Sandbox.Wall()
+	return wall != sandbox.None
+}
+
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// open opens the repository.
+func (c *commitCall) open(ctx context.Context, env *tool.Env) error {
+	program, err := git.Find(ctx, env.Environ)
+	if err == nil {
+		c.repo, err = program.Open(ctx, c.folder)
+	}
+	return c.explain(err)
+}
+
+// explain makes what git says an *Error for the model.
+func (c *commitCall) explain(err error) error {
+	if err == nil || fault.KindOf(err) == fault.Canceled {
+		return err
+	}
+	code := tool.CodeFailed
+	if fault.KindOf(err) == fault.Denied {
+		code = tool.CodeDenied
+	}
+	if exit, ok := errors.AsType[*git.ExitError](err); ok {
+		return tool.Errorf(code, "git: %s", exit.Error())
+	}
+	return tool.Errorf(code, "%s.", strings.TrimSuffix(fault.Message(err), "."))
+}
+
+// look finds what would be committed, and returns it for people.
+func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, err error) {
+	args := []string{"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all", "--"}
+	out, err := c.repo.Run(ctx, git.Command{Args: append(args, c.paths...)})
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		if len(entry) < 4 {
+			continue
+		}
+		state, rel := entry[:2], entry[3:]
+		if strings.HasSuffix(rel, "/") {
+			return nil, tool.Errorf(tool.CodeDenied, "%s is a repository of its own; it is not committed to this one.", tool.Name(rel))
+		}
+		p, err := tool.ResolveLink(env, filepath.Join(c.folder, filepath.FromSlash(rel)))
+		if err != nil {
+			return nil, err
+		}
+		if p.Credential {
+			return nil, tool.Errorf(tool.CodeDenied, "%s holds credentials; it is not committed. Name the other files one by one, or add it to .gitignore.", tool.Name(rel))
+		}
+		c.files = append(c.files, rel)
+		if len(lines) < maxCommitted {
+			lines = append(lines, describeState(state)+" "+tool.Name(rel))
+		}
+	}
+	if len(c.files) == 0 {
+		return nil, tool.Errorf(tool.CodeFailed, "There is nothing to commit: %s did not change since the last commit, or git ignores it.", tool.Name(strings.Join(c.Paths, ", ")))
+	}
+	if more := len(c.files) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	stat := []string{"diff", "--shortstat", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all", "HEAD", "--"}
+	if out, err := c.repo.Run(ctx, git.Command{Args: append(stat, c.paths...)}); err == nil && len(out) > 0 { // else there is no commit yet
+		lines = append(lines, "in files that git knows: "+strings.TrimSpace(string(out)))
+	}
+	return lines, nil
+}
+
+// describeState names the two letters of git status.
+func describeState(state string) string {
+	switch {
+	case state == "??" || strings.Contains(state, "A"):
+		return "new"
+	case strings.Contains(state, "D"):
+		return "deleted"
+	case strings.Contains(state, "U"):
+		return "conflict"
+	}
+	return "changed"
+}
+
+// do makes the commit.
+func (c *commitCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error) {
+	note := ""
+	if env.Edits != nil {
+		note = unsavedNote(env, env.Edits.Save(ctx, "files are about to be committed"))
+	}
+	leave, err := enter(ctx, env.Slots)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	for i, path := range c.Paths {
+		if now, err := tool.ResolveLink(env, path); err != nil || now.Real != c.paths[i] {
+			return nil, tool.Errorf(tool.CodeStale, "%s is not where it was when the call was decided about. Repeat the call.", tool.Name(path))
+		}
+	}
+	if c.walled(env) {
+		return c.commitWalled(ctx, env, note)
+	}
+	return c.commitBare(ctx, env, note)
+}
+
+// commitScript runs behind the wall, with the message and the paths as arguments.
+const commitScript = `set -e; message=$1; shift
+git --literal-pathspecs add -A -- "$@"
+git --literal-pathspecs commit --quiet --no-gpg-sign -m "$message" -- "$@"
+git --no-pager show --no-ext-diff --no-textconv --stat --format='%h %s' HEAD`
+
+// commitWalled commits behind the wall, where the repository's hooks and filters
+// may run.
+func (c *commitCall) commitWalled(ctx context.Context, env *tool.Env, note string) (*tool.Result, error) {
+	path, err := shell(env)
+	if err != nil {
+		return nil, tool.Errorf(tool.CodeFailed, "The commit could not be made: %v.", err)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, commitTimeout, errTimeout)
+	defer cancel()
+	j := newJob(env, c.folder)
+	defer j.Output.Close()
+	cmd := j.Command(path, append([]string{"bash", "--noprofile", "--norc", "-c", commitScript, "git_commit", c.Message}, c.paths...), nil)
+	cmd.Stdout, cmd.Stderr = j.Output.Stdout, j.Output.Stderr
+	wall, err := confine(limited, env, cmd, sandbox.Write, c.reaper)
+	if err != nil {
+		return nil, err
+	}
+	var end ending
+	err = j.Run(limited, env.Progress, func() error {
+		child, err := wall.start(j)
+		if err != nil {
+			return err
+		}
+		s, err := j.Wait(child)
+		end.code, end.signal = s.Code, s.Signal
+		return err
+	})
+	end.timeout = errors.Is(context.Cause(limited), errTimeout)
+	end.cancelled = ctx.Err() != nil && !end.timeout
+	j.Kill()
+	j.Release()
+	end.notes = wall.release(ctx)
+	if err != nil && !errors.Is(err, process.ErrEnded) && !errors.Is(err, process.ErrStuck) {
+		return nil, tool.Errorf(tool.CodeFailed, "The commit could not be made: %v.", err)
+	}
+	r := end.result(j.Output, note, commitTimeout)
+	if !r.Failed {
+		subject, _, _ := strings.Cut(j.Output.Stdout.Text(), "\n")
+		r.Display = "Committed " + tool.Name(subject)
+	}
+	return r, nil
+}
+
+// commitBare commits where no wall stands: with our own git, which runs nothing of
+// the repository's.
+func (c *commitCall) commitBare(ctx context.Context, env *tool.Env, note string) (*tool.Result, error) {
+	if err := c.open(ctx, env); err != nil { // it may have changed since
+		return nil, err
+	}
+	who, err := c.repo.Identity(ctx, env.HomeFolder())
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	attrs, err := c.repo.Run(ctx, git.Command{Args: append([]string{"check-attr", "-z", "filter", "--"}, c.files...)})
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	fields := strings.Split(string(attrs), "\x00") // path, attribute, value
+	for i := 2; i < len(fields); i += 3 {
+		if v := fields[i]; v != "unspecified" && v != "unset" && v != "set" {
+			return nil, tool.Errorf(tool.CodeDenied, "%s goes through the filter %s of git, which only runs in a sandbox, and there is none here. The person can commit it.", tool.Name(fields[i-2]), tool.Name(v))
+		}
+	}
+	var out []byte
+	for _, args := range [][]string{
+		append([]string{"add", "-A", "--"}, c.paths...),
+		append([]string{"commit", "--quiet", "--no-verify", "-m", c.Message, "--"}, c.paths...),
+		{"show", "--no-ext-diff", "--no-textconv", "--stat", "--format=%h %s", "HEAD"},
+	} {
+		if out, err = c.repo.Run(ctx, git.Command{Args: args, Environ: who, Timeout: commitTimeout}); err != nil {
+			return nil, c.explain(err)
+		}
+	}
+	subject, _, _ := strings.Cut(string(out), "\n")
+	return &tool.Result{
+		Content: note + "Committed. Hooks of the repository were not run, since there is no sandbox here.\n" + string(out),
+		Display: "Committed " + tool.Name(subject) + " (without the repository's hooks)",
+	}, nil
+}

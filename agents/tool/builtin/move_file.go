@@ -1,0 +1,233 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/agentls/agentls/agents/activity"
+	diff "github.com/agentls/agentls/agents/change"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+type deleteArgs struct {
+	FilePath string `json:"file_path"`
+}
+
+func deleteFile() tool.Tool {
+	return define("delete_file", tool.High, `{
+	"type": "object",
+	"properties": {
+		"file_path": {"type": "string", "minLength": 1, "description": "The file, relative to the workspace folder or absolute inside it."}
+	},
+	"required": ["file_path"],
+	"additionalProperties": false
+}`, fileAliases, planDelete)
+}
+
+type moveArgs struct {
+	FilePath string `json:"file_path"`
+	NewPath  string `json:"new_path"`
+}
+
+func moveFile() tool.Tool {
+	return define("move_file", tool.Low, `{
+	"type": "object",
+	"properties": {
+		"file_path": {"type": "string", "minLength": 1, "description": "The file, relative to the workspace folder or absolute inside it."},
+		"new_path": {"type": "string", "minLength": 1, "description": "Its new path, where nothing may lie yet."}
+	},
+	"required": ["file_path", "new_path"],
+	"additionalProperties": false
+}`, join(fileAliases, map[string]string{
+		"source": "file_path", "from": "file_path", "old_path": "file_path", "source_path": "file_path",
+		"destination": "new_path", "to": "new_path", "target": "new_path", "destination_path": "new_path", "newPath": "new_path",
+	}), planMove)
+}
+
+// leaving is a file that a call takes away from its place.
+type leaving struct {
+	path string // as the model named it
+	at   tool.Place
+	file *tool.File
+}
+
+// newLeaving finds the file and what forbids to take it away.
+func newLeaving(ctx context.Context, env *tool.Env, path string) (*leaving, error) {
+	p, err := tool.Resolve(env, path)
+	if err != nil {
+		return nil, err
+	}
+	name := tool.Name(p.Rel)
+	// What is meant, the link or the file, a person could not tell from the name.
+	if info, err := os.Lstat(p.Abs); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, tool.Errorf(tool.CodeFailed, "%s is a link to %s. Name the file itself; a link stays.", tool.Name(path), name)
+	}
+	if p.IsDir() {
+		return nil, tool.Errorf(tool.CodeFailed, "%s is a folder. Give one file at a time.", name)
+	}
+	if err := sealed(p); err != nil {
+		return nil, err
+	}
+	f, err := read(ctx, env, p)
+	if err != nil {
+		return nil, err
+	}
+	if p = p.ReadAs(env, f.Info); p.Sealed != "" {
+		return nil, sealed(p)
+	}
+	return &leaving{path, p, f}, nil
+}
+
+// again returns an error if the file is not any more where the person was told.
+func (l *leaving) again(env *tool.Env) error { return sameWay(env, l.path, l.at) }
+
+// gone is the change of the file's going.
+func (l *leaving) gone() activity.Change {
+	text := wholeText(l.file)
+	return diff.Of(tool.URI(l.at.Real), l.at.Rel, &text, nil)
+}
+
+// wholeText is what package change compares: of what is no text, the bytes.
+func wholeText(f *tool.File) string {
+	if f.Binary {
+		return string(f.Data)
+	}
+	return f.Text
+}
+
+// sameWay returns an error if a path leads elsewhere than when its call was
+// decided about.
+func sameWay(env *tool.Env, path string, was tool.Place) error {
+	now, err := tool.Resolve(env, path)
+	if err != nil {
+		return err
+	}
+	if now.Real != was.Real || now.Sealed != "" || now.Protected != was.Protected {
+		return tool.Errorf(tool.CodeStale, "%s leads elsewhere than when the call was decided about. Repeat the call.", tool.Name(path))
+	}
+	return nil
+}
+
+func planDelete(ctx context.Context, env *tool.Env, args deleteArgs) (*tool.Plan, error) {
+	l, err := newLeaving(ctx, tool.Together(env), args.FilePath)
+	if err != nil {
+		return nil, err
+	}
+	name, change := tool.Name(l.at.Rel), l.gone()
+	p := &tool.Plan{
+		Risk: tool.High, Why: "deletes a file", Title: "delete_file " + name, Path: l.at.Real, Writes: []string{l.at.Real},
+		Preview: tool.Preview{Kind: "diff", OldText: l.file.Text, Patch: change.Patch},
+	}
+	if l.at.Protected {
+		p.Risk, p.Why = tool.Protected, "deletes in a protected place: "+l.at.ProtectedBy
+	}
+	if tool.Suspicious(l.path) || tool.Suspicious(l.at.Rel) {
+		p.Risk = p.Risk.Raise()
+		p.Why += "; its name holds characters that are not seen"
+	}
+	p.Do = func(ctx context.Context, env *tool.Env) (*tool.Result, error) {
+		if err := l.again(env); err != nil {
+			return nil, err
+		}
+		if err := env.Edits.Delete(ctx, l.at.Real, l.file.Digest, "delete_file "+name); err != nil {
+			return nil, unchanged(err, l.at)
+		}
+		return &tool.Result{Content: "Deleted " + name + ".", Display: "Deleted " + name, Changes: []activity.Change{change}}, nil
+	}
+	return p, nil
+}
+
+func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, error) {
+	env = tool.Together(env)
+	l, err := newLeaving(ctx, env, args.FilePath)
+	if err != nil {
+		return nil, err
+	}
+	to, err := newTarget(env, args.NewPath)
+	if err != nil {
+		return nil, err
+	}
+	name, target := tool.Name(l.at.Rel), tool.Name(to.Rel)
+	p := &tool.Plan{
+		Risk: tool.Low, Why: "moves a file", Title: "move_file " + name + " to " + target, Path: l.at.Real,
+		Reads: []string{l.at.Real}, Writes: []string{l.at.Real, to.Real},
+	}
+	text := wholeText(l.file)
+	remote := addedRemoteSchemas(to.Real, "", text)
+	switch {
+	case l.at.Protected:
+		p.Risk, p.Why = tool.Protected, "moves a file out of a protected place: "+l.at.ProtectedBy
+	case to.Protected:
+		p.Risk, p.Why = tool.Protected, "moves a file into a protected place: "+to.ProtectedBy
+	case scriptsChange(l.at.Real, text, ""), scriptsChange(to.Real, "", text):
+		p.Risk, p.Why = tool.High, "changes what package managers run"
+	case len(remote) > 0 && len(addedRemoteSchemas(l.at.Real, "", text)) == 0:
+		p.Risk, p.Why = tool.Medium, "makes a file with an address that editors and other programs fetch by themselves: "+strings.Join(remote, ", ")
+	default:
+		p.Shape, p.Covers = ordinaryFiles(l.at.Folder, to.Folder)
+	}
+	if tool.Suspicious(args.FilePath) || tool.Suspicious(args.NewPath) || tool.Suspicious(l.at.Rel) || tool.Suspicious(to.Rel) {
+		p.Risk = p.Risk.Raise()
+		p.Why += "; a name holds characters that are not seen"
+		p.Shape, p.Covers = "", ""
+	}
+	p.Do = func(ctx context.Context, env *tool.Env) (*tool.Result, error) {
+		if err := l.again(env); err != nil {
+			return nil, err
+		}
+		if err := sameWay(env, args.NewPath, to); err != nil {
+			return nil, err
+		}
+		if err := env.Edits.Move(ctx, l.at.Real, to.Real, l.file.Digest, "move_file "+name); err != nil {
+			return nil, unchanged(err, l.at)
+		}
+		if env.Seen.Digest(l.at.Real) == l.file.Digest {
+			if now, err := env.Files.Read(ctx, to.Real); err == nil && wholeText(now) == text {
+				env.Seen.Note(to.Real, now.Digest)
+			}
+		}
+		return &tool.Result{
+			Content: fmt.Sprintf("Moved %s to %s.", name, target), Display: fmt.Sprintf("Moved %s to %s", name, target),
+			Changes: []activity.Change{l.gone(), diff.Of(tool.URI(to.Real), to.Rel, nil, &text)},
+		}, nil
+	}
+	return p, nil
+}
+
+// newTarget resolves the path of a file that is to be made, and finds what
+// forbids it.
+func newTarget(env *tool.Env, path string) (tool.Place, error) {
+	p, err := tool.Resolve(env, path)
+	switch {
+	case err != nil:
+		return p, err
+	case p.IsDir() || p.Rel == "." || strings.HasSuffix(path, "/"):
+		return p, tool.Errorf(tool.CodeArgs, "/new_path: %s is a folder; give the whole path of the file.", tool.Name(path))
+	case p.Exists():
+		return p, tool.Errorf(tool.CodeFailed, "%s exists already, and nothing is overwritten.", tool.Name(p.Rel))
+	}
+	return p, sealed(p)
+}
+
+// ordinaryFiles returns what an answer for changes of ordinary files is remembered
+// for, and in words what that covers; nothing where they lie in several folders.
+func ordinaryFiles(folders ...string) (shape, covers string) {
+	for _, folder := range folders[1:] {
+		if folder != folders[0] {
+			return "", ""
+		}
+	}
+	return "files in " + folders[0], "changes of ordinary files in " + tool.Name(folders[0])
+}
+
+// unchanged explains why a file was not changed.
+func unchanged(err error, p tool.Place) error {
+	if fault.KindOf(err) == fault.Denied {
+		return tool.Errorf(tool.CodeDenied, "%s was not changed: %s", tool.Name(p.Rel), fault.Message(err))
+	}
+	return explain(err, p)
+}

@@ -1,0 +1,72 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+type webSearchArgs struct {
+	Query string `json:"query"`
+}
+
+func webSearch() tool.Tool {
+	return define("web_search", tool.Medium, `{
+	"type": "object",
+	"properties": {
+		"query": {"type": "string", "minLength": 1, "maxLength": 2000, "description": "What to search for."}
+	},
+	"required": ["query"],
+	"additionalProperties": false
+}`, map[string]string{"q": "query", "search": "query"}, planWebSearch)
+}
+
+func planWebSearch(_ context.Context, env *tool.Env, args webSearchArgs) (*tool.Plan, error) {
+	if env.Secret != nil && env.Secret(args.Query) {
+		return nil, errSecret("query")
+	}
+	p := &tool.Plan{
+		Risk: tool.Medium, Why: "sends the query to the search of the model's provider", Title: "web_search " + title(args.Query),
+		Leaves: true, Shape: "search", Covers: "any web search",
+		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return search(ctx, env, args.Query) },
+	}
+	if tool.Suspicious(args.Query) {
+		p.Risk = p.Risk.Raise()
+	}
+	return p, nil
+}
+
+func search(ctx context.Context, env *tool.Env, query string) (*tool.Result, error) {
+	if env.Search == nil {
+		return nil, tool.Errorf(tool.CodeFailed, "The provider of this run's model has no web search.")
+	}
+	answer, err := env.Search(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	for _, part := range answer.Message.Parts {
+		b.WriteString(part.Text)
+	}
+	if strings.TrimSpace(b.String()) == "" {
+		b.WriteString("The search found nothing.")
+	}
+	if len(answer.Sources) > 0 {
+		b.WriteString("\n\nSources:\n")
+	}
+	for i, source := range answer.Sources {
+		fmt.Fprintf(&b, "[%d] %s: %s\n", i+1, tool.Escape(source.Title), tool.Escape(source.URL))
+	}
+	return &tool.Result{
+		Content: b.String(), Taint: tool.Web,
+		Display: fmt.Sprintf("Searched the web: %s (%s)", tool.MarkdownText(query), tool.Count(len(answer.Sources), "source", "sources")),
+	}, nil
+}
+
+// errSecret says that an argument is not sent, since it holds a secret of the
+// daemon's (SEC-102).
+func errSecret(argument string) error {
+	return tool.Errorf(tool.CodeDenied, "/%s: it holds a key or password that agentls keeps secret, as it is or encoded. It is never sent.", argument)
+}

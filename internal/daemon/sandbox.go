@@ -1,0 +1,62 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/internal/sandbox"
+	"github.com/agentls/agentls/workspace"
+)
+
+// sandboxes keeps the sandbox that the person's settings describe, until they
+// describe another one: what it found out about the machine still holds.
+type sandboxes struct {
+	mu   sync.Mutex
+	key  string
+	last *sandbox.Sandbox
+}
+
+// of returns the sandbox of settings.
+func (s *sandboxes) of(c Config, all *workspace.Settings) *sandbox.Sandbox {
+	home := canonical((&house{Config: c}).env("HOME"))
+	settings := all.Tools.Sandbox
+	config := sandbox.Config{
+		Mode: sandbox.Mode(settings.Mode.Value), Home: home, State: canonical(c.state()), Environ: process.Environ(c.Environ),
+		Read: expandAll(settings.Read.Value, home), Write: expandAll(settings.Write.Value, home),
+	}
+	key := fmt.Sprintf("%+v", config)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.key != key {
+		s.key, s.last = key, sandbox.New(config)
+	}
+	return s.last
+}
+
+// expandAll returns paths with the home in place of ~; nil stays nil.
+func expandAll(paths []string, home string) []string {
+	if paths == nil {
+		return nil
+	}
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		out[i] = expanded(path, home)
+	}
+	return out
+}
+
+// cleanCaches keeps the caches of commands small.
+func (b *house) cleanCaches(ctx context.Context) {
+	if err := b.settingsOf("").runs.Sandbox.CleanCache(ctx); err != nil {
+		b.Log.Warn("the caches of commands cannot be cleaned", "error", err)
+	}
+}
+
+// Wall says what confines commands by the person's settings, and why nothing
+// better does; "" where it is the best.
+func (c Config) Wall(ctx context.Context) (sandbox.Wall, string) {
+	all := workspace.LoadSettings(ctx, workspace.SettingsFiles{User: (&house{Config: c}).userSettings()})
+	return new(sandboxes).of(c, all).Wall()
+}

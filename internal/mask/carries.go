@@ -1,0 +1,77 @@
+package mask
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
+	"strings"
+)
+
+// maxCarried is how much of a text [Carries] looks at in its decoded forms.
+const maxCarried = 64 << 10
+
+// Carries reports whether a text that is about to leave the machine holds what
+// known takes out ([Masker.Known]): as it is, percent-encoded, in base64 or hex,
+// or in one of these within another. It finds what a model does by itself or is
+// told to do; a secret that is encrypted or taken apart is not found.
+func Carries(known func([]byte) []byte, text string) bool {
+	return carries(known, text, 3)
+}
+
+func carries(known func([]byte) []byte, text string, depth int) bool {
+	if string(known([]byte(text))) != text {
+		return true
+	}
+	if depth == 0 || len(text) > maxCarried {
+		return false
+	}
+	if plain, err := url.QueryUnescape(text); err == nil && plain != text && carries(known, plain, depth-1) {
+		return true
+	}
+	if plain, err := url.PathUnescape(text); err == nil && plain != text && carries(known, plain, depth-1) {
+		return true
+	}
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !isBase64(r) }) {
+		if len(word) < Least {
+			continue
+		}
+		for _, plain := range decoded(word) {
+			if carries(known, plain, depth-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isBase64(r rune) bool {
+	letter := ('a' <= r && r <= 'z') || ('A' <= r && r <= 'Z')
+	return letter || ('0' <= r && r <= '9') || strings.ContainsRune("+/-_", r)
+}
+
+// decoded returns what a word of letters, digits and a few signs may stand for:
+// it can begin anywhere in it, since what stands before may be of the same signs.
+func decoded(word string) []string {
+	var all []string
+	standard := strings.NewReplacer("-", "+", "_", "/").Replace(word)
+	for from := range min(4, len(standard)) {
+		part := standard[from:]
+		if plain, err := base64.RawStdEncoding.DecodeString(part[:len(part)-len(part)%4]); err == nil {
+			rest := ""
+			if n := len(part) % 4; n > 1 {
+				end, _ := base64.RawStdEncoding.DecodeString(part[len(part)-n:])
+				rest = string(end)
+			}
+			all = append(all, string(plain)+rest)
+		}
+	}
+	for _, digits := range strings.FieldsFunc(strings.ToLower(word), func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {
+		for from := range min(2, len(digits)) {
+			part := digits[from:]
+			if plain, err := hex.DecodeString(part[:len(part)-len(part)%2]); err == nil && len(plain) >= Least {
+				all = append(all, string(plain))
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,241 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// MaxSpool is how much of an output is kept on disk, in bytes.
+const MaxSpool = 64 << 20
+
+// The limits of a command's output: what is kept in memory of each stream, and
+// what is reported while it runs. In memory is at most a megabyte (REL-40): two
+// heads, two tails that are cut at twice their size, as much of the whole as a
+// head, and what is not reported yet.
+const (
+	maxHead     = 96 << 10
+	maxTail     = 96 << 10
+	maxProgress = 1 << 20
+	maxPending  = 64 << 10
+	flushEvery  = 50 * time.Millisecond
+	silence     = 30 * time.Second
+)
+
+// Output collects what the commands of a job write, within bounds. It is safe
+// for concurrent use.
+type Output struct {
+	Stdout, Stderr *Stream
+
+	mu       sync.Mutex
+	spool    *os.File // the whole as it came; nil until it is longer than memory keeps, or if there is no room
+	spooled  int64
+	folder   string // of the spool; "" = the system's
+	early    []byte // what came before the spool was opened
+	pending  strings.Builder
+	full     chan struct{} // capacity 1: pending is
+	room     sync.Cond     // it is not any more
+	deaf     bool          // progress is reported no more
+	reported int
+	last     time.Time // of the last output
+	now      func() time.Time
+}
+
+// Stream is one of the two.
+type Stream struct {
+	*Output
+	plain Plain
+	head  []byte
+	tail  []byte // at most twice maxTail; what is before the last maxTail is dropped
+	total int64  // bytes of plain text
+}
+
+func newOutput(folder string, now func() time.Time) *Output {
+	o := &Output{folder: folder, now: now, last: now(), full: make(chan struct{}, 1)}
+	o.room.L = &o.mu
+	o.Stdout, o.Stderr = &Stream{Output: o}, &Stream{Output: o}
+	return o
+}
+
+// Write implements [io.Writer]. It never fails: a command does not end because
+// its output cannot be kept. It waits while earlier output was not reported: then
+// the command waits as well, since nobody reads its pipe.
+func (s *Stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = s.now()
+	for s.pending.Len() >= maxPending && !s.deaf {
+		select {
+		case s.full <- struct{}{}:
+		default: // the reporter knows already
+		}
+		s.room.Wait()
+	}
+	s.keep(p)
+	s.add(s.plain.Convert(p))
+	return len(p), nil
+}
+
+func (s *Stream) add(text string) {
+	s.total += int64(len(text))
+	if s.reported < maxProgress && !s.deaf {
+		s.pending.WriteString(text)
+		s.reported += len(text)
+		if s.reported >= maxProgress {
+			s.pending.WriteString("\n[… more than is shown while it runs …]\n")
+		}
+	}
+	if room := maxHead - len(s.head); room > 0 {
+		n := min(room, len(text))
+		s.head = append(s.head, text[:n]...)
+		text = text[n:]
+	}
+	if text == "" {
+		return
+	}
+	s.tail = append(s.tail, text...)
+	if len(s.tail) > 2*maxTail {
+		s.tail = append(s.tail[:0], s.tail[len(s.tail)-maxTail:]...)
+	}
+}
+
+// keep writes the raw bytes to the spool.
+func (o *Output) keep(p []byte) {
+	if o.spooled+int64(len(p)) > MaxSpool {
+		p = p[:max(0, MaxSpool-o.spooled)]
+	}
+	o.spooled += int64(len(p))
+	if o.spool == nil {
+		if o.early = append(o.early, p...); len(o.early) <= maxHead {
+			return
+		}
+		f, err := CreateScratch(o.folder, "output-*.tmp")
+		if err != nil {
+			o.early, o.spooled = nil, MaxSpool // no room: head and tail have to do
+			return
+		}
+		_ = os.Remove(f.Name()) // so that nothing is left of it however the daemon ends; where that fails, Close does it
+		o.spool, p, o.early = f, o.early, nil
+	}
+	if _, err := o.spool.Write(p); err != nil {
+		o.spooled = MaxSpool
+	}
+}
+
+// CreateScratch creates a file for output in folder, which need not exist yet;
+// "" is the system's.
+func CreateScratch(folder, pattern string) (*os.File, error) {
+	if folder != "" {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return os.CreateTemp(folder, pattern)
+}
+
+// Text returns what came on the stream: its beginning and end if it was long.
+func (s *Stream) Text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(s.plain.Flush())
+	tail := s.tail
+	if len(tail) > maxTail {
+		tail = tail[len(tail)-maxTail:]
+	}
+	missing := s.total - int64(len(s.head)) - int64(len(tail))
+	if missing <= 0 {
+		return string(s.head) + string(tail)
+	}
+	return valid(s.head) + fmt.Sprintf("\n[… %d bytes are left out here …]\n", missing) + valid(tail)
+}
+
+// Whole returns everything that came, in the order in which it came, up to
+// [MaxSpool], if the texts are only an extract of it; else nil.
+func (o *Output) Whole() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.spool == nil {
+		return nil
+	}
+	if _, err := o.spool.Seek(0, io.SeekStart); err != nil {
+		return nil
+	}
+	data, err := io.ReadAll(io.LimitReader(o.spool, MaxSpool))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// Close removes what is on disk.
+func (o *Output) Close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.spool != nil {
+		_ = o.spool.Close()           // it is removed
+		_ = os.Remove(o.spool.Name()) // it is, mostly
+		o.spool = nil
+	}
+}
+
+// take returns what was not reported yet.
+func (o *Output) take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := o.pending.String()
+	o.pending.Reset()
+	o.room.Broadcast()
+	return text
+}
+
+// ignore ends the reports.
+func (o *Output) ignore() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.deaf = true
+	o.room.Broadcast()
+}
+
+// quiet returns how long nothing has come.
+func (o *Output) quiet() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.now().Sub(o.last)
+}
+
+// report passes output on as it comes, until ctx ends, and then the rest. A
+// command that is silent for long may wait for input that never comes (REL-75).
+func (o *Output) report(ctx context.Context, progress func(string)) {
+	defer o.ignore()
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	warned := false
+	for {
+		select {
+		case <-ctx.Done():
+			if text := o.take(); text != "" {
+				progress(text)
+			}
+			return
+		case <-o.full:
+			progress(o.take())
+			warned = false
+		case <-tick.C:
+			if text := o.take(); text != "" {
+				progress(text)
+				warned = false
+			} else if !warned && o.quiet() >= silence {
+				warned = true
+				progress("[no output for 30 seconds: it may wait for input, and gets none]\n")
+			}
+		}
+	}
+}
+
+// valid returns text that was cut as UTF-8.
+func valid(text []byte) string { return strings.ToValidUTF8(string(text), string(utf8.RuneError)) }

@@ -1,0 +1,91 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// signal is what a process is sent; both kinds end it here.
+type signal int
+
+const (
+	terminate signal = iota
+	kill
+)
+
+// Seal does nothing here: handles are not inherited unless they are named.
+func Seal() {}
+
+// Isolate does nothing here.
+func Isolate(*exec.Cmd) {}
+
+type role bool
+
+const leader, container role = false, true
+
+func ownSession() *syscall.SysProcAttr { return nil }
+
+// groups are the processes that a call has running; their children are not
+// known here.
+type groups struct {
+	mu     sync.Mutex
+	pids   map[int]*os.Process
+	closed bool
+}
+
+func (g *groups) start(cmd *exec.Cmd, _ role, _ *os.File) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return ErrEnded
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if g.pids == nil {
+		g.pids = make(map[int]*os.Process)
+	}
+	g.pids[cmd.Process.Pid] = cmd.Process
+	return nil
+}
+
+func (g *groups) forget(pid int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.pids, pid)
+}
+
+func (g *groups) add(int) {} // there are no reapers here
+
+func (g *groups) contains(int) bool { return false }
+
+func (g *groups) reaperPIDs() map[int]bool { return nil }
+
+func (g *groups) dismissReapers() {}
+
+func (g *groups) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+func (g *groups) signal(signal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range g.pids {
+		_ = p.Kill()
+	}
+}
+
+// Found is a process of a job.
+type Found struct {
+	PID  int
+	Name string
+}
+
+func (p Found) signal(signal) {}
+
+// find finds nothing here.
+func find(string, map[int]Found, map[int]bool) []Found { return nil }

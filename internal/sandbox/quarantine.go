@@ -1,0 +1,231 @@
+package sandbox
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// places are the protected places of a workspace before a command.
+type places struct {
+	at    map[string]os.FileInfo
+	files map[string]kept // what was in them, where the wall does not keep them from being written
+	all   map[string]bool // the paths of all that was in them; nil where the wall keeps them
+}
+
+// kept is a file as it was.
+type kept struct {
+	data []byte
+	mode fs.FileMode
+}
+
+// The bounds of what is kept of protected places behind Landlock. Beyond them a
+// change is not found.
+const (
+	maxKeptFiles = 5_000
+	maxKeptFile  = 4 << 20
+	maxKept      = 64 << 20
+)
+
+// protectedPlaces returns the protected places as they are: those that are given
+// and, in .git folders among them, what makes git run programs. A .git folder
+// itself is one, too, but what else is in it is not.
+func protectedPlaces(given []string) []string {
+	out := slices.Clone(given)
+	for _, path := range given {
+		if filepath.Base(path) == ".git" && isFolder(path) {
+			out = append(out, gitExecutables(path)...)
+		}
+	}
+	return out
+}
+
+// placesOf remembers the protected places before a command.
+func (s *Sandbox) placesOf(given []string) *places {
+	p := &places{at: make(map[string]os.FileInfo)}
+	if w, _ := s.Wall(); w == Landlock {
+		p.files, p.all = make(map[string]kept), make(map[string]bool)
+	}
+	var size int64
+	for _, path := range protectedPlaces(given) {
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue
+		}
+		p.at[path] = info
+		if p.files == nil || filepath.Base(path) == ".git" && info.IsDir() {
+			continue
+		}
+		_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+			p.all[path] = true
+			if err != nil || !d.Type().IsRegular() || len(p.files) >= maxKeptFiles || size > maxKept {
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil || info.Size() > maxKeptFile {
+				return nil
+			}
+			if data, err := os.ReadFile(path); err == nil {
+				p.files[path] = kept{data, info.Mode().Perm()}
+				size += int64(len(data))
+			}
+			return nil
+		})
+	}
+	return p
+}
+
+// quarantine moves away what is new among the protected places after the command,
+// and puts back what changed where the wall could not prevent that.
+func (b *Box) quarantine(now []string) ([]Quarantined, error) {
+	if now == nil {
+		now = b.spec.Protected
+	}
+	var moved []Quarantined
+	var failed error
+	move := func(path string) bool {
+		to, err := b.moveAway(path)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s is new and could not be moved to quarantine: %w", path, err))
+			return false
+		}
+		moved = append(moved, Quarantined{Path: path, To: to})
+		return true
+	}
+	for _, path := range protectedPlaces(now) {
+		info, err := os.Lstat(path)
+		gone := slices.ContainsFunc(moved, func(q Quarantined) bool { return within(q.Path, path) })
+		if err != nil || gone || b.before.has(path, info) {
+			continue
+		}
+		move(path)
+	}
+	for _, path := range b.before.added() {
+		move(path)
+	}
+	for path, before := range b.before.files {
+		info, err := os.Lstat(path)
+		if err == nil && info.Mode().IsRegular() && info.Mode().Perm() == before.mode {
+			if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, before.data) {
+				continue
+			}
+		}
+		if exists(path) && !move(path) {
+			continue
+		}
+		if err := b.putBack(path, before); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s could not be put back: %w", path, err))
+		} else if n := len(moved); n > 0 && moved[n-1].Path == path {
+			moved[n-1].Back = true
+		}
+	}
+	return moved, failed
+}
+
+// added returns what is new inside of the places, where the wall does not keep them
+// from being written.
+func (p *places) added() []string {
+	var out []string
+	for place := range p.at {
+		if !p.all[place] {
+			continue // a .git folder, in which only some is protected, or nothing is kept
+		}
+		_ = filepath.WalkDir(place, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || p.all[path] {
+				return nil
+			}
+			out = append(out, path)
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		})
+	}
+	return out
+}
+
+// has reports whether a place was there before, under this name or another: a
+// folder that it is in may have been renamed.
+func (p *places) has(path string, now os.FileInfo) bool {
+	if before, ok := p.at[path]; ok && os.SameFile(before, now) {
+		return true
+	}
+	for _, before := range p.at {
+		if os.SameFile(before, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// folderOf returns the workspace folder that a path is in.
+func (b *Box) folderOf(path string) (string, error) {
+	for _, folder := range b.spec.Folders {
+		if within(folder, path) && folder != path {
+			return folder, nil
+		}
+	}
+	return "", errors.New("it is in no folder of the workspace")
+}
+
+// moveAway moves a place to quarantine. It goes by a name at the top of the
+// workspace folder, through a handle of it, so that a link that another command
+// puts on the way leads nowhere.
+func (b *Box) moveAway(path string) (string, error) {
+	folder, err := b.folderOf(path)
+	if err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	rel, err := filepath.Rel(folder, path)
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Base(path) + "." + rand.Text()[:8]
+	top := ".quarantined" + name
+	if err := root.Rename(rel, top); err != nil {
+		return "", err
+	}
+	quarantine := filepath.Join(b.sandbox.State, "quarantine")
+	to := filepath.Join(quarantine, name)
+	if err := os.MkdirAll(quarantine, 0o700); err != nil {
+		return "", err
+	}
+	if os.Rename(filepath.Join(folder, top), to) == nil {
+		return to, nil
+	}
+	return filepath.Join(folder, top), nil // another file system: under that name nothing reads it
+}
+
+// putBack makes a file what it was.
+func (b *Box) putBack(path string, before kept) error {
+	folder, err := b.folderOf(path)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	rel, err := filepath.Rel(folder, path)
+	if err != nil {
+		return err
+	}
+	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+		return err
+	}
+	if err := root.WriteFile(rel, before.data, before.mode); err != nil {
+		return err
+	}
+	return root.Chmod(rel, before.mode) // whatever the umask
+}

@@ -1,0 +1,176 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Look is [Disk.Read] of what lies at a name itself: of a symbolic link it returns
+// where that leads as the Bytes, and fs.ModeSymlink as the Mode. A folder counts
+// as nothing ([fault.NotFound]), and so does what lies below a file.
+func (d *Disk) Look(ctx context.Context, name string, limit int64) (*File, error) {
+	const op = "workspace.look"
+	for try := 1; ; try++ {
+		f, err := d.look(ctx, op, name, limit)
+		if fault.KindOf(err) != fault.Stale || try == attempts {
+			return f, err
+		}
+	}
+}
+
+func (d *Disk) look(ctx context.Context, op, name string, limit int64) (*File, error) {
+	p, err := (&walk{op: op, disk: d, name: name, keepLink: true}).locate()
+	if errors.Is(err, errNotFolder) {
+		return nil, fault.New(fault.NotFound, op, "%q does not exist", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	switch {
+	case p.info == nil || p.info.IsDir():
+		return nil, fault.New(fault.NotFound, op, "%q does not exist", p.rel)
+	case p.info.Mode()&fs.ModeSymlink == 0:
+		return d.read(ctx, op, p, limit)
+	}
+	target, err := p.dir.Readlink(p.base)
+	if err != nil {
+		return nil, d.failed(op, p.rel, err)
+	}
+	return &File{Name: p.rel, Bytes: []byte(target), Mode: fs.ModeSymlink, Digest: DigestOf([]byte(target)), Info: p.info}, nil
+}
+
+// onlyFolders reports whether a folder holds nothing but folders.
+func onlyFolders(dir *os.Root, base string) bool {
+	entries, err := fs.ReadDir(dir.FS(), base)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !onlyFolders(dir, base+"/"+e.Name()) {
+			return false
+		}
+	}
+	return true
+}
+
+// Restoration is what a name is to hold again.
+type Restoration struct {
+	Name  string
+	Seen  Digest      // what [Disk.Look] returned; "" = there was nothing
+	Bytes []byte      // of the file, or where the link leads
+	Mode  fs.FileMode // fs.ModeSymlink for a link; permissions of a file, of which those of one that is there follow only whether it may be executed; 0 = the usual ones
+}
+
+// Restore makes a name hold exactly what it held before: a file, or a symbolic
+// link, whatever of the two lies there now, and takes folders without files out of
+// the way. The errors are those of [Disk.Write].
+func (d *Disk) Restore(ctx context.Context, r Restoration) error {
+	const op = "workspace.restore"
+	p, err := (&walk{op: op, disk: d, name: r.Name, mkdir: true, keepLink: true}).locate()
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	isLink := p.info != nil && p.info.Mode()&fs.ModeSymlink != 0
+	if err := d.expect(ctx, op, p, r.Seen); err != nil {
+		return err
+	}
+	if p.info != nil && p.info.IsDir() {
+		if err := p.dir.RemoveAll(p.base); err != nil {
+			return d.failed(op, p.rel, err)
+		}
+		p.info = nil
+	}
+	if isLink || r.Mode&fs.ModeSymlink != 0 {
+		if p.info != nil {
+			if err := p.dir.Remove(p.base); err != nil {
+				return d.failed(op, p.rel, err)
+			}
+		}
+		p.info = nil
+	}
+	if r.Mode&fs.ModeSymlink != 0 {
+		if err := p.dir.Symlink(string(r.Bytes), p.base); err != nil {
+			return d.failed(op, p.rel, err)
+		}
+		return nil
+	}
+	put := putting{content: r.Bytes, mode: 0o644, fresh: p.info == nil}
+	switch {
+	case put.fresh && r.Mode.Perm() != 0:
+		put.mode = r.Mode.Perm()
+	case !put.fresh:
+		put.mode, put.like = p.info.Mode().Perm(), p.info
+		put.before = func() error { return d.still(ctx, op, p, r.Seen) }
+		if r.Mode&0o111 != 0 {
+			put.mode |= put.mode & 0o444 >> 2
+		} else if r.Mode != 0 {
+			put.mode &^= 0o111
+		}
+	}
+	err = putFile(p.dir, p.base, put)
+	if errors.Is(err, fs.ErrExist) {
+		return exists(op, p.rel, "")
+	}
+	if err != nil {
+		return d.sortWrite(op, p.rel, err)
+	}
+	return nil
+}
+
+// Remove takes away a file or a link that has the digest seen, as [Disk.Look] has
+// it. The errors are those of [Disk.Delete].
+func (d *Disk) Remove(ctx context.Context, name string, seen Digest) error {
+	const op = "workspace.remove"
+	p, err := (&walk{op: op, disk: d, name: name, keepLink: true}).locate()
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if p.info == nil {
+		return fault.New(fault.NotFound, op, "%q does not exist", name)
+	}
+	if err := d.expect(ctx, op, p, seen); err != nil {
+		return err
+	}
+	if err := p.dir.Remove(p.base); err != nil {
+		return d.failed(op, p.rel, err)
+	}
+	return nil
+}
+
+// expect refuses what is not what was seen ("" = nothing), and a file that is
+// read-only.
+func (d *Disk) expect(ctx context.Context, op string, p *place, seen Digest) error {
+	switch {
+	case p.info == nil:
+		if seen != "" {
+			return stale(op, p.rel, "")
+		}
+		return nil
+	case p.info.IsDir() && seen == "" && onlyFolders(p.dir, p.base):
+		return nil
+	case p.info.Mode()&fs.ModeSymlink == 0:
+		if seen == "" && p.info.Mode().IsRegular() {
+			return exists(op, p.rel, "")
+		}
+		if p.info.Mode().IsRegular() && p.info.Mode()&0o222 == 0 {
+			return fault.New(fault.Denied, op, "%q is read-only; make it writable first", p.rel)
+		}
+		_, err := d.seen(ctx, op, p, seen)
+		return err
+	}
+	target, err := p.dir.Readlink(p.base)
+	if err != nil {
+		return d.failed(op, p.rel, err)
+	}
+	if now := DigestOf([]byte(target)); now != seen {
+		return stale(op, p.rel, now)
+	}
+	return nil
+}
