@@ -68,10 +68,12 @@ func (r Request) command() command {
 	return c
 }
 
-// risk returns the tier of a request. A command that nothing confines is taken
-// as one that writes, so that what raises a tier raises this one.
-func (c command) risk(p *tool.Plan) tool.Risk {
-	if c.runs && !c.walled && (p.Risk == tool.Safe || p.Risk == tool.Low) {
+// Risk returns the tier of a plan here. A command that nothing confines is taken
+// as one that writes, whatever access it asks for, so that what raises a tier
+// raises this one; of its own result it changes nothing.
+func (s Sandbox) Risk(p *tool.Plan) tool.Risk {
+	unconfined := p.Access != "" && (!s.walled() || p.Access == sandbox.Full)
+	if unconfined && (p.Risk == tool.Safe || p.Risk == tool.Low) {
 		return p.Risk + tool.Medium - tool.Safe
 	}
 	return p.Risk

@@ -110,7 +110,7 @@ func (g *Gate) Authorize(r Request) Decision {
 			"or tools.allowed of your own settings names the file", p.Why, r.ID.Agent)
 		return d
 	}
-	d.Risk = c.risk(p)
+	d.Risk = r.Sandbox.Risk(p)
 	if c.runs {
 		d.Why = fmt.Sprintf("%s; %s", c.lets, p.Why)
 	}

@@ -159,6 +159,10 @@ func (b *batch) makePlan(t *task) {
 	if t.plan == nil && t.bad == nil {
 		t.bad = errors.New("it made no plan")
 	}
+	if t.plan != nil && t.plan.Access != "" {
+		// What no wall keeps to reading is written down, and not done again.
+		t.plan.Risk = guard.SandboxOf(env.Sandbox).Risk(t.plan)
+	}
 }
 
 // conduct takes one call to its end.

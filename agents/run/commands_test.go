@@ -108,3 +108,22 @@ func TestWithoutSnapshotsThePersonIsAsked(t *testing.T) {
 		t.Error("a change is told that nobody saw")
 	}
 }
+
+// TestREL30WhatNothingConfinesIsNotSafe: without a wall a command that asks for
+// access read may write all the same, so its start is on stable storage first, and
+// after a crash it counts as one whose outcome is unknown.
+func TestREL30WhatNothingConfinesIsNotSafe(t *testing.T) {
+	w := newWorld(t)
+	w.tool("sh", tool.Safe, nil).plan = func(context.Context, *tool.Env, map[string]any) (*tool.Plan, error) {
+		return &tool.Plan{Risk: tool.Safe, Access: sandbox.Read, Do: func(context.Context, *tool.Env) (*tool.Result, error) {
+			return &tool.Result{Content: "ran"}, nil
+		}}, nil
+	}
+	w.says(asks(calls("sh", "{}")), says("done"))
+	w.ended(w.do(), activity.Goal)
+	for _, s := range of[activity.ToolState](w) {
+		if s.State == activity.Executing && (s.Risk != "medium" || !activity.Synced(s)) {
+			t.Errorf("it runs as %s", s.Risk)
+		}
+	}
+}

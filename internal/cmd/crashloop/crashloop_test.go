@@ -29,9 +29,7 @@ func loop(t *testing.T, o options) (code int, out string, err error) {
 // TestREL30CrashLoop is the loop in little: kills in each phase lose nothing.
 func TestREL30CrashLoop(t *testing.T) {
 	code, out, err := loop(t, options{rounds: 12, seed: 1, dir: t.TempDir()})
-	// On a busy machine twelve rounds may miss a phase; what fell is held all the same.
-	missed := err != nil && strings.Contains(err.Error(), "kills fell into") || strings.Contains(out, "kills fell into")
-	if !missed && (err != nil || code != exitOK || !strings.Contains(out, "nothing lost")) {
+	if err != nil || code != exitOK || !strings.Contains(out, "nothing lost") {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}
 }
