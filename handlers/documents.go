@@ -19,6 +19,9 @@ func (h *Handlers) didOpen(_ context.Context, p *protocol.DidOpenTextDocumentPar
 	h.untyped(d.URI)
 	h.arrived(d.URI)
 	h.checkOf(d.URI)
+	if opened, ok := h.Workspace.Snapshot().Document(d.URI); ok {
+		h.work.Go(func() { opened.Dirty() }) // compared with the file as it is now, without holding up what follows
+	}
 	return err
 }
 

@@ -148,12 +148,17 @@ func TestLostDocumentsAreNeitherReadNorWritten(t *testing.T) {
 // on disk, with the mark and the charset that it has there, if it is what the
 // editor shows.
 func TestWriteBelowAnEditorThatTakesNoEdits(t *testing.T) {
-	for name, c := range map[string]struct{ was, shown, want string }{
-		"plain":              {"one\n", "one\n", "two\n"},
-		"mark":               {"\ufeffone\n", "one\n", "\ufefftwo\n"},
-		"mark that is shown": {"\ufeffone\n", "\ufeffone\n", "\ufefftwo\n"},
-		"UTF-16":             {units("one\n"), "one\n", units("two\n")},
-		"changed below":      {"other\n", "one\n", ""},
+	for name, c := range map[string]struct {
+		was, shown, want string
+		kind             fault.Kind // of the refusal, where nothing is to be written
+		below            string     // what a program writes when the file is open
+	}{
+		"plain":              {was: "one\n", shown: "one\n", want: "two\n"},
+		"mark":               {was: "\ufeffone\n", shown: "one\n", want: "\ufefftwo\n"},
+		"mark that is shown": {was: "\ufeffone\n", shown: "\ufeffone\n", want: "\ufefftwo\n"},
+		"UTF-16":             {was: units("one\n"), shown: "one\n", want: units("two\n")},
+		"restored":           {was: "other\n", shown: "one\n", want: "other\n", kind: fault.Denied},
+		"changed below":      {was: "one\n", shown: "one\n", want: "other\n", kind: fault.Stale, below: "other\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := enter(t)
@@ -166,13 +171,11 @@ func TestWriteBelowAnEditorThatTakesNoEdits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if c.below != "" {
+				r.has("a.txt", c.below)
+			}
 			err = r.person.Edits("r").Write(t.Context(), r.path("a.txt"), f.Digest, "two\n", "l")
-			if c.want == "" {
-				if fault.KindOf(err) != fault.Stale {
-					t.Error(err)
-				}
-				c.want = c.was
-			} else if err != nil {
+			if refused := c.kind != 0; refused != (err != nil) || refused && fault.KindOf(err) != c.kind {
 				t.Error(err)
 			}
 			r.holds("a.txt", c.want)

@@ -110,6 +110,8 @@ func (r *room) opens(name, typed string) {
 	if _, err := r.h.Workspace.Apply(workspace.Opened{URI: u, Version: 1, Text: f.Text}); err != nil {
 		r.t.Fatal(err)
 	}
+	d, _ := r.h.Workspace.Snapshot().Document(u)
+	d.Dirty() // compared with the file now, as when a client opens it
 	if typed != f.Text {
 		if _, err := r.h.Workspace.Apply(workspace.Edited{URI: u, Version: 2, Edits: []workspace.Edit{{Text: typed}}}); err != nil {
 			r.t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.lsp.dev/uri"
 
@@ -74,8 +75,10 @@ func (c Opened) apply(s *Snapshot) (*Snapshot, error) {
 	}
 	text := strings.Clone(c.Text)
 	u := uri.URI(strings.Clone(string(c.URI)))
+	path := canonicalPath(u)
 	return s.with(u, newDocument(Document{
-		URI: u, LanguageID: strings.Clone(c.LanguageID), Version: c.Version, Text: text, saved: text, path: canonicalPath(u),
+		URI: u, LanguageID: strings.Clone(c.LanguageID), Version: c.Version, Text: text, path: path,
+		saved: text, written: sync.OnceValue(func() bool { return fileHas(path, text, true) }),
 	})), nil
 }
 
@@ -94,7 +97,8 @@ func (c Edited) apply(s *Snapshot) (*Snapshot, error) {
 		return s.with(old.URI, &lost), err
 	}
 	return s.with(old.URI, newDocument(Document{
-		URI: old.URI, LanguageID: old.LanguageID, Version: c.Version, Text: text, saved: old.saved, path: old.path,
+		URI: old.URI, LanguageID: old.LanguageID, Version: c.Version, Text: text, path: old.path,
+		saved: old.saved, written: old.written,
 	})), nil
 }
 
@@ -123,8 +127,8 @@ func (c Saved) apply(s *Snapshot) (*Snapshot, error) {
 		saved = strings.Clone(*c.Text)
 	}
 	d := *old
-	d.saved = saved
-	return s.with(old.URI, &d), nil
+	d.saved, d.written = saved, func() bool { return true }
+	return s.with(old.URI, newDocument(d)), nil
 }
 
 func (c Closed) apply(s *Snapshot) (*Snapshot, error) {

@@ -3,6 +3,10 @@ package workspace
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
 	"strings"
 	"sync"
 	"unsafe"
@@ -34,25 +38,77 @@ type Document struct {
 	// are refused until the client sends the whole text or opens it again.
 	Lost bool
 
-	path   string // of the file when it was opened, links resolved; "" for what is no file
-	saved  string // the text when it was opened or last saved
-	digest func() Digest
-	lines  func() *Lines
+	path    string      // of the file when it was opened, links resolved; "" for what is no file
+	saved   string      // the text when it was opened or last saved
+	written func() bool // reports whether saved is what the file had then
+	dirty   func() bool
+	digest  func() Digest
+	lines   func() *Lines
 }
 
 // newDocument completes d with what is computed from its text when it is
 // first asked for.
 func newDocument(d Document) *Document {
-	text := d.Text
+	text, path, saved, written := d.Text, d.path, d.saved, d.written
+	d.dirty = sync.OnceValue(func() bool {
+		if text == saved {
+			return !written()
+		}
+		return !fileHas(path, text, false) // an editor may have read the file again, which it does not tell
+	})
 	d.digest = sync.OnceValue(func() Digest { return DigestOf(text) })
 	d.lines = sync.OnceValue(func() *Lines { return NewLines(text) })
 	return &d
 }
 
-// Dirty says whether the text differs from what was opened or last saved. What
-// an editor restored without having saved it counts as clean: the client does
-// not tell.
-func (d *Document) Dirty() bool { return d.Text != d.saved }
+// Dirty reports whether the text was not saved: it differs from what was last
+// saved, and from what its file has. An editor may open a document with a text that
+// it restored, so the first text is compared with the file too. The file is read
+// once for each version, when it is first asked for.
+func (d *Document) Dirty() bool { return d.dirty() }
+
+// maxCompared is the size in bytes of the largest file that a document is compared
+// with; no tool reads a larger one.
+const maxCompared = 16 << 20
+
+// fileHas reports whether the file at an absolute path has a text, in whatever
+// charset, with whatever line ends, and with or without the last of them: editors
+// change these when they read a file. A file that does not exist has only the empty
+// text. For what cannot be compared, or is no file, it returns otherwise.
+func fileHas(path, text string, otherwise bool) bool {
+	if path == "" {
+		return otherwise
+	}
+	content, err := readRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return normalize(text) == ""
+	}
+	now, problem := DecodeText(content)
+	if err != nil || problem != nil {
+		return otherwise
+	}
+	return normalize(now.Text) == normalize(text)
+}
+
+// readRegular returns what a regular file has, if that is not too much to compare.
+func readRegular(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, readFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxCompared {
+		return nil, fs.ErrInvalid
+	}
+	return io.ReadAll(io.LimitReader(f, maxCompared))
+}
+
+// normalize returns text without what editors change when they read a file.
+func normalize(text string) string {
+	text = strings.TrimPrefix(text, "\uFEFF")
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	return strings.TrimSuffix(text, "\n")
+}
 
 // Saved returns the text as it was opened or last saved.
 func (d *Document) Saved() string { return d.saved }

@@ -140,6 +140,11 @@ func TestChangesOfWhatIsNotOpen(t *testing.T) {
 
 func TestDirtyAndDigest(t *testing.T) {
 	var w Workspace
+	name := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(name, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	doc := uri.File(name)
 	d := document(t, apply(t, &w, Opened{URI: doc, Version: 1, Text: "one"}), doc)
 	if d.Dirty() || d.Digest() != DigestOf([]byte("one")) {
 		t.Errorf("%+v", d)
@@ -158,6 +163,68 @@ func TestDirtyAndDigest(t *testing.T) {
 	other := "what the editor really wrote"
 	if s := apply(t, &w, Saved{URI: doc, Text: &other}); len(s.Dirty()) != 1 {
 		t.Error("a save of another text counts as ours")
+	}
+}
+
+// TestDirtyWhenOpened: an editor that restored a text that was never saved opens the
+// document with it.
+func TestDirtyWhenOpened(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.txt")
+	doc := uri.File(name)
+	for _, test := range []struct {
+		name, disk, text string
+		dirty            bool
+	}{
+		{"as on disk", "one\ntwo\n", "one\ntwo\n", false},
+		{"restored", "one\ntwo\n", "one\nthree\n", true},
+		{"line ends of the editor's own", "one\r\ntwo\r\n", "one\ntwo", false},
+		{"with a mark", "\uFEFFone", "one", false},
+		{"UTF-16", "\xFF\xFEo\x00n\x00e\x00", "one", false},
+		{"in a charset that is not known", "\xE9t\xE9", "été", false},
+		{"a new file", "", "one\n", true},
+		{"a new file without text", "", "\n", false},
+	} {
+		var w Workspace
+		_ = os.Remove(name)
+		if test.disk != "" {
+			if err := os.WriteFile(name, []byte(test.disk), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := document(t, apply(t, &w, Opened{URI: doc, Version: 1, Text: test.text}), doc); d.Dirty() != test.dirty {
+			t.Errorf("%s: dirty = %v", test.name, d.Dirty())
+		}
+		s := apply(t, &w, Edited{URI: doc, Version: 2, Edits: []Edit{{nil, "typed"}}})
+		if d := document(t, s, doc); !d.Dirty() {
+			t.Errorf("%s: what is typed is not dirty", test.name)
+		}
+		s = apply(t, &w, Edited{URI: doc, Version: 3, Edits: []Edit{{nil, test.text}}})
+		if d := document(t, s, doc); d.Dirty() != test.dirty {
+			t.Errorf("%s: after undo dirty = %v", test.name, d.Dirty())
+		}
+		if d := document(t, apply(t, &w, Saved{URI: doc}), doc); d.Dirty() {
+			t.Errorf("%s: dirty after it was saved", test.name)
+		}
+	}
+}
+
+// TestReadAgainIsClean: an editor that reads a file again which a program has changed
+// tells only that the text changed.
+func TestReadAgainIsClean(t *testing.T) {
+	var w Workspace
+	name := filepath.Join(t.TempDir(), "a.txt")
+	doc := uri.File(name)
+	for i, text := range []string{"one", "two"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			apply(t, &w, Opened{URI: doc, Version: 1, Text: text})
+			continue
+		}
+		if s := apply(t, &w, Edited{URI: doc, Version: 2, Edits: []Edit{{nil, text}}}); len(s.Dirty()) != 0 {
+			t.Error("what the editor read again is dirty")
+		}
 	}
 }
 

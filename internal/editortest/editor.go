@@ -406,7 +406,13 @@ func (e *Editor) Open(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	b := &buffer{uri: uri.File(e.path(name)), version: 1, text: string(text)}
+	return e.Restore(ctx, name, string(text))
+}
+
+// Restore opens a file with a text that was not saved when the editor, or the
+// daemon, ended before.
+func (e *Editor) Restore(ctx context.Context, name, text string) error {
+	b := &buffer{uri: uri.File(e.path(name)), version: 1, text: text}
 	e.update(func() { e.buffers[name], e.reopened[b.uri] = b, true })
 	p := &protocol.DidOpenTextDocumentParams{}
 	p.TextDocument.URI, p.TextDocument.Version, p.TextDocument.Text = b.uri, b.version, b.text

@@ -38,9 +38,14 @@ func TestScenario(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"editor":      cmdEditor,
-			"open":        step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Open(ctx, a[0]) }),
-			"type":        step(2, func(ctx context.Context, s *story, a []string) error { return s.typeFile(ctx, a[0], a[1]) }),
+			"editor": cmdEditor,
+			"open":   step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Open(ctx, a[0]) }),
+			"restore": step(2, func(ctx context.Context, s *story, a []string) error {
+				return s.typeFile(ctx, s.editor.Restore, a[0], a[1])
+			}),
+			"type": step(2, func(ctx context.Context, s *story, a []string) error {
+				return s.typeFile(ctx, s.editor.Type, a[0], a[1])
+			}),
 			"undo":        step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Undo(ctx, a[0]) }),
 			"save":        step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Save(ctx, a[0]) }),
 			"close":       step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.CloseFile(ctx, a[0]) }),
@@ -326,13 +331,13 @@ func (s *story) shutDown(ctx context.Context) error {
 	return s.hangUp()
 }
 
-// typeFile replaces a buffer's text by that of a file of the story.
-func (s *story) typeFile(ctx context.Context, name, from string) error {
+// typeFile gives the text of a file of the story to a buffer.
+func (s *story) typeFile(ctx context.Context, do func(ctx context.Context, name, text string) error, name, from string) error {
 	text, err := os.ReadFile(filepath.Join(s.dir, from))
 	if err != nil {
 		return err
 	}
-	return s.editor.Type(ctx, name, string(text))
+	return do(ctx, name, string(text))
 }
 
 // changeFolders adds or removes a workspace folder: folders add B, folders
