@@ -188,8 +188,8 @@ func (h *Handlers) Routes() []server.Route {
 
 		// runs.go
 		server.Query(wire.MethodRun, h.reserve, h.run).InStream(),
-		server.Query(wire.MethodCancel, nothing[wire.CancelParams], h.cancel),
-		server.Query(wire.MethodSteer, h.say, h.steer),
+		server.Query(wire.MethodCancel, nothing[wire.CancelParams], h.cancel).Urgent(),
+		server.Query(wire.MethodSteer, h.say, h.steer).Urgent(),
 		server.Query(wire.MethodResume, seen[wire.ResumeParams](h), h.resume).InStream(),
 
 		// subscribe.go
@@ -271,7 +271,7 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodChangesResolve, seen[wire.ChangesResolveParams](h), h.resolveChanges),
 
 		// approvals.go
-		server.Query(wire.MethodRespond, nothing[wire.RespondParams], h.respond),
+		server.Query(wire.MethodRespond, nothing[wire.RespondParams], h.respond).Urgent(),
 
 		// permissions.go
 		server.Query(wire.MethodPermissionsList, nothing[wire.PermissionsListParams], h.listPermissions),

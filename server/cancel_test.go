@@ -145,6 +145,22 @@ func TestREL21PipelinedWithoutReading(t *testing.T) {
 	}
 }
 
+// TestREL126UrgentRowsAreServedBehindOthers: what stops a run works when 256
+// other requests are being served.
+func TestREL126UrgentRowsAreServedBehindOthers(t *testing.T) {
+	r := serve(t, untilCanceled("wait"), echo, server.Query("stop", func(p *count) int { return p.N },
+		func(_ context.Context, n int, _ *count) (int, error) { return n, nil }).Urgent())
+	for i := range 256 {
+		r.send(call(fmt.Sprint(i), "wait", `{}`))
+	}
+	if m := r.ask("1000", "echo", `{"n":1}`); m.Code() != -32803 {
+		t.Errorf("got %s", m.Raw)
+	}
+	if m := r.ask("1001", "stop", `{"n":2}`); string(m.Result) != "2" {
+		t.Errorf("got %s", m.Raw)
+	}
+}
+
 // TestREL17ManyQuickCallsWithCancels sends cancels before, right after and
 // again, at random; each call is answered once. It is the stress test of
 // libraries.md A0 as well: a context derived from a request's brings the process

@@ -46,7 +46,7 @@ const (
 )
 
 // maxInFlight is the number of requests of one client that are served at once;
-// the next are answered "overloaded" (REL-21).
+// the next are answered "overloaded" (REL-21), but for those of [Route.Urgent].
 const maxInFlight = 256
 
 // Serve runs one connection until the client exits or hangs up, or ctx is done,
@@ -273,7 +273,7 @@ func (c *connection) called(ctx, request context.Context, n int64, m message) ([
 	if !m.served {
 		return nil, fault.New(fault.Unserved, "server.handle", "the method %s is not known here", m.method)
 	}
-	if m.route.kind == query {
+	if m.route.kind == query && !m.route.urgent {
 		select {
 		case c.room <- struct{}{}:
 			defer func() { <-c.room }()

@@ -14,6 +14,7 @@ type Route struct {
 
 	kind   kind
 	stream bool // the answer goes out in the stream lane
+	urgent bool // served however many requests are being served
 
 	// bind runs on the read loop, in wire order. It must not wait for the
 	// network, a model or a person. The answer that it returns may.
@@ -44,6 +45,15 @@ func (r Route) Granting(grant func(*protocol.ServerCapabilities)) Route {
 // It has no effect on a notification.
 func (r Route) InStream() Route {
 	r.stream = true
+	return r
+}
+
+// Urgent returns r served however many other requests are being served
+// (REL-21): for what stops a run or answers its questions, which has to work
+// when nothing else does (REL-126). Its answer must not wait for the network, a
+// model or a person. It has no effect on a notification.
+func (r Route) Urgent() Route {
+	r.urgent = true
 	return r
 }
 

@@ -3,7 +3,9 @@ package scenario_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -230,6 +232,75 @@ func TestREL127StopInTheQueue(t *testing.T) {
 	if err := model.Done(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestREL126StoppingWorksBehindManyRequests: a client with as many requests
+// under way as are served at once still answers a run's question, says something
+// to it and stops it.
+func TestREL126StoppingWorksBehindManyRequests(t *testing.T) {
+	script, err := modelserver.Parse(asks + ">result write_file\n>history and mind this\n<gate g\n< Never.\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	model := modelserver.New(modelserver.Config{Script: script})
+	config := editortest.Config{Agents: editortest.Native()}
+	config.Agents.Confirm.Respond = true
+	editor, leave := editAs(ctx, t, t.TempDir(), model, "", config)
+	editor.Answer(editortest.Reply{Choice: "once", Fault: editortest.Lost})
+	ended := make(chan *wire.RunResult, 256)
+	run := func(id string) {
+		r, err := editor.Run(ctx, &wire.RunParams{Run: id, Queue: true, Input: wire.InputBlocks{{Type: "text", Text: "write"}}})
+		if err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		ended <- r
+	}
+	go run("r")
+	if err := editor.Await(ctx, func(v editortest.Seen) bool { return len(v.Questions) > 0 }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 255 {
+		go run(fmt.Sprintf("queued%d", i))
+	}
+	overloaded := func() bool {
+		err := editor.Call(ctx, wire.MethodList, &wire.ListParams{}, nil)
+		return strings.Contains(dataOf(err), `"kind":"overloaded"`)
+	}
+	for !overloaded() {
+		if ctx.Err() != nil {
+			t.Fatal("256 requests are not too many")
+		}
+	}
+	steer := &wire.SteerParams{Run: "r", Input: wire.InputBlocks{{Type: "text", Text: "and mind this"}}}
+	if err := editor.Call(ctx, wire.MethodSteer, steer, nil); err != nil {
+		t.Errorf("agents/steer: %v", err)
+	}
+	q := editor.Seen().Questions[0]
+	yes := &wire.RespondParams{ID: q.ID, Nonce: q.Nonce, Answer: json.RawMessage(`{"outcome":"once"}`)}
+	if err := editor.Call(ctx, wire.MethodRespond, yes, nil); err != nil {
+		t.Errorf("agents/respond: %v", err)
+	}
+	if !t.Failed() {
+		if err := at("g")(ctx, editor, model); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 255 {
+		if err := editor.Call(ctx, wire.MethodCancel, &wire.CancelParams{Run: fmt.Sprintf("queued%d", i)}, nil); err != nil {
+			t.Fatalf("agents/cancel: %v", err)
+		}
+	}
+	if err := editor.Call(ctx, wire.MethodCancel, &wire.CancelParams{Run: "r"}, nil); err != nil {
+		t.Fatalf("agents/cancel: %v", err)
+	}
+	for range 256 {
+		if r := <-ended; r == nil || r.Reason != activity.Aborted {
+			t.Errorf("a run ended %+v", r)
+		}
+	}
+	leave()
 }
 
 // write writes a file of a test, with its folders; none for an empty text.
