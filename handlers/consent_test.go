@@ -255,7 +255,7 @@ func editsAgent(t *testing.T) (*room, *recorded, uri.URI) {
 	const name = ".gemini/agents/a.md"
 	r.has(name, "one\n")
 	u := uri.File(r.path(name))
-	if err := r.h.didOpen(t.Context(), &protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{URI: u, Version: 1, Text: "one\n"}}); err != nil {
+	if err := r.h.didOpen(t.Context(), &didOpenParams{TextDocument: textDocumentItem{URI: u, Version: 1, Text: "one\n"}}); err != nil {
 		t.Fatal(err)
 	}
 	return r, known, u

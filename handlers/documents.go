@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
@@ -11,9 +12,26 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-func (h *Handlers) didOpen(_ context.Context, p *protocol.DidOpenTextDocumentParams) error {
+// didOpenParams are those of the protocol package, whose own decoder takes seven
+// times the memory of a large text.
+type didOpenParams struct {
+	TextDocument textDocumentItem `json:"textDocument"`
+}
+
+type textDocumentItem struct {
+	URI        uri.URI `json:"uri"`
+	LanguageID string  `json:"languageId"`
+	Version    int32   `json:"version"`
+	Text       string  `json:"text"`
+}
+
+// largeText is the size of a document, in bytes, whose memory is given back to
+// the system when it is closed. What is smaller waits for the next collection.
+const largeText = 8 << 20
+
+func (h *Handlers) didOpen(_ context.Context, p *didOpenParams) error {
 	d, before := p.TextDocument, h.Workspace.Snapshot()
-	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: string(d.LanguageID), Version: d.Version, Text: d.Text})
+	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: d.LanguageID, Version: d.Version, Text: d.Text})
 	h.followed(before, d.URI)
 	h.letGo(before, d.URI)
 	h.untyped(d.URI)
@@ -59,6 +77,9 @@ func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentP
 	h.untyped(p.TextDocument.URI)
 	h.arrived(p.TextDocument.URI)
 	h.checkOf(p.TextDocument.URI)
+	if d, ok := before.Document(p.TextDocument.URI); ok && len(d.Text) >= largeText {
+		h.work.Go(debug.FreeOSMemory)
+	}
 	return err
 }
 

@@ -174,7 +174,7 @@ func TestClosedDocumentsAreForgotten(t *testing.T) {
 	open := func(i int) (all []uri.URI) {
 		for _, name := range []string{"%d/a b@c/.gemini/agents/x.md", "%d/.gemini/settings.json", "%d/a.go"} {
 			name := named(fmt.Sprintf(name, i))
-			if err := h.didOpen(t.Context(), &protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{URI: name, Version: 1, Text: "// @fix it\n"}}); err != nil {
+			if err := h.didOpen(t.Context(), &didOpenParams{TextDocument: textDocumentItem{URI: name, Version: 1, Text: "// @fix it\n"}}); err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, name)
@@ -286,7 +286,7 @@ func TestOtherDocumentsAreNotChecked(t *testing.T) {
 		}
 		for what, change := range map[string]func() error{
 			"1 open": func() error {
-				return h.didOpen(t.Context(), &protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{URI: u, Version: 1, Text: "x"}})
+				return h.didOpen(t.Context(), &didOpenParams{TextDocument: textDocumentItem{URI: u, Version: 1, Text: "x"}})
 			},
 			"2 change": func() error {
 				p := &protocol.DidChangeTextDocumentParams{ContentChanges: []protocol.TextDocumentContentChangeEvent{&protocol.TextDocumentContentChangeWholeDocument{Text: "y"}}}
@@ -335,7 +335,7 @@ func TestIndexIsMadeBesideTheReading(t *testing.T) {
 		t.Error("it is wanted")
 	}
 	name := named(".gemini/agents/other.md")
-	if err := h.didOpen(t.Context(), &protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{URI: name, Version: 1, Text: "x"}}); err != nil {
+	if err := h.didOpen(t.Context(), &didOpenParams{TextDocument: textDocumentItem{URI: name, Version: 1, Text: "x"}}); err != nil {
 		t.Fatal(err)
 	}
 	a := &author{h, h.Workspace.Snapshot(), catalog, workspace.UTF16}

@@ -83,7 +83,7 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, cfg Config, open func(co
 	})
 	c.line = &line{
 		in: bufio.NewReaderSize(rwc, maxHeader), out: c.out, calls: c.calls, asks: &c.asks, log: cfg.Log, done: ctx.Done(),
-		ended: c.readEnded, pulse: cfg.Pulse,
+		tell: c.warn, ended: c.readEnded, pulse: cfg.Pulse,
 	}
 	c.conn = jsonrpc2.NewConn(c.line, jsonrpc2.WithCodec(wire.Codec{}))
 	peer := newPeer(c)
@@ -160,6 +160,12 @@ func (e ended) Error() string { return "the connection has ended: " + e.how.Stri
 
 // finish ends the connection; the first reason counts.
 func (c *connection) finish(how Ending, err error) { c.end(ended{how, err}) }
+
+// warn shows the person a warning. It does not wait.
+func (c *connection) warn(text string) {
+	p := &protocol.ShowMessageParams{Type: protocol.MessageTypeWarning, Message: text}
+	_ = c.notify(c.ctx, protocol.MethodWindowShowMessage, p) // a client that is gone needs no warning
+}
 
 func (c *connection) readEnded(err error) {
 	switch {

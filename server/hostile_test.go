@@ -43,7 +43,6 @@ func hostile(t *testing.T, id string) {
 
 func TestREL02HostileInitialize(t *testing.T)    { hostile(t, "REL-02") }
 func TestREL05HostileLengths(t *testing.T)       { hostile(t, "REL-05") }
-func TestREL06HostileSizes(t *testing.T)         { hostile(t, "REL-06") }
 func TestREL07HostileHeaders(t *testing.T)       { hostile(t, "REL-07") }
 func TestREL08Headers(t *testing.T)              { hostile(t, "REL-08") }
 func TestREL09ManyMessagesAtOnce(t *testing.T)   { hostile(t, "REL-09") }
@@ -102,6 +101,77 @@ func TestREL06NothingIsAllocatedOnTrust(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
 		t.Errorf("%d bytes for a body of one", grown)
+	}
+}
+
+// tooLarge is a message of a byte more than is taken; start is how it begins.
+func tooLarge(start string) string {
+	const size = 64<<20 + 1
+	return fmt.Sprintf("Content-Length: %d\r\n\r\n", size) + start + strings.Repeat("x", size-len(start))
+}
+
+// TestREL05And06TooLargeMessagesAreSkipped: the next message is served, a request
+// is refused under its id, and of what cannot be answered the person is told.
+func TestREL05And06TooLargeMessagesAreSkipped(t *testing.T) {
+	r := serve(t, echo, untilCanceled("wait"))
+	r.send(call("1", "wait", `{}`))
+	for _, c := range []struct{ start, id string }{
+		{`{"jsonrpc":"2.0","id":2,"method":"echo","params":{"text":"`, "2"},
+		{`{"jsonrpc":"2.0","method":"echo","id":"three","params":{"text":"`, `"three"`},
+		{`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"text":"`, "null"}, // 1 has not been answered yet
+		{`{"jsonrpc":"2.0","params":{"text":"`, "null"},
+		{`no JSON`, "null"},
+	} {
+		sent := make(chan error, 1)
+		go func() { sent <- r.Send(tooLarge(c.start)) }()
+		m := r.next()
+		if string(m.ID) != c.id || m.Error == nil || !strings.Contains(m.Error.Message, "the message has 65 MiB; agentls takes 64 MiB at most") {
+			t.Errorf("%s: %s", c.start, m.Raw)
+		}
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+	}
+	var before, after runtime.MemStats
+	message := tooLarge(`{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"file:///a","text":"`)
+	runtime.ReadMemStats(&before)
+	for i := range 3 {
+		if err := r.Send(message); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			continue
+		}
+		if m := r.next(); m.Method != "window/showMessage" || !strings.Contains(m.Raw, "agentls takes 64 MiB at most") {
+			t.Errorf("the person is told %s", m.Raw)
+		}
+	}
+	if m := r.ask("4", "echo", `{"n":4}`); string(m.Result) != "4" { // and nothing before it
+		t.Error(m.Raw)
+	}
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 3*uint64(len(message))+1<<20 { // the client's own copies
+		t.Errorf("%d bytes for three messages that are skipped", grown)
+	}
+	if n := strings.Count(r.log.String(), "notification skipped"); n != 3 {
+		t.Errorf("%d of 3 are in the log", n)
+	}
+}
+
+// TestREL06TooLargeAndThenSilence: nothing is kept for what does not come.
+func TestREL06TooLargeAndThenSilence(t *testing.T) {
+	r := serve(t, echo)
+	var before, after runtime.MemStats
+	r.ask("1", "echo", `{}`)
+	runtime.ReadMemStats(&before)
+	r.Send("Content-Length: 2147483647\r\n\r\n{")
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+		t.Errorf("%d bytes for a body of one", grown)
+	}
+	r.near.Close()
+	if o := r.ends(); o.Code() != 1 {
+		t.Errorf("ended as %v with code %d", o.Ending, o.Code())
 	}
 }
 

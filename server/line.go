@@ -25,6 +25,7 @@ const (
 	maxHeaders = 32       // lines
 	maxID      = 64 << 10 // bytes of an id
 	keep       = 64 << 10 // bytes of a buffer that outlives its message
+	trusted    = 1 << 20  // bytes of a message after which there is room for the rest
 )
 
 // line frames messages. It is a [jsonrpc2.Stream] of ours because the package's
@@ -39,9 +40,10 @@ type line struct {
 	calls *ledger
 	asks  *asks
 	log   *slog.Logger
-	done  <-chan struct{} // the connection has ended
-	ended func(error)     // called once, when nothing more can be read: io.EOF, or why
-	pulse *Pulse          // nil for none
+	tell  func(text string) // shows the person a warning; does not wait
+	done  <-chan struct{}   // the connection has ended
+	ended func(error)       // called once, when nothing more can be read: io.EOF, or why
+	pulse *Pulse            // nil for none
 
 	// repeated is where the message that ReadFrame returned last has one member
 	// twice, as a pointer into its params; "" if nowhere.
@@ -50,6 +52,8 @@ type line struct {
 	dec  *jsontext.Decoder
 	body []byte // of the last message, if it was small
 	call []byte // the last call as the transport sees it, if it was small
+
+	told bool // the person knows that a message was too large
 }
 
 // errUnframed is a header after which nobody knows where the next message is.
@@ -81,7 +85,7 @@ func (l *line) ReadFrame(context.Context) ([]byte, int64, error) {
 			l.ended(err)
 			return nil, 0, err
 		}
-		if bad == nil {
+		if bad == nil && body != nil {
 			if body, bad = l.admit(body); bad == nil && body != nil {
 				return body, int64(len(body)), nil
 			}
@@ -271,11 +275,14 @@ func misplaced(message string) *jsonrpc2.Error {
 }
 
 // next reads one frame. It returns a flaw for one that is in order but cannot
-// be looked into, and [errUnframed], [io.EOF] or the reader's error for the end.
+// be looked into, nothing for one that was skipped, and [errUnframed], [io.EOF] or the reader's error for the end.
 func (l *line) next() ([]byte, *flaw, error) {
 	size, bad, err := l.header()
 	if err != nil {
 		return nil, nil, err
+	}
+	if size > maxFrame {
+		return l.skip(size)
 	}
 	body := l.body[:0]
 	if size > cap(body) {
@@ -283,7 +290,11 @@ func (l *line) next() ([]byte, *flaw, error) {
 	}
 	for len(body) < size { // grows as bytes come, not as the header claims
 		if len(body) == cap(body) {
-			grown := make([]byte, len(body), min(size, 2*cap(body)))
+			room := min(size, 2*cap(body))
+			if len(body) >= trusted {
+				room = size // doubling to the end would cost as much again
+			}
+			grown := make([]byte, len(body), room)
 			copy(grown, body)
 			body = grown
 		}
@@ -300,6 +311,44 @@ func (l *line) next() ([]byte, *flaw, error) {
 		bad = broken(jsonrpc2.ParseError, "the message is empty")
 	}
 	return body, bad, nil
+}
+
+// skip passes over the body of a message that is larger than maxFrame. What its
+// beginning says of it decides how that is told: a request is refused under its
+// id, and the person is told once of a notification, which cannot be answered.
+func (l *line) skip(size int) ([]byte, *flaw, error) {
+	start, err := l.in.Peek(min(size, maxHeader)) // the size of the buffer
+	if err == nil {
+		start = bytes.Clone(start)
+		_, err = l.in.Discard(size)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("a message of %d bytes is cut off: %w", size, io.ErrUnexpectedEOF)
+	}
+	const mib = 1 << 20
+	message := fmt.Sprintf("the message has %d MiB; agentls takes %d MiB at most", (size+mib-1)/mib, maxFrame/mib)
+	id, has := envelope(start)
+	view, err := jsonrpc2.ScanMessageView([]byte(`{"jsonrpc":"2.0","id":` + id + `,"result":0}`))
+	same, ok := sameID(view.ID)
+	switch {
+	case has.outcome:
+		l.log.Warn("answer skipped", "why", message)
+		if ok && view.ID.IsNumber() {
+			l.asks.give(view.ID, reply{err: errMalformed})
+		}
+		return nil, nil, nil
+	case has.method && id == "null":
+		l.log.Warn("notification skipped", "why", message)
+		if !l.told {
+			l.told = true
+			l.tell("The editor sent a message that agentls skipped: " + message +
+				". If you opened a large file, agents see it as it is saved.")
+		}
+		return nil, nil, nil
+	case err != nil || !ok || l.calls.open(same): // no id, or one that another request has
+		return nil, broken(jsonrpc2.ParseError, message), nil
+	}
+	return nil, &flaw{misplaced(message), id}, nil
 }
 
 // header reads a block of header lines and returns the length of what follows.
@@ -331,7 +380,7 @@ func (l *line) header() (size int, bad *flaw, err error) {
 		case bytes.EqualFold(name, []byte("content-length")):
 			v, err := strconv.ParseUint(string(value), 10, 31)
 			switch {
-			case err != nil || v > maxFrame:
+			case err != nil:
 				return 0, nil, fmt.Errorf("%w: Content-Length is %.40q", errUnframed, value)
 			case size >= 0 && size != int(v):
 				return 0, nil, fmt.Errorf("%w: Content-Length is %d and %d", errUnframed, size, v)

@@ -22,9 +22,15 @@ type Digest string
 
 // DigestOf returns the digest of content.
 func DigestOf[T string | []byte](content T) Digest {
-	sum := sha256.Sum256([]byte(content))
-	return Digest(hex.EncodeToString(sum[:]))
+	hash := sha256.New()
+	for part := range 1 + len(content)/digestPart { // a string is copied to be hashed
+		hash.Write([]byte(content[part*digestPart : min(len(content), (part+1)*digestPart)]))
+	}
+	sum := hash.Sum(nil)
+	return Digest(hex.EncodeToString(sum))
 }
+
+const digestPart = 64 << 10
 
 // A Document is one version of one open file. It is never modified.
 type Document struct {

@@ -66,6 +66,7 @@ func Hostile() []Case {
 		header("signed length", "Content-Length: +5"),
 		header("hexadecimal length", "Content-Length: 0x10"),
 		header("two numbers", "Content-Length: 5 5"),
+		header("four gigabytes", "Content-Length: 4294967296"),
 		header("length beyond any integer", "Content-Length: 99999999999999999999"),
 		header("no number", "Content-Length: "),
 		header("two lengths that differ", "Content-Length: 5\r\nContent-Length: 6"),
@@ -74,8 +75,6 @@ func Hostile() []Case {
 		header("no colon", "Content-Length 5"),
 		{Name: "REL-05 empty message", Bytes: Frame(""), Want: []Answer{{"null", []int{parse, invalid}}}},
 		{Name: "REL-05 one length twice", Bytes: "Content-Length: 2\r\n" + Frame("{}"), Want: []Answer{{"null", []int{parse, invalid}}}},
-		{Name: "REL-06 two gigabytes announced", Bytes: "Content-Length: 2147483647\r\n\r\n", Ends: true},
-		{Name: "REL-06 a byte more than 64 MiB", Bytes: "Content-Length: 67108865\r\n\r\n", Ends: true},
 		{Name: "REL-07 a header without an end", Bytes: strings.Repeat("x", 1<<20), Ends: true},
 		{Name: "REL-07 headers without an end", Bytes: strings.Repeat("X: y\r\n", 10_000), Ends: true},
 
