@@ -205,9 +205,12 @@ func requests(text string) (all []string) {
 }
 
 // keys are what a person types, besides anything else, which is no.
-var keys = []struct{ key, word, outcome, says string }{
-	{"y", "yes", "once", "once"}, {"r", "run", "run", "this run"}, {"s", "session", "session", "this session"},
-	{"a", "always", "always", "always in this folder"}, {"e", "edit", "modify", "edit"},
+var keys = []struct {
+	key, word, outcome, says string
+	holds                    bool // for more than one call
+}{
+	{"y", "yes", "once", "once", false}, {"r", "run", "run", "this run", true}, {"s", "session", "session", "this session", true},
+	{"a", "always", "always", "always in this folder", true}, {"e", "edit", "modify", "edit", false},
 }
 
 // scrolled returns how many lines of the screen a text takes, and whether that
@@ -263,21 +266,28 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 	if lines, more := t.scrolled(p.Message); more {
 		fmt.Fprintf(t.out, "(%d lines, of which the first have left the screen: scroll up. They begin: %s)\n", lines, p.Title)
 	}
-	var offers []string
+	var offers, longer []string
 	for _, k := range keys {
 		if slices.ContainsFunc(p.Options, func(o wire.Option) bool { return o.Kind == k.outcome }) {
 			offers = append(offers, fmt.Sprintf("%s = %s", k.key, k.says))
+			if p.Prefix != "" && k.holds {
+				longer = append(longer, k.key+"*")
+			}
 		}
+	}
+	if len(longer) > 0 {
+		offers = append(offers, fmt.Sprintf("%s = the same for all that begins %s", strings.Join(longer, " "), p.Prefix))
 	}
 	for {
 		// Before the last line: who answers as soon as it is there is not dropped.
 		answer := t.listen()
 		fmt.Fprintf(t.out, "Allow? %s, anything else = no: ", strings.Join(offers, ", "))
 		line, ok := t.await(ctx, answer)
-		outcome := "reject"
+		outcome, prefix := "reject", false
 		for _, k := range keys {
-			if ok && (strings.EqualFold(line, k.key) || strings.EqualFold(line, k.word)) {
-				outcome = k.outcome // what was not offered is no there
+			word, star := strings.CutSuffix(line, "*")
+			if ok && (strings.EqualFold(word, k.key) || strings.EqualFold(word, k.word)) && (!star || slices.Contains(longer, k.key+"*")) {
+				outcome, prefix = k.outcome, star // what was not offered the daemon does not take
 			}
 		}
 		var changed *wire.ConfirmResult
@@ -294,7 +304,7 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 		case outcome == "modify" && !edits:
 			return &wire.ConfirmResult{Outcome: "reject"}, nil
 		case !edits:
-			return &wire.ConfirmResult{Outcome: outcome}, nil
+			return &wire.ConfirmResult{Outcome: outcome, Prefix: prefix}, nil
 		}
 	}
 }

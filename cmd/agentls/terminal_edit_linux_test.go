@@ -41,6 +41,7 @@ func TestEditOnTheTerminal(t *testing.T) {
 		Message: "writer wants to run write_file a.txt", Options: changeable, Args: json.RawMessage(`{"content":"a\n"}`),
 		Preview: &wire.Preview{Kind: "diff", URI: "file:///w/a.txt", NewText: "a\n"},
 	}
+	kept := &wire.ConfirmParams{Message: "writer wants to run bash", Options: []wire.Option{{Kind: "once"}, {Kind: "session"}, {Kind: "always"}}, Prefix: "npm run *"}
 	other := &wire.ConfirmParams{Message: "writer wants to run fetch", Options: changeable, Args: json.RawMessage(`{"url":"http://x"}`)}
 	for name, c := range map[string]struct {
 		editor string // "" = none
@@ -59,6 +60,12 @@ func TestEditOnTheTerminal(t *testing.T) {
 		"an editor that empties it":       {`: > "$1"`, command, []string{"e\n", "n\n"}, `{"outcome":"reject"}`},
 		"what is typed is the editor's":   {`read -r line; echo "$line" > "$1"`, command, []string{"e\ntouch r\n"}, `{"outcome":"modify","modified":{"args":{"command":"touch r","timeout":9}}}`},
 		"edit, where it is not offered":   {"", question, []string{"e\n"}, `{"outcome":"reject"}`},
+		"all that begins so, always":      {"", kept, []string{"a*\n"}, `{"outcome":"always","prefix":true}`},
+		"and for the session":             {"", kept, []string{"Session*\n"}, `{"outcome":"session","prefix":true}`},
+		"for these words":                 {"", kept, []string{"s\n"}, `{"outcome":"session"}`},
+		"once is for one call":            {"", kept, []string{"y*\n"}, `{"outcome":"reject"}`},
+		"for the run, not offered":        {"", kept, []string{"r*\n"}, `{"outcome":"reject"}`},
+		"without a prefix":                {"", question, []string{"s*\n"}, `{"outcome":"reject"}`},
 		"always, where it is not offered": {"", question, []string{"a\n"}, `{"outcome":"always"}`}, // which the daemon does not take
 	} {
 		t.Run(name, func(t *testing.T) {
