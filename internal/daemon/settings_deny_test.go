@@ -125,14 +125,14 @@ func TestSEC20ARuleRevealsWhatThePersonNamed(t *testing.T) {
 	t.Log("control: the same file, named itself or by a link of the person's own, is revealed")
 }
 
-// TestRulesWithoutEffectAreTold: a rule for commands does nothing yet.
+// TestRulesWithoutEffectAreTold: a rule that can match no call is a mistake.
 func TestRulesWithoutEffectAreTold(t *testing.T) {
-	s := translated(t, t.TempDir(), `{"tools": {"allowed": ["bash(go test)", "ls"]}}`, "")
-	if len(s.problems) != 0 || len(s.notes) != 1 || !strings.HasPrefix(s.notes[0], "user.json:1:24: ") || !strings.Contains(s.notes[0], "no sandbox") {
+	s := translated(t, t.TempDir(), `{"tools": {"allowed": ["bash(go test)", "bash(npm run *)", "bash(cd a && mv b c)", "ls"]}}`, "")
+	if len(s.problems) != 0 || len(s.notes) != 1 || !strings.HasPrefix(s.notes[0], "user.json:1:60: ") || !strings.Contains(s.notes[0], "matches no call") {
 		t.Errorf("%q, %q", s.problems, s.notes)
 	}
 	b := newBed(t)
-	write(t, filepath.Join(b.config.Home, "settings.json"), `{"tools": {"allowed": ["bash(go test)"]}}`)
+	write(t, filepath.Join(b.config.Home, "settings.json"), `{"tools": {"allowed": ["bash(go test | tee x)"]}}`)
 	if access := b.config.Check(t.Context(), folder(t, "").Canonical); len(access.Notes) != 1 || len(access.Problems) != 0 {
 		t.Errorf("%+v", access)
 	}

@@ -179,8 +179,8 @@ func (s *folderSettings) allow(raw workspace.Raw, in places) {
 		s.ignore(raw.Origin, "tools.allowed", fmt.Errorf("%q is no tool that is known", rule.Tool))
 		return
 	}
-	if rule.Tool == "bash" {
-		s.notes = append(s.notes, at(raw.Origin, fmt.Sprintf("tools.allowed: %q has no effect yet: commands that are not known to be harmless ask each time as long as there is no sandbox", text)))
+	if rule.Tool == "bash" && strings.ContainsAny(strings.Join(rule.Words, " "), "&|;<>\"'`$\\") {
+		s.notes = append(s.notes, at(raw.Origin, fmt.Sprintf("tools.allowed: %q matches no call: a rule is the words of one command, without quotes, pipes and redirections; each command of a call needs a rule", text)))
 	}
 	rule.Path = filepath.ToSlash(expanded(rule.Path, in.home))
 	if rule.Tool == "read_file" && filepath.IsAbs(rule.Path) && !strings.ContainsAny(rule.Path, "*?[{\\") {
