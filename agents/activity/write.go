@@ -198,7 +198,7 @@ func (l *Log) renew() bool {
 func (l *Log) fail(err error) {
 	first := l.err == nil
 	l.err = fault.New(fault.Unavailable, "activity.write",
-		"The session %s cannot be saved: %w. Make room or mend the disk; it goes on by itself then.", l.cfg.Session, err)
+		"The session %s cannot be saved: %w. Make room or repair the disk; it goes on by itself then.", l.cfg.Session, err)
 	l.broadcast()
 	l.schedule(retryAfter)
 	if first {

@@ -25,8 +25,8 @@ type flood struct {
 	why        string         // the run has asked too often; "" = it has not
 }
 
-// heard takes an answer in.
-func (r *runner) heard(p *tool.Plan, a Answer) {
+// recordAnswer counts an answer of the person.
+func (r *runner) recordAnswer(p *tool.Plan, a Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := &r.flood

@@ -296,7 +296,7 @@ const (
 // person lets it go on in memory (REL-96).
 func (r *runner) unwritable(ctx context.Context, err error) (ending, bool) {
 	for err != nil {
-		why := "The session cannot be written: " + fault.Message(err) + " Nothing is lost so far. Make room or mend the disk, and the run goes on by itself."
+		why := "The session cannot be written: " + fault.Message(err) + " Nothing is lost so far. Make room or repair the disk, and the run goes on by itself."
 		choice, goOn := r.pauseUntil(ctx, "", why, []string{tryAgain, goUnsaved}, r.Session.Recovered)
 		if !goOn {
 			return failed(string(fault.Config), "The run ended, since its session cannot be written: "+fault.Message(err)), true

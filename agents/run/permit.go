@@ -52,7 +52,7 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
-		b.heard(t.plan, a)
+		b.recordAnswer(t.plan, a)
 		switch {
 		case a.Outcome.Yes():
 			if a.Prefix {

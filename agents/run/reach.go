@@ -60,7 +60,7 @@ func (b *batch) reach(ctx context.Context, t *task, env *tool.Env, host string, 
 	if asking.Err() != nil {
 		return errors.New("the call ended before the person answered")
 	}
-	b.heard(question.plan, a)
+	b.recordAnswer(question.plan, a)
 	switch {
 	case a.Outcome.Yes():
 		_, err := b.Gate.Permit(asking, req, d, a.Outcome)

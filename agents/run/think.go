@@ -179,7 +179,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 			told.flush()
 			return nil, shown, err
 		}
-		slow.heard()
+		slow.reset()
 		if first == 0 {
 			first = max(r.Now().Sub(began), 1)
 		}
@@ -239,7 +239,7 @@ func (r *runner) watchSilence(model string) *silence {
 	return s
 }
 
-func (s *silence) heard() { s.timer.Reset(slowAfter) }
+func (s *silence) reset() { s.timer.Reset(slowAfter) }
 
 func (s *silence) stop() {
 	s.mu.Lock()

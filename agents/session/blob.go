@@ -44,7 +44,7 @@ func (b *blobs) put(data []byte) (string, error) {
 		return sha, nil
 	}
 	if err := b.write(path, data); err != nil {
-		return "", fault.New(fault.Unavailable, "session.blob", "Data of %d bytes could not be kept: %w. Make room or mend the disk.", len(data), err)
+		return "", fault.New(fault.Unavailable, "session.blob", "Data of %d bytes could not be kept: %w. Make room or repair the disk.", len(data), err)
 	}
 	return sha, nil
 }

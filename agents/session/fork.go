@@ -93,7 +93,7 @@ func (s *Store) build(id string, how opening) error {
 	if known, ok := errors.AsType[*fault.Error](err); ok {
 		return known
 	}
-	return fault.New(fault.Unavailable, op, "The session %s could not be written: %w. Make room or mend the disk.", id, err)
+	return fault.New(fault.Unavailable, op, "The session %s could not be written: %w. Make room or repair the disk.", id, err)
 }
 
 // forked records, in the new session, where it comes from, and ends what goes on

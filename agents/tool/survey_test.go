@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/tool/tooltest"
 )
 
 // makeFiles makes files, and folders of the names that end in a slash.
@@ -82,13 +83,8 @@ func TestSEC17And20And60SurveyFindsThePlaces(t *testing.T) {
 		"node_modules/x/.vscode/a", "node_modules/x/AGENTS.md", "node_modules/x/.env", "vendor/x/.git/config",
 		"secrets/a", "Secrets/b", "other/secrets/a", "locked/a.txt", "dev/settings.txt", "dev/hidden/a",
 	)
-	if err := os.Symlink("dev/settings.txt", filepath.Join(folder, "b.env")); err != nil {
-		t.Skip("no links here")
-	}
-	for name, target := range map[string]string{".idea": "dev/hidden", ".aws": "/etc", "up": "..", ".netrc": "nothing"} {
-		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
-			t.Fatal(err)
-		}
+	for name, target := range map[string]string{"b.env": "dev/settings.txt", ".idea": "dev/hidden", ".aws": "/etc", "up": "..", ".netrc": "nothing"} {
+		tooltest.Symlink(t, target, filepath.Join(folder, name))
 	}
 	s := tool.NewSurvey(time.Now)
 	want := tool.Places{

@@ -427,7 +427,7 @@ func TestDoctor(t *testing.T) {
 		{"Vertex with bad credentials", func(t *testing.T, home, _ string) { vertex(t, home, "my-project", key) }, 1, []string{"✗ models: the credentials for Vertex AI cannot be used"}},
 		{"Vertex with a bad project", func(t *testing.T, home, _ string) {
 			vertex(t, home, "My Project", `{"type": "authorized_user", "client_id": "id", "client_secret": "s", "refresh_token": "r"}`)
-		}, 1, []string{"✗ models: ", "mend GOOGLE_CLOUD_PROJECT"}},
+		}, 1, []string{"✗ models: ", "correct GOOGLE_CLOUD_PROJECT"}},
 		{"Vertex without credentials", func(t *testing.T, home, _ string) {
 			vertex(t, home, "my-project", "")
 			t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(home, "nothing.json"))

@@ -159,7 +159,7 @@ func New(config Config) (*Client, error) {
 	}
 	u, err := url.Parse(config.BaseURL)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
-		return nil, fault.New(fault.Invalid, "gemini.new", "the base URL of the Gemini API is not an http URL; mend %s", variable).
+		return nil, fault.New(fault.Invalid, "gemini.new", "the base URL of the Gemini API is not an http URL; correct %s", variable).
 			Because(fault.Config)
 	}
 	def := func(d *time.Duration, value time.Duration) {

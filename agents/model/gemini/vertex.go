@@ -59,10 +59,10 @@ func (v *Vertex) check(key string) error {
 		return fault.New(fault.Invalid, "gemini.new", "Vertex AI needs a project or an API key; set GOOGLE_CLOUD_PROJECT, or GOOGLE_API_KEY").
 			Because(fault.AuthRequired)
 	case v.Project != "" && !projectChars.MatchString(v.Project):
-		return fault.New(fault.Invalid, "gemini.new", "%q is not the id of a Google Cloud project; mend GOOGLE_CLOUD_PROJECT", v.Project).
+		return fault.New(fault.Invalid, "gemini.new", "%q is not the id of a Google Cloud project; correct GOOGLE_CLOUD_PROJECT", v.Project).
 			Because(fault.Config)
 	case !locationChars.MatchString(v.Location):
-		return fault.New(fault.Invalid, "gemini.new", "%q is not a location of Google Cloud; mend GOOGLE_CLOUD_LOCATION", v.Location).
+		return fault.New(fault.Invalid, "gemini.new", "%q is not a location of Google Cloud; correct GOOGLE_CLOUD_LOCATION", v.Location).
 			Because(fault.Config)
 	}
 	return nil
