@@ -326,7 +326,7 @@ func (a *author) edited(name uri.URI) bool {
 		return true
 	case "file":
 		path, ok := filePath(name)
-		return ok && (a.h.house.Shown == "" || canonical(filepath.Dir(path)) != canonical(a.h.house.Shown))
+		return ok && !a.h.isShown(path)
 	}
 	return false
 }

@@ -294,10 +294,26 @@ func (h *Handlers) open(ctx context.Context, path string, failed error) bool {
 // connection lasts, and returns its path.
 func (h *Handlers) keepShown(name, text string) (path string, err error) {
 	path = filepath.Join(h.house.Shown, filepath.Base(name))
+	if err := h.makeShown(); err != nil {
+		return "", err
+	}
 	h.desk.mu.Lock()
 	h.desk.written[path] = true
 	h.desk.mu.Unlock()
 	return path, writePrivate(path, text)
+}
+
+// makeShown makes the folder for what is shown.
+func (h *Handlers) makeShown() error {
+	if h.house.MakeShown == nil {
+		return nil
+	}
+	return h.house.MakeShown()
+}
+
+// isShown reports whether a path is that of a file that the daemon shows.
+func (h *Handlers) isShown(path string) bool {
+	return h.house.Shown != "" && canonical(filepath.Dir(path)) == canonical(h.house.Shown)
 }
 
 // shownName is how long the name of a file is that is named after a call, in
@@ -306,7 +322,7 @@ const shownName = 48
 
 // newShown makes an empty file that is named after what it will show.
 func (h *Handlers) newShown(about string) (path string, err error) {
-	if err := os.MkdirAll(h.house.Shown, 0o700); err != nil {
+	if err := h.makeShown(); err != nil {
 		return "", err
 	}
 	end := filepath.Ext(about)
@@ -360,6 +376,9 @@ func (h *Handlers) forgetShown() {
 		}
 	}
 	clear(h.desk.written)
+	if h.house != nil && h.house.MakeShown != nil {
+		_ = os.Remove(h.house.Shown) // if nothing is left in it
+	}
 }
 
 // tell shows a person one line.

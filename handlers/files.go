@@ -483,7 +483,10 @@ func (e edits) Wrote(paths []string) { e.h.wrote(e.run, paths...) }
 
 // Save implements [tool.Edits].
 func (e edits) Save(ctx context.Context, reason string) []string {
-	dirty := e.h.Workspace.Snapshot().Dirty()
+	dirty := slices.DeleteFunc(e.h.Workspace.Snapshot().Dirty(), func(d *workspace.Document) bool {
+		path, ok := filePath(d.URI)
+		return ok && e.h.isShown(path) // an answer that is being written counts when the person saves it
+	})
 	if len(dirty) == 0 {
 		return nil
 	}

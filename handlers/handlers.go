@@ -73,8 +73,10 @@ type House struct {
 	// nothing.
 	Mask  func([]byte) []byte
 	Known func([]byte) []byte
-	// Shown is a folder for texts that a person is shown as files.
-	Shown string
+	// Shown is a folder for texts that a person is shown as files. MakeShown makes
+	// it, if it is not there; nil = it is.
+	Shown     string
+	MakeShown func() error
 	// Knowledge is what agent files are checked against.
 	Knowledge Knowledge
 	// Renew reads agent files again, by their paths, so that the catalog has them

@@ -3,7 +3,6 @@ package handlers
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -41,7 +40,7 @@ func (a *author) inlineCommands(d *workspace.Document) []language.Command {
 		return nil
 	}
 	if path, ok := filePath(d.URI); ok {
-		if _, _, is := a.place(path); is || canonical(filepath.Dir(path)) == canonical(a.h.house.Shown) {
+		if _, _, is := a.place(path); is || a.h.isShown(path) {
 			return nil
 		}
 	}

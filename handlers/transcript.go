@@ -3,7 +3,6 @@ package handlers
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -164,9 +163,4 @@ func firstLine(s string) string {
 }
 
 // writePrivate writes a file that only the person can read (SEC-116).
-func writePrivate(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(text), 0o600)
-}
+func writePrivate(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }

@@ -98,6 +98,12 @@ func fileHas(path, text string, otherwise bool) bool {
 
 // readRegular returns what a regular file has, if that is not too much to compare.
 func readRegular(path string) ([]byte, error) {
+	// Opening what is no file can do something by itself.
+	if info, err := os.Lstat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fs.ErrInvalid
+	}
 	f, err := os.OpenFile(path, readFlags, 0)
 	if err != nil {
 		return nil, err

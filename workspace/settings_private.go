@@ -22,3 +22,34 @@ func Private(info fs.FileInfo) error {
 	}
 	return nil
 }
+
+// MakePrivate makes a folder that only this process's user can read, if there is
+// none. The error says why what lies there is none, which a link never is (SEC-116).
+func MakePrivate(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err == nil {
+		err = OnlyMine(info)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// OnlyMine says why others can look into a folder, as os.Lstat tells of it; nil where
+// only this process's user can.
+func OnlyMine(info fs.FileInfo) error {
+	if !info.IsDir() {
+		return errors.New("it is not a folder")
+	}
+	if err := Private(info); err != nil {
+		return err
+	}
+	if _, _, owned := owner(info); owned && info.Mode().Perm()&0o077 != 0 {
+		return errors.New("others can read it: chmod go-rwx it")
+	}
+	return nil
+}

@@ -7,6 +7,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -139,6 +140,7 @@ type house struct {
 	work     conc.WaitGroup
 	gemini   provider
 	memory   memory
+	shownIn  string   // this process's folder for texts that it shows as files
 	starts   *starts  // nil for one that is not recorded
 	safe     bool     // no agents are loaded (REL-33)
 	banners  []string // what the person is told as long as the daemon lives
@@ -172,6 +174,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	if len(site.Folders) > 0 {
 		b.first = site.Folders[0].Canonical
 	}
+	b.shownIn = filepath.Join(b.shown(), strconv.Itoa(os.Getpid())+"-"+rand.Text()[:8])
 	inMemory := b.lookAtHome()
 	if c.seams.build != nil {
 		c.seams.build(b)
@@ -228,7 +231,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	return &handlers.House{
 		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, Reach: b.reach, Settings: work.Settings,
 		Mask: c.Secrets.Shown, Known: c.Secrets.Known,
-		Shown: filepath.Join(c.shown(), strconv.Itoa(os.Getpid())), Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Knowledge: b.knowledge(), Renew: b.reread,
+		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Knowledge: b.knowledge(), Renew: b.reread,
 		Close: func() error {
 			err := service.Close()
 			end()
@@ -244,22 +247,6 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 
 // trustFile is where it is recorded which folders are trusted (spec 4.4).
 func (c Config) trustFile() string { return filepath.Join(c.state(), "trust.json") }
-
-// shown is where the folders for texts are that processes show as files.
-func (c Config) shown() string { return filepath.Join(c.state(), "shown") }
-
-// sweep removes what was shown by processes that ended without doing so.
-func (c Config) sweep() {
-	entries, _ := os.ReadDir(c.shown()) // a folder that is not there has nothing to remove
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && c.Now().Sub(info.ModTime()) > keepShown {
-			_ = os.RemoveAll(filepath.Join(c.shown(), e.Name())) // what cannot be removed is tried again the next time
-		}
-	}
-}
-
-// keepShown is how long texts stay that a daemon which was killed has shown.
-const keepShown = 24 * time.Hour
 
 // trusted says whether a folder is. Without a folder there is nothing of a
 // stranger's to distrust.

@@ -97,7 +97,7 @@ func (b *house) enterSafeMode(key string) (inMemory bool) {
 // can write to (SEC-116); nil where there is none.
 func (b *house) private() error {
 	sessions := filepath.Join(b.state(), "sessions")
-	for _, dir := range []string{b.state(), sessions, filepath.Join(sessions, session.Key(b.first)), b.shown(), filepath.Join(b.state(), "starts")} {
+	for _, dir := range []string{b.state(), sessions, filepath.Join(sessions, session.Key(b.first)), filepath.Join(b.state(), "shown"), filepath.Join(b.state(), "starts")} {
 		info, err := os.Stat(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it will be made so

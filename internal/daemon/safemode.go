@@ -136,12 +136,6 @@ func (c Config) setAside(key string) (to string, err error) {
 	}
 	aside := filepath.Join(c.state(), "aside", key+"-"+c.Now().UTC().Format("20060102T150405.000"))
 	moves := map[string]string{sessions: filepath.Join(aside, "sessions")}
-	shown, _ := os.ReadDir(c.shown()) // a folder that is not there has nothing to move
-	for _, e := range shown {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && !alive(pid) {
-			moves[filepath.Join(c.shown(), e.Name())] = filepath.Join(aside, "shown", e.Name())
-		}
-	}
 	for from, to := range moves {
 		if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 			delete(moves, from)

@@ -1,0 +1,96 @@
+package daemon
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agentls/agentls/workspace"
+)
+
+// rootMarkers are what editors look for above a file to find its workspace folder.
+var rootMarkers = []string{".git", ".gemini"}
+
+// shown returns the folder below which each process has one for texts that it shows
+// as files. An editor that found a root marker above such a file would start a
+// second daemon for it, and the person's home has one, so it lies where temporary
+// files do; only where there is no such place it is the daemon's own folder.
+func (b *house) shown() string {
+	for _, temp := range []string{b.env("XDG_RUNTIME_DIR"), b.env("TMPDIR"), "/tmp"} {
+		dir, err := workspace.Canonical(temp)
+		if err == nil && outsideRoots(dir) && !b.inWorkspace(dir) && lasting(dir) {
+			if dir = filepath.Join(dir, "agentls-"+strconv.Itoa(os.Geteuid())); mayBePrivate(dir) {
+				return dir
+			}
+		}
+	}
+	return filepath.Join(b.state(), "shown")
+}
+
+// outsideRoots reports whether no folder on the way to a path has a root marker.
+func outsideRoots(path string) bool {
+	for {
+		if slices.ContainsFunc(rootMarkers, func(name string) bool { _, err := os.Lstat(filepath.Join(path, name)); return err == nil }) {
+			return false
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return true
+		}
+		path = up
+	}
+}
+
+// inWorkspace reports whether agents may write in a folder.
+func (b *house) inWorkspace(path string) bool {
+	return slices.ContainsFunc(b.site.Folders, func(f workspace.Folder) bool {
+		_, inside := workspace.Below(f.Canonical, path)
+		return inside
+	})
+}
+
+// lasting reports whether what this user makes in a folder cannot be replaced by
+// others.
+func lasting(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir() && (info.Mode()&fs.ModeSticky != 0 || workspace.Private(info) == nil)
+}
+
+// mayBePrivate reports whether a folder is this user's alone, or is still to be
+// made.
+func mayBePrivate(path string) bool {
+	info, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && workspace.OnlyMine(info) == nil
+}
+
+// makeShown makes this process's folder for texts that it shows, and the one that it
+// lies in, where somebody may have cleaned up since.
+func (b *house) makeShown() error {
+	in := filepath.Dir(b.shownIn)
+	if err := os.MkdirAll(filepath.Dir(in), 0o700); err != nil {
+		return err
+	}
+	if err := workspace.MakePrivate(in); err != nil {
+		return err
+	}
+	return workspace.MakePrivate(b.shownIn)
+}
+
+// keepShown is how long texts stay that a daemon which was killed has shown.
+const keepShown = 24 * time.Hour
+
+// sweep removes what was shown by processes that ended without doing so.
+func (b *house) sweep() {
+	for _, dir := range []string{filepath.Dir(b.shownIn), filepath.Join(b.state(), "shown")} {
+		entries, _ := os.ReadDir(dir) // a folder that is not there has nothing to remove
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && b.Now().Sub(info.ModTime()) > keepShown {
+				_ = os.RemoveAll(filepath.Join(dir, e.Name())) // what cannot be removed is tried again the next time
+			}
+		}
+	}
+}
