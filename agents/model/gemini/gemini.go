@@ -208,8 +208,15 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// dial connects within the time for it.
+// maxDials is how often one call connects. Go's transport itself goes on without
+// end where a server ends each HTTP/2 connection with GOAWAY.
+const maxDials = 4
+
+// dial connects within the time for it, if the call has not done so too often.
 func (c *Config) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if k, ok := ctx.Value(callKey{}).(*call); ok && k.dials.Add(1) > maxDials {
+		return nil, fmt.Errorf("the server ended %d connections before it answered", maxDials)
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.DialTimeout)
 	defer cancel()
 	conn, err := c.Dial(ctx, network, address)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,8 +21,9 @@ const maxError = 1 << 20
 // touches the watchdog.
 type call struct {
 	watch   *watchdog
-	body    body  // of the request
-	bodyErr error // it could not be encoded
+	body    body         // of the request
+	bodyErr error        // it could not be encoded
+	dials   atomic.Int32 // connections that were begun for it
 
 	status     int // 0: there was no answer
 	header     http.Header
