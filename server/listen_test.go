@@ -118,6 +118,30 @@ func TestREL26TheParentIsLookedFor(t *testing.T) {
 	})
 }
 
+// TestREL26AParentOfAnotherNamespace: a client in a container or a Flatpak says
+// what its process is called in there. Nobody of that id runs here, so that only
+// the end of what the client sends ends the connection.
+func TestREL26AParentOfAnotherNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := io.Pipe()
+		r := serveOn(t, rwc{near, io.Discard}, rwc{near, io.Discard}, server.Config{Watch: func(int) func() bool {
+			return func() bool { return false }
+		}}, echo)
+		r.peer.WatchParent(4711)
+		time.Sleep(time.Hour)
+		select {
+		case <-r.done:
+			t.Fatalf("it ended as %v", r.outcome.Ending)
+		default:
+		}
+		far.Close()
+		<-r.done
+		if r.outcome.Ending != server.HungUp {
+			t.Errorf("it ended as %v", r.outcome.Ending)
+		}
+	})
+}
+
 type rwc struct {
 	io.ReadCloser
 	io.Writer

@@ -17,6 +17,10 @@ func (c *connection) watch() {
 	case pid = <-c.parents:
 	}
 	alive := c.cfg.Watch(pid)
+	if !alive() { // it has this id in another pid namespace: in a container, in a Flatpak
+		c.log.Warn("no process has the id that the client gave as its own; the end of its input ends the connection", "pid", pid)
+		return
+	}
 	tick := time.NewTicker(parentEvery)
 	defer tick.Stop()
 	for {

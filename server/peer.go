@@ -88,7 +88,7 @@ func (p Peer) Call(ctx context.Context, method string, params, result any) error
 
 // WatchParent ends the connection once the process with this id is gone; it is
 // looked for every three seconds (REL-26). An id that is not positive is
-// ignored, as is one when a process is watched already.
+// ignored, as is one that no process has, and one when a process is watched already.
 func (p Peer) WatchParent(pid int) {
 	if pid <= 0 {
 		return

@@ -42,6 +42,8 @@ type task struct {
 	asked    chan struct{} // closed when the call will not ask any more
 	done     chan struct{} // closed when it has ended
 	modified bool          // the person changed its arguments
+	answered bool          // a person refused it, or let its question expire
+	ran      bool          // its tool has a result
 	late     bool          // it could not be planned, and earlier calls of the batch may change that
 	behind   []*task       // it waits for these, and is planned again
 	said     string        // what the model gets of it, once it has ended
@@ -116,6 +118,15 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 	b.over = true
 	b.using.Unlock()
 	var done []loop.Call
+	failed := ""
+	for _, t := range b.tasks {
+		if t.state != activity.Failed || t.ran || t.answered {
+			failed = ""
+			break
+		}
+		failed = t.said
+	}
+	r.failures.count(failed)
 	for _, t := range b.tasks {
 		done = append(done, loop.Call{Name: t.name, Args: t.call.Args, Result: t.said, Failed: t.state != activity.Success})
 	}
@@ -426,6 +437,7 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 	if t.modified {
 		content = "The person changed this call; it ran with " + string(t.call.Args) + "\n" + content
 	}
+	t.ran = true
 	if result.Failed {
 		code := result.Code
 		if code == "" {

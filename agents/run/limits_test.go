@@ -284,6 +284,47 @@ func TestREL121Loops(t *testing.T) {
 	}
 }
 
+// TestNothingButErrorsPauses: a model whose calls fail, each in another way, is
+// stopped after three turns, and the person asked. A turn in which something
+// came of a call, or in which a command ran and failed, begins the count anew.
+func TestNothingButErrorsPauses(t *testing.T) {
+	for name, c := range map[string]struct {
+		choice, calls int // -1: nobody can be asked
+		want          activity.Reason
+	}{
+		"nobody to ask": {-1, 3, activity.Loop}, "the end": {1, 3, activity.Loop}, "go on": {0, 10, activity.Goal},
+		"dismissed, and resumed": {9, 10, activity.Goal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				var messages []string
+				if c.choice >= 0 {
+					w.config.Env.Ask = asked(c.choice, &messages)
+				}
+				w.tool("look", tool.Safe, nil)
+				w.tool("test", tool.Safe, func(context.Context, *tool.Env, map[string]any) (*tool.Result, error) {
+					return &tool.Result{Content: "exit code 1", Failed: true}, nil
+				})
+				wrong := func(n int) step { return asks(calls(fmt.Sprintf("look%d", n), `{}`)) }
+				w.says(wrong(1), wrong(2), wrong(3))
+				if c.want == activity.Goal {
+					w.says(wrong(4), wrong(5), asks(calls("look9", `{}`), calls("test", `{}`)), wrong(6), wrong(7), asks(calls("look", `{}`)), says("done"))
+				}
+				h := w.start()
+				synctest.Wait()
+				h.Resume(run.Extension{})
+				w.ended(h.wait(), c.want)
+				if len(w.model.requests) != c.calls {
+					t.Errorf("%d calls of the model", len(w.model.requests))
+				}
+				if want := min(c.choice+1, 1); len(messages) != want || want == 1 && !strings.Contains(messages[0], "last 3 turns") || want == 1 && !strings.Contains(messages[0], "look3") {
+					t.Errorf("asked %q", messages)
+				}
+			})
+		})
+	}
+}
+
 // TestLoopCountsAnew: after "go on" the person is asked again when it goes on as
 // long again, after "never" they are not.
 func TestLoopCountsAnew(t *testing.T) {

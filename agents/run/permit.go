@@ -76,6 +76,7 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 			b.cancel(ErrCancelled)
 			return nil, ErrCancelled
 		default:
+			t.answered = a.By != "client"
 			return nil, b.refused(t, a)
 		}
 	}

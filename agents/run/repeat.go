@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/loop"
@@ -72,4 +73,42 @@ type Repeats interface {
 	On() bool
 	// Off ends the looking for the session: the person said so.
 	Off()
+}
+
+// maxFailures is after how many turns of nothing but errors a run is paused.
+const maxFailures = 3
+
+// failures counts the last turns of a run in which no call did anything. What a
+// person refused does not count, nor does a command that ran and failed.
+type failures struct {
+	turns int
+	last  string // what the model was told of the last call
+}
+
+// count takes in a turn that called tools: what it was told of the last one, if
+// nothing came of any; "" if something did.
+func (f *failures) count(last string) {
+	f.turns, f.last = f.turns+1, last
+	if last == "" {
+		f.turns = 0
+	}
+}
+
+// pauseIfFailing pauses a run whose last turns brought nothing but errors, until
+// the person lets it go on; where nobody can be asked, it ends. Such a model
+// changes its calls a little each time, so that no loop is found.
+func (r *runner) pauseIfFailing(ctx context.Context) (ending, bool) {
+	if r.failures.turns < maxFailures {
+		return ending{}, false
+	}
+	first, _, _ := strings.Cut(r.failures.last, "\n")
+	why := fmt.Sprintf("Nothing but errors came of the last %d turns; the last error: %s", r.failures.turns, tool.Escape(first))
+	r.failures = failures{}
+	if r.pause(ctx, "", why, goOnLoop) {
+		return ending{}, false
+	}
+	if end, over := r.over(ctx); over {
+		return end, true
+	}
+	return ending{reason: activity.Loop, text: "The run ended. " + why}, true
 }

@@ -254,6 +254,7 @@ type runner struct {
 	toolCalls int
 	tools     *withCompletion // nil in chat mode
 	detector  loop.Detector
+	failures  failures
 	unsummed  bool            // no model could be asked to sum the context up
 	unknown   bool            // a person was told that a price is not known
 	unsaved   bool            // the person lets the run go on without the disk

@@ -38,6 +38,7 @@ func (r *runner) beginTurn() int {
 	r.say(activity.TurnStarted{Turn: turn})
 	if r.steered > 0 {
 		r.detector.Reset() // what the person wants again is no loop
+		r.failures = failures{}
 	}
 	r.steered = 0
 	return turn

@@ -62,6 +62,9 @@ func (r *runner) turns(ctx context.Context) ending {
 			if end, over := r.calm(ctx); over {
 				return end
 			}
+			if end, over := r.pauseIfFailing(ctx); over {
+				return end
+			}
 			if end, over := r.looks(ctx, done, answer); over {
 				return end
 			}
