@@ -14,6 +14,7 @@ import (
 	"github.com/sourcegraph/conc"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/credential"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
@@ -131,7 +132,8 @@ type Service struct {
 	end   context.CancelCauseFunc
 	slots chan struct{} // for child processes, of all runs together
 
-	survey *tool.Survey // of the workspace folders, for what confines commands
+	survey      *tool.Survey       // of the workspace folders, for what confines commands
+	credentials *credential.Reader // masks the output of commands
 
 	mu       sync.Mutex
 	sessions map[string]*conversation
@@ -212,7 +214,7 @@ func NewService(ctx context.Context, c Config) *Service {
 	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { end(run.ErrInterrupted) })
 	return &Service{
-		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()), survey: tool.NewSurvey(c.Now),
+		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()), survey: tool.NewSurvey(c.Now), credentials: credential.NewReader(c.Environ, c.Now),
 		sessions: make(map[string]*conversation), runs: make(map[string]*Live), last: make(map[string]Last), reserved: make(map[string]*reservation), excluded: make(map[[2]string]chan struct{}),
 	}
 }

@@ -143,7 +143,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			ModelCalls: r.settings.Limits.ModelCalls, InputTokens: r.settings.Limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
 		},
 		Compression: s.summarizer(r.settings, choices[0]), Repeats: &repeats{conv, r.settings.DisableLoopDetection},
-		Problems: append(leftOut(r.agent), task.lowered...), Mask: s.Mask, Snapshots: s.Snapshots, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
+		Problems: append(leftOut(r.agent), task.lowered...), Mask: s.Mask, Output: s.credentials.Masker, Snapshots: s.Snapshots, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
 	})
 	// From here on others see it: it is whole.
 	position, err := s.enlist(live, p.Queue)

@@ -288,11 +288,18 @@ func (b *batch) execute(t *task, token *tool.Token) {
 			b.say(body)
 		}
 	}
-	said := b.Mask.Stream() // guarded by mu
+	if t.plan.Spawns && b.Output != nil {
+		var err error
+		if env.Output, err = b.Output(ctx, env); err != nil && ctx.Err() == nil {
+			b.fail(t, err)
+			return
+		}
+	}
+	output, said := env.Output.Stream(), b.Mask.Stream() // guarded by mu
 	env.Progress = func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if text = said.Write(text); text != "" && !ended {
+		if text = said.Write(output.Write(text)); text != "" && !ended {
 			b.say(activity.ToolDelta{Call: t.call.ID, Text: text})
 		}
 	}
@@ -351,12 +358,13 @@ func (b *batch) execute(t *task, token *tool.Token) {
 		}
 	}
 	b.settleWindow(t, late || t.lasting.Load())
+	o.result, o.err = maskOutput(env.Output, o.result, o.err)
 	if o.result != nil && o.result.Taint > tool.Clean { // before the next call is decided about
 		t.taint = o.result.Taint
 		b.Gate.Taint(b.ID, t.taint)
 	}
 	mu.Lock()
-	if rest := said.Flush(); rest != "" {
+	if rest := said.Write(output.Flush()) + said.Flush(); rest != "" {
 		b.say(activity.ToolDelta{Call: t.call.ID, Text: rest})
 	}
 	ended = true
@@ -372,6 +380,23 @@ func (b *batch) execute(t *task, token *tool.Token) {
 	default:
 		b.succeed(t, o.result)
 	}
+}
+
+// maskOutput returns what came of a call without what commands must not tell.
+func maskOutput(m *mask.Masker, result *tool.Result, err error) (*tool.Result, error) {
+	if m == nil {
+		return result, err
+	}
+	if e, ok := errors.AsType[*tool.Error](err); ok {
+		err = &tool.Error{Code: e.Code, Message: string(m.Known([]byte(e.Message)))}
+	}
+	if result != nil {
+		masked := *result
+		masked.Content, masked.Display = string(m.Known([]byte(result.Content))), string(m.Known([]byte(result.Display)))
+		masked.Whole = m.Known(result.Whole)
+		result = &masked
+	}
+	return result, err
 }
 
 // env returns what a call may reach.

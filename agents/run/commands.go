@@ -185,6 +185,9 @@ func (t *teller) file(c snapshot.Change) {
 		t.lost = append(t.lost, name+" ("+c.Lost+")")
 		before, after = nil, nil
 	}
+	if tool.IsCredential(c.Path) { // what is in it is told to nobody
+		before, after = nil, nil
+	}
 	event.Change = change.Of(tool.URI(c.Path), name, before, after)
 	switch {
 	case c.Before.Mode == snapshot.None:

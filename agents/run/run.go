@@ -131,7 +131,10 @@ type Config struct {
 	Snapshots *snapshot.Store      // knows what commands change; nil = nobody does
 	Problems  []definition.Problem // of parts of the agent that the run leaves out
 	Mask      Mask                 // takes what the daemon holds out of what tools say; nil = nothing
-	Leftovers *conc.WaitGroup      // takes tools that outlive the run
+	// Output returns what masks the output of a call's commands (SEC-38); nil = nothing
+	// does. The error says, for the model, why that is not known.
+	Output    func(ctx context.Context, env *tool.Env) (*mask.Masker, error)
+	Leftovers *conc.WaitGroup // takes tools that outlive the run
 	Now       func() time.Time
 	Waits     func()       // told when the run begins to wait for a person, and when it goes on; may be nil
 	Log       *slog.Logger // hears of defects, with their stacks; nil hears nothing

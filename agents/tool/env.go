@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/internal/dial"
+	"github.com/agentls/agentls/internal/mask"
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
@@ -37,6 +38,10 @@ type Env struct {
 	Reach func(ctx context.Context, host string, port int) error
 
 	Secret func(text string) bool // a text holds what the daemon keeps secret, as it is or encoded (SEC-102); nil = none does
+
+	// Output masks what commands print: the values of the workspace's credential files,
+	// and the users and passwords of URLs (SEC-38). nil masks nothing.
+	Output *mask.Masker
 
 	// Correct asks a model for snippets that occur in the text, once for each; what
 	// of its answer may count the caller decides. nil where no model is asked.

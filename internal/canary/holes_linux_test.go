@@ -289,3 +289,20 @@ func TestSEC22AnAddressInASchema(t *testing.T) {
 		})
 	}
 }
+
+// TestSEC38WhatCommandsPrint: a command that runs without asking tells neither what
+// HEAD has of a credential file, nor a password in the address of a remote.
+func TestSEC38WhatCommandsPrint(t *testing.T) {
+	files := home("work/.env", "API_TOKEN=committed-5ecret-1\n", "work/sub/.npmrc", "//registry.npmjs.org/:_authToken=nested-5ecret-2\n")
+	tracked := append(repository[:len(repository):len(repository)], "git remote add origin https://ann:remote-5ecret-3@127.0.0.1/x.git")
+	for command, leak := range map[string]string{
+		"git diff": "committed-5ecret-1", "git log -p": "nested-5ecret-2", "git show HEAD:.env": "committed-5ecret-1",
+		"git grep ecret HEAD": "nested-5ecret-2", "git remote -v": "remote-5ecret-3", "cat .git/config": "remote-5ecret-3",
+	} {
+		c := canary.Case{Name: command, Files: files, Setup: tracked, Calls: []canary.Call{canary.Shell(command)}, Leak: leak}
+		if command == "git diff" { // behind the wall the file is empty
+			c.Setup = append(c.Setup, "rm .env")
+		}
+		canary.HoldBehind(t, c)
+	}
+}

@@ -6,6 +6,9 @@
 // made of ([Masker.Shown]). A marker takes a secret's place: [masked:NAME] for a
 // value that is known, [masked:credential] and [masked:private key] for others.
 //
+// What commands print has a masker of its own ([NewOutput]), which knows the values
+// of credential files ([SecretsOfFile]) and what stands before the host of a URL.
+//
 // # JSON
 //
 // Both take JSON as well as plain text, and JSON stays valid. A secret is found

@@ -18,6 +18,7 @@ type Masker struct {
 	values   *finder   // of patterns; nil = there are none
 	most     int       // the length of the longest pattern
 	begins   [256]bool // the bytes with which patterns begin
+	urls     bool      // users and passwords of URLs are taken out too
 }
 
 // New returns a masker of values by name, such as that of the variable that
@@ -56,6 +57,14 @@ func New(secrets map[string]string) *Masker {
 	return m
 }
 
+// NewOutput returns a masker for what commands print: of values by name, as [New]
+// has it, and of the users and passwords of URLs, whatever they are.
+func NewOutput(secrets map[string]string) *Masker {
+	m := New(secrets)
+	m.urls = true
+	return m
+}
+
 // marker takes the place of the secret of a name.
 func marker(name string) string {
 	clean := strings.Map(func(r rune) rune {
@@ -83,7 +92,10 @@ func isWord(value string) bool {
 // Known returns data without the values that the daemon holds. It returns data
 // itself, and allocates nothing, where there is none; it never changes data.
 func (m *Masker) Known(data []byte) []byte {
-	if m == nil || m.values == nil || m.values.next(data, 0) < 0 {
+	if m == nil {
+		return data
+	}
+	if hasURL := m.urls && bytes.Contains(data, urlStart); !hasURL && (m.values == nil || m.values.next(data, 0) < 0) {
 		return data
 	}
 	return replaced(data, m.held(data, literalsOf(data)))
@@ -109,10 +121,16 @@ type place struct {
 	mark     string
 }
 
-// held returns where data, whose strings are given, has values that the daemon
-// holds, apart and in order.
+// held returns where data, whose strings are given, has what the masker knows,
+// apart and in order.
 func (m *Masker) held(data []byte, text literals) []place {
-	var places []place
+	var places, urls []place
+	if m.urls {
+		urls = userinfos(data)
+	}
+	if m.values == nil {
+		return urls
+	}
 	marks := m.marked(data)
 	for at := m.values.next(data, 0); at >= 0; at = m.values.next(data, at+1) {
 		for p := m.values.longest(data, at, most); p != nil; p = m.values.longest(data, at, len(p.text)) {
@@ -125,7 +143,7 @@ func (m *Masker) held(data []byte, text literals) []place {
 			break
 		}
 	}
-	return places
+	return merge(places, urls)
 }
 
 // marked returns the markers that stand in data already: what is in one is no

@@ -1,5 +1,10 @@
 package mask
 
+import (
+	"io"
+	"sync"
+)
+
 // Stream takes the values that a daemon holds out of a text that comes in
 // pieces. It keeps back what may be the beginning of a value, so that one that
 // is cut in two is found. Make it with [Masker.Stream]; it is for one goroutine.
@@ -14,12 +19,15 @@ func (m *Masker) Stream() *Stream { return &Stream{m: m} }
 // Write returns what of the text up to now can be passed on: the next piece
 // continues it. It may be "".
 func (s *Stream) Write(text string) string {
-	if s.m == nil || s.m.values == nil {
+	if s.m == nil || (s.m.values == nil && !s.m.urls) {
 		return text
 	}
 	data := append(s.kept, text...)
 	places := s.m.held(data, nil)
 	keep := len(data) - s.m.unfinished(data)
+	if s.m.urls {
+		keep = min(keep, len(data)-unfinishedURL(data))
+	}
 	for i := len(places) - 1; i >= 0 && places[i].to > keep; i-- {
 		// A value that ends in what is kept stays with it, since a longer one may
 		// begin in it.
@@ -57,4 +65,32 @@ func (m *Masker) unfinished(data []byte) int {
 		}
 	}
 	return 0
+}
+
+// Writer masks what is written through it. It is safe for concurrent use; make it
+// with [Masker.Writer].
+type Writer struct {
+	mu sync.Mutex
+	s  *Stream
+	w  io.Writer
+}
+
+// Writer returns a writer that passes on to w what is no secret.
+func (m *Masker) Writer(w io.Writer) *Writer { return &Writer{s: m.Stream(), w: w} }
+
+// Write implements [io.Writer]. What may be the beginning of a secret is passed on
+// by the next Write, or by Flush.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := io.WriteString(w.w, w.s.Write(string(p)))
+	return len(p), err
+}
+
+// Flush passes on what was kept back.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := io.WriteString(w.w, w.s.Flush())
+	return err
 }

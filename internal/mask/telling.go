@@ -33,18 +33,21 @@ func Telling(value string) bool {
 	if len(looking([]byte(value))) > 0 {
 		return true
 	}
+	return !isGuessable(value) && !isRoute(value)
+}
+
+// isGuessable reports whether a value is a name for one, two characters over and
+// over, or short and of words.
+func isGuessable(value string) bool {
 	kinds := make(map[rune]bool)
 	for _, r := range value {
 		kinds[r] = true
 	}
-	switch {
-	case len(kinds) <= 2, stands.MatchString(value):
-		return false
-	case len(value) < wordy && words.MatchString(value) && !humps.MatchString(value):
-		return false
-	}
-	return !isRoute(value)
+	return len(kinds) <= 2 || stands.MatchString(value) || (len(value) < wordy && isWords(value))
 }
+
+// isWords reports whether a value is of words and numbers.
+func isWords(value string) bool { return words.MatchString(value) && !humps.MatchString(value) }
 
 // isRoute reports whether a value is a path: a secret may begin as one, and then
 // has a piece that nobody names a folder.

@@ -459,7 +459,7 @@ func (c *shellCall) background(ctx context.Context, env *tool.Env, note string) 
 	}
 	j := newJob(env, c.dir)
 	cmd := j.Command(path, []string{"bash", "--noprofile", "--norc", "-c", c.Command}, nil)
-	sink := process.NewLimitedFile(file)
+	sink := env.Output.Writer(process.NewLimitedFile(file))
 	cmd.Stdout, cmd.Stderr = sink, sink
 	wall, err := confine(ctx, env, cmd, c.Access, c.reaper)
 	if err != nil {
@@ -469,6 +469,7 @@ func (c *shellCall) background(ctx context.Context, env *tool.Env, note string) 
 	started := make(chan process.Started, 1)
 	env.Background(func(run context.Context) {
 		defer file.Close()
+		defer sink.Flush()
 		defer wall.release(run)
 		if env.Blobs == "" {
 			defer os.Remove(file.Name())

@@ -22,6 +22,7 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/tooltest"
+	"github.com/agentls/agentls/internal/mask"
 	"github.com/agentls/agentls/internal/process"
 	"github.com/agentls/agentls/internal/sandbox"
 )
@@ -331,6 +332,30 @@ func TestBackgroundCommands(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("still there: %q", left)
 		}
+	}
+}
+
+// TestSEC38BackgroundFilesAreMasked: what a command in the background prints is in no
+// file as a secret, also where it comes in two pieces or stands at the end.
+func TestSEC38BackgroundFilesAreMasked(t *testing.T) {
+	shell(t)
+	w := tooltest.New(t, nil)
+	env := w.Env()
+	env.Output = mask.NewOutput(map[string]string{"API_KEY in .env": "a-known-5ecret"})
+	env.Blobs = w.Path("blobs")
+	var tasks conc.WaitGroup
+	env.Background = func(task func(context.Context)) { tasks.Go(func() { task(t.Context()) }) }
+	call(t, env, "bash", "background", true, "command",
+		"printf 'a-known-'; until test -e go; do sleep 0.02; done; printf '5ecret https://ann:p4ss@x/ '; printf 'a-known-5ecret a-known-'")
+	w.Put(t, "go", "")
+	tasks.Wait()
+	logs, err := filepath.Glob(filepath.Join(env.Blobs, "*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("%q, %v", logs, err)
+	}
+	data, err := os.ReadFile(logs[0])
+	if want := "[masked:API_KEY in .env] https://[masked:credential]@x/ [masked:API_KEY in .env] a-known-"; err != nil || string(data) != want {
+		t.Errorf("the file has %q, %v", data, err)
 	}
 }
 

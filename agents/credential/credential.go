@@ -1,0 +1,172 @@
+package credential
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/git"
+	"github.com/agentls/agentls/internal/mask"
+)
+
+// The bounds of what is read. What goes beyond is not masked.
+const (
+	maxFile    = 1 << 20         // bytes of a file
+	maxFiles   = 500             // of a folder, and as many of its HEAD
+	settleTime = 2 * time.Second // two changes of a file within it may leave the same time stamp
+)
+
+// Reader reads credential files, each again only when it has changed. It is safe for
+// concurrent use; there is one for a daemon, made with [NewReader].
+type Reader struct {
+	environ []string
+	now     func() time.Time
+
+	mu      sync.Mutex
+	program *git.Program // nil until it is looked for
+	noGit   bool         // it was, and is not there
+	files   map[string]readFile
+	heads   map[string]head
+
+	secrets map[string]string // of masker
+	masker  *mask.Masker      // the newest; most calls want the same
+}
+
+// readFile is a credential file as it was read.
+type readFile struct {
+	size    int64
+	changed time.Time
+	values  map[string][]string // by name
+}
+
+// NewReader returns a reader that has read nothing. environ says where git is.
+func NewReader(environ []string, now func() time.Time) *Reader {
+	return &Reader{environ: environ, now: now, files: make(map[string]readFile), heads: make(map[string]head)}
+}
+
+// Masker returns what masks the values of the credential files of env's folders, and
+// the users and passwords of URLs. The error says, for the model, why the files are
+// not known.
+func (r *Reader) Masker(ctx context.Context, env *tool.Env) (*mask.Masker, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	secrets := make(map[string]string)
+	add := func(path, shown string, values map[string][]string) {
+		if !slices.Contains(env.Reveal, path) {
+			addAll(secrets, shown, values)
+		}
+	}
+	for _, folder := range env.Folders {
+		places, err := env.Survey(ctx, folder)
+		if err != nil {
+			return nil, fault.New(fault.Unavailable, "credential.masker", "the credential files of the workspace cannot be looked up: %w", err)
+		}
+		for _, path := range r.list(places.Credentials) {
+			add(path, tool.Name(relative(folder, path)), r.file(path))
+		}
+		if slices.Contains(env.Strange, folder) || (folder == env.Folder && !env.Trusted) {
+			continue // no git runs there
+		}
+		head, err := r.head(ctx, folder)
+		if err != nil {
+			return nil, err
+		}
+		for name, values := range head {
+			add(filepath.Join(folder, filepath.FromSlash(name)), "HEAD:"+tool.Name(name), values)
+		}
+	}
+	if r.masker == nil || !maps.Equal(secrets, r.secrets) {
+		r.secrets, r.masker = secrets, mask.NewOutput(secrets)
+	}
+	return r.masker, nil
+}
+
+// addAll adds the values of a file by the names that markers have.
+func addAll(secrets map[string]string, file string, values map[string][]string) {
+	for name, all := range values {
+		shown := file
+		if name != "" {
+			shown = name + " in " + file
+		}
+		for i, value := range all {
+			if i == 0 {
+				secrets[shown] = value
+			} else {
+				secrets[fmt.Sprintf("%s-%d", shown, i+1)] = value
+			}
+		}
+	}
+}
+
+func relative(folder, path string) string {
+	if rel, err := filepath.Rel(folder, path); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// list returns the files at some places, and in those that are folders.
+func (r *Reader) list(places []string) (files []string) {
+	for _, place := range places {
+		_ = filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case len(files) == maxFiles:
+				return fs.SkipAll
+			case err != nil:
+				return nil //nolint:nilerr // a command, of the same user, cannot read it either
+			case entry.Type().IsRegular():
+				files = append(files, path)
+			}
+			return nil
+		})
+	}
+	return files
+}
+
+// file returns the values of a file on disk.
+func (r *Reader) file(path string) map[string][]string {
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		delete(r.files, path)
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
+		delete(r.files, path)
+		return nil
+	}
+	known, ok := r.files[path]
+	isRacy := info.ModTime().After(r.now().Add(-settleTime))
+	if ok && !isRacy && known.size == info.Size() && known.changed.Equal(info.ModTime()) {
+		return known.values
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil
+	}
+	values := secretsOf(path, data)
+	if !isRacy {
+		r.files[path] = readFile{info.Size(), info.ModTime(), values}
+	}
+	return values
+}
+
+// secretsOf returns the secrets of a file by their names. Most strings of a state of
+// Terraform are names of things: there only those count that are called secret.
+func secretsOf(path string, data []byte) map[string][]string {
+	values := mask.SecretsOfFile(data)
+	if filepath.Ext(path) == ".tfstate" {
+		maps.DeleteFunc(values, func(name string, _ []string) bool { return !mask.SaysSecret(name, "") })
+	}
+	return values
+}

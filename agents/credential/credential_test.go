@@ -1,0 +1,128 @@
+package credential_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentls/agentls/agents/credential"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// project is a workspace folder with a reader of its credential files.
+type project struct {
+	t      *testing.T
+	reader *credential.Reader
+	env    *tool.Env
+}
+
+func newProject(t *testing.T, files map[string]string) *project {
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	survey := tool.NewSurvey(time.Now)
+	p := &project{t: t, reader: credential.NewReader(os.Environ(), time.Now), env: &tool.Env{
+		Folder: folder, Folders: []string{folder}, Trusted: true,
+		Survey: func(ctx context.Context, folder string) (tool.Places, error) { return survey.Look(ctx, folder, nil) },
+	}}
+	for name, text := range files {
+		p.put(name, text)
+	}
+	return p
+}
+
+func (p *project) path(name string) string {
+	return filepath.Join(p.env.Folder, filepath.FromSlash(name))
+}
+
+func (p *project) put(name, text string) {
+	p.t.Helper()
+	path := p.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *project) git(args ...string) {
+	p.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=n", "-c", "user.email=n@example.com", "-c", "commit.gpgsign=false"}, args...)...)
+	cmd.Dir = p.env.Folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("git %v: %v %s", args, err, out)
+	}
+}
+
+// prints checks what becomes of a command's output.
+func (p *project) prints(text, want string) {
+	p.t.Helper()
+	m, err := p.reader.Masker(p.t.Context(), p.env)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if got := string(m.Known([]byte(text))); got != want {
+		p.t.Errorf("%q becomes %q, not %q", text, got, want)
+	}
+}
+
+// TestSEC38ValuesOfTheWorkTreeAndOfHead, as they are at each call.
+func TestSEC38ValuesOfTheWorkTreeAndOfHead(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git")
+	}
+	p := newProject(t, map[string]string{".env": "A_KEY=first-5ecret\n", "sub/.ssh/notes": "keep this-5ecret-0\n", "a.txt": "B_KEY=other-5ecret\n", ".env.example": "A_KEY=sample-5ecret\n"})
+	const text = "first-5ecret second-5ecret third-5ecret this-5ecret-0 other-5ecret sample-5ecret"
+	p.prints(text, "[masked:A_KEY in .env] second-5ecret third-5ecret [masked:keep in sub/.ssh/notes] other-5ecret sample-5ecret")
+	p.git("init", "-q")
+	p.prints("first-5ecret", "[masked:A_KEY in .env]") // there is no commit yet
+	p.git("add", ".")
+	p.git("commit", "-qm", "one")
+	p.put(".env", "A_KEY=2econd-5ecret\n") // of the same length
+	p.prints("first-5ecret 2econd-5ecret", "[masked:A_KEY in HEAD:.env] [masked:A_KEY in .env]")
+	p.git("commit", "-qam", "two")
+	p.git("pack-refs", "--all")
+	p.put(".env", "A_KEY=third-5ecret\n")
+	p.prints("first-5ecret 2econd-5ecret third-5ecret", "first-5ecret [masked:A_KEY in HEAD:.env] [masked:A_KEY in .env]")
+	if err := os.Remove(p.path(".env")); err != nil {
+		t.Fatal(err)
+	}
+	p.prints("2econd-5ecret third-5ecret", "[masked:A_KEY in HEAD:.env] third-5ecret")
+	p.git("rm", "-q", "--cached", ".env")
+	p.git("commit", "-qm", "three")
+	p.prints("2econd-5ecret", "2econd-5ecret")
+
+	p.put(".env", "A_KEY=fourth-5ecret\n")
+	p.env.Reveal = []string{p.path(".env")} // the person's rule lets agents read it
+	p.prints("fourth-5ecret", "fourth-5ecret")
+}
+
+// TestSEC48HeadOfAFolderThatNobodyTrusts is not read: git does what its files say.
+func TestSEC48HeadOfAFolderThatNobodyTrusts(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git")
+	}
+	p := newProject(t, map[string]string{".env": "A_KEY=first-5ecret\n"})
+	p.git("init", "-q")
+	p.git("add", ".")
+	p.git("commit", "-qm", "one")
+	p.put(".env", "A_KEY=second-5ecret\n")
+	p.env.Strange = p.env.Folders
+	p.prints("first-5ecret second-5ecret", "first-5ecret [masked:A_KEY in .env]")
+}
+
+// TestSEC57CredentialFilesThatAreNone: nothing waits for one that is no regular file,
+// and one that is too large is left out.
+func TestSEC57CredentialFilesThatAreNone(t *testing.T) {
+	p := newProject(t, map[string]string{".env": "A_KEY=first-5ecret\n", ".env.large": strings.Repeat("A_KEY=large-5ecret\n", 100_000)})
+	if err := exec.Command("mkfifo", p.path(".env.pipe")).Run(); err != nil {
+		t.Skip("no pipes among files")
+	}
+	p.prints("first-5ecret large-5ecret", "[masked:A_KEY in .env] large-5ecret")
+}

@@ -1,0 +1,157 @@
+package credential
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/git"
+)
+
+// headTimeout bounds one git that reads HEAD.
+const headTimeout = 30 * time.Second
+
+// head is what the commit HEAD of a repository has.
+type head struct {
+	stamp string
+	files map[string]map[string][]string // values by path, with slashes, and name
+}
+
+// head returns the values of the credential files that HEAD has in the repository of
+// a folder: none where there is no repository or our own git refuses it. The error
+// is that of ctx.
+func (r *Reader) head(ctx context.Context, folder string) (map[string]map[string][]string, error) {
+	stamp := headStamp(filepath.Join(folder, ".git"))
+	if stamp == "" {
+		delete(r.heads, folder)
+		return nil, nil
+	}
+	if known, ok := r.heads[folder]; ok && known.stamp == stamp {
+		return known.files, nil
+	}
+	files, err := r.readHead(ctx, folder)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		files = nil // no commit yet, or a repository that is not read
+	}
+	r.heads[folder] = head{stamp, files}
+	return files, nil
+}
+
+// headStamp returns a text that changes when HEAD is another commit, "" where there
+// is no repository.
+func headStamp(dir string) string {
+	read := func(name string) string {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 1000 {
+			return ""
+		}
+		data, _ := os.ReadFile(path) // what cannot be read is as if it were not there
+		return strings.TrimSpace(string(data))
+	}
+	stamp := read("HEAD")
+	if stamp == "" {
+		return ""
+	}
+	if ref, ok := strings.CutPrefix(stamp, "ref: "); ok && filepath.IsLocal(filepath.FromSlash(ref)) {
+		stamp += " " + read(ref)
+	}
+	for _, name := range []string{"packed-refs", "reftable/tables.list"} {
+		if info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+			stamp += fmt.Sprintf(" %d %d", info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return stamp
+}
+
+func (r *Reader) readHead(ctx context.Context, folder string) (map[string]map[string][]string, error) {
+	if r.program == nil && !r.noGit {
+		program, err := git.Find(ctx, r.environ)
+		r.program, r.noGit = program, err != nil && ctx.Err() == nil
+	}
+	if r.program == nil {
+		return nil, errors.New("there is no git")
+	}
+	repository, err := r.program.Open(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	var objects bytes.Buffer
+	list := func(out io.Reader) error {
+		return scanEntries(out, func(object, path string) {
+			if tool.IsCredential(path) && len(paths) < maxFiles {
+				paths = append(paths, path)
+				objects.WriteString(object + "\n")
+			}
+		})
+	}
+	_, err = repository.Run(ctx, git.Command{Args: []string{"ls-tree", "-r", "-z", "--full-tree", "HEAD"}, Output: list, Timeout: headTimeout})
+	if err != nil || len(paths) == 0 {
+		return nil, err
+	}
+	files := make(map[string]map[string][]string)
+	read := func(out io.Reader) error {
+		in := bufio.NewReader(out)
+		for _, path := range paths {
+			data, err := readObject(in)
+			if err != nil {
+				return err
+			}
+			files[path] = secretsOf(path, data)
+		}
+		return nil
+	}
+	_, err = repository.Run(ctx, git.Command{Args: []string{"cat-file", "--batch"}, Input: objects.Bytes(), Output: read, Timeout: headTimeout})
+	return files, err
+}
+
+// scanEntries calls do for each file of what ls-tree prints.
+func scanEntries(out io.Reader, do func(object, path string)) error {
+	in := bufio.NewReader(out)
+	for {
+		entry, err := in.ReadString(0)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		about, path, _ := strings.Cut(strings.TrimSuffix(entry, "\x00"), "\t") // mode, type, object
+		if words := strings.Fields(about); len(words) == 3 && strings.HasPrefix(words[0], "100") {
+			do(words[2], path)
+		}
+	}
+}
+
+// readObject reads one object of what cat-file --batch prints; of one that is larger
+// than a file may be it returns nothing.
+func readObject(in *bufio.Reader) ([]byte, error) {
+	about, err := in.ReadString('\n') // object, type, size
+	if err != nil {
+		return nil, err
+	}
+	var object, kind string
+	var size int64
+	if _, err := fmt.Sscan(about, &object, &kind, &size); err != nil {
+		return nil, nil //nolint:nilerr // it says that the object is missing
+	}
+	if size > maxFile {
+		_, err := io.CopyN(io.Discard, in, size+1)
+		return nil, err
+	}
+	data := make([]byte, size+1) // and a line's end
+	_, err = io.ReadFull(in, data)
+	return data[:size], err
+}

@@ -1,0 +1,105 @@
+package mask
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// SecretsOfFile returns the secrets of a credential file by the names that they
+// have in it, "" for none: of assignments (.env, INI, YAML), JSON, the words of
+// .netrc and the lines of keys. What is of words and numbers is secret only where
+// its name says so, and no value is one that [Telling] does not tell. A file that is
+// no text has none.
+func SecretsOfFile(data []byte) map[string][]string {
+	found := make(map[string][]string)
+	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
+		return found
+	}
+	var document any
+	if json.Unmarshal(data, &document) == nil {
+		stringsOf("", document, func(name, value string) { addSecrets(found, name, value) })
+		return found
+	}
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if isHeading := strings.HasPrefix(line, "-----") || (strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]")); isHeading {
+			continue
+		}
+		line = strings.TrimPrefix(strings.TrimLeft(line, "#;- "), "export ")
+		if name, value, ok := assignment(line); ok {
+			addSecrets(found, name, value)
+			continue
+		}
+		name := ""
+		for _, word := range strings.Fields(line) {
+			addSecrets(found, name, unquoted(word))
+			name = word
+		}
+	}
+	return found
+}
+
+// stringsOf calls do for each string of a JSON value with the name of its member.
+func stringsOf(name string, value any, do func(name, value string)) {
+	switch value := value.(type) {
+	case map[string]any:
+		for member, v := range value {
+			stringsOf(member, v, do)
+		}
+	case []any:
+		for _, v := range value {
+			stringsOf(name, v, do)
+		}
+	case string:
+		do(name, value)
+	}
+}
+
+// addSecrets adds what is secret in a value of a credential file.
+func addSecrets(found map[string][]string, name, value string) {
+	values := SecretsIn(name, value)
+	if !strings.Contains(value, "://") && !isWords(value) {
+		values = append(values, value)
+	}
+	if lines := strings.ReplaceAll(value, `\n`, "\n"); strings.Contains(lines, "\n") { // a program prints it in lines
+		values = append(values, strings.Split(lines, "\n")...)
+	}
+	for _, v := range values {
+		if v = strings.TrimSpace(v); Telling(v) && !strings.HasPrefix(v, "-----") {
+			found[name] = append(found[name], v)
+		}
+	}
+}
+
+// variable is a name at the end of what stands before = or :, as in
+// //registry.npmjs.org/:_authToken=.
+var variable = regexp.MustCompile(`^(?://\S*[/:])?["']?([A-Za-z_][\w.-]*)["']?[ \t]*$`)
+
+// assignment takes a line apart that gives a name a value.
+func assignment(line string) (name, value string, ok bool) {
+	for _, sign := range []string{"=", ":"} {
+		before, after, found := strings.Cut(line, sign)
+		m := variable.FindStringSubmatch(before)
+		isURL := sign == ":" && strings.HasPrefix(after, "//")
+		if found && m != nil && !isURL && strings.Trim(after, "= \t") != "" {
+			return m[1], unquoted(after), true
+		}
+	}
+	return "", "", false
+}
+
+// unquoted returns a value without its quotes, or without the comment behind it.
+func unquoted(value string) string {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return ""
+	}
+	if q := value[:1]; q == `"` || q == "'" {
+		inner, _, _ := strings.Cut(value[1:], q)
+		return inner
+	}
+	value, _, _ = strings.Cut(value, " #")
+	return strings.TrimRight(strings.TrimSpace(value), ",;")
+}
