@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentls/agentls/agents/credential"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/tool/tooltest"
 )
 
 // project is a workspace folder with a reader of its credential files.
@@ -74,9 +75,7 @@ func (p *project) prints(text, want string) {
 
 // TestSEC38ValuesOfTheWorkTreeAndOfHead, as they are at each call.
 func TestSEC38ValuesOfTheWorkTreeAndOfHead(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git")
-	}
+	tooltest.Program(t, "git")
 	p := newProject(t, map[string]string{".env": "A_KEY=first-5ecret\n", "sub/.ssh/notes": "keep this-5ecret-0\n", "a.txt": "B_KEY=other-5ecret\n", ".env.example": "A_KEY=sample-5ecret\n"})
 	const text = "first-5ecret second-5ecret third-5ecret this-5ecret-0 other-5ecret sample-5ecret"
 	p.prints(text, "[masked:A_KEY in .env] second-5ecret third-5ecret [masked:keep in sub/.ssh/notes] other-5ecret sample-5ecret")
@@ -105,9 +104,7 @@ func TestSEC38ValuesOfTheWorkTreeAndOfHead(t *testing.T) {
 
 // TestSEC48HeadOfAFolderThatNobodyTrusts is not read: git does what its files say.
 func TestSEC48HeadOfAFolderThatNobodyTrusts(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git")
-	}
+	tooltest.Program(t, "git")
 	p := newProject(t, map[string]string{".env": "A_KEY=first-5ecret\n"})
 	p.git("init", "-q")
 	p.git("add", ".")
