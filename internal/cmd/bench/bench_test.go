@@ -40,6 +40,29 @@ func TestTable(t *testing.T) {
 	}
 }
 
+func TestTheTableIsWrittenIntoADocument(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "performance.md")
+	if err := os.WriteFile(file, []byte("before\n"+tableBegin+"\nold\n"+tableEnd+"\nafter\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := report{Go: "go1", Rows: []result{{What: "new", Unit: "ms", Agentls: new(1.0)}}}
+	for range 2 { // again it is the same
+		if err := r.writeTo(file); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(file)
+		if want := "before\n" + tableBegin + "\n" + r.String() + tableEnd + "\nafter\n"; err != nil || string(got) != want {
+			t.Errorf("%v, the document is\n%s", err, got)
+		}
+	}
+	if err := os.WriteFile(file, []byte("no table"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.writeTo(file); err == nil || !strings.Contains(err.Error(), tableBegin) {
+		t.Errorf("a document without a place for it: %v", err)
+	}
+}
+
 func TestPercentiles(t *testing.T) {
 	var samples []float64
 	for i := range 200 {

@@ -2,10 +2,11 @@
 // one run on one machine, and prints the table of spec 13: what each of them
 // takes, the ratio, the goal and whether it is met.
 //
-//	go run ./internal/cmd/bench                # all of it, some minutes
+//	go run ./internal/cmd/bench                # all of it, about three minutes
 //	go run ./internal/cmd/bench -quick         # fewer repetitions
 //	go run ./internal/cmd/bench -only turn     # one of its probes
 //	go run ./internal/cmd/bench -json out.json # the numbers as well
+//	go run ./internal/cmd/bench -write docs/performance.md # the table, into that file
 //
 // It builds the binary as it is shipped, and the scripted model and the least
 // program (the limit) from the folder that -bench names. The two take turns, so
@@ -40,8 +41,9 @@ func main() {
 	flag.BoolVar(&o.quick, "quick", false, "fewer repetitions")
 	flag.StringVar(&o.only, "only", "", "one probe: "+strings.Join(probeNames(), ", "))
 	flag.IntVar(&o.streams, "streams", 100, "how many sessions stream at once in the probe streams")
-	flag.IntVar(&o.seconds, "seconds", 60, "how long they stream; a sixth of it with -quick")
+	flag.IntVar(&o.seconds, "seconds", 20, "how long they stream; a sixth of it with -quick")
 	flag.StringVar(&o.json, "json", "", "a file for the numbers")
+	flag.StringVar(&o.write, "write", "", "a document whose table is replaced, between the lines "+tableBegin+" and "+tableEnd)
 	flag.StringVar(&o.bench, "bench", "../shared/bench", "the folder of the scripted model and the limit, from the module's")
 	flag.StringVar(&o.dir, "dir", "", "where the temporary folders are made; /dev/shm leaves the disk out")
 	flag.StringVar(&o.binary, "binary", "", "a built agentls to measure; without it, this checkout's")
@@ -57,9 +59,9 @@ func main() {
 
 // options are the flags.
 type options struct {
-	quick                          bool
-	only, json, bench, dir, binary string
-	streams, seconds               int
+	quick                                 bool
+	only, json, write, bench, dir, binary string
+	streams, seconds                      int
 }
 
 // The exit codes.
@@ -126,6 +128,9 @@ func run(ctx context.Context, o options, out io.Writer) (int, error) {
 			err = os.WriteFile(o.json, append(text, '\n'), 0o644)
 		}
 		failed = errors.Join(failed, err)
+	}
+	if o.write != "" && failed == nil {
+		failed = report.writeTo(o.write)
 	}
 	if failed != nil {
 		return exitFailed, failed

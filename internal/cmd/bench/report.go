@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -27,6 +28,27 @@ type diskTimes struct {
 func (r report) String() string {
 	return fmt.Sprintf("%s\n%s, %d cores; a file is made in %s ms and synced in %s ms\n",
 		r.table(), r.Go, r.Cores, number(&r.Disk.Create), number(&r.Disk.Sync))
+}
+
+// The lines of a document between which the table stands.
+const (
+	tableBegin = "<!-- bench -->"
+	tableEnd   = "<!-- /bench -->"
+)
+
+// writeTo puts the table into a document, in the place of the one before.
+func (r report) writeTo(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, began := strings.Cut(string(text), tableBegin+"\n")
+	_, after, ended := strings.Cut(rest, tableEnd)
+	if !began || !ended {
+		return fmt.Errorf("%s has no lines %s and %s", file, tableBegin, tableEnd)
+	}
+	made := before + tableBegin + "\n" + r.String() + tableEnd + after
+	return os.WriteFile(file, []byte(made), 0o644)
 }
 
 // result is one row of the table. A number is absent where there is none.
