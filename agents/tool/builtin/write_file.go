@@ -191,7 +191,7 @@ func (c *change) judge(text string) verdict {
 	case scriptsChange(c.at.Real, c.text(), text):
 		v = verdict{risk: tool.High, why: "changes what package managers run"}
 	case len(remote) > 0:
-		v = verdict{risk: tool.Medium, why: "adds an address that editors and other programs fetch by themselves"}
+		v = verdict{risk: tool.High, why: "adds an address that editors and other programs fetch by themselves"}
 	}
 	for _, address := range remote {
 		v.notes = append(v.notes, "it refers to "+address)
