@@ -188,6 +188,11 @@ func (s *Sandbox) Confine(cmd *exec.Cmd, spec Spec) (*Box, error) {
 	if !s.CanLimitHosts() {
 		spec.Proxy = ""
 	}
+	for _, folder := range spec.Folders {
+		if dir := gitOutside(folder); dir != "" && !withinAny(spec.Folders, dir) {
+			spec.ReadOnly = append(slices.Clip(spec.ReadOnly), existing([]string{dir})...)
+		}
+	}
 	b.spec = spec
 	cmd.Env = s.environ(cmd.Env, spec)
 	var err error

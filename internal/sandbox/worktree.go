@@ -1,0 +1,82 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// gitOutside returns the git folder outside of a workspace folder that its .git file
+// leads to, "" for none: that of the repository of a worktree, or the submodule's
+// own. What a .git file says counts only where the repository names the folder too:
+// nobody else can have written that there (SEC-14).
+func gitOutside(folder string) string {
+	file := filepath.Join(folder, ".git")
+	dir := leadsTo(file, "gitdir: ", folder)
+	real, err := filepath.EvalSymlinks(dir)
+	if dir == "" || err != nil {
+		return ""
+	}
+	if back := leadsTo(filepath.Join(real, "gitdir"), "", real); back != "" {
+		common := filepath.Dir(filepath.Dir(dir))
+		inside := filepath.Base(filepath.Dir(real)) == "worktrees" && isSame(common, filepath.Dir(filepath.Dir(real)))
+		if inside && isSame(back, file) && isSame(leadsTo(filepath.Join(real, "commondir"), "", real), common) && isRepository(common) {
+			return common
+		}
+		return ""
+	}
+	if tree := worktreeOf(real); tree != "" && isSame(tree, folder) && isRepository(real) {
+		return dir
+	}
+	return ""
+}
+
+// leadsTo returns the path that a file of git's names, absolute; relative ones are
+// so to base. It is "" where the file is none or begins otherwise.
+func leadsTo(file, prefix, base string) string {
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 8<<10 {
+		return ""
+	}
+	data, err := os.ReadFile(file)
+	path, ok := strings.CutPrefix(strings.TrimSuffix(string(data), "\n"), prefix)
+	if err != nil || !ok || path == "" {
+		return ""
+	}
+	return absolute(path, base)
+}
+
+func absolute(path, base string) string {
+	if path = filepath.FromSlash(path); filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
+}
+
+// worktreeOf returns core.worktree of a repository's configuration, as git writes it
+// for a submodule; "" for none.
+func worktreeOf(dir string) string {
+	data, err := os.ReadFile(filepath.Join(dir, "config"))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(data)) {
+		if key, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == "worktree" {
+			return absolute(strings.TrimSpace(value), dir)
+		}
+	}
+	return ""
+}
+
+func isRepository(dir string) bool {
+	return isFolder(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "config"))
+}
+
+func isSame(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
