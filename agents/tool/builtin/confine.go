@@ -120,7 +120,11 @@ func (c *confined) release(ctx context.Context) (notes []string) {
 		if q.Back {
 			what = "is a protected place that the command changed; what was there is back, and"
 		}
-		notes = append(notes, fmt.Sprintf("%s %s: it was moved to %s", c.name(q.Path), what, tool.Name(q.To)))
+		note := fmt.Sprintf("%s %s: it was moved to %s", c.name(q.Path), what, tool.Name(q.To))
+		if filepath.Base(q.Path) == ".git" {
+			note += "; a command that makes a repository (git init, git clone) can ask with access: full"
+		}
+		notes = append(notes, note)
 	}
 	if err != nil {
 		notes = append(notes, "the sandbox could not be cleaned up: "+err.Error())
@@ -148,7 +152,15 @@ func (c *confined) hint(output string) []string {
 	network := says("Could not resolve host", "Temporary failure in name resolution", "Name or service not known", "Network is unreachable",
 		"network is unreachable", "ENOTFOUND", "EAI_AGAIN", "getaddrinfo", "dial tcp", "socket: operation not permitted", "ENETUNREACH")
 	writing := says("Read-only file system", "read-only file system", "EROFS", "Permission denied", "permission denied", "EACCES")
+	hidden := ""
+	if says("Device or resource busy", "unsupported file type", "can only add regular files", "would be overwritten by",
+		"local modifications") {
+		hidden = c.hidden(output)
+	}
 	switch access := c.spec.Access; {
+	case hidden != "":
+		return []string{"the sandbox hides " + hidden + " from commands, since it holds credentials: it cannot be changed, " +
+			"and git takes it for changed; name the other files (git restore src, git add src), or call again with access: full"}
 	case network && c.network != nil:
 		return []string{"the sandbox lets programs reach hosts by the proxy of HTTP_PROXY and HTTPS_PROXY alone; a program that knows no proxy can ask with access: full"}
 	case network && (access == sandbox.Read || access == sandbox.Write):
@@ -159,4 +171,15 @@ func (c *confined) hint(output string) []string {
 		return []string{"the sandbox keeps commands from credential files, from protected places such as .git/config and .git/hooks, and from what is outside of the workspace; a command that needs these can ask with access: full"}
 	}
 	return nil
+}
+
+// hidden returns the name of a file that the wall hides and that an output names, ""
+// for none.
+func (c *confined) hidden(output string) string {
+	for _, path := range c.spec.Masked {
+		if strings.Contains(output, filepath.Base(path)) {
+			return c.name(path)
+		}
+	}
+	return ""
 }

@@ -1,0 +1,56 @@
+package builtin_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/sandbox"
+)
+
+// behind gives a call's Env a wall and what it needs to know of the workspace, or
+// skips the test where that wall does not stand.
+func behind(t testing.TB, env *tool.Env, wall sandbox.Wall) {
+	t.Helper()
+	env.Sandbox = sandbox.New(sandbox.Config{Home: env.Home, State: filepath.Join(t.TempDir(), "state"), Environ: env.Environ, Walls: []sandbox.Wall{wall}})
+	survey := tool.NewSurvey(time.Now)
+	env.Survey = func(ctx context.Context, folder string) (tool.Places, error) { return survey.Look(ctx, folder, nil) }
+	if got, why := env.Sandbox.Wall(); got != wall {
+		if runtime.GOOS == "linux" && os.Getenv("CI") != "" {
+			t.Fatalf("%s does not work here: %s", wall, why)
+		}
+		t.Skipf("%s does not work here: %s", wall, why)
+	}
+}
+
+// TestWhatStandsInTheWayOfGit is told with what to do: a credential file that git
+// tracks is hidden, and a repository that a command makes does not stay.
+func TestWhatStandsInTheWayOfGit(t *testing.T) {
+	y := newYard(t, true)
+	y.git(t, "add", "-f", ".env")
+	y.git(t, "commit", "-qm", "with .env")
+	y.git(t, "checkout", "-qb", "other")
+	y.Put(t, ".env", "KEY=another\n")
+	y.git(t, "commit", "-qam", "another")
+	y.git(t, "checkout", "-q", "main")
+	env := y.Env()
+	env.Home, env.Environ = y.home, append(os.Environ(), "HOME="+y.home)
+	behind(t, env, sandbox.Bubblewrap)
+	const hidden = "the sandbox hides .env from commands"
+	for text, want := range map[string]string{
+		"git reset --hard": hidden, "git checkout -q other": hidden, "git stash": hidden, "git add -A": hidden, "git checkout .": hidden,
+		"git merge other": hidden, "git rm .env": hidden, "rm .env": hidden, "git restore b.txt": "", "git checkout nothing": "",
+		"git init -q new": "(git init, git clone) can ask with access: full", "git clone -q . new": "(git init, git clone) can ask with access: full",
+	} {
+		r := call(t, env, "bash", "command", text, "access", "write")
+		_, note, _ := strings.Cut(r.Content, "Note: ")
+		if note, _, _ = strings.Cut(note, "\n"); !strings.Contains(note, want) || (want == "" && note != "") {
+			t.Errorf("%s: %s", text, r.Content)
+		}
+	}
+}
