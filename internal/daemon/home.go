@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/agentls/agentls/agents/session"
@@ -66,9 +67,13 @@ func (b *house) lookAtHome() (inMemory bool) {
 	if b.Exit == nil {
 		return false // no editor starts it again
 	}
-	b.starts = &starts{file: filepath.Join(b.state(), "starts", session.Key(b.first)+".json"), now: b.Now}
+	key := session.Key(b.first)
+	b.starts = &starts{file: filepath.Join(b.state(), "starts", key+".json"), now: b.Now, worked: func() { b.forgetReturn(key) }}
 	if b.starts.begin() {
-		return b.enterSafeMode(session.Key(b.first))
+		return b.enterSafeMode(key)
+	}
+	if told := b.bringBack(key); told != "" {
+		b.banners = append(b.banners, told)
 	}
 	return false
 }
@@ -77,8 +82,9 @@ func (b *house) lookAtHome() (inMemory bool) {
 // whether sessions are to be kept in memory only.
 func (b *house) enterSafeMode(key string) (inMemory bool) {
 	b.safe = true
-	told := "agentls ended twice within a minute before it was ready, so it runs in safe mode: no agents are loaded"
-	next := "Start it again to leave safe mode. If it ends again, look for what is wrong with the agents' files; " + filepath.Join(b.state(), "logs") + " has the log."
+	told := "agentls crashed twice within a minute before it was ready, so it runs in safe mode: no agents are loaded"
+	next := "Start it again to leave safe mode. If it crashes again, look for what is wrong with the agents' files; the files *" + crashSuffix + " in " +
+		filepath.Join(b.state(), "starts") + " say why it crashed."
 	aside, err := b.setAside(key)
 	switch {
 	case err != nil:
@@ -86,8 +92,12 @@ func (b *house) enterSafeMode(key string) (inMemory bool) {
 	case aside == "":
 		told += ". " + next
 	default:
-		told += fmt.Sprintf(", and the sessions of this workspace were moved to %s. %s To have them back, end agentls and move them to %s.",
-			aside, next, filepath.Join(b.state(), "sessions", key))
+		told += fmt.Sprintf(", and the sessions of this workspace were moved to %s. %s", aside, next)
+		if strings.HasSuffix(aside, staysSuffix) {
+			told += fmt.Sprintf(" The sessions had been brought back once already. To have them back again, end agentls and move them to %s.", filepath.Join(b.state(), "sessions", key))
+		} else {
+			told += " The sessions are brought back then."
+		}
 	}
 	b.banners = append(b.banners, told)
 	return err != nil

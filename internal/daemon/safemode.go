@@ -8,13 +8,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/sourcegraph/conc/panics"
+
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // What a crash loop is (REL-33): an editor gives a server up at the fifth crash
@@ -30,14 +34,18 @@ const (
 	maxStarts     = 64 << 10 // of the file, in bytes
 )
 
-// starts records the starts of a workspace's daemons that have not got ready:
-// one that stays there has crashed, or was killed. The record never keeps a
-// daemon from starting: what cannot be read counts as none, and what cannot be
-// written is not.
+// starts records the starts of a workspace's daemons that have not got ready.
+// Beside the record each start has a file that the Go runtime writes a crash to:
+// one that ended without that was killed by somebody, which says nothing about
+// the workspace. The record never keeps a daemon from starting: what cannot be
+// read counts as none, and what cannot be written is not.
 type starts struct {
 	file string
 	now  func() time.Time
 	own  start
+	safe bool // too many starts have crashed
+
+	worked func() // called once when a start is no crash, but for one in safe mode; may be nil
 
 	works sync.Once // done when it is known
 }
@@ -52,6 +60,30 @@ type start struct {
 type startsFile struct {
 	Version int     `json:"version"`
 	Starts  []start `json:"starts"`
+}
+
+// crash is where the runtime writes why the process of a start crashed.
+func (s *starts) crash(o start) string {
+	return fmt.Sprintf("%s-%d-%d%s", strings.TrimSuffix(s.file, ".json"), o.At, o.PID, crashSuffix)
+}
+
+const crashSuffix = ".crash"
+
+// crashed reports whether a start has ended by itself: a process with our id is
+// not there any more.
+func (s *starts) crashed(o start) bool {
+	info, err := os.Stat(s.crash(o))
+	return err == nil && info.Size() > 0 && (o.PID == s.own.PID || !alive(o.PID))
+}
+
+// watchCrash has the runtime write a crash of this process to a file.
+func (s *starts) watchCrash() {
+	f, err := os.OpenFile(s.crash(s.own), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return
+	}
+	_ = debug.SetCrashOutput(f, debug.CrashOptions{}) // it has its own descriptor of it
+	_ = f.Close()
 }
 
 // begin records a start and reports whether too many before it have crashed.
@@ -69,12 +101,14 @@ func (s *starts) begin() (loop bool) {
 		})
 		crashed := 0
 		for _, o := range all {
-			if o.PID == s.own.PID || !alive(o.PID) { // a process with our id is not there any more
+			if s.crashed(o) {
 				crashed++
 			}
 		}
 		loop = crashed >= crashes
+		s.safe = loop
 		s.save(append(all, s.own))
+		s.watchCrash()
 	})
 	return loop
 }
@@ -86,6 +120,18 @@ func (s *starts) ready() {
 		_ = panics.Try(func() {
 			if _, ok := s.load(); ok {
 				_ = os.Remove(s.file) // a minute later it says nothing any more
+			}
+			_ = debug.SetCrashOutput(nil, debug.CrashOptions{})
+			_ = os.Remove(s.crash(s.own))
+			if s.safe {
+				return // the person may want to see why the others crashed
+			}
+			old, _ := filepath.Glob(strings.TrimSuffix(s.file, ".json") + "-*" + crashSuffix)
+			for _, file := range old {
+				_ = os.Remove(file)
+			}
+			if s.worked != nil {
+				s.worked()
 			}
 		})
 	})
@@ -135,6 +181,9 @@ func (c Config) setAside(key string) (to string, err error) {
 		return "", fmt.Errorf("another agentls has the session %s", holder)
 	}
 	aside := filepath.Join(c.state(), "aside", key+"-"+c.Now().UTC().Format("20060102T150405.000"))
+	if c.forgetReturn(key) { // they were brought back, and it crashed again
+		aside += staysSuffix
+	}
 	moves := map[string]string{sessions: filepath.Join(aside, "sessions")}
 	for from, to := range moves {
 		if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
@@ -152,6 +201,63 @@ func (c Config) setAside(key string) (to string, err error) {
 		return "", nil
 	}
 	return aside, nil
+}
+
+// staysSuffix ends the name of a folder that is not brought back by itself.
+const staysSuffix = "-stays"
+
+// asides returns the folders in which safe mode has put a workspace's sessions,
+// but for those that stay there.
+func (c Config) asides(key string) []string {
+	all, _ := filepath.Glob(filepath.Join(c.state(), "aside", key+"-*"))
+	return slices.DeleteFunc(all, func(dir string) bool { return strings.HasSuffix(dir, staysSuffix) })
+}
+
+// bringBack moves the sessions back that safe mode has set aside. The empty
+// folder stays until [Config.forgetReturn], so that a workspace that crashes
+// because of its sessions does so once. What cannot go back, since there are
+// sessions again, is returned as a sentence for the person.
+func (c Config) bringBack(key string) (told string) {
+	sessions := filepath.Join(c.state(), "sessions", key)
+	for _, aside := range c.asides(key) {
+		from := filepath.Join(aside, "sessions")
+		entries, err := os.ReadDir(from)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // they are back already
+		}
+		if logs, _ := filepath.Glob(filepath.Join(sessions, "*.jsonl")); len(logs) > 0 {
+			err = errors.New("there are new ones")
+		}
+		if err == nil {
+			err = os.MkdirAll(sessions, 0o700)
+		}
+		for _, e := range entries {
+			if err == nil {
+				to := filepath.Join(sessions, e.Name())
+				_ = os.Remove(to) // an empty folder, or the lock of no session
+				err = os.Rename(filepath.Join(from, e.Name()), to)
+			}
+		}
+		if err == nil {
+			err = os.Remove(from)
+		}
+		if err != nil {
+			stays := aside + staysSuffix
+			_ = os.Rename(aside, stays)
+			told = fmt.Sprintf("The sessions that safe mode set aside could not be brought back (%s). They are in %s. To have them back, end agentls and move them to %s.",
+				fault.Message(err), filepath.Join(stays, "sessions"), sessions)
+		}
+	}
+	return told
+}
+
+// forgetReturn removes what says that sessions were brought back, and reports
+// whether they were.
+func (c Config) forgetReturn(key string) (returned bool) {
+	for _, aside := range c.asides(key) {
+		returned = os.Remove(aside) == nil || returned // it fails for one that is not empty
+	}
+	return returned
 }
 
 // inUse returns a session of a folder that a daemon has; "" for none.

@@ -24,8 +24,17 @@ func gone(t *testing.T) int {
 	return c.Process.Pid
 }
 
+// crashes records starts that have crashed.
+func (s *starts) crashes(t *testing.T, all ...start) {
+	t.Helper()
+	s.save(all)
+	for _, o := range all {
+		write(t, s.crash(o), "panic: a bad file")
+	}
+}
+
 // TestREL33WhatCountsAsACrash: a start that never got ready, less than a minute
-// ago, whose process is not there any more.
+// ago, whose process is not there any more and was not killed.
 func TestREL33WhatCountsAsACrash(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	dead, at := gone(t), func(ago time.Duration) int64 { return now.Add(-ago).UnixMilli() }
@@ -45,6 +54,10 @@ func TestREL33WhatCountsAsACrash(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &starts{file: filepath.Join(t.TempDir(), "starts", "x.json"), now: func() time.Time { return now }}
 			s.save(c.record)
+			if s.begin() {
+				t.Error("a crash loop of starts that were killed")
+			}
+			s.crashes(t, c.record...)
 			if s.begin() != c.loop {
 				t.Errorf("a crash loop: %t", !c.loop)
 			}
@@ -145,7 +158,7 @@ func TestREL33SessionsInUseStay(t *testing.T) {
 	defer lock.Close()
 	s := &starts{file: filepath.Join(b.config.Home, "agentls", "starts", session.Key(work.Canonical)+".json")}
 	dead := gone(t)
-	s.save([]start{{time.Now().UnixMilli(), dead}, {time.Now().UnixMilli(), dead}})
+	s.crashes(t, start{time.Now().UnixMilli(), dead}, start{time.Now().UnixMilli(), dead})
 	h := b.build(work)
 	b.answer()
 	if len(b.projects()) != 0 || len(h.Notes) != 1 || !strings.Contains(h.Notes[0], "another agentls has the session main") {
@@ -156,6 +169,61 @@ func TestREL33SessionsInUseStay(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(sessions); len(left) != 2 {
 		t.Errorf("left there: %v", left)
+	}
+}
+
+// TestREL33SessionsComeBack: the next start brings back what safe mode has set
+// aside; if that crashes as well, they stay where they are put.
+func TestREL33SessionsComeBack(t *testing.T) {
+	work := folder(t, "", "one")
+	b := newBed(t)
+	b.config.Exit = func(int) { t.Error("it ends") }
+	state, key := filepath.Join(b.config.Home, "agentls"), session.Key(work.Canonical)
+	log, blob := filepath.Join(state, "sessions", key, "old.jsonl"), filepath.Join(state, "sessions", key, "blobs", "x")
+	write(t, log, "")
+	write(t, blob, "x")
+	dead := gone(t)
+	begin := func(crashed bool) (notes []string) {
+		s := &starts{file: filepath.Join(state, "starts", key+".json")}
+		if crashed {
+			s.crashes(t, start{time.Now().UnixMilli() - 1, dead}, start{time.Now().UnixMilli(), dead})
+		}
+		next := newBed(t)
+		next.config = b.config
+		h := next.build(work)
+		next.answer()
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+		return h.Notes
+	}
+	there := func() bool {
+		_, one := os.Stat(log)
+		_, other := os.Stat(blob)
+		return one == nil && other == nil
+	}
+	if notes := begin(true); there() || len(notes) != 1 || !strings.Contains(notes[0], "brought back then") {
+		t.Errorf("in safe mode: %t, told %q", there(), notes)
+	}
+	if notes := begin(false); !there() || len(notes) > 0 {
+		t.Errorf("after safe mode: %t, told %q", there(), notes)
+	}
+	if left, _ := filepath.Glob(filepath.Join(state, "aside", "*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(state, "starts", "*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	begin(true)
+	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(filepath.Dir(log), "new.jsonl"), "")
+	if notes := begin(false); there() || len(notes) != 1 || !strings.Contains(notes[0], "there are new ones") {
+		t.Errorf("with new sessions: %t, told %q", there(), notes)
+	}
+	if notes := begin(false); there() || len(notes) > 0 {
+		t.Errorf("the next time: %t, told %q", there(), notes)
 	}
 }
 
