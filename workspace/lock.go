@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/agentls/agentls/internal/filelock"
 )
 
 // lockRetry is how often a lock that somebody holds is tried again.
@@ -21,16 +23,18 @@ const lockRetry = 2 * time.Millisecond
 // cannot be done, a hidden file in it. The kernel frees it when its holder dies.
 func lockFolder(ctx context.Context, folder string) (unlock func(), err error) {
 	lock := flock.New(folder, flock.SetFlag(os.O_RDONLY))
-	if _, err = lock.TryLockContext(ctx, lockRetry); err != nil && ctx.Err() == nil && cannotLock(err) {
-		_ = lock.Close()
-		lock = flock.New(filepath.Join(folder, ".agentls.lock"))
-		_, err = lock.TryLockContext(ctx, lockRetry)
+	if _, err = lock.TryLockContext(ctx, lockRetry); err == nil {
+		return func() { _ = lock.Close() }, nil
 	}
-	if err != nil {
-		_ = lock.Close()
-		return nil, fmt.Errorf("%q cannot be locked: %w", folder, err)
+	_ = lock.Close()
+	if ctx.Err() == nil && (cannotLock(err) || filelock.Unsupported(err)) {
+		file := filelock.New(filepath.Join(folder, ".agentls.lock"))
+		if _, err = file.TryLockContext(ctx, lockRetry); err == nil {
+			return func() { _ = file.Unlock() }, nil
+		}
+		_ = file.Unlock() // it has no lock, but the file is open
 	}
-	return func() { _ = lock.Close() }, nil
+	return nil, fmt.Errorf("%q cannot be locked: %w", folder, err)
 }
 
 // ownFile returns a file of the person's own, of at most limit bytes, following

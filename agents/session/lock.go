@@ -8,15 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/filelock"
 )
 
 // lock is a session's lock, held. The system lets go of it when the process
 // ends, however it ends; the file stays, and its content only informs.
 type lock struct {
-	flock *flock.Flock
+	flock *filelock.Lock
 	path  string
 }
 
@@ -29,7 +28,7 @@ type holder struct {
 // acquire takes the lock at path. When somebody else has it: fault.Unavailable
 // with the reason busy, and who.
 func acquire(path, session, owner string, now time.Time) (*lock, error) {
-	f := flock.New(path)
+	f := filelock.New(path)
 	ok, err := f.TryLock()
 	// Who only looks whether it is held is gone in a moment, and so is one that
 	// somebody takes away with its session.
@@ -62,7 +61,7 @@ func acquire(path, session, owner string, now time.Time) (*lock, error) {
 
 // current reports whether the lock is on the file that has the name now: another
 // one would keep nobody away.
-func current(f *flock.Flock, path string) bool {
+func current(f *filelock.Lock, path string) bool {
 	has, err := f.Stat()
 	if err != nil {
 		return false
@@ -78,7 +77,7 @@ const maxLooks = 10_000
 // held reports whether somebody has the lock at path: nobody else could have a
 // share of it.
 func held(path string) bool {
-	f := flock.New(path)
+	f := filelock.New(path)
 	ok, err := f.TryRLock()
 	if ok {
 		_ = f.Unlock() // closing it lets go of it

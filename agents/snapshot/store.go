@@ -12,9 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/filelock"
 	"github.com/agentls/agentls/internal/git"
 )
 
@@ -120,7 +119,7 @@ func (s *Store) folder(ctx context.Context, path string) (*folder, error) {
 	if err := f.create(s.Now()); err != nil {
 		return nil, fault.New(fault.Unavailable, op, "the folder of snapshots cannot be made: %w", err)
 	}
-	f.flock = flock.New(filepath.Join(f.dir, "agentls.lock"))
+	f.flock = filelock.New(filepath.Join(f.dir, "agentls.lock"))
 	s.folders[path] = f
 	return f, nil
 }
@@ -156,7 +155,7 @@ type folder struct {
 	scope      string // path in root, with slashes; "" for the whole
 	dir        string // of the repository
 	repository *git.Repository
-	flock      *flock.Flock // other daemons may have the same folder
+	flock      *filelock.Lock // other daemons may have the same folder
 
 	mu      sync.Mutex // held during a look, and for what follows
 	tree    string     // the newest; "" before the first look

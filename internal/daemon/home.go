@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/filelock"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -19,32 +20,33 @@ import (
 func (c Config) state() string { return filepath.Join(c.Home, "agentls") }
 
 // writable says why nothing can be kept in the daemon's own folder, nil where it
-// can. It leaves nothing there, nor makes the folder.
-func (c Config) writable() error {
+// can. It leaves nothing there, nor makes the folder: there is the one that is
+// there already, the same or above.
+func (c Config) writable() (there string, err error) {
 	dir := c.state()
 	for {
 		info, err := os.Stat(dir)
 		if err == nil && !info.IsDir() {
-			return fmt.Errorf("%s is not a folder", dir)
+			return "", fmt.Errorf("%s is not a folder", dir)
 		}
 		if err == nil {
 			break
 		}
 		if up := filepath.Dir(dir); !errors.Is(err, fs.ErrNotExist) || up == dir {
-			return err
+			return "", err
 		}
 		dir = filepath.Dir(dir)
 	}
 	f, err := os.CreateTemp(dir, ".agentls-*")
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = f.WriteString("a full disk, or a quota, is found only by writing\n")
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
 	_ = os.Remove(f.Name()) // it is small
-	return err
+	return dir, err
 }
 
 // lookAtHome finds out what can be kept, and how the starts before this one went.
@@ -56,13 +58,18 @@ func (b *house) lookAtHome() (inMemory bool) {
 		b.banners = append(b.banners, fmt.Sprintf("agentls has no home folder (%s), so %s. Set HOME or GEMINI_HOME and start it again.", b.Homeless, lost))
 		return true
 	}
-	if err := b.writable(); err != nil {
+	there, err := b.writable()
+	if err != nil {
 		b.banners = append(b.banners, fmt.Sprintf("agentls cannot write to %s (%v), so %s. Make the folder writable, or set GEMINI_HOME to another one, and start it again.", b.state(), err, lost))
 		return true
 	}
 	if err := b.private(); err != nil {
 		b.banners = append(b.banners, fmt.Sprintf("agentls keeps nothing where others can change it (%v), so %s. See who did that, mend it, and start it again.", err, lost))
 		return true
+	}
+	if err := filelock.Works(there); err != nil {
+		b.banners = append(b.banners, fmt.Sprintf("Files in %s cannot be locked (%v): two agentls at once could write the same session. "+
+			"Use one at a time, or set GEMINI_HOME to a folder on a local disk and start it again.", there, err))
 	}
 	if b.Exit == nil {
 		return false // no editor starts it again

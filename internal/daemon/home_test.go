@@ -6,9 +6,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/internal/editortest"
+	"github.com/agentls/agentls/internal/filelock"
 )
 
 // TestREL98HomeThatCannotBeWritten: the daemon starts, says so as long as it
@@ -98,4 +101,28 @@ func TestSEC116FoldersThatOthersCanChange(t *testing.T) {
 		}
 	}
 	t.Log("positive control: in the same folder, once it is private, the session is kept")
+}
+
+// TestHomeWithoutLocks: where the file system has no locks, runs are kept on
+// disk all the same, under the locks of the one daemon, and the person is told.
+func TestHomeWithoutLocks(t *testing.T) {
+	filelock.Fault = func(string) error { return syscall.ENOLCK }
+	defer func() { filelock.Fault = nil }()
+	b := newBed(t)
+	work := folder(t, "", "one")
+	d := b.serve(work, "> say it\n< Said.\n")
+	d.says("say it", "Said.")
+	told := func(s editortest.Seen) bool {
+		return strings.Contains(s.Status.Message, "cannot be locked (no locks available)")
+	}
+	if err := d.Await(t.Context(), told); err != nil {
+		t.Fatal(err)
+	}
+	if seen := d.Seen(); len(seen.Messages) != 1 {
+		t.Errorf("told %q", seen.Messages)
+	}
+	if _, err := os.Stat(filepath.Join(b.config.Home, "agentls", "sessions", session.Key(work.Canonical), "main.jsonl")); err != nil {
+		t.Error(err)
+	}
+	d.end()
 }

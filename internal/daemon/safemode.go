@@ -15,10 +15,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/sourcegraph/conc/panics"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/filelock"
 )
 
 // What a crash loop is (REL-33): an editor gives a server up at the fifth crash
@@ -267,11 +267,11 @@ func inUse(sessions string) string {
 		return ""
 	}
 	for _, path := range locks {
-		lock := flock.New(path)
+		lock := filelock.New(path)
 		if got, err := lock.TryLock(); err == nil && !got {
 			return filepath.Base(path[:len(path)-len(".lock")])
 		}
-		_ = lock.Close() // it is let go of
+		_ = lock.Unlock()
 	}
 	return ""
 }
