@@ -77,10 +77,10 @@ func (x *explainer) said(standard Origin, given bool, key string, fields ...stri
 	return append(all, x.overrides(key)...)
 }
 
-// lost says which entries of the lists of tools name none.
+// lost says which entries of the lists of tools name none, and what has no effect.
 func (x *explainer) lost() {
 	for _, p := range x.def.Problems {
-		if p.Code == "agent/tool-unknown" {
+		if p.Code == "agent/tool-unknown" || p.Code == "agent/no-effect" {
 			x.e.Lost = append(x.e.Lost, tool.Escape(fmt.Sprintf("line %d: %s", p.Range.Start.Line+1, p.Message)))
 		}
 	}

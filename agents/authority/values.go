@@ -223,6 +223,9 @@ func (x *explainer) references() {
 		default:
 			r.Text = "not configured"
 		}
+		if definition.HasNoEffect("mcp.servers") {
+			r.Text += "; not started in this version"
+		}
 		x.e.Servers = append(x.e.Servers, r)
 	}
 	known := func(name string) bool { return name != d.Name && x.in.ByName[name] != nil }

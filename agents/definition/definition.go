@@ -102,6 +102,8 @@ type Definition struct {
 	Subagents    []string // "*" = all
 	Handoffs     []Handoff
 
+	SubagentRanges []Range // of the first Subagents, as many as the file lists in a field of their own
+
 	Inputs          json.RawMessage // JSON Schema of the inputs (spec 1.4), nil without
 	Output          *Output         // nil without
 	Query           string          // "" = the default of spec 1.2

@@ -23,7 +23,12 @@ func (r *reader) fields(root *node) {
 	for i := range root.keys {
 		k, v := &root.keys[i], &root.items[i]
 		r.smart(v)
-		if !r.field(k, v) && !r.foreignField(k, v) {
+		switch {
+		case r.field(k, v):
+			r.idle(k, v, k.name)
+		case r.foreignField(k, v):
+			r.idle(k, v, foreignReadAs[k.name])
+		default:
 			r.unknown(k, "", "")
 		}
 	}
@@ -106,7 +111,9 @@ func (r *reader) field(k *key, v *node) bool {
 	case "memory_files":
 		r.boolField(v, k.name, &r.MemoryFiles)
 	case "graph":
-		r.shape(v, k.name, mapping)
+		if r.shape(v, k.name, mapping) && r.Dialect == Agentls {
+			r.graph(v)
+		}
 	case "tracing":
 		r.byTable(v, k.name)
 	case "imported":

@@ -243,6 +243,16 @@ func (f *fixer) find() {
 			// Not at once with all others: it may be half typed, or come with a server.
 			f.remove(false)
 		}
+	case "agent/no-effect", "agent/authority":
+		key := f.span
+		if in, _ := f.holder(f.Root, key); in != nil && len(in.Keys) == 1 {
+			key = f.keyOf(in) // else nothing would be left under it
+		}
+		if edit, ok := f.withoutKey(key); ok {
+			f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}})
+		} else if !f.removeWord() {
+			f.remove(false)
+		}
 	case "agent/tool-conflict":
 		f.remove(true)
 	case "agent/mcp-unknown":
@@ -251,7 +261,7 @@ func (f *fixer) find() {
 		}
 		f.add(Fix{Title: "Describe the MCP server " + f.text() + " in the settings", Configure: f.text()})
 		f.remove(false)
-	case "agent/handoff-target":
+	case "agent/handoff-target", "agent/subagent-unknown":
 		if f.problem.Meant != "" {
 			f.replace(f.problem.Meant, false)
 		}

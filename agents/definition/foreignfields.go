@@ -3,7 +3,10 @@ package definition
 // Keys of other tools' files that ours do not have (spec 1.7): what restricts
 // power is honoured, or else stops a run; what is comfort is a hint.
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // foreignField reads a key of another tool; it reports false for one that
 // nobody knows.
@@ -78,14 +81,24 @@ func (r *reader) comfort(k *key) {
 	r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s has no counterpart here and has no effect.", k.name))
 }
 
-// AuthorityAdvice is what a person can do about a restriction that cannot be kept.
-const AuthorityAdvice = "remove the field, and limit the agent with tools.allow and tools.deny"
+// OfThisVersion reports whether a restriction cannot be kept since its field has no
+// effect in this version.
+func OfThisVersion(reason string) bool { return strings.Contains(reason, noEffectText) }
+
+// AuthorityAdvice is what a person can do about a restriction that cannot be kept,
+// by the reason that is given for it.
+func AuthorityAdvice(reason string) string {
+	if OfThisVersion(reason) {
+		return "remove the field to run the agent without it"
+	}
+	return "remove the field, and limit the agent with tools.allow and tools.deny"
+}
 
 // authority records a restriction that cannot be honoured (agent/authority): the
 // file loads, a run is refused.
 func (r *reader) authority(k *key, reason string) {
 	r.Authority = append(r.Authority, reason)
-	r.report("agent/authority", Warning, k.start, k.end, fmt.Sprintf("This restriction cannot be kept here (%s), so the agent does not run; "+AuthorityAdvice+".", reason))
+	r.report("agent/authority", Warning, k.start, k.end, fmt.Sprintf("This restriction cannot be kept here (%s), so the agent does not run; %s.", reason, AuthorityAdvice(reason)))
 }
 
 // permissionMode reads Claude Code's modes. Those that refuse what would ask

@@ -190,7 +190,7 @@ handoffs:
 guardrails: [{name: g, policy: warn}]
 memory: {enabled: true}
 memory_files: false
-graph: {entry: a}
+graph: {entry: a, nodes: [{name: a}]}
 tracing: {enabled: true}
 inputs:
   goal: {type: string, description: What, required: true, enum: [a, b]}

@@ -52,6 +52,7 @@ func (r *reader) ourTools(v *node) {
 			for _, name := range names {
 				if canonical, ok := r.ourTool(name, outcome, false); ok {
 					r.checkServerTool(canonical, name)
+					r.idleTool([]string{canonical}, name)
 					r.Tools.Allow = add(r.Tools.Allow, canonical)
 					r.allowed = append(r.allowed, listed{canonical, name.start, name.end})
 				}
@@ -139,6 +140,8 @@ func (r *reader) allowForeign(v *node) {
 			r.foreignUnknown(name, outcome)
 		case len(t.allow) == 0:
 			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("The tool %s has no counterpart here and is left out.", name.name))
+		default:
+			r.idleTool(t.allow, name)
 		}
 		for _, canonical := range t.allow {
 			r.Tools.Allow = add(r.Tools.Allow, canonical)
@@ -216,6 +219,8 @@ func (r *reader) switchTools(v *node) {
 				r.foreignUnknown(name, "left out")
 			case len(t.allow) == 0:
 				r.report("agent/tool-unknown", Hint, k.start, k.end, fmt.Sprintf("The tool %s has no counterpart here and is left out.", k.name))
+			default:
+				r.idleTool(t.allow, name)
 			}
 			for _, canonical := range t.allow {
 				r.Tools.Allow = add(r.Tools.Allow, canonical)
@@ -264,20 +269,34 @@ func (r *reader) mcpField(v *node) {
 			continue
 		}
 		r.MCPServers = r.namesOrAll(n, "mcp.servers", r.checkServer)
+		r.idle(k, n, "mcp.servers")
 	}
 }
 
 func (r *reader) subagentsField(v *node, field string) {
 	r.limited = true
-	for _, name := range r.namesOrAll(v, field, func(listed) {}) {
+	seen := make(map[string]bool)
+	for _, name := range r.Subagents {
+		seen[name] = true
+	}
+	at := make(map[string]Range)
+	for _, name := range r.namesOrAll(v, field, func(name listed) {
+		if _, known := at[name.name]; !known {
+			at[name.name] = r.text.span(name.start, name.end)
+		}
+	}) {
+		place, listed := at[name]
 		if name != "*" && r.Dialect != Agentls && !validName(name) {
 			name = slug(name)
 		}
-		if name != "" {
+		if name != "" && !seen[name] {
+			seen[name] = true
+			if listed && len(r.SubagentRanges) == len(r.Subagents) {
+				r.SubagentRanges = append(r.SubagentRanges, place)
+			}
 			r.Subagents = append(r.Subagents, name)
 		}
 	}
-	r.Subagents = unique(r.Subagents)
 }
 
 // namesOrAll reads a list of names, or * for all; each is looked at first.

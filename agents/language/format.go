@@ -87,7 +87,7 @@ func sameMeaning(f *File, text string) bool {
 	a, b := reflect.ValueOf(same).Elem(), reflect.ValueOf(other).Elem()
 	for i := range a.NumField() {
 		switch field := a.Type().Field(i); {
-		case !field.IsExported(), field.Name == "Digest", field.Name == "NameRange", field.Name == "Problems":
+		case !field.IsExported(), field.Name == "Digest", field.Name == "NameRange", field.Name == "SubagentRanges", field.Name == "Problems":
 		case field.Name == "Handoffs" && slices.EqualFunc(same.Handoffs, other.Handoffs, sameHandoff):
 		case !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()):
 			return false

@@ -71,7 +71,7 @@ func describeField(field definition.Field, path string) string {
 	if field.Required {
 		b.WriteString(" · required")
 	}
-	b.WriteString("\n\n" + escape(field.Doc))
+	b.WriteString("\n\n" + escape(field.Text()))
 	switch len(field.Values) {
 	case 0:
 	case 1:

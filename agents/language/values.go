@@ -56,7 +56,7 @@ func (c *completion) value() {
 		c.wrap = lists && !p.list && c.quote == 0 && !c.block && !slices.Contains(field.Type, "string")
 	}
 	for _, v := range field.Values {
-		i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc)}
+		i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Text())}
 		if v == field.Default {
 			i.Detail = "default"
 		}
@@ -65,7 +65,7 @@ func (c *completion) value() {
 	if slices.Contains(field.Type, "boolean") {
 		c.wrap = false
 		for _, v := range []string{"true", "false"} {
-			i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc), Insert: c.space + v + c.behind}
+			i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Text()), Insert: c.space + v + c.behind}
 			if v == field.Default {
 				i.Detail = "default"
 			}
@@ -120,7 +120,7 @@ func (c *completion) byMeaning(field definition.Field) {
 		} else if c.place.list {
 			c.tools()
 		} else if c.span.Start == c.span.End {
-			c.add(Item{Label: "allow", Kind: FieldItem, Doc: escape(field.Doc), Insert: "\n  allow: [$0]", Snippet: true, Line: " {allow: []}"})
+			c.add(Item{Label: "allow", Kind: FieldItem, Doc: escape(field.Text()), Insert: "\n  allow: [$0]", Snippet: true, Line: " {allow: []}"})
 		}
 	case "mcp.servers", "mcpServers":
 		c.servers()

@@ -27,8 +27,8 @@ const (
 
 // Findings returns what is to be told of an agent file on the disk: its entry's
 // problems and, if it is the text that is used, those that the other agents make:
-// agent/handoff-target, agent/handoff-cycle and agent/dead, in the order of the
-// file. The caller must not change the slice.
+// agent/handoff-target, agent/handoff-cycle, agent/subagent-unknown and agent/dead,
+// in the order of the file. The caller must not change the slice.
 func (s *Snapshot) Findings(e *Entry) []definition.Problem {
 	if e.file == nil || e.Stale {
 		return e.Problems
@@ -124,6 +124,7 @@ func (s *Snapshot) among(d *definition.Definition, disk bool, problems []definit
 			more = append(more, s.cycle(d, h, ring))
 		}
 	}
+	more = append(more, s.subagents(d, uri)...)
 	if s.dead(d) {
 		more = append(more, definition.Problem{
 			URI: uri, Range: d.NameRange, Code: "agent/dead", Severity: definition.Info,
@@ -131,6 +132,33 @@ func (s *Snapshot) among(d *definition.Definition, disk bool, problems []definit
 		})
 	}
 	return insert(problems, more...)
+}
+
+// subagents tells of the subagents of d that no agent is.
+func (s *Snapshot) subagents(d *definition.Definition, uri string) (found []definition.Problem) {
+	for i, name := range d.Subagents {
+		if i == len(d.SubagentRanges) {
+			break // the others come with the tools of another tool's file
+		}
+		if name == "*" || s.meant(d.Folder, name) != nil {
+			continue
+		}
+		p := definition.Problem{URI: uri, Range: d.SubagentRanges[i], Code: "agent/subagent-unknown", Severity: definition.Error}
+		if d.Dialect != definition.Agentls {
+			p.Severity = definition.Hint
+		}
+		if len(found) < suggestions {
+			p.Meant = s.near(d, name)
+		}
+		p.Message = fmt.Sprintf("There is no agent %s, so this subagent is left out; ", name)
+		if p.Meant != "" {
+			p.Message += "did you mean " + p.Meant + "?"
+		} else {
+			p.Message += "create it, or correct the name."
+		}
+		found = append(found, p)
+	}
+	return found
 }
 
 // taken adds to agent/file-name where the agent is that has the file's name

@@ -50,7 +50,7 @@ func TestFindingsOfFolders(t *testing.T) {
 			"handoff-cycle info 5:17-22 > b.md:5:17-22", "handoff-target error 5:30-35 ", "handoff-target error 5:43-52 ",
 			"handoff-target error 5:60-70 two:builder", "handoff-target error 5:78-83 ",
 		},
-		"two/b.md": {"handoff-cycle info 5:17-22 > a.md:5:17-22"}, "two/builder.md": nil, "one/c.md": nil, "one/alone.md": {"dead info 3:7-12 "},
+		"two/b.md": {"handoff-cycle info 5:17-22 > a.md:5:17-22"}, "two/builder.md": nil, "one/c.md": {"subagent-unknown error 5:26-33 "}, "one/alone.md": {"dead info 3:7-12 "},
 	} {
 		place, name, _ := strings.Cut(file, "/")
 		if got := shown(s.Findings(find(t, s, w.path(place, name)))); !slices.Equal(got, want) {
@@ -402,5 +402,20 @@ func BenchmarkFindingsOfHandoffs(b *testing.B) {
 				s.FindingsIn(d)
 			}
 		})
+	}
+}
+
+// TestMainDoesNotHandOver: main is not told to delegate while it cannot.
+func TestMainDoesNotHandOver(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		restore := definition.UseNoEffect(on)
+		d := mainAgent("")
+		if strings.Contains(d.Prompt, "another agent") == on || strings.Contains(d.Description, "other agents") == on {
+			t.Errorf("%t: %s\n%s", on, d.Description, d.Prompt)
+		}
+		if len(d.Problems) > 0 {
+			t.Errorf("%t: %+v", on, d.Problems)
+		}
+		restore()
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 // TestBuiltIn holds the templates in the binary to spec 1.6.
 func TestBuiltIn(t *testing.T) {
+	defer definition.UseNoEffect(false)()
 	reading := []string{"read_file", "read_many_files", "ls", "glob", "grep", "diagnostics", "symbols", "definition", "references"}
 	list, err := template.List("")
 	if err != nil {

@@ -140,7 +140,7 @@ func (f *form) lists(ctx context.Context) (groups []*huh.Group) {
 		options = append(options, huh.NewOption(tool.Escape(name), name))
 	}
 	if len(options) > 0 {
-		groups = append(groups, huh.NewGroup(f.checklist("MCP servers", "Which of the configured servers it may use.", &f.mcp, options...).
+		groups = append(groups, huh.NewGroup(f.checklist("MCP servers", "Which of the configured servers it may use."+asYet("mcp.servers"), &f.mcp, options...).
 			Validate(func(names []string) error {
 				return f.checkFields(ctx, map[string]any{"mcp": map[string]any{"servers": names}})
 			})))

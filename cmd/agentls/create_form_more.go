@@ -20,25 +20,33 @@ func (f *form) more(ctx context.Context) []*huh.Group {
 	f.extra.onFailure = "reject"
 	groups := []*huh.Group{
 		huh.NewGroup(
-			huh.NewInput().Title("Trigger keywords").Description("Words that route a request to it, by commas. Empty: "+f.emptied("keywords", f.before.keywords)+".").Value(&f.extra.keywords),
-			huh.NewText().Title("Trigger examples").Description("Sentences that it is for, one a line. Empty: "+f.emptied("examples", f.before.examples)+".").Lines(4).Value(&f.extra.examples),
+			huh.NewInput().Title("Trigger keywords").Description("Words that route a request to it, by commas. Empty: "+f.emptied("keywords", f.before.keywords)+"."+asYet("triggers")).Value(&f.extra.keywords),
+			huh.NewText().Title("Trigger examples").Description("Sentences that it is for, one a line. Empty: "+f.emptied("examples", f.before.examples)+"."+asYet("triggers")).Lines(4).Value(&f.extra.examples),
 		),
-		huh.NewGroup(f.checklist("Handoffs", "Whom it may hand a conversation over to. None ticked: "+f.before.orTemplate("handoffs", "nobody")+".", &f.extra.handoffs, huh.NewOptions(append([]string{"user"}, f.agents...)...)...)),
+		huh.NewGroup(f.checklist("Handoffs", "Whom it may hand a conversation over to. None ticked: "+f.before.orTemplate("handoffs", "nobody")+"."+asYet("handoffs"), &f.extra.handoffs, huh.NewOptions(append([]string{"user"}, f.agents...)...)...)),
 		huh.NewGroup(
-			huh.NewText().Title("Guardrail").Description("A JSON Schema that its result must have. Empty: "+f.before.orTemplate("guardrails", "none")+".").Lines(4).Value(&f.extra.schema).
+			huh.NewText().Title("Guardrail").Description("A JSON Schema that its result must have. Empty: "+f.before.orTemplate("guardrails", "none")+"."+asYet("guardrails")).Lines(4).Value(&f.extra.schema).
 				Validate(func(text string) error { return f.checkObject(ctx, "guardrails", "output_schema", text) }),
 			huh.NewSelect[string]().Title("When the result does not have it").Value(&f.extra.onFailure).Options(
 				huh.NewOption("reject: the run ends", "reject"), huh.NewOption("repair: the model mends it, twice at most", "repair"), huh.NewOption("warn: it goes on", "warn")),
 		),
 		huh.NewGroup(
-			huh.NewSelect[string]().Title("Memory").Description("What it keeps between sessions.").Value(&f.extra.memory).Options(
+			huh.NewSelect[string]().Title("Memory").Description("What it keeps between sessions."+asYet("memory")).Value(&f.extra.memory).Options(
 				huh.NewOption(f.before.orTemplate("memory", "off"), ""), huh.NewOption("by key", "key_value"), huh.NewOption("by meaning", "vector")),
-			huh.NewText().Title("Graph").Description("Several agents as one: nodes, edges and an entry, as JSON. Empty: "+f.before.orTemplate("graph", "none")+".").Lines(4).Value(&f.extra.graph).
+			huh.NewText().Title("Graph").Description("Several agents as one: nodes, edges and an entry, as JSON. Empty: "+f.before.orTemplate("graph", "none")+"."+asYet("graph")).Lines(4).Value(&f.extra.graph).
 				Validate(func(text string) error { return f.checkObject(ctx, "graph", "", text) }),
-			huh.NewConfirm().Title("Trace its runs?").Affirmative("Yes").Negative(asWord(f.before.orTemplate("tracing", "as the settings say"))).Value(&f.extra.traced),
+			huh.NewConfirm().Title("Trace its runs?").Description(strings.TrimSpace(asYet("tracing"))).Affirmative("Yes").Negative(asWord(f.before.orTemplate("tracing", "as the settings say"))).Value(&f.extra.traced),
 		),
 	}
 	return groups
+}
+
+// asYet says of a field that has no effect in this version that it has none.
+func asYet(field string) string {
+	if text := definition.NoEffect(field); text != "" {
+		return " " + asWord(text) + "."
+	}
+	return ""
 }
 
 // checkObject refuses a text that is no JSON object, and one that cannot be the

@@ -61,8 +61,8 @@ func TestCreateIsEnded(t *testing.T) {
 	}
 }
 
-// TestCreateExtended asks for the rest too, and keeps what the template has of
-// what was left empty.
+// TestCreateExtended asks for the rest too, and says of it that it has no effect yet,
+// also once the file is made.
 func TestCreateExtended(t *testing.T) {
 	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
 	t.Setenv("TERM", "xterm")
@@ -77,11 +77,12 @@ func TestCreateExtended(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit %d\n%q", code, shown)
 	}
+	has(t, shown, "Has no effect", "agent with it", "The field memory has no effect in this version.")
 	text, err := os.ReadFile(filepath.Join(dir, ".gemini", "agents", "finder.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, string(text), "keywords: [bug, crash, \"崩溃\"]", "  examples:\n", "handoffs:\n  - to: user\n    when: auto\n", "output_schema:\n    type: object\n  on_failure: reject\n",
+	has(t, string(text), "keywords: [bug, crash, \"崩溃\"]", "handoffs:\n  - to: user\n    when: auto\n", "output_schema:\n    type: object\n  on_failure: reject\n",
 		"memory:\n  enabled: true\n  type: key_value\n  backend: local\n", "tracing:\n  enabled: true\n")
 }
 

@@ -19,8 +19,8 @@ import (
 func TestCreateOfEachTemplate(t *testing.T) {
 	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
 	for template, want := range map[string]string{
-		"debugging": "7/7", "debug": "7/7", "code-review": "7/7", "review": "7/7", "documentation": "7/7", "docs": "7/7",
-		"test-generator": "7/7", "test": "7/7", "testing": "7/7", "security": "7/7", "blank": "6/6",
+		"debugging": "6/6", "debug": "6/6", "code-review": "6/6", "review": "6/6", "documentation": "6/6", "docs": "6/6",
+		"test-generator": "6/6", "test": "6/6", "testing": "6/6", "security": "6/6", "blank": "6/6",
 	} {
 		dir := t.TempDir()
 		code, out, errs := command(t, dir, "create", "x", "--template", template)

@@ -78,7 +78,7 @@ func (s *story) awaitFindings(ctx context.Context, args []string) error {
 		case len(args) == 1:
 			return current
 		case args[1] == "none":
-			return len(f.Items) == 0
+			return !slices.ContainsFunc(f.Items, func(d protocol.Diagnostic) bool { return fmt.Sprint(d.Code) != "agent/no-effect" })
 		}
 		return slices.ContainsFunc(f.Items, func(d protocol.Diagnostic) bool { return fmt.Sprint(d.Code) == args[1] })
 	}

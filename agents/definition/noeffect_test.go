@@ -1,0 +1,101 @@
+package definition
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNoEffect: what has no effect in this version is told once at its key: as a
+// warning, in another tool's file as a hint, and of a guardrail as what keeps the agent
+// from running. A value that says nothing is left alone.
+func TestNoEffect(t *testing.T) {
+	defer UseNoEffect(true)()
+	claude := "/w/.claude/agents/x.md"
+	for _, c := range []struct{ path, fields, told string }{
+		{ownPath, "triggers: {keywords: [a]}", "no-effect warning triggers"},
+		{ownPath, "triggers: [{intent: a, keywords: [a]}]", "no-effect warning triggers"},
+		{ownPath, "handoffs: [{to: b}, {to: c}]", "no-effect warning handoffs"},
+		{ownPath, "memory: {enabled: true}", "no-effect warning memory"},
+		{ownPath, "memory_files: false", "no-effect warning memory_files"},
+		{ownPath, "tracing: {enabled: true}", "no-effect warning tracing"},
+		{ownPath, "graph: {entry: a, nodes: [{name: a}]}", "no-effect warning graph"},
+		{ownPath, "mcp: {servers: [github]}", "no-effect warning servers"},
+		{ownPath, "subagents: [b, c]", "no-effect warning subagents"},
+		{ownPath, "routable: false", "no-effect warning routable"},
+		{ownPath, "guardrails: {output_schema: {type: object}}", "authority warning guardrails"},
+		{ownPath, "guardrails: [{validator: 'builtin:no-secrets', policy: warn}]", "authority warning guardrails"},
+		{ownPath, "tools: {allow: [read_file, delegate-to-agent, 'store_*', 'mcp.github.*', 'read_*', '*']}",
+			"no-effect warning delegate-to-agent, no-effect warning 'store_*', no-effect warning 'mcp.github.*'"},
+		{ownPath, "tools: {allow: [read_file], deny: [delegate_to_agent]}", ""},
+		{ownPath, "triggers:\nhandoffs: []\nguardrails: []\nmemory: {}\nsubagents: []\nmcp: {servers: []}", ""},
+		{claude, "description: d\ntools: Read, Task", "no-effect hint Task"},
+		{claude, "description: d\nmcpServers: [github]", "no-effect hint mcpServers"},
+		{claude, "description: d\nmemory: user", "unknown-field hint memory"},
+		{"/w/.github/agents/x.agent.md", "handoffs: [{label: a, agent: b}]\nagents: [b]", "unknown-field hint handoffs, no-effect hint agents"},
+	} {
+		src := "---\nkind: agent\nname: code-fixer\ntitle: T\n" + c.fields + "\n---\nx\n"
+		if c.path != ownPath {
+			src = "---\nname: code-fixer\n" + c.fields + "\n---\nx\n"
+		}
+		index := NewIndex(src)
+		var told []string
+		d := Parse(Source{Path: c.path, Scope: Project, Data: []byte(src)})
+		for _, p := range d.Problems {
+			told = append(told, strings.TrimPrefix(p.Code, "agent/")+" "+string(p.Severity)+" "+src[index.Offset(p.Range.Start):index.Offset(p.Range.End)])
+			if strings.HasPrefix(p.Code, "agent/no-effect") && !strings.Contains(p.Message, "has no effect in this version") {
+				t.Errorf("%q: %s", c.fields, p.Message)
+			}
+		}
+		if got := strings.Join(told, ", "); got != c.told {
+			t.Errorf("%q:\ngot  %s\nwant %s", c.fields, got, c.told)
+		}
+		if stops := strings.Contains(c.told, "authority"); stops != (len(d.Authority) > 0) {
+			t.Errorf("%q: %q", c.fields, d.Authority)
+		}
+		if usable, why := d.Usable(); !usable {
+			t.Errorf("%q: %s", c.fields, why.Message)
+		}
+	}
+}
+
+// TestNoEffectRemoved: each finding has a fix that removes its field or its tool.
+func TestNoEffectRemoved(t *testing.T) {
+	defer UseNoEffect(true)()
+	const src = "---\nkind: agent\nname: a\ntitle: A\ntools:\n  allow: [ls, symbols, grep, references] # kept\nmcp: {servers: [a]}\n" +
+		"triggers: # gone\n  keywords: [a]\nguardrails: {on_failure: warn}\nhandoffs:\n  - to: b\nrun: {max_turns: 3}\n---\nx\n"
+	got := WithoutNoEffect(src)
+	const want = "---\nkind: agent\nname: a\ntitle: A\ntools:\n  allow: [ls, grep] # kept\nrun: {max_turns: 3}\n---\nx\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	UseNoEffect(false)
+	if got := WithoutNoEffect(src); got != src {
+		t.Errorf("with an empty table:\n%s", got)
+	}
+}
+
+// TestNoEffectTable: each row is of a field, or of tools, that there are.
+func TestNoEffectTable(t *testing.T) {
+	for _, row := range noEffectTable {
+		if _, ok := FieldAt(row.field); row.field != "" && !ok {
+			t.Errorf("there is no field %s", row.field)
+		}
+		for _, name := range row.tools {
+			if canonical, ok := CanonicalTool(strings.TrimSuffix(name, "*")); !ok && !strings.HasSuffix(name, "*") || !strings.HasPrefix(name, canonical) {
+				t.Errorf("there is no tool %s", name)
+			}
+		}
+	}
+	defer UseNoEffect(true)()
+	field, _ := FieldAt("guardrails.on_failure")
+	if !strings.HasSuffix(field.Text(), field.Doc+" It has no effect in this version, so an agent with it does not run.") {
+		t.Error(field.Text())
+	}
+	if rows := slices.Clone(noEffectTable); len(rows) > 0 {
+		UseNoEffect(false)
+		if field.Text() != field.Doc || HasNoEffect("guardrails") || ToolHasNoEffect("mcp.a.b") {
+			t.Error("an empty table says something")
+		}
+	}
+}
