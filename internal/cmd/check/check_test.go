@@ -179,3 +179,10 @@ func TestChanceIsForLong(t *testing.T) {
 		t.Errorf("-long leaves nothing to chance: %q, %q", args, env)
 	}
 }
+
+func TestWhatTookTheLongestIsNamed(t *testing.T) {
+	const output = "ok  \texample.com/agentls/agents/run\t5.25s\n?   \texample.com/agentls/x\t[no test files]\nok  \texample.com/agentls/internal/canary\t61.049s\nFAIL\texample.com/agentls/y\t90s\n"
+	if got := longest(output); got != ", canary 61 s, run 5 s" {
+		t.Errorf("%q", got)
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -164,6 +166,7 @@ func (c *checks) test() outcome {
 	}
 	o.output, o.err = c.runWith(env, "go", append(args, packages...)...)
 	c.passed, c.closing = o.err == nil, closingLines(o.output)
+	o.note = strings.TrimPrefix(o.note+longest(o.output), ", ")
 	o.output = withoutPassed(o.output)
 	return o
 }
@@ -186,6 +189,29 @@ var noNews = regexp.MustCompile(`(?m)^((ok  |\?   )\t.*|Fuzz\w+)\n`)
 
 // withoutPassed returns what go test said of what failed.
 func withoutPassed(output string) string { return noNews.ReplaceAllString(output, "") }
+
+// timed is what go test says of a package that passed.
+var timed = regexp.MustCompile(`(?m)^ok  \t\S+?/(?:agentls/)?([^/\s]+)\t([\d.]+)s`)
+
+// longest returns which packages took the longest.
+func longest(output string) string {
+	type took struct {
+		name    string
+		seconds float64
+	}
+	var all []took
+	for _, m := range timed.FindAllStringSubmatch(output, -1) {
+		if seconds, err := strconv.ParseFloat(m[2], 64); err == nil {
+			all = append(all, took{m[1], seconds})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b took) int { return cmp.Compare(b.seconds, a.seconds) })
+	var out string
+	for _, t := range all[:min(len(all), 4)] {
+		out += fmt.Sprintf(", %s %.0f s", t.name, t.seconds)
+	}
+	return out
+}
 
 // closing is what go test says last of a package, or of all.
 var closing = regexp.MustCompile(`(?m)^(ok|FAIL|--- FAIL:|panic:)([ \t].*)?$`)
