@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"slices"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -39,6 +40,14 @@ var deniedCalls = []uint32{
 	unix.SYS_QUOTACTL, unix.SYS_SYSLOG, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX,
 }
 
+// attributeCalls are system calls that change modes, owners, times and extended
+// attributes of files, which Landlock lets a command do that writes nothing.
+var attributeCalls = append([]uint32{
+	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
+	unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
+}, oldAttributeCalls...)
+
 // The places in struct seccomp_data. Of arguments only the lower half is looked
 // at, as the kernel does for the ones that matter here: all supported machines
 // are little-endian.
@@ -59,8 +68,8 @@ func deny(errno unix.Errno) bpf.Instruction {
 }
 
 // filter returns the seccomp filter of a command, as an array of struct
-// sock_filter.
-func filter(open sockets) ([]byte, error) {
+// sock_filter. It denies the calls that are given, too.
+func filter(open sockets, denied ...uint32) ([]byte, error) {
 	arch, ok := architectures[runtime.GOARCH]
 	if !ok {
 		return nil, errors.New("there is no filter of system calls for this kind of processor")
@@ -79,7 +88,7 @@ func filter(open sockets) ([]byte, error) {
 	if runtime.GOARCH == "amd64" { // the calls of x32 have other numbers
 		program = append(program, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: 0x40000000, SkipFalse: 1}, noSuchCall)
 	}
-	for _, call := range deniedCalls {
+	for _, call := range slices.Concat(deniedCalls, denied) {
 		program = append(program, is(call, denyCall)...)
 	}
 	program = append(program, is(unix.SYS_CLONE3, noSuchCall)...)

@@ -180,7 +180,11 @@ func (b *Box) useLandlock() error {
 	if spec.Access == Network {
 		open = netSockets
 	}
-	if limits.Filter, err = filter(open); err != nil {
+	var denied []uint32
+	if spec.Access == Read {
+		denied = attributeCalls
+	}
+	if limits.Filter, err = filter(open, denied...); err != nil {
 		return err
 	}
 	if b.limits, err = inMemory("limits", limits.Encode()); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/tooltest"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // canaryText is the text that must not come out.
@@ -27,8 +28,9 @@ const canaryText = "CANARY-TEXT"
 type yard struct {
 	*tooltest.Workspace
 	base, home string
-	extra      []string // of the environment of the control
-	canary     string   // what the stand-ins make
+	extra      []string  // of the environment of the control
+	wall       *tool.Env // has the sandbox behind which commands run, with what it needs; nil = none
+	canary     string    // what the stand-ins make
 }
 
 // newYard makes files, and a home and another folder beside the workspace.
@@ -111,12 +113,15 @@ func (y *yard) try(t testing.TB, text string, change ...func(*guard.Request)) ve
 	env := y.Env()
 	env.Home = y.home
 	env.Environ = append([]string{"PATH=/usr/bin:/bin", "HOME=" + y.home}, y.extra...)
+	if y.wall != nil {
+		env.Sandbox, env.Survey = y.wall.Sandbox, y.wall.Survey
+	}
 	p, err := named(t, "bash").Plan(t.Context(), env, []byte(args(t, "command", text)))
 	if err != nil {
 		return verdict{is: guard.Refuse, why: err.Error(), risk: tool.Catastrophic}
 	}
 	id := tool.Identity{Session: env.Session, Run: env.Run, Call: env.Call, Agent: env.Agent}
-	r := guard.Request{ID: id, Plan: p, Approval: guard.Free, Trusted: true, CanAsk: true, Folder: y.Folder}
+	r := guard.Request{ID: id, Plan: p, Approval: guard.Free, Trusted: true, CanAsk: true, Folder: y.Folder, Sandbox: guard.SandboxOf(env.Sandbox)}
 	for _, c := range change {
 		c(&r)
 	}
@@ -158,27 +163,33 @@ func (y *yard) control(t testing.TB, text string) string {
 }
 
 // harmless holds texts to this: the gate lets none of them change anything or
-// print the canary. must says what each is: asks, or is refused, or may run. As
-// a positive control bash alone runs them, and at least that many fire.
+// print the canary, without a wall and behind each that stands. must says what each
+// is without one: asks, or is refused, or may run; what is refused then is refused
+// behind a wall too. As a positive control bash alone runs them, and at least that
+// many fire.
 func harmless(t *testing.T, repository bool, fire int, must func(v verdict) bool, texts ...string) {
 	t.Helper()
 	y := newYard(t, repository)
-	before := y.tree(t)
-	for _, text := range texts {
-		v := y.try(t, text)
-		if !must(v) {
-			t.Errorf("%q is %v (%s)", text, v.risk, v.why)
-		}
-		if after := y.tree(t); after != before {
-			t.Errorf("%q changed files:\n%s\nwere\n%s", text, after, before)
-			before = after
-		}
-		if strings.Contains(v.output, canaryText) {
-			t.Errorf("%q printed what is secret: %s", text, v.output)
-		}
+	refused := make(map[string]bool)
+	y.hold(t, texts, func(text string, v verdict) bool { refused[text] = isRefused(v); return must(v) })
+	for _, wall := range []sandbox.Wall{sandbox.Bubblewrap, sandbox.Landlock} {
+		t.Run(string(wall), func(t *testing.T) {
+			y := newYard(t, repository)
+			y.wall = &tool.Env{Home: y.home, Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + y.home}}
+			behind(t, y.wall, wall)
+			ran := 0
+			y.hold(t, texts, func(text string, v verdict) bool {
+				if v.is == guard.Auto {
+					ran++
+				}
+				return isRefused(v) || !refused[text]
+			})
+			t.Logf("%d of %d ran", ran, len(texts))
+		})
 	}
 	var fired, silent []string
 	var open *yard
+	before := ""
 	for _, text := range texts {
 		if strings.ContainsRune(text, 0) {
 			continue // no argument of a program
@@ -197,6 +208,26 @@ func harmless(t *testing.T, repository bool, fire int, must func(v verdict) bool
 	t.Logf("positive control: in bash without the gate the canary fires for %d of %d: %q", len(fired), len(texts), fired)
 	if len(fired) < fire {
 		t.Errorf("only %d of %d fire without the gate, want %d: the test shows too little; silent are %q", len(fired), len(texts), fire, silent)
+	}
+}
+
+// hold tries texts, of which each must be what must says, change nothing and print no
+// canary.
+func (y *yard) hold(t *testing.T, texts []string, must func(text string, v verdict) bool) {
+	t.Helper()
+	before := y.tree(t)
+	for _, text := range texts {
+		v := y.try(t, text)
+		if !must(text, v) {
+			t.Errorf("%q is %v (%s)", text, v.risk, v.why)
+		}
+		if after := y.tree(t); after != before {
+			t.Errorf("%q changed files:\n%s\nwere\n%s", text, after, before)
+			before = after
+		}
+		if strings.Contains(v.output, canaryText) {
+			t.Errorf("%q printed what is secret: %s", text, v.output)
+		}
 	}
 }
 

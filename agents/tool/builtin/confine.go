@@ -165,7 +165,7 @@ func (c *confined) hint(output string) []string {
 		return []string{"the sandbox lets programs reach hosts by the proxy of HTTP_PROXY and HTTPS_PROXY alone; a program that knows no proxy can ask with access: full"}
 	case network && (access == sandbox.Read || access == sandbox.Write):
 		return []string{fmt.Sprintf("the sandbox does not let a command with access %s reach the network; if it needs to, call again with access: network", access)}
-	case writing && access == sandbox.Read:
+	case (writing || says("Operation not permitted")) && access == sandbox.Read:
 		return []string{"the sandbox lets a command with access read change nothing; if it needs to, call again with access: write"}
 	case writing:
 		return []string{"the sandbox keeps commands from credential files, from protected places such as .git/config and .git/hooks, and from what is outside of the workspace; a command that needs these can ask with access: full"}
