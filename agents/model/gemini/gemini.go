@@ -193,6 +193,7 @@ func New(config Config) (*Client, error) {
 			ExpectContinueTimeout: time.Second,
 			// A compressed stream comes later than a plain one.
 			DisableCompression: true,
+			WriteBufferSize:    writeBuffer + 4<<10, // and the head
 		}
 		base = c.own
 	}

@@ -12,6 +12,10 @@ import (
 	"time"
 )
 
+// writeBuffer is how large a request may be that leaves in one write, in bytes: as
+// large as most first turns are.
+const writeBuffer = 64 << 10
+
 // maxError is how much of the body of an error is read, in bytes.
 const maxError = 1 << 20
 
@@ -137,6 +141,10 @@ func (t *transport) sendAs(q *http.Request, c *call, who token) (*http.Response,
 		WroteRequest: func(httptrace.WroteRequestInfo) { c.watch.touch() },
 	}))
 	open := func() (io.ReadCloser, error) {
+		if c.body.size() <= writeBuffer {
+			// Of what net/http knows to be in memory it sends the head with the body.
+			return io.NopCloser(bytes.NewReader(bytes.Join(c.body, nil))), nil
+		}
 		return io.NopCloser(&progress{c.body.reader(), c.watch}), nil
 	}
 	r.Body, _ = open()

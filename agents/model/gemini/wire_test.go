@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,5 +198,33 @@ func TestREL65Times(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// counted counts the writes to a connection.
+type counted struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c counted) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(p)
+}
+
+// TestARequestLeavesInOneWrite, as long as it is of an ordinary size.
+func TestARequestLeavesInOneWrite(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	var writes atomic.Int64
+	c := client(t, gemini.Config{BaseURL: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return counted{conn, &writes}, err
+	}})
+	long := strings.Repeat("a line of code\n", 1000)
+	for range c.Generate(t.Context(), &model.Request{Model: "m", Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: long}}}}}) {
+	}
+	if n := writes.Load(); n != 1 {
+		t.Errorf("a request of %d bytes is sent in %d writes", len(long), n)
 	}
 }
