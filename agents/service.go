@@ -102,6 +102,9 @@ type Config struct {
 	Tools    []tool.Tool
 	Folders  func() []string          // workspace folders, canonical, the first one first
 	Trusted  func(folder string) bool // spec 4.4
+	// TrustError returns why it cannot be told whether a folder is trusted, which
+	// then counts as not trusted; nil = it can always be told.
+	TrustError func(folder string) error
 	// Reviewed returns why an agent's file must be looked at by the person before
 	// its next run (fault.Denied with reason untrusted), nil where it may run; nil
 	// for none that has to be (spec 4.4).

@@ -310,6 +310,10 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 // not trusted, or has to be looked at first (spec 4.4).
 func (s *Service) permitted(def *definition.Definition) error {
 	if folder := def.Folder; def.Scope == definition.Project && !s.Trusted(folder) {
+		if err := s.trustError(folder); err != nil {
+			return fault.New(fault.Unavailable, "agents.start",
+				"%s comes with the folder %s, and it cannot be told whether that is trusted: %s", def.Name, folder, fault.Message(err))
+		}
 		return fault.New(fault.Denied, "agents.start",
 			"%s comes with the folder %s, which is not trusted: look at its agents, then trust it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`", def.Name, folder, folder).
 			Because(fault.Untrusted, "folder", tool.URI(folder))
@@ -320,12 +324,20 @@ func (s *Service) permitted(def *definition.Definition) error {
 	return nil
 }
 
+func (s *Service) trustError(folder string) error {
+	if s.TrustError == nil {
+		return nil
+	}
+	return s.TrustError(folder)
+}
+
 // locate sets the folders that a call may reach, and which of them are trusted,
 // as they are now.
 func (s *Service) locate(env *tool.Env, additional []string) {
 	folders := s.Folders()
 	env.Folders = append(folders, additional...)
 	env.Trusted, env.Strange = s.Trusted(env.Folder), nil
+	env.TrustError = s.trustError(env.Folder)
 	env.Hosts, env.Proxy = s.Settings(env.Folder).Hosts, s.Proxy
 	for _, folder := range folders {
 		if !s.Trusted(folder) {

@@ -248,7 +248,11 @@ func ending(r activity.RunFinished) string {
 	case r.Error != nil:
 		return fmt.Sprintf("%s: %s", r.Reason, tool.Escape(r.Error.Message))
 	case r.Reason == activity.Goal:
-		return fmt.Sprintf("done in %s, %s tok", tool.Count(r.Turns, "turn", "turns"), tokens(r.Usage.TotalTokens))
+		line := fmt.Sprintf("done in %s, %s tok", tool.Count(r.Turns, "turn", "turns"), tokens(r.Usage.TotalTokens))
+		if len(r.Fallbacks) > 0 {
+			line += ", answered by " + tool.Escape(strings.Join(r.Fallbacks, " and "))
+		}
+		return line
 	}
 	return string(r.Reason)
 }

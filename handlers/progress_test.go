@@ -10,6 +10,18 @@ import (
 	"github.com/agentls/agentls/agents/model"
 )
 
+// TestEndingNamesFallbacks: who another model answered than they chose sees it.
+func TestEndingNamesFallbacks(t *testing.T) {
+	r := activity.RunFinished{Reason: activity.Goal, Turns: 2, Usage: model.Usage{TotalTokens: 4000}}
+	if got := ending(r); got != "done in 2 turns, 4k tok" {
+		t.Error(got)
+	}
+	r.Fallbacks = []string{"m2", "m3"}
+	if got := ending(r); got != "done in 2 turns, 4k tok, answered by m2 and m3" {
+		t.Error(got)
+	}
+}
+
 // TestProgressLine is the line of spec 2.6.
 func TestProgressLine(t *testing.T) {
 	l := &progressLine{agent: "debugger", turns: 30}

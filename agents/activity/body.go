@@ -208,6 +208,7 @@ type (
 		Cost       *Cost                `json:"cost,omitempty"`
 		Turns      int                  `json:"turns"`
 		ToolCalls  int                  `json:"toolCalls"`
+		Fallbacks  []string             `json:"fallbacks,omitempty"` // models that answered in place of the chosen one
 		Chain      []Link               `json:"chain"`
 		Guardrails []Guard              `json:"guardrails"`
 		Changes    []Change             `json:"changes"`

@@ -37,20 +37,21 @@ func NewKeeping(store Store) *Gate {
 // Request is a question to the gate. Everything but Plan and ID may be zero;
 // what is zero makes the decision stricter.
 type Request struct {
-	ID       tool.Identity
-	Plan     *tool.Plan
-	Approval Approval
-	Trusted  bool        // the places that the call is about are (spec 4.4, SEC-16)
-	Place    string      // the folder that Trusted is about, for the reason; may be ""
-	CanAsk   bool        // there is a person to ask
-	Sandbox  Sandbox     // what confines commands (spec 4.5)
-	NoUndo   string      // why what a command changes could not be undone; "" = it can be (spec 3.7)
-	Require  []string    // the agent's own list of tools that always ask (globs, spec 1.3)
-	Critical bool        // the user's settings say security.critical: ask
-	Deny     []tool.Rule // of all scopes: these calls are refused
-	Allow    []tool.Rule // of the user's own settings: these need no question; never above medium but for words of commands
-	Project  string      // the folder that the agent comes with, "" for the person's own and ours: such an agent writes no protected place that Allow does not name (SEC-17)
-	Folder   string      // the run's: what relative paths of rules start at
+	ID         tool.Identity
+	Plan       *tool.Plan
+	Approval   Approval
+	Trusted    bool        // the places that the call is about are (spec 4.4, SEC-16)
+	Place      string      // the folder that Trusted is about, for the reason; may be ""
+	TrustError error       // why it cannot be told whether they are; nil = it can be
+	CanAsk     bool        // there is a person to ask
+	Sandbox    Sandbox     // what confines commands (spec 4.5)
+	NoUndo     string      // why what a command changes could not be undone; "" = it can be (spec 3.7)
+	Require    []string    // the agent's own list of tools that always ask (globs, spec 1.3)
+	Critical   bool        // the user's settings say security.critical: ask
+	Deny       []tool.Rule // of all scopes: these calls are refused
+	Allow      []tool.Rule // of the user's own settings: these need no question; never above medium but for words of commands
+	Project    string      // the folder that the agent comes with, "" for the person's own and ours: such an agent writes no protected place that Allow does not name (SEC-17)
+	Folder     string      // the run's: what relative paths of rules start at
 }
 
 // Decision is what the gate says of one plan. The zero Decision refuses.
@@ -180,6 +181,10 @@ func decideUntrusted(d Decision, r Request) Decision {
 		place = "the folder " + tool.Escape(r.Place)
 	}
 	d.Verdict = untrusted[r.Plan.Risk]
+	if r.TrustError != nil && (d.Verdict == Refuse || d.Verdict == Auto && r.Plan.Spawns) {
+		d.Verdict, d.Why = Refuse, "it cannot be told whether "+place+" is trusted: "+fault.Message(r.TrustError)
+		return d
+	}
 	switch {
 	case d.Verdict == Auto && r.Plan.Spawns:
 		d.Verdict, d.Why = Refuse, place+" is not trusted: nothing is started in it. Trust it with `agentls trust`"

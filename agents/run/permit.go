@@ -87,10 +87,11 @@ func (b *batch) gateRequest(t *task) guard.Request {
 	if b.Rules != nil {
 		deny, allow = b.Rules()
 	}
-	trusted, place := b.env(t).Trusts(t.plan)
+	env := b.env(t)
+	trusted, place := env.Trusts(t.plan)
 	return guard.Request{
 		ID:   tool.Identity{Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name},
-		Plan: t.plan, Approval: b.Approval(), Trusted: trusted, Place: place, CanAsk: b.Person.CanConfirm(),
+		Plan: t.plan, Approval: b.Approval(), Trusted: trusted, Place: place, TrustError: env.TrustError, CanAsk: b.Person.CanConfirm(),
 		Require: b.Definition.Confirmation.Require, Critical: b.Critical,
 		Deny: deny, Allow: allow, Folder: b.Env.Folder, Project: b.project(),
 		Sandbox: b.confinement(t), NoUndo: b.noUndo(t),

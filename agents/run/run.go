@@ -255,6 +255,7 @@ type runner struct {
 	reminded  map[string]bool
 	maxTurns  int
 	toolCalls int
+	fallbacks []string        // models that answered in place of the chosen one
 	tools     *withCompletion // nil in chat mode
 	detector  loop.Detector
 	failures  failures
@@ -350,7 +351,7 @@ func (r *runner) finish(end ending) activity.RunFinished {
 	took := r.Now().Sub(r.began) + r.spent
 	result := activity.RunFinished{
 		Reason: end.reason, Recovered: end.recovered, Text: end.text, Output: end.output, Usage: r.used.tokens, Cost: r.cost(),
-		Turns: int(r.turn.Load()), ToolCalls: r.toolCalls,
+		Turns: int(r.turn.Load()), ToolCalls: r.toolCalls, Fallbacks: r.fallbacks,
 		Chain:      []activity.Link{{Run: r.ID, Agent: r.Definition.Name, DurationMs: took.Milliseconds(), Usage: r.used.tokens}},
 		Guardrails: []activity.Guard{}, Changes: list(r.changes), Problems: list(r.Problems), Error: end.failure,
 	}

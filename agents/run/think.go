@@ -34,6 +34,9 @@ func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, e
 			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: fmt.Sprintf("%v; trying %s", err, choice.ID), Discard: shown})
 		}
 		answer, shown, err = r.ask(ctx, choice)
+		if err == nil && i > 0 && !slices.Contains(r.fallbacks, choice.ID) {
+			r.fallbacks = append(r.fallbacks, choice.ID)
+		}
 		if err == nil || ctx.Err() != nil {
 			break
 		}

@@ -188,6 +188,9 @@ func TestREL52FallbackModels(t *testing.T) {
 		w.says(says("one again"))
 		got := w.do()
 		w.ended(got, activity.Goal)
+		if fmt.Sprint(got.Fallbacks) != "[m3]" { // m2 never answered
+			w.t.Errorf("the result names %q", got.Fallbacks)
+		}
 		if got.Text != "one again" || w.shown() != "one again" {
 			w.t.Errorf("the result is %q, a client shows %q", got.Text, w.shown())
 		}

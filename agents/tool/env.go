@@ -20,15 +20,16 @@ import (
 type Env struct {
 	Session, Run, Call, Agent string
 
-	Folder  string                 // the run's workspace folder, absolute and canonical; relative paths start here
-	Folders []string               // all workspace folders and the user's additional ones, canonical
-	Trusted bool                   // the folder is
-	Strange []string               // those of Folders that are not trusted: there agents only read, which taints, and start no process
-	Blobs   string                 // folder of the session's blobs, which read_file may read; "" for none
-	Home    string                 // the person's home folder, canonical; "" = HOME of Environ
-	State   string                 // the daemon's own folder, never written by a tool; "" = .gemini in Home
-	Denied  func(path string) bool // a rule keeps the tool from the file: searches leave it out; nil where none limits it
-	Reveal  []string               // credential files that the user's own rules let agents read, absolute and canonical (SEC-20)
+	Folder     string                 // the run's workspace folder, absolute and canonical; relative paths start here
+	Folders    []string               // all workspace folders and the user's additional ones, canonical
+	Trusted    bool                   // the folder is
+	Strange    []string               // those of Folders that are not trusted: there agents only read, which taints, and start no process
+	TrustError error                  // why it cannot be told what is trusted; nil = it can be
+	Blobs      string                 // folder of the session's blobs, which read_file may read; "" for none
+	Home       string                 // the person's home folder, canonical; "" = HOME of Environ
+	State      string                 // the daemon's own folder, never written by a tool; "" = .gemini in Home
+	Denied     func(path string) bool // a rule keeps the tool from the file: searches leave it out; nil where none limits it
+	Reveal     []string               // credential files that the user's own rules let agents read, absolute and canonical (SEC-20)
 
 	Hosts dial.Hosts                            // that the person's settings let agents reach (tools.sandbox.allowedHosts)
 	Proxy func(*http.Request) (*url.URL, error) // the person's, as in [dial.Dialer]; nil = none

@@ -104,6 +104,11 @@ func resolve(env *Env, path, blobs string) (Place, error) {
 	if p.Folder == "" || kernelPath(real) {
 		return Place{}, Errorf(CodeOutside, "%s leaves the workspace: it leads to %s", Name(path), Name(real))
 	}
+	if info == nil && !p.Blob {
+		if _, err := os.Stat(p.Folder); errors.Is(err, fs.ErrNotExist) {
+			return Place{}, Errorf(CodeNotFound, "%s: the folder %s is not there any more: it was removed, moved or unmounted. Tell the person.", Name(path), Name(p.Folder))
+		}
+	}
 	p.Rel = real
 	if Within(env.Folder, real) {
 		if rel, err := filepath.Rel(env.Folder, real); err == nil {

@@ -77,6 +77,28 @@ func TestSEC53PathsAreComparedByElement(t *testing.T) {
 	}
 }
 
+// TestFolderThatIsGone: where the working folder was removed, that is said, and
+// not that each file in it does not exist.
+func TestFolderThatIsGone(t *testing.T) {
+	env := place(t)
+	if err := os.RemoveAll(env.Folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"a", "new/deep/file", ".", env.Folder} {
+		_, err := tool.Resolve(env, path)
+		if code(err) != tool.CodeNotFound || !strings.Contains(err.Error(), "the folder "+env.Folder+" is not there any more") {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+	if _, err := tool.Resolve(env, filepath.Join(filepath.Dir(env.Folder), "extra", "e")); err != nil {
+		t.Error(err)
+	}
+	env.Blobs = filepath.Join(env.Blobs, "none") // is made when it is needed
+	if _, err := tool.ResolveReadable(env, filepath.Join(env.Blobs, "b")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSEC54LinksThatLeadOutAreNamed(t *testing.T) {
 	env := place(t)
 	link := func(name, target string) {

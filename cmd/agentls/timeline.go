@@ -485,5 +485,9 @@ func (t *timeline) end(r *activity.RunFinished) {
 	case r.Reason != activity.Goal:
 		t.say("%s %s", r.Reason, tool.Escape(r.Text))
 	}
-	t.say("%s, %s, %d tokens in, %d out", count(r.Turns, "turn"), count(r.ToolCalls, "tool call"), r.Usage.InputTokens, r.Usage.OutputTokens+r.Usage.ThoughtTokens)
+	by := ""
+	if len(r.Fallbacks) > 0 {
+		by = ", answered by " + tool.Escape(strings.Join(r.Fallbacks, " and ")) + ""
+	}
+	t.say("%s, %s, %d tokens in, %d out%s", count(r.Turns, "turn"), count(r.ToolCalls, "tool call"), r.Usage.InputTokens, r.Usage.OutputTokens+r.Usage.ThoughtTokens, by)
 }

@@ -318,3 +318,12 @@ func TestRequestsOfAPaste(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLastLineNamesFallbacks: who another model answered than they chose sees it.
+func TestTheLastLineNamesFallbacks(t *testing.T) {
+	var out strings.Builder
+	newTimeline(streams{out: &out, err: &out}, nil).end(&activity.RunFinished{Reason: activity.Goal, Turns: 1, Fallbacks: []string{"m2"}})
+	if want := "1 turn, 0 tool calls, 0 tokens in, 0 out, answered by m2\n"; out.String() != want {
+		t.Errorf("%q", out.String())
+	}
+}

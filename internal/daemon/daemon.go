@@ -196,7 +196,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}
 	work := agents.Config{
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
-		Tools: builtin.Config{Reaper: true}.Tools(), Folders: b.folders.paths, Trusted: b.trusted,
+		Tools: builtin.Config{Reaper: true}.Tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
 		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets, Proxy: http.ProxyFromEnvironment,
@@ -259,6 +259,15 @@ func (b *house) trusted(folder string) bool {
 		b.Log.Warn("trust could not be read; nothing is trusted", "err", err)
 	}
 	return ok && err == nil
+}
+
+// trustError returns why it cannot be told whether a folder is trusted.
+func (b *house) trustError(folder string) error {
+	if b.Trust || folder == "" {
+		return nil
+	}
+	_, _, err := b.trust.Trusted(folder)
+	return err
 }
 
 func (b *house) approval() agents.Approval {

@@ -12,6 +12,7 @@ import (
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/internal/editortest"
 	"github.com/agentls/agentls/internal/filelock"
+	"github.com/agentls/agentls/internal/wire"
 )
 
 // TestREL98HomeThatCannotBeWritten: the daemon starts, says so as long as it
@@ -123,6 +124,28 @@ func TestHomeWithoutLocks(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(b.config.Home, "agentls", "sessions", session.Key(work.Canonical), "main.jsonl")); err != nil {
 		t.Error(err)
+	}
+	d.end()
+}
+
+// TestTrustThatCannotBeRead: where the records of trust cannot be read, a run is
+// refused with what is wrong with them, and not with the advice to trust the
+// folder.
+func TestTrustThatCannotBeRead(t *testing.T) {
+	b := newBed(t)
+	b.config.Trust = false
+	write(t, b.config.trustFile(), "}{")
+	if err := os.Chmod(filepath.Dir(b.config.trustFile()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := b.serve(folder(t, "", "one"), "> look\n<call bash {\"command\": \"true\"}\n\n>result-error bash contains it cannot be told whether this folder is trusted\n< Refused.\n")
+	_, err := d.Run(t.Context(), &wire.RunParams{Agent: "one", Input: wire.InputBlocks{{Type: "text", Text: "x"}}})
+	if err == nil || strings.Contains(err.Error(), "agentls trust") || !strings.Contains(err.Error(), "trust.json") {
+		t.Errorf("an agent of the folder: %v", err)
+	}
+	result, err := d.Run(t.Context(), &wire.RunParams{Agent: "main", Model: "flash", Input: wire.InputBlocks{{Type: "text", Text: "look"}}})
+	if err != nil || result.Text != "Refused." {
+		t.Errorf("%+v, %v", result, err)
 	}
 	d.end()
 }

@@ -129,6 +129,9 @@ func TestREL35RecordsOfALaterVersion(t *testing.T) {
 	if len(b.projects()) != 1 {
 		t.Error("it runs in safe mode by the record of another version")
 	}
+	if err := h.Agents.TrustError(work.Canonical); err == nil || !strings.Contains(err.Error(), "trust.json") {
+		t.Errorf("why it is not trusted: %v", err)
+	}
 	if h.Trusted(work.Canonical) || len(h.Notes) != 1 || !strings.Contains(h.Notes[0], "trust.json") {
 		t.Errorf("trusted %t, told %q", h.Trusted(work.Canonical), h.Notes)
 	}
