@@ -48,6 +48,19 @@ func (d *Detector) Text(answer string) []Finding {
 	return []Finding{f}
 }
 
+// Repeats reports whether an answer that has come so far holds something that
+// [Detector.Text] would find. It remembers nothing.
+func (d *Detector) Repeats(answer string) bool {
+	r := reader{spoken: slices.Clone(d.spoken), last: -1}
+	for line := range strings.Lines(answer) {
+		if r.line(line); r.found != "" {
+			return true
+		}
+	}
+	r.find()
+	return r.found != ""
+}
+
 // reader keeps of an answer what counts.
 type reader struct {
 	spoken []byte // lines of text with single blanks

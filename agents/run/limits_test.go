@@ -284,6 +284,69 @@ func TestREL121Loops(t *testing.T) {
 	}
 }
 
+// TestREL121RunawayAnswer: an answer that says one sentence over and over is stopped as
+// it comes: the model is told, and not sent it; the second one stops the run, or has the
+// person asked. One that only looks alike, as code does, goes on to its end.
+func TestREL121RunawayAnswer(t *testing.T) {
+	const sentence = "I will now look at the file again. "
+	told := 0
+	runaway := func(_ context.Context, yield func(model.Chunk, error) bool) {
+		for range 3_000 {
+			if told++; !yield(model.Chunk{Text: sentence}, nil) {
+				return
+			}
+		}
+		t.Error("the answer was read to its end")
+	}
+	for name, c := range map[string]struct {
+		choice int // -1: nobody can be asked
+		want   activity.Reason
+		asked  int
+		first  step
+	}{
+		"nobody to ask": {-1, activity.Loop, 2, runaway}, "the end": {1, activity.Loop, 2, runaway}, "go on": {0, activity.Goal, 3, runaway},
+		"code": {-1, activity.Goal, 1, reply(model.Stop, text("```\n"), text(strings.Repeat(sentence+"\n", 3_000)), text("```\n"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				var messages []string
+				off := false
+				w.config.Repeats = repeats{&off}
+				if c.choice >= 0 {
+					w.config.Env.Ask = asked(c.choice, &messages)
+				}
+				told = 0
+				w.says(c.first)
+				if c.asked > 1 {
+					w.says(runaway, says("done"))
+				}
+				w.ended(w.do(), c.want)
+				if len(w.model.requests) != c.asked {
+					t.Fatalf("%d requests", len(w.model.requests))
+				}
+				if c.asked == 1 {
+					return
+				}
+				if told > 300 {
+					t.Errorf("%d sentences were read", told)
+				}
+				second := w.model.requests[1].Messages
+				if len(second) != 1 {
+					t.Errorf("the model is sent what was stopped: %+v", second)
+				}
+				parts := second[len(second)-1].Parts
+				w.contains("what the model is told", parts[len(parts)-1].Text, "repeat yourself", "look at the file")
+				if retries := of[activity.Retry](w); len(retries) != c.asked-1 || !retries[0].Discard {
+					t.Errorf("withdrawn: %+v", retries)
+				}
+				if found := of[activity.LoopDetected](w); len(found) != 2 || found[0].Action != "told" || len(messages) != min(1, c.choice+1) {
+					t.Errorf("found %+v, asked %q", found, messages)
+				}
+			})
+		})
+	}
+}
+
 // TestNothingButErrorsPauses: a model whose calls fail, each in another way, is
 // stopped after three turns, and the person asked. A turn in which something
 // came of a call, or in which a command ran and failed, begins the count anew.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/loop"
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 )
 
@@ -65,6 +67,45 @@ func (r *runner) askLoop(ctx context.Context, ask tool.Ask, f loop.Finding) stri
 		return ""
 	}
 	return answer.Text
+}
+
+// errRunaway is why an answer was stopped as it came: it repeats itself.
+type errRunaway struct{ text string }
+
+func (e *errRunaway) Error() string { return "the answer repeats itself" }
+
+// firstLook is how much of an answer has come when it is first looked at.
+const firstLook = 2 << 10
+
+// stream is the text of an answer as it comes.
+type stream struct {
+	r    *runner
+	text strings.Builder
+	next int // looked at when there is so much of it
+}
+
+// runsAway takes a piece of the answer and reports whether the answer repeats itself
+// by now. All of it is looked at again each time it has grown by a quarter, so that the
+// cost stays linear.
+func (s *stream) runsAway(piece string) bool {
+	if s.r.Repeats == nil || !s.r.Repeats.On() {
+		return false
+	}
+	s.text.WriteString(piece)
+	if s.text.Len() < max(s.next, firstLook) {
+		return false
+	}
+	s.next = s.text.Len() + s.text.Len()/4
+	return s.r.detector.Repeats(s.text.String())
+}
+
+// stopped writes down an answer that was stopped as it came. The model is not sent it.
+func (r *runner) stopped(choice Choice, text string, tokens int, began time.Time, first time.Duration) error {
+	answer := &model.Answer{Message: model.Message{Role: model.Reply, Parts: []model.Part{{Text: text}}}, Finish: model.Other}
+	r.count(choice, answer, tokens)
+	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
+	r.say(activity.ModelContent{Content: list(answer.Message.Parts), Invalid: true})
+	return &errRunaway{text}
 }
 
 // Repeats says whether loops are looked for.

@@ -238,6 +238,7 @@ type ending struct {
 	failure     *activity.Failure
 	told        bool // a person has heard of the failure
 	interrupted bool
+	anew        bool // it is none: the model was asked, and is to be asked again
 }
 
 func failed(kind, message string) ending {

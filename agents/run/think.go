@@ -176,7 +176,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	var first time.Duration
 	slow := r.watchSilence(choice.ID)
 	defer slow.stop()
-	told := r.deltas()
+	told, came := r.deltas(), stream{r: r}
 	for chunk, err := range choice.Model.Generate(ctx, req) {
 		if err != nil {
 			told.flush()
@@ -189,6 +189,9 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 		shown = told.take(chunk.Subject, chunk.Thought, chunk.Text) || shown
 		if chunk.Answer != nil {
 			answer = chunk.Answer
+		} else if came.runsAway(chunk.Text) {
+			told.flush()
+			return nil, shown, r.stopped(choice, came.text.String(), tokens, began, first)
 		}
 	}
 	told.flush()

@@ -28,7 +28,9 @@ func (r *runner) turns(ctx context.Context) ending {
 		if !ok {
 			r.sayFor(activity.TurnFinished{Turn: turn}, r.Now().Sub(began))
 			if end.reason == "" {
-				r.maxTurns++ // this one asked nothing
+				if !end.anew {
+					r.maxTurns++ // this one asked nothing
+				}
 				continue
 			}
 			return end
@@ -94,7 +96,8 @@ func (r *runner) turns(ctx context.Context) ending {
 // answer gets the model's next answer, in a context that is short enough. What
 // stops it may be mended by a person; else end is how the run ends. An end without
 // a reason is none: the person has said something while the run was paused, and
-// the model is to hear it first.
+// the model is to hear it first; or the answer was stopped, and the model is to give
+// another (anew).
 func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, end ending, ok bool) {
 	for {
 		err := r.compress(ctx)
@@ -108,7 +111,14 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 			return nil, shown, end, false
 		}
 		var budget *errBudget
+		var runaway *errRunaway
 		switch {
+		case errors.As(err, &runaway):
+			if end, over := r.repeats(ctx, r.detector.Text(runaway.text)); over {
+				return nil, shown, end, false
+			}
+			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: err.Error(), Discard: shown})
+			return nil, shown, ending{anew: true}, false
 		case errors.As(err, &budget):
 			if r.pause(ctx, budget.limit, budget.text, "Go on, with as much again") {
 				if r.spoken() {
