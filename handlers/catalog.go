@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
@@ -53,7 +54,7 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 	}
 	for _, t := range h.house.Agents.ToolsOf(d) {
 		s := t.Spec()
-		result.ResolvedTools = append(result.ResolvedTools, wire.ResolvedTool{Name: s.Name, Risk: s.Risk.String(), Description: s.Description})
+		result.ResolvedTools = append(result.ResolvedTools, wire.ResolvedTool{Name: s.Name, Risk: authority.Tier(s).String(), Description: s.Description})
 	}
 	return result, nil
 }

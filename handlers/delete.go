@@ -57,6 +57,9 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot, p *wire.De
 	var failed error
 	for _, session := range sessions {
 		if err := h.house.Agents.ClearContext(ctx, session, d.Name, false); err != nil {
+			if reason, _ := fault.ReasonOf(err); reason == fault.UnknownAgent {
+				continue // it was cleared there before, and nobody has the name any more
+			}
 			if failed == nil {
 				failed = fault.New(fault.KindOf(err), op, "%s is deleted, and its context in session %s could not be cleared: %s; clear it with agents/context/clear", d.Path, session, fault.Message(err))
 			}

@@ -285,14 +285,23 @@ func newJudge(in *Input, def *definition.Definition) *judge {
 // run (spec 4.2), so that the tool's own says nothing of them.
 func ByCommand(name string) bool { return name == "bash" }
 
+// Tier is the least tier of a tool's calls, for bash that of a command that changes
+// files; arguments may raise it (spec 11.1).
+func Tier(spec tool.Spec) tool.Risk {
+	if ByCommand(spec.Name) {
+		return spec.Risk.Max(tool.Medium)
+	}
+	return spec.Risk
+}
+
 // decide fills in what becomes of a tool's calls: of one that has the tool's
 // least tier or, for bash, of a command that changes files.
 func (j *judge) decide(t *Tool, spec tool.Spec) {
-	plan := &tool.Plan{Tool: spec.Name, Args: json.RawMessage("{}"), Risk: spec.Risk}
+	plan := &tool.Plan{Tool: spec.Name, Args: json.RawMessage("{}"), Risk: Tier(spec)}
 	switch {
 	case ByCommand(spec.Name):
 		t.Command = true
-		plan.Risk, plan.Spawns, plan.Access = spec.Risk.Max(tool.Medium), true, sandbox.Write
+		plan.Spawns, plan.Access = true, sandbox.Write
 	case spec.Name == "git_commit":
 		plan.Spawns, plan.Access = true, sandbox.Write
 	case strings.HasPrefix(spec.Name, "mcp."):

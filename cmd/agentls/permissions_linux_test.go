@@ -11,15 +11,18 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// TestAlwaysOnTheTerminal: a keeps the answer, the next process does not ask, the
-// command line lists and forgets it, and then it is asked again.
-func TestAlwaysOnTheTerminal(t *testing.T) {
+// TestREL129AlwaysOnTheTerminal: a keeps the answer, the next process does not ask, one
+// in another folder, as a worktree is, does; the command line lists and forgets it, and
+// then it is asked again.
+func TestREL129AlwaysOnTheTerminal(t *testing.T) {
 	unedited(t)
 	var script strings.Builder
 	for _, file := range []string{"a", "b"} {
 		script.WriteString("> write\n<call write_file {\"file_path\": \"" + file + ".txt\", \"content\": \"x\"}\n\n>result write_file\n< Done.\n\n")
 	}
-	script.WriteString("> write\n<call write_file {\"file_path\": \"c.txt\", \"content\": \"x\"}\n\n>result-error write_file contains denied\n< No.\n")
+	for range 2 {
+		script.WriteString("> write\n<call write_file {\"file_path\": \"c.txt\", \"content\": \"x\"}\n\n>result-error write_file contains denied\n< No.\n\n")
+	}
 	play(t, script.String())
 	dir := writer(t)
 	run := []string{"run", "writer", "write", "--trust"}
@@ -28,6 +31,8 @@ func TestAlwaysOnTheTerminal(t *testing.T) {
 	if _, shown = perform(t, dir, func(func(string) func()) []act { return nil }, run...); strings.Contains(shown, "Allow?") {
 		t.Errorf("it is asked again:\n%s", shown)
 	}
+	no := func(types func(string) func()) []act { return []act{{"anything else = no: ", types("n\n")}} }
+	perform(t, writer(t), no, run...)
 	none := func(func(string) func()) []act { return nil }
 	_, shown = perform(t, dir, none, "permissions")
 	has(t, shown, "writer", "write_file", "just now", "changes of ordinary files in ", "agentls permissions forget ID")
@@ -50,7 +55,7 @@ func TestAlwaysOnTheTerminal(t *testing.T) {
 	if code, shown = perform(t, dir, none, "permissions", "sell"); code != exitUsage {
 		t.Errorf("a part that is none: %d, %s", code, shown)
 	}
-	perform(t, dir, func(types func(string) func()) []act { return []act{{"anything else = no: ", types("n\n")}} }, run...)
+	perform(t, dir, no, run...)
 	for name, want := range map[string]bool{"a.txt": true, "b.txt": true, "c.txt": false} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)

@@ -66,9 +66,9 @@ type (
 		Description string `json:"description"`
 	}
 
-	// TrustParams says whether a folder is trusted (spec 4.4).
+	// TrustParams says whether a folder is trusted, or approves an agent file (spec 4.4).
 	TrustParams struct {
-		URI     string `json:"uri"`     // with the scheme file; a folder that is there, where it is to be trusted
+		URI     string `json:"uri"`     // with the scheme file; a folder that is there, where it is to be trusted; or with trusted: true an agent file that waits for review, which is approved as it is
 		Trusted *bool  `json:"trusted"` // false takes trust back; never null
 	}
 

@@ -62,7 +62,8 @@ const (
 	MethodPermissionsList = "agents/permissions/list"
 	// MethodPermissionsForget drops one of them: what it was for is asked about again.
 	MethodPermissionsForget = "agents/permissions/forget"
-	// MethodTrust records that a folder is trusted, or that it is not.
+	// MethodTrust records that a folder is trusted, or that it is not; of an agent file
+	// that waits for review it approves what the file holds.
 	MethodTrust = "agents/trust"
 )
 
