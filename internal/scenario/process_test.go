@@ -84,6 +84,12 @@ func (s *story) spawn(d daemon.Config) (io.ReadWriteCloser, error) {
 	}
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), asDaemon+"="+string(text))
+	if s.proxied {
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
+			c.Env = append(c.Env, name+"=http://"+s.web.host, strings.ToLower(name)+"=http://"+s.web.host)
+		}
+		c.Env = append(c.Env, "NO_PROXY=", "no_proxy=")
+	}
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/editortest"
 	"github.com/agentls/agentls/internal/modelserver"
+	"github.com/agentls/agentls/internal/sandbox"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
 )
@@ -36,6 +38,16 @@ func TestScenario(t *testing.T) {
 			name := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
 			env.Values[key{}] = &story{dir: env.WorkDir, wrong: func(err error) { t.Errorf("%s: %v", name, err) }}
 			return nil
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition != "bubblewrap" {
+				return false, fmt.Errorf("unknown condition %q", condition)
+			}
+			if runtime.GOOS == "linux" && os.Getenv("CI") != "" {
+				return true, nil // it is needed there, not left out
+			}
+			box := sandbox.New(sandbox.Config{Home: t.TempDir(), State: t.TempDir(), Environ: os.Environ()})
+			return box.CanLimitHosts(), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"editor": cmdEditor,
@@ -132,6 +144,7 @@ type story struct {
 	revision int                 // of the catalog that was seen last
 	hunks    map[string][]string // their ids, by URI, as changes has shown them last
 	web      web
+	proxied  bool // the person's proxy is the server of pages, for a daemon of another process
 }
 
 type result struct {
@@ -195,7 +208,7 @@ func (s *story) play(name string) error {
 // cmdEditor starts a daemon and connects an editor to it: editor [-plain]
 // [-untrusted] [-nokey] [-noapply] [-noversions] [-decides] [-nodialog] [-noshow]
 // [-noprogress] [-lies] [-crlf] [-process] [-respond] [-optout TYPES] [-folders A,B…]
-// [-approve MODE] [-can CAPABILITIES]. The model plays the file model. Without -folders the workspace
+// [-approve MODE] [-can CAPABILITIES] [-proxy]. The model plays the file model. Without -folders the workspace
 // is the folder work.
 func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 	s := of(ts)
@@ -233,6 +246,8 @@ func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 			config.CRLF = true
 		case "-process":
 			process = true
+		case "-proxy":
+			process, s.proxied = true, true
 		case "-folders":
 			i++
 			var dirs []string

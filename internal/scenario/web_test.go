@@ -21,7 +21,8 @@ type web struct {
 
 // cmdWeb serves the files of a folder on loopback: web DIR. $WEB in the settings of
 // the person and in what the model says becomes its host and port. A file whose
-// name ends in .redirect is a redirect to what it holds.
+// name ends in .redirect is a redirect to what it holds. With editor -proxy the server
+// is the person's proxy, too, and has the pages of every host.
 func cmdWeb(ts *testscript.TestScript, _ bool, args []string) {
 	s := of(ts)
 	if len(args) != 1 || s.web.host != "" {
@@ -31,7 +32,7 @@ func cmdWeb(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		s.web.mu.Lock()
-		s.web.paths = append(s.web.paths, q.URL.RequestURI())
+		s.web.paths = append(s.web.paths, q.RequestURI) // of a request to a proxy it has the host
 		s.web.mu.Unlock()
 		name := filepath.Join(dir, filepath.FromSlash(q.URL.Path))
 		if to, err := os.ReadFile(name + ".redirect"); err == nil {
