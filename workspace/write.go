@@ -207,9 +207,15 @@ type putting struct {
 	before  func() error // asked right before the file takes its place; may be nil
 }
 
+// The name of a file that is not complete, around a random text.
+const tempPrefix, tempSuffix = ".agentls-", ".tmp"
+
 // putFile makes content the file base of dir, at once and whole.
 func putFile(dir *os.Root, base string, put putting) (err error) {
-	temp := ".agentls-" + rand.Text() + ".tmp"
+	if done, err := putUnnamed(dir, base, put); done {
+		return err
+	}
+	temp := tempPrefix + rand.Text() + tempSuffix
 	mode := fs.FileMode(0o600)
 	if put.fresh {
 		mode = put.mode

@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -41,7 +42,12 @@ func Disk() Files { return disk{} }
 // disk is the machine's file system.
 type disk struct{}
 
+// Open implements [Files]. What is no regular file is refused: a named pipe would
+// be waited for.
 func (disk) Open(name string, flag int, perm fs.FileMode) (File, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
 	f, err := os.OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err

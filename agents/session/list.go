@@ -180,6 +180,12 @@ func (s *Store) look(f *foundFiles, k *activity.Skimmer, reads, writes *atomic.I
 		return info, true
 	}
 	t.title = oneLine(sum.Title)
+	if sum.Session == "" && sum.Whole && sum.Last == 0 && sum.Bad == 0 {
+		// Its header was never written whole, so nobody was told of it.
+		if start, err := readFile(s.cfg.Files, path); err == nil && (len(start) == 0 || start[0] == '{') {
+			return Info{}, false
+		}
+	}
 	locked := info.Locked
 	info = t.told(f.id, s.cfg.Folder)
 	if !sum.Whole && ok && kept.Info.CreatedAt.Equal(sum.Created) {
