@@ -49,6 +49,7 @@ type task struct {
 	said     string        // what the model gets of it, once it has ended
 	told     []string      // URIs of files whose change is in the log; guarded by the runner's mu
 
+	output  *mask.Masker     // of its command's output, once it runs; may be nil
 	noUndo  string           // why what its command changes could not be undone, as the gate was told
 	window  *snapshot.Window // while its command runs
 	lasting atomic.Bool      // it started what goes on when it has ended
@@ -294,6 +295,7 @@ func (b *batch) execute(t *task, token *tool.Token) {
 			b.fail(t, err)
 			return
 		}
+		t.output = env.Output
 	}
 	output, said := env.Output.Stream(), b.Mask.Stream() // guarded by mu
 	env.Progress = func(text string) {

@@ -12,6 +12,7 @@ import (
 	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/mask"
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
@@ -100,17 +101,18 @@ func (b *batch) settleWindow(t *task, goesOn bool) {
 	t.window = nil
 	if goesOn {
 		b.mu.Lock()
-		b.windows = append(b.windows, openWindow{w, t.call.ID})
+		b.windows = append(b.windows, openWindow{w, t.call.ID, t.output})
 		b.mu.Unlock()
 		return
 	}
-	b.tellWindow(t.ctx, w, t.call.ID)
+	b.tellWindow(t.ctx, openWindow{w, t.call.ID, t.output})
 }
 
-// openWindow is the time of a command that goes on.
+// openWindow is the time of a command, which may go on.
 type openWindow struct {
 	*snapshot.Window
-	call string
+	call   string
+	output *mask.Masker // of what the command printed; may be nil
 }
 
 // closeWindows tells what commands changed that went on until now.
@@ -120,13 +122,13 @@ func (r *runner) closeWindows(ctx context.Context) {
 	r.windows = nil
 	r.mu.Unlock()
 	for _, w := range windows {
-		r.tellWindow(ctx, w.Window, w.call)
+		r.tellWindow(ctx, w)
 	}
 }
 
 // tellWindow ends a window and writes what it saw to the log.
-func (r *runner) tellWindow(ctx context.Context, w *snapshot.Window, call string) {
-	told := teller{r: r, call: call, by: byCommand, patches: maxPatches}
+func (r *runner) tellWindow(ctx context.Context, w openWindow) {
+	told := teller{r: r, call: w.call, by: byCommand, patches: maxPatches, output: w.output}
 	notes, err := w.End(context.WithoutCancel(ctx), told.file)
 	if err != nil {
 		notes = append(notes, "what the command changed is not known, and cannot be undone: "+fault.Message(err))
@@ -161,6 +163,7 @@ type teller struct {
 	call    string
 	by      string
 	patches int // bytes that are left for patches
+	output  *mask.Masker
 	paths   []string
 	lost    []string // why contents are not kept, and of which files
 }
@@ -189,6 +192,7 @@ func (t *teller) file(c snapshot.Change) {
 		before, after = nil, nil
 	}
 	event.Change = change.Of(tool.URI(c.Path), name, before, after)
+	event.Patch = string(t.output.Known([]byte(event.Patch)))
 	switch {
 	case c.Before.Mode == snapshot.None:
 		event.Kind = "create"
