@@ -25,9 +25,10 @@ type Resume struct {
 	Client  context.Context // as in Start
 }
 
-// Resume lets a run go on, with more of what was used up: one that is paused, or
-// one that an earlier daemon left interrupted or paused, which goes on from its
-// last checkpoint (spec 3.5). It returns as soon as that is on stable storage.
+// Resume lets a run go on, with more of what was used up: one that is paused, one
+// that an earlier daemon left interrupted or paused, or one that ended at its limit of
+// turns or time and whose agent has begun no other since. The last two go on from
+// their last checkpoint (spec 3.5). It returns as soon as that is on stable storage.
 // What the run used before counts on.
 //
 // The error has the reason unknownRun, or busy: its agent has another run in the
@@ -36,10 +37,13 @@ type Resume struct {
 // the agent's file may have changed or be gone.
 func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 	if live, err := s.Find(p.Run); err == nil {
-		if !live.run.Resume(p.More) {
+		switch {
+		case live.run.Resume(p.More):
+			return live, nil
+		case !live.run.Ended():
 			return nil, fault.New(fault.Invalid, "agents.resume", "the run %s is not paused, so there is nothing to resume", p.Run)
 		}
-		return live, nil
+		<-live.done // its last events are being written
 	}
 	if s.Admit != nil {
 		if err := s.Admit(); err != nil {
@@ -81,11 +85,15 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 	})
 }
 
-// unfinished returns how far a run came that was left interrupted or paused.
+// unfinished returns how far a run came that was left interrupted or paused, or ended
+// at a limit.
 func unfinished(conv *conversation, id string) (session.Progress, error) {
 	r, _ := runIn(conv.Runs(), id)
 	past, ok := conv.Progress(id)
 	switch {
+	case r.State == activity.Finished && ok:
+	case r.State == activity.Finished && (r.Reason == activity.Timeout || r.Reason == activity.MaxTurns):
+		return past, fault.New(fault.Invalid, "agents.resume", "the run %s has finished (%s), and %s has gone on since; start another, which goes on in its context", id, r.Reason, r.Agent)
 	case r.State == activity.Finished:
 		return past, fault.New(fault.Invalid, "agents.resume", "the run %s has finished (%s); start another, which goes on in its context", id, r.Reason)
 	case !ok:

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -12,9 +13,10 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// Past is how far a run came that an earlier daemon left interrupted or paused.
+// Past is how far a run came that an earlier daemon left interrupted or paused, or that
+// ended at its limit of turns or time.
 type Past struct {
-	State      activity.State          // interrupted or paused
+	State      activity.State          // interrupted, paused or finished
 	Turn       int                     // the newest
 	ModelCalls int                     // requests to models
 	ToolCalls  int                     // calls of tools
@@ -23,7 +25,7 @@ type Past struct {
 	Changes    []activity.Change       // to files
 	Open       []Open                  // calls of the context's last reply without a result
 	TurnOver   bool                    // the newest turn has finished
-	Limit      string                  // that a paused run would cross
+	Limit      string                  // that a paused run would cross, or a finished one came to
 	Extended   activity.Extended       // what persons have added to the run's limits
 	Moved      bool                    // the agent's context has gone on without the run
 	Finish     model.Finish            // of the newest answer
@@ -38,7 +40,8 @@ type Open struct {
 	Risk  string             // the newest that the log has
 }
 
-// Continue takes a run up again instead of [Run.Begin], and returns the number
+// Continue takes a run up again instead of [Run.Begin], also one that ended at its limit
+// of turns or time, and returns the number
 // of the event that says so. What the run used counts on. Calls that had not
 // been executed are made now, and asked for anew; those that were executing get
 // a result that says that nobody knows how far they came: no call is executed
@@ -64,6 +67,15 @@ func (run *Run) Continue(p Past) uint64 {
 	defer r.mu.Unlock()
 	r.begun, r.state = true, p.State
 	r.extend(p.Extended)
+	// The last turn of a task comes after the limit: all that is added is left.
+	switch p.Limit {
+	case "turns":
+		p.More.Turns = cmp.Or(p.More.Turns, r.maxTurns)
+		r.maxTurns = max(r.maxTurns, p.Turn)
+	case "time":
+		p.More.Seconds = cmp.Or(p.More.Seconds, int((r.MaxTime+time.Second-1)/time.Second))
+		r.spent = min(r.spent, r.MaxTime)
+	}
 	moved := activity.RunState{From: p.State, To: activity.Running, Why: "agents/resume"}
 	if x := r.extension(p.Limit, p.More); x != (activity.Extended{}) {
 		moved.Extended = &x
@@ -98,6 +110,10 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 		return ending{}, false
 	}
 	r.past = nil
+	if p.State == activity.Finished {
+		r.say(activity.Note{Level: "info", ToModel: true, Message: "Your run had come to its limit and ended. It has been given more, so go on where you were: its request was: " + textOfBlocks(p.Input)})
+		return ending{}, false
+	}
 	if !p.TurnOver && len(p.Open) == 0 && p.Turn > 0 {
 		r.maxTurns++ // a turn that was cut off does not count
 	}

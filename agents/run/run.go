@@ -189,6 +189,13 @@ func (run *Run) CancelCall(id string) bool {
 	return cancel != nil
 }
 
+// Ended reports whether the run has its last event.
+func (run *Run) Ended() bool {
+	run.r.mu.Lock()
+	defer run.r.mu.Unlock()
+	return run.r.ended()
+}
+
 // Waiting reports whether the run waits for a person, also one that is paused.
 func (run *Run) Waiting() bool {
 	run.r.mu.Lock()

@@ -64,9 +64,10 @@ type Run struct {
 	Inherited bool `json:"-"`
 
 	about activity.Origin
-	seq   uint64 // of its first event
-	over  bool   // it has its last event; a state may say so before
-	title string // what its request suggests for the session
+	seq   uint64  // of its first event
+	over  bool    // it has its last event; a state may say so before
+	cost  float64 // that its last event told; when it is taken up again, the next one has it too
+	title string  // what its request suggests for the session
 }
 
 // live reports whether the run goes on or waits for a person.
@@ -105,8 +106,13 @@ func (t *totals) apply(e activity.Event) {
 	case activity.RunStarted:
 		t.start(e, b)
 	case activity.RunState:
-		if r := t.run(e.Run); r != nil && !r.over {
-			r.State = b.To
+		if r := t.run(e.Run); r != nil {
+			if r.over && b.From == activity.Finished && b.To == activity.Running {
+				r.over, r.Reason = false, "" // it is taken up again
+			}
+			if !r.over {
+				r.State = b.To
+			}
 		}
 	case activity.RunFinished:
 		t.finish(e.Origin, b)
@@ -201,6 +207,10 @@ func (t *totals) finish(o activity.Origin, b activity.RunFinished) {
 	if o.ParentRun != "" || r.Inherited {
 		return // its parent's has it, or another session
 	}
+	before := r.cost
+	if b.Cost != nil {
+		r.cost = b.Cost.Amount
+	}
 	switch cost := t.info.Cost; {
 	case b.Cost == nil || t.unknown || cost != nil && cost.Currency != b.Cost.Currency:
 		t.unknown, t.info.Cost = true, nil
@@ -208,7 +218,7 @@ func (t *totals) finish(o activity.Origin, b activity.RunFinished) {
 		t.info.Cost = new(*b.Cost)
 	default:
 		sum := *cost
-		sum.Amount += b.Cost.Amount
+		sum.Amount += b.Cost.Amount - before
 		sum.Enforced = sum.Enforced && b.Cost.Enforced
 		sum.Estimated = sum.Estimated || b.Cost.Estimated
 		t.info.Cost = &sum

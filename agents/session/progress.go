@@ -11,8 +11,9 @@ import (
 	"github.com/agentls/agentls/agents/model"
 )
 
-// Progress is how far a run that has not finished has come: what taking it up
-// again needs to know (REL-103, REL-123). It is folded from events.
+// Progress is how far a run has come that has not finished, or that ended at its limit
+// of turns or time and is its agent's newest: what taking it up again needs to know
+// (REL-103, REL-123). It is folded from events.
 type Progress struct {
 	Run        Run
 	Origin     activity.Origin     // of the run's first event
@@ -24,7 +25,7 @@ type Progress struct {
 	// estimated (REL-69).
 	Usage  map[string]model.Usage
 	Active time.Duration // in the state running, up to the newest event that is not a delta
-	Limit  string        // that a paused run would cross; "" for another reason
+	Limit  string        // that a paused run would cross, or a finished one came to; "" for another reason
 	// Extended is what persons have added to the run's limits.
 	Extended activity.Extended
 	TurnOver bool         // the newest turn has finished
@@ -69,6 +70,9 @@ func (s *Session) foldProgress(e activity.Event) {
 	}
 	p := s.progress[e.Run]
 	if b, begins := e.Body.(activity.RunStarted); begins && p == nil && !s.total.run(e.Run).over {
+		maps.DeleteFunc(s.progress, func(id string, other *progress) bool { // the agent goes on without it
+			return other.told.Origin.Agent == e.Agent && s.total.run(id).over
+		})
 		p = &progress{since: e.Time, runs: true, newest: e.Time}
 		p.told.Origin, p.told.Started = e.Origin, b
 		s.progress[e.Run] = p
@@ -76,11 +80,25 @@ func (s *Session) foldProgress(e activity.Event) {
 	if p == nil {
 		return
 	}
-	if _, over := e.Body.(activity.RunFinished); over {
-		delete(s.progress, e.Run)
+	if b, over := e.Body.(activity.RunFinished); over {
+		if p.told.Limit = limitOf(b.Reason); p.told.Limit == "" {
+			delete(s.progress, e.Run)
+		}
 		return
 	}
 	p.apply(e)
+}
+
+// limitOf returns the limit that ended a run which may be taken up again with more of
+// it, "" for one that ended otherwise.
+func limitOf(reason activity.Reason) string {
+	switch reason {
+	case activity.MaxTurns:
+		return "turns"
+	case activity.Timeout:
+		return "time"
+	}
+	return ""
 }
 
 func (p *progress) apply(e activity.Event) {
@@ -181,8 +199,8 @@ func (p *progress) purge() {
 	p.guess = nil
 }
 
-// Progress returns how far a run has come; false for one that has finished or
-// has not begun. The calls that Mend ends are open before it only.
+// Progress returns how far a run has come; false for one that has finished, but for
+// its agent's newest that ended at a limit, or has not begun. The calls that Mend ends are open before it only.
 func (s *Session) Progress(run string) (Progress, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -78,7 +78,7 @@ func (v *view) apply(e activity.Event) {
 		v.run, v.turn = e.Run, e.Seq
 		v.take()
 	case activity.RunState:
-		if b.To == activity.Running && (b.From == activity.Interrupted || b.From == activity.Paused) {
+		if b.To == activity.Running && (b.From == activity.Interrupted || b.From == activity.Paused || b.From == activity.Finished) {
 			v.editor = nil // time has passed: it is told whole again (spec 3.6)
 		}
 	case activity.ModelFinished:

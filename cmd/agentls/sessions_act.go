@@ -21,9 +21,10 @@ func sessionResumeCommand(std streams) *cobra.Command {
 	var p wire.ResumeParams
 	var more wire.Extend
 	c := &cobra.Command{
-		Use: "resume RUN|SESSION", Short: "Take up a run that was interrupted or paused, or the newest of a session",
-		Long: `Takes up a run that was interrupted, since its agentls ended, or that is paused,
-from its last checkpoint. What it has used counts on; the flags give it more.`,
+		Use: "resume RUN|SESSION", Short: "Take up a run that was interrupted, paused or ended at a limit, or the newest of a session",
+		Long: `Takes up a run that was interrupted, since its agentls ended, that is paused, or that
+ended at its limit of turns or time, from its last checkpoint. What it has used counts
+on; the flags give it more, and without them it has as much again of what it came to.`,
 		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.checkFormat(); err != nil {
@@ -78,7 +79,7 @@ func (c *connection) leftRun(ctx context.Context, name string, p *wire.ResumePar
 		switch r := s.Runs[i]; {
 		case p.Run == r.Run:
 			return r.Agent, nil
-		case p.Run == "" && (r.State == "interrupted" || r.State == "paused"):
+		case p.Run == "" && (r.State == "interrupted" || r.State == "paused" || i == len(s.Runs)-1 && (r.Reason == "TIMEOUT" || r.Reason == "MAX_TURNS")):
 			p.Run, p.Session = r.Run, s.Session.Session
 			return r.Agent, nil
 		}

@@ -20,7 +20,7 @@ const (
 	MethodCancel = "agents/cancel"
 	// MethodSteer adds a person's words to a run that goes on: its model is told them before the next turn.
 	MethodSteer = "agents/steer"
-	// MethodResume lets a run go on that is paused or interrupted, from its last checkpoint, with more of what was used up.
+	// MethodResume lets a run go on that is paused, interrupted or ended at its limit of turns or time, from its last checkpoint, with more of what was used up.
 	MethodResume = "agents/resume"
 	// MethodSubscribe has a session's events sent from a number on: what is past in the answer, also what this client was sent live before, then live.
 	MethodSubscribe = "agents/subscribe"

@@ -51,11 +51,12 @@ type (
 		Position int  `json:"position"` // 0 = the next that is told
 	}
 
-	// ResumeParams lets a run go on that is paused or interrupted.
+	// ResumeParams lets a run go on that is paused or interrupted, or that ended TIMEOUT
+	// or MAX_TURNS and is its agent's newest in the session.
 	ResumeParams struct {
 		Run           string          `json:"run"`
-		Session       string          `json:"session,omitempty"` // where the run is; absent = it is looked for: in the sessions that are open, in main, then in those that a list shows as interrupted or paused
-		Extend        *Extend         `json:"extend,omitempty"`
+		Session       string          `json:"session,omitempty"`       // where the run is; absent = it is looked for: in the sessions that are open, in main, then in those that a list shows as interrupted or paused
+		Extend        *Extend         `json:"extend,omitempty"`        // without it, as much again of the limit that it came to
 		Wait          string          `json:"wait,omitempty"`          // end (default), accept
 		WorkDoneToken json.RawMessage `json:"workDoneToken,omitempty"` // progress is reported under it
 	}
