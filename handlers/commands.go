@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"go.lsp.dev/protocol"
@@ -214,10 +213,13 @@ func (h *Handlers) showResult(ctx context.Context, r *wire.RunResult, document b
 	} else if r.Reason != activity.Goal {
 		first = ending(r.RunFinished) + ": " + first
 	}
-	h.tell(level, fmt.Sprintf("%s: %s", r.Agent, clip(tool.Escape(first), summaryWidth)))
-	if text != "" && (more || document) && !h.showText(ctx, r.Agent+"-"+short(r.Run)+".md", text+"\n") && more {
-		_ = h.Peer.LogMessage(h.ctx, &protocol.LogMessageParams{Type: infoMessage, Message: text}) // nowhere else to show it
+	said := fmt.Sprintf("%s: %s", r.Agent, clip(tool.Escape(first), summaryWidth))
+	if text != "" && (more || document) {
+		if path, shown := h.showText(ctx, r.Agent+"-"+short(r.Run)+".md", text+"\n"); !shown && more && path != "" {
+			said += "\nAll of it is in " + path
+		}
 	}
+	h.tell(level, said)
 }
 
 // short returns the end of an id, which differs most.
@@ -246,7 +248,7 @@ func (h *Handlers) commandList(ctx context.Context) (any, error) {
 			fmt.Fprintf(&b, "%s:%d:%d: %s\n", tool.Escape(p.URI), p.Range.Start.Line+1, p.Range.Start.Character+1, tool.Escape(p.Message))
 		}
 	}
-	if !h.showText(ctx, "agents.txt", b.String()) {
+	if _, shown := h.showText(ctx, "agents.txt", b.String()); !shown {
 		h.tell(infoMessage, strings.TrimSpace(b.String()))
 	}
 	return result, nil
@@ -284,11 +286,11 @@ func (h *Handlers) commandTranscript(ctx context.Context, p *protocol.ExecuteCom
 	}
 	text = string(h.masked("", []byte(text)))
 	name := "session-" + cmp.Or(id, session.Default) + ".md"
-	path := filepath.Join(h.house.Shown, name)
-	if !h.showText(ctx, name, text) {
-		if path, err = h.keepShown(name, text); err != nil {
-			return nil, fault.New(fault.Unavailable, "handlers.transcript", "the transcript could not be written: %w", err)
-		}
+	path, shown := h.showText(ctx, name, text)
+	switch {
+	case path == "":
+		return nil, fault.New(fault.Unavailable, "handlers.transcript", "the transcript could not be written; the log says why")
+	case !shown:
 		h.tell(infoMessage, "The transcript is in "+path)
 	}
 	return map[string]string{"uri": tool.URI(path)}, nil

@@ -23,10 +23,15 @@ import (
 const findingSource = "agentls"
 
 // pulls reports whether the client asks for findings itself. It is told none then:
-// it would show each twice (spec 2.9).
+// it would show each twice (spec 2.9). A change of one file changes the findings of
+// others, so a client that cannot be told to ask again is told them instead, as is
+// Neovim: 0.12, told so, asks about the workspace and ignores what it learns about
+// the files that are open.
 func (h *Handlers) pulls() bool {
-	t := h.client.TextDocument
-	return t != nil && t.Diagnostic != nil
+	t, w := h.client.TextDocument, h.client.Workspace
+	asks := t != nil && t.Diagnostic != nil
+	again := w != nil && w.Diagnostics != nil && on(w.Diagnostics.RefreshSupport)
+	return asks && again && !h.neovim
 }
 
 // diagnosed is the capability of who is asked for findings.

@@ -255,14 +255,16 @@ func (d *desk) askPlain(ctx context.Context, agent string, q tool.Question) (too
 	return tool.Answer{Action: "accept", Text: titles[chosen.Title]}, nil
 }
 
-// showText opens a text in the editor as a file of the daemon's own, and
-// reports whether the client says that it did.
-func (h *Handlers) showText(ctx context.Context, name, text string) bool {
-	if !h.shows {
-		return false
-	}
+// showText opens a text in the editor as a file of the daemon's own, and reports
+// whether the client says that it did. Where it did not, path is that of the file,
+// "" if there is none.
+func (h *Handlers) showText(ctx context.Context, name, text string) (path string, shown bool) {
 	path, err := h.keepShown(name, text)
-	return h.open(ctx, path, err)
+	if err != nil {
+		h.Log.Warn("a text could not be written to be shown", "err", err)
+		return "", false
+	}
+	return path, h.open(ctx, path)
 }
 
 // showNew is showText in a file that shows nothing else. It is named after what it
@@ -275,17 +277,25 @@ func (h *Handlers) showNew(ctx context.Context, about, text string) bool {
 	if err == nil {
 		err = writePrivate(path, text)
 	}
-	return h.open(ctx, path, err)
-}
-
-// open opens a file of the daemon's own in the editor; failed is what kept it
-// from being written.
-func (h *Handlers) open(ctx context.Context, path string, failed error) bool {
-	if failed != nil {
-		h.Log.Warn("a text could not be written to be shown", "err", failed)
+	if err != nil {
+		h.Log.Warn("a text could not be written to be shown", "err", err)
 		return false
 	}
-	focus := true
+	return h.open(ctx, path)
+}
+
+// showPatience is how long an editor may take to show a document.
+const showPatience = 10 * time.Second
+
+// open opens a file of the daemon's own beside what the person looks at: an editor
+// that gave it the focus might put it in the place of that.
+func (h *Handlers) open(ctx context.Context, path string) bool {
+	if !h.shows {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, showPatience)
+	defer cancel()
+	focus := false
 	result, err := h.Peer.ShowDocument(ctx, &protocol.ShowDocumentParams{URI: uri.File(path), TakeFocus: &focus})
 	return err == nil && result != nil && result.Success
 }

@@ -148,7 +148,7 @@ func TestForgetShown(t *testing.T) {
 		}
 		paths = append(paths, path)
 	}
-	if !c.h.showText(t.Context(), "agents.txt", "list") {
+	if _, shown := c.h.showText(t.Context(), "agents.txt", "list"); !shown {
 		t.Fatal("not shown")
 	}
 	paths = append(paths, filepath.Join(c.h.house.Shown, "agents.txt"))

@@ -102,6 +102,7 @@ type Handlers struct {
 	caps      wire.ClientCapabilities     // of the client; set by initialize
 	client    protocol.ClientCapabilities // what LSP defines of them; set by initialize
 	plain     bool                        // it knows only LSP; set by initialize
+	neovim    bool                        // it is Neovim; set by initialize
 	oldNeovim bool                        // Neovim before 0.11; set by initialize
 	shows     bool                        // it can show a document; set by initialize
 	edits     editing                     // how it takes edits; set by initialize

@@ -75,7 +75,7 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 // capabilities.experimental.agents or in initializationOptions.agents.
 func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
 	h.plain, h.client = true, p.Capabilities
-	h.oldNeovim = oldNeovim(p.ClientInfo)
+	h.neovim, h.oldNeovim = p.ClientInfo.Name == "Neovim", oldNeovim(p.ClientInfo)
 	for _, place := range []struct {
 		path string
 		raw  protocol.LSPAny

@@ -88,8 +88,8 @@ func (h *Handlers) setRefreshers() {
 	if c := w.SemanticTokens; c != nil {
 		add(c.RefreshSupport, false, h.Peer.SemanticTokensRefresh)
 	}
-	if c := w.Diagnostics; c != nil && h.pulls() {
-		add(c.RefreshSupport, false, h.Peer.DiagnosticRefresh)
+	if h.pulls() {
+		add(w.Diagnostics.RefreshSupport, false, h.Peer.DiagnosticRefresh)
 	}
 }
 

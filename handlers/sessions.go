@@ -218,7 +218,7 @@ func (h *Handlers) commandSessions(ctx context.Context) (any, error) {
 	if b.Len() == 0 {
 		b.WriteString("There are no sessions yet.\n")
 	}
-	if !h.showText(ctx, "sessions.txt", b.String()) {
+	if _, shown := h.showText(ctx, "sessions.txt", b.String()); !shown {
 		h.tell(infoMessage, strings.TrimSpace(b.String()))
 	}
 	return result, nil

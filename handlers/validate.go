@@ -253,7 +253,7 @@ func (h *Handlers) commandValidate(ctx context.Context, s *workspace.Snapshot, p
 		return nil, err
 	}
 	if h.plain {
-		if !h.showText(ctx, "validation.txt", shownReports(reports)) {
+		if _, shown := h.showText(ctx, "validation.txt", shownReports(reports)); !shown {
 			h.tell(infoMessage, reportsLine(reports))
 		}
 	}

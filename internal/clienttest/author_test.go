@@ -79,11 +79,11 @@ func desk(t *testing.T) (env []string, dir string) {
 		"GEMINI_HOME="+filepath.Join(home, ".gemini"), "AGENTLS_TRUST=1", "TERM=xterm-256color", "LANG=C.UTF-8"), dir
 }
 
-// newer returns a program of the editors that testdata/newer/install.sh unpacks,
-// and leaves the test out where they are not there.
-func newer(t *testing.T, program string) (path, files string) {
+// newer returns a program of the editors that testdata/newer/install.sh unpacks, and
+// the folder with all of them. It leaves the test out where they are not there.
+func newer(t *testing.T, program string) (path, root string) {
 	t.Helper()
-	root := os.Getenv("AGENTLS_NEWER")
+	root = os.Getenv("AGENTLS_NEWER")
 	if root == "" {
 		t.Skip("AGENTLS_NEWER does not name the folder in which internal/clienttest/testdata/newer/install.sh has unpacked newer editors")
 	}
@@ -91,7 +91,7 @@ func newer(t *testing.T, program string) (path, files string) {
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("%s has no %s", root, program)
 	}
-	return path, filepath.Join(root, "files")
+	return path, root
 }
 
 // judgeNames waits until the disk has the agent's new name in all its places.
@@ -126,23 +126,35 @@ func judgeNames(t *testing.T, s *screen, dir, file string) {
 	}
 }
 
-// brokenInNeovim opens a Neovim with the block of docs/clients.md on an agent file
-// with a mistake, and returns the screen that tells of it.
-func brokenInNeovim(t *testing.T, program string, more ...string) (s *screen, dir, shown string) {
-	env, dir := desk(t)
+// neovimOf is a Neovim of this machine, and what it is started with.
+type neovimOf struct {
+	program, block string // of docs/clients.md
+	environ        []string
+}
+
+// start opens a Neovim with its block of docs/clients.md.
+func (n neovimOf) start(t *testing.T, env []string, dir string) *screen {
+	t.Helper()
 	script := filepath.Join(t.TempDir(), "init.lua")
-	text := "vim.o.swapfile = false\nvim.o.more = false\nvim.o.hidden = true\n" + configuration(t, "neovim")
+	text := "vim.o.swapfile = false\nvim.o.more = false\nvim.o.hidden = true\nvim.diagnostic.config({ virtual_text = true })\nvim.cmd('filetype on')\n" + configuration(t, n.block) + configuration(t, "neovim-run")
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, append(env, more...), dir, program, "-u", "NONE", "-i", "NONE", "-n", "-S", script)
+	return open(t, append(env, n.environ...), dir, n.program, "-u", "NONE", "-i", "NONE", "-n", "-S", script)
+}
+
+// brokenInNeovim opens a Neovim on an agent file with a mistake, and returns the
+// screen that tells of it.
+func brokenInNeovim(t *testing.T, n neovimOf) (s *screen, dir, shown string) {
+	env, dir := desk(t)
+	s = n.start(t, env, dir)
 	s.send(":edit .gemini/agents/broken.md", "Enter")
 	return s, dir, s.await("did you mean read_file")
 }
 
 // authorInNeovim plays the story in a Neovim.
-func authorInNeovim(t *testing.T, program string, more ...string) {
-	s, dir, shown := brokenInNeovim(t, program, more...)
+func authorInNeovim(t *testing.T, n neovimOf) {
+	s, dir, shown := brokenInNeovim(t, n)
 	t.Logf("what is wrong:\n%s", shown)
 
 	s.send("/to:", "Enter", "A", " co", "C-x", "C-o")
@@ -162,22 +174,23 @@ func authorInNeovim(t *testing.T, program string, more ...string) {
 	s.send(":qall!", "Enter")
 }
 
-// inNeovim plays a story in the Neovim of this machine.
-func inNeovim(t *testing.T, play func(t *testing.T, program string, more ...string)) {
+// inNeovims plays a story in the Neovim of this machine, and in those of
+// testdata/newer.
+func inNeovims(t *testing.T, play func(*testing.T, neovimOf)) {
 	needNeovim(t)
-	play(t, "nvim")
+	t.Run("Installed", func(t *testing.T) { play(t, neovimOf{program: "nvim", block: "neovim"}) })
+	for name, n := range map[string]struct{ program, folder, block string }{
+		"Newer":  {"nvim", "files", "neovim"},
+		"Newest": {"nvim-newest", "newest", "neovim-0.11"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program, root := newer(t, n.program)
+			play(t, neovimOf{program, n.block, []string{"VIMRUNTIME=" + filepath.Join(root, n.folder, "usr/share/nvim/runtime")}})
+		})
+	}
 }
 
-// inNewerNeovim plays a story in the one of testdata/newer.
-func inNewerNeovim(t *testing.T, play func(t *testing.T, program string, more ...string)) {
-	needNeovim(t)
-	program, files := newer(t, "nvim")
-	play(t, program, "VIMRUNTIME="+filepath.Join(files, "usr/share/nvim/runtime"))
-}
-
-func TestNeovimAuthor(t *testing.T) { inNeovim(t, authorInNeovim) }
-
-func TestNewerNeovimAuthor(t *testing.T) { inNewerNeovim(t, authorInNeovim) }
+func TestNeovimAuthor(t *testing.T) { inNeovims(t, authorInNeovim) }
 
 func TestEmacsAuthor(t *testing.T) {
 	for _, name := range []string{"emacs", "tmux"} {
@@ -249,10 +262,10 @@ func TestHelixAuthor(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed")
 	}
-	program, files := newer(t, "hx")
+	program, root := newer(t, "hx")
 	env, dir := desk(t)
 	unfoldIn(t, dir, map[string]string{".helix/languages.toml": configuration(t, "helix")})
-	s := open(t, append(env, "HELIX_RUNTIME="+filepath.Join(files, "usr/lib/hx/runtime")), dir, program, ".gemini/agents/broken.md")
+	s := open(t, append(env, "HELIX_RUNTIME="+filepath.Join(root, "files/usr/lib/hx/runtime")), dir, program, ".gemini/agents/broken.md")
 	s.await("You are broken.")
 	s.send("/read_fil", "Enter")
 	t.Logf("what is wrong:\n%s", s.await("did you mean read_file"))

@@ -169,7 +169,6 @@ func Connect(ctx context.Context, rwc io.ReadWriteCloser, config Config) (*Edito
 			return nil, errors.Join(err, e.conn.Close())
 		}
 	}
-	e.pulls = p.Capabilities.TextDocument != nil && p.Capabilities.TextDocument.Diagnostic != nil
 	if w := p.Capabilities.Workspace; w.WorkspaceEdit != nil {
 		e.operations = w.WorkspaceEdit.ResourceOperations
 		e.annotates = w.WorkspaceEdit.ChangeAnnotationSupport != nil
@@ -179,7 +178,7 @@ func Connect(ctx context.Context, rwc io.ReadWriteCloser, config Config) (*Edito
 		return nil, errors.Join(err, e.conn.Close())
 	}
 	e.Caps = result.Capabilities
-	e.update(func() { e.ready = true })
+	e.update(func() { e.ready, e.pulls = true, e.Caps.DiagnosticProvider != nil })
 	return e, e.conn.Notify(ctx, protocol.MethodInitialized, &protocol.InitializedParams{})
 }
 

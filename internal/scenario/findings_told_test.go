@@ -23,7 +23,8 @@ func TestFindingsAreToldOrAskedFor(t *testing.T) {
 	const mended = "---\nkind: agent\nname: lost\ntitle: Lost\n---\nYou are lost.\n"
 	for name, can := range map[string]string{
 		"told":  `{"textDocument": {"publishDiagnostics": {"versionSupport": true}}}`,
-		"asked": `{"textDocument": {"diagnostic": {}, "publishDiagnostics": {"versionSupport": true}}}`,
+		"asked": `{"textDocument": {"diagnostic": {}, "publishDiagnostics": {"versionSupport": true}}, "workspace": {"diagnostics": {"refreshSupport": true}}}`,
+		"told, since nothing can make it ask again": `{"textDocument": {"diagnostic": {}, "publishDiagnostics": {"versionSupport": true}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

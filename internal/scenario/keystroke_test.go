@@ -127,7 +127,7 @@ func BenchmarkKeystroke(b *testing.B) {
 func BenchmarkColdFindings(b *testing.B) {
 	dir := benchAgents(b, 10000)
 	for b.Loop() {
-		conn, stop := benchDaemon(b, dir, `{"textDocument": {"diagnostic": {}}}`, nil)
+		conn, stop := benchDaemon(b, dir, `{"textDocument": {"diagnostic": {}}, "workspace": {"diagnostics": {"refreshSupport": true}}}`, nil)
 		var all protocol.WorkspaceDiagnosticReport
 		if err := conn.Call(context.Background(), protocol.MethodWorkspaceDiagnostic, &protocol.WorkspaceDiagnosticParams{PreviousResultIds: []protocol.PreviousResultId{}}, &all); err != nil {
 			b.Fatal(err)

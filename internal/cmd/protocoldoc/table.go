@@ -231,7 +231,7 @@ var standard = map[string]struct{ method, kind, purpose string }{
 	"MethodWorkspaceDidChangeWorkspaceFolders": {"workspace/didChangeWorkspaceFolders", "notification", "agents of the folders that are there now count; sessions stay where they are"},
 	"MethodWorkspaceExecuteCommand":            {"workspace/executeCommand", "request", "[commands](#commands) for a client that knows only LSP"},
 
-	"MethodTextDocumentDiagnostic":          {"textDocument/diagnostic", "request", "findings of an agent file or a settings file; only for a client that can ask: others are told by `textDocument/publishDiagnostics`, never both"},
+	"MethodTextDocumentDiagnostic":          {"textDocument/diagnostic", "request", "findings of an agent file or a settings file; only for a client that can ask, and be told to ask again (and is not Neovim, which then does not ask about the files that are open): others are told by `textDocument/publishDiagnostics`, never both"},
 	"MethodWorkspaceDiagnostic":             {"workspace/diagnostic", "request", "the same for all of these files, also those that are not open"},
 	"MethodTextDocumentCompletion":          {"textDocument/completion", "request", "keys, values, models, tools, servers, agents and placeholders of agent files; keys and values of settings; agents after `@` where an inline command begins"},
 	"MethodCompletionItemResolve":           {"completionItem/resolve", "request", "what an agent is for"},
