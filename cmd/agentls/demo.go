@@ -88,7 +88,7 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	}
 
 	say := func(format string, args ...any) { fmt.Fprintf(std.out, format+"\n", args...) }
-	say("An agent finds out why a test fails and mends the code.")
+	say("An agent finds out why a test fails and fixes the code.")
 	if o.live {
 		say("The model is the real one.")
 	} else {
