@@ -69,6 +69,9 @@ func (r *reader) field(k *key, v *node) bool {
 	case "model":
 		r.modelField(v)
 	case "fallback_models", "fallbackModels":
+		if r.again("fallback_models", k) {
+			break
+		}
 		for _, m := range r.strings(v, k.name) {
 			if id, ok := r.resolveModel(m.name, m.start, m.end); ok {
 				r.FallbackModels = append(r.FallbackModels, id)
@@ -153,17 +156,23 @@ func (r *reader) field(k *key, v *node) bool {
 	case "run":
 		r.runField(v)
 	case "max_turns", "maxTurns", "steps", "maxSteps":
+		r.twice("max_turns", k.name, k)
 		r.limit("max_turns", k.name, v)
 	case "max_time", "max_time_minutes", "timeout_mins":
+		r.twice("max_time", k.name, k)
 		r.limit(k.name, k.name, v)
 	case "max_tokens", "maxTokens":
+		r.twice("max_tokens", k.name, k)
 		r.limit("max_tokens", k.name, v)
 	case "max_cost", "maxCost":
+		r.twice("max_cost", k.name, k)
 		r.limit("max_cost", k.name, v)
 	case "subagents":
 		r.subagentsField(v, k.name)
 	case "user_invocable", "user-invocable", "userInvocable", "user-invokable":
-		r.boolField(v, k.name, &r.UserInvocable)
+		if !r.again("user_invocable", k) {
+			r.boolField(v, k.name, &r.UserInvocable)
+		}
 	case "routable":
 		r.boolField(v, k.name, &r.Routable)
 	default:
@@ -183,6 +192,17 @@ func (r *reader) again(field string, k *key) bool {
 	}
 	r.seen = append(r.seen, seenLike{field, k.name})
 	return false
+}
+
+// twice reports a limit that was given before under another key; the smaller counts.
+func (r *reader) twice(field, written string, k *key) {
+	for _, s := range r.seen {
+		if s.field == "run."+field && s.key != written {
+			r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("%s limits the same as %s, and the smaller counts; remove one.", written, s.key))
+			return
+		}
+	}
+	r.seen = append(r.seen, seenLike{"run." + field, written})
 }
 
 // nearest is the func of that name, for as many names as a file gets guesses.
@@ -274,10 +294,14 @@ func (r *reader) scopeField(v *node) {
 		}
 		return
 	}
-	// A file that replaces the router says scope: system (spec 8.2).
-	if Scope(scope) != r.Scope && Scope(scope) != System {
+	r.late = append(r.late, func() {
+		// A file that replaces the router says scope: system (spec 8.2).
+		router := r.nameNode != nil && (r.nameNode.text == "router" || r.nameNode.text == "router-agent")
+		if Scope(scope) == r.Scope || Scope(scope) == System && router {
+			return
+		}
 		r.at(v, "agent/type", Warning, "The file lies in the %s folder, so its scope is %s, not %s; move the file or correct the field.", r.Scope, r.Scope, scope)
-	}
+	})
 }
 
 func (r *reader) colorField(k *key, v *node) {
@@ -374,6 +398,9 @@ func (r *reader) runField(v *node) {
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
 		r.smart(n)
+		if field, ok := FieldAt("run." + k.name); ok && field.Name != "mode" {
+			r.twice(field.Name, "run."+k.name, k)
+		}
 		switch k.name {
 		case "max_turns", "max_time", "max_tokens", "max_cost":
 			r.limit(k.name, "run."+k.name, n)

@@ -17,6 +17,7 @@ func (r *reader) finish() {
 	r.conflicts()
 	r.finishPrompt()
 	r.placeholders()
+	r.doubts()
 	r.secrets()
 	r.hiddenText()
 }
@@ -50,7 +51,7 @@ func (r *reader) finishName() {
 		r.Name = slug(stem(r.Path))
 		r.NameRange = r.text.span(opening.start, opening.end)
 	}
-	if r.Title == "" {
+	if strings.TrimSpace(r.Title) == "" {
 		if r.Title = titleOf(r.Name); r.Dialect != Agentls && written != "" && written != r.Name {
 			r.Title = written
 		}

@@ -22,6 +22,9 @@ type Installed struct {
 	// Retired reports whether a model is retired, and the id or alias that runs in
 	// its place; "" where none is known.
 	Retired func(model string) (successor string, retired bool)
+	// Sampling reports whether a model takes a temperature and a top_p; true for one
+	// that is not known.
+	Sampling func(model string) bool
 	// Servers are the names of the configured MCP servers.
 	Servers func(folder string) []string
 	// ServerTools are the tools of a configured server, by the server's own names,

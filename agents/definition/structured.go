@@ -59,6 +59,10 @@ func (r *reader) handoff(v *node) {
 		case "description":
 			r.stringField(n, "handoffs.description", &h.Description)
 		case "include_context", "includeContext":
+			if k.name == "includeContext" && v.get("include_context") != nil {
+				r.report("agent/unknown-field", Hint, k.start, k.end, "includeContext says the same as include_context, which counts; remove one.")
+				continue
+			}
 			r.boolField(n, "handoffs.include_context", &h.IncludeContext)
 		case "payload":
 			h.Payload, fine = r.payload(n)
@@ -298,6 +302,8 @@ func (r *reader) input(k *key, v *node) (property string, needed bool) {
 	if fallback != nil && fallback.kind != null {
 		if !fits(fallback, kindOf) {
 			r.at(fallback, "agent/type", Error, "The default of input %s must be of type %s.", k.name, kindOf)
+		} else if enum != nil && !enumHas(enum, fallback) {
+			r.at(fallback, "agent/type", Error, "The default of input %s is none of its values; add it to enum, or correct it.", k.name)
 		}
 		b.WriteString(`,"default":` + encode(fallback))
 	}

@@ -247,7 +247,9 @@ func (r *reader) confirmation(v *node) {
 				r.Confirmation.Require = add(r.Confirmation.Require, canonical)
 			}
 		case "prompt_template":
-			r.stringField(n, "tools.confirmation.prompt_template", &r.Confirmation.Prompt)
+			if r.stringField(n, "tools.confirmation.prompt_template", &r.Confirmation.Prompt) {
+				r.questionText(n)
+			}
 		case "timeout":
 			if d, ok := r.durationField(n, "tools.confirmation.timeout"); ok {
 				r.Confirmation.Timeout, r.Confirmation.Given = d, true

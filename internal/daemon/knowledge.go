@@ -48,6 +48,10 @@ func (b *house) installed() definition.Installed {
 			}
 			return successor.ID, retired
 		},
+		Sampling: func(name string) bool {
+			e, known := b.table.Lookup(name)
+			return !known || e.Sampling
+		},
 		Servers:    b.serverNames,
 		Validator:  b.validator,
 		Expression: condition.Check,

@@ -1,0 +1,144 @@
+package definition
+
+// What is allowed, and does not do what it says.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// doubts reports fields that do not do what they say, by what other fields say.
+func (r *reader) doubts() {
+	r.emptyTitle()
+	r.bothThinking()
+	r.unsampled()
+	r.outputText()
+}
+
+// keyOf returns the first key of the top that has one of some names; nil for none.
+func (r *reader) keyOf(names ...string) (*key, *node) {
+	for i := range r.root.keys {
+		if slices.Contains(names, r.root.keys[i].name) {
+			return &r.root.keys[i], &r.root.items[i]
+		}
+	}
+	return nil, nil
+}
+
+// emptyTitle reports a title that is there and says nothing.
+func (r *reader) emptyTitle() {
+	k, v := r.keyOf("title", "displayName", "display_name")
+	if k != nil && (v.kind == null || v.kind == str && strings.TrimSpace(v.text) == "") {
+		r.report("agent/type", r.idleSeverity(), k.start, max(k.end, v.end), fmt.Sprintf("The title is empty, so %q is shown; write one, or remove the field.", r.Title))
+	}
+}
+
+// bothThinking reports a budget and a level of thinking, of which one is sent.
+func (r *reader) bothThinking() {
+	budget, _ := r.keyOf("thinking_budget", "thinkingBudget")
+	level, _ := r.keyOf("thinking_level", "thinkingLevel")
+	if budget == nil || level == nil || r.ThinkingBudget == nil || r.ThinkingLevel == "" {
+		return
+	}
+	k := budget
+	if level.start > k.start {
+		k = level
+	}
+	r.report("agent/no-effect", r.idleSeverity(), k.start, k.end, "thinking_budget and thinking_level are both given, and the model is sent only the one that it takes; remove one.")
+}
+
+// unsampled reports a temperature and a top_p that the agent's model does not take.
+func (r *reader) unsampled() {
+	if r.source.Installed.Sampling == nil || r.Model == "inherit" || r.Model == "auto" {
+		return
+	}
+	for _, f := range []struct {
+		given bool
+		names []string
+	}{{r.Temperature != nil, []string{"temperature", "temp"}}, {r.TopP != nil, []string{"top_p", "topP"}}} {
+		if !f.given {
+			continue
+		}
+		if k, _ := r.keyOf(f.names...); k != nil && !r.source.Installed.Sampling(r.Model) {
+			r.report("agent/no-effect", r.idleSeverity(), k.start, k.end, fmt.Sprintf("The model %s takes no %s, so it is not sent; remove the field, or choose another model.", r.Model, f.names[0]))
+		}
+	}
+}
+
+// outputText reports each ${x} of output.text that the output never has: nothing
+// would stand there. What a schema allows without naming it is not known.
+func (r *reader) outputText() {
+	_, output := r.keyOf("output")
+	if r.Output == nil || output == nil {
+		return
+	}
+	text, schema := output.get("text"), output.get("schema")
+	if text == nil || text.kind != str || schema == nil || schema.kind != mapping {
+		return
+	}
+	properties := schema.get("properties")
+	for _, open := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "additionalProperties", "patternProperties", "unevaluatedProperties", "dependentSchemas"} {
+		if n := schema.get(open); n != nil && !(n.kind == boolean && !n.truth) {
+			return
+		}
+	}
+	if properties == nil || properties.kind != mapping {
+		return
+	}
+	var names []string
+	for i := range properties.keys {
+		names = append(names, properties.keys[i].name)
+	}
+	told := make(map[string]bool)
+	for start, name := range placeholdersOf(text.text) {
+		if told[name] || slices.Contains(names, name) || len(told) == maxRepeats {
+			continue
+		}
+		told[name] = true
+		from, to := r.inText(text, start, start+len(name)+3)
+		r.report("agent/placeholder", r.idleSeverity(), from, to, fmt.Sprintf("The output has no field %s, so nothing stands there; add it to the schema, or correct the name.", name))
+	}
+}
+
+// inText returns the place of a part of a text, or of all of it where it is not in the
+// file as it was read.
+func (r *reader) inText(v *node, start, end int) (from, to int) {
+	if offset := strings.Index(r.text.src[v.start:max(v.start, v.end)], v.text); offset >= 0 {
+		return v.start + offset + start, v.start + offset + end
+	}
+	return v.start, v.end
+}
+
+// questionPlaceholders are those of tools.confirmation.prompt_template.
+var questionPlaceholders = []string{"tool_name", "tool_args", "risk", "agent"}
+
+// questionText reports each {x} of a question's template that is no placeholder: it is
+// shown as it is.
+func (r *reader) questionText(v *node) {
+	told := make(map[string]bool)
+	for i := 0; i < len(v.text) && len(told) < maxRepeats; i++ {
+		if v.text[i] != '{' || i > 0 && v.text[i-1] == '$' {
+			continue
+		}
+		end := placeholderEnd(v.text, i+1)
+		if end == i+1 || end == len(v.text) || v.text[end] != '}' {
+			continue
+		}
+		name := v.text[i+1 : end]
+		if told[name] || slices.Contains(questionPlaceholders, name) {
+			continue
+		}
+		told[name] = true
+		from, to := r.inText(v, i, end+1)
+		r.report("agent/placeholder", r.idleSeverity(), from, to, fmt.Sprintf("{%s} is no placeholder of a question and stays as it is; there are {%s}.", name, strings.Join(questionPlaceholders, "}, {")))
+	}
+}
+
+// enumHas reports whether a default is one of an input's values; of a list, each part.
+func enumHas(enum, fallback *node) bool {
+	if fallback.kind == list {
+		return !slices.ContainsFunc(fallback.items, func(n node) bool { return !enumHas(enum, &n) })
+	}
+	return slices.ContainsFunc(enum.items, func(n node) bool { return encode(&n) == encode(fallback) })
+}
