@@ -32,6 +32,9 @@ func SecretsOfFile(data []byte) map[string][]string {
 			addSecrets(found, name, value)
 			continue
 		}
+		if isBareName(line) {
+			continue
+		}
 		name := ""
 		for _, word := range strings.Fields(line) {
 			addSecrets(found, name, unquoted(word))
@@ -88,6 +91,16 @@ func assignment(line string) (name, value string, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// isBareName reports whether a line is a name that is given no value, as NAME= or
+// name:, and not the end of a key in base64.
+func isBareName(line string) bool {
+	name := strings.TrimRight(line, "=: \t")
+	if name == line || !variable.MatchString(name) {
+		return false
+	}
+	return len(line) < wordy || strings.ContainsAny(name, "_-") || strings.HasSuffix(line, ":") || isWords(name)
 }
 
 // unquoted returns a value without its quotes, or without the comment behind it.

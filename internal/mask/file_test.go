@@ -14,7 +14,7 @@ func TestSEC38SecretsOfFiles(t *testing.T) {
 		want map[string][]string
 	}{
 		".env": {"# API_OLD=old-5ecret-x\nexport API_KEY=\"new#5ecret\" # rotated\nDB_HOST=postgres\nPORT=5432\nDEBUG=true\nAPP_URL=http://localhost:3000\n" +
-			"DATABASE_URL=postgres://app:hunter2x9@db/app\nAPP_NAME='My Cool Application'\nDB_PASSWORD=correct horse battery\nIMAGE=python:3.11-slim\nTOKEN=${OTHER}\nKEY_FILE=/etc/ssl/my.key\n",
+			"DATABASE_URL=postgres://app:hunter2x9@db/app\nAPP_NAME='My Cool Application'\nDB_PASSWORD=correct horse battery\nIMAGE=python:3.11-slim\nTOKEN=${OTHER}\nMAIL_PASSWORD=\nAWS_S3_SECRET =\nAPIKEY2=\nKEY_FILE=/etc/ssl/my.key\n",
 			map[string][]string{"API_OLD": {"old-5ecret-x"}, "API_KEY": {"new#5ecret"}, "DATABASE_URL": {"hunter2x9"}, "DB_PASSWORD": {"correct horse battery"}}},
 		"a key in lines": {"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSj9w0==\n-----END PRIVATE KEY-----\n",
 			map[string][]string{"": {"MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSj9w0=="}}},
@@ -24,7 +24,7 @@ func TestSEC38SecretsOfFiles(t *testing.T) {
 		".netrc":      {"machine example.com login ann password n3trc-5ecret\n", map[string][]string{"password": {"n3trc-5ecret"}}},
 		"credentials": {"[default]\naws_access_key_id = AKIA0123456789ABCDEF\naws_secret_access_key = wJalrXUtnFEMI/K7MDENG+bPx=\nregion = eu-west-1\n", map[string][]string{"aws_access_key_id": {"AKIA0123456789ABCDEF"}, "aws_secret_access_key": {"wJalrXUtnFEMI/K7MDENG+bPx="}}},
 		"git":         {"https://ann:t0ken-5ecret@example.com\n", map[string][]string{"": {"t0ken-5ecret"}}},
-		"YAML":        {"users:\n- name: me\n  user:\n    token: eyJ0b2tlbiI6MX0==\n", map[string][]string{"token": {"eyJ0b2tlbiI6MX0=="}}},
+		"YAML":        {"users-of-the-cluster2:\n- name: me\n  user:\n    token: eyJ0b2tlbiI6MX0==\n", map[string][]string{"token": {"eyJ0b2tlbiI6MX0=="}}},
 		"JSON":        {`{"type":"service_account","project_id":"my-project-1","list":[{"client_secret":"j5on-5ecret"}]}`, map[string][]string{"client_secret": {"j5on-5ecret"}}},
 		"no text":     {"\x00\x01KEY=abcdefgh-12345", nil},
 	} {
