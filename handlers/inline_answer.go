@@ -48,12 +48,12 @@ func (h *Handlers) answerPlace(want string) (place, why string) {
 		if h.edits.applies && h.edits.versions && w.WorkspaceEdit.ChangeAnnotationSupport != nil {
 			return want, ""
 		}
-		want = answerBelow
+		want, why = answerBelow, "your editor cannot show an edit for review first"
 	}
 	if want == answerBelow && !h.edits.applies {
 		return answerBeside, "your editor takes no edits"
 	}
-	return want, ""
+	return want, why
 }
 
 // maxTries is how often an answer is put into a document that changes meanwhile.

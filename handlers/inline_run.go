@@ -78,6 +78,9 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, 
 		h.tell(infoMessage, fmt.Sprintf("The answer of %s is not put into the document: %s", result.Agent, why))
 	case want != answerBeside && result.Reason == activity.Goal && strings.TrimSpace(result.Text) != "":
 		if h.answered(ctx, call, want, result) {
+			if why != "" {
+				h.tell(infoMessage, fmt.Sprintf("The answer of %s is a comment below the line: %s", result.Agent, why))
+			}
 			return result, nil
 		}
 	}

@@ -34,12 +34,15 @@ func (d *desk) askByFile(ctx context.Context, agent string, q tool.Question) (to
 		return declined, nil
 	}
 	lines := []string{tool.Escape(agent + " asks:"), ""}
-	if q.Title != "" {
+	if q.Title != "" && q.Title != agent+" asks" {
 		lines = append(lines, tool.Escape(q.Title))
 	}
-	lines = append(lines, escapeLines(q.Message), "", "Save this file to answer; save or close it as it is to decline.", scratchEnd, "")
+	lines = append(lines, escapeLines(q.Message), "", "Save this file to answer; save or close it as it is to decline.", scratchEnd, "", "")
 	asked := strings.Join(lines, "\n")
-	path, err := d.h.keepShown("ask-"+newNonce()[:8]+".md", asked)
+	path, err := d.h.newShown(agent + " asks " + newNonce()[:4] + ".md") // an editor may still show an earlier one
+	if err == nil {
+		err = writePrivate(path, asked)
+	}
 	if err != nil {
 		d.h.Log.Warn("a question could not be written to be shown", "err", err)
 		return declined, nil
@@ -48,7 +51,10 @@ func (d *desk) askByFile(ctx context.Context, agent string, q tool.Question) (to
 	touched := d.h.touched(path)
 	defer touched.stop()
 	focus := true
-	result, err := d.h.Peer.ShowDocument(ctx, &protocol.ShowDocumentParams{URI: uri.File(path), TakeFocus: &focus})
+	end := protocol.Position{Line: uint32(strings.Count(asked, "\n") - 1)} // where the answer is to be written
+	result, err := d.h.Peer.ShowDocument(ctx, &protocol.ShowDocumentParams{
+		URI: uri.File(path), TakeFocus: &focus, Selection: &protocol.Range{Start: end, End: end},
+	})
 	if err != nil || result == nil || !result.Success {
 		return declined, d.served(ctx, err)
 	}

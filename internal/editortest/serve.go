@@ -260,7 +260,7 @@ func (e *Editor) asked(ctx context.Context, method string, params []byte) (any, 
 		var answer *string
 		e.update(func() {
 			e.shown = append(e.shown, path)
-			if len(e.scratch) > 0 && strings.HasPrefix(filepath.Base(path), "ask-") {
+			if len(e.scratch) > 0 && strings.Contains(filepath.Base(path), " asks ") {
 				answer, e.scratch = &e.scratch[0], e.scratch[1:]
 			}
 		})

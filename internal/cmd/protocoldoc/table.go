@@ -44,7 +44,7 @@ var rows = []row{
 	{
 		constant: "MethodRun", params: "RunParams", results: []string{"RunResult", "RunAccepted"},
 		when:    []string{"with `wait: \"end\"`, after every event of the run has been sent", "with `wait: \"accept\"`, at once"},
-		without: "The command `agentls.run` starts a run. A client that knows only LSP is shown the result: one line by `window/showMessage`, and the whole by `window/showDocument` where there is more.",
+		without: "The command `agentls.run` starts a run. A client that knows only LSP is shown the result: one line by `window/showMessage`, and the whole by `window/showDocument` where there is more; where that is not to be had, the message says in which file it is.",
 	},
 	{
 		constant: "MethodCancel", params: "CancelParams", results: []string{"CancelResult"},
