@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/git"
 )
 
@@ -41,10 +42,12 @@ func (r *Reader) head(ctx context.Context, folder string) (map[string]map[string
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err != nil {
-		files = nil // no commit yet, or a repository that is not read
+	// Without a commit, or with a repository that our git refuses, there is nothing to
+	// read; what failed otherwise is tried again by the next call.
+	_, exited := errors.AsType[*git.ExitError](err)
+	if err == nil || exited || fault.KindOf(err) != fault.Unavailable {
+		r.heads[folder] = head{stamp, files}
 	}
-	r.heads[folder] = head{stamp, files}
 	return files, nil
 }
 
