@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
@@ -180,6 +181,77 @@ func TestSEC115SecretsOfTools(t *testing.T) {
 			if strings.Contains(string(blob), secret) || !strings.Contains(string(blob), "[masked:KEY]") {
 				t.Errorf("%s is %q", name, blob)
 			}
+		}
+	})
+}
+
+// printer is a tool that runs a command.
+type printer struct {
+	print func(env *tool.Env) (*tool.Result, error)
+}
+
+func (printer) Spec() tool.Spec {
+	return tool.Spec{Name: "bash", Risk: tool.Safe, Parameters: json.RawMessage(`{"type":"object"}`)}
+}
+
+func (p printer) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) (*tool.Plan, error) {
+	return &tool.Plan{Tool: "bash", Args: args, Risk: tool.Safe, Title: "bash", Spawns: true,
+		Do: func(_ context.Context, env *tool.Env) (*tool.Result, error) { return p.print(env) }}, nil
+}
+
+// TestSEC38OutputOfCommands: what masks a command's output masks all that comes of the
+// call: pieces, the result, what people see, the whole, and an error.
+func TestSEC38OutputOfCommands(t *testing.T) {
+	const secret, masked = "a-known-5ecret", "[masked:KEY in .env]"
+	output := func(context.Context, *tool.Env) (*mask.Masker, error) {
+		return mask.NewOutput(map[string]string{"KEY in .env": secret}), nil
+	}
+	in(t, func(w *world) {
+		w.config.Output = output
+		w.tools = append(w.tools, printer{func(env *tool.Env) (*tool.Result, error) {
+			env.Progress("it is " + secret[:5])
+			env.Progress(secret[5:] + " at https://ann:p4")
+			env.Progress("ss@x")
+			return &tool.Result{Content: "is " + secret, Display: "shows " + secret, Whole: []byte("whole " + secret)}, nil
+		}})
+		w.says(asks(calls("bash", `{}`)), says("done"))
+		w.ended(w.do(), activity.Goal)
+		said := ""
+		for _, d := range of[activity.ToolDelta](w) {
+			said += d.Text
+		}
+		if want := "it is " + masked + " at https://[masked:credential]@x"; said != want {
+			t.Errorf("the output is told as %q", said)
+		}
+		w.contains("the result", w.results(1)[0].Content, "is "+masked)
+		for name, blob := range w.log.blobs {
+			if string(blob) != "whole "+masked {
+				t.Errorf("%s is %q", name, blob)
+			}
+		}
+		for _, e := range w.log.all() {
+			if text, err := json.Marshal(e.Body); err != nil || strings.Contains(string(text), secret) {
+				t.Errorf("%s, %v", text, err)
+			}
+		}
+	})
+	in(t, func(w *world) {
+		w.config.Output = output
+		w.tools = append(w.tools, printer{func(*tool.Env) (*tool.Result, error) { return nil, tool.Errorf(tool.CodeFailed, "no %s", secret) }})
+		w.says(asks(calls("bash", `{}`)), says("done"))
+		w.ended(w.do(), activity.Goal)
+		if got := w.results(1)[0].Content; got != "no "+masked {
+			t.Errorf("the error is %q", got)
+		}
+	})
+	in(t, func(w *world) {
+		ran := false
+		w.config.Output = func(context.Context, *tool.Env) (*mask.Masker, error) { return nil, errDisk }
+		w.tools = append(w.tools, printer{func(*tool.Env) (*tool.Result, error) { ran = true; return &tool.Result{}, nil }})
+		w.says(asks(calls("bash", `{}`)), says("done"))
+		w.ended(w.do(), activity.Goal)
+		if ran {
+			t.Error("a command ran whose output could not be masked")
 		}
 	})
 }
