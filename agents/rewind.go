@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -181,6 +182,7 @@ type plannedFile struct {
 	steps     []session.FileStep // since then, the first one first
 	to        *Content           // nil for no file
 	target    activity.Kept      // Before is what to is
+	byHand    *side              // what a person had made of it, which a forced rewind took; nil for nothing
 }
 
 // plan returns the files that were written since an event, with what they were
@@ -193,6 +195,14 @@ func (b *shelf) plan(ctx context.Context, r Rewind) (plans []plannedFile, left [
 		}
 		path, why := b.writable(h)
 		p := plannedFile{uri: h.URI, path: path, steps: steps, target: steps[0].Kept}
+		if i := len(h.Steps) - len(steps); i > 0 && steps[0].Rewinds() && !steps[0].Complete && h.Steps[i-1].Complete {
+			// A rewind that was forced since took what a person had made of it later: then
+			// it was what the step before that left.
+			was, last := before(p.target), h.Steps[i-1]
+			p.byHand = &was
+			p.target.Before, p.target.Buffer = last.After, last.Buffer
+			p.target.Modes = activity.Modes{Mode: last.AfterMode, WasLink: last.IsLink}
+		}
 		if why == "" {
 			var err error
 			if p.to, err = b.content(before(p.target)); err != nil {
@@ -262,6 +272,11 @@ func (b *shelf) look(ctx context.Context, p plannedFile, force bool) (now *tool.
 	case force:
 		return now, false, ""
 	}
+	if p.byHand != nil { // a rewind to before that one has brought it back
+		if is, err := b.holds(now, *p.byHand); err != nil || is {
+			return now, false, cmp.Or(lost(err), changedByHand)
+		}
+	}
 	if why, err = b.touched(now, p.steps); err != nil {
 		why = lost(err)
 	}
@@ -279,10 +294,9 @@ func lost(err error) string {
 // not what the last step left, or what a step found is not what the one before
 // it left.
 func (b *shelf) touched(now *tool.File, steps []session.FileStep) (why string, err error) {
-	const since = "It was changed by hand since: " + forceIt
 	for i, st := range steps[1:] {
 		if is, err := b.alike(leftBy(steps[i]), before(st.Kept)); err != nil || !is {
-			return since, err
+			return changedByHand, err
 		}
 	}
 	last := steps[len(steps)-1]
@@ -293,8 +307,11 @@ func (b *shelf) touched(now *tool.File, steps []session.FileStep) (why string, e
 	case !last.Complete:
 		return "It was to be written, and whether it was is not known; it is not what it was before: " + forceIt, nil
 	}
-	return since, nil
+	return changedByHand, nil
 }
+
+// changedByHand is why a file is left that a person wrote.
+const changedByHand = "It was changed by hand since: " + forceIt
 
 // leftBy is what a file was after a step. Of one that did not come to its end it
 // is not known, so what it was before counts.

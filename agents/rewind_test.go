@@ -144,6 +144,33 @@ func TestRewindLeavesWhatIsChangedByHand(t *testing.T) {
 	h.holds(t, now)
 }
 
+// TestRewindPastAForcedOne: to a place before what a person had made of a file, which a
+// forced rewind took, it is what it was there; what the person made comes back only when
+// the forced rewind itself is undone, and is not taken again without force.
+func TestRewindPastAForcedOne(t *testing.T) {
+	h := begins(t)
+	h.has(t, "a", "0\n")
+	start := h.last() + 1
+	end := h.works("r1", h.writes("a", "1\n"))
+	h.has(t, "a", "mine\n")
+	h.leaves(h.back(start, true), nil)
+	h.holds(t, map[string]string{"a": "0\n"})
+	seqs, _ := bodies[activity.Rewound](h)
+	forced := seqs[0]
+
+	h.leaves(h.back(end, false), nil)
+	h.holds(t, map[string]string{"a": "1\n"})
+	h.leaves(h.back(start, false), map[string]string{"a": "changed by hand"}) // in between it was
+	h.leaves(h.back(forced-1, false), nil)
+	h.holds(t, map[string]string{"a": "mine\n"})
+	for _, to := range []uint64{end, start} {
+		h.leaves(h.back(to, false), map[string]string{"a": "changed by hand"})
+		h.holds(t, map[string]string{"a": "mine\n"})
+	}
+	h.leaves(h.back(end, true), nil)
+	h.holds(t, map[string]string{"a": "1\n"})
+}
+
 // TestRewindOfBuffers: what is open in the editor goes back there, and texts are
 // compared where bytes cannot be.
 func TestRewindOfBuffers(t *testing.T) {

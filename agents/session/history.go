@@ -55,6 +55,10 @@ type FileStep struct {
 	Complete bool   // After is known
 }
 
+// Rewinds reports whether the step is of a rewind, also as the keeping of what was there
+// before one.
+func (st FileStep) Rewinds() bool { return st.By == byRewind || st.Run == "" && st.By == byCall }
+
 // The values of FileStep.By.
 const (
 	byCall   = "call"
