@@ -73,26 +73,65 @@ func switches(n *node) bool {
 	return true
 }
 
-// ours reports whether a file without kind has a key that only our format has.
+// ours reports whether a file without kind has a key that only our format has, with a
+// value of its shape. What people add to any tool's file (title, version, temperature)
+// says nothing.
 func ours(root *node) bool {
 	for i, k := range root.keys {
+		v := &root.items[i]
 		switch k.name {
-		case "title", "systemPrompt", "system_prompt", "fallback_models", "scope", "tool_confirmation", "mcp", "triggers",
-			"guardrails", "memory_files", "graph", "tracing", "inputs", "output", "query", "initial_messages", "temperature",
-			"temp", "top_p", "thinking_budget", "thinking_level", "thinkingBudget", "run", "maxTokens", "maxCost",
-			"max_time_minutes", "subagents", "user_invocable", "routable", "displayName", "version":
-			return true
+		case "systemPrompt", "system_prompt", "fallback_models", "tool_confirmation", "mcp", "triggers", "guardrails", "memory_files",
+			"graph", "tracing", "inputs", "output", "query", "initial_messages", "thinking_budget", "thinking_level", "thinkingBudget",
+			"run", "maxTokens", "maxCost", "max_time_minutes", "subagents", "user_invocable", "routable", "displayName":
+			if shapedAsOurs(k.name, v) {
+				return true
+			}
 		case "tools", "memory":
-			if root.items[i].kind == mapping {
+			if v.kind == mapping {
 				return true
 			}
 		case "handoffs":
-			if first := &root.items[i]; first.kind == list && len(first.items) > 0 && first.items[0].get("to") != nil {
+			if v.kind == list && len(v.items) > 0 && v.items[0].get("to") != nil {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// shapedAsOurs reports whether a value has the shape that our field of this name has.
+// Other tools, and people, give the plainer names to things of their own. What
+// restricts an agent has it in any shape, so that it is never passed over.
+func shapedAsOurs(name string, v *node) bool {
+	switch name {
+	case "output", "run", "graph", "tracing", "mcp":
+		return v.kind == mapping
+	case "inputs":
+		return v.kind == mapping && all(v, mapping)
+	case "triggers":
+		return v.kind == mapping || v.kind == list && all(v, mapping)
+	case "initial_messages":
+		return v.kind == list && all(v, mapping)
+	case "query", "scope", "version", "title":
+		return v.kind != mapping && v.kind != list
+	case "temperature", "temp", "top_p", "topP", "thinking_budget", "thinkingBudget":
+		return v.kind == number
+	case "memory_files", "routable":
+		return v.kind == boolean
+	case "fallback_models", "fallbackModels", "subagents":
+		return v.kind == str || v.kind == list && all(v, str)
+	}
+	return true
+}
+
+// all reports whether each item of a node is of a kind.
+func all(n *node, want kind) bool {
+	for i := range n.items {
+		if n.items[i].kind != want {
+			return false
+		}
+	}
+	return true
 }
 
 // maxName is the longest name of spec 1.2.

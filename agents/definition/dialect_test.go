@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,12 +76,45 @@ func TestDialects(t *testing.T) {
 		{here, "kind: agent\ndisallowedTools: Bash", Agentls}, {here, "kind: local", GeminiCLI}, {here, "display_name: X", GeminiCLI},
 		{here, "disallowedTools: Bash", Claude}, {here, "permissionMode: plan", Claude}, {here, "tools: Read, Bash", Claude},
 		{"/w/.gemini/agents/a.agent.md", "description: x", Copilot}, {here, "mcp-servers: {}", Copilot}, {here, "tools: [edit/editFiles]", Copilot},
-		{here, "description: x", Claude}, {here, "description: x\ntitle: y", Agentls}, {here, "", Agentls}, {here, "max_turns: 3", GeminiCLI},
+		{here, "description: x", Claude}, {here, "description: x\ntitle: y\nversion: 1.2\ntemperature: 0.5\nscope: project", Claude}, {here, "description: x\ninputs: {a: {type: string}}", Agentls}, {here, "description: x\ninputs: [a]", Claude},
+		{here, "description: x\noutput: context.md", Claude}, {here, "description: x\noutput: {schema: {}}", Agentls}, {here, "description: x\ntriggers: [a]", Claude}, {here, "", Agentls}, {here, "max_turns: 3", GeminiCLI},
 		{here, "tools: {bash: false}", OpenCode}, {here, "tools: {allow: []}", Agentls}, {"/w/.claude/agents/a.md", "kind: agent", Claude},
 		{"/w/.github/agents/a.md", "", Copilot}, {"/w/.opencode/agent/a.md", "", OpenCode},
 	} {
 		if d := parse(test.path, "---\nname: a\n"+test.fields+"\n---\nx\n"); d.Dialect != test.want {
 			t.Errorf("%s %q: %s", test.path, test.fields, d.Dialect)
+		}
+	}
+}
+
+// TestForeignKeys: a key of somebody else's that has the name of one of ours, and not its
+// shape, costs a hint; in a file of ours it is the mistake that it looks like.
+func TestForeignKeys(t *testing.T) {
+	const here, head = "/w/.gemini/agents/a.md", "---\nname: Code Reviewer\ndescription: Reads code.\n"
+	for _, field := range []string{
+		"output: context.md", "triggers: [a, b]", "triggers: review", "inputs: [a]", "inputs: {a: text}", "title: [a]", "version: {major: 1}", "scope: [src]",
+		"temperature: low", "run: always", "graph: yes", "initial_messages: [hello]", "query: [a]", "routable: maybe", "subagents: {a: b}", "mcp: [github]",
+	} {
+		d := parse(here, head+field+"\n---\nx\n")
+		hints := 0
+		for _, p := range d.Problems {
+			if p.Severity != Hint {
+				t.Errorf("%s: %s", field, p.Message)
+			}
+			if p.Code == "agent/dialect" && strings.Contains(p.Message, "another tool's field") {
+				hints++
+			}
+		}
+		if d.Dialect != Claude || d.Name != "code-reviewer" || hints != 1 {
+			t.Errorf("%s: read as %s, %d hints: %v", field, d.Dialect, hints, d.Problems)
+		}
+		if d := parse(here, "---\nkind: agent\nname: a\ntitle: A\n"+field+"\n---\nx\n"); !slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Severity == Error }) {
+			t.Errorf("%s: no error in a file of ours", field)
+		}
+	}
+	for _, field := range []string{"title: The Reviewer", "version: 1.2", "version: 1.0.0", "temperature: 0.2", "scope: project", "scope: src"} {
+		if d := parse(here, head+field+"\n---\nx\n"); d.Dialect != Claude || slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Severity != Hint }) {
+			t.Errorf("%s: read as %s: %v", field, d.Dialect, d.Problems)
 		}
 	}
 }

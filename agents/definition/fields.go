@@ -39,6 +39,10 @@ func (r *reader) fields(root *node) {
 
 // field reads a key of ours, or of another tool's that means the same.
 func (r *reader) field(k *key, v *node) bool {
+	if r.Dialect != Agentls && v.kind != null && !shapedAsOurs(k.name, v) {
+		r.report("agent/dialect", Hint, k.start, k.end, fmt.Sprintf("%s is not what it is in our format, so it is taken for another tool's field and has no effect.", k.name))
+		return true
+	}
 	switch k.name {
 	case "kind":
 		r.kinded = true
@@ -98,9 +102,6 @@ func (r *reader) field(k *key, v *node) bool {
 	case "mcp":
 		r.mcpField(v)
 	case "triggers":
-		if r.Dialect != Agentls && v.kind != mapping && v.kind != list {
-			return false
-		}
 		r.triggersField(v)
 	case "handoffs":
 		return r.handoffsField(v)
