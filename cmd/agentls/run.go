@@ -475,6 +475,9 @@ func (c *connection) toItsEnd(ctx context.Context, method string, params any, ru
 		return nil, err
 	}
 	t.end(&result.RunFinished)
+	if result.Reason == "TIMEOUT" || result.Reason == "MAX_TURNS" {
+		t.say("To give it more: agentls sessions resume %s", tool.Escape(result.Session))
+	}
 	return result, nil
 }
 

@@ -230,6 +230,29 @@ func TestSessionsResume(t *testing.T) {
 	}
 }
 
+// TestResumeAtALimit: a run that ended at its limit says how it goes on, and does.
+func TestResumeAtALimit(t *testing.T) {
+	stage(t, "> look\n<call ls {\"dir_path\": \".\"}\n\n> been given more\n<call ls {\"dir_path\": \".gemini\"}\n\n>result ls\n< Found.\n")
+	t.Setenv("AGENTLS_TRUST", "1")
+	dir := writer(t)
+	path := filepath.Join(dir, ".gemini", "agents", "writer.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), "model: flash\n", "model: flash\nrun: {max_turns: 1}\n", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := command(t, dir, "run", "writer", "look")
+	if code != 1 || !strings.Contains(errs, "MAX_TURNS The run ended after 1 turns.\n") || !strings.Contains(errs, "To give it more: agentls sessions resume main\n") {
+		t.Errorf("exit %d, %q\n%s", code, out, errs)
+	}
+	code, out, errs = command(t, dir, "sessions", "resume", "main", "--turns", "2")
+	if code != 0 || !strings.Contains(out, "Found.\n") || strings.Contains(errs, "To give it more") {
+		t.Errorf("exit %d, %q\n%s", code, out, errs)
+	}
+}
+
 // TestRewindHints: only what --force would bring back is offered with it, and runs
 // that had to end are named.
 func TestRewindHints(t *testing.T) {
