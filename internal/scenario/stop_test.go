@@ -74,7 +74,7 @@ var stops = map[string]stopping{
 		replies: []editortest.Reply{{Choice: "once"}}, reached: seen("tool.delta", "started"), after: ">history cancelled by user\n",
 	},
 	"a wait before a retry": {
-		model: "> stop here\n<status 429 retry-after=7 slow down\n", reached: seen("retry", ""), after: ">history stop here\n",
+		model: "> stop here\n<status 429 retry-after=45 slow down\n", reached: seen("retry", ""), after: ">history stop here\n",
 	},
 	"compaction": {
 		before: "fill", settle: `{"agents": {"maxContextTokens": 1000}}`,
