@@ -137,7 +137,7 @@ func makeSettingShapes() []settingShape {
 		{path: "mcpServers.*.description", kind: textKind, doc: "What the server is for."},
 		{path: "mcpServers.*.autoStart", kind: boolKind, doc: "Whether it is started with the workspace, and not on first need."},
 		{path: "mcpServers.*.oauth", kind: objectKind, doc: "How to sign in."},
-		{path: "hooks", kind: objectKind, doc: "Commands that are run at points of a run, by event."},
+		{path: "hooks", kind: objectKind, doc: "Commands that are run at points of a run, by event. They have no effect in this version."},
 		{path: "hooks.*", kind: objectsKind, doc: "What is run at this event; all in parallel where none is sequential."},
 		{path: "hooks.*.[].matcher", kind: textKind, doc: "A regular expression over the tool's name, or the trigger; all where it is not given."},
 		{path: "hooks.*.[].hooks", kind: objectsKind, doc: "The commands."},
@@ -340,6 +340,9 @@ func (d *settingsReader) object(object *hujson.Object, path []string) {
 		if shape == nil {
 			d.unknown(m, path, keys)
 			continue
+		}
+		if hooks, is := m.Value.Value.(*hujson.Object); len(path) == 0 && name == "hooks" && is && len(hooks.Members) > 0 {
+			d.find(m.Name.StartOffset, m.Name.EndOffset, "settings/no-effect", "warning", "The key hooks has no effect in this version: no hook is run, also none that would refuse a call.")
 		}
 		if genericPath(inner) == "agents.overrides.*" && d.names.Agents != nil && !slices.Contains(d.names.Agents, name) {
 			d.renamed(m, "settings/agent-unknown", "warning", fmt.Sprintf("There is no agent %s", name), d.names.Agents)
