@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -395,10 +396,18 @@ func maskOutput(m *mask.Masker, result *tool.Result, err error) (*tool.Result, e
 	if result != nil {
 		masked := *result
 		masked.Content, masked.Display = string(m.Known([]byte(result.Content))), string(m.Known([]byte(result.Display)))
-		masked.Whole = m.Known(result.Whole)
+		if result.Whole != nil {
+			masked.Whole = masking{mask.NewReader(m.Stream(), result.Whole), result.Whole}
+		}
 		result = &masked
 	}
 	return result, err
+}
+
+// masking is an output that is masked as it is read.
+type masking struct {
+	io.Reader
+	io.Closer
 }
 
 // env returns what a call may reach.
@@ -494,23 +503,26 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 // cut returns what the model gets of a result, and where the whole lies when
 // that is not all.
 func (b *batch) cut(result *tool.Result) (content, blob string, size int) {
-	whole := result.Whole
-	if whole == nil {
-		whole = []byte(result.Content)
-	}
 	content, isCut := tool.Cut(result.Content)
 	content = tool.Fence(content, b.mark)
-	if !isCut && len(whole) == len(result.Content) {
-		return content, "", len(whole)
+	var name string
+	var err error
+	switch size = len(result.Content); {
+	case result.Whole != nil:
+		defer result.Whole.Close() // it was only read
+		name, size, err = b.Session.PutBlobFrom(mask.NewReader(b.Mask.Stream(), result.Whole))
+	case isCut:
+		name, err = b.Session.PutBlob(b.Mask.Known([]byte(result.Content)))
+	default:
+		return content, "", size
 	}
-	name, err := b.Session.PutBlob(b.Mask.Known(whole))
 	if err != nil {
-		return content + "\nThe whole could not be kept: " + err.Error(), "", len(whole)
+		return content + "\nThe whole could not be kept: " + err.Error(), "", size
 	}
 	if b.Env.Blobs == "" {
-		return content, name, len(whole)
+		return content, name, size
 	}
-	return content + fmt.Sprintf("\nThe whole (%d bytes) can be read with read_file at %s/%s", len(whole), b.Env.Blobs, name), name, len(whole)
+	return content + fmt.Sprintf("\nThe whole (%d bytes) can be read with read_file at %s/%s", size, b.Env.Blobs, name), name, size
 }
 
 // fail ends a call with what the model is told about it.

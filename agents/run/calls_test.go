@@ -3,6 +3,7 @@ package run_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -301,7 +302,7 @@ func TestResults(t *testing.T) {
 		w.tool("failed", tool.Safe, give(tool.Result{Content: "exit code 1", Failed: true}))
 		w.tool("failed_so", tool.Safe, give(tool.Result{Content: "too long", Failed: true, Code: tool.CodeTimeout}))
 		w.tool("long", tool.Safe, give(tool.Result{Content: long}))
-		w.tool("extract", tool.Safe, give(tool.Result{Content: "head", Whole: []byte("head and tail")}))
+		w.tool("extract", tool.Safe, give(tool.Result{Content: "head", Whole: io.NopCloser(strings.NewReader("head and tail"))}))
 		w.tool("changes", tool.Low, give(tool.Result{Content: "ok", Changes: []activity.Change{{URI: "file:///a", Kind: "edit", Hunks: []activity.Hunk{}}, {URI: "file:///b", Kind: "create", Hunks: []activity.Hunk{}}}}))
 		w.says(asks(calls("plain", `{}`), calls("shown", `{"path":"/x y"}`), calls("failed", `{}`), calls("failed_so", `{}`), calls("long", `{}`), calls("extract", `{}`), calls("changes", `{}`)), says("done"))
 		got := w.do()

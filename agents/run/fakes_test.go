@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -125,6 +126,15 @@ func (j *journal) CompressionFailed(string) bool {
 		_, ok := e.Body.(activity.ContextCompressed)
 		return ok
 	})
+}
+
+func (j *journal) PutBlobFrom(r io.Reader) (string, int, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return "", 0, err
+	}
+	name, err := j.PutBlob(data)
+	return name, len(data), err
 }
 
 func (j *journal) PutBlob(data []byte) (string, error) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -166,7 +167,7 @@ func TestSEC115SecretsOfTools(t *testing.T) {
 		w.tool("look", tool.Safe, func(_ context.Context, env *tool.Env, _ map[string]any) (*tool.Result, error) {
 			env.Progress("it is " + secret[:5])
 			env.Progress(secret[5:] + " and ho")
-			return &tool.Result{Content: "long", Whole: []byte("whole " + secret)}, nil
+			return &tool.Result{Content: "long", Whole: io.NopCloser(strings.NewReader("whole " + secret))}, nil
 		})
 		w.says(asks(calls("look", `{}`)), says("done"))
 		w.ended(w.do(), activity.Goal)
@@ -212,7 +213,7 @@ func TestSEC38OutputOfCommands(t *testing.T) {
 			env.Progress("it is " + secret[:5])
 			env.Progress(secret[5:] + " at https://ann:p4")
 			env.Progress("ss@x")
-			return &tool.Result{Content: "is " + secret, Display: "shows " + secret, Whole: []byte("whole " + secret)}, nil
+			return &tool.Result{Content: "is " + secret, Display: "shows " + secret, Whole: io.NopCloser(strings.NewReader("whole " + secret))}, nil
 		}})
 		w.says(asks(calls("bash", `{}`)), says("done"))
 		w.ended(w.do(), activity.Goal)

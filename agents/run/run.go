@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -64,6 +65,8 @@ type Session interface {
 	Spill(r *activity.ToolResult) error
 	// PutBlob keeps data on stable storage and returns its name, the hex SHA-256.
 	PutBlob(data []byte) (string, error)
+	// PutBlobFrom is PutBlob for data that need not be in memory at once.
+	PutBlobFrom(r io.Reader) (name string, size int, err error)
 }
 
 // Tools is what an agent may call.

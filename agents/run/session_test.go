@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -57,6 +58,8 @@ func (s stored) Tokens(agent string) (int, bool) { return s.session.Tokens(agent
 func (s stored) Spill(r *activity.ToolResult) error { return s.session.Spill(r) }
 
 func (s stored) CompressionFailed(agent string) bool { return s.session.CompressionFailed(agent) }
+
+func (s stored) PutBlobFrom(r io.Reader) (string, int, error) { return s.session.PutBlobFrom(r) }
 
 func (s stored) PutBlob(data []byte) (string, error) { return s.session.PutBlob(data) }
 

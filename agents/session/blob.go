@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"sync"
@@ -43,10 +44,43 @@ func (b *blobs) put(data []byte) (string, error) {
 	if size, err := sizeOf(b.files, path); err == nil && size == int64(len(data)) {
 		return sha, nil
 	}
-	if err := b.write(path, data); err != nil {
-		return "", fault.New(fault.Unavailable, "session.blob", "Data of %d bytes could not be kept: %w. Make room or repair the disk.", len(data), err)
+	named := func() string { return sha }
+	if err := b.write(bytes.NewReader(data), named); err != nil {
+		return "", notKept(len(data), err)
 	}
 	return sha, nil
+}
+
+func notKept(size int, err error) error {
+	return fault.New(fault.Unavailable, "session.blob", "Data of %d bytes could not be kept: %w. Make room or repair the disk.", size, err)
+}
+
+// putFrom keeps what a reader has.
+func (b *blobs) putFrom(r io.Reader) (sha string, size int, err error) {
+	if b.dir == "" {
+		data, err := io.ReadAll(r)
+		if err == nil {
+			sha, err = b.put(data)
+		}
+		return sha, len(data), err
+	}
+	hash, count := sha256.New(), new(counter)
+	named := func() string {
+		sha = hex.EncodeToString(hash.Sum(nil))
+		return sha
+	}
+	if err := b.write(io.TeeReader(r, io.MultiWriter(hash, count)), named); err != nil {
+		return "", int(*count), notKept(int(*count), err)
+	}
+	return sha, int(*count), nil
+}
+
+// counter counts what is written to it.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
 }
 
 // forget lets go of data that is in memory.
@@ -58,11 +92,13 @@ func (b *blobs) forget(names []string) {
 	}
 }
 
-func (b *blobs) write(path string, data []byte) (err error) {
+// write keeps what a reader has under the name that named returns once all of it
+// was read.
+func (b *blobs) write(from io.Reader, named func() string) (err error) {
 	if err := makeDir(b.dir); err != nil {
 		return err
 	}
-	f, temp, err := tempFile(b.files, filepath.Join(b.dir, newPrefix+filepath.Base(path)))
+	f, temp, err := tempFile(b.files, filepath.Join(b.dir, newPrefix+"data"))
 	if err != nil {
 		return err
 	}
@@ -71,7 +107,7 @@ func (b *blobs) write(path string, data []byte) (err error) {
 			_ = b.files.Remove(temp) // the first error counts
 		}
 	}()
-	_, err = f.Write(data)
+	_, err = io.Copy(f, from)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -79,7 +115,7 @@ func (b *blobs) write(path string, data []byte) (err error) {
 		err = closed
 	}
 	if err == nil {
-		err = b.files.Rename(temp, path)
+		err = b.files.Rename(temp, filepath.Join(b.dir, named()))
 	}
 	if err == nil {
 		err = b.files.SyncDir(b.dir)

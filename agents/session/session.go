@@ -1,6 +1,7 @@
 package session
 
 import (
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -325,6 +326,11 @@ func (s *Session) Runs() []Run {
 // name: the hex SHA-256. It is on stable storage when PutBlob returns. The error
 // is fault.Unavailable.
 func (s *Session) PutBlob(data []byte) (sha string, err error) { return s.store.blobs.put(data) }
+
+// PutBlobFrom is PutBlob for data that need not be in memory at once.
+func (s *Session) PutBlobFrom(r io.Reader) (sha string, size int, err error) {
+	return s.store.blobs.putFrom(r)
+}
 
 // PutText is PutBlob for the text of a result, in which what must not be recorded
 // is masked first ([Config.Mask]); its name is then that of what is kept.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
@@ -118,7 +119,7 @@ type Preview struct {
 // Result is what came of a call that ran.
 type Result struct {
 	Content string            // to the model; the run cuts what is longer than [MaxResult]
-	Whole   []byte            // what Content is an extract of, at most 64 MiB; nil where Content is all
+	Whole   io.ReadCloser     // what Content is an extract of, at most 64 MiB; nil where Content is all
 	Display string            // to people, Markdown; "" = one line is made of the title
 	Media   []model.Media     // images and documents for the model, with Data
 	Changes []activity.Change // what it did to files

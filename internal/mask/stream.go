@@ -67,6 +67,36 @@ func (m *Masker) unfinished(data []byte) int {
 	return 0
 }
 
+// NewReader returns a reader of what r has, masked by s, in pieces.
+func NewReader(s *Stream, r io.Reader) io.Reader { return &reader{s: s, from: r} }
+
+type reader struct {
+	s     *Stream
+	from  io.Reader
+	piece []byte
+	rest  string // masked, and not read yet
+	err   error
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if r.piece == nil {
+		r.piece = make([]byte, 64<<10)
+	}
+	for r.rest == "" && r.err == nil {
+		var n int
+		n, r.err = r.from.Read(r.piece)
+		if r.rest = r.s.Write(string(r.piece[:n])); r.err != nil {
+			r.rest += r.s.Flush()
+		}
+	}
+	if r.rest == "" {
+		return 0, r.err
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
 // Writer masks what is written through it. It is safe for concurrent use; make it
 // with [Masker.Writer].
 type Writer struct {

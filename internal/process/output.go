@@ -1,10 +1,12 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -139,37 +141,68 @@ func CreateScratch(folder, pattern string) (*os.File, error) {
 }
 
 // Text returns what came on the stream: its beginning and end if it was long.
-func (s *Stream) Text() string {
+func (s *Stream) Text() string { return s.TextTo(maxHead + maxTail) }
+
+// TextTo is [Stream.Text] with at most limit bytes of what came, and a note of
+// how much is missing.
+func (s *Stream) TextTo(limit int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.add(s.plain.Flush())
-	tail := s.tail
-	if len(tail) > maxTail {
-		tail = tail[len(tail)-maxTail:]
+	head, tail := s.head, s.tail
+	if s.total == int64(len(head)+len(tail)) {
+		all := slices.Concat(head, tail)
+		if len(all) <= limit {
+			return string(all)
+		}
+		head, tail = all, all
 	}
-	missing := s.total - int64(len(s.head)) - int64(len(tail))
-	if missing <= 0 {
-		return string(s.head) + string(tail)
-	}
-	return valid(s.head) + fmt.Sprintf("\n[… %d bytes are left out here …]\n", missing) + valid(tail)
+	head = head[:min(len(head), limit/2)]
+	tail = tail[len(tail)-min(len(tail), limit/2):]
+	missing := s.total - int64(len(head)) - int64(len(tail))
+	return valid(head) + fmt.Sprintf("\n[… %d of %d bytes are left out here …]\n", missing, s.total) + valid(tail)
+}
+
+// Long reports whether more came than memory keeps.
+func (o *Output) Long() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.spool != nil
+}
+
+// Length returns how many bytes [Stream.TextTo] can show at most.
+func (s *Stream) Length() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int(min(s.total, maxHead+maxTail))
 }
 
 // Whole returns everything that came, in the order in which it came, up to
-// [MaxSpool], if the texts are only an extract of it; else nil.
-func (o *Output) Whole() []byte {
+// [MaxSpool]; nil where it could not be kept. It is the caller's, who closes it.
+func (o *Output) Whole() io.ReadCloser {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.spool == nil {
-		return nil
+		if o.early == nil {
+			return nil
+		}
+		return io.NopCloser(bytes.NewReader(o.early))
 	}
 	if _, err := o.spool.Seek(0, io.SeekStart); err != nil {
 		return nil
 	}
-	data, err := io.ReadAll(io.LimitReader(o.spool, MaxSpool))
-	if err != nil {
-		return nil
-	}
-	return data
+	whole := spool{o.spool}
+	o.spool, o.spooled = nil, MaxSpool // nothing is added to it any more
+	return whole
+}
+
+// spool is a file that is removed when it is closed.
+type spool struct{ *os.File }
+
+func (s spool) Close() error {
+	err := s.File.Close()
+	_ = os.Remove(s.Name()) // it is, mostly
+	return err
 }
 
 // Close removes what is on disk.
@@ -177,8 +210,7 @@ func (o *Output) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.spool != nil {
-		_ = o.spool.Close()           // it is removed
-		_ = os.Remove(o.spool.Name()) // it is, mostly
+		_ = spool{o.spool}.Close()
 		o.spool = nil
 	}
 }

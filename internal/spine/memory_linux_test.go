@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentls/agentls/internal/editortest"
 	"github.com/agentls/agentls/server/servertest"
 )
 
@@ -64,4 +65,32 @@ func (p *process) memory(line string) int {
 		p.t.Fatal(err)
 	}
 	return kib >> 10
+}
+
+// TestREL40LongOutput: an output of 50 MB is kept whole, and passes through
+// memory in pieces (REL-40); what is left out for the model is counted of all
+// that came.
+func TestREL40LongOutput(t *testing.T) {
+	w := newWorld(t, `<call bash {"command":"echo hello"}`+"\n\n>result bash contains hello\n"+
+		`<call bash {"command":"yes 0123456789012345678901234567890123456789012345678 | head -c 50000000"}`+"\n\n"+
+		`>result bash contains of 50000000 bytes are left out here`+"\n< Done.\n")
+	p := w.spawn()
+	e := p.connect(w)
+	e.Answer(editortest.Reply{Choice: "once"})
+	e.Answer(editortest.Reply{Choice: "once"})
+	end := e.start("main", "print")
+	e.await("the first command", saw("tool.state", "hello"))
+	before := p.memory("VmHWM")
+	e.finish(end)
+	t.Log(before, "MiB, then", p.memory("VmHWM"))
+	if grown := p.memory("VmHWM") - before; grown > 40 {
+		t.Errorf("%d MiB for an output of 50 MB", grown)
+	}
+	blobs, err := filepath.Glob(filepath.Join(filepath.Dir(w.log("main")), "blobs", "*"))
+	if err != nil || len(blobs) != 1 {
+		t.Fatalf("kept: %q, %v", blobs, err)
+	}
+	if info, err := os.Stat(blobs[0]); err != nil || info.Size() != 50_000_000 {
+		t.Errorf("kept: %v, %v", info, err)
+	}
 }

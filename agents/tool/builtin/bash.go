@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/command"
@@ -386,10 +387,9 @@ func listProcesses(left []process.Found) string {
 
 // result returns what the model is told.
 func (e ending) result(output *process.Output, note string, limit time.Duration) *tool.Result {
-	stdout, stderr := output.Stdout.Text(), output.Stderr.Text()
 	var b strings.Builder
 	b.WriteString(note)
-	r := &tool.Result{Whole: output.Whole()}
+	r := new(tool.Result)
 	switch {
 	case e.timeout:
 		r.Failed, r.Code = true, tool.CodeTimeout
@@ -410,8 +410,14 @@ func (e ending) result(output *process.Output, note string, limit time.Duration)
 	for _, note := range e.notes {
 		b.WriteString("Note: " + note + ".\n")
 	}
-	section(&b, "Stdout", stdout)
-	section(&b, "Stderr", stderr)
+	// What is left out is counted where it is known how much there was.
+	room := tool.MaxResult - utf8.RuneCountInString(b.String()) - 500 // for the titles and the notes of both
+	forErrors := min(output.Stderr.Length(), max(room/2, room-output.Stdout.Length()))
+	if output.Long() || output.Stdout.Length() > room-forErrors || output.Stderr.Length() > forErrors {
+		r.Whole = output.Whole()
+	}
+	section(&b, "Stdout", output.Stdout.TextTo(room-forErrors))
+	section(&b, "Stderr", output.Stderr.TextTo(forErrors))
 	r.Content = b.String()
 	r.Display = "```\n" + strings.TrimRight(r.Content, "\n") + "\n```"
 	if strings.Contains(r.Content, "```") || len(r.Content) > tool.MaxResult {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +73,14 @@ func TestREL40ToolFloods(t *testing.T) {
 				t.Errorf("%s: the content has no %q", c.name, part)
 			}
 		}
-		if n := len(r.Whole); n != c.whole && bytes.Count(r.Whole, []byte("\n")) != c.whole && (c.whole > 0 || n < 1<<20 || n > 64<<20) {
+		whole, err := io.ReadAll(r.Whole)
+		if err := errors.Join(err, r.Whole.Close()); err != nil {
+			t.Error(err)
+		}
+		if _, cut := tool.Cut(r.Content); cut {
+			t.Errorf("%s: the content of %d bytes is cut once more", c.name, len(r.Content))
+		}
+		if n := len(whole); n != c.whole && bytes.Count(whole, []byte("\n")) != c.whole && (c.whole > 0 || n < 1<<20 || n > 64<<20) {
 			t.Errorf("%s: the whole has %d bytes", c.name, n)
 		}
 		if n := told.Load(); n == 0 || n > 2<<20 {
