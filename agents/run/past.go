@@ -67,14 +67,13 @@ func (run *Run) Continue(p Past) uint64 {
 	defer r.mu.Unlock()
 	r.begun, r.state = true, p.State
 	r.extend(p.Extended)
-	// The last turn of a task comes after the limit: all that is added is left.
+	// The last turn of a task comes after the limit: it does not count towards what is
+	// added.
 	switch p.Limit {
 	case "turns":
-		p.More.Turns = cmp.Or(p.More.Turns, r.maxTurns)
-		r.maxTurns = max(r.maxTurns, p.Turn)
+		p.More.Turns = cmp.Or(p.More.Turns, r.maxTurns) + max(0, p.Turn-r.maxTurns)
 	case "time":
-		p.More.Seconds = cmp.Or(p.More.Seconds, int((r.MaxTime+time.Second-1)/time.Second))
-		r.spent = min(r.spent, r.MaxTime)
+		p.More.Seconds = cmp.Or(p.More.Seconds, seconds(r.MaxTime)) + seconds(max(0, p.Active-r.MaxTime))
 	}
 	moved := activity.RunState{From: p.State, To: activity.Running, Why: "agents/resume"}
 	if x := r.extension(p.Limit, p.More); x != (activity.Extended{}) {
@@ -85,6 +84,9 @@ func (run *Run) Continue(p Past) uint64 {
 	r.state = activity.Running
 	return seq
 }
+
+// seconds are those of a duration, rounded up.
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
 // remaining is what is left of the run's time; 0 for a run that has no limit.
 func (r *runner) remaining() time.Duration {

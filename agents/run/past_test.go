@@ -384,3 +384,54 @@ func TestREL123WhatAPersonGaveOutlivesTheDaemon(t *testing.T) {
 		})
 	}
 }
+
+// TestREL123ALimitThatEndedARun: a run that ended at its limit of turns or time goes on
+// all that it is given; what it used counts on.
+func TestREL123ALimitThatEndedARun(t *testing.T) {
+	look := func(n int) step { return asks(calls("look", fmt.Sprintf(`{"n":%d}`, n))) }
+	for name, c := range map[string]struct {
+		set  func(w *world)
+		want activity.Reason
+		more run.Extension
+	}{
+		"turns":          {func(w *world) { w.config.MaxTurns = 1 }, activity.MaxTurns, run.Extension{Turns: 1}},
+		"turns of tasks": {func(w *world) { w.config.MaxTurns, w.config.Mode = 1, definition.Task }, activity.MaxTurns, run.Extension{Turns: 1}},
+		"as much again":  {func(w *world) { w.config.MaxTurns = 1 }, activity.MaxTurns, run.Extension{}},
+		"time":           {func(w *world) { w.config.MaxTime = time.Second }, activity.Timeout, run.Extension{Seconds: 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onDisk(t, func(k *kept) {
+				again := func(steps ...step) *world {
+					w := k.run()
+					c.set(w)
+					w.tool("look", tool.Safe, nil)
+					w.says(steps...)
+					return w
+				}
+				first := []step{look(1)}
+				if c.want == activity.Timeout {
+					first = []step{stuck("half")}
+				}
+				w := again(first...)
+				task := w.config.Mode == definition.Task
+				if task {
+					w.says(says("I cannot."))
+				}
+				w.ended(w.do(), c.want)
+				last := says("done")
+				if task {
+					last = asks(calls("complete_task", `{"result":"done"}`))
+				}
+				w = again(last)
+				got := k.resumes(w, c.more)
+				w.ended(got, activity.Goal)
+				if got.Recovered != "" {
+					t.Errorf("%+v", got)
+				}
+				if runs := k.session.Runs(); len(runs) != 1 || runs[0].State != activity.Finished || runs[0].Reason != activity.Goal {
+					t.Errorf("%+v", runs)
+				}
+			})
+		})
+	}
+}
