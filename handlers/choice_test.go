@@ -63,7 +63,7 @@ func TestSEC13And71TrustIsGivenToWhatWasSeen(t *testing.T) {
 			lines, all := trustLines(c.folder, workspace.Active{Items: c.brings, Settings: c.setting})
 			chosen, err := conn.h.choose(t.Context(), choice{
 				lines: lines, cut: !all, name: "trust w.txt", whole: "all of it", titles: [3]string{refuseTrust, showTrust, giveTrust},
-			}, theStart)
+			}, anyRun)
 			if chosen != giveTrust || err != nil || len(dialogs) != len(replies) {
 				t.Fatalf("chosen %q, %v, after %d dialogs", chosen, err, len(dialogs))
 			}
@@ -102,7 +102,7 @@ func TestSEC71AnAnswerThatWasNotOfferedIsNone(t *testing.T) {
 		})
 		chosen, err := conn.h.choose(t.Context(), choice{
 			lines: []string{"?"}, cut: cut, name: "x.diff", whole: "x", titles: [3]string{refuseReview, showReview, giveReview},
-		}, theStart)
+		}, anyRun)
 		if want := map[bool]string{false: giveReview, true: ""}[cut]; err != nil || chosen != want {
 			t.Errorf("cut %v: %q, %v", cut, chosen, err)
 		}
@@ -122,7 +122,7 @@ func TestTrustIsAskedWhereThereAreNoMessagesWithActions(t *testing.T) {
 		"shown first":           {aRun, []string{`{"action":"accept","content":"Show what it brings"}`, `{"action":"accept","content":"Trust this folder"}`}, giveTrust, nil},
 		"only Enter":            {aRun, []string{`{"action":"decline"}`}, "", nil},
 		"other words":           {aRun, []string{`{"action":"accept","content":"yes"}`}, "", nil},
-		"nobody waits":          {theStart, nil, "", errUnserved},
+		"nobody waits":          {anyRun, nil, "", errUnserved},
 		"a command has its own": {aCommand, nil, "", errUnserved},
 	} {
 		t.Run(name, func(t *testing.T) {

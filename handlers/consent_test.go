@@ -150,7 +150,7 @@ func TestSEC13And71NothingIsApprovedThatWasNotShown(t *testing.T) {
 				if conn.h.consents.dismissed == nil {
 					conn.h.consents.dismissed = map[string]bool{}
 				}
-				if yes, err := ask(t.Context(), "/w", theStart); err != nil || yes != c.agreed {
+				if yes, err := ask(t.Context(), "/w", anyRun); err != nil || yes != c.agreed {
 					t.Errorf("%v, %v after %d dialogs", yes, err, len(*asked))
 				}
 				if last := (*asked)[len(*asked)-1]; !c.agreed && (len(last.Actions) != 1 || !strings.Contains(last.Message, "cannot be agreed to here")) {
@@ -181,8 +181,8 @@ func TestSEC13FoldersOfOneNameAreShownApart(t *testing.T) {
 		shown[path] = string(data)
 	}
 	for _, folder := range []string{"/a/app", "/b/app"} {
-		_, _ = conn.h.askTrust(t.Context(), folder, theStart)
-		_, _ = conn.h.askReview(t.Context(), folder, theStart)
+		_, _ = conn.h.askTrust(t.Context(), folder, anyRun)
+		_, _ = conn.h.askReview(t.Context(), folder, anyRun)
 	}
 	if len(shown) != 4 {
 		t.Errorf("shown %v", shown)
@@ -211,7 +211,7 @@ func TestSEC13AClientThatIgnoresADialog(t *testing.T) {
 		conn.h.house.Reviews, conn.h.house.Trusted = known, func(string) bool { return false }
 		conn.h.house.Settings = func(string) agents.Settings { return agents.Settings{ConfirmationTimeout: time.Millisecond} }
 		if atStart {
-			conn.h.consider("/w", theStart)
+			conn.h.consider("/w", anyRun)
 			<-asked
 		}
 		if c, err := conn.h.decided(t.Context(), "/w", aRun); err != nil || c != nil && c.yes || len(known.given) > 0 {
@@ -368,7 +368,7 @@ func TestTheCommandAsksAfterAStartThatHadNoNeed(t *testing.T) {
 	known := &brought{recorded: &recorded{}, held: held}
 	conn, asked := answering(t, known.recorded, giveTrust)
 	conn.h.house.Reviews = known
-	start := conn.h.consider("/c", theStart)
+	start := conn.h.consider("/c", anyRun)
 	done := make(chan *consent)
 	go func() {
 		c, err := conn.h.decided(t.Context(), "/c", aCommand)

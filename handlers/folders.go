@@ -83,7 +83,6 @@ func (h *Handlers) didChangeFolders(_ context.Context, p *protocol.DidChangeWork
 	if _, err := h.Workspace.Apply(workspace.FoldersSet{Folders: folders}); err != nil {
 		return err
 	}
-	defer h.look()
 	return h.house.SetFolders(h.ctx, folders)
 }
 

@@ -121,7 +121,6 @@ func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) err
 			h.check()
 			h.work.Go(h.publish)
 		}
-		h.look()
 	})
 	h.observe()
 	return nil

@@ -82,7 +82,7 @@ type consent struct {
 type asker int
 
 const (
-	theStart asker = iota // a folder has come, and nobody waits for an answer
+	anyRun   asker = iota // an agent runs in the folder, which need not be its own
 	aRun                  // an agent of the folder is wanted
 	aCommand              // the person wants to be asked, also about what they have decided
 )
@@ -93,20 +93,20 @@ const (
 	refuseReview, showReview, giveReview = "Not now", "Show changes", "Approve"
 )
 
-// look asks, once for each folder of the workspace, what a person has to decide
-// about it. It does not wait.
-func (h *Handlers) look() {
-	if h.house.Reviews == nil {
-		return
+// askBeforeRun has the person decide about a folder in which an agent is about to run,
+// if it is not trusted and nobody has: what it brings takes no effect until then. The
+// run does not depend on the answer.
+func (h *Handlers) askBeforeRun(ctx context.Context, folder string) error {
+	if folder == "" {
+		if all := h.Workspace.Snapshot().Folders(); len(all) > 0 {
+			folder = all[0].Canonical
+		}
 	}
-	h.work.Go(func() {
-		if _, err := h.catalog(h.ctx); err != nil {
-			return // the connection has ended
-		}
-		for _, f := range h.Workspace.Snapshot().Folders() {
-			h.consider(f.Canonical, theStart)
-		}
-	})
+	if h.house.Reviews == nil || folder == "" || h.house.Trusted(folder) {
+		return nil
+	}
+	_, err := h.decided(ctx, folder, anyRun)
+	return err
 }
 
 // settled asks the person about the folder that keeps a run from starting, and
@@ -188,7 +188,7 @@ func (h *Handlers) consider(folder string, by asker) *consent {
 			close(c.done)
 		}()
 		ctx := h.ctx
-		if limit := h.answerIn(folder); limit > 0 && by != theStart { // somebody waits, and other questions may
+		if limit := h.answerIn(folder); limit > 0 { // somebody waits, and other questions may
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeoutCause(ctx, limit, &expiry{limit})
 			defer cancel()
@@ -200,7 +200,7 @@ func (h *Handlers) consider(folder string, by asker) *consent {
 	return c
 }
 
-// errNeedless is that a folder has nothing about which its start or a run need a
+// errNeedless is that a folder has nothing about which a run needs a
 // decision; a command asks nevertheless.
 var errNeedless = errors.New("there is nothing to decide about")
 

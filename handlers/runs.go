@@ -162,6 +162,11 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			}
 		}
 	}
+	if _, err := catalog.Lookup(st.Folder, cmp.Or(st.Agent, "main")); err == nil {
+		if err := h.askBeforeRun(ctx, st.Folder); err != nil {
+			return nil, err
+		}
+	}
 	live, err := reviewed(ctx, h, func() (*agents.Live, error) { return h.house.Agents.Start(ctx, st) })
 	if bad, ok := errors.AsType[*agents.BadParam](err); ok {
 		return nil, server.BadParams(wire.MethodRun, bad.Path, "%s", bad.Err)

@@ -417,6 +417,9 @@ func TestSEC12ABranchIsReviewedAtOnce(t *testing.T) {
 	git("checkout", "-q", "main")
 	d := sit(t, w, "> go\n<call write_file {\"file_path\": \"canary\", \"content\": \"x\"}\n\n>result write_file\n< Done.\n", editortest.Config{Agents: editortest.Native(), Decides: true})
 	d.Answer(editortest.Reply{Choice: "Trust this folder"})
+	if err := d.Call(d.ctx, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": wire.CommandTrustWorkspace}, nil); err != nil {
+		t.Fatal(err)
+	}
 	d.until("ok", "a", "b", "c")
 	git("checkout", "-q", "evil")
 	d.until("review", "a", "b", "c", "d")
