@@ -386,7 +386,7 @@ func TestREL123WhatAPersonGaveOutlivesTheDaemon(t *testing.T) {
 }
 
 // TestREL123ALimitThatEndedARun: a run that ended at its limit of turns or time goes on
-// all that it is given; what it used counts on.
+// with all that it is given; what it used counts on.
 func TestREL123ALimitThatEndedARun(t *testing.T) {
 	look := func(n int) step { return asks(calls("look", fmt.Sprintf(`{"n":%d}`, n))) }
 	for name, c := range map[string]struct {
