@@ -1,16 +1,28 @@
 package definition
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
+
+// useSample puts a table in the place of the real one, from which rows go.
+func useSample() (restore func()) {
+	restore = UseNoEffect(false)
+	noEffect = []noEffectRow{
+		{field: "guardrails", stops: "nothing would be checked"}, {field: "mcp.servers", tools: []string{"mcp.*"}}, {field: "subagents", tools: []string{"delegate_to_agent"}},
+		{field: "memory", tools: []string{"store_memory", "recall_memory"}}, {tools: []string{"symbols", "references"}},
+	}
+	for _, field := range []string{"triggers", "handoffs", "memory_files", "graph", "tracing", "routable"} {
+		noEffect = append(noEffect, noEffectRow{field: field})
+	}
+	return restore
+}
 
 // TestNoEffect: what has no effect in this version is told once at its key: as a
 // warning, in another tool's file as a hint, and of a guardrail as what keeps the agent
 // from running. A value that says nothing is left alone.
 func TestNoEffect(t *testing.T) {
-	defer UseNoEffect(true)()
+	defer useSample()()
 	claude := "/w/.claude/agents/x.md"
 	for _, c := range []struct{ path, fields, told string }{
 		{ownPath, "triggers: {keywords: [a]}", "no-effect warning triggers"},
@@ -61,7 +73,7 @@ func TestNoEffect(t *testing.T) {
 
 // TestNoEffectRemoved: each finding has a fix that removes its field or its tool.
 func TestNoEffectRemoved(t *testing.T) {
-	defer UseNoEffect(true)()
+	defer useSample()()
 	const src = "---\nkind: agent\nname: a\ntitle: A\ntools:\n  allow: [ls, symbols, grep, references] # kept\nmcp: {servers: [a]}\n" +
 		"triggers: # gone\n  keywords: [a]\nguardrails: {on_failure: warn}\nhandoffs:\n  - to: b\nrun: {max_turns: 3}\n---\nx\n"
 	got := WithoutNoEffect(src)
@@ -87,15 +99,13 @@ func TestNoEffectTable(t *testing.T) {
 			}
 		}
 	}
-	defer UseNoEffect(true)()
+	defer useSample()()
 	field, _ := FieldAt("guardrails.on_failure")
 	if !strings.HasSuffix(field.Text(), field.Doc+" It has no effect in this version, so an agent with it does not run.") {
 		t.Error(field.Text())
 	}
-	if rows := slices.Clone(noEffectTable); len(rows) > 0 {
-		UseNoEffect(false)
-		if field.Text() != field.Doc || HasNoEffect("guardrails") || ToolHasNoEffect("mcp.a.b") {
-			t.Error("an empty table says something")
-		}
+	UseNoEffect(false)
+	if field.Text() != field.Doc || HasNoEffect("guardrails") || ToolHasNoEffect("mcp.a.b") {
+		t.Error("an empty table says something")
 	}
 }

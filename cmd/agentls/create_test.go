@@ -14,20 +14,17 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// TestCreateOfEachTemplate: what a template makes is valid at once, in a folder
-// that has nothing yet.
+// TestCreateOfEachTemplate: what a template makes is valid at once and without a
+// warning, in a folder that has nothing yet.
 func TestCreateOfEachTemplate(t *testing.T) {
 	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
-	for template, want := range map[string]string{
-		"debugging": "6/6", "debug": "6/6", "code-review": "6/6", "review": "6/6", "documentation": "6/6", "docs": "6/6",
-		"test-generator": "6/6", "test": "6/6", "testing": "6/6", "security": "6/6", "blank": "6/6",
-	} {
+	for _, template := range []string{"debugging", "debug", "code-review", "review", "documentation", "docs", "test-generator", "test", "testing", "security", "blank"} {
 		dir := t.TempDir()
 		code, out, errs := command(t, dir, "create", "x", "--template", template)
 		if code != 0 || out != "Created "+filepath.Join(".gemini", "agents", "x.md")+"\n\n  agentls validate x\n  agentls run x \"your request\"\n" {
 			t.Errorf("%s: exit %d\n%s%s", template, code, out, errs)
 		}
-		if code, out, errs := command(t, dir, "validate", "x"); code != 0 || !strings.HasSuffix(out, "\nValidation: "+want+" passed\n") {
+		if code, out, errs := command(t, dir, "validate", "x"); code != 0 || strings.Contains(out, marks[odd]) {
 			t.Errorf("%s: exit %d\n%s%s", template, code, out, errs)
 		}
 	}
