@@ -42,6 +42,9 @@ const (
 // cycle and some more, so that a finding can say how many rounds it were.
 const remembered = 64
 
+// maxArgs is how large arguments are at most that any tool takes, in bytes.
+const maxArgs = 1 << 20
+
 // Finding is one thing that a run repeats.
 type Finding struct {
 	Kind  string // call, cycle, text
@@ -190,11 +193,14 @@ func digest(a string, b []byte) [sha256.Size]byte {
 }
 
 // meaning returns arguments in the one form that all spellings of them have.
-// What is no JSON stands for itself.
+// What is no JSON stands for itself, and so do arguments that no tool takes.
 func meaning(args json.RawMessage) []byte {
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 {
 		return []byte("{}")
+	}
+	if len(args) > maxArgs {
+		return args
 	}
 	dec := json.NewDecoder(bytes.NewReader(args))
 	dec.UseNumber()

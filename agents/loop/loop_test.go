@@ -297,3 +297,21 @@ func BenchmarkCalls(b *testing.B) {
 		d.Calls([]loop.Call{{Name: "read_file", Args: json.RawMessage(fmt.Sprintf(`{"file_path":"a.go","offset":%d}`, i)), Result: result}})
 	}
 }
+
+// TestHugeArgumentsAreNotRead: arguments that are refused for their size are
+// compared as they are written, which costs little however many keys they have.
+func TestHugeArgumentsAreNotRead(t *testing.T) {
+	var b strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&b, `,"key%d":%[1]d`, i)
+	}
+	args := json.RawMessage("{" + b.String()[1:] + "}")
+	var d loop.Detector
+	call := []loop.Call{{Name: "ls", Args: args, Result: "too large", Failed: true}}
+	if n := testing.AllocsPerRun(5, func() { d.Calls(call) }); n > 1000 {
+		t.Errorf("%v allocations to compare a call", n)
+	}
+	if found := d.Calls(call); len(found) != 1 || !found[0].End {
+		t.Errorf("found %+v", found)
+	}
+}
