@@ -72,7 +72,7 @@ func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot, p *pro
 	run := &wire.RunParams{}
 	var err error
 	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {
-		err = (wire.Codec{}).Unmarshal(p.Arguments[0], run)
+		err = readArgument(p, 0, run)
 	} else {
 		run.Agent, err = textArgument(p, 0)
 		var prompt string
@@ -305,6 +305,14 @@ func textArgument(p *protocol.ExecuteCommandParams, i int) (string, error) {
 		return "", fmt.Errorf("arguments[%d] is no string", i)
 	}
 	return strings.Clone(s), nil
+}
+
+// readArgument reads an argument of a command that there is.
+func readArgument(p *protocol.ExecuteCommandParams, i int, into any) error {
+	if err := (wire.Codec{}).Unmarshal(p.Arguments[i], into); err != nil {
+		return errors.New(server.Explain(fmt.Sprintf("arguments[%d]", i), p.Arguments[i], err))
+	}
+	return nil
 }
 
 func invalidArguments(err error) error {

@@ -99,14 +99,14 @@ func (h *Handlers) toldWhy(err error) error {
 func inlineArguments(p *protocol.ExecuteCommandParams) (*inlineRun, error) {
 	r := &inlineRun{}
 	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {
-		if err := (wire.Codec{}).Unmarshal(p.Arguments[0], r); err != nil {
+		if err := readArgument(p, 0, r); err != nil {
 			return nil, err
 		}
 	} else {
 		for i, into := range []any{&r.URI, &r.Line, &r.Typed, &r.inlineOptions} {
 			if i < len(p.Arguments) {
-				if err := (wire.Codec{}).Unmarshal(p.Arguments[i], into); err != nil {
-					return nil, fmt.Errorf("arguments[%d] is no %s", i, [...]string{"string", "number", "string", "object"}[i])
+				if err := readArgument(p, i, into); err != nil {
+					return nil, err
 				}
 			}
 		}

@@ -237,7 +237,7 @@ func TestInlineArguments(t *testing.T) {
 		`{"URI": "file:///a", "Line": 2}`: `{}`, // names are those of the protocol
 		`"file:///a", 2, "@main x", {"selection": {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 2}}}`: `{"uri":"file:///a","line":2,"typed":"@main x","selection":{"start":{"line":1,"character":0},"end":{"line":1,"character":2}}}`,
 		`null, null, null, null`:          `{}`,
-		`"a", "b"`:                        "arguments[1] is no number",
+		`"a", "b"`:                        "arguments[1] must be a whole number that is not negative, not a string",
 		`"a", 1, "c", {"Answer": "edit"}`: `{"uri":"a","line":1,"typed":"c"}`,
 	} {
 		var p protocol.ExecuteCommandParams

@@ -68,7 +68,7 @@ func (h *Handlers) commandRunOnSelection(ctx context.Context, s *workspace.Snaps
 func selectionArguments(p *protocol.ExecuteCommandParams) (*selected, error) {
 	run := &selected{}
 	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {
-		return run, (wire.Codec{}).Unmarshal(p.Arguments[0], run)
+		return run, readArgument(p, 0, run)
 	}
 	var prompt string
 	for i, into := range map[int]*string{0: &run.URI, 2: &run.Agent, 3: &prompt} {

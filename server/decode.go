@@ -40,12 +40,30 @@ func decode[P any](method string, raw []byte) (*P, error) {
 		path, problem := explain("", raw, err)
 		return nil, badParams(method, dotted(path), problem)
 	}
+	if withoutDocument(p) {
+		return nil, badParams(method, "textDocument.uri", "is required")
+	}
 	if c, ok := any(p).(Checker); ok {
 		if path, err := c.Check(); err != nil {
 			return nil, badParams(method, path, err.Error())
 		}
 	}
 	return p, nil
+}
+
+// withoutDocument reports whether parameters are about a document of which they do not
+// say which: LSP's own types have no Check.
+func withoutDocument(p any) bool {
+	v := reflect.ValueOf(p).Elem()
+	if v.Kind() != reflect.Struct {
+		return false
+	}
+	doc := v.FieldByName("TextDocument")
+	if doc.Kind() != reflect.Struct {
+		return false
+	}
+	u := doc.FieldByName("URI")
+	return u.Kind() == reflect.String && u.Len() == 0
 }
 
 // BadParams returns the [fault.Invalid] error of a parameter that only a
@@ -69,6 +87,16 @@ func badParams(method, path, problem string) error {
 // the parameters; at is a JSON pointer into them.
 func repeatedMember(method, at string) error {
 	return badParams(method, dotted(jsontext.Pointer(at)), "is given twice")
+}
+
+// Explain says what is wrong with a value that could not be decoded, and where in it:
+// "input must be a string, not a number". name is what the value is called.
+func Explain(name string, raw []byte, err error) string {
+	path, problem := explain("", raw, err)
+	if at := dotted(path); at != "" {
+		name += "." + at
+	}
+	return clip(name + " " + problem)
 }
 
 // Texts of the protocol package's own decoders (go.lsp.dev/protocol v1.0.1),

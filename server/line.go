@@ -160,7 +160,10 @@ func (l *line) admit(body []byte) ([]byte, *flaw) {
 		return nil, nil
 	}
 	same, ok := sameID(v.ID)
-	if !ok || len(v.IDRaw) > maxID {
+	if len(v.IDRaw) > maxID {
+		return nil, broken(jsonrpc2.InvalidRequest, "the id is longer than 64 KiB, so it is answered with null")
+	}
+	if !ok {
 		return nil, broken(jsonrpc2.InvalidRequest, "the id has to be a string or an integer")
 	}
 	n, ok := l.calls.add(v.IDRaw, same)

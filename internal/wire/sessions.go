@@ -81,7 +81,7 @@ type (
 	// SessionListParams asks for a page of sessions.
 	SessionListParams struct {
 		Cursor string `json:"cursor,omitempty"` // of the page before
-		Limit  int    `json:"limit,omitempty"`  // 1 to 1000; absent = 100
+		Limit  int    `json:"limit,omitempty"`  // 1 to 1000; absent or 0 = 100
 	}
 
 	// SessionListResult is a page of sessions, newest first.

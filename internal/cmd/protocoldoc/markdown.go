@@ -58,7 +58,7 @@ func (p *page) intro() {
 
 The daemon speaks the Language Server Protocol: its framing, its life cycle, its rules of order. What LSP does not have is the methods whose names begin with ` + "`agents/`" + `, the commands of ` + "`workspace/executeCommand`" + ` that begin with ` + "`agentls.`" + `, and one object in the capabilities of both sides. This page is all of that; [protocol.schema.json](protocol.schema.json) is the same as JSON Schema.
 
-Names of members are matched by case. Times are RFC 3339 with milliseconds, durations integer milliseconds, URIs as LSP has them. Absent means unknown or none, and unknown members are to be ignored: members may be added within a version, never renamed. Positions in ranges count from 0 in the negotiated encoding.
+Names of members are matched by case. Times are RFC 3339 with milliseconds, durations integer milliseconds, URIs as LSP has them. Absent means unknown or none, and unknown members are to be ignored: members may be added within a version, never renamed. An id of a request is a string or an integer of at most 64 KiB; a longer one is answered with the id null. Positions in ranges count from 0 in the negotiated encoding.
 `)
 }
 
