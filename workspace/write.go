@@ -211,10 +211,16 @@ type putting struct {
 const tempPrefix, tempSuffix = ".agentls-", ".tmp"
 
 // putFile makes content the file base of dir, at once and whole.
-func putFile(dir *os.Root, base string, put putting) (err error) {
+func putFile(dir *os.Root, base string, put putting) error {
 	if done, err := putUnnamed(dir, base, put); done {
 		return err
 	}
+	return putNamed(dir, base, put)
+}
+
+// putNamed is putFile with a new file that has a name before it is complete, which
+// nobody can guess.
+func putNamed(dir *os.Root, base string, put putting) (err error) {
 	temp := tempPrefix + rand.Text() + tempSuffix
 	mode := fs.FileMode(0o600)
 	if put.fresh {

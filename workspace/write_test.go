@@ -72,7 +72,7 @@ func TestSEC59NobodyKnowsTheNameOfTheNewFile(t *testing.T) {
 	for i := range 20 {
 		// Where the new file is looked at, it lies in the folder, is nobody else's to
 		// read, and has another name each time.
-		must(t, putFile(dirOf, "f", putting{content: []byte("one\n"), mode: 0o644, before: func() error {
+		must(t, putNamed(dirOf, "f", putting{content: []byte("one\n"), mode: 0o644, before: func() error {
 			all, err := os.ReadDir(d.Path())
 			must(t, err)
 			for _, e := range all {
