@@ -40,7 +40,8 @@ type task struct {
 	state activity.CallState
 	began time.Time
 
-	asked    chan struct{} // closed when the call will not ask any more
+	settled  bool          // it will not ask any more; guarded by the batch's settling
+	asked    chan struct{} // closed when neither it nor a call before it will ask any more
 	done     chan struct{} // closed when it has ended
 	modified bool          // the person changed its arguments
 	answered bool          // a person refused it, or let its question expire
@@ -68,6 +69,9 @@ type batch struct {
 	tasks  []*task
 	slots  chan struct{}
 
+	settling sync.Mutex
+	unasked  int // the first task whose asked is open; guarded by settling
+
 	reaching chan struct{} // has a value while a person is asked about a host; room for one
 
 	using sync.Mutex // what a search of the web uses of the run's limits
@@ -81,13 +85,11 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	b := &batch{runner: r, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxAtOnce), reaching: make(chan struct{}, 1)}
+	var before writers
 	for _, c := range calls {
 		t := b.validate(c)
-		for _, earlier := range b.tasks {
-			if conflict(earlier, t) {
-				t.behind = append(t.behind, earlier)
-			}
-		}
+		t.behind = before.conflicts(b.tasks, t)
+		before.add(t)
 		b.tasks = append(b.tasks, t)
 	}
 	for _, t := range b.tasks {
@@ -181,13 +183,7 @@ func (b *batch) makePlan(t *task) {
 // conduct takes one call to its end.
 func (b *batch) conduct(i int) {
 	t := b.tasks[i]
-	settled := false
-	settle := func() {
-		if !settled {
-			settled = true
-			close(t.asked)
-		}
-	}
+	settle := func() { b.settle(t) }
 	defer settle() // whatever happens, those behind get their turn to ask
 	if t.completes() {
 		settle() // it asks nothing, and waits for those that may
@@ -257,24 +253,57 @@ func (b *batch) awaitWriters(t *task) bool {
 	return t.ctx.Err() == nil
 }
 
-// conflict reports whether t has to wait for earlier: they write the same file,
-// or earlier may bring about what t lacks. It goes by the plans of the
-// validation; a call without one may write anything, unless its tool only
-// reads.
-func conflict(earlier, t *task) bool {
-	switch {
-	case earlier.tool == nil || t.tool == nil:
-		return false
-	case t.late:
-		return true
-	case t.plan == nil:
-		return false
-	case earlier.late:
-		return t.plan.Risk != tool.Safe
-	case earlier.plan == nil:
-		return false
+// settle says that a call will not ask any more, and gives the next ones their
+// turn.
+func (b *batch) settle(t *task) {
+	b.settling.Lock()
+	defer b.settling.Unlock()
+	t.settled = true
+	for ; b.unasked < len(b.tasks) && b.tasks[b.unasked].settled; b.unasked++ {
+		close(b.tasks[b.unasked].asked)
 	}
-	return slices.ContainsFunc(earlier.plan.Writes, func(p string) bool { return slices.Contains(t.plan.Writes, p) })
+}
+
+// writers are the calls of a batch that others may have to wait for.
+type writers struct {
+	of   map[string][]*task // by the files that they write
+	late []*task
+}
+
+func (w *writers) add(t *task) {
+	switch {
+	case t.late:
+		w.late = append(w.late, t)
+	case t.plan != nil:
+		for _, path := range t.plan.Writes {
+			if w.of == nil {
+				w.of = make(map[string][]*task)
+			}
+			w.of[path] = append(w.of[path], t)
+		}
+	}
+}
+
+// conflicts returns which of the calls before t it has to wait for: they write
+// the same file, or may bring about what t lacks. It goes by the plans of the
+// validation; a call without one may write anything, unless its tool only reads.
+func (w *writers) conflicts(before []*task, t *task) (behind []*task) {
+	switch {
+	case t.late:
+		for _, earlier := range before {
+			if earlier.tool != nil {
+				behind = append(behind, earlier)
+			}
+		}
+	case t.plan != nil:
+		if t.plan.Risk != tool.Safe {
+			behind = slices.Clone(w.late)
+		}
+		for _, path := range t.plan.Writes {
+			behind = append(behind, w.of[path]...)
+		}
+	}
+	return behind
 }
 
 // execute runs a permitted call and writes its result.

@@ -34,12 +34,10 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 		}
 		if !myTurn {
 			if i > 0 {
-				for _, earlier := range b.tasks[:i] {
-					select {
-					case <-earlier.asked:
-					case <-t.ctx.Done():
-						return nil, t.ctx.Err()
-					}
+				select {
+				case <-b.tasks[i-1].asked:
+				case <-t.ctx.Done():
+					return nil, t.ctx.Err()
 				}
 			}
 			myTurn = true
