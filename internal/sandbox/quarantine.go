@@ -13,9 +13,30 @@ import (
 
 // places are the protected places of a workspace before a command.
 type places struct {
-	at    map[string]os.FileInfo
+	at    map[string]place
 	files map[string]kept // what was in them, where the wall does not keep them from being written
 	all   map[string]bool // the paths of all that was in them; nil where the wall keeps them
+}
+
+// place is what stands at a path. Its file is told from a later one that got the
+// same number by when it was made.
+type place struct {
+	info os.FileInfo
+	born int64 // 0 where the file system does not tell
+}
+
+// is reports whether two are the same file.
+func (p place) is(other place) bool {
+	return os.SameFile(p.info, other.info) && p.info.Mode().Type() == other.info.Mode().Type() && p.born == other.born
+}
+
+// placeAt returns what stands at a path, without following a link.
+func placeAt(path string) (place, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return place{}, err
+	}
+	return place{info, born(path)}, nil
 }
 
 // kept is a file as it was.
@@ -47,18 +68,18 @@ func protectedPlaces(given []string) []string {
 
 // placesOf remembers the protected places before a command.
 func (s *Sandbox) placesOf(given []string) *places {
-	p := &places{at: make(map[string]os.FileInfo)}
+	p := &places{at: make(map[string]place)}
 	if w, _ := s.Wall(); w == Landlock {
 		p.files, p.all = make(map[string]kept), make(map[string]bool)
 	}
 	var size int64
 	for _, path := range protectedPlaces(given) {
-		info, err := os.Lstat(path)
+		at, err := placeAt(path)
 		if err != nil {
 			continue
 		}
-		p.at[path] = info
-		if p.files == nil || filepath.Base(path) == ".git" && info.IsDir() {
+		p.at[path] = at
+		if p.files == nil || (filepath.Base(path) == ".git" && at.info.IsDir()) {
 			continue
 		}
 		_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
@@ -98,9 +119,9 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 		return true
 	}
 	for _, path := range protectedPlaces(now) {
-		info, err := os.Lstat(path)
+		at, err := placeAt(path)
 		gone := slices.ContainsFunc(moved, func(q Quarantined) bool { return within(q.Path, path) })
-		if err != nil || gone || b.before.has(path, info) {
+		if err != nil || gone || b.before.has(path, at) {
 			continue
 		}
 		move(path)
@@ -151,12 +172,12 @@ func (p *places) added() []string {
 
 // has reports whether a place was there before, under this name or another: a
 // folder that it is in may have been renamed.
-func (p *places) has(path string, now os.FileInfo) bool {
-	if before, ok := p.at[path]; ok && os.SameFile(before, now) {
+func (p *places) has(path string, now place) bool {
+	if before, ok := p.at[path]; ok && before.is(now) {
 		return true
 	}
 	for _, before := range p.at {
-		if os.SameFile(before, now) {
+		if before.is(now) {
 			return true
 		}
 	}

@@ -219,6 +219,13 @@ var protectedPlaces = []string{
 // wall that can hide them.
 var hidden = []string{".env", "sub/.env.local"}
 
+// onlyModes reports whether two states of a place differ in no more than its mode.
+func onlyModes(before, now string) bool {
+	_, was, _ := strings.Cut(before, " ")
+	_, is, _ := strings.Cut(now, " ")
+	return before != "" && now != "" && before[0] == now[0] && was == is
+}
+
 // touched returns what a command may not have changed: below the base, and in
 // places of the system that everybody can write.
 func (w *world) touched(writes bool) ([]string, error) {
@@ -238,6 +245,9 @@ func (w *world) touched(writes bool) ([]string, error) {
 			!w.open && slices.Contains(hidden, in)
 		if writes && (name == "work" || inside && !protected) {
 			continue
+		}
+		if writes && w.open && onlyModes(w.first[name], now[name]) {
+			continue // Landlock does not see it (docs/security.md)
 		}
 		harm = append(harm, fmt.Sprintf("%s was %q and is %q", name, w.first[name], now[name]))
 	}
