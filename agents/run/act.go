@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -414,31 +413,6 @@ func (b *batch) execute(t *task, token *tool.Token) {
 	}
 }
 
-// maskOutput returns what came of a call without what commands must not tell.
-func maskOutput(m *mask.Masker, result *tool.Result, err error) (*tool.Result, error) {
-	if m == nil {
-		return result, err
-	}
-	if e, ok := errors.AsType[*tool.Error](err); ok {
-		err = &tool.Error{Code: e.Code, Message: string(m.Known([]byte(e.Message)))}
-	}
-	if result != nil {
-		masked := *result
-		masked.Content, masked.Display = string(m.Known([]byte(result.Content))), string(m.Known([]byte(result.Display)))
-		if result.Whole != nil {
-			masked.Whole = masking{mask.NewReader(m.Stream(), result.Whole), result.Whole}
-		}
-		result = &masked
-	}
-	return result, err
-}
-
-// masking is an output that is masked as it is read.
-type masking struct {
-	io.Reader
-	io.Closer
-}
-
 // env returns what a call may reach.
 func (b *batch) env(t *task) *tool.Env {
 	env := b.Env
@@ -485,110 +459,6 @@ func (b *batch) env(t *task) *tool.Env {
 		}
 	}
 	return &env
-}
-
-// succeed writes the result of a call that ran; one that says that it failed is
-// an error for the model, with the same text.
-func (b *batch) succeed(t *task, result *tool.Result) {
-	b.mu.Lock()
-	for _, c := range result.Changes {
-		if !slices.Contains(t.told, c.URI) {
-			b.say(activity.FileChanged{Change: c, Call: t.call.ID})
-			b.changes = append(b.changes, c)
-		}
-	}
-	b.mu.Unlock()
-	content, blob, size := b.cut(result)
-	if t.modified {
-		content = "The person changed this call; it ran with " + string(t.call.Args) + "\n" + content
-	}
-	t.ran = true
-	if result.Failed {
-		code := result.Code
-		if code == "" {
-			code = tool.CodeFailed
-		}
-		t.said = content
-		b.enter(t, activity.Failed, nil, &activity.ToolError{Code: code, Message: content})
-		return
-	}
-	t.said = content
-	if result.Todos != nil {
-		b.say(activity.TodosChanged{Todos: result.Todos})
-	}
-	media, lost := b.keep(result.Media)
-	content += lost
-	display := result.Display
-	if display == "" {
-		display = t.plan.Title
-	}
-	kept := &activity.ToolResult{Content: content, Display: display, Blob: blob, Bytes: size, Media: media}
-	if err := b.Session.Spill(kept); err != nil && b.Log != nil {
-		b.Log.Warn("a long result stays in the session's log", "call", t.call.ID, "err", err)
-	}
-	b.enter(t, activity.Success, kept, nil)
-}
-
-// cut returns what the model gets of a result, and where the whole lies when
-// that is not all.
-func (b *batch) cut(result *tool.Result) (content, blob string, size int) {
-	content, isCut := tool.Cut(result.Content)
-	content = tool.Fence(content, b.mark)
-	var name string
-	var err error
-	switch size = len(result.Content); {
-	case result.Whole != nil:
-		defer result.Whole.Close() // it was only read
-		name, size, err = b.Session.PutBlobFrom(mask.NewReader(b.Mask.Stream(), result.Whole))
-	case isCut:
-		name, err = b.Session.PutBlob(b.Mask.Known([]byte(result.Content)))
-	default:
-		return content, "", size
-	}
-	if err != nil {
-		return content + "\nThe whole could not be kept: " + err.Error(), "", size
-	}
-	if b.Env.Blobs == "" {
-		return content, name, size
-	}
-	return content + fmt.Sprintf("\nThe whole (%d bytes) can be read with read_file at %s/%s", size, b.Env.Blobs, name), name, size
-}
-
-// fail ends a call with what the model is told about it.
-func (b *batch) fail(t *task, err error) {
-	code, message := tool.CodeInternal, "The tool failed: "+fault.Message(err)
-	if e, ok := errors.AsType[*tool.Error](err); ok {
-		code, message = e.Code, e.Message
-	} else if fault.KindOf(err) == fault.Denied {
-		code, message = tool.CodeDenied, fault.Message(err)
-	}
-	message = tool.Fence(message, b.mark)
-	if t.modified {
-		message = "The person changed this call to " + string(t.call.Args) + "\n" + message
-	}
-	t.said = message
-	b.enter(t, activity.Failed, nil, &activity.ToolError{Code: code, Message: message})
-}
-
-// drop ends a call that was cancelled, alone or with its run. said is what the
-// tool had to tell when it was.
-func (b *batch) drop(t *task, said string) {
-	why := ErrCancelled.Error()
-	switch cause := context.Cause(b.ctx); {
-	case errors.Is(cause, ErrInterrupted):
-		why = ErrInterrupted.Error()
-		if t.state != activity.Executing { // it is made, and asked for, when the run is resumed
-			t.said = why
-			return
-		}
-	case errors.Is(cause, errTimeout):
-		why = "cancelled: the run's time is used up"
-	}
-	if said != "" {
-		why += "\n" + said
-	}
-	t.said = why
-	b.enter(t, activity.Cancelled, nil, &activity.ToolError{Code: tool.CodeCancelled, Message: why})
 }
 
 // enter moves a call and tells it.
