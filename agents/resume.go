@@ -123,7 +123,7 @@ func stricter(a, b guard.Approval) guard.Approval {
 }
 
 // left returns a run that an earlier daemon left, and its session, which is
-// opened: in the session that is named, else in one that is open, in main, or in
+// opened: in the session that is named, else in one that is open, or in
 // one that is listed as left with such a run. The error has the reason
 // unknownRun, or busy where another daemon has the session.
 func (s *Service) left(id, runID string) (*conversation, session.Run, error) {
@@ -137,9 +137,6 @@ func (s *Service) left(id, runID string) (*conversation, session.Run, error) {
 		}
 		return nil, session.Run{}, unknownRun(runID)
 	}
-	if _, err := s.kept(session.Default); err != nil {
-		s.Log.Debug("the default session is not looked at for a run", "run", runID, "err", err)
-	}
 	s.mu.Lock()
 	open := slices.Collect(maps.Values(s.sessions))
 	s.mu.Unlock()
@@ -152,10 +149,12 @@ func (s *Service) left(id, runID string) (*conversation, session.Run, error) {
 	if err != nil {
 		return nil, session.Run{}, err
 	}
-	// Sessions that were left with such a run first; then some in which it may have
-	// finished, so that the answer says so.
+	// Sessions that were left with such a run first; then main and some others in
+	// which it may have finished, so that the answer says so. None is opened that
+	// does not have the run: that waits for the disk, and so would who cancels.
 	slices.SortStableFunc(all, func(a, b session.Info) int {
-		return cmp.Compare(btoi(a.State == session.Idle), btoi(b.State == session.Idle))
+		return cmp.Or(cmp.Compare(btoi(a.State == session.Idle), btoi(b.State == session.Idle)),
+			cmp.Compare(btoi(a.Session != session.Default), btoi(b.Session != session.Default)))
 	})
 	for i, info := range all {
 		if info.Problem != "" {

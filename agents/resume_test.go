@@ -67,6 +67,25 @@ func done() *counted {
 	}}
 }
 
+// TestUnknownRunsOpenNoSession: who stops or resumes a run that is none waits for
+// no session to be opened, which may take as long as the disk; one that was left
+// is found all the same.
+func TestUnknownRunsOpenNoSession(t *testing.T) {
+	s := leftBehind(t)(done(), func() {})
+	if s.Cancel("nobody", "") {
+		t.Error("a run that is none was cancelled")
+	}
+	if _, err := s.Resume(t.Context(), Resume{Run: "nobody", Desk: away{}, Client: t.Context()}); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a run that is none: %v", err)
+	}
+	if open := s.Sessions.Live(); len(open) != 0 {
+		t.Errorf("opened: %d sessions", len(open))
+	}
+	if !s.Cancel("r", "") {
+		t.Error("the run that was left is not found")
+	}
+}
+
 // TestREL104ResumedTwiceAtOnce: of two requests to take a run up again one does,
 // also where the other looked at the run before; and so it is with one to end it.
 func TestREL104ResumedTwiceAtOnce(t *testing.T) {
