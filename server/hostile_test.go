@@ -158,6 +158,25 @@ func TestREL05And06TooLargeMessagesAreSkipped(t *testing.T) {
 	}
 }
 
+// TestREL06TooLargeAnswer: who asked is told that there is no answer, and the client,
+// which asked nothing, is told nothing.
+func TestREL06TooLargeAnswer(t *testing.T) {
+	var r *rig
+	r = serve(t, echo, server.Query("put", func(*none) int { return 0 }, func(ctx context.Context, _ int, _ *none) (any, error) {
+		return nil, r.peer.Call(ctx, "agents/confirm", none{}, nil)
+	}))
+	r.send(call("1", "put", `{}`))
+	question := r.next()
+	sent := make(chan error, 1)
+	go func() { sent <- r.Send(tooLarge(`{"jsonrpc":"2.0","id":` + string(question.ID) + `,"result":"`)) }()
+	if m := r.next(); string(m.ID) != "1" || m.Error == nil {
+		t.Errorf("after an answer that is too large: %s", m.Raw)
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestREL06TooLargeAndThenSilence: nothing is kept for what does not come.
 func TestREL06TooLargeAndThenSilence(t *testing.T) {
 	r := serve(t, echo)
@@ -165,13 +184,13 @@ func TestREL06TooLargeAndThenSilence(t *testing.T) {
 	r.ask("1", "echo", `{}`)
 	runtime.ReadMemStats(&before)
 	r.Send("Content-Length: 2147483647\r\n\r\n{")
-	runtime.ReadMemStats(&after)
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
-		t.Errorf("%d bytes for a body of one", grown)
-	}
 	r.near.Close()
 	if o := r.ends(); o.Code() != 1 {
 		t.Errorf("ended as %v with code %d", o.Ending, o.Code())
+	}
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+		t.Errorf("%d bytes for a body of one", grown)
 	}
 }
 

@@ -225,19 +225,17 @@ func envelope(body []byte) (id string, has members) {
 			break
 		}
 		member := name.String()
+		// By the name: of a message that is cut off the value is not whole.
+		has.method = has.method || member == "method"
+		has.outcome = has.outcome || member == "result" || member == "error"
 		var value jsontext.Value
 		if value, err = dec.ReadValue(); err != nil {
 			break
 		}
-		switch member {
-		case "id":
+		if member == "id" {
 			if id = string(value); len(id) > maxID {
 				id = "null"
 			}
-		case "method":
-			has.method = true
-		case "result", "error":
-			has.outcome = true
 		}
 	}
 	return id, has

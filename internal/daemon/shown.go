@@ -86,6 +86,9 @@ const keepShown = 24 * time.Hour
 // sweep removes what was shown by processes that ended without doing so.
 func (b *house) sweep() {
 	for _, dir := range []string{filepath.Dir(b.shownIn), filepath.Join(b.state(), "shown")} {
+		if info, err := os.Lstat(dir); err != nil || workspace.OnlyMine(info) != nil {
+			continue // in a temporary folder anybody may have made it meanwhile
+		}
 		entries, _ := os.ReadDir(dir) // a folder that is not there has nothing to remove
 		for _, e := range entries {
 			if info, err := e.Info(); err == nil && b.Now().Sub(info.ModTime()) > keepShown {

@@ -157,6 +157,7 @@ func (s *Stream) TextTo(limit int) string {
 		}
 		head, tail = all, all
 	}
+	limit = max(limit, 0)
 	head = head[:min(len(head), limit/2)]
 	tail = tail[len(tail)-min(len(tail), limit/2):]
 	missing := s.total - int64(len(head)) - int64(len(tail))

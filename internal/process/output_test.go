@@ -125,3 +125,14 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+func TestNoRoomForOutput(t *testing.T) {
+	o := newOutput(t.TempDir(), time.Now)
+	defer o.Close()
+	if _, err := o.Stdout.Write([]byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	if got := o.Stdout.TextTo(-5); !strings.Contains(got, "4 of 4 bytes are left out") {
+		t.Errorf("%q", got)
+	}
+}

@@ -34,16 +34,21 @@ func gitOutside(folder string) string {
 // leadsTo returns the path that a file of git's names, absolute; relative ones are
 // so to base. It is "" where the file is none or begins otherwise.
 func leadsTo(file, prefix, base string) string {
-	info, err := os.Lstat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 8<<10 {
-		return ""
-	}
-	data, err := os.ReadFile(file)
-	path, ok := strings.CutPrefix(strings.TrimSuffix(string(data), "\n"), prefix)
-	if err != nil || !ok || path == "" {
+	path, ok := strings.CutPrefix(strings.TrimSuffix(readSmall(file), "\n"), prefix)
+	if !ok || path == "" {
 		return ""
 	}
 	return absolute(path, base)
+}
+
+// readSmall returns a file of git's, "" for what is no file or too large for one.
+func readSmall(file string) string {
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 64<<10 {
+		return ""
+	}
+	data, _ := os.ReadFile(file) // what cannot be read is as good as none
+	return string(data)
 }
 
 func absolute(path, base string) string {
@@ -56,11 +61,7 @@ func absolute(path, base string) string {
 // worktreeOf returns core.worktree of a repository's configuration, as git writes it
 // for a submodule; "" for none.
 func worktreeOf(dir string) string {
-	data, err := os.ReadFile(filepath.Join(dir, "config"))
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(readSmall(filepath.Join(dir, "config"))) {
 		if key, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == "worktree" {
 			return absolute(strings.TrimSpace(value), dir)
 		}

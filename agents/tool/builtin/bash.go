@@ -385,6 +385,9 @@ func listProcesses(left []process.Found) string {
 	return strings.Join(names, ", ")
 }
 
+// maxNotes is how many notes of one command are told.
+const maxNotes = 50
+
 // result returns what the model is told.
 func (e ending) result(output *process.Output, note string, limit time.Duration) *tool.Result {
 	var b strings.Builder
@@ -407,7 +410,11 @@ func (e ending) result(output *process.Output, note string, limit time.Duration)
 	if e.left != "" {
 		b.WriteString("Note: " + e.left + ".\n")
 	}
-	for _, note := range e.notes {
+	for i, note := range e.notes {
+		if i == maxNotes {
+			fmt.Fprintf(&b, "Note: %d more of these.\n", len(e.notes)-i)
+			break
+		}
 		b.WriteString("Note: " + note + ".\n")
 	}
 	// What is left out is counted where it is known how much there was.
