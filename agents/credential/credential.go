@@ -22,6 +22,7 @@ import (
 const (
 	maxFile    = 1 << 20         // bytes of a file
 	maxFiles   = 500             // of a folder, and as many of its HEAD
+	maxEntries = 20_000          // files and folders that are looked at to find those of a folder
 	settleTime = 2 * time.Second // two changes of a file within it may leave the same time stamp
 )
 
@@ -70,7 +71,7 @@ func (r *Reader) Masker(ctx context.Context, env *tool.Env) (*mask.Masker, error
 		if err != nil {
 			return nil, fault.New(fault.Unavailable, "credential.masker", "the credential files of the workspace cannot be looked up: %w", err)
 		}
-		for _, path := range r.list(places.Credentials) {
+		for _, path := range list(folder, places) {
 			add(path, tool.Name(relative(folder, path)), r.file(path))
 		}
 		if slices.Contains(env.Strange, folder) || (folder == env.Folder && !env.Trusted) {
@@ -90,19 +91,21 @@ func (r *Reader) Masker(ctx context.Context, env *tool.Env) (*mask.Masker, error
 	return r.masker, nil
 }
 
-// addAll adds the values of a file by the names that markers have.
+// addAll adds the values of a file by the names that markers have. The file of another
+// folder may have the same name, and then its values get numbers.
 func addAll(secrets map[string]string, file string, values map[string][]string) {
 	for name, all := range values {
 		shown := file
 		if name != "" {
 			shown = name + " in " + file
 		}
-		for i, value := range all {
-			if i == 0 {
-				secrets[shown] = value
-			} else {
-				secrets[fmt.Sprintf("%s-%d", shown, i+1)] = value
+		key, n := shown, 1
+		for _, value := range all {
+			for other, taken := secrets[key]; taken && other != value; other, taken = secrets[key] {
+				n++
+				key = fmt.Sprintf("%s-%d", shown, n)
 			}
+			secrets[key] = value
 		}
 	}
 }
@@ -114,20 +117,29 @@ func relative(folder, path string) string {
 	return path
 }
 
-// list returns the files at some places, and in those that are folders.
-func (r *Reader) list(places []string) (files []string) {
-	for _, place := range places {
+// list returns the credential files of a folder: the files at the places of them, and
+// those that rules hide, which a command can read where no sandbox confines it.
+func list(folder string, places tool.Places) (files []string) {
+	entries := 0
+	find := func(place string, isWanted func(path string) bool) {
 		_ = filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
+			entries++
 			switch {
-			case len(files) == maxFiles:
+			case len(files) == maxFiles || entries > maxEntries:
 				return fs.SkipAll
 			case err != nil:
 				return nil //nolint:nilerr // a command, of the same user, cannot read it either
-			case entry.Type().IsRegular():
+			case entry.Type().IsRegular() && isWanted(path):
 				files = append(files, path)
 			}
 			return nil
 		})
+	}
+	for _, place := range places.Credentials {
+		find(place, func(string) bool { return true }) // a link may have led to it
+	}
+	for _, place := range places.Denied {
+		find(place, func(path string) bool { return tool.IsCredential(relative(folder, path)) })
 	}
 	return files
 }

@@ -19,6 +19,7 @@ type project struct {
 	t      *testing.T
 	reader *credential.Reader
 	env    *tool.Env
+	deny   []tool.Rule
 }
 
 func newProject(t *testing.T, files map[string]string) *project {
@@ -29,8 +30,8 @@ func newProject(t *testing.T, files map[string]string) *project {
 	survey := tool.NewSurvey(time.Now)
 	p := &project{t: t, reader: credential.NewReader(os.Environ(), time.Now), env: &tool.Env{
 		Folder: folder, Folders: []string{folder}, Trusted: true,
-		Survey: func(ctx context.Context, folder string) (tool.Places, error) { return survey.Look(ctx, folder, nil) },
 	}}
+	p.env.Survey = func(ctx context.Context, folder string) (tool.Places, error) { return survey.Look(ctx, folder, p.deny) }
 	for name, text := range files {
 		p.put(name, text)
 	}
@@ -100,6 +101,37 @@ func TestSEC38ValuesOfTheWorkTreeAndOfHead(t *testing.T) {
 	p.put(".env", "A_KEY=fourth-5ecret\n")
 	p.env.Reveal = []string{p.path(".env")} // the person's rule lets agents read it
 	p.prints("fourth-5ecret", "fourth-5ecret")
+}
+
+// TestSEC38FilesOfOneNameInTwoFolders: each folder's value is masked, by a marker of
+// its own.
+func TestSEC38FilesOfOneNameInTwoFolders(t *testing.T) {
+	one := newProject(t, map[string]string{".env": "A_KEY=first-5ecret\n"})
+	two := newProject(t, map[string]string{".env": "A_KEY=second-5ecret\n"})
+	one.env.Folders = append(one.env.Folders, two.env.Folder)
+	one.prints("first-5ecret second-5ecret", "[masked:A_KEY in .env] [masked:A_KEY in .env-2]")
+	two.put(".env", "A_KEY=first-5ecret\n")
+	one.prints("first-5ecret", "[masked:A_KEY in .env]")
+}
+
+// TestSEC38FilesThatARuleDenies are masked where they are credential files: without a
+// sandbox a command can read them.
+func TestSEC38FilesThatARuleDenies(t *testing.T) {
+	p := newProject(t, map[string]string{
+		".env": "A_KEY=first-5ecret\n", "private/.env": "B_KEY=second-5ecret\n", "private/notes.txt": "C_KEY=third-5ecret\n",
+	})
+	for _, text := range []string{"read_file(.env)", "read_file(private)"} {
+		rule, err := tool.ParseRule(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.deny = append(p.deny, rule)
+	}
+	places, err := p.env.Survey(t.Context(), p.env.Folder)
+	if err != nil || len(places.Credentials) > 0 || len(places.Denied) != 2 {
+		t.Fatalf("the survey lists %v, %v", places, err)
+	}
+	p.prints("first-5ecret second-5ecret third-5ecret", "[masked:A_KEY in .env] [masked:B_KEY in private/.env] third-5ecret")
 }
 
 // TestSEC48HeadOfAFolderThatNobodyTrusts is not read: git does what its files say.
