@@ -146,6 +146,12 @@ func (r *runner) recover(ctx context.Context, call string) {
 		r.Locate(&env)
 	}
 	told := teller{r: r, call: call, by: byUnknown, patches: maxPatches}
+	if r.Output != nil {
+		var err error
+		if told.output, err = r.Output(ctx, &env); err != nil {
+			told.patches = 0 // they may hold what cannot be masked
+		}
+	}
 	folders := append([]string{env.Folder}, env.Folders...)
 	if err := r.Snapshots.Recover(ctx, folders, r.windowOf(call), told.file); err != nil && r.Log != nil {
 		r.Log.Warn("what a command changed is not known", "run", r.ID, "call", call, "err", err)

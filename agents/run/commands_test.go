@@ -10,10 +10,14 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/run"
 	snapshots "github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/tooltest"
+	"github.com/agentls/agentls/internal/mask"
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
@@ -88,6 +92,47 @@ func TestWhatCommandsChangedIsTold(t *testing.T) {
 	}
 	if len(end.Changes) != 5 {
 		t.Errorf("the result has %d changes", len(end.Changes))
+	}
+}
+
+// TestSEC38AChangeThatNobodySawTheEndOf is told with the values of credential files
+// masked, and without its patch where those are not known.
+func TestSEC38AChangeThatNobodySawTheEndOf(t *testing.T) {
+	tooltest.Program(t, "git")
+	const secret = "a-known-5ecret"
+	known := func(context.Context, *tool.Env) (*mask.Masker, error) {
+		return mask.NewOutput(map[string]string{"KEY in .env": secret}), nil
+	}
+	unknown := func(context.Context, *tool.Env) (*mask.Masker, error) { return nil, errDisk }
+	for name, c := range map[string]struct {
+		output func(context.Context, *tool.Env) (*mask.Masker, error)
+		want   string
+	}{"known": {known, "[masked:KEY in .env]"}, "unknown": {unknown, ""}} {
+		w, folder := inFolder(t, os.Environ())
+		w.config.Output = c.output
+		if _, err := w.config.Snapshots.Begin(t.Context(), []string{folder}, sessionID+"/c1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "a"), []byte("is "+secret), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w.says(says("done"))
+		w.config.Tools = tool.NewSet(tool.SetConfig{Tools: w.tools, Canonical: definition.CanonicalTool})
+		r := run.New(w.config)
+		call := model.Call{ID: "c1", Name: "sh", Args: []byte("{}")}
+		r.Continue(run.Past{
+			State: activity.Interrupted, Turn: 1, ModelCalls: 1, ToolCalls: 1,
+			Open: []run.Open{{Call: call, State: activity.Executing, Risk: tool.Medium.String()}},
+		})
+		r.Do(t.Context())
+		w.left.Wait()
+		told := of[activity.FileChanged](w)
+		if len(told) != 1 {
+			t.Fatalf("%s: %d changes are told", name, len(told))
+		}
+		if patch := told[0].Patch; strings.Contains(patch, secret) || !strings.Contains(patch, c.want) || (c.want == "" && patch != "") {
+			t.Errorf("%s: the patch is %q", name, patch)
+		}
 	}
 }
 
