@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -31,10 +32,24 @@ func (s *Sandbox) configFolder() string { return filepath.Join(s.State, "command
 
 func (s *Sandbox) cache(name string) string { return filepath.Join(s.cacheFolder(), name) }
 
-// makeState makes the folders of commands.
+// makeState makes the folders of commands. A command writes among the caches: what
+// it put in the place of one, such as a link, is removed.
 func (s *Sandbox) makeState() error {
+	if err := os.MkdirAll(s.cacheFolder(), 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(s.cacheFolder())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	for _, name := range []string{"go-build", "npm", "pip", "xdg", "pnpm", "yarn", "gradle"} {
-		if err := os.MkdirAll(s.cache(name), 0o700); err != nil {
+		if info, err := root.Lstat(name); err == nil && !info.IsDir() {
+			if err := root.Remove(name); err != nil {
+				return err
+			}
+		}
+		if err := root.MkdirAll(name, 0o700); err != nil {
 			return err
 		}
 	}
@@ -213,6 +228,14 @@ func (s *Sandbox) CleanCache(ctx context.Context) error { return s.cleanCache(ct
 // cleanCache is CleanCache to a size. Go's build cache goes by its folders of
 // entries; of the others one without some of its files may not work.
 func (s *Sandbox) cleanCache(ctx context.Context, limit int64) error {
+	root, err := os.OpenRoot(s.cacheFolder())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	// Commands write here: by the handle a link that one left leads nowhere.
+	defer root.Close()
 	type unit struct {
 		path string
 		size int64
@@ -220,18 +243,16 @@ func (s *Sandbox) cleanCache(ctx context.Context, limit int64) error {
 	}
 	var units []unit
 	var total int64
-	paths, _ := filepath.Glob(filepath.Join(s.cacheFolder(), "*"))     // the pattern is well formed
-	parts, _ := filepath.Glob(filepath.Join(s.cache("go-build"), "*")) // the pattern is well formed
-	for _, path := range append(paths, parts...) {
-		if path == s.cache("go-build") {
-			continue
-		}
+	for _, path := range cacheParts(root) {
 		u := unit{path: path}
-		_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-			if ctx.Err() != nil {
+		_ = fs.WalkDir(root.FS(), path, func(_ string, d fs.DirEntry, err error) error {
+			switch {
+			case ctx.Err() != nil:
 				return fs.SkipAll
+			case err != nil:
+				return nil // it went just now, or cannot be read
 			}
-			if info, failed := d.Info(); err == nil && failed == nil {
+			if info, err := d.Info(); err == nil {
 				u.size += info.Size()
 				if t := info.ModTime(); t.After(u.used) {
 					u.used = t
@@ -248,8 +269,26 @@ func (s *Sandbox) cleanCache(ctx context.Context, limit int64) error {
 		if total <= limit || ctx.Err() != nil {
 			break
 		}
-		failed = errors.Join(failed, os.RemoveAll(u.path))
+		failed = errors.Join(failed, root.RemoveAll(u.path))
 		total -= u.size
 	}
 	return failed
+}
+
+// cacheParts returns the folders that are removed whole, relative to the cache
+// folder. A link or a file in the place of a cache is one, too.
+func cacheParts(root *os.Root) []string {
+	var out []string
+	caches, _ := fs.ReadDir(root.FS(), ".") // none is as good
+	for _, e := range caches {
+		if e.Name() != "go-build" || !e.IsDir() {
+			out = append(out, e.Name())
+			continue
+		}
+		parts, _ := fs.ReadDir(root.FS(), e.Name()) // none is as good
+		for _, part := range parts {
+			out = append(out, path.Join(e.Name(), part.Name()))
+		}
+	}
+	return out
 }
