@@ -150,11 +150,18 @@ func TestSEC19NewProtectedPlace(t *testing.T) {
 		if got := names(w.folder); got != before {
 			t.Errorf("left in the workspace: %q, before %q", got, before)
 		}
-		// A place that only moves is none that is new.
+		// A place that only moves is none that is new, where nothing in it can have been
+		// changed on the way: not behind Landlock.
 		put(t, filepath.Join(w.folder, "deep", ".vscode", "x"), "x")
 		spec := w.spec("write")
 		spec.Protected = append(spec.Protected, filepath.Join(w.folder, "deep", ".vscode"))
-		if r := w.runThen(t, spec, "mv deep deeper", after); len(r.quarantined) > 0 || !exists(w.folder, "deeper/.vscode/x") && !exists(w.folder, "deep/.vscode/x") {
+		wall, _ := w.box.Wall()
+		r := w.runThen(t, spec, "mv deep deeper", after)
+		place := filepath.Join(w.folder, "deeper", ".vscode")
+		if wall == sandbox.Landlock && (len(r.quarantined) != 1 || r.quarantined[0].Path != place || exists(place) || !exists(w.folder, "deep/.vscode/x")) {
+			t.Errorf("moved: %+v", r)
+		}
+		if wall != sandbox.Landlock && (len(r.quarantined) > 0 || !exists(place, "x") && !exists(w.folder, "deep/.vscode/x")) {
 			t.Errorf("moved: %+v", r)
 		}
 		w.run(t, w.spec("full"), "mkdir .gemini")
@@ -162,6 +169,32 @@ func TestSEC19NewProtectedPlace(t *testing.T) {
 			t.Error("control: without a wall nothing happens")
 		}
 	})
+}
+
+// TestSEC19MovedProtectedPlace: a protected place that a command moves to the name of
+// another, or elsewhere, and then writes is as new as any.
+func TestSEC19MovedProtectedPlace(t *testing.T) {
+	for _, text := range []string{
+		"mv .git/hooks .gemini; echo evil > .gemini/settings.json",
+		"mkdir d; mv .git/hooks d/.vscode; echo evil > d/.vscode/tasks.json",
+		"mkdir d; mv .vscode d/.vscode; echo evil > d/.vscode/tasks.json",
+		"mv .git .gemini; echo evil > .gemini/settings.json",
+		"mv .vscode .gemini; echo evil > .gemini/settings.json",
+	} {
+		eachWall(t, func(t *testing.T, w *world) {
+			w.repository(t)
+			put(t, filepath.Join(w.folder, ".git", "hooks", "pre-push.sample"), "x")
+			w.runThen(t, w.spec("write"), text, func() []string { return w.found(t) })
+			for _, place := range []string{".gemini/settings.json", "d/.vscode/tasks.json"} {
+				if strings.Contains(read(filepath.Join(w.folder, place)), "evil") {
+					t.Errorf("%s: %s is there", text, place)
+				}
+			}
+			if read(filepath.Join(w.folder, ".vscode", "tasks.json")) != "{}" || !exists(w.folder, ".git/hooks/pre-push.sample") {
+				t.Errorf("%s: what was there is gone", text)
+			}
+		})
+	}
 }
 
 // TestSEC108NoWayOut: no network, no Unix socket of the machine, by path or by

@@ -170,14 +170,18 @@ func (p *places) added() []string {
 	return out
 }
 
-// has reports whether a place was there before, under this name or another: a
-// folder that it is in may have been renamed.
+// has reports whether a place was there before: where the wall keeps it from being
+// written, also under another path, since a folder that it is in may have been
+// renamed. It has the same name then: it cannot be renamed itself.
 func (p *places) has(path string, now place) bool {
 	if before, ok := p.at[path]; ok && before.is(now) {
 		return true
 	}
-	for _, before := range p.at {
-		if before.is(now) {
+	if p.files != nil {
+		return false
+	}
+	for from, before := range p.at {
+		if filepath.Base(from) == filepath.Base(path) && before.is(now) {
 			return true
 		}
 	}

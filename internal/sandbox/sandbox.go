@@ -251,8 +251,8 @@ type Quarantined struct {
 
 // Release removes what the command had for itself. protected are the protected
 // places of its folders as they are now; what is new among them is moved to
-// quarantine, unless it only moved. It is nil where nobody knows: then only what
-// executes in .git folders is looked at.
+// quarantine, unless it only moved and the wall kept it as it was. It is nil where
+// nobody knows: then only what executes in .git folders is looked at.
 func (b *Box) Release(protected []string) (Report, error) {
 	b.closeFiles()
 	err := b.removeTemp()
