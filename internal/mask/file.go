@@ -2,6 +2,7 @@ package mask
 
 import (
 	"encoding/json"
+	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -9,7 +10,7 @@ import (
 
 // SecretsOfFile returns the secrets of a credential file by the names that they
 // have in it, "" for none: of assignments (.env, INI, YAML), JSON, the words of
-// .netrc and the lines of keys. What is of words and numbers is secret only where
+// .netrc, the lines of keys, and the parts of URLs and connection strings in these. What is of words and numbers is secret only where
 // its name says so, and no value is one that [Telling] does not tell. A file that is
 // no text has none.
 func SecretsOfFile(data []byte) map[string][]string {
@@ -62,7 +63,7 @@ func stringsOf(name string, value any, do func(name, value string)) {
 
 // addSecrets adds what is secret in a value of a credential file.
 func addSecrets(found map[string][]string, name, value string) {
-	values := SecretsIn(name, value)
+	values := append(SecretsIn(name, value), piecesIn(value)...)
 	if !strings.Contains(value, "://") && !isWords(value) {
 		values = append(values, value)
 	}
@@ -75,6 +76,51 @@ func addSecrets(found map[string][]string, name, value string) {
 		}
 	}
 }
+
+// piecesIn returns the secrets in a URL's path and query, as those of webhooks and
+// signed addresses, and in name=value pairs, as those of connection strings. They are
+// returned as written and, where that differs, decoded.
+func piecesIn(value string) []string {
+	var pieces []string
+	add := func(name, piece string) {
+		decoded, err := url.PathUnescape(piece)
+		if err != nil {
+			decoded = piece
+		}
+		if isSlug(decoded) && !SaysSecret(name, "") {
+			return
+		}
+		pieces = append(pieces, piece)
+		if decoded != piece {
+			pieces = append(pieces, decoded)
+		}
+	}
+	for _, field := range strings.FieldsFunc(value, func(r rune) bool { return r == ';' || r == ' ' }) {
+		_, address, isURL := strings.Cut(field, "://")
+		if !isURL {
+			if name, v, ok := strings.Cut(field, "="); ok {
+				add(name, v)
+			}
+			continue
+		}
+		address, query, _ := strings.Cut(address, "?")
+		_, path, _ := strings.Cut(address, "/")
+		for segment := range strings.SplitSeq(path, "/") {
+			add("", segment)
+		}
+		for parameter := range strings.SplitSeq(query, "&") {
+			name, v, _ := strings.Cut(parameter, "=")
+			add(name, v)
+		}
+	}
+	return pieces
+}
+
+// version is a number at the end of a word, as in graphql-v2.
+var version = regexp.MustCompile(`([A-Za-z])[0-9]{1,2}\b`)
+
+// isSlug reports whether a part of an address is of words, which may have numbers.
+func isSlug(part string) bool { return isWords(version.ReplaceAllString(part, "$1")) }
 
 // variable is a name at the end of what stands before = or :, as in
 // //registry.npmjs.org/:_authToken=.

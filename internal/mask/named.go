@@ -65,7 +65,7 @@ func SecretsIn(name, value string) []string {
 }
 
 // secretsOfURL returns a URL's password, or the token that stands in its user's
-// place, and the keys in its query.
+// place, and the keys in its query, as written and decoded.
 func secretsOfURL(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -81,9 +81,14 @@ func secretsOfURL(text string) []string {
 			all = append(all, escaped)
 		}
 	}
-	for name, values := range u.Query() {
-		if strings.EqualFold(name, "key") || SaysSecret(name, "") {
-			all = append(all, values...)
+	for parameter := range strings.SplitSeq(u.RawQuery, "&") {
+		name, raw, _ := strings.Cut(parameter, "=")
+		if !strings.EqualFold(name, "key") && !SaysSecret(name, "") {
+			continue
+		}
+		all = append(all, raw)
+		if value, err := url.QueryUnescape(raw); err == nil && value != raw {
+			all = append(all, value)
 		}
 	}
 	return all
