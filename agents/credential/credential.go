@@ -33,8 +33,7 @@ type Reader struct {
 	now     func() time.Time
 
 	mu      sync.Mutex
-	program *git.Program // nil until it is looked for
-	noGit   bool         // it was, and is not there
+	program *git.Program // nil until it is found
 	files   map[string]readFile
 	heads   map[string]head
 
@@ -55,8 +54,8 @@ func NewReader(environ []string, now func() time.Time) *Reader {
 }
 
 // Masker returns what masks the values of the credential files of env's folders, and
-// the users and passwords of URLs. The error says, for the model, why the files are
-// not known.
+// the users and passwords of URLs. The error says, for the model, why their values
+// are not known.
 func (r *Reader) Masker(ctx context.Context, env *tool.Env) (*mask.Masker, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

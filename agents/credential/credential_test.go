@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/agentls/agentls/agents/credential"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/tooltest"
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // project is a workspace folder with a reader of its credential files.
@@ -144,6 +146,40 @@ func TestSEC48HeadOfAFolderThatNobodyTrusts(t *testing.T) {
 	p.put(".env", "A_KEY=second-5ecret\n")
 	p.env.Strange = p.env.Folders
 	p.prints("first-5ecret second-5ecret", "first-5ecret [masked:A_KEY in .env]")
+}
+
+// TestSEC38WithoutHead: a git that cannot read HEAD leaves its values unknown, and then
+// no command runs; one that says there is no commit, or that there is no git, does not.
+func TestSEC38WithoutHead(t *testing.T) {
+	tooltest.Program(t, "git")
+	if runtime.GOOS == "windows" {
+		t.Skip("no scripts stand for programs")
+	}
+	p := newProject(t, map[string]string{".env": "A_KEY=first-5ecret\n"})
+	p.git("init", "-q")
+	dir := t.TempDir()
+	program := filepath.Join(dir, "git")
+	is := func(list, read string) {
+		t.Helper()
+		text := "#!/bin/sh\ncase \"$*\" in *' version') echo git version 2.50.0;; *ls-tree*) " + list + ";; *cat-file*) " + read + ";; esac\n"
+		if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		p.reader = credential.NewReader([]string{"PATH=" + dir}, time.Now)
+	}
+	const one = `printf '100644 blob 0123\t.env\0'`
+	for _, how := range [][2]string{{"kill -9 $$", ""}, {one, "kill -9 $$"}, {one, "exit 0"}} {
+		is(how[0], how[1])
+		if _, err := p.reader.Masker(t.Context(), p.env); fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "HEAD") {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+	is("exit 128", "")
+	p.prints("first-5ecret", "[masked:A_KEY in .env]")
+	is(one, "echo 0123 missing")
+	p.prints("first-5ecret", "[masked:A_KEY in .env]")
+	p.reader = credential.NewReader(nil, time.Now)
+	p.prints("first-5ecret", "[masked:A_KEY in .env]")
 }
 
 // TestSEC57CredentialFilesThatAreNone: nothing waits for one that is no regular file,

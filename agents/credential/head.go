@@ -27,8 +27,8 @@ type head struct {
 }
 
 // head returns the values of the credential files that HEAD has in the repository of
-// a folder: none where there is no repository or our own git refuses it. The error
-// is that of ctx.
+// a folder: none where there is no repository, no commit or no git, or our own git
+// refuses it. The error says that git could not read it, or is that of ctx.
 func (r *Reader) head(ctx context.Context, folder string) (map[string]map[string][]string, error) {
 	stamp := headStamp(filepath.Join(folder, ".git"))
 	if stamp == "" {
@@ -42,13 +42,21 @@ func (r *Reader) head(ctx context.Context, folder string) (map[string]map[string
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	// Without a commit, or with a repository that our git refuses, there is nothing to
-	// read; what failed otherwise is tried again by the next call.
-	_, exited := errors.AsType[*git.ExitError](err)
-	if err == nil || exited || fault.KindOf(err) != fault.Unavailable {
-		r.heads[folder] = head{stamp, files}
+	if err != nil && !isAnswer(err) {
+		return nil, fault.New(fault.Unavailable, "credential.head", "the credential files of the commit HEAD cannot be read: %w", err)
 	}
+	r.heads[folder] = head{stamp, files}
 	return files, nil
+}
+
+// isAnswer reports whether an error says that there is nothing to read: no git, no
+// commit, a repository that our git refuses. Else HEAD may have what is not known.
+func isAnswer(err error) bool {
+	if exit, ok := errors.AsType[*git.ExitError](err); ok {
+		return exit.Code >= 0 // else it was killed
+	}
+	kind := fault.KindOf(err)
+	return kind == fault.NotFound || kind == fault.Denied
 }
 
 // headStamp returns a text that changes when HEAD is another commit, "" where there
@@ -79,12 +87,12 @@ func headStamp(dir string) string {
 }
 
 func (r *Reader) readHead(ctx context.Context, folder string) (map[string]map[string][]string, error) {
-	if r.program == nil && !r.noGit {
-		program, err := git.Find(ctx, r.environ)
-		r.program, r.noGit = program, err != nil && ctx.Err() == nil
-	}
 	if r.program == nil {
-		return nil, errors.New("there is no git")
+		program, err := git.Find(ctx, r.environ)
+		if err != nil {
+			return nil, err
+		}
+		r.program = program
 	}
 	repository, err := r.program.Open(ctx, folder)
 	if err != nil {
@@ -116,7 +124,10 @@ func (r *Reader) readHead(ctx context.Context, folder string) (map[string]map[st
 		}
 		return nil
 	}
-	_, err = repository.Run(ctx, git.Command{Args: []string{"cat-file", "--batch"}, Input: objects.Bytes(), Output: read, Timeout: headTimeout})
+	_, err = repository.Run(ctx, git.Command{
+		Args: []string{"cat-file", "--batch"}, Input: objects.Bytes(), Output: read, Timeout: headTimeout,
+		Environ: []string{"GIT_NO_LAZY_FETCH=1"}, // an object that was never fetched is missing, which is no failure
+	})
 	return files, err
 }
 

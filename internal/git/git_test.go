@@ -273,7 +273,7 @@ func TestFind(t *testing.T) {
 		if runtime.GOOS == "windows" && path == old {
 			continue
 		}
-		if _, err := git.Find(t.Context(), []string{"PATH=" + path}); fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), why) {
+		if _, err := git.Find(t.Context(), []string{"PATH=" + path}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), why) {
 			t.Errorf("PATH=%s: %v", path, err)
 		}
 	}

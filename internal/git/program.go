@@ -31,7 +31,7 @@ const (
 var inherited = []string{"TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "SystemRoot", "COMSPEC", "PATHEXT", "TZ"}
 
 // Find returns the git that environ, as os.Environ has it, names on its PATH,
-// of which only absolute folders count. The error is fault.Unavailable, for
+// of which only absolute folders count. The error is fault.NotFound, for
 // people, where there is none or it is too old.
 func Find(ctx context.Context, environ []string) (*Program, error) {
 	const op = "git.find"
@@ -42,7 +42,7 @@ func Find(ctx context.Context, environ []string) (*Program, error) {
 		}
 	}
 	if path == "" {
-		return nil, fault.New(fault.Unavailable, op, "git is not installed")
+		return nil, fault.New(fault.NotFound, op, "git is not installed")
 	}
 	p := &Program{path: path, environ: environment(environ, path)}
 	out, err := p.run(ctx, nil, nil, Command{Args: []string{"version"}, Timeout: 10 * time.Second})
@@ -50,7 +50,7 @@ func Find(ctx context.Context, environ []string) (*Program, error) {
 		return nil, err
 	}
 	if !recent(string(out)) {
-		return nil, fault.New(fault.Unavailable, op, "%s is too old: git %d.%d or newer is needed", path, oldestMajor, oldestMinor)
+		return nil, fault.New(fault.NotFound, op, "%s is too old: git %d.%d or newer is needed", path, oldestMajor, oldestMinor)
 	}
 	return p, nil
 }
