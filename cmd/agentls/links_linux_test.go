@@ -103,9 +103,10 @@ func TestImportBesideOthersOfTheName(t *testing.T) {
 // TestLinkedAgents: an agent file that is a link is checked and edited as what it
 // leads to, and told where that is no agent file of the folder.
 func TestLinkedAgents(t *testing.T) {
+	plain := strings.Replace(ourAgent, ", set_state", "", 1) // which has no effect yet
 	dir := folderWith(t, map[string]string{
-		"real.md": strings.Replace(ourAgent, "name: fixer", "name: in", 1), "bad.md": "---\nkind: agent\nname: bad\ntitle: B\ntools: {allow: [bsh]}\n---\nx\n",
-		"~/dot/mine.md": strings.Replace(ourAgent, "name: fixer", "name: mine", 1), "~/secret.md": "---\nkind: agent\nname: out\ntitle: S\n---\nSecret.\n",
+		"real.md": strings.Replace(plain, "name: fixer", "name: in", 1), "bad.md": "---\nkind: agent\nname: bad\ntitle: B\ntools: {allow: [bsh]}\n---\nx\n",
+		"~/dot/mine.md": strings.Replace(plain, "name: fixer", "name: mine", 1), "~/secret.md": "---\nkind: agent\nname: out\ntitle: S\n---\nSecret.\n",
 		".gemini/agents/fixer.md": ourAgent, "~/.gemini/agents/x": "",
 	})
 	home := os.Getenv("HOME")

@@ -15,7 +15,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 )
 
-// mistakes are all codes of spec 1.5 but agent/graph and agent/overlap, which what
+// mistakes are all codes of spec 1.5 but agent/graph, agent/subagent-unknown and agent/overlap, which what
 // is still to come will find. It is all that is wrong with the files of testdata/language: the code of
 // each finding, its severity and its exact range; in bytes, too, where that is
 // another. all.md has one mistake of each code that can stand beside the others;
@@ -36,10 +36,11 @@ all.md
   agent/handoff-target   error    11:37-11:47  11:41-11:51
   agent/handoff-cycle    info     12:35-12:40  12:37-12:42
   agent/expression       error    13:77-13:87  13:80-13:90
+  agent/authority        warning  14:0-14:10
   agent/validator        error    15:41-15:60  15:44-15:63
   agent/schema           error    18:54-18:67  18:58-18:71
   agent/type             error    19:75-19:77  19:79-19:81
-  agent/unknown-field    hint     20:18-20:26
+  agent/unknown-field    error    20:18-20:26
   agent/yaml-feature     error    21:8-21:29
   agent/prompt-twice     warning  22:14-22:32  22:14-22:35
   agent/placeholder      error    24:38-24:47  24:40-24:49
@@ -85,7 +86,6 @@ var byHand = []mended{
 	{"all.md", "agent/schema", "strin}", "string}"},
 	{"all.md", "agent/secret", "AKIAIOSFODNN7EXAMPL3", "im Bund"},
 	{"nameless.md", "agent/prompt-empty", "title: Nameless\n---\n", "title: Nameless\n---\nYou have a prompt now.\n"},
-	{"claude.md", "agent/authority", "isolation: worktree\n", ""},
 	{"dead.md", "agent/dead", "user_invocable: false\n", ""},
 	{"large.md", "agent/too-large", filler, ""},
 	{"broad.md", "agent/too-large", filler[:definition.MaxFrontMatter], ""},

@@ -18,8 +18,13 @@ import (
 func TestNPMClient(t *testing.T) {
 	drive := npm(t, "testdata/client.cjs")
 	dir := unfold(t, map[string]string{"note.txt": "milk\n", ".gemini/agents/fixer.md": fixer})
+	script, err := os.ReadFile("testdata/npm.model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, env := perform(t, string(script), `{"tools": {"sandbox": {"mode": "off"}}}`) // the command asks on each machine
 	var got bytes.Buffer
-	for _, s := range drive(t, play(t, "testdata/npm.model"), dir, nil) {
+	for _, s := range drive(t, env, dir, nil) {
 		got.WriteString(s.What + " " + string(s.Value) + "\n")
 	}
 	golden(t, "testdata/npm.want", got.String())

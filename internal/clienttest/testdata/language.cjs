@@ -52,8 +52,15 @@ const place = (r) => `${r.start.line}:${r.start.character}-${r.end.line}:${r.end
 const shown = (d) => `${place(d.range)} ${severities[d.severity]} ${d.code}`
 const same = (a, b) => shown(a) === shown(b) && a.message === b.message
 
-// findings returns what the server says of an open document as it is now.
-async function findings (uri) {
+// What has no effect in this version is no mistake: the fields are those of this test.
+const lasting = (d) => d.code !== 'agent/no-effect'
+const mistakes = (list) => list.filter(lasting)
+
+// findings returns the mistakes in an open document as it is now.
+async function findings (uri) { return mistakes(await told(uri)) }
+
+// told returns what the server says of an open document as it is now.
+async function told (uri) {
   if (!plan.push) {
     const report = await conn.sendRequest('textDocument/diagnostic', { textDocument: { uri } })
     if (report.kind !== 'full') throw new Error(`a report of kind ${report.kind} without a previous one`)
@@ -70,13 +77,13 @@ async function findings (uri) {
 async function onDisk () {
   if (!plan.push) {
     const report = await conn.sendRequest('workspace/diagnostic', { previousResultIds: [] })
-    return Object.fromEntries(report.items.map((r) => [nameOf(r.uri), r.items.map(shown)]))
+    return Object.fromEntries(report.items.map((r) => [nameOf(r.uri), mistakes(r.items).map(shown)]).filter(([, list]) => list.length > 0))
   }
   const list = await until('findings of files', () => {
-    const some = [...pushed.values()].filter((p) => p.diagnostics.length > 0)
+    const some = [...pushed.values()].filter((p) => mistakes(p.diagnostics).length > 0)
     return some.length >= plan.files.length && some
   })
-  return Object.fromEntries(list.map((p) => [nameOf(p.uri), p.diagnostics.map(shown)]))
+  return Object.fromEntries(list.map((p) => [nameOf(p.uri), mistakes(p.diagnostics).map(shown)]))
 }
 
 // fixesOf returns the quick fixes of one finding, the best first.
@@ -123,7 +130,7 @@ async function mend (name) {
     for (const [u, d] of editor.open) if (seen.get(u) !== d.text) { await editor.save(u); seen.set(u, d.text) }
     await gone(uri, finding)
   }
-  await until(`${nameOf(uri)} as it is on the disk`, async () => (await conn.sendRequest('agents/list', {})).agents.some((a) => a.uri === uri && a.problems.length === 0))
+  await until(`${nameOf(uri)} as it is on the disk`, async () => (await conn.sendRequest('agents/list', {})).agents.some((a) => a.uri === uri && mistakes(a.problems).length === 0))
   const all = await conn.sendRequest('textDocument/codeAction', { textDocument: { uri }, range: { start: { line: 0, character: 0 }, end: { line: 0, character: 0 } }, context: { diagnostics: [], only: ['source.fixAll.agentls'] } })
   print('mended', { file: nameOf(uri), all: (all || []).length })
 }
@@ -131,9 +138,9 @@ async function mend (name) {
 // remaining returns the findings of all files that have some, open or not,
 // settings among them.
 async function remaining () {
-  if (plan.push) return [...pushed.values()].filter((p) => p.diagnostics.length > 0).map((p) => [nameOf(p.uri), p.diagnostics.map(shown)])
+  if (plan.push) return [...pushed.values()].filter((p) => mistakes(p.diagnostics).length > 0).map((p) => [nameOf(p.uri), p.diagnostics.map(shown)])
   const report = await conn.sendRequest('workspace/diagnostic', { previousResultIds: [] })
-  return report.items.filter((r) => r.items.length > 0).map((r) => [nameOf(r.uri), r.items.map(shown)])
+  return report.items.filter((r) => mistakes(r.items).length > 0).map((r) => [nameOf(r.uri), r.items.map(shown)])
 }
 
 // quiet waits until neither the open agent files nor any on the disk has a
