@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,10 @@ import (
 
 // commitTimeout bounds a commit with its hooks.
 const commitTimeout = 5 * time.Minute
+
+// maxNames is how many bytes the names of a commit's files may have: they are
+// arguments of git, and systems bound these, some at 1 MiB.
+const maxNames = 768 << 10
 
 // maxCommitted is how many files of a commit the person is shown.
 const maxCommitted = 50
@@ -49,7 +54,9 @@ type commitCall struct {
 	reaper bool
 	folder string   // of the repository
 	paths  []string // absolute
-	files  []string // what is committed, relative to folder
+	files  []string // what is committed, relative to folder; those first that git does not know
+	fresh  int      // how many git does not know
+	shown  []string // the files with their states, as git has them in order
 	repo   *git.Repository
 }
 
@@ -141,8 +148,10 @@ func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, e
 	if err != nil {
 		return nil, c.explain(err)
 	}
+	var fresh, known []string
+	c.shown = nil
 	for entry := range strings.SplitSeq(string(out), "\x00") {
-		if len(entry) < 4 {
+		if len(entry) < 4 || strings.HasPrefix(entry, "AD") { // neither in the last commit nor on disk
 			continue
 		}
 		state, rel := entry[:2], entry[3:]
@@ -156,10 +165,19 @@ func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, e
 		if p.Credential {
 			return nil, tool.Errorf(tool.CodeDenied, "%s holds credentials; it is not committed. Name the other files one by one, or add it to .gitignore.", tool.Name(rel))
 		}
-		c.files = append(c.files, rel)
+		if state == "??" {
+			fresh = append(fresh, rel)
+		} else {
+			known = append(known, rel)
+		}
+		c.shown = append(c.shown, describeState(state)+" "+rel)
 		if len(lines) < maxCommitted {
 			lines = append(lines, describeState(state)+" "+tool.Name(rel))
 		}
+	}
+	c.files, c.fresh = slices.Concat(fresh, known), len(fresh)
+	if len(strings.Join(c.files, " ")) > maxNames {
+		return nil, tool.Errorf(tool.CodeTooLarge, "%d files are too many for one commit of this tool; name fewer paths, and make several commits.", len(c.files))
 	}
 	if len(c.files) == 0 {
 		return nil, tool.Errorf(tool.CodeFailed, "There is nothing to commit: %s did not change since the last commit, or git ignores it.", tool.Name(strings.Join(c.Paths, ", ")))
@@ -203,15 +221,40 @@ func (c *commitCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error
 			return nil, tool.Errorf(tool.CodeStale, "%s is not where it was when the call was decided about. Repeat the call.", tool.Name(path))
 		}
 	}
+	if err := c.lookAgain(ctx, env); err != nil {
+		return nil, err
+	}
 	if c.walled(env) {
 		return c.commitWalled(ctx, env, note)
 	}
 	return c.commitBare(ctx, env, note)
 }
 
-// commitScript runs behind the wall, with the message and the paths as arguments.
-const commitScript = `set -e; message=$1; shift
-git --literal-pathspecs add -A -- "$@"
+// lookAgain refuses to commit other files than were found when the call was
+// decided about.
+func (c *commitCall) lookAgain(ctx context.Context, env *tool.Env) error {
+	if err := c.open(ctx, env); err != nil { // it may have changed since
+		return err
+	}
+	before := c.shown
+	if _, err := c.look(ctx, env); err != nil {
+		return err
+	}
+	if slices.Equal(before, c.shown) {
+		return nil
+	}
+	for _, now := range c.shown {
+		if !slices.Contains(before, now) {
+			return tool.Errorf(tool.CodeStale, "The files to commit are not those that the call was decided about: %s. Repeat the call.", tool.Name(now))
+		}
+	}
+	return tool.Errorf(tool.CodeStale, "Some of the files to commit are as in the last commit again. Repeat the call.")
+}
+
+// commitScript runs behind the wall, with the message, how many of the files git
+// does not know, and the files, these first, as arguments.
+const commitScript = `set -e; message=$1; fresh=$2; shift 2
+if [ "$fresh" -gt 0 ]; then git --literal-pathspecs add -- "${@:1:fresh}"; fi
 git --literal-pathspecs commit --quiet --no-gpg-sign -m "$message" -- "$@"
 git --no-pager show --no-ext-diff --no-textconv --stat --format='%h %s' HEAD`
 
@@ -226,7 +269,7 @@ func (c *commitCall) commitWalled(ctx context.Context, env *tool.Env, note strin
 	defer cancel()
 	j := newJob(env, c.folder)
 	defer j.Output.Close()
-	cmd := j.Command(path, append([]string{"bash", "--noprofile", "--norc", "-c", commitScript, "git_commit", c.Message}, c.paths...), nil)
+	cmd := j.Command(path, append([]string{"bash", "--noprofile", "--norc", "-c", commitScript, "git_commit", c.Message, strconv.Itoa(c.fresh)}, c.files...), nil)
 	cmd.Stdout, cmd.Stderr = j.Output.Stdout, j.Output.Stderr
 	wall, err := confine(limited, env, cmd, sandbox.Write, c.reaper)
 	if err != nil {
@@ -261,9 +304,6 @@ func (c *commitCall) commitWalled(ctx context.Context, env *tool.Env, note strin
 // commitBare commits where no wall stands: with our own git, which runs nothing of
 // the repository's.
 func (c *commitCall) commitBare(ctx context.Context, env *tool.Env, note string) (*tool.Result, error) {
-	if err := c.open(ctx, env); err != nil { // it may have changed since
-		return nil, err
-	}
 	who, err := c.repo.Identity(ctx, env.HomeFolder())
 	if err != nil {
 		return nil, c.explain(err)
@@ -278,12 +318,15 @@ func (c *commitCall) commitBare(ctx context.Context, env *tool.Env, note string)
 			return nil, tool.Errorf(tool.CodeDenied, "%s goes through the filter %s of git, which only runs in a sandbox, and there is none here. The person can commit it.", tool.Name(fields[i-2]), tool.Name(v))
 		}
 	}
-	var out []byte
-	for _, args := range [][]string{
-		append([]string{"add", "-A", "--"}, c.paths...),
-		append([]string{"commit", "--quiet", "--no-verify", "-m", c.Message, "--"}, c.paths...),
+	commands := [][]string{
+		append([]string{"commit", "--quiet", "--no-verify", "-m", c.Message, "--"}, c.files...),
 		{"show", "--no-ext-diff", "--no-textconv", "--stat", "--format=%h %s", "HEAD"},
-	} {
+	}
+	if c.fresh > 0 {
+		commands = slices.Insert(commands, 0, append([]string{"add", "--"}, c.files[:c.fresh]...))
+	}
+	var out []byte
+	for _, args := range commands {
 		if out, err = c.repo.Run(ctx, git.Command{Args: args, Environ: who, Timeout: commitTimeout}); err != nil {
 			return nil, c.explain(err)
 		}

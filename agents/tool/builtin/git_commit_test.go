@@ -1,6 +1,7 @@
 package builtin_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,6 +99,54 @@ func TestSEC51GitCommit(t *testing.T) {
 	}
 	if _, err := os.Stat(mark); err == nil || w.Text("hooks.log") != "" {
 		t.Error("a hook ran without a wall")
+	}
+}
+
+// TestSEC51GitCommitLooksAgain: what comes into a named folder after the call was
+// decided about is not committed, nor what changes its state.
+func TestSEC51GitCommitLooksAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *committed)
+		code   string
+	}{
+		"a new file":     {func(w *committed) { w.Put(t, "sub/late.txt", "late\n") }, tool.CodeStale},
+		"a credential":   {func(w *committed) { w.Put(t, "sub/.env", "KEY=secret\n") }, tool.CodeDenied},
+		"a deleted file": {func(w *committed) { w.mustRemove("a.txt") }, tool.CodeStale},
+		"one less":       {func(w *committed) { w.Put(t, "a.txt", "one\n") }, tool.CodeStale},
+		"other content":  {func(w *committed) { w.Put(t, "a.txt", "one\ntwo\nthree\n") }, ""},
+	} {
+		w := newCommitted(t)
+		before := w.git("rev-parse", "HEAD")
+		p := planOf(t, w.env, "git_commit", "message", "m", "paths", []string{"a.txt", "sub"})
+		c.change(w)
+		_, err := p.Do(t.Context(), w.env)
+		code := ""
+		if refusal, ok := errors.AsType[*tool.Error](err); ok {
+			code = refusal.Code
+		}
+		if code != c.code {
+			t.Errorf("%s: %q (%v)", name, code, err)
+		}
+		if now := w.git("rev-parse", "HEAD"); (now == before) != (c.code != "") {
+			t.Errorf("%s: there is a commit: %v", name, now != before)
+		}
+	}
+}
+
+// TestGitCommitTakesWhatIsStaged: also a deletion, and without what was staged and
+// is gone again.
+func TestGitCommitTakesWhatIsStaged(t *testing.T) {
+	w := newCommitted(t)
+	w.mustRemove(".env")
+	w.git("rm", "-q", "--cached", "gone.txt")
+	w.Put(t, "was.txt", "x\n")
+	w.git("add", "was.txt", "other.txt")
+	w.mustRemove("was.txt")
+	if r := call(t, w.env, "git_commit", "message", "m", "paths", []string{"."}); r.Failed {
+		t.Fatalf("%+v", r)
+	}
+	if got := w.git("show", "--name-status", "--format=", "HEAD"); got != "M\ta.txt\nD\tgone.txt\nA\tother.txt\nA\tsub/new.txt" {
+		t.Error(got)
 	}
 }
 
