@@ -4,9 +4,9 @@
 // no address of this machine or its network that the person's settings do not
 // name.
 //
-// There is one proxy for each command. It asks about a host once: connections
-// that come meanwhile wait for the same answer, and a refusal holds for the
-// command.
+// There is one proxy for each command. It asks about a host once, for ports 80 and
+// 443 together and for each other port: connections that come meanwhile wait for the
+// same answer, and a refusal holds for the command.
 //
 // The listener is the caller's: a Unix socket in a folder that is the daemon's
 // alone, which is bound into the sandbox (package relay passes connections on).
@@ -44,7 +44,8 @@ type Policy struct {
 	// Allow returns nil for a host that the command may reach, and else why not,
 	// for the command and the model. It may ask the person, and waits for the
 	// answer or ctx, the proxy's. host is in the form of [dial.ParseHost]. It is
-	// called once for each host, and concurrently for different ones.
+	// called once for each host with ports 80 and 443, once for each other port, and
+	// concurrently for different ones.
 	Allow func(ctx context.Context, host string, port int) error
 
 	// Report, if not nil, is told of each connection: err is nil when it came
@@ -60,7 +61,7 @@ type Policy struct {
 // are gone. The error is nil if ctx ended.
 func Serve(ctx context.Context, listener net.Listener, policy Policy) error {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &server{Policy: policy, ctx: ctx, answers: make(map[string]*answer)}
+	p := &server{Policy: policy, ctx: ctx, answers: make(map[endpoint]*answer)}
 	p.web = &queue{conns: make(chan net.Conn), ctx: ctx, at: listener.Addr()}
 	setDefault(&p.Connections, MaxConnections)
 	setDefault(&p.Idle, Idle)
@@ -104,10 +105,16 @@ type server struct {
 	busy sync.RWMutex // read-locked by each handler of net/http, which nobody else waits for
 
 	mu      sync.Mutex
-	answers map[string]*answer // by host
+	answers map[endpoint]*answer
 }
 
-// answer is what Allow says of a host, once done is closed.
+// endpoint is what one answer is about.
+type endpoint struct {
+	host string
+	port int // 443 stands for 80 as well
+}
+
+// answer is what Allow says of an endpoint, once done is closed.
 type answer struct {
 	done chan struct{}
 	err  error
@@ -152,11 +159,15 @@ func (p *server) allow(host string, port int) error {
 	if err := p.Dialer.Check(host, port); err != nil {
 		return err
 	}
+	to := endpoint{host, port}
+	if port == 80 {
+		to.port = 443
+	}
 	p.mu.Lock()
-	a, known := p.answers[host]
+	a, known := p.answers[to]
 	if !known {
 		a = &answer{done: make(chan struct{})}
-		p.answers[host] = a
+		p.answers[to] = a
 	}
 	p.mu.Unlock()
 	if !known {

@@ -155,7 +155,7 @@ func TestProxyPassesOn(t *testing.T) {
 				t.Errorf("%s %s: %d bytes, %v", kind, server, len(got), err)
 			}
 		}
-		if n := len(w.questions()); n != 1 {
+		if n := len(w.questions()); n != 2 {
 			t.Errorf("%s: asked %v", kind, w.questions())
 		}
 	}
@@ -243,6 +243,24 @@ func TestProxyAsksOnce(t *testing.T) {
 		if n != 21 || len(w.questions()) != 1 || len(w.reports()) != 21 {
 			t.Errorf("refused %v: %d answers, asked %v, told %v", refused, n, w.questions(), w.reports())
 		}
+	}
+}
+
+// TestProxyAsksForEachPort: an answer for one port of a host is none for another,
+// but 80 and 443 are one question.
+func TestProxyAsksForEachPort(t *testing.T) {
+	s := httptest.NewServer(echo)
+	defer s.Close()
+	d := named(t, s.URL, "http://127.0.0.1")
+	w := start(t, proxy.Policy{Dialer: d}, func(context.Context, string) error { return nil })
+	c := w.client("http")
+	for _, u := range []string{s.URL, s.URL, "http://127.0.0.1:80", "https://127.0.0.1:443"} {
+		if answer, err := c.Get(u); err == nil { // nobody listens on 80 and 443
+			_ = answer.Body.Close()
+		}
+	}
+	if got := w.questions(); len(got) != 2 {
+		t.Errorf("asked %v", got)
 	}
 }
 
