@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/agentls/agentls/agents/tool"
@@ -32,7 +31,8 @@ type Reader struct {
 	environ []string
 	now     func() time.Time
 
-	mu      sync.Mutex
+	busy chan struct{} // full while a call has the rest: it can take as long as git does
+
 	program *git.Program // nil until it is found
 	files   map[string]readFile
 	heads   map[string]head
@@ -50,15 +50,22 @@ type readFile struct {
 
 // NewReader returns a reader that has read nothing. environ says where git is.
 func NewReader(environ []string, now func() time.Time) *Reader {
-	return &Reader{environ: environ, now: now, files: make(map[string]readFile), heads: make(map[string]head)}
+	return &Reader{
+		environ: environ, now: now, busy: make(chan struct{}, 1),
+		files: make(map[string]readFile), heads: make(map[string]head),
+	}
 }
 
 // Masker returns what masks the values of the credential files of env's folders, and
 // the users and passwords of URLs. The error says, for the model, why their values
 // are not known.
 func (r *Reader) Masker(ctx context.Context, env *tool.Env) (*mask.Masker, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	select {
+	case r.busy <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-r.busy }()
 	secrets := make(map[string]string)
 	add := func(path, shown string, values map[string][]string) {
 		if !slices.Contains(env.Reveal, path) {

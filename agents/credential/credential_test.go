@@ -2,6 +2,7 @@ package credential_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -180,6 +181,31 @@ func TestSEC38WithoutHead(t *testing.T) {
 	p.prints("first-5ecret", "[masked:A_KEY in .env]")
 	p.reader = credential.NewReader(nil, time.Now)
 	p.prints("first-5ecret", "[masked:A_KEY in .env]")
+}
+
+// TestACallThatIsCancelledDoesNotWait for another one that goes on.
+func TestACallThatIsCancelledDoesNotWait(t *testing.T) {
+	p := newProject(t, nil)
+	looks, release, ended := make(chan bool), make(chan bool), make(chan bool)
+	p.env.Survey = func(context.Context, string) (tool.Places, error) {
+		close(looks)
+		<-release
+		return tool.Places{Complete: true}, nil
+	}
+	go func() {
+		defer close(ended)
+		if _, err := p.reader.Masker(context.Background(), p.env); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-looks
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.reader.Masker(ctx, p.env); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(release)
+	<-ended
 }
 
 // TestSEC57CredentialFilesThatAreNone: nothing waits for one that is no regular file,

@@ -14,7 +14,8 @@ const Least = 8
 // It does not change, and is safe for concurrent use.
 type Masker struct {
 	patterns []pattern
-	marks    []string  // of each pattern's id
+	marks    []string // of each pattern's id
+	isMark   map[string]bool
 	values   *finder   // of patterns; nil = there are none
 	most     int       // the length of the longest pattern
 	begins   [256]bool // the bytes with which patterns begin
@@ -32,14 +33,19 @@ func New(secrets map[string]string) *Masker {
 	}
 	slices.Sort(names) // a value with two names is told by the first
 	m.marks = []string{credential, privateKey}
+	var values []string
 	for _, name := range names {
 		m.marks = append(m.marks, marker(name))
+		values = append(values, secrets[name])
 	}
+	m.isMark = make(map[string]bool)
+	for _, mark := range m.marks {
+		m.isMark[mark] = true
+	}
+	said := foundIn(strings.Join(m.marks, "\n"), values)
 	known := make(map[string]bool)
-	for i, name := range names {
-		value := secrets[name]
-		isMarked := func(mark string) bool { return strings.Contains(mark, value) || strings.Contains(value, mark) }
-		if len(value) < Least || slices.ContainsFunc(m.marks, isMarked) {
+	for i, value := range values {
+		if len(value) < Least || said[value] || len(m.marked([]byte(value))) > 0 {
 			continue
 		}
 		for _, text := range written(value) {
@@ -63,6 +69,28 @@ func NewOutput(secrets map[string]string) *Masker {
 	m := New(secrets)
 	m.urls = true
 	return m
+}
+
+// foundIn returns which of some values are in a text. It reads the text once, since a
+// credential file can have very many values.
+func foundIn(text string, values []string) map[string]bool {
+	var patterns []pattern
+	for _, value := range values {
+		if len(value) >= Least {
+			patterns = append(patterns, pattern{text: value})
+		}
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	found := make(map[string]bool)
+	finder, data := newFinder(patterns, false), []byte(text)
+	for at := finder.next(data, 0); at >= 0; at = finder.next(data, at+1) {
+		for p := finder.longest(data, at, most); p != nil; p = finder.longest(data, at, len(p.text)) {
+			found[p.text] = true
+		}
+	}
+	return found
 }
 
 // marker takes the place of the secret of a name.
@@ -157,11 +185,9 @@ func (m *Masker) marked(data []byte) []place {
 			return found
 		}
 		at += i
-		for _, mark := range m.marks {
-			if bytes.HasPrefix(data[at:], []byte(mark)) {
-				found = append(found, place{at, at + len(mark), mark})
-				break
-			}
+		end := at + bytes.IndexByte(data[at:], ']') + 1 // the only one that a marker has
+		if mark := string(data[at:end]); m.isMark[mark] {
+			found = append(found, place{at, end, mark})
 		}
 		at += len(opening)
 	}

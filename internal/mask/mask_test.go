@@ -99,6 +99,23 @@ func TestMarkersStay(t *testing.T) {
 	}
 }
 
+// TestWhatMarkersSay is left out, of however many values: a part of a marker, and what
+// has a marker in it.
+func TestWhatMarkersSay(t *testing.T) {
+	secrets := map[string]string{"A": "KEY-0000", "B": "keep [masked:KEY-00001] here", "C": "keep [masked:KEY-x] here"}
+	for i := range 20_000 { // each value is not compared with each marker
+		secrets[fmt.Sprintf("KEY-%05d", i)] = fmt.Sprintf("value-%05d", i)
+	}
+	m := New(secrets)
+	const text = "KEY-0000 keep [masked:KEY-00001] here"
+	if got := string(m.Known([]byte(text))); got != text {
+		t.Errorf("it becomes %q", got)
+	}
+	if got := string(m.Known([]byte("value-00000 value-19999 keep [masked:KEY-x] here"))); got != "[masked:KEY-00000] [masked:KEY-19999] [masked:C]" {
+		t.Errorf("values become %q", got)
+	}
+}
+
 func TestShown(t *testing.T) {
 	m := keeper()
 	google := "AIza" + strings.Repeat("Sy0_-", 7)
