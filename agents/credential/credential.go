@@ -180,11 +180,21 @@ func (r *Reader) file(path string) map[string][]string {
 }
 
 // secretsOf returns the secrets of a file by their names. Most strings of a state of
-// Terraform are names of things: there only those count that are called secret.
+// Terraform are names of things: there only those count that some word of their name
+// calls secret, as in private_key_pem.
 func secretsOf(path string, data []byte) map[string][]string {
 	values := mask.SecretsOfFile(data)
 	if filepath.Ext(path) == ".tfstate" {
-		maps.DeleteFunc(values, func(name string, _ []string) bool { return !mask.SaysSecret(name, "") })
+		maps.DeleteFunc(values, func(name string, _ []string) bool { return !hasSecretWord(name) })
 	}
 	return values
+}
+
+func hasSecretWord(name string) bool {
+	for i, c := range name {
+		if (c == '_' || c == '-') && mask.SaysSecret(name[:i], "") {
+			return true
+		}
+	}
+	return mask.SaysSecret(name, "")
 }

@@ -137,6 +137,18 @@ func TestSEC38FilesThatARuleDenies(t *testing.T) {
 	p.prints("first-5ecret second-5ecret third-5ecret", "[masked:A_KEY in .env] [masked:B_KEY in private/.env] third-5ecret")
 }
 
+// TestSEC38StatesOfTerraform: what a word of its name calls a secret is masked, and no
+// name of a thing.
+func TestSEC38StatesOfTerraform(t *testing.T) {
+	p := newProject(t, map[string]string{"terraform.tfstate": `{"resources": [{"instances": [{"attributes": {
+		"id": "vpc-0a1b2c3d4e5f", "private_key_pem": "pem-5ecret", "secret_string": "str1ng-5ecret", "master-password": "m4ster-5ecret",
+		"availability_zone": "eu-west-1a-zone"}}]}]}`})
+	p.prints("vpc-0a1b2c3d4e5f eu-west-1a-zone", "vpc-0a1b2c3d4e5f eu-west-1a-zone")
+	p.prints("pem-5ecret", "[masked:private_key_pem in terraform.tfstate]")
+	p.prints("str1ng-5ecret", "[masked:secret_string in terraform.tfstate]")
+	p.prints("m4ster-5ecret", "[masked:master-password in terraform.tfstate]")
+}
+
 // TestSEC48HeadOfAFolderThatNobodyTrusts is not read: git does what its files say.
 func TestSEC48HeadOfAFolderThatNobodyTrusts(t *testing.T) {
 	tooltest.Program(t, "git")

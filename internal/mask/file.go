@@ -1,23 +1,24 @@
 package mask
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
 // SecretsOfFile returns the secrets of a credential file by the names that they
 // have in it, "" for none: of assignments (.env, INI, YAML), JSON, the words of
 // .netrc, the lines of keys, and the parts of URLs and connection strings in these. What is of words and numbers is secret only where
-// its name says so, and no value is one that [Telling] does not tell. A file that is
-// no text has none.
+// its name says so, and no value is one that [Telling] does not tell. A file with a
+// byte 0 is no text and has none.
 func SecretsOfFile(data []byte) map[string][]string {
 	found := make(map[string][]string)
-	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
+	if bytes.IndexByte(data, 0) >= 0 {
 		return found
 	}
+	data = bytes.ToValidUTF8(data, []byte("\uFFFD")) // as what commands print is
 	var document any
 	if json.Unmarshal(data, &document) == nil {
 		stringsOf("", document, func(name, value string) { addSecrets(found, name, value) })

@@ -32,6 +32,7 @@ func TestSEC38SecretsOfFiles(t *testing.T) {
 			map[string][]string{"BLOB": {"aB1c%2FdE2f%3D", "aB1c/dE2f="}, "MAPS": {"m4ps%2B5ecret", "m4ps+5ecret"}}},
 		"connection strings": {"STORE='BlobEndpoint=http://127.0.0.1:10000/dev;AccountKey=aB1c/dE2f+gH3i=='\nDB=host=localhost user=app password=p4ss-w0rd-9 sslmode=disable\n",
 			map[string][]string{"STORE": {"aB1c/dE2f+gH3i=="}, "DB": {"p4ss-w0rd-9", "host=localhost user=app password=p4ss-w0rd-9 sslmode=disable"}}},
+		"Latin-1": {"# caf\xe9\nKEY=latin-5ecret-1\nPASS=caf\xe9-5ecret\n", map[string][]string{"KEY": {"latin-5ecret-1"}, "PASS": {"caf\uFFFD-5ecret"}}},
 		"no text": {"\x00\x01KEY=abcdefgh-12345", nil},
 	} {
 		got := SecretsOfFile([]byte(c.text))
