@@ -20,7 +20,7 @@ import (
 
 // The bounds of a survey. A folder that goes beyond one is not Complete.
 const (
-	maxPlaces        = 2_000 // places: each becomes a mount of its own for each command
+	maxPlaces        = 2_000 // places to be masked, and as many to be read-only: each becomes a mount for each command
 	maxSurveyFolders = 200_000
 	maxSurveyDepth   = 200
 	maxSurveys       = 8               // folders, each with its rules, that are remembered
@@ -278,7 +278,11 @@ func (f *surveyed) stampAll() {
 
 // list adds a place to what was found.
 func (f *surveyed) list(path string, kind placeKind) {
-	if len(f.found.Credentials)+len(f.found.Denied)+len(f.found.Protected) >= maxPlaces {
+	count := len(f.found.Credentials) + len(f.found.Denied)
+	if kind == protectedPlace { // no number of others hides one
+		count = len(f.found.Protected)
+	}
+	if count >= maxPlaces {
 		f.found.Complete = false
 		return
 	}
@@ -290,6 +294,30 @@ func (f *surveyed) list(path string, kind placeKind) {
 	case protectedPlace:
 		f.found.Protected = append(f.found.Protected, path)
 	}
+}
+
+// ProtectedAt returns the protected places directly in a folder, by their names, and
+// those such as .github/workflows. There is no bound: it is for what a command may
+// have made in a folder whose places are not Complete.
+func ProtectedAt(folder string) []string {
+	var out []string
+	add := func(dir string, parts []string) (folders []string) {
+		entries, _ := os.ReadDir(dir) // of what cannot be read, as much as can
+		for _, e := range entries {
+			if protectedBy(append(parts[:len(parts):len(parts)], fold(e.Name()))) != "" {
+				out = append(out, below(dir, e.Name()))
+			} else if e.IsDir() {
+				folders = append(folders, e.Name())
+			}
+		}
+		return folders
+	}
+	for _, name := range add(folder, nil) {
+		if len(protectedPaths[fold(name)]) > 0 {
+			add(below(folder, name), []string{fold(name)})
+		}
+	}
+	return out
 }
 
 // read reads a folder. stamp was taken before.

@@ -54,3 +54,38 @@ func TestWhatStandsInTheWayOfGit(t *testing.T) {
 		}
 	}
 }
+
+// TestSEC19ManyFilesHideNoProtectedPlace: however many places a command makes, those
+// at the top of the folder are moved away, and who could be fooled by others is told.
+func TestSEC19ManyFilesHideNoProtectedPlace(t *testing.T) {
+	const evil = "; touch .envrc; mkdir -p .vscode .github/workflows; echo '{}' | tee .vscode/tasks.json .github/workflows/x.yml"
+	for name, text := range map[string]string{
+		"credential files":      "touch .env.{0000..2100}" + evil,
+		"protected files":       "touch .{0000..2100}.code-workspace" + evil,
+		"a folder that is shut": "mkdir -p a/.vscode; chmod 0 a" + evil,
+		"the folder is shut":    "chmod a-r ." + evil,
+	} {
+		for _, wall := range []sandbox.Wall{sandbox.Bubblewrap, sandbox.Landlock} {
+			t.Run(name+"/"+string(wall), func(t *testing.T) {
+				if os.Geteuid() == 0 && strings.Contains(text, "chmod") {
+					t.Skip("root reads every folder")
+				}
+				y := newYard(t, true)
+				env := y.Env()
+				env.Home, env.Environ = y.home, append(os.Environ(), "HOME="+y.home)
+				behind(t, env, wall)
+				r := call(t, env, "bash", "command", text, "access", "write")
+				_ = os.Chmod(y.Folder, 0o755)    // for the look at it
+				_ = os.Chmod(y.Path("a"), 0o755) // and to remove it
+				for _, place := range []string{".envrc", ".vscode", ".github/workflows"} {
+					if _, err := os.Lstat(y.Path(place)); err == nil && name != "the folder is shut" {
+						t.Errorf("%s is there", place)
+					}
+				}
+				if !strings.Contains(r.Content, "could not be looked through after the command") || len(r.Content) > 20_000 {
+					t.Errorf("%d characters: %.2000s", len(r.Content), r.Content)
+				}
+			})
+		}
+	}
+}

@@ -71,7 +71,7 @@ func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.A
 // places returns the places of all folders that the command must not read or
 // change.
 func (c *confined) places(ctx context.Context) (tool.Places, error) {
-	var all tool.Places
+	all := tool.Places{Complete: true}
 	if c.env.Survey == nil {
 		return all, nil
 	}
@@ -83,8 +83,31 @@ func (c *confined) places(ctx context.Context) (tool.Places, error) {
 		all.Credentials = append(all.Credentials, p.Credentials...)
 		all.Denied = append(all.Denied, p.Denied...)
 		all.Protected = append(all.Protected, p.Protected...)
+		all.Complete = all.Complete && p.Complete
 	}
 	return all, nil
+}
+
+// placesAfter returns the protected places after the command, and a note if there may
+// be more. Those that were there and those at the top of each folder, which matter
+// the most, are always among them.
+func (c *confined) placesAfter(ctx context.Context) (protected []string, note string) {
+	places, err := c.places(ctx)
+	if err == nil && places.Complete {
+		return append([]string{}, places.Protected...), "" // not nil, even where there are none
+	}
+	protected = slices.Concat(c.spec.Protected, places.Protected)
+	for _, folder := range c.spec.Folders {
+		protected = append(protected, tool.ProtectedAt(folder)...)
+	}
+	slices.Sort(protected)
+	note = "the workspace could not be looked through after the command"
+	if err != nil {
+		note += " (" + err.Error() + ")"
+	}
+	note += ": it may have made protected places, such as .vscode or .envrc, that were not moved to quarantine; " +
+		"look at what is new (git status --ignored) before you open or run it"
+	return slices.Compact(protected), note
 }
 
 // start starts the command.
@@ -98,6 +121,9 @@ func (c *confined) start(j *process.Job) (*process.Child, error) {
 	return j.Start(c.cmd)
 }
 
+// maxQuarantineNotes is how many places that were moved are told one by one.
+const maxQuarantineNotes = 50
+
 // release removes what the command had for itself when all of its processes have
 // ended, and moves protected places to quarantine that it made. The notes say
 // which, for the model and the person.
@@ -109,13 +135,18 @@ func (c *confined) release(ctx context.Context) (notes []string) {
 	var now []string
 	// The command may have ended because ctx did: what it made counts all the same.
 	if access := c.spec.Access; c.box.Wall != sandbox.None && (access == sandbox.Write || access == sandbox.Network) {
-		if places, err := c.places(context.WithoutCancel(ctx)); err == nil {
-			now = append(places.Protected, "") // not nil, even where there are none
-			now = now[:len(now)-1]
+		var note string
+		if now, note = c.placesAfter(context.WithoutCancel(ctx)); note != "" {
+			notes = append(notes, note)
 		}
 	}
 	report, err := c.box.Release(now)
-	for _, q := range report.Quarantined {
+	for i, q := range report.Quarantined {
+		if i == maxQuarantineNotes {
+			notes = append(notes, fmt.Sprintf("%d more protected places that the command made or changed were moved to %s",
+				len(report.Quarantined)-i, tool.Name(filepath.Dir(q.To))))
+			break
+		}
 		what := "is a protected place that the command made"
 		if q.Back {
 			what = "is a protected place that the command changed; what was there is back, and"
