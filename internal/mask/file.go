@@ -105,9 +105,11 @@ func piecesIn(value string) []string {
 			continue
 		}
 		address, query, _ := strings.Cut(address, "?")
-		_, path, _ := strings.Cut(address, "/")
+		host, path, _ := strings.Cut(address, "/")
 		for segment := range strings.SplitSeq(path, "/") {
-			add("", segment)
+			if host != "" { // else it is the path of a file
+				add("", segment)
+			}
 		}
 		for parameter := range strings.SplitSeq(query, "&") {
 			name, v, _ := strings.Cut(parameter, "=")
@@ -117,11 +119,11 @@ func piecesIn(value string) []string {
 	return pieces
 }
 
-// version is a number at the end of a word, as in graphql-v2.
-var version = regexp.MustCompile(`([A-Za-z])[0-9]{1,2}\b`)
+// version is a number at the end of a word, as in graphql-v2 and k8s.
+var version = regexp.MustCompile(`([A-Za-z])[0-9]{1,4}s?(_|\b)`)
 
 // isSlug reports whether a part of an address is of words, which may have numbers.
-func isSlug(part string) bool { return isWords(version.ReplaceAllString(part, "$1")) }
+func isSlug(part string) bool { return isWords(version.ReplaceAllString(part, "$1$2")) }
 
 // variable is a name at the end of what stands before = or :, as in
 // //registry.npmjs.org/:_authToken=.

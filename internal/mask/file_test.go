@@ -26,7 +26,8 @@ func TestSEC38SecretsOfFiles(t *testing.T) {
 		"git":         {"https://ann:t0ken-5ecret@example.com\n", map[string][]string{"": {"t0ken-5ecret"}}},
 		"YAML":        {"users-of-the-cluster2:\n- name: me\n  user:\n    token: eyJ0b2tlbiI6MX0==\n", map[string][]string{"token": {"eyJ0b2tlbiI6MX0=="}}},
 		"JSON":        {`{"type":"service_account","project_id":"my-project-1","list":[{"client_secret":"j5on-5ecret"}]}`, map[string][]string{"client_secret": {"j5on-5ecret"}}},
-		"webhooks": {"SLACK=https://hooks.slack.com/services/T0/B0/aXb2cYd3eZf4\nCI=https://ci.example.com/oauth2/chat-completions-v2/graphql-v2\n",
+		"webhooks": {"SLACK=https://hooks.slack.com/services/T0/B0/aXb2cYd3eZf4\nCI=https://ci.example.com/oauth2/chat-completions-v2/graphql-v2\n" +
+			"REPO=https://git.example.com/acme/my-app-k8s/x86_64-linux/release2024\nDB=sqlite:///srv/some3data5here/app\n",
 			map[string][]string{"SLACK": {"aXb2cYd3eZf4"}}},
 		"signed URLs": {"BLOB=https://x.blob.core.windows.net/logs-1?sv=2022-11-02&sp=r&sig=aB1c%2FdE2f%3D\nMAPS=https://example.com/?key=m4ps%2B5ecret&q=new-york\n",
 			map[string][]string{"BLOB": {"aB1c%2FdE2f%3D", "aB1c/dE2f="}, "MAPS": {"m4ps%2B5ecret", "m4ps+5ecret"}}},
