@@ -197,6 +197,48 @@ func TestSEC19MovedProtectedPlace(t *testing.T) {
 	}
 }
 
+// TestSEC14UntrustedFolderInATrustedOne: nothing in it is written, not its repository
+// either; where the wall cannot hold that, no command that writes runs.
+func TestSEC14UntrustedFolderInATrustedOne(t *testing.T) {
+	eachWall(t, func(t *testing.T, w *world) {
+		w.repository(t)
+		inner := filepath.Join(w.folder, "inner")
+		put(t, filepath.Join(inner, "trusted", "a.txt"), "one\n")
+		w.git(t, inner, "init", "-q")
+		w.git(t, inner, "add", ".")
+		w.git(t, inner, "commit", "-qm", "one")
+		if r := w.run(t, w.spec("write"), "touch inner/.git/CONTROL"); !exists(inner, ".git/CONTROL") {
+			t.Fatalf("control: it is written where it is trusted: %+v", r)
+		}
+		spec := w.spec("write")
+		spec.ReadOnly = []string{inner}
+		spec.Protected = append(spec.Protected, filepath.Join(inner, ".git"))
+		if w.box.Walls[0] == sandbox.Landlock {
+			_, err := w.box.Confine(exec.Command("/bin/true"), spec)
+			if err == nil || !strings.Contains(err.Error(), "not trusted") {
+				t.Errorf("a command that writes: %v", err)
+			}
+			spec.Access = "read"
+			if r := w.run(t, spec, "cat inner/trusted/a.txt"); r.code != 0 {
+				t.Errorf("a command that reads: %+v", r)
+			}
+			return
+		}
+		r := w.run(t, spec, "cd inner; touch .git/CANARY .git/objects/CANARY CANARY; echo x > .git/HEAD; git branch CANARY; mv ../inner ../other; echo x > ../b.txt")
+		if exists(inner, ".git/CANARY") || exists(inner, ".git/objects/CANARY") || exists(inner, "CANARY") || exists(inner, ".git/refs/heads/CANARY") {
+			t.Errorf("something was written: %+v", r)
+		}
+		if strings.HasPrefix(read(filepath.Join(inner, ".git", "HEAD")), "x") || !exists(w.folder, "b.txt") {
+			t.Errorf("the head was written, or nothing beside: %+v", r)
+		}
+		// A trusted one in it is written again.
+		spec.Folders = append(spec.Folders, filepath.Join(inner, "trusted"))
+		if r := w.run(t, spec, "touch inner/trusted/b.txt inner/CANARY"); !exists(inner, "trusted/b.txt") || exists(inner, "CANARY") {
+			t.Errorf("a trusted folder in it: %+v", r)
+		}
+	})
+}
+
 // TestSEC108NoWayOut: no network, no Unix socket of the machine, by path or by
 // abstract name, and no other family of sockets.
 func TestSEC108NoWayOut(t *testing.T) {

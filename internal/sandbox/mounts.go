@@ -107,7 +107,7 @@ func (s *Sandbox) mounts(spec Spec) []mount {
 		add(writableMount, spec.Folders...)
 		add(writableMount, existing(s.Write)...)
 		for _, path := range spec.Protected {
-			if filepath.Base(path) != ".git" || !isFolder(path) {
+			if filepath.Base(path) != ".git" || !isFolder(path) || spec.onlyReads(path) {
 				add(fixedMount, path)
 				continue
 			}

@@ -77,6 +77,18 @@ type Spec struct {
 	Proxy     string   // Network: the Unix socket of the daemon's proxy; "" = any host, without a proxy
 }
 
+// onlyReads reports whether the innermost of the folders that a path lies in is one
+// of ReadOnly.
+func (s Spec) onlyReads(path string) bool {
+	readOnly, inner := false, ""
+	for _, folder := range slices.Concat(s.Folders, s.ReadOnly) {
+		if within(folder, path) && len(folder) >= len(inner) {
+			readOnly, inner = slices.Contains(s.ReadOnly, folder), folder
+		}
+	}
+	return readOnly
+}
+
 // Sandbox confines commands. It is safe for concurrent use; make one for each
 // daemon with [New].
 type Sandbox struct {

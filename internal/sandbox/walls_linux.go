@@ -151,6 +151,12 @@ func (b *Box) useLandlock() error {
 			return fmt.Errorf("the workspace folder %s is gone", folder)
 		}
 	}
+	for _, folder := range spec.ReadOnly {
+		if spec.Access.writes() && withinAny(spec.Folders, folder) && spec.onlyReads(folder) {
+			return fmt.Errorf("%s is not trusted and lies in a folder that is, and this sandbox (Landlock) cannot keep it from being written: "+
+				"run the command with access read or full, or trust the folder", folder)
+		}
+	}
 	var err error
 	// Not in the system's: the reaper removes what is in it, and /tmp is everybody's.
 	temps := filepath.Join(s.State, "command-temp")
