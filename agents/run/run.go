@@ -148,7 +148,8 @@ type Run struct{ r *runner }
 
 // New returns a run that has not begun.
 func New(c Config) *Run {
-	r := &runner{Config: c, cancels: make(map[string]context.CancelCauseFunc), limits: c.Limits, maxTurns: c.MaxTurns, mark: rand.Text()}
+	r := &runner{Config: c, cancels: make(map[string]context.CancelCauseFunc), limits: c.Limits, maxTurns: c.MaxTurns, mark: rand.Text(),
+		correcting: make(chan struct{}, 1)}
 	r.used.priced = true
 	if c.Mask == nil {
 		r.Mask = (*mask.Masker)(nil)
@@ -275,12 +276,12 @@ type runner struct {
 	unsaved   bool            // the person lets the run go on without the disk
 	adjusted  map[string]bool // models of which a person was told what they do not take
 	exampled  sync.Once
-	begins    []model.Message                 // the examples; set by exampled
-	corrected map[tool.Snippets]tool.Snippets // what models made of snippets that did not match; guarded by correcting
-	past      *Past                           // of a run that is taken up again, until it goes on
-	spent     time.Duration                   // of MaxTime, before it was taken up
+	begins    []model.Message              // the examples; set by exampled
+	corrected map[correction]tool.Snippets // what models made of snippets that did not match; guarded by correcting
+	past      *Past                        // of a run that is taken up again, until it goes on
+	spent     time.Duration                // of MaxTime, before it was taken up
 
-	correcting sync.Mutex
+	correcting chan struct{} // has a value while a model is asked for a correction; room for one
 
 	mu      sync.Mutex
 	cancels map[string]context.CancelCauseFunc // of calls that have not ended; guarded by mu
