@@ -3,6 +3,7 @@ package guard
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/sandbox"
@@ -51,9 +52,9 @@ func (r Request) command() command {
 	case p.Access == sandbox.Full:
 		c.lets = "runs without a sandbox"
 	case p.Access == sandbox.Network:
-		c.lets = fmt.Sprintf("may change files in %s and reach the network", tool.Name(r.Folder))
+		c.lets = fmt.Sprintf("may change files in %s and reach the network", r.writable())
 	case p.Access == sandbox.Write:
-		c.lets = fmt.Sprintf("may change files in %s", tool.Name(r.Folder))
+		c.lets = fmt.Sprintf("may change files in %s", r.writable())
 	default:
 		c.lets = "reads files"
 	}
@@ -66,6 +67,25 @@ func (r Request) command() command {
 		c.lets += "; " + c.each
 	}
 	return c
+}
+
+// maxNamed is how many folders a question names; of more it says how many.
+const maxNamed = 4
+
+// writable names the folders that a command may change with access write.
+func (r Request) writable() string {
+	if len(r.Writable) < 2 {
+		return tool.Name(r.Folder)
+	}
+	var names []string
+	for _, folder := range r.Writable[:min(len(r.Writable), maxNamed)] {
+		names = append(names, tool.Name(folder))
+	}
+	last := len(names) - 1
+	if more := len(r.Writable) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %s", strings.Join(names, ", "), tool.Count(more, "more folder", "more folders"))
+	}
+	return fmt.Sprintf("%s and %s", strings.Join(names[:last], ", "), names[last])
 }
 
 // Risk returns the tier of a plan here. A command that nothing confines is taken

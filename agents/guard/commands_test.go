@@ -86,6 +86,29 @@ func TestQuestionsSayWhatACommandMay(t *testing.T) {
 	}
 }
 
+// TestQuestionsNameAllFoldersThatACommandMayChange, and so do the words of an answer
+// that holds longer.
+func TestQuestionsNameAllFoldersThatACommandMayChange(t *testing.T) {
+	for want, folders := range map[string][]string{
+		"/w":                                {"/w"},
+		"/w and /v":                         {"/w", "/v"},
+		"/w, /v, /u and /t":                 {"/w", "/v", "/u", "/t"},
+		"/w, /v, /u, /t and 2 more folders": {"/w", "/v", "/u", "/t", "/s", "/r"},
+	} {
+		for _, access := range []sandbox.Access{sandbox.Write, sandbox.Network} {
+			r := asks(shell(access, []string{"x"}))
+			r.Writable = folders
+			d := New().Authorize(r)
+			if !strings.HasPrefix(d.Why, "may change files in "+want+map[bool]string{true: " and reach", false: ";"}[access == sandbox.Network]) {
+				t.Errorf("%s: %s", access, d.Why)
+			}
+			if access == sandbox.Write && strings.HasSuffix(d.Covers, ", which may change files in "+want) != (len(folders) > 1) {
+				t.Errorf("an answer covers %q", d.Covers)
+			}
+		}
+	}
+}
+
 // TestSEC79AnswersForAPrefix: an answer may be for all commands that begin so,
 // where the question showed it; never for what reaches the network or has no wall.
 func TestSEC79AnswersForAPrefix(t *testing.T) {

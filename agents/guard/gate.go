@@ -52,6 +52,7 @@ type Request struct {
 	Allow      []tool.Rule // of the user's own settings: these need no question; never above medium but for words of commands
 	Project    string      // the folder that the agent comes with, "" for the person's own and ours: such an agent writes no protected place that Allow does not name (SEC-17)
 	Folder     string      // the run's: what relative paths of rules start at
+	Writable   []string    // what a command behind a wall may change with access write: folders, the run's first; nil = Folder
 }
 
 // Decision is what the gate says of one plan. The zero Decision refuses.
@@ -156,6 +157,9 @@ func (g *Gate) Authorize(r Request) Decision {
 		return d
 	}
 	g.offer(&d, p, longer && c.each == "")
+	if d.Covers != "" && c.walled && len(r.Writable) > 1 && includes(p.Access, sandbox.Write) {
+		d.Covers += ", which may change files in " + r.writable()
+	}
 	return d
 }
 

@@ -154,6 +154,28 @@ func TestWithoutSnapshotsThePersonIsAsked(t *testing.T) {
 	}
 }
 
+// TestQuestionsNameTheFoldersThatTheWallLetsWrite: of the workspace those that are
+// trusted, and what the settings add.
+func TestQuestionsNameTheFoldersThatTheWallLetsWrite(t *testing.T) {
+	w := newWorld(t)
+	home := t.TempDir()
+	w.config.Env.Sandbox = sandbox.New(sandbox.Config{Home: home, State: filepath.Join(home, "state"), Environ: os.Environ(), Write: []string{"/extra", "/w"}})
+	if wall, why := w.config.Env.Sandbox.Wall(); wall == sandbox.None {
+		t.Skip(why)
+	}
+	w.config.Env.Folder, w.config.Env.Folders, w.config.Env.Strange = "/w", []string{"/v", "/w", "/strange"}, []string{"/strange"}
+	w.tool("sh", tool.Medium, nil).plan = func(context.Context, *tool.Env, map[string]any) (*tool.Plan, error) {
+		return &tool.Plan{Risk: tool.Medium, Access: sandbox.Write, Do: func(context.Context, *tool.Env) (*tool.Result, error) {
+			return &tool.Result{Content: "ran"}, nil
+		}}, nil
+	}
+	w.says(asks(calls("sh", `{}`)), says("done"))
+	w.ended(w.do(), activity.Goal)
+	if len(w.person.asked) != 1 || !strings.HasPrefix(w.person.asked[0].Why, "may change files in /w, /v and /extra;") {
+		t.Errorf("asked: %+v", w.person.asked)
+	}
+}
+
 // TestREL30WhatNothingConfinesIsNotSafe: without a wall a command that asks for
 // access read may write all the same, so its start is on stable storage first, and
 // after a crash it counts as one whose outcome is unknown.

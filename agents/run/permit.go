@@ -91,9 +91,28 @@ func (b *batch) gateRequest(t *task) guard.Request {
 		ID:   tool.Identity{Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name},
 		Plan: t.plan, Approval: b.Approval(), Trusted: trusted, Place: place, TrustError: env.TrustError, CanAsk: b.Person.CanConfirm(),
 		Require: b.Definition.Confirmation.Require, Critical: b.Critical,
-		Deny: deny, Allow: allow, Folder: b.Env.Folder, Project: b.project(),
+		Deny: deny, Allow: allow, Folder: b.Env.Folder, Project: b.project(), Writable: writable(env),
 		Sandbox: b.confinement(t), NoUndo: b.noUndo(t),
 	}
+}
+
+// writable returns the folders that a command behind a wall may change with access
+// write, the run's first.
+func writable(env *tool.Env) []string {
+	all := []string{env.Folder}
+	for _, folder := range env.Folders {
+		if !slices.Contains(all, folder) && !slices.Contains(env.Strange, folder) {
+			all = append(all, folder)
+		}
+	}
+	if env.Sandbox != nil {
+		for _, folder := range env.Sandbox.Write {
+			if !slices.Contains(all, folder) {
+				all = append(all, folder)
+			}
+		}
+	}
+	return all
 }
 
 // confinement returns what confines the command of a call. Where the wall cannot
