@@ -114,6 +114,7 @@ func (s *Sandbox) mounts(spec Spec) []mount {
 			add(writableMount, path) // bound onto itself it cannot be renamed
 			add(fixedMount, gitExecutables(path)...)
 		}
+		add(fixedMount, spec.gitTargets()...)
 	} else {
 		add(readOnlyMount, spec.Folders...)
 		add(readOnlyMount, existing(s.Write)...)
@@ -165,13 +166,30 @@ func (s *Sandbox) dropHidden(sorted []mount) []mount {
 }
 
 // gitExecutables returns what there is in a .git folder that makes git run
-// programs: a command must not write it. gitMissing names what would, if it were
-// made.
+// programs: a command must not write it.
 func gitExecutables(dir string) []string {
 	var out []string
 	for _, name := range gitNames(dir) {
 		if _, err := os.Lstat(name); err == nil {
 			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// gitTargets returns what the links among gitExecutables lead to, as of hooks that a
+// project shares, where that lies in a folder of the workspace.
+func (s Spec) gitTargets() []string {
+	var out []string
+	for _, dir := range s.Protected {
+		if filepath.Base(dir) != ".git" || !isFolder(dir) {
+			continue
+		}
+		for _, path := range gitExecutables(dir) {
+			real, err := filepath.EvalSymlinks(path)
+			if err == nil && real != path && withinAny(s.Folders, real) && !within(real, dir) {
+				out = append(out, real)
+			}
 		}
 	}
 	return out

@@ -24,3 +24,42 @@ func TestSEC19NothingNewStaysInAProtectedFolder(t *testing.T) {
 		}
 	})
 }
+
+// TestSEC49HooksByALink: where .git/hooks is a link, as with hooks that a project
+// shares, neither the link nor what it leads to is changed.
+func TestSEC49HooksByALink(t *testing.T) {
+	eachWall(t, func(t *testing.T, w *world) {
+		w.repository(t)
+		after := func() []string { return w.found(t) }
+		put(t, filepath.Join(w.folder, "scripts", "hooks", "pre-commit"), "good")
+		hooks := filepath.Join(w.folder, ".git", "hooks")
+		if err := os.RemoveAll(hooks); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("../scripts/hooks", hooks); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{
+			"rm .git/hooks", "rm .git/hooks; mkdir .git/hooks; echo evil > .git/hooks/pre-commit",
+			"ln -sfn ../evil .git/hooks; mkdir evil; echo evil > evil/pre-commit", "mv .git/hooks h",
+			"echo evil > .git/hooks/pre-commit", "echo evil > scripts/hooks/new",
+			"mv scripts/hooks scripts/h; mkdir scripts/hooks; echo evil > scripts/hooks/pre-commit",
+			"mv scripts s; mkdir -p scripts/hooks; echo evil > scripts/hooks/pre-commit",
+		} {
+			r := w.runThen(t, w.spec(sandbox.Write), text, after)
+			if target, err := os.Readlink(hooks); err != nil || target != "../scripts/hooks" {
+				t.Errorf("%s: the link leads to %q, %v: %+v", text, target, err, r)
+			}
+			// Behind bubblewrap hooks move with a folder that they are in.
+			if got := read(filepath.Join(hooks, "pre-commit")); got != "good" && (got != "" || !exists(w.folder, "s/hooks/pre-commit")) {
+				t.Errorf("%s: the hook is %q: %+v", text, got, r)
+			}
+			if exists(hooks, "new") {
+				t.Errorf("%s: there is a new hook", text)
+			}
+		}
+		if w.runThen(t, w.spec(sandbox.Write), "mkdir -p src && echo x > src/x", after); !exists(w.folder, "src/x") {
+			t.Error("what is ordinary cannot be written")
+		}
+	})
+}

@@ -16,6 +16,9 @@ type places struct {
 	at    map[string]place
 	files map[string]kept // what was in them, where the wall does not keep them from being written
 	all   map[string]bool // the paths of all that was in them; nil where the wall keeps them
+
+	links   map[string]string // those that are links, which no wall keeps, and what they say
+	targets []string          // what those in .git folders lead to
 }
 
 // place is what stands at a path. Its file is told from a later one that got the
@@ -67,18 +70,21 @@ func protectedPlaces(given []string) []string {
 }
 
 // placesOf remembers the protected places before a command.
-func (s *Sandbox) placesOf(given []string) *places {
-	p := &places{at: make(map[string]place)}
+func (s *Sandbox) placesOf(spec Spec) *places {
+	p := &places{at: make(map[string]place), links: make(map[string]string), targets: spec.gitTargets()}
 	if w, _ := s.Wall(); w == Landlock {
 		p.files, p.all = make(map[string]kept), make(map[string]bool)
 	}
 	var size int64
-	for _, path := range protectedPlaces(given) {
+	for _, path := range append(protectedPlaces(spec.Protected), p.targets...) {
 		at, err := placeAt(path)
 		if err != nil {
 			continue
 		}
 		p.at[path] = at
+		if target, err := os.Readlink(path); err == nil {
+			p.links[path] = target
+		}
 		if p.files == nil || (filepath.Base(path) == ".git" && at.info.IsDir()) {
 			continue
 		}
@@ -118,7 +124,7 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 		moved = append(moved, Quarantined{Path: path, To: to})
 		return true
 	}
-	for _, path := range protectedPlaces(now) {
+	for _, path := range append(protectedPlaces(now), b.before.targets...) {
 		at, err := placeAt(path)
 		gone := slices.ContainsFunc(moved, func(q Quarantined) bool { return within(q.Path, path) })
 		if err != nil || gone || b.before.has(path, at) {
@@ -143,6 +149,21 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 			failed = errors.Join(failed, fmt.Errorf("%s could not be put back: %w", path, err))
 		} else if n := len(moved); n > 0 && moved[n-1].Path == path {
 			moved[n-1].Back = true
+		}
+	}
+	for path, target := range b.before.links {
+		if now, err := os.Readlink(path); (err == nil && now == target) || !isFolder(filepath.Dir(path)) {
+			continue // the same, or it moved with its folder
+		}
+		if exists(path) && !move(path) {
+			continue
+		}
+		if err := b.putLinkBack(path, target); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s could not be put back: %w", path, err))
+			continue
+		}
+		for i := range moved {
+			moved[i].Back = moved[i].Back || moved[i].Path == path
 		}
 	}
 	return moved, failed
@@ -233,6 +254,25 @@ func (b *Box) moveAway(path string) (string, error) {
 
 // putBack makes a file what it was.
 func (b *Box) putBack(path string, before kept) error {
+	return b.inFolder(path, func(root *os.Root, rel string) error {
+		if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+			return err
+		}
+		if err := root.WriteFile(rel, before.data, before.mode); err != nil {
+			return err
+		}
+		return root.Chmod(rel, before.mode) // whatever the umask
+	})
+}
+
+// putLinkBack makes a link that is gone again.
+func (b *Box) putLinkBack(path, target string) error {
+	return b.inFolder(path, func(root *os.Root, rel string) error { return root.Symlink(target, rel) })
+}
+
+// inFolder calls f with a handle of the workspace folder that a path is in, and the
+// path below it.
+func (b *Box) inFolder(path string, f func(root *os.Root, rel string) error) error {
 	folder, err := b.folderOf(path)
 	if err != nil {
 		return err
@@ -246,11 +286,5 @@ func (b *Box) putBack(path string, before kept) error {
 	if err != nil {
 		return err
 	}
-	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
-		return err
-	}
-	if err := root.WriteFile(rel, before.data, before.mode); err != nil {
-		return err
-	}
-	return root.Chmod(rel, before.mode) // whatever the umask
+	return f(root, rel)
 }

@@ -195,7 +195,7 @@ func (s *Sandbox) Confine(cmd *exec.Cmd, spec Spec) (*Box, error) {
 		return nil, s.setupErr
 	}
 	if spec.Access.writes() {
-		b.before = s.placesOf(spec.Protected)
+		b.before = s.placesOf(spec)
 	}
 	if !s.CanLimitHosts() {
 		spec.Proxy = ""
