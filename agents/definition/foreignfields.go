@@ -5,7 +5,7 @@ package definition
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 )
 
 // foreignField reads a key of another tool; it reports false for one that
@@ -83,7 +83,9 @@ func (r *reader) comfort(k *key) {
 
 // OfThisVersion reports whether a restriction cannot be kept since its field has no
 // effect in this version.
-func OfThisVersion(reason string) bool { return strings.Contains(reason, noEffectText) }
+func OfThisVersion(reason string) bool {
+	return slices.ContainsFunc(noEffectTable, func(row noEffectRow) bool { return row.stops != "" && reason == row.reason() })
+}
 
 // AuthorityAdvice is what a person can do about a restriction that cannot be kept,
 // by the reason that is given for it.

@@ -78,6 +78,11 @@ func ToolHasNoEffect(name string) bool {
 	return found
 }
 
+// reason is why an agent with the row's field does not run.
+func (row *noEffectRow) reason() string {
+	return fmt.Sprintf("%s %s, and %s", row.field, noEffectText, row.stops)
+}
+
 // WithoutNoEffect returns the text of an agent file without the fields and tools that
 // have no effect in this version.
 func WithoutNoEffect(text string) string {
@@ -138,7 +143,7 @@ func (r *reader) idle(k *key, v *node, path string) {
 		return
 	}
 	if row.stops != "" {
-		r.authority(k, fmt.Sprintf("%s %s, and %s", k.name, noEffectText, row.stops))
+		r.authority(k, row.reason())
 		return
 	}
 	r.report("agent/no-effect", r.idleSeverity(), k.start, k.end, fmt.Sprintf("The field %s %s.", path, noEffectText))
