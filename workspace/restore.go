@@ -1,8 +1,11 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 
@@ -58,6 +61,26 @@ func onlyFolders(dir *os.Root, base string) bool {
 	return true
 }
 
+// removeFolders takes away a folder that holds nothing but folders. What was
+// written to one meanwhile stays, and is the error: the system removes no folder
+// that holds something.
+func removeFolders(dir *os.Root, base string) error {
+	entries, err := fs.ReadDir(dir.FS(), base)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := base + "/" + e.Name()
+		if !e.IsDir() {
+			return fmt.Errorf("%s was written meanwhile", e.Name())
+		}
+		if err := removeFolders(dir, name); err != nil {
+			return err
+		}
+	}
+	return dir.Remove(base)
+}
+
 // Restoration is what a name is to hold again.
 type Restoration struct {
 	Name  string
@@ -81,39 +104,26 @@ func (d *Disk) Restore(ctx context.Context, r Restoration) error {
 		return err
 	}
 	if p.info != nil && p.info.IsDir() {
-		if err := p.dir.RemoveAll(p.base); err != nil {
+		if err := removeFolders(p.dir, p.base); err != nil {
 			return d.failed(op, p.rel, err)
 		}
 		p.info = nil
 	}
-	if isLink || r.Mode&fs.ModeSymlink != 0 {
-		if p.info != nil {
-			if err := p.dir.Remove(p.base); err != nil {
-				return d.failed(op, p.rel, err)
-			}
-		}
-		p.info = nil
-	}
-	if r.Mode&fs.ModeSymlink != 0 {
-		if err := p.dir.Symlink(string(r.Bytes), p.base); err != nil {
-			return d.failed(op, p.rel, err)
-		}
-		return nil
-	}
-	put := putting{content: r.Bytes, mode: 0o644, fresh: p.info == nil}
 	switch {
-	case put.fresh && r.Mode.Perm() != 0:
-		put.mode = r.Mode.Perm()
-	case !put.fresh:
-		put.mode, put.like = p.info.Mode().Perm(), p.info
+	case p.info == nil:
+		err = putNewly(p.dir, p.base, r)
+	case isLink || r.Mode&fs.ModeSymlink != 0:
+		err = d.exchange(ctx, op, p, r)
+	default:
+		put := putting{content: r.Bytes, mode: p.info.Mode().Perm(), like: p.info}
 		put.before = func() error { return d.still(ctx, op, p, r.Seen) }
 		if r.Mode&0o111 != 0 {
 			put.mode |= put.mode & 0o444 >> 2
 		} else if r.Mode != 0 {
 			put.mode &^= 0o111
 		}
+		err = putFile(p.dir, p.base, put)
 	}
-	err = putFile(p.dir, p.base, put)
 	if errors.Is(err, fs.ErrExist) {
 		return exists(op, p.rel, "")
 	}
@@ -121,6 +131,41 @@ func (d *Disk) Restore(ctx context.Context, r Restoration) error {
 		return d.sortWrite(op, p.rel, err)
 	}
 	return nil
+}
+
+// putNewly makes what a restoration says where nothing is.
+func putNewly(dir *os.Root, base string, r Restoration) error {
+	if r.Mode&fs.ModeSymlink != 0 {
+		return dir.Symlink(string(r.Bytes), base)
+	}
+	return putFile(dir, base, putting{content: r.Bytes, mode: cmp.Or(r.Mode.Perm(), 0o644), fresh: true})
+}
+
+// exchange puts a link in the place of a file or of another link, or a file in
+// that of a link: it is made under another name, so that what is there is looked at
+// again right before.
+func (d *Disk) exchange(ctx context.Context, op string, p *place, r Restoration) error {
+	temp := tempPrefix + rand.Text() + tempSuffix
+	if err := putNewly(p.dir, temp, r); err != nil {
+		return err
+	}
+	err := ctx.Err()
+	if err == nil {
+		now := *p
+		if now.info, err = p.dir.Lstat(p.base); errors.Is(err, fs.ErrNotExist) {
+			err = nil // expect says so
+		}
+		if err == nil {
+			err = d.expect(ctx, op, &now, r.Seen)
+		}
+	}
+	if err == nil {
+		err = p.dir.Rename(temp, p.base)
+	}
+	if err != nil {
+		_ = p.dir.Remove(temp)
+	}
+	return err
 }
 
 // Remove takes away a file or a link that has the digest seen, as [Disk.Look] has

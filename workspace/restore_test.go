@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,5 +108,61 @@ func TestRestore(t *testing.T) {
 				t.Errorf("what the link leads to is %q, %v", data, err)
 			}
 		})
+	}
+}
+
+// hooked is a context that calls a function whenever it is asked whether it ended.
+type hooked struct {
+	context.Context
+	hook func()
+}
+
+func (h hooked) Err() error {
+	h.hook()
+	return h.Context.Err()
+}
+
+// TestRestoreLooksAgain right before a link takes the place of a file or a file that
+// of a link: what was written meanwhile stays.
+func TestRestoreLooksAgain(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs links")
+	}
+	for name, c := range map[string]struct {
+		is func(path string) error
+		to workspace.Restoration
+	}{
+		"file → link": {
+			func(path string) error { return os.WriteFile(path, []byte("seen"), 0o644) },
+			workspace.Restoration{Bytes: []byte("there"), Mode: fs.ModeSymlink},
+		},
+		"link → file": {func(path string) error { return os.Symlink("seen", path) }, workspace.Restoration{Bytes: []byte("x")}},
+	} {
+		folder := t.TempDir()
+		path := filepath.Join(folder, "x")
+		if err := c.is(path); err != nil {
+			t.Fatal(err)
+		}
+		disk, err := workspace.OpenDisk(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := hooked{t.Context(), func() {
+			if made, _ := filepath.Glob(filepath.Join(folder, ".agentls-*")); len(made) > 0 {
+				_ = os.Remove(path)
+				_ = os.WriteFile(path, []byte("the person's"), 0o644)
+			}
+		}}
+		c.to.Name, c.to.Seen = "x", workspace.DigestOf("seen")
+		if err := disk.Resolved().Restore(ctx, c.to); fault.KindOf(err) != fault.Stale {
+			t.Errorf("%s: %v", name, err)
+		}
+		if data, err := os.ReadFile(path); string(data) != "the person's" {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(folder, ".agentls-*")); len(left) > 0 {
+			t.Errorf("%s: %v is left", name, left)
+		}
+		disk.Close()
 	}
 }
