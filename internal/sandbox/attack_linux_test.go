@@ -239,6 +239,48 @@ func TestSEC14UntrustedFolderInATrustedOne(t *testing.T) {
 	})
 }
 
+// TestGitLeavesHiddenFoldersAlone: a folder that the wall hides is no folder whose
+// files somebody deleted: git commits no such thing.
+func TestGitLeavesHiddenFoldersAlone(t *testing.T) {
+	w := newWorld(t, sandbox.Bubblewrap)
+	w.repository(t)
+	for _, name := range []string{".kube/config", "secret/a", "secret/deep/b"} {
+		put(t, filepath.Join(w.folder, name), "planted")
+	}
+	w.git(t, w.folder, "add", "-f", ".kube", "secret")
+	w.git(t, w.folder, "commit", "-qm", "two")
+	spec := w.spec("write")
+	spec.Masked = append(spec.Masked, filepath.Join(w.folder, ".kube"), filepath.Join(w.folder, "secret"))
+	for _, text := range []string{
+		"git commit -qam x", "git add -u && git commit -qm x", "git add -A . ':!.env' ':!.vscode' && git commit -qm x",
+		"git add .kube secret && git commit -qm x", "git stash",
+	} {
+		r := w.run(t, spec, "echo "+quote(text)+" >> a.txt; "+text)
+		cmd := exec.Command("git", "ls-tree", "-r", "--name-only", "HEAD")
+		cmd.Dir = w.folder
+		out, err := cmd.CombinedOutput()
+		if err != nil || strings.Join(strings.Fields(string(out)), " ") != ".kube/config a.txt secret/a secret/deep/b" {
+			t.Errorf("%s: there is %s, %v: %+v", text, out, err, r)
+		}
+		if !strings.Contains(r.out, "Permission denied") || strings.Contains(r.out, "planted") {
+			t.Errorf("%s: it is not told: %+v", text, r)
+		}
+		if got := read(filepath.Join(w.folder, "secret", "deep", "b")); got != "planted" {
+			t.Errorf("%s: a hidden file is %q", text, got)
+		}
+	}
+	// To who looks around, the folders are empty and no obstacle.
+	if r := w.run(t, spec, "ls -A secret .kube && find . -name .git -prune -o -print"); r.code != 0 || strings.Contains(r.out, "config") || strings.Contains(r.out, "deep") {
+		t.Errorf("a look around: %+v", r)
+	}
+	if r := w.run(t, spec, "cat secret/a; ls secret/deep; grep -rs planted .; chmod 700 secret; touch secret/c; rm -rf secret"); strings.Contains(r.out, "planted") {
+		t.Errorf("it is seen: %+v", r)
+	}
+	if read(filepath.Join(w.folder, "secret", "a")) != "planted" || exists(w.folder, "secret/c") {
+		t.Error("it was written")
+	}
+}
+
 // TestSEC108NoWayOut: no network, no Unix socket of the machine, by path or by
 // abstract name, and no other family of sockets.
 func TestSEC108NoWayOut(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -72,7 +73,13 @@ func (w bubblewrap) arguments(mounts []mount, hostNetwork bool) []string {
 		case m.kind == writableMount:
 			args = append(args, "--bind", m.path, m.path)
 		case folder:
-			args = append(args, "--perms", "0500", "--tmpfs", m.path)
+			// It looks empty, but its files are not gone: git, which would commit that,
+			// is denied to look for them. Ours has others in it that are there.
+			perms := "0400"
+			if slices.ContainsFunc(mounts, func(in mount) bool { return in != m && within(m.path, in.path) }) {
+				perms = "0500"
+			}
+			args = append(args, "--perms", perms, "--tmpfs", m.path)
 			readOnly = append(readOnly, m.path)
 		default:
 			args = append(args, "--ro-bind", os.DevNull, m.path)

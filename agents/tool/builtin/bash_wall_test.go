@@ -32,7 +32,8 @@ func behind(t testing.TB, env *tool.Env, wall sandbox.Wall) {
 // tracks is hidden, and a repository that a command makes does not stay.
 func TestWhatStandsInTheWayOfGit(t *testing.T) {
 	y := newYard(t, true)
-	y.git(t, "add", "-f", ".env")
+	y.Put(t, ".kube/config", "hidden\n")
+	y.git(t, "add", "-f", ".env", ".kube")
 	y.git(t, "commit", "-qm", "with .env")
 	y.git(t, "checkout", "-qb", "other")
 	y.Put(t, ".env", "KEY=another\n")
@@ -41,10 +42,10 @@ func TestWhatStandsInTheWayOfGit(t *testing.T) {
 	env := y.Env()
 	env.Home, env.Environ = y.home, append(os.Environ(), "HOME="+y.home)
 	behind(t, env, sandbox.Bubblewrap)
-	const hidden = "the sandbox hides .env from commands"
+	const hidden, folder = "the sandbox hides .env from commands", "the sandbox hides .kube from commands"
 	for text, want := range map[string]string{
 		"git reset --hard": hidden, "git checkout -q other": hidden, "git stash": hidden, "git add -A": hidden, "git checkout .": hidden,
-		"git merge other": hidden, "git rm .env": hidden, "rm .env": hidden, "git restore b.txt": "", "git checkout nothing": "",
+		"git merge other": hidden, "git rm .env": hidden, "rm .env": hidden, "git update-index .kube/config": folder, "git restore b.txt": "", "git checkout nothing": "",
 		"git init -q new": "(git init, git clone) can ask with access: full", "git clone -q . new": "(git init, git clone) can ask with access: full",
 	} {
 		r := call(t, env, "bash", "command", text, "access", "write")

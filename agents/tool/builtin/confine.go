@@ -185,7 +185,7 @@ func (c *confined) hint(output string) []string {
 	writing := says("Read-only file system", "read-only file system", "EROFS", "Permission denied", "permission denied", "EACCES")
 	hidden := ""
 	if says("Device or resource busy", "unsupported file type", "can only add regular files", "would be overwritten by",
-		"local modifications") {
+		"local modifications", "Unable to process path") {
 		hidden = c.hidden(output)
 	}
 	switch access := c.spec.Access; {
