@@ -422,6 +422,12 @@ func (b *batch) env(t *task) *tool.Env {
 	env.Edits = keeping{b.Env.Edits, b, t}
 	env.Session, env.Run, env.Call, env.Agent = b.Env.Session, b.ID, t.call.ID, b.Definition.Name
 	env.Progress = func(string) {}
+	if start := b.Env.Background; start != nil {
+		env.Background = func(task func(context.Context) []string) {
+			t.lasting.Store(true)
+			start(task)
+		}
+	}
 	env.Secret = func(text string) bool { return mask.Carries(b.Mask.Known, text) }
 	if b.Rules != nil {
 		deny, allow := b.Rules()

@@ -266,15 +266,22 @@ func (t *teller) finish(notes []string) {
 	if n := len(t.lost); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s cannot be undone: %s", tool.Count(n, "file", "files"), strings.Join(t.lost[:min(n, maxNotes)], ", ")))
 	}
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	t.r.note(notes)
+}
+
+// note tells a person what came of a command, each note once. The caller holds mu.
+func (r *runner) note(notes []string) {
 	for _, note := range notes {
-		t.r.mu.Lock()
-		if !t.r.noted[note] {
-			if t.r.noted == nil {
-				t.r.noted = make(map[string]bool)
-			}
-			t.r.noted[note] = true
-			t.r.say(activity.Note{Level: "info", Message: "After a command: " + tool.Escape(note) + "."})
+		note = string(r.Mask.Known([]byte(note)))
+		if r.noted[note] {
+			continue
 		}
-		t.r.mu.Unlock()
+		if r.noted == nil {
+			r.noted = make(map[string]bool)
+		}
+		r.noted[note] = true
+		r.say(activity.Note{Level: "info", Message: "After a command: " + tool.Escape(note) + "."})
 	}
 }

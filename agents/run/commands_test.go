@@ -48,9 +48,14 @@ func inFolder(t *testing.T, environ []string) (*world, string) {
 				write(name, text.(string))
 			}
 			if late, ok := args["late"].(string); ok {
-				env.Background(func(ctx context.Context) {
+				env.Background(func(ctx context.Context) []string {
 					write(late, "while the run went on")
 					<-ctx.Done()
+					if last, ok := args["last"].(string); ok {
+						write(last, "when the run was over")
+						return []string{"a note about " + last}
+					}
+					return nil
 				})
 				for _, err := os.Stat(filepath.Join(folder, late)); err != nil; _, err = os.Stat(filepath.Join(folder, late)) {
 				}
@@ -133,6 +138,29 @@ func TestSEC38AChangeThatNobodySawTheEndOf(t *testing.T) {
 		if patch := told[0].Patch; strings.Contains(patch, secret) || !strings.Contains(patch, c.want) || (c.want == "" && patch != "") {
 			t.Errorf("%s: the patch is %q", name, patch)
 		}
+	}
+}
+
+// TestWhatACommandDoesAtTheRunsEndIsTold: what goes on in the background is ended, and
+// waited for, before the run says what it changed.
+func TestWhatACommandDoesAtTheRunsEndIsTold(t *testing.T) {
+	tooltest.Program(t, "git")
+	w, _ := inFolder(t, os.Environ())
+	w.says(asks(calls("sh", sh("write", `"files":{},"late":"e","last":"f"`))), says("done"))
+	end := w.do()
+	w.ended(end, activity.Goal)
+	if len(end.Changes) != 2 {
+		t.Errorf("changes: %+v", end.Changes)
+	}
+	var notes []string
+	for _, n := range of[activity.Note](w) {
+		notes = append(notes, n.Message)
+	}
+	if got := strings.Join(notes, "; "); got != "After a command: a note about f." {
+		t.Errorf("told %q", got)
+	}
+	if types := w.types(); types[len(types)-1] != (activity.RunFinished{}).Type() {
+		t.Errorf("the last event is %s", types[len(types)-1])
 	}
 }
 

@@ -214,15 +214,7 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 	// What outlives a call ends with the run, however the run ends.
 	lasting, over := context.WithCancel(context.WithoutCancel(ctx))
 	defer over()
-	r.Env.Background = func(task func(context.Context)) {
-		r.Leftovers.Go(func() {
-			var caught panics.Catcher
-			caught.Try(func() { task(lasting) })
-			if p := caught.Recovered(); p != nil && r.Log != nil {
-				r.Log.Error("panic in the background of a run", "run", r.ID, "stack", fault.PanicText(p.Value, p.Stack))
-			}
-		})
-	}
+	r.Env.Background = func(task func(context.Context) []string) { r.startBackground(lasting, task) }
 	if r.past == nil {
 		r.move(activity.Running, "", "")
 	}
@@ -235,8 +227,11 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 		r.say(r.defect(p, "run"))
 	}
 	if !end.interrupted {
+		over()
+		r.awaitBackground() // what it still writes counts
 		r.closeWindows(ctx)
 	}
+	r.silenceBackground()
 	return r.finish(end)
 }
 
@@ -296,6 +291,8 @@ type runner struct {
 	resumed chan<- Extension                   // while the run is paused; guarded by mu
 	flood   flood                              // guarded by mu
 	windows []openWindow                       // of commands that go on; guarded by mu
+	lasting []<-chan struct{}                  // closed when a task in the background has ended; guarded by mu
+	quiet   bool                               // tasks in the background say nothing any more; guarded by mu
 	noted   map[string]bool                    // what a person was told about commands; guarded by mu
 }
 

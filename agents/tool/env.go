@@ -68,9 +68,9 @@ type Env struct {
 	Survey func(ctx context.Context, folder string) (Places, error)
 
 	// Background runs a task that outlives the call: the run (or whoever made
-	// the Env) waits for it, and ends its context when the run ends. nil where
-	// nothing may outlive a call.
-	Background func(task func(ctx context.Context))
+	// the Env) waits for it, and ends its context when the run ends. The person is
+	// told the notes. nil where nothing may outlive a call.
+	Background func(task func(ctx context.Context) (notes []string))
 
 	places *places // see [Together]
 }

@@ -252,7 +252,7 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	end.cancelled = ctx.Err() != nil && !end.timeout
 	stays := false
 	if err == nil && !end.timeout && !end.cancelled {
-		end.left, stays = keepRemaining(env, j, func() { wall.release(ctx) })
+		end.left, stays = keepRemaining(env, j, func() []string { return wall.release(ctx) })
 	}
 	if !stays {
 		j.Release()
@@ -358,8 +358,8 @@ func shell(env *tool.Env) (string, error) {
 // keepRemaining deals with what a command has started and left behind: it goes
 // on until the run ends, where something can end it then, and else is ended now
 // (REL-71). The note says so; stays reports whether something goes on: then over
-// is called when it has ended.
-func keepRemaining(env *tool.Env, j *process.Job, over func()) (note string, stays bool) {
+// is called when it has ended, for what the person is told.
+func keepRemaining(env *tool.Env, j *process.Job, over func() (notes []string)) (note string, stays bool) {
 	left := j.Remaining()
 	if len(left) == 0 {
 		return "", false
@@ -369,9 +369,9 @@ func keepRemaining(env *tool.Env, j *process.Job, over func()) (note string, sta
 		j.Kill()
 		return "what it left behind was ended: " + names, false
 	}
-	env.Background(func(ctx context.Context) {
-		defer over()
+	env.Background(func(ctx context.Context) []string {
 		j.Linger(ctx)
+		return over()
 	})
 	return "what it left behind goes on until this run ends: " + names + ". Its output is not kept; start servers with background: true", true
 }
@@ -480,14 +480,14 @@ func (c *shellCall) background(ctx context.Context, env *tool.Env, note string) 
 		return nil, err
 	}
 	started := make(chan process.Started, 1)
-	env.Background(func(run context.Context) {
+	env.Background(func(run context.Context) []string {
 		defer file.Close()
 		defer sink.Flush()
-		defer wall.release(run)
 		if env.Blobs == "" {
 			defer os.Remove(file.Name())
 		}
 		j.RunBackground(run, func() (*process.Child, error) { return wall.start(j) }, started)
+		return wall.release(run)
 	})
 	first := <-started // it takes no time; the run's end ends it
 	if first.Err != nil {

@@ -300,7 +300,7 @@ func TestBackgroundCommands(t *testing.T) {
 	env.Blobs = filepath.Join(filepath.Dir(w.Folder), "blobs") // made when it is needed
 	run, end := context.WithCancel(t.Context())
 	var tasks conc.WaitGroup
-	env.Background = func(task func(context.Context)) { tasks.Go(func() { task(run) }) }
+	env.Background = func(task func(context.Context) []string) { tasks.Go(func() { task(run) }) }
 	r := call(t, env, "bash", "command", "echo $$; touch up; setsid sleep "+nap(79)+" & sleep "+nap(79), "background", true)
 	var pid int
 	if _, err := fmt.Sscanf(r.Content, "Started in the background as process %d.", &pid); err != nil {
@@ -344,7 +344,7 @@ func TestSEC38BackgroundFilesAreMasked(t *testing.T) {
 	env.Output = mask.NewOutput(map[string]string{"API_KEY in .env": "a-known-5ecret"})
 	env.Blobs = w.Path("blobs")
 	var tasks conc.WaitGroup
-	env.Background = func(task func(context.Context)) { tasks.Go(func() { task(t.Context()) }) }
+	env.Background = func(task func(context.Context) []string) { tasks.Go(func() { task(t.Context()) }) }
 	call(t, env, "bash", "background", true, "command",
 		"printf 'a-known-'; until test -e go; do sleep 0.02; done; printf '5ecret https://ann:p4ss@x/ '; printf 'a-known-5ecret a-known-'")
 	w.Put(t, "go", "")

@@ -192,7 +192,7 @@ func TestREL71AGrandchildThatHoldsTheOutput(t *testing.T) {
 		run, end := context.WithCancel(t.Context())
 		var tasks conc.WaitGroup
 		env := w.Env()
-		env.Background = func(task func(context.Context)) { tasks.Go(func() { task(run) }) }
+		env.Background = func(task func(context.Context) []string) { tasks.Go(func() { task(run) }) }
 		r = bashed(t, bash, env, "command", "sleep "+nap(70)+" & echo started")
 		if !strings.Contains(r.Content, "goes on until this run ends: sleep") || len(alive(t, nap(70))) == 0 {
 			t.Errorf("got %s", r.Content)
@@ -288,7 +288,7 @@ func TestREL76TheKernelEndsCommandsOfADeadDaemon(t *testing.T) {
 		env := &tool.Env{
 			Session: "s", Run: "r", Call: "c", Agent: "a", Folder: folder, Folders: []string{folder}, Trusted: true,
 			Now: time.Now, Environ: os.Environ(), Progress: func(s string) { fmt.Print(s) },
-			Background: func(task func(context.Context)) { tasks.Go(func() { task(run) }) },
+			Background: func(task func(context.Context) []string) { tasks.Go(func() { task(run) }) },
 		}
 		bash := namedOf(t, builtin.Config{Reaper: os.Getenv("REL76_REAPER") != ""}, "bash")
 		for _, c := range strings.Split(os.Getenv("REL76_COMMANDS"), "\n") {
