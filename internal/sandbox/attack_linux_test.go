@@ -406,6 +406,58 @@ func TestSEC110NoEscape(t *testing.T) {
 	})
 }
 
+// TestSEC110SharedMemory: where a command has no IPC namespace of its own, it does
+// not reach the shared memory, semaphores and queues of others.
+func TestSEC110SharedMemory(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the numbers of system calls are of another processor")
+	}
+	const perl = "/usr/bin/perl" // another one may lie where no command behind a wall reads
+	if _, err := os.Stat(perl); err != nil {
+		t.Skip(err)
+	}
+	w := newWorld(t, sandbox.Landlock)
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o600|unix.IPC_CREAT)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) }()
+	for _, args := range []string{
+		"31, 0, 14, $b",                 // shmctl(SHM_INFO)
+		"66, 0, 0, 19, $b",              // semctl(SEM_INFO)
+		"71, 0, 12, $b",                 // msgctl(MSG_INFO)
+		fmt.Sprintf("30, %d, 0, 0", id), // shmat
+	} {
+		text := perl + ` -e 'my $b = "\0" x 4096; print syscall(` + args + `) != -1 ? "did\n" : ($! + 0) . "\n"'`
+		for _, access := range []sandbox.Access{"read", "write", "network"} {
+			if r := w.run(t, w.spec(access), text); r.out != "1\n" { // EPERM
+				t.Errorf("%s: %s: %+v", access, args, r)
+			}
+		}
+		if r := w.run(t, w.spec("full"), text); r.out != "did\n" {
+			t.Errorf("control: without a wall: %s: %+v", args, r)
+		}
+	}
+}
+
+// TestSEC110CredentialsOfToolchainsAreHidden: what toolchains keep among their
+// programs, and the settings of go, of which commands get a copy without secrets.
+func TestSEC110CredentialsOfToolchainsAreHidden(t *testing.T) {
+	eachWall(t, func(t *testing.T, w *world) {
+		for _, name := range []string{".local/share/uv/credentials/c.toml", ".dotnet/corefx/cryptography/x509stores/my/k.pfx", ".config/go/env"} {
+			put(t, filepath.Join(w.home, name), "planted")
+		}
+		put(t, filepath.Join(w.home, ".local/share/uv/tools/tool"), "a tool")
+		put(t, filepath.Join(w.home, ".dotnet/dotnet"), "a program")
+		for _, access := range []sandbox.Access{"read", "write", "network"} {
+			r := w.run(t, w.spec(access), "cd "+quote(w.home)+"; cat .local/share/uv/credentials/* .dotnet/corefx/*/*/*/* .config/go/env; cat .local/share/uv/tools/tool .dotnet/dotnet")
+			if strings.Contains(r.out, "planted") || !strings.Contains(r.out, "a toola program") {
+				t.Errorf("%s: %+v", access, r)
+			}
+		}
+	})
+}
+
 func quote(path string) string { return "'" + path + "'" }
 
 // TestSEC43NothingIsLeft: listeners, background jobs and daemons end with the

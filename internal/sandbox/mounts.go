@@ -54,11 +54,24 @@ func secretsOfSystem() []string {
 }
 
 // toolchains are the default of tools.sandbox.read, below the home: programs and
-// what they downloaded, none of which holds credentials.
+// what they downloaded. What of it holds credentials is toolchainSecrets.
 var toolchains = []string{
-	"go/bin", "go/pkg/mod", "sdk", ".config/go", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup", ".nvm", ".fnm", ".volta", ".asdf", ".local/share/mise",
+	"go/bin", "go/pkg/mod", "sdk", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup", ".nvm", ".fnm", ".volta", ".asdf", ".local/share/mise",
 	".local/share/fnm", ".pyenv", ".rbenv", ".sdkman/candidates", ".deno/bin", ".bun/bin", ".local/bin", ".local/share/pnpm", ".local/share/uv", ".local/lib",
 	".local/pipx", ".local/share/pipx", ".npm-global", ".juliaup", ".ghcup", ".dotnet", ".yarn/releases",
+}
+
+// toolchainSecrets are credentials that toolchains keep among their programs: of
+// indexes, and the keys of certificates.
+var toolchainSecrets = []string{".local/share/uv/credentials", ".dotnet/corefx"}
+
+// masked returns what nobody behind the wall reads, without secrets of the system.
+func (s *Sandbox) masked(spec Spec) []string {
+	var secrets []string
+	for _, name := range toolchainSecrets {
+		secrets = append(secrets, filepath.Join(s.Home, name))
+	}
+	return slices.Concat(spec.Masked, existing(secrets))
 }
 
 // readable returns the folders of tools.sandbox.read that exist.
@@ -128,7 +141,7 @@ func (s *Sandbox) mounts(spec Spec) []mount {
 		add(readOnlyMount, caches)
 	}
 	add(readOnlyMount, s.configFolder())
-	add(maskedMount, spec.Masked...)
+	add(maskedMount, s.masked(spec)...)
 	if os.Geteuid() == 0 {
 		add(maskedMount, secretsOfSystem()...)
 	}

@@ -40,6 +40,10 @@ var deniedCalls = []uint32{
 	unix.SYS_QUOTACTL, unix.SYS_SYSLOG, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX,
 }
 
+// sharedMemoryCalls reach the shared memory, semaphores and queues of the person's
+// processes, where a command has no such namespace of its own.
+var sharedMemoryCalls = []uint32{unix.SYS_SHMCTL, unix.SYS_SEMCTL, unix.SYS_MSGCTL, unix.SYS_SHMAT}
+
 // attributeCalls are system calls that change modes, owners, times and extended
 // attributes of files, which Landlock lets a command do that writes nothing.
 var attributeCalls = append([]uint32{

@@ -177,7 +177,7 @@ func (b *Box) useLandlock() error {
 	} else {
 		limits.Read = slices.Concat(limits.Read, spec.Folders, existing(s.Write), []string{s.cacheFolder()})
 	}
-	masked := append(slices.Clone(spec.Masked), s.State)
+	masked := append(s.masked(spec), s.State)
 	if os.Geteuid() == 0 {
 		masked = append(masked, secretsOfSystem()...)
 	}
@@ -186,9 +186,9 @@ func (b *Box) useLandlock() error {
 	if spec.Access == Network {
 		open = netSockets
 	}
-	var denied []uint32
+	denied := sharedMemoryCalls
 	if spec.Access == Read {
-		denied = attributeCalls
+		denied = slices.Concat(denied, attributeCalls)
 	}
 	if limits.Filter, err = filter(open, denied...); err != nil {
 		return err
