@@ -90,3 +90,17 @@ func TestSEC19ManyFilesHideNoProtectedPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestBackgroundCommandsTellWhatTheWallDid when they have ended, as others do.
+func TestBackgroundCommandsTellWhatTheWallDid(t *testing.T) {
+	y := newYard(t, true)
+	env := y.Env()
+	env.Home, env.Environ = y.home, append(os.Environ(), "HOME="+y.home)
+	behind(t, env, sandbox.Bubblewrap)
+	told := make(chan []string, 1)
+	env.Background = func(task func(context.Context) []string) { go func() { told <- task(t.Context()) }() }
+	call(t, env, "bash", "command", "touch .envrc", "access", "write", "background", true)
+	if notes := strings.Join(<-told, "; "); !strings.Contains(notes, ".envrc is a protected place that the command made") {
+		t.Errorf("told %q", notes)
+	}
+}
