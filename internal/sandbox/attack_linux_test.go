@@ -311,7 +311,7 @@ func TestSEC108NoWayOut(t *testing.T) {
 		answer("unix", filepath.Join(short, "docker.sock"))
 		answer("unix", "@agentls-canary-"+filepath.Base(short))
 		connect := func(family, address string) string {
-			return fmt.Sprintf("python3 -c 'import socket; s=socket.socket(socket.%s, socket.SOCK_STREAM); s.connect(%s); print(s.recv(9))'", family, address)
+			return fmt.Sprintf("/usr/bin/python3 -c 'import socket; s=socket.socket(socket.%s, socket.SOCK_STREAM); s.connect(%s); print(s.recv(9))'", family, address)
 		}
 		host, port, _ := net.SplitHostPort(answer("tcp", "127.0.0.1:0").Addr().String())
 		for _, c := range []struct{ text, access string }{
@@ -321,10 +321,10 @@ func TestSEC108NoWayOut(t *testing.T) {
 			{connect("AF_UNIX", fmt.Sprintf("%q", filepath.Join(short, "docker.sock"))), "network"},
 			{connect("AF_UNIX", fmt.Sprintf("\"\\0agentls-canary-%s\"", filepath.Base(short))), "write"},
 			{connect("AF_UNIX", fmt.Sprintf("\"\\0agentls-canary-%s\"", filepath.Base(short))), "network"},
-			{"python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print(\"canary\")'", "network"},
-			{"python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0); print(\"canary\")'", "network"},
-			{"python3 -c 'import socket; socket.socket(40, socket.SOCK_STREAM, 0); print(\"canary\")'", "network"},
-			{"python3 -c 'import ctypes; l=ctypes.CDLL(None); print(\"canary\" if l.syscall(41, ctypes.c_long((1<<32)|40), 1, 0) >= 0 else 0)'", "network"},
+			{"/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print(\"canary\")'", "network"},
+			{"/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0); print(\"canary\")'", "network"},
+			{"/usr/bin/python3 -c 'import socket; socket.socket(40, socket.SOCK_STREAM, 0); print(\"canary\")'", "network"},
+			{"/usr/bin/python3 -c 'import ctypes; l=ctypes.CDLL(None); print(\"canary\" if l.syscall(41, ctypes.c_long((1<<32)|40), 1, 0) >= 0 else 0)'", "network"},
 		} {
 			if r := w.run(t, w.spec(sandbox.Access(c.access)), c.text); strings.Contains(r.out, "canary") {
 				t.Errorf("%s: %s: %+v", c.access, c.text, r)
@@ -356,7 +356,7 @@ func TestSEC110NoEscape(t *testing.T) {
 	t.Setenv("PLANTED_TOKEN", "planted-env-of-the-daemon")
 	eachWall(t, func(t *testing.T, w *world) {
 		call := func(number string, args string) string {
-			return "python3 -c 'import ctypes; l=ctypes.CDLL(None, use_errno=True); r=l.syscall(" + number + args + "); print(\"did\" if r >= 0 else ctypes.get_errno())'"
+			return "/usr/bin/python3 -c 'import ctypes; l=ctypes.CDLL(None, use_errno=True); r=l.syscall(" + number + args + "); print(\"did\" if r >= 0 else ctypes.get_errno())'"
 		}
 		if runtime.GOARCH != "amd64" {
 			t.Skip("the numbers of system calls are of another processor")
@@ -468,7 +468,7 @@ func TestSEC43NothingIsLeft(t *testing.T) {
 		for _, text := range []string{
 			"sleep " + nap + " & disown; nohup sleep " + nap + " >/dev/null 2>&1 & setsid sleep " + nap + " & true",
 			"setsid setsid env -i /bin/sleep " + nap + " & sleep 0.1",
-			"python3 -m http.server 18099 >/dev/null 2>&1 & sleep " + nap + " & sleep 0.1",
+			"/usr/bin/python3 -m http.server 18099 >/dev/null 2>&1 & sleep " + nap + " & sleep 0.1",
 			"echo 'touch x' | at now; (echo '* * * * * touch x') | crontab -; true",
 		} {
 			w.run(t, w.spec("write"), text)
