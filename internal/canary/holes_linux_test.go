@@ -262,12 +262,12 @@ func TestSEC108NothingGetsOut(t *testing.T) {
 // the run, and cannot have others do it.
 func TestSEC43NothingOutlivesItsRun(t *testing.T) {
 	for name, command := range map[string]string{
-		"nohup":  "nohup sh -c 'sleep 1; touch $BASE/late' >/dev/null 2>&1 &",
-		"setsid": "setsid sh -c 'sleep 1; touch $BASE/late' >/dev/null 2>&1 & disown",
-		"twice":  "(setsid sh -c '(sleep 1; touch $BASE/late) &' >/dev/null 2>&1 &)",
+		"nohup":  "nohup sh -c 'sleep 0.5; touch $BASE/late' >/dev/null 2>&1 &",
+		"setsid": "setsid sh -c 'sleep 0.5; touch $BASE/late' >/dev/null 2>&1 & disown",
+		"twice":  "(setsid sh -c '(sleep 0.5; touch $BASE/late) &' >/dev/null 2>&1 &)",
 	} {
 		canary.HoldBehind(t, canary.Case{
-			Name: name, Calls: []canary.Call{canary.Command("write", command), canary.Command("read", "sleep 2")}, Canary: []string{"late"},
+			Name: name, Calls: []canary.Call{canary.Command("write", command), canary.Command("read", "sleep 3")}, Canary: []string{"late"},
 		})
 	}
 }

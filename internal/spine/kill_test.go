@@ -63,7 +63,7 @@ func TestREL30Kill(t *testing.T) {
 func kill(t *testing.T, round int, phase string) (last string, events, had, torn int) {
 	seconds := mark(3000 + round)
 	rng := rand.New(rand.NewPCG(30, uint64(round)))
-	w := newWorld(t, strings.Repeat("<repeat 100 w{} and more\\n\n<pause 1ms\n", 40)+
+	w := newWorld(t, words(40, "<repeat 100 w%d.{} and more\\n\n<pause 1ms\n")+ // who repeats itself is stopped
 		"<call bash {\"command\":\"sleep "+seconds+"\"}\n\n# when history contains once more\n< Here again.\n\n< And to the end.\n")
 	p := w.spawn()
 	e := p.connect(w)

@@ -23,7 +23,8 @@ import (
 // is then. Its number shows what is lost or doubled.
 var page = "{} " + eight + `\n`
 
-var eight = strings.Repeat("0123456789abcdef ", 480)
+// eight has no word twice, since a model that repeats itself is stopped.
+var eight = words(480, "%03d-456789abcdef ")
 
 func pages(n int) string { return words(n, "%d "+eight+"\n") }
 

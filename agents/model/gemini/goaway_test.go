@@ -35,6 +35,7 @@ func TestGoAwayOnEachConnection(t *testing.T) {
 				return
 			}
 			connections.Add(1)
+			defer conn.Close() // with the listener, where the client has not
 			go goAway(conn)
 		}
 	}()
