@@ -396,8 +396,8 @@ func TestREL76AReaperIsNotSeen(t *testing.T) {
 		"exit 143":                           "Exit code: 143",
 		"sleep 0.1; kill -9 $PPID; sleep 10": "Ended by signal: killed",
 		"sleep 0.1; kill $PPID; kill -INT $PPID; echo on": "Stdout:\non\n",
-		"yes | head -1":                  "Stdout:\ny\nStderr: (empty)",
-		"ps -o ignored= -p $$ | tr -d 0": "Stdout:\n4\n", // bash itself ignores SIGQUIT
+		"yes | head -1": "Stdout:\ny\nStderr: (empty)",
+		"ps -o ignored= -p $$ | tr -d 0 | tr 5 4": "Stdout:\n4\n", // bash itself ignores SIGQUIT, and who began these tests perhaps SIGHUP
 	} {
 		if r := call(t, w.Env(), "bash", "command", text, "timeout", 20); !strings.Contains(r.Content, want) {
 			t.Errorf("%s: %s, want %s", text, r.Content, want)
