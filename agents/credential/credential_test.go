@@ -225,7 +225,7 @@ func TestACallThatIsCancelledDoesNotWait(t *testing.T) {
 func TestSEC57CredentialFilesThatAreNone(t *testing.T) {
 	p := newProject(t, map[string]string{".env": "A_KEY=first-5ecret\n", ".env.large": strings.Repeat("A_KEY=large-5ecret\n", 100_000)})
 	if err := exec.Command("mkfifo", p.path(".env.pipe")).Run(); err != nil {
-		t.Skip("no pipes among files")
+		t.Fatal(err)
 	}
 	p.prints("first-5ecret large-5ecret", "[masked:A_KEY in .env] large-5ecret")
 }

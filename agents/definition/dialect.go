@@ -109,7 +109,7 @@ func shapedAsOurs(name string, v *node) bool {
 	case "inputs":
 		return v.kind == mapping && all(v, mapping)
 	case "triggers":
-		return v.kind == mapping || v.kind == list && all(v, mapping)
+		return v.kind == mapping || (v.kind == list && all(v, mapping))
 	case "initial_messages":
 		return v.kind == list && all(v, mapping)
 	case "query", "scope", "version", "title":
@@ -119,7 +119,7 @@ func shapedAsOurs(name string, v *node) bool {
 	case "memory_files", "routable":
 		return v.kind == boolean
 	case "fallback_models", "fallbackModels", "subagents":
-		return v.kind == str || v.kind == list && all(v, str)
+		return v.kind == str || (v.kind == list && all(v, str))
 	}
 	return true
 }

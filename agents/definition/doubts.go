@@ -29,7 +29,7 @@ func (r *reader) keyOf(names ...string) (*key, *node) {
 // emptyTitle reports a title that is there and says nothing.
 func (r *reader) emptyTitle() {
 	k, v := r.keyOf("title", "displayName", "display_name")
-	if k != nil && (v.kind == null || v.kind == str && strings.TrimSpace(v.text) == "") {
+	if k != nil && (v.kind == null || (v.kind == str && strings.TrimSpace(v.text) == "")) {
 		r.report("agent/type", r.idleSeverity(), k.start, max(k.end, v.end), fmt.Sprintf("The title is empty, so %q is shown; write one, or remove the field.", r.Title))
 	}
 }
