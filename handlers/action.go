@@ -177,7 +177,7 @@ func (h *Handlers) acts(c *protocol.ServerCapabilities) {
 // stays as it is, comments too; a file that is not there is made. It is false where
 // the settings cannot be edited, or describe the server already.
 func (a *author) configure(folder, server string) (language.WorkspaceEdit, bool) {
-	path := a.h.house.Knowledge.Settings
+	path := a.h.daemon.Knowledge.Settings
 	if folder != "" {
 		path = filepath.Join(folder, workspace.ProjectSettings)
 	}

@@ -87,7 +87,7 @@ func TestActionsOfOldClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.house.Catalog = func(context.Context) (*registry.Snapshot, error) { return catalog, nil }
+	h.daemon.Catalog = func(context.Context) (*registry.Snapshot, error) { return catalog, nil }
 	p := &protocol.CodeActionParams{TextDocument: protocol.TextDocumentIdentifier{URI: named(".gemini/settings.json")}}
 	p.Range.Start.Character, p.Range.End.Character = 15, 15
 	ask := func() []protocol.CommandOrCodeAction {

@@ -46,7 +46,7 @@ type follower struct {
 // follow makes sure that the events of a run are sent, and that watch, where it
 // is not nil, is told them.
 func (h *Handlers) follow(live *agents.Live, watch func(activity.Event)) (*follower, error) {
-	log, err := h.house.Agents.Timeline(live.Session)
+	log, err := h.daemon.Agents.Timeline(live.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -157,10 +157,10 @@ func (f *follower) send(seq uint64, event []byte) bool {
 // credential. What a person is asked stays as it is, since they must see what
 // would be done.
 func (h *Handlers) masked(kind string, event []byte) []byte {
-	if h.house.Mask == nil || kind == (activity.ConfirmationAsked{}).Type() {
+	if h.daemon.Mask == nil || kind == (activity.ConfirmationAsked{}).Type() {
 		return event
 	}
-	return h.house.Mask(event)
+	return h.daemon.Mask(event)
 }
 
 // queuedTo returns the last event that reaches the client before what is sent to

@@ -46,7 +46,7 @@ func connect(t *testing.T, asked answers) *connected {
 	go func() {
 		_, err := server.Serve(t.Context(), far, server.Config{Now: time.Now}, func(ctx context.Context, peer server.Peer) []server.Route {
 			c.h = New(ctx, peer, Config{Now: time.Now, Log: slog.New(slog.NewTextHandler(c.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-			c.h.house = &House{Shown: t.TempDir()}
+			c.h.daemon = &Daemon{Shown: t.TempDir()}
 			c.h.shows = true
 			c.h.caps = wire.ClientCapabilities{Confirm: &wire.ConfirmCapability{Respond: true}, Ask: true}
 			close(made)

@@ -81,7 +81,7 @@ func (a *author) place(path string) (resolved string, p registry.Place, ok bool)
 	if !workspace.IsAgentFile(filepath.Join(".gemini", "agents", name)) {
 		return path, p, false
 	}
-	if dir == canonical(filepath.Join(a.h.house.Knowledge.Home, "agents")) {
+	if dir == canonical(filepath.Join(a.h.daemon.Knowledge.Home, "agents")) {
 		return path, registry.Place{Scope: definition.Global, Dir: dir}, true
 	}
 	for _, f := range a.snapshot.Folders() {
@@ -148,7 +148,7 @@ func (a *author) read(d *workspace.Document, path string, place registry.Place) 
 }
 
 func (a *author) open(name uri.URI, path string, place registry.Place, text string) *language.File {
-	k := a.h.house.Knowledge
+	k := a.h.daemon.Knowledge
 	return language.Open(definition.Source{
 		Path: path, Folder: place.Folder, Scope: place.Scope, URI: string(name), Data: []byte(text), Model: k.Model, Installed: k.Installed,
 	})
@@ -220,16 +220,16 @@ func (a *author) folderOf(name uri.URI) string {
 
 // world returns what is known for a file of a workspace folder, "" for none.
 func (a *author) world(folder string) *language.World {
-	h, k := a.h, a.h.house.Knowledge
+	h, k := a.h, a.h.daemon.Knowledge
 	w := &language.World{
-		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table, Templates: h.written.template.in(h.house.Templates),
+		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table, Templates: h.written.template.in(h.daemon.Templates),
 		Exists: there,
 	}
-	if h.house.Settings != nil {
-		w.Model = h.house.Settings(folder).Model
+	if h.daemon.Settings != nil {
+		w.Model = h.daemon.Settings(folder).Model
 	}
-	if w.Model == "" && h.house.Agents != nil {
-		w.Model = h.house.Agents.Resolve(&definition.Definition{Folder: folder}) // the table's default
+	if w.Model == "" && h.daemon.Agents != nil {
+		w.Model = h.daemon.Agents.Resolve(&definition.Definition{Folder: folder}) // the table's default
 	}
 	if k.Servers != nil {
 		w.Servers = k.Servers(folder)
@@ -257,7 +257,7 @@ func (h *Handlers) toolsOffered() []language.Tool {
 		aliases[n.Name] = n.Aliases
 	}
 	var list []language.Tool
-	for _, t := range h.house.Agents.Tools {
+	for _, t := range h.daemon.Agents.Tools {
 		s := t.Spec()
 		summary, _, _ := strings.Cut(strings.ReplaceAll(s.Description, "`", ""), "\n")
 		risk := s.Risk.String()

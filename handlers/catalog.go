@@ -52,7 +52,7 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 	if result.FrontMatter == nil {
 		result.FrontMatter = map[string]any{}
 	}
-	for _, t := range h.house.Agents.ToolsOf(d) {
+	for _, t := range h.daemon.Agents.ToolsOf(d) {
 		s := t.Spec()
 		result.ResolvedTools = append(result.ResolvedTools, wire.ResolvedTool{Name: s.Name, Risk: authority.Tier(s).String(), Description: s.Description})
 	}
@@ -88,8 +88,8 @@ func (h *Handlers) find(catalog *registry.Snapshot, name string) (*registry.Entr
 func (h *Handlers) standing() func(*definition.Definition) string {
 	known := map[string]bool{}
 	unreviewed := func(*definition.Definition) bool { return false }
-	if h.house.Reviews != nil {
-		unreviewed = h.house.Reviews.Unreviewed()
+	if h.daemon.Reviews != nil {
+		unreviewed = h.daemon.Reviews.Unreviewed()
 	}
 	return func(d *definition.Definition) string {
 		if d.Folder == "" {
@@ -97,7 +97,7 @@ func (h *Handlers) standing() func(*definition.Definition) string {
 		}
 		is, ok := known[d.Folder]
 		if !ok {
-			is = h.house.Trusted(d.Folder)
+			is = h.daemon.Trusted(d.Folder)
 			known[d.Folder] = is
 		}
 		switch {
@@ -115,7 +115,7 @@ func (h *Handlers) info(catalog *registry.Snapshot, e *registry.Entry, standing 
 	d := e.Definition
 	info := wire.AgentInfo{
 		Name: d.Name, Title: d.Title, Description: d.Description, Scope: string(d.Scope), Dialect: string(d.Dialect),
-		Model: d.Model, ResolvedModel: h.house.Agents.Resolve(d), Color: d.Color, Version: d.Version, Mode: string(d.Mode),
+		Model: d.Model, ResolvedModel: h.daemon.Agents.Resolve(d), Color: d.Color, Version: d.Version, Mode: string(d.Mode),
 		Tools: []string{}, MCPServers: list(d.MCPServers), Subagents: list(d.Subagents), Handoffs: []string{}, Inputs: d.Inputs,
 		State: string(e.State), Problems: append([]definition.Problem{}, catalog.Findings(e)...),
 		CreatedAt: stamp(d.Created), UpdatedAt: stamp(d.Updated),
@@ -132,7 +132,7 @@ func (h *Handlers) info(catalog *registry.Snapshot, e *registry.Entry, standing 
 			info.State = standing(d)
 		}
 	}
-	for _, t := range h.house.Agents.ToolsOf(d) {
+	for _, t := range h.daemon.Agents.ToolsOf(d) {
 		info.Tools = append(info.Tools, t.Spec().Name)
 	}
 	for _, to := range d.Handoffs {

@@ -19,7 +19,7 @@ import (
 
 // rewind serves agents/session/rewind.
 func (h *Handlers) rewind(ctx context.Context, s *workspace.Snapshot, p *wire.SessionRewindParams) (*wire.SessionRewindResult, error) {
-	done, err := h.house.Agents.Rewind(ctx, agents.Rewind{
+	done, err := h.daemon.Agents.Rewind(ctx, agents.Rewind{
 		Session: strings.Clone(p.Session), ToSeq: p.ToSeq, Files: p.Files, Force: p.Force, Desk: h.person(s),
 	})
 	if fault.KindOf(err) == fault.Invalid {
@@ -37,7 +37,7 @@ func (h *Handlers) rewind(ctx context.Context, s *workspace.Snapshot, p *wire.Se
 
 // changes serves agents/changes.
 func (h *Handlers) changes(ctx context.Context, s *workspace.Snapshot, p *wire.ChangesParams) (*wire.ChangesResult, error) {
-	files, err := h.house.Agents.Changes(ctx, strings.Clone(p.Session), strings.Clone(p.Run), h.person(s))
+	files, err := h.daemon.Agents.Changes(ctx, strings.Clone(p.Session), strings.Clone(p.Run), h.person(s))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (h *Handlers) resolveChanges(ctx context.Context, s *workspace.Snapshot, p 
 }
 
 func (h *Handlers) resolve(ctx context.Context, r agents.Resolve) (*wire.ChangesResolveResult, error) {
-	files, conflicts, err := h.house.Agents.ResolveChanges(ctx, r)
+	files, conflicts, err := h.daemon.Agents.ResolveChanges(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -107,12 +107,12 @@ func (h *Handlers) commandUndoLast(ctx context.Context, s *workspace.Snapshot, p
 
 // undoLast also says what it did, in one line.
 func (h *Handlers) undoLast(ctx context.Context, s *workspace.Snapshot, session string) (*wire.ChangesResolveResult, string, error) {
-	_, runs, err := h.house.Agents.Session(session)
+	_, runs, err := h.daemon.Agents.Session(session)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, r := range slices.Backward(runs) {
-		files, err := h.house.Agents.Changes(ctx, session, r.Run, h.person(s))
+		files, err := h.daemon.Agents.Changes(ctx, session, r.Run, h.person(s))
 		if err != nil {
 			return nil, "", err
 		}

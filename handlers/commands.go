@@ -261,9 +261,9 @@ func (h *Handlers) commandCancel(p *protocol.ExecuteCommandParams) (any, error) 
 		return nil, invalidArguments(err)
 	}
 	result := &wire.CancelResult{}
-	for _, live := range h.house.Agents.Live() {
+	for _, live := range h.daemon.Agents.Live() {
 		if run == "" || live.ID == run {
-			result.Cancelled = h.house.Agents.Cancel(live.ID, "") || result.Cancelled
+			result.Cancelled = h.daemon.Agents.Cancel(live.ID, "") || result.Cancelled
 		}
 	}
 	return result, nil
@@ -276,7 +276,7 @@ func (h *Handlers) commandTranscript(ctx context.Context, p *protocol.ExecuteCom
 	if err != nil {
 		return nil, invalidArguments(err)
 	}
-	log, err := h.house.Agents.Timeline(id)
+	log, err := h.daemon.Agents.Timeline(id)
 	if err != nil {
 		return nil, err
 	}

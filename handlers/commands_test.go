@@ -34,7 +34,7 @@ func TestTranscriptOfTheDefaultSession(t *testing.T) {
 	first := open("another daemon", "of the other")
 	second := open("this daemon", "of this one")
 	c := connect(t, nil)
-	c.h.house.Agents = agents.NewService(t.Context(), agents.Config{Sessions: second, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	c.h.daemon.Agents = agents.NewService(t.Context(), agents.Config{Sessions: second, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	result, err := c.h.commandTranscript(t.Context(), &protocol.ExecuteCommandParams{})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestTranscriptOfTheDefaultSession(t *testing.T) {
 	if len(c.h.desk.written) != 1 {
 		t.Errorf("written: %v", c.h.desk.written)
 	}
-	if err := c.h.house.Agents.Close(); err != nil {
+	if err := c.h.daemon.Agents.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := first.Close(); err != nil {

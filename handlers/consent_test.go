@@ -76,9 +76,9 @@ func answering(t *testing.T, known *recorded, takes ...string) (conn *connected,
 		return nil, nil
 	})
 	conn.h.caps.Confirm = nil
-	conn.h.house.Reviews = known
-	conn.h.house.Trusted = func(string) bool { return false }
-	conn.h.house.Catalog = func(context.Context) (*registry.Snapshot, error) { return new(registry.Snapshot), nil }
+	conn.h.daemon.Reviews = known
+	conn.h.daemon.Trusted = func(string) bool { return false }
+	conn.h.daemon.Catalog = func(context.Context) (*registry.Snapshot, error) { return new(registry.Snapshot), nil }
 	return conn, asked
 }
 
@@ -208,8 +208,8 @@ func TestSEC13AClientThatIgnoresADialog(t *testing.T) {
 			<-ignored // whatever is withdrawn meanwhile
 			return nil, nil
 		})
-		conn.h.house.Reviews, conn.h.house.Trusted = known, func(string) bool { return false }
-		conn.h.house.Settings = func(string) agents.Settings { return agents.Settings{ConfirmationTimeout: time.Millisecond} }
+		conn.h.daemon.Reviews, conn.h.daemon.Trusted = known, func(string) bool { return false }
+		conn.h.daemon.Settings = func(string) agents.Settings { return agents.Settings{ConfirmationTimeout: time.Millisecond} }
 		if atStart {
 			conn.h.consider("/w", anyRun)
 			<-asked
@@ -246,8 +246,8 @@ func editsAgent(t *testing.T) (*room, *recorded, uri.URI) {
 	t.Helper()
 	r := enter(t)
 	known := &recorded{saved: make(chan string, 8), locked: make(chan struct{})}
-	r.h.house.Reviews = known
-	r.h.house.Catalog = func(context.Context) (*registry.Snapshot, error) { return new(registry.Snapshot), nil }
+	r.h.daemon.Reviews = known
+	r.h.daemon.Catalog = func(context.Context) (*registry.Snapshot, error) { return new(registry.Snapshot), nil }
 	folder := workspace.Folder{Name: "w", URI: uri.File(r.folder), Path: r.folder, Canonical: r.folder}
 	if _, err := r.h.Workspace.Apply(workspace.FoldersSet{Folders: []workspace.Folder{folder}}); err != nil {
 		t.Fatal(err)
@@ -367,7 +367,7 @@ func TestTheCommandAsksAfterAStartThatHadNoNeed(t *testing.T) {
 	held := make(chan struct{})
 	known := &brought{recorded: &recorded{}, held: held}
 	conn, asked := answering(t, known.recorded, giveTrust)
-	conn.h.house.Reviews = known
+	conn.h.daemon.Reviews = known
 	start := conn.h.consider("/c", anyRun)
 	done := make(chan *consent)
 	go func() {

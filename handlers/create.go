@@ -44,14 +44,14 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot, p *wire.Cr
 		why := strings.TrimPrefix(fault.Message(err), fmt.Sprintf("%q cannot be an agent's name: ", p.Name))
 		return nil, server.BadParams(wire.MethodCreate, "name", "is %q, which cannot be an agent's: %s", p.Name, why)
 	}
-	t, err := template.Find(h.house.Templates, cmp.Or(p.Template, "blank"))
+	t, err := template.Find(h.daemon.Templates, cmp.Or(p.Template, "blank"))
 	if err != nil {
 		if kind := fault.KindOf(err); kind == fault.NotFound || kind == fault.Invalid {
 			return nil, server.BadParams(wire.MethodCreate, "template", "cannot be used: %s", fault.Message(err))
 		}
 		return nil, err
 	}
-	k := h.house.Knowledge
+	k := h.daemon.Knowledge
 	fields := p.Fields
 	if _, given := fields["description"]; !given && p.Template == "" && p.Prompt != "" {
 		fields = maps.Clone(fields) // what blank says there is for who writes the prompt later
@@ -117,7 +117,7 @@ type nest struct {
 // nest returns where the agent goes that is asked for.
 func (a *author) nest(p *wire.CreateParams) (nest, error) {
 	folders := a.snapshot.Folders()
-	home := canonical(filepath.Join(a.h.house.Knowledge.Home, "agents")) // as the catalog may name what is below it
+	home := canonical(filepath.Join(a.h.daemon.Knowledge.Home, "agents")) // as the catalog may name what is below it
 	global := nest{dir: home, scope: definition.Global}
 	folder := ""
 	if len(folders) > 0 {
@@ -140,8 +140,8 @@ func (a *author) nest(p *wire.CreateParams) (nest, error) {
 		scope = string(definition.Project)
 	case folder == "":
 		scope = string(definition.Global)
-	case a.h.house.Knowledge.DefaultScope != nil:
-		scope = a.h.house.Knowledge.DefaultScope(folder)
+	case a.h.daemon.Knowledge.DefaultScope != nil:
+		scope = a.h.daemon.Knowledge.DefaultScope(folder)
 	}
 	switch {
 	case scope == string(definition.Global) && p.Folder != "":
@@ -198,8 +198,8 @@ func (a *author) besides(to nest, name string) []string {
 			notes = append(notes, fmt.Sprintf("It takes the place of %s here.", cmp.Or(d.Path, "the built-in "+name)))
 		}
 	}
-	own := canonical(to.dir) == canonical(filepath.Join(a.h.house.Knowledge.Home, "agents")) // which runs in any folder
-	if to.folder != "" && !own && !a.h.house.Trusted(to.folder) {
+	own := canonical(to.dir) == canonical(filepath.Join(a.h.daemon.Knowledge.Home, "agents")) // which runs in any folder
+	if to.folder != "" && !own && !a.h.daemon.Trusted(to.folder) {
 		notes = append(notes, fmt.Sprintf("The folder %s is not trusted, so the agent does not run yet; trust it with `agentls trust`, or in the editor with agentls.trustWorkspace.", to.folder))
 	}
 	return notes
@@ -325,9 +325,9 @@ func refusal(op, path string, result *protocol.ApplyWorkspaceEditResult, err err
 // takeOver has the catalog know a file that the person had made, which they have
 // approved with it.
 func (h *Handlers) takeOver(ctx context.Context, to nest, made language.Made) (notes []string) {
-	if to.folder != "" && h.house.Reviews != nil {
+	if to.folder != "" && h.daemon.Reviews != nil {
 		rel, _ := workspace.Below(to.folder, made.Path) // it is below
-		if _, err := h.house.Reviews.Saved(ctx, to.folder, rel, made.Text, nil); err != nil {
+		if _, err := h.daemon.Reviews.Saved(ctx, to.folder, rel, made.Text, nil); err != nil {
 			h.Log.Warn("an agent that was created has to be reviewed", "path", made.Path, "err", err)
 			notes = append(notes, "That you approved it could not be recorded, so it waits for a review: "+fault.Message(err))
 		}
@@ -338,7 +338,7 @@ func (h *Handlers) takeOver(ctx context.Context, to nest, made language.Made) (n
 
 // renew has the catalog read a file again at once.
 func (h *Handlers) renew(ctx context.Context, path string) {
-	if h.house.Renew != nil {
-		h.house.Renew(ctx, path)
+	if h.daemon.Renew != nil {
+		h.daemon.Renew(ctx, path)
 	}
 }

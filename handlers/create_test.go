@@ -13,7 +13,7 @@ import (
 func TestACreateThatFailsForgetsNoRename(t *testing.T) {
 	const fix = ".gemini/agents/fix.md"
 	h, named := authored(t, map[string]string{fix: fixAgent})
-	h.house.Trusted = func(string) bool { return true }
+	h.daemon.Trusted = func(string) bool { return true }
 	h.now(t, workspace.Opened{URI: named(fix), Version: 1, Text: fixAgent})
 	h.now(t, workspace.Edited{URI: named(fix), Version: 2, Edits: []workspace.Edit{{Text: fixAgent + "y\n"}}})
 	for _, waits := range []bool{false, true} {

@@ -56,7 +56,7 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot, p *wire.De
 	h.renew(ctx, d.Path)
 	var failed error
 	for _, session := range sessions {
-		if err := h.house.Agents.ClearContext(ctx, session, d.Name, false); err != nil {
+		if err := h.daemon.Agents.ClearContext(ctx, session, d.Name, false); err != nil {
 			if reason, _ := fault.ReasonOf(err); reason == fault.UnknownAgent {
 				continue // it was cleared there before, and nobody has the name any more
 			}
@@ -78,7 +78,7 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot, p *wire.De
 func (a *author) sharing(e *registry.Entry) *definition.Definition {
 	d := e.Definition
 	// What is not trusted hides nothing.
-	unhidden := d.Scope == definition.Project && !a.h.house.Trusted(d.Folder)
+	unhidden := d.Scope == definition.Project && !a.h.daemon.Trusted(d.Folder)
 	for _, other := range a.catalog.Entries() {
 		o := other.Definition
 		// One of another folder may have run before its file had an error.
@@ -126,14 +126,14 @@ func (a *author) doomed(name, scope string) (*registry.Entry, error) {
 // where its context cannot be cleared now.
 func (h *Handlers) remembering(name string) (sessions []string, err error) {
 	const op, page = "handlers.delete", 1000
-	for _, live := range h.house.Agents.Live() {
+	for _, live := range h.daemon.Agents.Live() {
 		if live.Agent == name {
 			return nil, fault.New(fault.Unavailable, op, "%s has a run in session %s (%s); wait for it or cancel it, or keep its context", name, live.Session, live.ID).
 				Because(fault.Busy, "run", live.ID)
 		}
 	}
 	for cursor := ""; ; {
-		list, next, err := h.house.Agents.ListSessions(cursor, page)
+		list, next, err := h.daemon.Agents.ListSessions(cursor, page)
 		if err != nil {
 			return nil, err
 		}

@@ -67,7 +67,7 @@ func TestContextsThatAnotherMayHaveStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &Handlers{house: &House{Trusted: func(string) bool { return c.trusted }}}
+		h := &Handlers{daemon: &Daemon{Trusted: func(string) bool { return c.trusted }}}
 		a := &author{h: h, catalog: catalog}
 		for _, e := range catalog.Entries() {
 			if e.Definition.Folder == places[0].Folder && a.sharing(e) != nil != c.shared {

@@ -84,7 +84,7 @@ type checkedFile struct {
 
 // generation grows when what is known beside files may be other than before.
 func (a *author) generation() uint64 {
-	if of := a.h.house.Knowledge.Generation; of != nil {
+	if of := a.h.daemon.Knowledge.Generation; of != nil {
 		return of()
 	}
 	return 0
@@ -229,7 +229,7 @@ type settingsPath struct {
 // settingsFiles returns where the person's settings and those of the workspace
 // folders are, each once.
 func (a *author) settingsFiles() []settingsPath {
-	files := []settingsPath{{canonical(a.h.house.Knowledge.Settings), workspace.UserScope}}
+	files := []settingsPath{{canonical(a.h.daemon.Knowledge.Settings), workspace.UserScope}}
 	for _, f := range a.snapshot.Folders() {
 		path := canonical(filepath.Join(f.Canonical, workspace.ProjectSettings))
 		if !slices.ContainsFunc(files, func(s settingsPath) bool { return s.path == path }) {

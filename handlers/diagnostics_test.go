@@ -65,7 +65,7 @@ func TestTextsOfFilesAreLegible(t *testing.T) {
 	const fix, code = ".gemini/agents/fix.md", "main.go"
 	text := "---\nkind: agent\nname: fix\ntitle: \"a\\e]0;evil\\a b\"\ntools: {allow: [\"gr\\e[31mep\"]}\n---\n# Head \x1b[31mred \u202ex\n"
 	h, named := authored(t, map[string]string{fix: text})
-	h.house.Trusted = func(string) bool { return false }
+	h.daemon.Trusted = func(string) bool { return false }
 	h.now(t, workspace.Opened{URI: named(fix), Version: 1, Text: text})
 	s := h.now(t, workspace.Opened{URI: named(code), LanguageID: "go", Version: 1, Text: "// @fix do\n"})
 	doc, ctx := protocol.TextDocumentIdentifier{URI: named(fix)}, t.Context()
@@ -132,7 +132,7 @@ func TestTextsOfFilesAreLegible(t *testing.T) {
 func TestMarkOfClosedFiles(t *testing.T) {
 	const fix = ".gemini/agents/fix.md"
 	h, named := authored(t, map[string]string{fix: byteOrderMark + fixAgent})
-	h.house.Trusted = func(string) bool { return false }
+	h.daemon.Trusted = func(string) bool { return false }
 	s := h.now(t, workspace.Negotiated{Encoding: workspace.UTF8})
 	actions := func() int {
 		t.Helper()

@@ -303,7 +303,7 @@ func (h *Handlers) open(ctx context.Context, path string) bool {
 // keepShown writes a text into a file of the daemon's own, for as long as the
 // connection lasts, and returns its path.
 func (h *Handlers) keepShown(name, text string) (path string, err error) {
-	path = filepath.Join(h.house.Shown, filepath.Base(name))
+	path = filepath.Join(h.daemon.Shown, filepath.Base(name))
 	if err := h.makeShown(); err != nil {
 		return "", err
 	}
@@ -315,15 +315,15 @@ func (h *Handlers) keepShown(name, text string) (path string, err error) {
 
 // makeShown makes the folder for what is shown.
 func (h *Handlers) makeShown() error {
-	if h.house.MakeShown == nil {
+	if h.daemon.MakeShown == nil {
 		return nil
 	}
-	return h.house.MakeShown()
+	return h.daemon.MakeShown()
 }
 
 // isShown reports whether a path is that of a file that the daemon shows.
 func (h *Handlers) isShown(path string) bool {
-	return h.house.Shown != "" && canonical(filepath.Dir(path)) == canonical(h.house.Shown)
+	return h.daemon.Shown != "" && canonical(filepath.Dir(path)) == canonical(h.daemon.Shown)
 }
 
 // shownName is how long the name of a file is that is named after a call, in
@@ -342,7 +342,7 @@ func (h *Handlers) newShown(about string) (path string, err error) {
 		if i > 1 {
 			numbered = fmt.Sprintf("%s (%d)", name, i)
 		}
-		path = filepath.Join(h.house.Shown, numbered+end)
+		path = filepath.Join(h.daemon.Shown, numbered+end)
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -386,8 +386,8 @@ func (h *Handlers) forgetShown() {
 		}
 	}
 	clear(h.desk.written)
-	if h.house != nil && h.house.MakeShown != nil {
-		_ = os.Remove(h.house.Shown) // if nothing is left in it
+	if h.daemon != nil && h.daemon.MakeShown != nil {
+		_ = os.Remove(h.daemon.Shown) // if nothing is left in it
 	}
 }
 

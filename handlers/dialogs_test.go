@@ -151,8 +151,8 @@ func TestForgetShown(t *testing.T) {
 	if _, shown := c.h.showText(t.Context(), "agents.txt", "list"); !shown {
 		t.Fatal("not shown")
 	}
-	paths = append(paths, filepath.Join(c.h.house.Shown, "agents.txt"))
-	other := filepath.Join(c.h.house.Shown, "of-another-daemon.txt")
+	paths = append(paths, filepath.Join(c.h.daemon.Shown, "agents.txt"))
+	other := filepath.Join(c.h.daemon.Shown, "of-another-daemon.txt")
 	if err := os.WriteFile(other, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestForgetShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.h.forgetShown()
-	left, err := os.ReadDir(c.h.house.Shown)
+	left, err := os.ReadDir(c.h.daemon.Shown)
 	if err != nil || len(left) != 1 || left[0].Name() != filepath.Base(other) {
 		t.Errorf("left: %v, %v", left, err)
 	}

@@ -27,7 +27,7 @@ func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot, p *wire.E
 	}
 	explained := a.withReview
 	if p.AsIfTrusted {
-		explained = h.house.Agents.ExplainAsIfTrusted
+		explained = h.daemon.Agents.ExplainAsIfTrusted
 	}
 	if p.URI != "" {
 		f, err := a.anyFile(wire.MethodExplain, p.URI)
@@ -37,7 +37,7 @@ func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot, p *wire.E
 		if p.Text != "" {
 			f = a.open(uri.URI(f.URI), f.Path, registry.Place{Scope: f.Scope, Folder: f.Folder}, p.Text)
 			if !p.AsIfTrusted {
-				explained = h.house.Agents.Explain // nobody reviews what is not there
+				explained = h.daemon.Agents.Explain // nobody reviews what is not there
 			}
 		}
 		return &wire.ExplainResult{Explanation: *explained(f.Definition, f.Text)}, nil
@@ -64,9 +64,9 @@ func (a *author) textOf(d *definition.Definition) string {
 
 // withReview explains an agent, and says where its file waits for a review.
 func (a *author) withReview(d *definition.Definition, text string) *explanation.Explanation {
-	e := a.h.house.Agents.Explain(d, text)
-	if _, _, ok := a.place(d.Path); ok && e.Trusted && a.h.house.Agents.Reviewed != nil {
-		if a.h.house.Agents.Reviewed(d) != nil {
+	e := a.h.daemon.Agents.Explain(d, text)
+	if _, _, ok := a.place(d.Path); ok && e.Trusted && a.h.daemon.Agents.Reviewed != nil {
+		if a.h.daemon.Agents.Reviewed(d) != nil {
 			e.Refused = append(e.Refused, "it waits for your review: see what that is with agentls trust --list, then approve it (agentls trust)")
 		}
 	}
@@ -82,7 +82,7 @@ func (a *author) explaining(w *language.World) {
 	w.Offered = func(d *definition.Definition) []string { return a.explained(d).Offered() }
 	w.Worst = func(d *definition.Definition) string { return a.explained(d).Worst.Text() }
 	w.Last = func(d *definition.Definition) string {
-		last, ok := a.h.house.Agents.Last(d)
+		last, ok := a.h.daemon.Agents.Last(d)
 		if !ok {
 			return ""
 		}
@@ -160,7 +160,7 @@ func (a *author) basis(f *language.File) *explanationBasis {
 		return known
 	}
 	known = &explanationBasis{in: in}
-	if a.h.house.Trusted(f.Folder) {
+	if a.h.daemon.Trusted(f.Folder) {
 		known.text, known.approved = a.approved(f)
 		if !known.approved {
 			known.text, _ = diskText(f.Path)
@@ -168,7 +168,7 @@ func (a *author) basis(f *language.File) *explanationBasis {
 		path, place, _ := a.place(f.Path)
 		before := a.open(uri.URI(f.URI), path, place, known.text)
 		if ok, _ := before.Definition.Usable(); ok {
-			known.is = a.h.house.Agents.Explain(before.Definition, known.text)
+			known.is = a.h.daemon.Agents.Explain(before.Definition, known.text)
 		}
 	}
 	k.mu.Lock()
@@ -183,10 +183,10 @@ func (a *author) basis(f *language.File) *explanationBasis {
 // approved returns the text of a file that the person approved, where it is known.
 func (a *author) approved(f *language.File) (string, bool) {
 	rel, ok := workspace.Below(f.Folder, f.Path)
-	if !ok || a.h.house.Reviews == nil {
+	if !ok || a.h.daemon.Reviews == nil {
 		return "", false
 	}
-	data, ok := a.h.house.Reviews.Approved(f.Folder, rel)
+	data, ok := a.h.daemon.Reviews.Approved(f.Folder, rel)
 	if !ok {
 		return "", false
 	}

@@ -109,7 +109,7 @@ func document(path string, d *workspace.Document) *tool.File {
 // closes it.
 func (h *Handlers) disk(path string) (*workspace.Disk, error) {
 	best := ""
-	for _, folder := range h.house.Reach() {
+	for _, folder := range h.daemon.Reach() {
 		if _, ok := workspace.Below(folder, path); ok && (best == "" || len(folder) < len(best)) {
 			best = folder
 		}

@@ -83,7 +83,7 @@ func (h *Handlers) didChangeFolders(_ context.Context, p *protocol.DidChangeWork
 	if _, err := h.Workspace.Apply(workspace.FoldersSet{Folders: folders}); err != nil {
 		return err
 	}
-	return h.house.SetFolders(h.ctx, folders)
+	return h.daemon.SetFolders(h.ctx, folders)
 }
 
 // names reports whether a URI of the client's is that of a folder, however it is

@@ -60,7 +60,7 @@ func TestFolders(t *testing.T) {
 
 	h.notices = nil
 	var set [][]workspace.Folder
-	h.house.SetFolders = func(_ context.Context, folders []workspace.Folder) error {
+	h.daemon.SetFolders = func(_ context.Context, folders []workspace.Folder) error {
 		set = append(set, folders)
 		return nil
 	}
@@ -182,7 +182,7 @@ func TestAskByFileOnDisk(t *testing.T) {
 	if err != nil || answer != (tool.Answer{Action: "accept", Text: "8080"}) {
 		t.Errorf("got %+v, %v", answer, err)
 	}
-	if left, _ := os.ReadDir(c.h.house.Shown); len(left) > 0 {
+	if left, _ := os.ReadDir(c.h.daemon.Shown); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	c.shown = func(path string) {

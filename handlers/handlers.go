@@ -22,7 +22,7 @@ import (
 type Config struct {
 	// Build makes the parts of the daemon for a workspace. It is called once, by
 	// initialize, and must not wait for the catalog of agents.
-	Build   func(ctx context.Context, site Site) (*House, error)
+	Build   func(ctx context.Context, site Site) (*Daemon, error)
 	Version string // of the daemon
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -40,7 +40,7 @@ type Site struct {
 	// asked for, in a sentence. It does not wait; it may be nil.
 	Notice func(text string)
 	// Problems is told all that is wrong with settings and trust now, a sentence
-	// each, whenever that may be other than before: [House.Notes] at first. It
+	// each, whenever that may be other than before: [Daemon.Notes] at first. It
 	// does not wait; it may be nil.
 	Problems func(all []string)
 	// Health is told when a session can no longer be written, and with nil when
@@ -48,8 +48,8 @@ type Site struct {
 	Health func(session string, err error)
 }
 
-// House is a daemon's parts, made for one workspace. Close ends them.
-type House struct {
+// Daemon is a daemon's parts, made for one workspace. Close ends them.
+type Daemon struct {
 	Agents *agents.Service
 	// Catalog returns the agents once they have been read, or ctx's error.
 	Catalog func(ctx context.Context) (*registry.Snapshot, error)
@@ -98,7 +98,7 @@ type Handlers struct {
 
 	ctx       context.Context // ends with the connection
 	desk      *desk
-	house     *House                      // set by initialize
+	daemon    *Daemon                     // set by initialize
 	caps      wire.ClientCapabilities     // of the client; set by initialize
 	client    protocol.ClientCapabilities // what LSP defines of them; set by initialize
 	plain     bool                        // it knows only LSP; set by initialize
@@ -154,8 +154,8 @@ func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 // is called when the connection has ended.
 func (h *Handlers) Close() error {
 	var err error
-	if h.house != nil {
-		err = h.house.Close()
+	if h.daemon != nil {
+		err = h.daemon.Close()
 	}
 	h.work.Wait()
 	h.forgetShown()

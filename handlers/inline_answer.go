@@ -33,7 +33,7 @@ var answerPlaces = []placing{
 
 // usualAnswer is where answers go in a folder that say no place.
 func (h *Handlers) usualAnswer(folder string) string {
-	if of := h.house.Knowledge.InlineAnswer; of != nil {
+	if of := h.daemon.Knowledge.InlineAnswer; of != nil {
 		return of(folder)
 	}
 	return answerBeside

@@ -77,7 +77,7 @@ func writes(t *testing.T) *writer {
 	})
 	// What the editor tells comes before its answer, so no wait brings anything.
 	w.h.edits = editing{applies: true, versions: true, synced: 10 * time.Millisecond}
-	w.h.house.Catalog = func(context.Context) (*registry.Snapshot, error) {
+	w.h.daemon.Catalog = func(context.Context) (*registry.Snapshot, error) {
 		return registry.New(registry.Config{}).Snapshot(), nil
 	}
 	if _, err := w.h.Workspace.Apply(workspace.Opened{URI: w.doc, LanguageID: "go", Version: 1, Text: calling}); err != nil {
@@ -216,7 +216,7 @@ func TestShownHasNoCommands(t *testing.T) {
 		want       int
 	}{{real, real, 0}, {linked, linked, 0}, {linked, real, 0}, {real, linked, 0}, {linked, home, 1}} {
 		for _, name := range []string{"changes in x.diff", "agents.txt", "main.md"} {
-			h := &Handlers{Workspace: new(workspace.Workspace), house: &House{Shown: test.shown}}
+			h := &Handlers{Workspace: new(workspace.Workspace), daemon: &Daemon{Shown: test.shown}}
 			doc := uri.File(filepath.Join(test.dir, name))
 			if _, err := h.Workspace.Apply(workspace.Opened{URI: doc, LanguageID: "plaintext", Version: 1, Text: "@main do evil\n"}); err != nil {
 				t.Fatal(err)
@@ -280,7 +280,7 @@ func BenchmarkInline(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h := &Handlers{Workspace: new(workspace.Workspace), house: &House{Shown: b.TempDir()}}
+	h := &Handlers{Workspace: new(workspace.Workspace), daemon: &Daemon{Shown: b.TempDir()}}
 	name := uri.File(filepath.Join(folder, "a.go"))
 	if _, err := h.Workspace.Apply(workspace.Opened{URI: name, LanguageID: "go", Version: 1, Text: strings.Repeat("func f() {\n\t// @param x it\n\t// @agent-7 look\n\tx()\n}\n", 1000)}); err != nil {
 		b.Fatal(err)

@@ -94,7 +94,7 @@ func (a addressees) Unknown(name string) error {
 
 // templates serves agents/templates.
 func (h *Handlers) templates(context.Context, struct{}, *struct{}) (*wire.TemplatesResult, error) {
-	list, err := template.List(h.house.Templates)
+	list, err := template.List(h.daemon.Templates)
 	if err != nil {
 		return nil, err
 	}

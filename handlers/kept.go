@@ -189,7 +189,7 @@ const asNew = 2 * time.Second
 // before.
 func (a *author) named() []language.Named {
 	type settings struct{ path, folder string }
-	files := []settings{{a.h.house.Knowledge.Settings, ""}}
+	files := []settings{{a.h.daemon.Knowledge.Settings, ""}}
 	for _, f := range a.snapshot.Folders() {
 		files = append(files, settings{filepath.Join(f.Canonical, workspace.ProjectSettings), f.Canonical})
 	}

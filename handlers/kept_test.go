@@ -46,8 +46,8 @@ func authored(t *testing.T, files map[string]string) (*Handlers, func(name strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.house.Catalog = func(context.Context) (*registry.Snapshot, error) { return catalog, nil }
-	h.house.Agents = &agents.Service{Config: agents.Config{Settings: func(string) agents.Settings { return agents.Settings{} }, Table: model.NewTable(time.Now)}}
+	h.daemon.Catalog = func(context.Context) (*registry.Snapshot, error) { return catalog, nil }
+	h.daemon.Agents = &agents.Service{Config: agents.Config{Settings: func(string) agents.Settings { return agents.Settings{} }, Table: model.NewTable(time.Now)}}
 	h.client.TextDocument = &protocol.TextDocumentClientCapabilities{CodeAction: &protocol.CodeActionClientCapabilities{}}
 	h.client.TextDocument.CodeAction.CodeActionLiteralSupport.CodeActionKind.ValueSet = []protocol.CodeActionKind{"quickfix"}
 	h.edits.versions = true
@@ -157,7 +157,7 @@ func TestLostTextsAreNotEdited(t *testing.T) {
 // the place of what was made of a newer one.
 func TestClosedDocumentsAreForgotten(t *testing.T) {
 	h, named := authored(t, map[string]string{".gemini/agents/fix.md": fixAgent})
-	catalog, _ := h.house.Catalog(t.Context())
+	catalog, _ := h.daemon.Catalog(t.Context())
 	ask := func(s *workspace.Snapshot) {
 		for d := range s.Documents() {
 			a := &author{h, s, catalog, s.Encoding()}
@@ -224,7 +224,7 @@ func TestClosedDocumentsAreForgotten(t *testing.T) {
 // for one that is not the newest, and an end at once where nobody wants to know.
 func TestSettingsAreLookedAtOnce(t *testing.T) {
 	h, named := authored(t, nil)
-	catalog, _ := h.house.Catalog(t.Context())
+	catalog, _ := h.daemon.Catalog(t.Context())
 	name := named(".gemini/settings.json")
 	const text = `{"agents": {"defaultScop": "project"}}`
 	old := h.now(t, workspace.Opened{URI: name, Version: 1, Text: text})
@@ -262,7 +262,7 @@ func TestSettingsAreLookedAtOnce(t *testing.T) {
 		t.Error(err, run.Err())
 	}
 	// A question that knows something else beside the same text ends no look at it.
-	h.house.Knowledge.Generation = func() uint64 { return 1 }
+	h.daemon.Knowledge.Generation = func() uint64 { return 1 }
 	if got, err := find(t.Context(), now); err != nil || len(got) != 1 || run.Err() != nil {
 		t.Errorf("%v, %v, %v", got, err, run.Err())
 	}
@@ -313,7 +313,7 @@ func TestOtherDocumentsAreNotChecked(t *testing.T) {
 // messages goes on, whatever they say.
 func TestIndexIsMadeBesideTheReading(t *testing.T) {
 	h, named := authored(t, map[string]string{".gemini/agents/fix.md": fixAgent})
-	catalog, _ := h.house.Catalog(t.Context())
+	catalog, _ := h.daemon.Catalog(t.Context())
 	h.reindex(catalog)
 	h.work.Wait()
 	if h.written.index.of != nil {
@@ -410,7 +410,7 @@ func TestNamedOnceForEachState(t *testing.T) {
 // TestCallsAgent: which lines have to be looked at closer.
 func TestCallsAgent(t *testing.T) {
 	h, _ := authored(t, map[string]string{".gemini/agents/fix.md": fixAgent})
-	catalog, _ := h.house.Catalog(t.Context())
+	catalog, _ := h.daemon.Catalog(t.Context())
 	a := &author{h, h.Workspace.Snapshot(), catalog, workspace.UTF16}
 	for line, want := range map[string]bool{
 		"// @fix it": true, "@fix": true, "# @w:fix it": true, "x @param @fix: it": true, "é@fix, now": true,
@@ -433,7 +433,7 @@ func TestCallsAgentOnAnyLine(t *testing.T) {
 		files[fmt.Sprintf(".gemini/agents/b%d.md", i)] = fmt.Sprintf("---\nname: b%d\n---\n", i)
 	}
 	h, _ := authored(t, files)
-	catalog, _ := h.house.Catalog(t.Context())
+	catalog, _ := h.daemon.Catalog(t.Context())
 	a := &author{catalog: catalog}
 	if !a.callsAgent("@b1999:x") {
 		t.Fatal("there are no agents")

@@ -40,16 +40,16 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 		}
 	}
 	h.setRefreshers()
-	h.house, err = h.Build(h.ctx, Site{
+	h.daemon, err = h.Build(h.ctx, Site{
 		Folders: folders, Workspace: h.Workspace, Changed: h.catalogChanged, Trusted: h.trustRead, Notice: h.notice, Problems: h.setProblems, Health: h.sessionHealth,
 	})
 	if err != nil {
 		return nil, err
 	}
 	h.mu.Lock()
-	h.problems = h.house.Notes // told once the client is ready
+	h.problems = h.daemon.Notes // told once the client is ready
 	h.mu.Unlock()
-	h.house.Agents.Observe(h.observeRuns)
+	h.daemon.Agents.Observe(h.observeRuns)
 	if p.ProcessID != nil {
 		h.Peer.WatchParent(int(*p.ProcessID))
 	}
@@ -109,7 +109,7 @@ func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
 // report the status.
 func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) error {
 	h.ready.Do(func() {
-		for _, note := range h.house.Notes {
+		for _, note := range h.daemon.Notes {
 			h.tell(protocol.MessageTypeWarning, note)
 		}
 		if h.caps.Status {
@@ -130,8 +130,8 @@ func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) err
 // it (REL-25). What is written stays.
 func (h *Handlers) shutdown(context.Context, *struct{}) (any, error) {
 	h.left.Store(true)
-	live := h.house.Agents.Live()
-	h.house.Agents.Interrupt()
+	live := h.daemon.Agents.Live()
+	h.daemon.Agents.Interrupt()
 	h.flush(live)
 	return nil, nil
 }
@@ -186,7 +186,7 @@ func (h *Handlers) reportStatus() {
 		case <-h.ctx.Done():
 			return
 		}
-		now := wire.StatusParams{Health: "ok", ActiveRuns: len(h.house.Agents.Live()), Waiting: h.house.Agents.Waiting()}
+		now := wire.StatusParams{Health: "ok", ActiveRuns: len(h.daemon.Agents.Live()), Waiting: h.daemon.Agents.Waiting()}
 		h.mu.Lock()
 		switch {
 		case len(h.unhealthy) > 0:

@@ -30,7 +30,7 @@ type moved struct {
 // approved one: it is approved under its new name once the person saves it.
 func (h *Handlers) noteMoved(a *author, from, to uri.URI, edits []language.Edit) {
 	old, ok := filePath(from)
-	if !ok || h.house.Reviews == nil {
+	if !ok || h.daemon.Reviews == nil {
 		return
 	}
 	f, ok := a.file(from)
@@ -38,7 +38,7 @@ func (h *Handlers) noteMoved(a *author, from, to uri.URI, edits []language.Edit)
 	if !ok || !inside {
 		return
 	}
-	approved, ok := h.house.Reviews.Approved(folder.Canonical, rel)
+	approved, ok := h.daemon.Reviews.Approved(folder.Canonical, rel)
 	text, err := workspace.DecodeText(approved)
 	if !ok || err != nil || !tool.SameLines(text.Text, f.Text) {
 		return

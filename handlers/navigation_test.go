@@ -32,7 +32,7 @@ func TestFoldersOfAnyName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.house.Catalog = func(context.Context) (*registry.Snapshot, error) { return catalog, nil }
+		h.daemon.Catalog = func(context.Context) (*registry.Snapshot, error) { return catalog, nil }
 		code := named(name + "/main.go")
 		s := h.now(t, workspace.Opened{URI: code, LanguageID: "go", Version: 1, Text: "// @" + name + ":fix mend this\n"})
 		end := len(utf16.Encode([]rune("// @" + name + ":fix")))
@@ -57,7 +57,7 @@ func TestFoldersOfAnyName(t *testing.T) {
 // change and is to, though all that name the agent are found.
 func TestRenameEditsWhatPeopleEdit(t *testing.T) {
 	h, named := authored(t, map[string]string{".gemini/agents/fix.md": fixAgent})
-	h.house.Shown = named("shown").FsPath()
+	h.daemon.Shown = named("shown").FsPath()
 	want := []uri.URI{named(".gemini/agents/fix.md"), named("real.md"), "untitled:1", "vscode-notebook-cell:/x.ipynb#1"}
 	other := []uri.URI{named("shown/answer.md"), "git:/x/main.go?ref=HEAD", "output:x"}
 	for _, name := range slices.Concat(want[1:], other) {

@@ -140,7 +140,7 @@ func TestShownNames(t *testing.T) {
 		t.Errorf("named\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	c.h.forgetShown()
-	if left, err := os.ReadDir(c.h.house.Shown); err != nil || len(left) != 0 {
+	if left, err := os.ReadDir(c.h.daemon.Shown); err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }

@@ -27,7 +27,7 @@ func TestSEC54FoldersThatBecameLinks(t *testing.T) {
 	r.has("inner/f", racing)
 	r.has(".env", canary)
 	inner := r.path("inner")
-	r.h.house.Reach = func() []string { return []string{r.folder, inner} } // a folder of its own, below another
+	r.h.daemon.Reach = func() []string { return []string{r.folder, inner} } // a folder of its own, below another
 	if err := os.Rename(inner, r.path("was")); err != nil {
 		t.Fatal(err)
 	}

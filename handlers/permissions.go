@@ -10,7 +10,7 @@ import (
 
 // listPermissions serves agents/permissions/list.
 func (h *Handlers) listPermissions(_ context.Context, _ struct{}, p *wire.PermissionsListParams) (*wire.PermissionsListResult, error) {
-	all, err := h.house.Agents.Permissions(p.Session)
+	all, err := h.daemon.Agents.Permissions(p.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (h *Handlers) listPermissions(_ context.Context, _ struct{}, p *wire.Permis
 
 // forgetPermission serves agents/permissions/forget.
 func (h *Handlers) forgetPermission(_ context.Context, _ struct{}, p *wire.PermissionsForgetParams) (*wire.PermissionsForgetResult, error) {
-	gone, err := h.house.Agents.ForgetPermission(strings.Clone(p.ID))
+	gone, err := h.daemon.Agents.ForgetPermission(strings.Clone(p.ID))
 	if err != nil {
 		return nil, err
 	}

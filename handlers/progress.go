@@ -99,7 +99,7 @@ func (h *Handlers) cancelProgress(_ context.Context, p *protocol.WorkDoneProgres
 	run := h.progress[tokenKey(p.Token)]
 	h.mu.Unlock()
 	if run != "" {
-		h.house.Agents.Cancel(run, "")
+		h.daemon.Agents.Cancel(run, "")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func reader(t *testing.T, documents map[string]string) (*Handlers, func(name str
 	t.Helper()
 	dir := t.TempDir()
 	h := New(t.Context(), connect(t, nil).h.Peer, Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	h.house = &House{
+	h.daemon = &Daemon{
 		Catalog:   func(context.Context) (*registry.Snapshot, error) { return nil, errAsked },
 		Knowledge: Knowledge{Home: filepath.Join(dir, "home"), Settings: filepath.Join(dir, "home", "settings.json")},
 	}

@@ -56,7 +56,7 @@ func TestSEC20ReferencesGiveNoCredentials(t *testing.T) {
 		t.Errorf("control: an ordinary file is not sent: %+v", b)
 	}
 	t.Log("control: the same text in an ordinary file is sent whole")
-	r.h.house.Settings = func(string) agents.Settings { return agents.Settings{Reveal: []string{r.path(".env")}} }
+	r.h.daemon.Settings = func(string) agents.Settings { return agents.Settings{Reveal: []string{r.path(".env")}} }
 	if b, _ := r.h.reference(t.Context(), r.h.lookingFrom(""), r.person, string(uri.File(r.path(".env")))); b.Resource == nil {
 		t.Errorf("what the person's settings reveal is not sent: %+v", b)
 	}
@@ -71,7 +71,7 @@ func TestSEC68ReferencesOfUntrustedFoldersTaint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for trusted, want := range map[bool]tool.Taint{true: tool.Clean, false: tool.Foreign} {
-		r.h.house.Trusted = func(string) bool { return trusted }
+		r.h.daemon.Trusted = func(string) bool { return trusted }
 		env, name := r.h.lookingFrom(""), string(uri.File(r.path("a.txt")))
 		b, taint := r.h.reference(t.Context(), env, r.person, name)
 		if b.Resource == nil || taint != want || taintOf(env, name) != want {

@@ -36,7 +36,7 @@ func (r refresher) demand() {
 // observeRuns is told that a run has begun, waits or has ended. It never waits.
 func (h *Handlers) observeRuns() {
 	h.observe()
-	if !h.live.ended(h.house.Agents.Live) {
+	if !h.live.ended(h.daemon.Agents.Live) {
 		return
 	}
 	for _, r := range h.refreshers {

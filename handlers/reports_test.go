@@ -74,7 +74,7 @@ func TestLinkedFilesAreJudgedAsTheyAreOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.house.Catalog = func(context.Context) (*registry.Snapshot, error) { return catalog, nil }
+	h.daemon.Catalog = func(context.Context) (*registry.Snapshot, error) { return catalog, nil }
 	valid := func() (bool, error) {
 		got, err := h.validate(t.Context(), h.Workspace.Snapshot(), &wire.ValidateParams{Name: "fix"})
 		return err == nil && len(got.Results) == 1 && got.Results[0].Passed == got.Results[0].Total, err
@@ -99,7 +99,7 @@ func TestAValidatorThatHasComeIsSeen(t *testing.T) {
 	const guarded = ".gemini/agents/g.md"
 	h, named := authored(t, nil)
 	there := false
-	h.house.Knowledge.Installed.Validator = func(string, string) bool { return there }
+	h.daemon.Knowledge.Installed.Validator = func(string, string) bool { return there }
 	h.now(t, workspace.Opened{URI: named(guarded), Version: 1, Text: "---\nkind: agent\nname: g\ntitle: G\nguardrails: {custom_validator: v}\n---\nx\n"})
 	for _, there = range []bool{false, true, false} {
 		got, err := h.validate(t.Context(), h.Workspace.Snapshot(), &wire.ValidateParams{URI: string(named(guarded))})
@@ -124,14 +124,14 @@ func TestAValidatorThatHasComeIsSeenBesideAReading(t *testing.T) {
 		h, named := authored(t, files)
 		s := h.now(t, workspace.Opened{URI: named(guarded), Version: 1, Text: text})
 		d, _ := s.Document(named(guarded))
-		h.house.Knowledge.Installed.Validator = func(string, string) bool { return false }
+		h.daemon.Knowledge.Installed.Validator = func(string, string) bool { return false }
 		if _, ok := (&author{h: h, snapshot: s}).file(d.URI); !ok {
 			t.Fatal("it is no agent file")
 		}
 		before := h.written.open.get(d)
-		h.house.Knowledge.Installed.Validator = func(string, string) bool { return true }
+		h.daemon.Knowledge.Installed.Validator = func(string, string) bool { return true }
 		// It is asked for before each look at what is kept.
-		h.house.Knowledge.Generation = func() uint64 { h.written.open.put(h.Workspace, d, before); return 0 }
+		h.daemon.Knowledge.Generation = func() uint64 { h.written.open.put(h.Workspace, d, before); return 0 }
 		got, err := h.validate(t.Context(), s, &wire.ValidateParams{Name: c.name})
 		if err != nil || len(got.Results) != 1 || got.Results[0].Passed != got.Results[0].Total {
 			t.Errorf("%s: %+v, %v", what, got, err)

@@ -69,7 +69,7 @@ func enter(t *testing.T) *room {
 		return &protocol.ApplyWorkspaceEditResult{Applied: true}, nil
 	})
 	r.h.edits = editing{applies: true, versions: true}
-	r.h.house.Reach = func() []string { return []string{folder} }
+	r.h.daemon.Reach = func() []string { return []string{folder} }
 	r.person = r.h.person(nil)
 	return r
 }

@@ -102,7 +102,7 @@ func (h *Handlers) askBeforeRun(ctx context.Context, folder string) error {
 			folder = all[0].Canonical
 		}
 	}
-	if h.house.Reviews == nil || folder == "" || h.house.Trusted(folder) {
+	if h.daemon.Reviews == nil || folder == "" || h.daemon.Trusted(folder) {
 		return nil
 	}
 	_, err := h.decided(ctx, folder, anyRun)
@@ -115,7 +115,7 @@ func (h *Handlers) settled(ctx context.Context, err error) bool {
 	reason, data := fault.ReasonOf(err)
 	name, _ := data["folder"].(string)
 	u, bad := uri.Parse(name)
-	if reason != fault.Untrusted || name == "" || bad != nil || h.house.Reviews == nil {
+	if reason != fault.Untrusted || name == "" || bad != nil || h.daemon.Reviews == nil {
 		return false
 	}
 	c, err := h.decided(ctx, u.FsPath(), aRun)
@@ -154,10 +154,10 @@ func (h *Handlers) decided(ctx context.Context, folder string, by asker) (*conse
 
 // answerIn is how long who wants to know waits for an answer; 0 is for ever.
 func (h *Handlers) answerIn(folder string) time.Duration {
-	if h.house.Settings == nil {
+	if h.daemon.Settings == nil {
 		return 0
 	}
-	return h.house.Settings(folder).ConfirmationTimeout
+	return h.daemon.Settings(folder).ConfirmationTimeout
 }
 
 // consider opens the dialog that a folder needs, or returns the one that is
@@ -169,8 +169,8 @@ func (h *Handlers) consider(folder string, by asker) *consent {
 		return c
 	}
 	ask := h.askReview
-	if !h.house.Trusted(folder) {
-		if by != aCommand && (h.consents.dismissed[folder] || h.house.Reviews.Decided(folder)) {
+	if !h.daemon.Trusted(folder) {
+		if by != aCommand && (h.consents.dismissed[folder] || h.daemon.Reviews.Decided(folder)) {
 			return nil
 		}
 		ask = h.askTrust
@@ -207,7 +207,7 @@ var errNeedless = errors.New("there is nothing to decide about")
 // askTrust asks whether a folder is trusted that nobody has decided about, if it
 // brings something (SEC-13) or the person wants to be asked.
 func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool, error) {
-	brings, err := h.house.Reviews.Brings(ctx, folder)
+	brings, err := h.daemon.Reviews.Brings(ctx, folder)
 	if by == aCommand && err != nil {
 		brings = workspace.Active{} // what cannot be read does not take effect
 	} else if by != aCommand && (err != nil || brings.Empty()) {
@@ -215,7 +215,7 @@ func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool,
 	}
 	lines, named := trustLines(folder, brings)
 	all, part := whole(folder, brings)
-	if h.house.Reviews.Replaced(folder) {
+	if h.daemon.Reviews.Replaced(folder) {
 		lines = append([]string{"Another folder has taken the place of the one that you trusted here, so you are asked again."}, lines...)
 	}
 	chosen, err := h.choose(ctx, choice{
@@ -229,7 +229,7 @@ func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool,
 	switch chosen {
 	case giveTrust:
 		// What was shown is what is trusted: what came since is reviewed.
-		if err := h.house.Reviews.Trust(ctx, folder, brings.Items); err != nil {
+		if err := h.daemon.Reviews.Trust(ctx, folder, brings.Items); err != nil {
 			h.tell(errorMessage, fault.Message(err))
 			return false, nil
 		}
@@ -250,7 +250,7 @@ func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool,
 // askReview asks in one dialog about all of a trusted folder that is not as it
 // was approved (SEC-12).
 func (h *Handlers) askReview(ctx context.Context, folder string, by asker) (bool, error) {
-	pending, err := h.house.Reviews.Pending(ctx, folder)
+	pending, err := h.daemon.Reviews.Pending(ctx, folder)
 	if err != nil || len(pending) == 0 {
 		return err == nil, nil // what kept the run from starting is mended
 	}
@@ -268,7 +268,7 @@ func (h *Handlers) askReview(ctx context.Context, folder string, by asker) (bool
 	for _, p := range pending {
 		items = append(items, p.TrustItem)
 	}
-	if err := h.house.Reviews.Approve(ctx, folder, items); err != nil {
+	if err := h.daemon.Reviews.Approve(ctx, folder, items); err != nil {
 		h.tell(errorMessage, fault.Message(err))
 		return false, nil
 	}

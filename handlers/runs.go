@@ -35,7 +35,7 @@ func (h *Handlers) reserve(p *wire.RunParams) request {
 	before := h.starting[key]
 	h.starting[key] = mine
 	h.mu.Unlock()
-	return request{h.Workspace.Snapshot(), h.house.Agents.Reserve(strings.Clone(p.Run)), before, func() {
+	return request{h.Workspace.Snapshot(), h.daemon.Agents.Reserve(strings.Clone(p.Run)), before, func() {
 		h.mu.Lock()
 		if h.starting[key] == mine {
 			delete(h.starting, key)
@@ -89,7 +89,7 @@ type steering struct {
 }
 
 func (h *Handlers) say(p *wire.SteerParams) steering {
-	said, err := h.house.Agents.Steer(strings.Clone(p.Run), p.Input)
+	said, err := h.daemon.Agents.Steer(strings.Clone(p.Run), p.Input)
 	return steering{said, err}
 }
 
@@ -114,7 +114,7 @@ func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.Re
 	if e := p.Extend; e != nil {
 		r.More = agents.Extension{Turns: e.Turns, Seconds: e.Seconds, Tokens: e.Tokens, USD: e.USD}
 	}
-	live, err := reviewed(ctx, h, func() (*agents.Live, error) { return h.house.Agents.Resume(ctx, r) })
+	live, err := reviewed(ctx, h, func() (*agents.Live, error) { return h.daemon.Agents.Resume(ctx, r) })
 	if err != nil {
 		return nil, h.encoded(err)
 	}
@@ -154,7 +154,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 		if entry, err := catalog.Lookup(st.Folder, name); err == nil && entry.Definition.Path != "" {
 			saved := entry.Definition
 			if d, ok := s.DocumentAt(saved.Path); ok && !d.Lost {
-				k := h.house.Knowledge
+				k := h.daemon.Knowledge
 				st.Definition = definition.Parse(definition.Source{
 					Path: saved.Path, Folder: saved.Folder, Scope: saved.Scope, URI: string(d.URI), Data: []byte(d.Text), Updated: h.Now(),
 					Model: k.Model, Installed: k.Installed,
@@ -167,7 +167,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			return nil, err
 		}
 	}
-	live, err := reviewed(ctx, h, func() (*agents.Live, error) { return h.house.Agents.Start(ctx, st) })
+	live, err := reviewed(ctx, h, func() (*agents.Live, error) { return h.daemon.Agents.Start(ctx, st) })
 	if bad, ok := errors.AsType[*agents.BadParam](err); ok {
 		return nil, server.BadParams(wire.MethodRun, bad.Path, "%s", bad.Err)
 	}
@@ -180,7 +180,7 @@ func (h *Handlers) attend(ctx context.Context, live *agents.Live, token []byte) 
 	shown := h.beginProgress(ctx, live, token)
 	f, err := h.follow(live, shown.watch())
 	if err != nil {
-		h.house.Agents.Cancel(live.ID, "")
+		h.daemon.Agents.Cancel(live.ID, "")
 		return nil, nil, err
 	}
 	if live.Note != "" {
@@ -199,7 +199,7 @@ func (h *Handlers) await(ctx context.Context, live *agents.Live, token []byte) (
 	case <-live.Done():
 	case <-ctx.Done():
 		if h.ctx.Err() == nil { // a client that has gone leaves the run interrupted
-			h.house.Agents.Cancel(live.ID, "")
+			h.daemon.Agents.Cancel(live.ID, "")
 		}
 		select {
 		case <-live.Done():
@@ -215,8 +215,8 @@ func (h *Handlers) await(ctx context.Context, live *agents.Live, token []byte) (
 	result := live.Result()
 	result.Problems = slices.Clone(result.Problems) // the log has the same
 	h.encode(result.Problems)
-	if h.house.Known != nil {
-		result.Text, result.Output = string(h.house.Known([]byte(result.Text))), h.house.Known(result.Output)
+	if h.daemon.Known != nil {
+		result.Text, result.Output = string(h.daemon.Known([]byte(result.Text))), h.daemon.Known(result.Output)
 	}
 	return &wire.RunResult{Session: live.Session, Run: live.ID, Agent: live.Agent, RunFinished: result}, nil
 }
@@ -269,16 +269,16 @@ const maxReference = 64 << 10
 // lookingFrom returns what says where a path leads for a run in a folder, "" for
 // the first, and what is to be read there.
 func (h *Handlers) lookingFrom(folder string) *tool.Env {
-	env := &tool.Env{Folders: h.house.Reach()}
+	env := &tool.Env{Folders: h.daemon.Reach()}
 	if len(env.Folders) > 0 {
 		env.Folder = cmp.Or(folder, env.Folders[0])
 	}
-	if h.house.Settings != nil {
-		env.Reveal = h.house.Settings(folder).Reveal
+	if h.daemon.Settings != nil {
+		env.Reveal = h.daemon.Settings(folder).Reveal
 	}
-	env.Trusted = h.house.Trusted != nil && h.house.Trusted(env.Folder)
+	env.Trusted = h.daemon.Trusted != nil && h.daemon.Trusted(env.Folder)
 	for _, f := range h.Workspace.Snapshot().Folders() {
-		if h.house.Trusted == nil || !h.house.Trusted(f.Canonical) {
+		if h.daemon.Trusted == nil || !h.daemon.Trusted(f.Canonical) {
 			env.Strange = append(env.Strange, f.Canonical)
 		}
 	}
@@ -373,7 +373,7 @@ func (h *Handlers) withhold(ctx context.Context, s *workspace.Snapshot, c *activ
 // cancel serves agents/cancel.
 func (h *Handlers) cancel(_ context.Context, _ struct{}, p *wire.CancelParams) (*wire.CancelResult, error) {
 	if p.Run != "" {
-		return &wire.CancelResult{Cancelled: h.house.Agents.Cancel(p.Run, p.Call)}, nil
+		return &wire.CancelResult{Cancelled: h.daemon.Agents.Cancel(p.Run, p.Call)}, nil
 	}
-	return &wire.CancelResult{Cancelled: h.house.Agents.CancelSession(p.Session)}, nil
+	return &wire.CancelResult{Cancelled: h.daemon.Agents.CancelSession(p.Session)}, nil
 }

@@ -24,7 +24,7 @@ func (h *Handlers) listSessions(_ context.Context, _ struct{}, p *wire.SessionLi
 	if limit == 0 {
 		limit = pageOfSessions
 	}
-	list, next, err := h.house.Agents.ListSessions(p.Cursor, limit)
+	list, next, err := h.daemon.Agents.ListSessions(p.Cursor, limit)
 	if fault.KindOf(err) == fault.Invalid {
 		return nil, server.BadParams(wire.MethodSessionList, "cursor", "cannot be used: %s", fault.Message(err))
 	}
@@ -40,7 +40,7 @@ func (h *Handlers) listSessions(_ context.Context, _ struct{}, p *wire.SessionLi
 
 // getSession serves agents/session/get.
 func (h *Handlers) getSession(_ context.Context, _ struct{}, p *wire.SessionParams) (*wire.SessionGetResult, error) {
-	info, runs, err := h.house.Agents.Session(p.Session)
+	info, runs, err := h.daemon.Agents.Session(p.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (h *Handlers) newSession(ctx context.Context, _ struct{}, p *wire.SessionNe
 			return nil, h.encoded(err)
 		}
 	}
-	id, err := h.house.Agents.NewSession(strings.Clone(p.Title))
+	id, err := h.daemon.Agents.NewSession(strings.Clone(p.Title))
 	if err != nil {
 		return nil, err
 	}
@@ -84,15 +84,15 @@ func (h *Handlers) newSession(ctx context.Context, _ struct{}, p *wire.SessionNe
 // closeSession serves agents/session/close. Nothing more of the session is sent
 // after the answer, until the client subscribes again or runs something there.
 func (h *Handlers) closeSession(ctx context.Context, _ struct{}, p *wire.SessionParams) (*wire.Empty, error) {
-	id := strings.Clone(h.house.Agents.Named(p.Session))
-	return &wire.Empty{}, h.house.Agents.CloseSession(id, func() { h.dismiss(ctx, id) })
+	id := strings.Clone(h.daemon.Agents.Named(p.Session))
+	return &wire.Empty{}, h.daemon.Agents.CloseSession(id, func() { h.dismiss(ctx, id) })
 }
 
 // deleteSession serves agents/session/delete. Subscriptions to it end: what
 // begins under its name later is another session.
 func (h *Handlers) deleteSession(ctx context.Context, _ struct{}, p *wire.SessionDeleteParams) (*wire.Empty, error) {
 	id := strings.Clone(p.Session)
-	return &wire.Empty{}, h.house.Agents.DeleteSession(id, func() { h.dismiss(ctx, id) })
+	return &wire.Empty{}, h.daemon.Agents.DeleteSession(id, func() { h.dismiss(ctx, id) })
 }
 
 // dismiss waits until all of a session whose log is closed has been sent, and
@@ -124,7 +124,7 @@ func (h *Handlers) dismiss(ctx context.Context, session string) {
 
 // forkSession serves agents/session/fork.
 func (h *Handlers) forkSession(ctx context.Context, _ struct{}, p *wire.SessionForkParams) (*wire.SessionNewResult, error) {
-	id, err := h.house.Agents.Fork(ctx, strings.Clone(p.Session), p.AtSeq)
+	id, err := h.daemon.Agents.Fork(ctx, strings.Clone(p.Session), p.AtSeq)
 	if fault.KindOf(err) == fault.Invalid {
 		return nil, server.BadParams(wire.MethodSessionFork, "atSeq", "cannot be used: %s", fault.Message(err))
 	}
@@ -136,7 +136,7 @@ func (h *Handlers) forkSession(ctx context.Context, _ struct{}, p *wire.SessionF
 
 // setApproval serves agents/session/setApproval.
 func (h *Handlers) setApproval(ctx context.Context, _ struct{}, p *wire.SessionApprovalParams) (*wire.SessionApprovalResult, error) {
-	now, err := h.house.Agents.SetApproval(ctx, strings.Clone(p.Session), agents.Approval(strings.Clone(p.Approval)))
+	now, err := h.daemon.Agents.SetApproval(ctx, strings.Clone(p.Session), agents.Approval(strings.Clone(p.Approval)))
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (h *Handlers) compress(ctx context.Context, _ struct{}, p *wire.SessionComp
 	}
 	session, agent := strings.Clone(p.Session), strings.Clone(p.Agent)
 	event, err := reviewed(ctx, h, func() (activity.ContextCompressed, error) {
-		return h.house.Agents.Compress(ctx, session, agent, p.Force)
+		return h.daemon.Agents.Compress(ctx, session, agent, p.Force)
 	})
 	if err != nil {
 		return nil, h.encoded(err)
@@ -163,7 +163,7 @@ func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextPa
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}
-	c, err := h.house.Agents.Context(strings.Clone(p.Session), p.Agent)
+	c, err := h.daemon.Agents.Context(strings.Clone(p.Session), p.Agent)
 	if err != nil {
 		return nil, h.encoded(err)
 	}
@@ -182,7 +182,7 @@ func (h *Handlers) clearContext(ctx context.Context, _ struct{}, p *wire.Context
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}
-	if err := h.house.Agents.ClearContext(ctx, strings.Clone(p.Session), strings.Clone(p.Agent), p.Purge); err != nil {
+	if err := h.daemon.Agents.ClearContext(ctx, strings.Clone(p.Session), strings.Clone(p.Agent), p.Purge); err != nil {
 		return nil, h.encoded(err)
 	}
 	return &wire.Empty{}, nil

@@ -27,7 +27,7 @@ func (a *author) settingsFile(name uri.URI) (text string, scope workspace.Scope,
 	}
 	path = canonical(path)
 	switch {
-	case path == canonical(a.h.house.Knowledge.Settings):
+	case path == canonical(a.h.daemon.Knowledge.Settings):
 		scope = workspace.UserScope
 	case filepath.Base(filepath.Dir(path)) == filepath.Dir(workspace.ProjectSettings):
 		scope = workspace.ProjectScope
@@ -149,7 +149,7 @@ func (c *settingsCheck) failed() bool {
 func (a *author) diagnoseSettings(ctx context.Context, text string, scope workspace.Scope, path string) ([]workspace.SettingsFinding, error) {
 	source := workspace.SettingsSource{Scope: scope, File: path, Content: []byte(text)}
 	var under []workspace.SettingsSource
-	if own := canonical(a.h.house.Knowledge.Settings); scope != workspace.UserScope {
+	if own := canonical(a.h.daemon.Knowledge.Settings); scope != workspace.UserScope {
 		if text, ok := settingsText(own); ok {
 			under = append(under, workspace.SettingsSource{Scope: workspace.UserScope, File: own, Content: []byte(text)})
 		}
@@ -181,7 +181,7 @@ func (a *author) settingsNames(folder string) workspace.SettingsNames {
 			}
 		}
 	}
-	if table := a.h.house.Knowledge.Table; table != nil {
+	if table := a.h.daemon.Knowledge.Table; table != nil {
 		var ids []string
 		for _, e := range table.Entries() {
 			if _, retired := table.Retired(e.ID); !retired && (e.MaxOutput > 0 || e.Window == 0) { // else it does not write

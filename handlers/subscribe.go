@@ -22,7 +22,7 @@ const (
 // a run in the session, it gets on pages too where it asks for that: a view that
 // is opened again has nothing of it.
 func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribeParams) (server.Answer, error) {
-	log, err := h.house.Agents.Timeline(p.Session)
+	log, err := h.daemon.Agents.Timeline(p.Session)
 	if err != nil {
 		return server.Answer{}, err
 	}
@@ -30,7 +30,7 @@ func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribePar
 	if last := log.Announced(); from > last+1 {
 		return server.Answer{}, server.BadParams(wire.MethodSubscribe, "fromSeq", "is %d, but the last event of the session is %d", p.FromSeq, last)
 	}
-	name := stream{strings.Clone(h.house.Agents.Named(p.Session)), true}
+	name := stream{strings.Clone(h.daemon.Agents.Named(p.Session)), true}
 	for {
 		h.mu.Lock()
 		f := h.followers[name]
@@ -104,7 +104,7 @@ func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (
 // told to their end; nothing of the session comes after the answer otherwise.
 func (h *Handlers) unsubscribe(ctx context.Context, _ struct{}, p *wire.UnsubscribeParams) (*wire.Empty, error) {
 	h.mu.Lock()
-	f := h.followers[stream{h.house.Agents.Named(p.Session), true}]
+	f := h.followers[stream{h.daemon.Agents.Named(p.Session), true}]
 	if f == nil {
 		h.mu.Unlock()
 		return &wire.Empty{}, nil

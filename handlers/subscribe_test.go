@@ -33,9 +33,9 @@ func kept(t *testing.T, fill func(*activity.Log)) (*Handlers, *activity.Log) {
 		t.Fatal(err)
 	}
 	h := New(t.Context(), connect(t, nil).h.Peer, Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	h.house = &House{Agents: agents.NewService(t.Context(), agents.Config{Sessions: store, Now: time.Now, Log: h.Log})}
+	h.daemon = &Daemon{Agents: agents.NewService(t.Context(), agents.Config{Sessions: store, Now: time.Now, Log: h.Log})}
 	t.Cleanup(func() {
-		if err := h.house.Agents.Close(); err != nil {
+		if err := h.daemon.Agents.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -196,7 +196,7 @@ func TestUnsubscribedWhileARunEnds(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel() // the follower, which asks here, cannot wait for its own end
 	var left error
-	h.house.Mask = func(event []byte) []byte {
+	h.daemon.Mask = func(event []byte) []byte {
 		if bytes.Contains(event, []byte("run.finished")) {
 			_, left = h.unsubscribe(over, struct{}{}, &wire.UnsubscribeParams{Session: "main"})
 		}

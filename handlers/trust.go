@@ -30,7 +30,7 @@ func (h *Handlers) trust(ctx context.Context, _ struct{}, p *wire.TrustParams) (
 		switch {
 		case err != nil:
 			return nil, server.BadParams(wire.MethodTrust, "uri", "is %q, where no folder can be found; name one that exists", p.URI)
-		case !info.IsDir() && h.house.Reviews != nil && isAgentFile(folder):
+		case !info.IsDir() && h.daemon.Reviews != nil && isAgentFile(folder):
 			return struct{}{}, h.approveFile(ctx, folder)
 		case !info.IsDir():
 			return nil, server.BadParams(wire.MethodTrust, "uri", "is %q, which is a file; name the folder that it is in", p.URI)
@@ -42,7 +42,7 @@ func (h *Handlers) trust(ctx context.Context, _ struct{}, p *wire.TrustParams) (
 // setTrust records whether a folder, which is canonical, is trusted, and tells
 // whose agents that concerns.
 func (h *Handlers) setTrust(ctx context.Context, folder string, trusted bool) error {
-	if err := h.house.SetTrust(folder, trusted); err != nil {
+	if err := h.daemon.SetTrust(folder, trusted); err != nil {
 		return err
 	}
 	h.tellTrust(ctx, folder)
@@ -62,7 +62,7 @@ func agentRoot(path string) string { return filepath.Dir(filepath.Dir(filepath.D
 func (h *Handlers) approveFile(ctx context.Context, path string) error {
 	folder := agentRoot(path)
 	rel, _ := workspace.Below(folder, path) // it is an agent file's
-	if err := h.house.Reviews.ApproveFile(ctx, folder, rel); err != nil {
+	if err := h.daemon.Reviews.ApproveFile(ctx, folder, rel); err != nil {
 		return err
 	}
 	h.tellTrust(ctx, folder)
@@ -87,10 +87,10 @@ func (h *Handlers) commandTrust(ctx context.Context, p *protocol.ExecuteCommandP
 		return map[string]any{"trusted": append(given, name)}, nil
 	}
 	for _, f := range h.Workspace.Snapshot().Folders() {
-		if h.house.Reviews == nil {
+		if h.daemon.Reviews == nil {
 			break // nothing is asked about where nothing is reviewed
 		}
-		before := h.house.Trusted(f.Canonical)
+		before := h.daemon.Trusted(f.Canonical)
 		c, err := h.decided(ctx, f.Canonical, aCommand)
 		switch {
 		case err != nil:

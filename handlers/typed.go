@@ -49,7 +49,7 @@ type agentDocument struct {
 // agentDocument returns the agent file that a URI names, if it is open.
 func (h *Handlers) agentDocument(name uri.URI) (a agentDocument, ok bool) {
 	path, ok := filePath(name)
-	if !ok || h.house == nil || h.house.Reviews == nil {
+	if !ok || h.daemon == nil || h.daemon.Reviews == nil {
 		return a, false
 	}
 	s := h.Workspace.Snapshot()
@@ -175,7 +175,7 @@ func (h *Handlers) catalog(ctx context.Context) (*registry.Snapshot, error) {
 			return nil, ctx.Err()
 		}
 	}
-	return h.house.Catalog(ctx)
+	return h.daemon.Catalog(ctx)
 }
 
 // arrived is told that a document was opened or closed. An editor that renames may
@@ -183,7 +183,7 @@ func (h *Handlers) catalog(ctx context.Context) (*registry.Snapshot, error) {
 // (Neovim): what the rename was to make of it is approved once the disk has it.
 func (h *Handlers) arrived(name uri.URI) {
 	path, ok := filePath(name)
-	if !ok || h.house == nil || h.house.Reviews == nil {
+	if !ok || h.daemon == nil || h.daemon.Reviews == nil {
 		return
 	}
 	for _, to := range h.moves.about(path) {
@@ -200,7 +200,7 @@ func (h *Handlers) arrived(name uri.URI) {
 			continue
 		}
 		h.saves.then(&h.work, func() {
-			if _, err := h.house.Reviews.Saved(h.ctx, f.Canonical, rel, disk.Text, nil); err != nil {
+			if _, err := h.daemon.Reviews.Saved(h.ctx, f.Canonical, rel, disk.Text, nil); err != nil {
 				h.Log.Warn("an agent that was renamed has to be reviewed", "path", to, "err", err)
 			}
 		})
@@ -231,7 +231,7 @@ func (h *Handlers) saved(name uri.URI) {
 		if asked || h.saves.theirs[a.path] == workspace.DigestOf(*below) {
 			below = nil
 		}
-		theirs, err := h.house.Reviews.Saved(h.ctx, a.folder, a.rel, a.text, below)
+		theirs, err := h.daemon.Reviews.Saved(h.ctx, a.folder, a.rel, a.text, below)
 		if theirs {
 			if h.saves.theirs == nil {
 				h.saves.theirs = make(map[string]workspace.Digest)

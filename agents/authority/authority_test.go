@@ -64,8 +64,8 @@ func parse(t testing.TB, text string) *definition.Definition {
 	return d
 }
 
-// house is an installation, with an agent in it.
-func house(t testing.TB, text string) authority.Input {
+// installation returns what is installed, with an agent in it.
+func installation(t testing.TB, text string) authority.Input {
 	user := func(line int, what string) authority.Origin {
 		return authority.Origin{File: "/home/p/.gemini/settings.json", Line: line, What: what}
 	}
@@ -117,7 +117,7 @@ Mend what is broken.
 
 // overridden is the fixer with two sections of settings over it.
 func overridden(t testing.TB) authority.Input {
-	in := house(t, fixer)
+	in := installation(t, fixer)
 	in.Overrides = []authority.Override{
 		{JSON: []byte(`{"model": "pro", "run": {"max_turns": 20}, "tools": {"deny": ["bash"]}}`), File: "/home/p/.gemini/settings.json", Line: 10},
 		{JSON: []byte(`{"model": "flash-lite", "run": {"max_turns": 10}, "tools": {"allow": ["read_file", "bash", "write_file"]}}`), File: "/w/.gemini/settings.json", Line: 3},
@@ -193,7 +193,7 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
-	plain := authority.Explain(house(t, fixer))
+	plain := authority.Explain(installation(t, fixer))
 	for _, one := range plain.Tools {
 		switch one.Name {
 		case "bash":
@@ -230,7 +230,7 @@ func TestAsksIsTheGates(t *testing.T) {
 	for _, trusted := range []bool{true, false} {
 		for _, person := range []bool{true, false} {
 			for _, confined := range []bool{true, false} {
-				in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\ntool_confirmation:\n  require_confirmation: [\"grep\", \"web_*\"]\n---\nDo it.\n")
+				in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\ntool_confirmation:\n  require_confirmation: [\"grep\", \"web_*\"]\n---\nDo it.\n")
 				in.Trusted, in.CanAsk, in.Sandbox = trusted, person, walled(confined)
 				for _, one := range authority.Explain(in).Tools {
 					if one.Command {
@@ -286,7 +286,7 @@ func TestBash(t *testing.T) {
 		{true, true, authority.Asks{Plan: "refuse", Ask: "ask", Edits: "auto", Auto: "auto", Now: "ask"}},
 		{true, false, authority.Asks{Plan: "refuse", Ask: "refuse", Edits: "refuse", Auto: "refuse", Now: "refuse"}},
 	} {
-		in := house(t, fixer)
+		in := installation(t, fixer)
 		in.Sandbox, in.Trusted = walled(c.confined), c.trusted
 		e := authority.Explain(in)
 		i := slices.IndexFunc(e.Tools, func(one authority.Tool) bool { return one.Name == "bash" })
@@ -301,7 +301,7 @@ func TestBash(t *testing.T) {
 
 // TestRules: a rule of the settings about a whole tool answers for it.
 func TestRules(t *testing.T) {
-	in := house(t, fixer)
+	in := installation(t, fixer)
 	rule := func(text string) authority.Rule {
 		r, err := tool.ParseRule(text, definition.CanonicalTool)
 		if err != nil {
@@ -391,7 +391,7 @@ func TestEveryCallIsExplained(t *testing.T) {
 		for _, s := range []struct {
 			exclude, only []string
 		}{{nil, nil}, {[]string{"bash", "mcp.*"}, nil}, {[]string{"["}, nil}, {nil, []string{"read_*", "shell", "["}}} {
-			in := house(t, fixer)
+			in := installation(t, fixer)
 			in.File, in.Text = d, a.text
 			if s.exclude != nil {
 				in.Exclude = []authority.List{{Names: s.exclude}}

@@ -66,7 +66,7 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			of := func(fields string) *authority.Explanation {
-				return authority.Explain(house(t, "---\n"+base+fields+"\n---\nDo it.\n"))
+				return authority.Explain(installation(t, "---\n"+base+fields+"\n---\nDo it.\n"))
 			}
 			a, b := of(c.a), of(c.b)
 			d := authority.Compare(a, b)
@@ -84,7 +84,7 @@ func TestCompare(t *testing.T) {
 // TestCompareGrows: which changes are power.
 func TestCompareGrows(t *testing.T) {
 	of := func(fields string) *authority.Explanation {
-		in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\n"+fields+"\n---\nDo it.\n")
+		in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\n"+fields+"\n---\nDo it.\n")
 		price := func(in, cached, out float64) []model.Price {
 			return []model.Price{{Input: in, Cached: cached, Output: out}}
 		}
@@ -120,7 +120,7 @@ func TestCompareGrows(t *testing.T) {
 		}
 	}
 	// Where the file lies, and whether it runs at all.
-	in := house(t, fixer)
+	in := installation(t, fixer)
 	project := authority.Explain(in)
 	own := *in.File
 	own.Scope = definition.Global
@@ -129,14 +129,14 @@ func TestCompareGrows(t *testing.T) {
 		t.Errorf("an agent of the person's own: %s", d.Text())
 	}
 	own.Authority = []string{"a hook that may refuse"}
-	if d := authority.Compare(authority.Explain(in), authority.Explain(house(t, fixer))); !d.Grows || !strings.HasPrefix(d.Text(), "− restriction: a hook that may refuse (no run begins with it)\n") {
+	if d := authority.Compare(authority.Explain(in), authority.Explain(installation(t, fixer))); !d.Grows || !strings.HasPrefix(d.Text(), "− restriction: a hook that may refuse (no run begins with it)\n") {
 		t.Errorf("an agent that may run now: %s", d.Text())
 	}
 }
 
 // random is an agent with lists by chance.
 func random(t *testing.T, r *rand.Rand) authority.Input {
-	in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\n---\nDo it.\n")
+	in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\n---\nDo it.\n")
 	names := []string{"bash", "write_file", "edit_file", "read_file", "ls", "web_fetch", "delete_file", "mcp.github.get", "mcp.github.set", "mcp.*", "write_*", "*", "nothing", "mcp.jira.get", "shell"}
 	some := func(most int) []string {
 		list := make([]string, 0, most)

@@ -42,7 +42,7 @@ func drawn(t *rapid.T, of *definition.Definition) *definition.Definition {
 // TestCompareKnowsWhatExchangeDoes: in whatever an import or export would say that
 // an agent may do more, the comparison says so, too.
 func TestCompareKnowsWhatExchangeDoes(t *testing.T) {
-	in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\n---\nDo it.\n")
+	in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\n---\nDo it.\n")
 	of := func(d *definition.Definition) *authority.Explanation {
 		in := in
 		in.File = d

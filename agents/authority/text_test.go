@@ -21,9 +21,9 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // goldens are the explanations of which the texts are kept.
 func goldens(t testing.TB) map[string]authority.Input {
-	task := house(t, strings.Replace(fixer, "run:\n", "output: {name: report, schema: {type: object}}\nuser_invocable: false\nrun:\n", 1))
+	task := installation(t, strings.Replace(fixer, "run:\n", "output: {name: report, schema: {type: object}}\nuser_invocable: false\nrun:\n", 1))
 	task.Trusted, task.MemoryFiles = false, []string{"/w/GEMINI.md"}
-	all := house(t, "---\nkind: agent\nname: all\ntitle: 全部 Alles\nmodel: auto\nsubagents: \"*\"\n---\nDo it.\n")
+	all := installation(t, "---\nkind: agent\nname: all\ntitle: 全部 Alles\nmodel: auto\nsubagents: \"*\"\n---\nDo it.\n")
 	all.Routes = []authority.Setting[model.Route]{
 		{Value: model.Route{Model: "pro", When: model.When{Mode: "task"}}, Origin: authority.Origin{File: "/home/p/.gemini/settings.json", Line: 30, What: "model.routes"}},
 		{Value: model.Route{Model: "flash-lite"}, Origin: authority.Origin{File: "/home/p/.gemini/settings.json", Line: 31, What: "model.routes"}},
@@ -35,7 +35,7 @@ func goldens(t testing.TB) map[string]authority.Input {
 // hostile is an agent whose every text wants to be more than text.
 func hostile(t testing.TB) authority.Input {
 	const bad = "[x](https://evil.example/a) ![i](http://evil.example/i.png) <img src=x> `` www.evil.example a@evil.example # h * _e_ \x1b[31m \u202e"
-	in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\n---\nDo it.\n")
+	in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\n---\nDo it.\n")
 	d := *in.File
 	d.Title, d.Name, d.Model, d.FallbackModels = bad, bad, bad, []string{bad}
 	d.Tools = definition.Tools{Given: true, Allow: []string{bad, "ls"}, Deny: []string{bad}}
@@ -148,7 +148,7 @@ func outside(t *testing.T, text string) string {
 
 // TestSubagent: what a subagent has by default, and no more than its parent.
 func TestSubagent(t *testing.T) {
-	in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\n---\nDo it.\n")
+	in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\n---\nDo it.\n")
 	in.Subagent, in.Within = true, []string{"read_file", "bash"}
 	e := authority.Explain(in)
 	if got := strings.Join(e.Offered(), " "); got != "read_file" {
@@ -187,7 +187,7 @@ func TestModels(t *testing.T) {
 		{"model: gone", "", nil, nil, "gone", "gone (retired)", ""},
 		{"model: auto", "", nil, nil, "auto", "auto → gemini-3.8-flash in a new context (no rule of model.routes fits)", ""},
 	} {
-		in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\n"+c.file+"\n---\nDo it.\n")
+		in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\n"+c.file+"\n---\nDo it.\n")
 		in.Table = model.NewTable(day, model.Entry{ID: "gone", Retired: "2026-01-01"})
 		in.Model.Value, in.FallbackModels.Value, in.Configured = c.settings, c.fallbacks, c.configured
 		e := authority.Explain(in)
@@ -210,7 +210,7 @@ func TestSEC129AProjectsLimitsAreClamped(t *testing.T) {
 		{"{max_turns: 10000}", "100", "none", true},
 		{"{}", "100", "none", false},
 	} {
-		in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\nrun: "+c.run+"\n---\nDo it.\n")
+		in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\nrun: "+c.run+"\n---\nDo it.\n")
 		in.Unreviewed = true
 		e := authority.Explain(in)
 		turns, _ := e.Value("run.max_turns")
@@ -238,7 +238,7 @@ func FuzzExplain(f *testing.F) {
 	f.Add("---\nname: a\nhandoffs: [{to: a}, 1, {}]\nsubagents: \"*\"\nmcp: {servers: [\"\"]}\n---\n`[x](y)`")
 	f.Add("\ufeff---\r\nname: \xff\r\n---\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		in := house(t, fixer)
+		in := installation(t, fixer)
 		in.File = definition.Parse(definition.Source{Path: "/w/a.md", Scope: definition.Project, Data: []byte(text)})
 		in.Text = text
 		e := authority.Explain(in)
@@ -258,7 +258,7 @@ func FuzzExplain(f *testing.F) {
 
 // hundred is an agent with a hundred tools.
 func hundred(b *testing.B) authority.Input {
-	in := house(b, fixer)
+	in := installation(b, fixer)
 	in.Tools = nil
 	for i := range 100 {
 		in.Tools = append(in.Tools, fake{fmt.Sprintf("mcp.server%d.tool%d", i%10, i), tool.Medium})
@@ -297,7 +297,7 @@ func BenchmarkHuge(b *testing.B) {
 	}
 	text := "---\nkind: agent\nname: fixer\ntitle: F\ntools: {allow: " + names("a") + ", deny: " + names("b*") + "}\nsubagents: " + names("c") + "\nmcp: {servers: " + names("d") +
 		"}\ntool_confirmation: {require_confirmation: " + names("e") + "}\n---\n" + strings.Repeat("Do it. ", 25_000)
-	in := house(b, text)
+	in := installation(b, text)
 	for b.Loop() {
 		e := authority.Explain(in)
 		_ = authority.Markdown(e, 30) + authority.Text(e, 80)

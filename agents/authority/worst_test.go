@@ -113,7 +113,7 @@ func TestWorstOfAnAgent(t *testing.T) {
 	of := func(name, subagents string) *definition.Definition {
 		return parse(t, "---\nkind: agent\nname: "+name+"\ntitle: T\nmodel: flash\nsubagents: "+subagents+"\n---\nDo it.\n")
 	}
-	in := house(t, "---\nkind: agent\nname: fixer\ntitle: F\nsubagents: [a]\nrun: {max_turns: 1}\n---\nDo it.\n")
+	in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\nsubagents: [a]\nrun: {max_turns: 1}\n---\nDo it.\n")
 	in.Compresses, in.Limits.ModelCalls.Value = false, 1_000_000
 	unpriced := of("b", "[]")
 	unpriced.Model = "gemini-9-none"

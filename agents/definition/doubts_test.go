@@ -7,7 +7,7 @@ import (
 
 // TestDoubts: what does not do what it says is told at its place.
 func TestDoubts(t *testing.T) {
-	installed := house
+	installed := installation
 	installed.Sampling = func(model string) bool { return model != "flash" }
 	head := "---\nkind: agent\nname: code-fixer\ntitle: T\n"
 	for _, c := range []struct {

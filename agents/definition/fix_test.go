@@ -16,9 +16,9 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// house is an installation with two servers, of which one is connected, one
+// installation is an installation with two servers, of which one is connected, one
 // retired model and one validator.
-var house = Installed{
+var installation = Installed{
 	Models: func() []string { return []string{"flash", "pro"} },
 	Retired: func(model string) (string, bool) {
 		return map[string]string{"old-1": "flash"}[model], strings.HasPrefix(model, "old-")
@@ -41,7 +41,7 @@ func known(name string) (string, bool) {
 }
 
 func furnished(path, src string) Source {
-	return Source{Path: path, Scope: Project, Folder: "/w", Data: []byte(src), Model: known, Installed: house}
+	return Source{Path: path, Scope: Project, Folder: "/w", Data: []byte(src), Model: known, Installed: installation}
 }
 
 // TestFindingsOfTheInstallation: each finding that needs the settings, with its
@@ -211,7 +211,7 @@ func plainly(d *Definition) Definition {
 		c.Handoffs[i].Range = Range{}
 	}
 	current := func(model string) string {
-		if next, retired := house.Retired(model); retired && next != "" {
+		if next, retired := installation.Retired(model); retired && next != "" {
 			return next
 		}
 		return model

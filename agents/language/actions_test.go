@@ -43,7 +43,7 @@ func TestActions(t *testing.T) {
 		{"remove the first in brackets", "---\nkind: agent\nname: ‸caller\ntitle: C\nhandoffs: [{to: nobody}, {to: user}]\n---\nx\n", "Remove the handoff to nobody", "---\nkind: agent\nname: caller\ntitle: C\nhandoffs: [{to: user}]\n---\nx\n"},
 		{"all that is certain", "---\nname: ‸caller\ntools:\n  allow: [ls]\n  deny: [ls]\n---\nx\n", "Fix all that is certain", "---\nkind: agent\nname: caller\ntitle: Caller\ntools:\n  allow: []\n  deny: [ls]\n---\nx\n"},
 	} {
-		h := newHouse(t, map[string]string{"a/caller.md": c.caller, "a/code-fixer.md": strings.Replace(fixer, "‸", "", 1)})
+		h := newFixture(t, map[string]string{"a/caller.md": c.caller, "a/code-fixer.md": strings.Replace(fixer, "‸", "", 1)})
 		actions := Actions(h.world, h.sources, h.cursor, everything, nil)
 		i := slices.IndexFunc(actions, func(a Action) bool { return a.Title == c.title })
 		if i < 0 {
@@ -60,7 +60,7 @@ func TestActions(t *testing.T) {
 }
 
 func TestActionsOfOtherFiles(t *testing.T) {
-	h := newHouse(t, map[string]string{
+	h := newFixture(t, map[string]string{
 		"a/caller.md": "---\nkind: agent\nname: ‸caller\ntitle: C\nhandoffs: [{to: security}]\n---\nx\n",
 		"a/wrong.md":  "---\nkind: agent\nname: right\ntitle: C\n---\nx\n",
 		"a/other.md":  "---\nkind: agent\nname: other\ntitle: C\nsubagents: [right]\n---\nx\n",
@@ -146,7 +146,7 @@ func TestActionsOnlyWhatIsAskedFor(t *testing.T) {
 }
 
 func TestDiagnose(t *testing.T) {
-	h := newHouse(t, map[string]string{
+	h := newFixture(t, map[string]string{
 		"a/x.md": "---\nkind: agent\nname: ‸x\ntitle: X\nhandoffs: [{to: y}, {to: z}]\nmodel: [1]\n---\nx\n",
 		"a/y.md": "---\nkind: agent\nname: y\ntitle: Y\nhandoffs: [{to: x}]\n---\nx\n",
 	})
@@ -169,7 +169,7 @@ func TestFixesMend(t *testing.T) {
 		"kind: agent", "name: x", "name: other", "name: Not Good", "title: T", "titel: T", "description: a: b", "model: flahs", "tools:\n  allow: [ls, bsh, read_file]\n  deny: [ls]", "handoffs:\n  - to: nobody\n  - to: user",
 		"handoffs: [{to: nobody}]", "version: 1.0", "inputs: {a: {type: string}}\nquery: ${b}", "color: #aabbcc", "displayName: D", "\ttabs: 1", "systemPrompt: p", "\x00", "]",
 	})
-	h := newHouse(t, map[string]string{"a/y.md": "---\nkind: agent\nname: y\ntitle: Y\n---\nx\n"})
+	h := newFixture(t, map[string]string{"a/y.md": "---\nkind: agent\nname: y\ntitle: Y\n---\nx\n"})
 	path := filepath.Join(h.dir, "a/.gemini/agents/x.md")
 	open := func(text string) *File {
 		return Open(definition.Source{Path: path, Folder: filepath.Join(h.dir, "a"), Scope: definition.Project, Data: []byte(text)})

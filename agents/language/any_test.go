@@ -42,7 +42,7 @@ func hostile() map[string]string {
 func askAll(t interface {
 	Fatalf(string, ...any)
 	Helper()
-}, h *house, f *File, at definition.Position) {
+}, h *fixture, f *File, at definition.Position) {
 	t.Helper()
 	inside := func(r definition.Range) {
 		start, end := f.Index.Offset(r.Start), f.Index.Offset(r.End)
@@ -93,7 +93,7 @@ func editsIn(edits []Edit, uri string) []Edit {
 }
 
 func TestAnyText(t *testing.T) {
-	h := newHouse(t, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1), "a/b.md": "---\nkind: agent\nname: b\ntitle: B\nhandoffs: [{to: code-fixer}]\n---\nx\n"})
+	h := newFixture(t, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1), "a/b.md": "---\nkind: agent\nname: b\ntitle: B\nhandoffs: [{to: code-fixer}]\n---\nx\n"})
 	base := h.file("a/code-fixer.md")
 	part := rapid.SampledFrom([]string{
 		"---\n", "---", "\n", "\r\n", "\r", "kind: agent\n", "name: code-fixer\n", "name: 'b'\n", "name: \"co\\u0064e\"\n", "name: |\n  b\n", "handoffs:\n  - to: b\n", "handoffs: [{to: \"b\"}, {to: >-\n  b}]\n", "subagents: [b, code-fixer]\n",
@@ -112,7 +112,7 @@ func TestAnyText(t *testing.T) {
 }
 
 // eachQuestion is what is asked of a file, by name.
-func eachQuestion(h *house, f *File, at definition.Position) map[string]func() {
+func eachQuestion(h *fixture, f *File, at definition.Position) map[string]func() {
 	return map[string]func(){
 		"format":     func() { Format(f) },
 		"diagnose":   func() { Diagnose(h.world, f) },
@@ -126,7 +126,7 @@ func eachQuestion(h *house, f *File, at definition.Position) map[string]func() {
 // BenchmarkHostile asks each question of the texts that cost the most (spec,
 // issue 6: at most 50 ms for 256 KiB).
 func BenchmarkHostile(b *testing.B) {
-	h := newHouse(b, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1)})
+	h := newFixture(b, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1)})
 	base := h.file("a/code-fixer.md")
 	at := definition.Position{Line: 2, Character: 8}
 	for name, text := range hostile() {

@@ -56,7 +56,7 @@ func BenchmarkPlainWord(b *testing.B) {
 
 // thousand is a folder of a thousand agents, of which every nth, at most five
 // where n is large, names code-fixer.
-func thousand(t testing.TB, n int) *house {
+func thousand(t testing.TB, n int) *fixture {
 	files := map[string]string{"a/code-fixer.md": fixer[:strings.Index(fixer, "You are")]}
 	for i := range 1000 {
 		to := fmt.Sprintf("agent-%d", (i+1)%1000)
@@ -65,7 +65,7 @@ func thousand(t testing.TB, n int) *house {
 		}
 		files[fmt.Sprintf("a/agent-%d.md", i)] = fmt.Sprintf("---\nkind: agent\nname: agent-%d\ntitle: Agent %d\ndescription: Does its part of the work, number %d.\ntools:\n  allow: [read_file, grep, glob]\nhandoffs:\n  - to: %s\n    when: auto\n---\n%s", i, i, i, to, strings.Repeat("You do your part, and write to a@b.org when it is done.\n", 20))
 	}
-	return newHouse(t, files)
+	return newFixture(t, files)
 }
 
 // BenchmarkKeystroke reads an open agent file anew and finds what is wrong with

@@ -12,10 +12,10 @@ import (
 )
 
 func TestNewOfEachTemplate(t *testing.T) {
-	h := newHouse(t, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1)})
+	h := newFixture(t, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1)})
 	dir := filepath.Join(h.dir, "a/.gemini/agents")
 	for _, one := range builtin(t) {
-		for _, w := range []*World{h.world, {}, newHouse(t, map[string]string{"a/z.md": "---\nname: z\n---\nx\n"}).world} {
+		for _, w := range []*World{h.world, {}, newFixture(t, map[string]string{"a/z.md": "---\nname: z\n---\nx\n"}).world} {
 			made, err := New(w, Answers{Name: "my-agent", Template: &one, Dir: dir, Folder: filepath.Join(h.dir, "a"), Scope: definition.Project})
 			if err != nil {
 				t.Errorf("%s: %v", one.Name, err)
@@ -68,7 +68,7 @@ func TestNewOfAnswers(t *testing.T) {
 }
 
 func TestNewRefused(t *testing.T) {
-	h := newHouse(t, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1), "a/file.md": "---\nkind: agent\nname: named\ntitle: N\n---\nx\n"})
+	h := newFixture(t, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1), "a/file.md": "---\nkind: agent\nname: named\ntitle: N\n---\nx\n"})
 	broken := template.Template{Text: []byte("no front-matter")}
 	for _, c := range []struct {
 		says    string
@@ -121,7 +121,7 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	// Every error of a file fails some check.
-	h := newHouse(t, map[string]string{"a/x.md": "---\nkind: agent\nname: ‸x\ntitle: X\nhandoffs: [{to: nobody}]\nguardrails: {custom_validator: 'builtin:none'}\noutput: {schema: {type: 3}}\n---\np\n"})
+	h := newFixture(t, map[string]string{"a/x.md": "---\nkind: agent\nname: ‸x\ntitle: X\nhandoffs: [{to: nobody}]\nguardrails: {custom_validator: 'builtin:none'}\noutput: {schema: {type: 3}}\n---\np\n"})
 	r := Validate(h.world, h.cursor)
 	var failed []string
 	for _, check := range r.Checks {

@@ -202,7 +202,7 @@ func TestLenses(t *testing.T) {
 		}
 	}
 	// Elsewhere the name alone would be another agent, or none that is certain.
-	twins := newHouse(t, map[string]string{
+	twins := newFixture(t, map[string]string{
 		"a/fixer.md": front("title: A"), "b/fixer.md": front("title: B"), "c/own.md": "---\nkind: agent\nname: own\ntitle: O\n---\nx\n",
 		"c/bad.md": "---\nkind: [agent\nname: bad\n---\nx\n", "d/bad.md": "---\nkind: agent\nname: bad\ntitle: B\n---\nx\n",
 	})

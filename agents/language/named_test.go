@@ -15,7 +15,7 @@ import (
 // TestNamedElsewhere asks the same questions of an inline command and of a setting
 // as of an agent file: each answers as if the cursor were in the agent's own file.
 func TestNamedElsewhere(t *testing.T) {
-	h := newHouse(t, map[string]string{
+	h := newFixture(t, map[string]string{
 		"a/code-fixer.md": fixer,
 		"a/caller.md":     "---\nkind: agent\nname: caller\ntitle: C\nsubagents: [code-fixer]\n---\nx\n",
 		"a/hidden.md":     "---\nkind: agent\nname: hidden\ntitle: H\nuser_invocable: false\n---\nx\n",
@@ -91,7 +91,7 @@ func TestNamedElsewhere(t *testing.T) {
 // TestRenameOfCalls: no line that calls an agent is left behind, however many others
 // name folders, and whatever is wrong with the agent at the moment.
 func TestRenameOfCalls(t *testing.T) {
-	h := newHouse(t, map[string]string{
+	h := newFixture(t, map[string]string{
 		"a/target.md": "---\nkind: agent\nname: tar‸get\ntitle: T\noutput: {schema: {type: 5}}\n---\nx\n",
 		"b/other.md":  "---\nkind: agent\nname: other\ntitle: O\n---\nx\n",
 	})
@@ -122,7 +122,7 @@ func TestRenameOfCalls(t *testing.T) {
 // TestFolderByItsName: folder:name means the same to every question, where the
 // folder is called something else than its path.
 func TestFolderByItsName(t *testing.T) {
-	h := newHouse(t, map[string]string{
+	h := newFixture(t, map[string]string{
 		"a/caller.md": "---\nkind: agent\nname: caller\ntitle: C\nhandoffs: [{to: My.Lab:target}]\n---\nx\n",
 		"a/asks.md":   "---\nkind: agent\nname: asks\ntitle: A\n---\nAsk @My.Lab:target.\n",
 		"a/base.md":   "---\nkind: agent\nname: base\ntitle: B\nhandoffs: [{to: b:target}]\n---\nx\n",
@@ -155,7 +155,7 @@ func TestFolderByItsName(t *testing.T) {
 }
 
 func TestRenameNamedRefused(t *testing.T) {
-	h := newHouse(t, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1), "a/taken.md": "---\nkind: agent\nname: taken\ntitle: T\n---\nx\n"})
+	h := newFixture(t, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1), "a/taken.md": "---\nkind: agent\nname: taken\ntitle: T\n---\nx\n"})
 	for _, c := range []struct {
 		name, to string
 		kind     fault.Kind

@@ -32,7 +32,7 @@ func TestRenameKeepsOverrides(t *testing.T) {
 		{"over a system agent", map[string]string{"a/main.md": agent("main")}, "a/main.md", copied, copied, ""},
 		{"twice in a folder", map[string]string{"a/fix.md": agent("fix"), "a/fix2.md": agent("fix")}, "a/fix2.md", copied, copied, ""},
 	} {
-		h := newHouse(t, c.files)
+		h := newFixture(t, c.files)
 		f := h.file(c.renamed)
 		at := definition.Range{Start: definition.Position{Line: 3, Character: 5}, End: definition.Position{Line: 3, Character: 8}}
 		before := definition.Position{Line: 3, Character: 4}
@@ -70,7 +70,7 @@ func TestRenameKeepsOverrides(t *testing.T) {
 
 // TestRenameFile: an agent that is called after its file, and what names it.
 func TestRenameFile(t *testing.T) {
-	h := newHouse(t, map[string]string{
+	h := newFixture(t, map[string]string{
 		"a/cl.md":    "---\ndescription: d\ntools: Read\n---\nx\n",
 		"a/plain.md": "---\nkind: agent\ntitle: P\n---\nx\n",
 		"a/boss.md":  "---\nkind: agent\nname: boss\ntitle: B\n---\nAsk @cl or @plain.\n",

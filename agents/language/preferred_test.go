@@ -33,7 +33,7 @@ func TestPreferredNeverHurts(t *testing.T) {
 		"run: {max_turn: 1, max_turns: 2}", "memory: &m {enabled: false}", "run: &r\n  mode: chat", "query: &q hi\nscope: *q", "x: &a y", "guardrails: [{validator: 'builtin:no-secret'}]", "thinking_level: hgih", "mcp: {servers: [gihub, none]}",
 		"scope: projct", "imported: x", "kind: local", "permissionMode: plan", "disallowedTools: Bash", "\x00", "]", "{", "  deeper: 1", "- a", "\u200b", "# only a comment", "",
 	})
-	h := newHouse(t, map[string]string{"a/y.md": "---\nkind: agent\nname: y\ntitle: Y\n---\nx\n"})
+	h := newFixture(t, map[string]string{"a/y.md": "---\nkind: agent\nname: y\ntitle: Y\n---\nx\n"})
 	path := filepath.Join(h.dir, "a/.gemini/agents/x.md")
 	source := func(text string) definition.Source {
 		return definition.Source{Path: path, Folder: filepath.Join(h.dir, "a"), Scope: definition.Project, Data: []byte(text), Installed: installed,

@@ -16,9 +16,9 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// house is a workspace on the disk: files by their place, as "a/code-fixer.md" in
+// fixture is a workspace on the disk: files by their place, as "a/code-fixer.md" in
 // the folder a, or "global/x.md". A | in a text is the cursor.
-type house struct {
+type fixture struct {
 	t       testing.TB
 	dir     string
 	world   *World
@@ -27,9 +27,9 @@ type house struct {
 	at      definition.Position
 }
 
-func newHouse(t testing.TB, files map[string]string) *house {
+func newFixture(t testing.TB, files map[string]string) *fixture {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir()}
+	h := &fixture{t: t, dir: t.TempDir()}
 	var places []registry.Place
 	var cursor string
 	var offset int
@@ -83,12 +83,12 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-func (h *house) path(name string) string {
+func (h *fixture) path(name string) string {
 	folder, base := filepath.Split(name)
 	return filepath.Join(h.dir, folder, ".gemini/agents", base)
 }
 
-func (h *house) place(name string) registry.Place {
+func (h *fixture) place(name string) registry.Place {
 	folder := filepath.Join(h.dir, filepath.Dir(name))
 	p := registry.Place{Scope: definition.Project, Dir: filepath.Join(folder, ".gemini/agents"), Folder: folder}
 	switch filepath.Dir(name) {
@@ -100,7 +100,7 @@ func (h *house) place(name string) registry.Place {
 	return p
 }
 
-func (h *house) file(name string) *File {
+func (h *fixture) file(name string) *File {
 	p := h.place(name)
 	data, err := os.ReadFile(h.path(name))
 	if err != nil {
@@ -109,8 +109,8 @@ func (h *house) file(name string) *File {
 	return Open(definition.Source{Path: h.path(name), Folder: p.Folder, Scope: p.Scope, Data: data})
 }
 
-// name returns a file's name in the house by its URI.
-func (h *house) name(uri string) string {
+// name returns a file's name in the fixture by its URI.
+func (h *fixture) name(uri string) string {
 	path := strings.TrimPrefix(uri, "file://")
 	rel, err := filepath.Rel(h.dir, path)
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *house) name(uri string) string {
 }
 
 // apply makes an edit and returns the files that changed, by their new names.
-func (h *house) apply(edit WorkspaceEdit) map[string]string {
+func (h *fixture) apply(edit WorkspaceEdit) map[string]string {
 	changed := map[string]string{}
 	for _, e := range edit.Edits {
 		name := h.name(e.URI)
@@ -194,7 +194,7 @@ func TestRenameEverywhere(t *testing.T) {
 		"a/flow.md":    "---\nkind: agent\nname: flow\ntitle: F\ngraph:\n  entry: code-fixer\n  nodes:\n    - name: code-fixer\n      agent: mender\n    - name: b\n      graph: {nodes: [{name: c, agent: mender}]}\n---\n`@code-fixer` in code stays.\n",
 		"a/query.md":   "---\nkind: agent\nname: query\ntitle: Q\nquery: Begin with @mender please\ninitial_messages:\n  - {role: user, text: \"see @mender\"}\n---\nx @code-fixers\n",
 	}
-	h := newHouse(t, files)
+	h := newFixture(t, files)
 	edit, err := RenameAgent(h.world, h.sources, h.cursor, h.at, "mender")
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestRenameEverywhere(t *testing.T) {
 }
 
 func TestRenameDocumentsSettingsAndBuffers(t *testing.T) {
-	h := newHouse(t, map[string]string{"a/code-fixer.md": fixer, "a/b.md": "---\nkind: agent\nname: b\ntitle: B\n---\n@code-fixer\n"})
+	h := newFixture(t, map[string]string{"a/code-fixer.md": fixer, "a/b.md": "---\nkind: agent\nname: b\ntitle: B\n---\n@code-fixer\n"})
 	open := h.file("a/b.md")
 	text := strings.Replace(open.Text, "@code-fixer", "now: @code-fixer and @code-fixer", 1)
 	h.sources.Open = []*File{Open(definition.Source{Path: open.Path, Folder: open.Folder, Scope: open.Scope, Data: []byte(text)})}
@@ -272,7 +272,7 @@ func TestRenameScopes(t *testing.T) {
 			"b/by-folder.md": agent("by-folder", "a:code-fixer"), "a/other-folder.md": agent("other-folder", "b:code-fixer"),
 		}
 		files[c.cursor] = fixer[:strings.Index(fixer, "You are")]
-		h := newHouse(t, files)
+		h := newFixture(t, files)
 		edit, err := RenameAgent(h.world, h.sources, h.cursor, h.at, "mender")
 		if err != nil {
 			t.Errorf("%s: %v", c.cursor, err)
@@ -292,7 +292,7 @@ func TestRenameToWords(t *testing.T) {
 	const agent = "---\nkind: agent\nname: %s\ntitle: T\n%s---\n%s\n"
 	const naming = "handoffs:\n  - to: %[1]s # it\n  - {to: \"x\"}\n  - to:\n      %[1]s\nsubagents: [%[1]s, 'x']\ntools:\n  allow: [transfer_to_%[2]s]\n"
 	for _, name := range []string{"null", "true", "no", "off", "nan"} {
-		h := newHouse(t, map[string]string{
+		h := newFixture(t, map[string]string{
 			"a/target.md": fmt.Sprintf(agent, "‸target", "", "x"),
 			"a/caller.md": fmt.Sprintf(agent, "caller", fmt.Sprintf(naming, "target", "target"), "Ask @target."),
 			"a/text.md":   fmt.Sprintf(agent, "text", "subagents: target\n", "x"),
@@ -324,7 +324,7 @@ func TestRenameRefused(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		change func(h *house, files map[string]string)
+		change func(h *fixture, files map[string]string)
 		to     string
 		kind   fault.Kind
 		says   string
@@ -339,33 +339,33 @@ func TestRenameRefused(t *testing.T) {
 		{"taken", nil, "taken", fault.Invalid, "taken by taken.md"},
 		{"file", nil, "file", fault.Invalid, "taken by the file file.md"},
 		{"hidden", nil, "world", fault.Invalid, "global agent"},
-		{"read-only", func(h *house, _ map[string]string) {
+		{"read-only", func(h *fixture, _ map[string]string) {
 			h.sources.ReadOnly = func(path string) bool { return strings.HasSuffix(path, "code-fixer.md") }
 		}, "mender", fault.Denied, "read-only"},
-		{"system", func(_ *house, files map[string]string) {
+		{"system", func(_ *fixture, files map[string]string) {
 			files["a/code-fixer.md"] = strings.Replace(fixer, "‸", "", 1)
 			files["a/taken.md"] = "---\nkind: agent\nname: taken\ntitle: T\nhandoffs: [{to: ‸main}]\n---\nx\n"
 		}, "mender", fault.Denied, "system agent"},
-		{"person", func(_ *house, files map[string]string) {
+		{"person", func(_ *fixture, files map[string]string) {
 			files["a/code-fixer.md"] = strings.Replace(fixer, "‸", "", 1)
 			files["a/taken.md"] = "---\nkind: agent\nname: taken\ntitle: T\nhandoffs: [{to: ‸user}]\n---\nx\n"
 		}, "mender", fault.Denied, "the person"},
-		{"nothing", func(_ *house, files map[string]string) {
+		{"nothing", func(_ *fixture, files map[string]string) {
 			files["a/code-fixer.md"] = strings.Replace(strings.Replace(fixer, "‸", "", 1), "You fix", "You ‸fix", 1)
 		}, "mender", fault.Invalid, "no agent's name"},
-		{"missing", func(_ *house, files map[string]string) {
+		{"missing", func(_ *fixture, files map[string]string) {
 			files["a/code-fixer.md"] = strings.Replace(fixer, "‸", "", 1)
 			files["a/taken.md"] = "---\nkind: agent\nname: taken\ntitle: T\nhandoffs: [{to: ‸nobody}]\n---\nx\n"
 		}, "mender", fault.NotFound, "no agent nobody"},
-		{"extension", func(_ *house, files map[string]string) {
+		{"extension", func(_ *fixture, files map[string]string) {
 			files["a/code-fixer.md"] = strings.Replace(fixer, "‸", "", 1)
 			files["ext/helper.md"] = "---\nkind: agent\nname: helper\ntitle: T\n---\nx\n"
 			files["a/taken.md"] = "---\nkind: agent\nname: taken\ntitle: T\nhandoffs: [{to: ‸helper}]\n---\nx\n"
 		}, "mender", fault.Denied, "extension"},
-		{"claude", func(_ *house, files map[string]string) {
+		{"claude", func(_ *fixture, files map[string]string) {
 			files["a/taken.md"] = "---\nname: taken\ndescription: Reads.\ntools: Read, transfer_to_code-fixer\n---\nx\n"
 		}, "code_mender", fault.Invalid, "Claude Code"},
-		{"broken", func(_ *house, files map[string]string) {
+		{"broken", func(_ *fixture, files map[string]string) {
 			files["a/taken.md"] = "---\nname: taken\nhandoffs: [{to: code-fixer}\n  - {{\n---\nx\n"
 		}, "mender", fault.Invalid, "cannot be read"},
 	} {
@@ -375,9 +375,9 @@ func TestRenameRefused(t *testing.T) {
 				files[k] = v
 			}
 			if c.change != nil {
-				c.change(&house{}, files)
+				c.change(&fixture{}, files)
 			}
-			h := newHouse(t, files)
+			h := newFixture(t, files)
 			if c.change != nil {
 				c.change(h, map[string]string{})
 			}
@@ -390,7 +390,7 @@ func TestRenameRefused(t *testing.T) {
 }
 
 func TestRenameTwiceInOneScope(t *testing.T) {
-	h := newHouse(t, map[string]string{
+	h := newFixture(t, map[string]string{
 		"a/code-fixer.md": fixer[:strings.Index(fixer, "You are")],
 		"a/second.md":     "---\nkind: agent\nname: code-fixer\ntitle: T\n---\nx\n",
 		"a/caller.md":     "---\nkind: agent\nname: caller\ntitle: T\nsubagents: [code-fixer]\n---\nx\n",
@@ -402,7 +402,7 @@ func TestRenameTwiceInOneScope(t *testing.T) {
 }
 
 func TestRenameKeepsQuotesAndYAML(t *testing.T) {
-	h := newHouse(t, map[string]string{"a/x.md": "---\r\nkind: agent\r\nname: '‸code-fixer' # c\r\ntitle: T\r\n---\r\nx\r\n"})
+	h := newFixture(t, map[string]string{"a/x.md": "---\r\nkind: agent\r\nname: '‸code-fixer' # c\r\ntitle: T\r\n---\r\nx\r\n"})
 	edit, err := RenameAgent(h.world, h.sources, h.cursor, h.at, "true")
 	if err != nil || len(edit.Renames) != 0 || edit.Edits[0].Text != "'true'" {
 		t.Errorf("%+v, %v", edit, err)
@@ -450,7 +450,7 @@ func TestRenameThereAndBack(t *testing.T) {
 }
 
 func TestWorkspaceSymbols(t *testing.T) {
-	h := newHouse(t, map[string]string{
+	h := newFixture(t, map[string]string{
 		"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1), "a/fix.md": "---\nkind: agent\nname: fix\ntitle: Mender\n---\nx\n", "a/z.md": "---\nkind: agent\nname: z\ntitle: Y\n---\nx\n",
 	})
 	for query, want := range map[string]string{"": "code-fixer fix z", "fix": "fix code-fixer", "cdf": "code-fixer", "mend": "fix", "Q": "", "main": ""} {
@@ -465,7 +465,7 @@ func TestWorkspaceSymbols(t *testing.T) {
 }
 
 func TestRenameInOtherDialects(t *testing.T) {
-	h := newHouse(t, map[string]string{
+	h := newFixture(t, map[string]string{
 		"a/code-fixer.md": fixer[:strings.Index(fixer, "You are")],
 		"a/claude.md":     "---\nname: claude\ndescription: D.\ntools: Read, Task(code-fixer, other), Bash\n---\nx\n",
 		"a/copilot.md":    "---\nname: copilot\ndescription: D.\nmcp-servers: {}\nagents: [Code Fixer, other]\nhandoffs:\n  - label: Go\n    agent: code-fixer\n---\nx\n",

@@ -46,7 +46,7 @@ func team(t testing.TB) *World {
 	agent := func(name, more string) string {
 		return "---\nkind: agent\nname: " + name + "\ntitle: T " + name + "\ndescription: Does [x](http://evil) for " + name + ".\n" + more + "---\nYou are.\n"
 	}
-	h := newHouse(t, map[string]string{
+	h := newFixture(t, map[string]string{
 		"a/code-fixer.md": agent("code-fixer", ""), "a/reviewer.md": agent("reviewer", "model: pro\n"),
 		"a/hidden.md": agent("hidden", "user_invocable: false\n"), "b/other.md": agent("other", ""), "a/broken.md": "---\nname: broken\n",
 	})

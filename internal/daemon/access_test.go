@@ -60,7 +60,7 @@ func TestHowModelsAreReached(t *testing.T) {
 		if c.user != "" {
 			write(t, filepath.Join(b.config.Home, "settings.json"), c.user)
 		}
-		h := &house{Config: b.config, ctx: t.Context(), trust: workspace.NewTrust(b.config.trustFile(), time.Now), first: folder(t, c.project).Canonical}
+		h := &daemon{Config: b.config, ctx: t.Context(), trust: workspace.NewTrust(b.config.trustFile(), time.Now), first: folder(t, c.project).Canonical}
 		got, err := h.account()
 		if c.says == "" {
 			if got != c.want || err != nil {
@@ -83,12 +83,12 @@ func TestCredentialsOfGcloudAreFound(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, c.file), "{}")
-		h := &house{Config: Config{Environ: []string{c.variable + "=" + dir, "HOME=/nowhere"}}}
+		h := &daemon{Config: Config{Environ: []string{c.variable + "=" + dir, "HOME=/nowhere"}}}
 		if got, err := h.credentials(""); got != filepath.Join(dir, c.file) || err != nil {
 			t.Errorf("%s: %q, %v", c.variable, got, err)
 		}
 	}
-	h := &house{Config: Config{Environ: []string{"HOME=/nowhere", "GCE_METADATA_HOST=127.0.0.1:1"}}}
+	h := &daemon{Config: Config{Environ: []string{"HOME=/nowhere", "GCE_METADATA_HOST=127.0.0.1:1"}}}
 	if got, err := h.credentials(""); got != "" || err != nil {
 		t.Errorf("on Google Cloud: %q, %v", got, err)
 	}
@@ -96,7 +96,7 @@ func TestCredentialsOfGcloudAreFound(t *testing.T) {
 
 func TestTheClientIsAnotherWhenTheAccountIs(t *testing.T) {
 	b := newBed(t)
-	h := &house{Config: b.config, ctx: t.Context(), trust: workspace.NewTrust(b.config.trustFile(), time.Now), table: b.build().Agents.Table}
+	h := &daemon{Config: b.config, ctx: t.Context(), trust: workspace.NewTrust(b.config.trustFile(), time.Now), table: b.build().Agents.Table}
 	if _, _, err := h.provider("flash"); err == nil {
 		t.Fatal("there is a client without a key")
 	}

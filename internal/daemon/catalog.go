@@ -82,7 +82,7 @@ func (f *folders) paths() []string {
 
 // setFolders takes over the folders of the client. It does not wait until the
 // catalog has their agents; who asks for the catalog does.
-func (b *house) setFolders(_ context.Context, list []workspace.Folder) error {
+func (b *daemon) setFolders(_ context.Context, list []workspace.Folder) error {
 	b.folders.set(list)
 	b.settings.forget() // which file a rule reveals depends on where links lie
 	b.relyOn("")
@@ -91,7 +91,7 @@ func (b *house) setFolders(_ context.Context, list []workspace.Folder) error {
 }
 
 // catalog returns the agents once they have been read.
-func (b *house) catalog(ctx context.Context) (*registry.Snapshot, error) {
+func (b *daemon) catalog(ctx context.Context) (*registry.Snapshot, error) {
 	_, current := b.folders.get()
 	select {
 	case <-current:
@@ -104,7 +104,7 @@ func (b *house) catalog(ctx context.Context) (*registry.Snapshot, error) {
 }
 
 // places are where agents are looked for.
-func (b *house) places(list []workspace.Folder) []registry.Place {
+func (b *daemon) places(list []workspace.Folder) []registry.Place {
 	if b.safe {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (b *house) places(list []workspace.Folder) []registry.Place {
 }
 
 // watched are the folders of agents and the files of settings.
-func (b *house) watched(list []workspace.Folder) (dirs, files []string) {
+func (b *daemon) watched(list []workspace.Folder) (dirs, files []string) {
 	for _, p := range b.places(list) {
 		dirs = append(dirs, p.Dir)
 	}
@@ -131,7 +131,7 @@ func (b *house) watched(list []workspace.Folder) (dirs, files []string) {
 
 // followOn follows, and once there is no following any more it lets nobody wait
 // for the catalog, until ctx ends.
-func (b *house) followOn(ctx context.Context) {
+func (b *daemon) followOn(ctx context.Context) {
 	b.guarded("see changes of files", b.follow)
 	for ctx.Err() == nil {
 		list, _ := b.folders.get()
@@ -145,7 +145,7 @@ func (b *house) followOn(ctx context.Context) {
 
 // follow reads the catalog and then takes changes of files and folders in,
 // until ctx ends.
-func (b *house) follow(ctx context.Context) {
+func (b *daemon) follow(ctx context.Context) {
 	list, _ := b.folders.get()
 	dirs, files := b.watched(list)
 	// First the watcher: what changes after it began is told.
@@ -218,7 +218,7 @@ func (b *house) follow(ctx context.Context) {
 
 // renew changes the catalog and tells what became of it, one change at a time:
 // what is told is what differs from what was told before.
-func (b *house) renew(change func() (*registry.Snapshot, error)) (*registry.Snapshot, error) {
+func (b *daemon) renew(change func() (*registry.Snapshot, error)) (*registry.Snapshot, error) {
 	b.renewing.Lock()
 	defer b.renewing.Unlock()
 	before := b.registry.Snapshot()
@@ -231,7 +231,7 @@ func (b *house) renew(change func() (*registry.Snapshot, error)) (*registry.Snap
 
 // reread reads agent files again at once; a path that is no more is an agent no
 // more.
-func (b *house) reread(ctx context.Context, paths ...string) {
+func (b *daemon) reread(ctx context.Context, paths ...string) {
 	_, _ = b.renew(func() (*registry.Snapshot, error) { return b.registry.Apply(ctx, paths, nil) }) // the error is ctx's
 	if w := b.watcher.Load(); w != nil {
 		w.Recheck(paths...) // the files may be gone again before the watcher has seen them
@@ -239,7 +239,7 @@ func (b *house) reread(ctx context.Context, paths ...string) {
 }
 
 // takeIn brings what the daemon knows up to date with files that changed.
-func (b *house) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Snapshot, error) {
+func (b *daemon) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Snapshot, error) {
 	b.settings.forget()
 	all := slices.Concat(batch.Created, batch.Changed, batch.Removed)
 	if slices.Contains(all, b.trustFile()) {
@@ -274,7 +274,7 @@ const staleAfter = 200 * time.Millisecond
 
 // setTable puts the rows of the person's settings into the table of models, and
 // reports whether they are others than before.
-func (b *house) setTable(rows []model.Entry) bool {
+func (b *daemon) setTable(rows []model.Entry) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if reflect.DeepEqual(rows, b.rows) {
@@ -287,7 +287,7 @@ func (b *house) setTable(rows []model.Entry) bool {
 
 // completeTrust adds to records of earlier versions which directory they are of
 // (SEC-15). Where that fails they are believed as they were.
-func (b *house) completeTrust(ctx context.Context, list []workspace.Folder) {
+func (b *daemon) completeTrust(ctx context.Context, list []workspace.Folder) {
 	for _, f := range list {
 		completed, err := b.trust.Complete(ctx, f.Canonical)
 		switch {
@@ -301,7 +301,7 @@ func (b *house) completeTrust(ctx context.Context, list []workspace.Folder) {
 
 // problems returns what is wrong with the settings of some folders, with the
 // records of trust and with the answers for always, each once.
-func (b *house) problems(folders ...string) []string {
+func (b *daemon) problems(folders ...string) []string {
 	all := slices.Clone(b.banners)
 	for _, folder := range folders {
 		of := b.settingsOf(folder)
@@ -330,7 +330,7 @@ func (b *house) problems(folders ...string) []string {
 
 // tellProblems says what is wrong with the settings of all folders, and with
 // trust, by now.
-func (b *house) tellProblems() {
+func (b *daemon) tellProblems() {
 	b.telling.Lock() // what is told last was read last
 	defer b.telling.Unlock()
 	all := b.problems(append(b.folders.paths(), b.first)...)
@@ -342,7 +342,7 @@ func (b *house) tellProblems() {
 // relyOn keeps how far the folders of the workspace are trusted: those that were
 // not known yet, and those that are another folder or lie in it, where one is
 // named.
-func (b *house) relyOn(changed string) {
+func (b *daemon) relyOn(changed string) {
 	for _, folder := range b.folders.paths() {
 		b.mu.Lock()
 		_, known := b.relied[folder]
@@ -359,7 +359,7 @@ func (b *house) relyOn(changed string) {
 
 // trustMoved reports whether a folder of the workspace is trusted that was not
 // before, or the other way round, or other items of it are approved.
-func (b *house) trustMoved() bool {
+func (b *daemon) trustMoved() bool {
 	moved := false
 	for _, folder := range b.folders.paths() {
 		is := b.standing(folder)
@@ -373,7 +373,7 @@ func (b *house) trustMoved() bool {
 }
 
 // notice tells the person something that is no answer.
-func (b *house) notice(text string) {
+func (b *daemon) notice(text string) {
 	b.Log.Warn(text)
 	if b.site.Notice != nil {
 		b.site.Notice(text)

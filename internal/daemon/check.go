@@ -48,8 +48,8 @@ func (c Config) Check(ctx context.Context, folder string) Access {
 
 // reader returns what reads settings and serves nobody, with the settings that
 // hold in a folder.
-func (c Config) reader(ctx context.Context, folder string) (*house, *folderSettings) {
-	b := &house{
+func (c Config) reader(ctx context.Context, folder string) (*daemon, *folderSettings) {
+	b := &daemon{
 		Config: c, ctx: ctx, first: folder, trust: workspace.NewTrust(c.trustFile(), c.Now), table: model.NewTable(c.Now),
 	}
 	settings := b.settingsOf(folder)
@@ -65,7 +65,7 @@ func (c Config) Models(ctx context.Context, folder string) func(name string) (st
 }
 
 // try makes a client and checks what it would sign in with.
-func (b *house) try(want account, url string) error {
+func (b *daemon) try(want account, url string) error {
 	client, err := gemini.New(b.clientConfig(want, url))
 	if err != nil {
 		return err

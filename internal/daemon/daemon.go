@@ -70,7 +70,7 @@ type Config struct {
 // seams are what tests put in; the zero value is the daemon.
 type seams struct {
 	routes func([]server.Route) []server.Route
-	build  func(*house)         // before anything is read
+	build  func(*daemon)        // before anything is read
 	agents func(*agents.Config) // before there is a service
 	site   func(*handlers.Site)
 }
@@ -82,7 +82,7 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, c Config) (server.Outcom
 	answered := make(chan struct{})
 	first := &firstWrite{ReadWriteCloser: rwc, written: sync.OnceFunc(func() { close(answered) })}
 	p := new(parts)
-	build := func(ctx context.Context, site handlers.Site) (*handlers.House, error) {
+	build := func(ctx context.Context, site handlers.Site) (*handlers.Daemon, error) {
 		return c.build(ctx, site, answered, p)
 	}
 	var watched conc.WaitGroup
@@ -123,8 +123,8 @@ func (f *firstWrite) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// house is what belongs to one workspace.
-type house struct {
+// daemon is what belongs to one workspace.
+type daemon struct {
 	Config
 	ctx      context.Context // ends with the connection
 	site     handlers.Site
@@ -158,7 +158,7 @@ type house struct {
 // build makes the parts of the daemon for a workspace. What an answer to
 // initialize can do without is left for afterwards: the catalog is read when
 // answered is closed, so that the two do not share the processor.
-func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan struct{}, p *parts) (*handlers.House, error) {
+func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan struct{}, p *parts) (*handlers.Daemon, error) {
 	ctx, end := context.WithCancel(ctx)
 	if c.Secrets == nil {
 		c.Secrets = NewSecrets(c.Environ)
@@ -166,7 +166,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	if c.seams.site != nil {
 		c.seams.site(&site)
 	}
-	b := &house{
+	b := &daemon{
 		Config: c, ctx: ctx, site: site, trust: workspace.NewTrust(c.trustFile(), c.Now), always: workspace.NewPermissions(c.permissionsFile(), c.Now),
 		table: model.NewTable(c.Now), relied: make(map[string]string),
 	}
@@ -212,7 +212,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		c.seams.agents(&work)
 	}
 	service := agents.NewService(ctx, work)
-	p.house.Store(&working{service, store})
+	p.daemon.Store(&working{service, store})
 	b.work.Go(func() {
 		select {
 		case <-answered:
@@ -228,7 +228,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		b.work.Go(func() { b.guarded("clean the caches of commands", b.cleanCaches) })
 		b.work.Go(func() { b.guarded("record its start", func(ctx context.Context) { b.becomeReady(ctx, answered) }) })
 	}
-	return &handlers.House{
+	return &handlers.Daemon{
 		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, Reach: b.reach, Settings: work.Settings,
 		Mask: c.Secrets.Shown, Known: c.Secrets.Known,
 		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Knowledge: b.knowledge(), Renew: b.reread,
@@ -250,7 +250,7 @@ func (c Config) trustFile() string { return filepath.Join(c.state(), "trust.json
 
 // trusted says whether a folder is. Without a folder there is nothing of a
 // stranger's to distrust.
-func (b *house) trusted(folder string) bool {
+func (b *daemon) trusted(folder string) bool {
 	if b.Trust || folder == "" {
 		return true
 	}
@@ -262,7 +262,7 @@ func (b *house) trusted(folder string) bool {
 }
 
 // trustError returns why it cannot be told whether a folder is trusted.
-func (b *house) trustError(folder string) error {
+func (b *daemon) trustError(folder string) error {
 	if b.Trust || folder == "" {
 		return nil
 	}
@@ -270,7 +270,7 @@ func (b *house) trustError(folder string) error {
 	return err
 }
 
-func (b *house) approval() agents.Approval {
+func (b *daemon) approval() agents.Approval {
 	if b.Approval == "" {
 		return "ask"
 	}
@@ -278,7 +278,7 @@ func (b *house) approval() agents.Approval {
 }
 
 // reach returns the folders in which runs may read and write.
-func (b *house) reach() []string {
+func (b *daemon) reach() []string {
 	return append(b.folders.paths(), b.settingsOf(b.first).runs.AdditionalFolders...)
 }
 
@@ -292,7 +292,7 @@ func canonical(path string) string {
 }
 
 // env returns a variable of the person's environment.
-func (b *house) env(name string) string {
+func (b *daemon) env(name string) string {
 	for _, kv := range b.Environ {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {
 			return value

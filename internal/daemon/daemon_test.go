@@ -20,7 +20,7 @@ import (
 type bed struct {
 	t        *testing.T
 	config   Config
-	house    *handlers.House
+	daemon   *handlers.Daemon
 	answered chan struct{}
 	changed  chan *registry.Snapshot // the catalog after each change
 	problems chan []string           // of settings and trust, whenever they were told
@@ -69,10 +69,10 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-func (b *bed) build(folders ...workspace.Folder) *handlers.House {
+func (b *bed) build(folders ...workspace.Folder) *handlers.Daemon {
 	b.t.Helper()
 	var err error
-	b.house, err = b.config.build(b.t.Context(), handlers.Site{
+	b.daemon, err = b.config.build(b.t.Context(), handlers.Site{
 		Folders:   folders,
 		Workspace: new(workspace.Workspace),
 		Changed:   func(_, after *registry.Snapshot) { b.changed <- after },
@@ -88,11 +88,11 @@ func (b *bed) build(folders ...workspace.Folder) *handlers.House {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() {
-		if err := b.house.Close(); err != nil {
+		if err := b.daemon.Close(); err != nil {
 			b.t.Error(err)
 		}
 	})
-	return b.house
+	return b.daemon
 }
 
 // answer says that initialize has been answered.
@@ -101,7 +101,7 @@ func (b *bed) answer() { close(b.answered) }
 // projects returns the names of the catalog's project agents.
 func (b *bed) projects() []string {
 	b.t.Helper()
-	s, err := b.house.Catalog(b.t.Context())
+	s, err := b.daemon.Catalog(b.t.Context())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestTheCatalogIsReadAfterTheAnswer(t *testing.T) {
 	b.build(folder(t, "", "one"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if s, err := b.house.Catalog(ctx); err == nil {
+	if s, err := b.daemon.Catalog(ctx); err == nil {
 		t.Errorf("there is a catalog before the answer: %v", projects(s))
 	}
 	b.answer()
@@ -225,7 +225,7 @@ func TestTheAgentsOfThePersonFollowTheFolders(t *testing.T) {
 	h := b.build(without)
 	b.answer()
 	found := func() string {
-		s, err := b.house.Catalog(t.Context())
+		s, err := b.daemon.Catalog(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

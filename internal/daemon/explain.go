@@ -64,7 +64,7 @@ func listOrigin(list []workspace.Raw, last workspace.Origin, key string) explana
 // unreviewed reports whether a project's agent runs though the person has not
 // looked at it: its folder is trusted for this process only, and no record
 // approves the file as it is.
-func (b *house) unreviewed(d *definition.Definition) bool {
+func (b *daemon) unreviewed(d *definition.Definition) bool {
 	if d.Scope != definition.Project || !b.trusted(d.Folder) {
 		return false
 	}

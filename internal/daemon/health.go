@@ -16,11 +16,11 @@ import (
 
 // parts are those of a daemon that have to come round (REL-32).
 type parts struct {
-	loop  server.Pulse
-	house atomic.Pointer[working] // nil until initialize made it
+	loop   server.Pulse
+	daemon atomic.Pointer[working] // nil until initialize made it
 }
 
-// working is what a house works with.
+// working is what a daemon works with.
 type working struct {
 	service  *agents.Service
 	sessions *session.Store
@@ -31,12 +31,12 @@ func (p *parts) checks() []watchdog.Check {
 	return []watchdog.Check{
 		{Name: "the connection's read loop", Ping: p.loop.Ping},
 		{Name: "the runs", Ping: func() {
-			if w := p.house.Load(); w != nil {
+			if w := p.daemon.Load(); w != nil {
 				w.service.Waiting()
 			}
 		}},
 		{Name: "the sessions' logs", Ping: func() {
-			if w := p.house.Load(); w != nil {
+			if w := p.daemon.Load(); w != nil {
 				for _, s := range w.sessions.Live() {
 					s.Log.Announced()
 				}
@@ -54,10 +54,10 @@ func (c Config) watchdog(ctx context.Context, p *parts) {
 // restarts is how often work of the daemon's own is begun anew after a bug in it.
 const restarts = 3
 
-// guarded does work of the house's own. A panic in it is told, with an id under
+// guarded does work of the daemon's own. A panic in it is told, with an id under
 // which its stack is in the log, and the work is begun anew; the rest of the
 // daemon goes on (REL-20, REL-31).
-func (b *house) guarded(what string, do func(context.Context)) {
+func (b *daemon) guarded(what string, do func(context.Context)) {
 	for n := 0; ; n++ {
 		caught := panics.Try(func() { do(b.ctx) })
 		if caught == nil {

@@ -52,7 +52,7 @@ func (c Config) writable() (there string, err error) {
 // lookAtHome finds out what can be kept, and how the starts before this one went.
 // What the person has to know becomes a banner. It reports whether sessions are
 // to be kept in memory only (REL-98).
-func (b *house) lookAtHome() (inMemory bool) {
+func (b *daemon) lookAtHome() (inMemory bool) {
 	const lost = "sessions are only kept in memory, and gone when it ends"
 	if b.Homeless != "" {
 		b.banners = append(b.banners, fmt.Sprintf("agentls has no home folder (%s), so %s. Set HOME or GEMINI_HOME and start it again.", b.Homeless, lost))
@@ -87,7 +87,7 @@ func (b *house) lookAtHome() (inMemory bool) {
 
 // enterSafeMode sets the workspace's state aside and loads no agents. It reports
 // whether sessions are to be kept in memory only.
-func (b *house) enterSafeMode(key string) (inMemory bool) {
+func (b *daemon) enterSafeMode(key string) (inMemory bool) {
 	b.safe = true
 	told := "agentls crashed twice within a minute before it was ready, so it runs in safe mode: no agents are loaded"
 	next := "Start it again to leave safe mode. If it crashes again, look for what is wrong with the agents' files; the files *" + crashSuffix + " in " +
@@ -112,7 +112,7 @@ func (b *house) enterSafeMode(key string) (inMemory bool) {
 
 // private says which of the folders of what the daemon keeps another user owns or
 // can write to (SEC-116); nil where there is none.
-func (b *house) private() error {
+func (b *daemon) private() error {
 	sessions := filepath.Join(b.state(), "sessions")
 	for _, dir := range []string{b.state(), sessions, filepath.Join(sessions, session.Key(b.first)), filepath.Join(b.state(), "shown"), filepath.Join(b.state(), "starts")} {
 		info, err := os.Stat(dir)
@@ -131,7 +131,7 @@ func (b *house) private() error {
 
 // record returns what is recorded in a session. A daemon that has come to this
 // works, and whatever ends it later is no crash on start: an editor may kill it.
-func (b *house) record(data []byte) []byte {
+func (b *daemon) record(data []byte) []byte {
 	if b.starts != nil {
 		b.starts.ready()
 	}
@@ -140,7 +140,7 @@ func (b *house) record(data []byte) []byte {
 
 // becomeReady records that this start is no crash, once initialize was answered
 // and some time has passed.
-func (b *house) becomeReady(ctx context.Context, answered <-chan struct{}) {
+func (b *daemon) becomeReady(ctx context.Context, answered <-chan struct{}) {
 	if b.starts == nil {
 		return
 	}

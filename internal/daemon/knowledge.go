@@ -17,7 +17,7 @@ import (
 
 // knowledge is what agent files are checked against: the table of models, and
 // the settings of their folders.
-func (b *house) knowledge() handlers.Knowledge {
+func (b *daemon) knowledge() handlers.Knowledge {
 	return handlers.Knowledge{
 		Model: b.knows, Installed: b.installed(), Generation: b.settings.generation.Load, Table: b.table,
 		Servers:      b.servers,
@@ -30,7 +30,7 @@ func (b *house) knowledge() handlers.Knowledge {
 
 // installed answers what no agent file says, for the catalog and for what is
 // typed.
-func (b *house) installed() definition.Installed {
+func (b *daemon) installed() definition.Installed {
 	return definition.Installed{
 		Models: func() []string {
 			names := make(map[string]bool)
@@ -66,7 +66,7 @@ func (b *house) installed() definition.Installed {
 // The file may be anybody's, and a mere look at a path can sign in to another machine:
 // nothing is looked at outside of the agent's folder and the person's home, wherever
 // links lead. What is not looked at passes for there.
-func (b *house) validator(folder, name string) bool {
+func (b *daemon) validator(folder, name string) bool {
 	folders := []string{folder}
 	if folder == "" {
 		folders = b.folders.paths()
@@ -121,7 +121,7 @@ func executable(folder, path string) bool {
 
 // servers returns the MCP servers that agents of a folder can name. The person's
 // own agents, of folder "", run in every folder of the workspace.
-func (b *house) servers(folder string) []language.Server {
+func (b *daemon) servers(folder string) []language.Server {
 	list := b.settingsOf(folder).servers
 	if folder != "" {
 		return slices.Concat(list, b.settingsOf(folder).described)
@@ -137,7 +137,7 @@ func (b *house) servers(folder string) []language.Server {
 	return list
 }
 
-func (b *house) serverNames(folder string) []string {
+func (b *daemon) serverNames(folder string) []string {
 	var names []string
 	for _, s := range b.servers(folder) {
 		names = append(names, s.Name)
@@ -147,7 +147,7 @@ func (b *house) serverNames(folder string) []string {
 
 // serversMoved reports whether there are other folders, or MCP servers of theirs, than
 // when it was asked last: agents' files are then to be checked again.
-func (b *house) serversMoved() bool {
+func (b *daemon) serversMoved() bool {
 	var all strings.Builder
 	for _, folder := range append(b.folders.paths(), "") {
 		all.WriteString(folder + "\x00" + strings.Join(b.serverNames(folder), "\x00") + "\n")

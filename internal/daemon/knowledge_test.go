@@ -13,7 +13,7 @@ import (
 // TestValidators: a guard's validator is looked up where it would be run from.
 func TestValidators(t *testing.T) {
 	dir, home, person, far := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
-	b := &house{Config: Config{Home: home, Environ: []string{"HOME=" + person}}}
+	b := &daemon{Config: Config{Home: home, Environ: []string{"HOME=" + person}}}
 	for path, mode := range map[string]os.FileMode{
 		filepath.Join(dir, ".gemini/validators/good"): 0o700, filepath.Join(dir, ".gemini/validators/plain"): 0o600,
 		filepath.Join(dir, "scripts/check it.sh"): 0o700, filepath.Join(home, "validators/mine"): 0o700,

@@ -148,7 +148,7 @@ func TestREL20Panics(t *testing.T) {
 		if strings.Contains(log.String(), bug) || !strings.Contains(log.String(), "panic_test.go") {
 			t.Errorf("the log has no stack, or what was said:\n%s", log)
 		}
-		if err := b.house.Close(); err != nil {
+		if err := b.daemon.Close(); err != nil {
 			t.Error(err)
 		}
 		b.whole(work.Path)

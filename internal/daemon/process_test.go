@@ -46,7 +46,7 @@ func beDaemon(fault string) int {
 			return append(all, server.Notify("debug/hang", hangs))
 		}
 	case "crash": // while the sessions of the workspace have something bad
-		config.seams.build = func(b *house) {
+		config.seams.build = func(b *daemon) {
 			if _, err := os.Stat(filepath.Join(b.state(), "sessions", session.Key(b.first), "bad")); err == nil {
 				go func() { panic("a bad file") }()
 				select {}

@@ -78,7 +78,7 @@ type provider struct {
 
 // provider returns who answers for a model, and what all runs share that ask
 // with the same key.
-func (b *house) provider(id string) (model.Model, *model.Retries, error) {
+func (b *daemon) provider(id string) (model.Model, *model.Retries, error) {
 	if vendor, _, ok := strings.Cut(id, "/"); ok && vendor != "gemini" && vendor != "models" || strings.HasPrefix(id, "claude-") {
 		return nil, nil, fault.New(fault.NotFound, "daemon.provider", "no provider is configured for the model %q; use a Gemini model", id).Because(fault.Config)
 	}
@@ -110,7 +110,7 @@ func (b *house) provider(id string) (model.Model, *model.Retries, error) {
 }
 
 // clientConfig is what the client for an account is made of.
-func (b *house) clientConfig(want account, url string) gemini.Config {
+func (b *daemon) clientConfig(want account, url string) gemini.Config {
 	config := gemini.Config{
 		APIKey: want.key, BaseURL: url, Transport: b.Transport, Proxy: http.ProxyFromEnvironment, Table: b.table, Now: b.Now,
 	}
@@ -121,7 +121,7 @@ func (b *house) clientConfig(want account, url string) gemini.Config {
 }
 
 // closeClient gives the connections to the model back.
-func (b *house) closeClient() {
+func (b *daemon) closeClient() {
 	b.gemini.mu.Lock()
 	defer b.gemini.mu.Unlock()
 	if b.gemini.client != nil {
@@ -131,7 +131,7 @@ func (b *house) closeClient() {
 
 // account returns how the person wants models reached, which with an error is
 // not whole. The error has reason authRequired, and the command that mends it.
-func (b *house) account() (account, error) {
+func (b *daemon) account() (account, error) {
 	s := b.settingsOf(b.first)
 	of := s.variables(b.env)
 	_, key := keyOf(of)
@@ -190,7 +190,7 @@ func wantsVertex(of func(name string) string, settings bool) bool {
 // credentials returns the file of the application default credentials: the one
 // that is named, else what gcloud wrote; "" are those of the machine, where it
 // is one of Google Cloud.
-func (b *house) credentials(named string) (string, error) {
+func (b *daemon) credentials(named string) (string, error) {
 	if named != "" {
 		if _, err := os.Stat(named); err != nil {
 			return "", needs(gemini.Login, "GOOGLE_APPLICATION_CREDENTIALS names a file that cannot be read (%v): correct it, or unset it and run `%s`", err, gemini.Login)
@@ -228,7 +228,7 @@ func needs(command, format string, args ...any) error {
 
 // knows reports whether a model's name in an agent's file means one that can
 // run; it is called from several goroutines.
-func (b *house) knows(name string) (string, bool) {
+func (b *daemon) knows(name string) (string, bool) {
 	_, named := b.table.Lookup(name)
 	return name, named || name == "demo" || strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "models/"), "gemini/"), "gemini-")
 }

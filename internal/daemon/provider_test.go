@@ -13,7 +13,7 @@ import (
 // again, whatever the model and however often the key changes meanwhile.
 func TestREL54OneBudgetForAKey(t *testing.T) {
 	b := newBed(t)
-	h := &house{Config: b.config, ctx: t.Context(), trust: workspace.NewTrust(b.config.trustFile(), time.Now), table: b.build().Agents.Table}
+	h := &daemon{Config: b.config, ctx: t.Context(), trust: workspace.NewTrust(b.config.trustFile(), time.Now), table: b.build().Agents.Table}
 	defer h.closeClient()
 	of := make(map[string]*model.Retries)
 	login := filepath.Join(t.TempDir(), "login.json")

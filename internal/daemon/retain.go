@@ -17,7 +17,7 @@ const (
 // retain removes, from time to time, the sessions that the person does not want
 // to be kept (agents.retention), until ctx ends. Without the setting all are kept,
 // and so they are while it has a problem.
-func (b *house) retain(ctx context.Context, sessions *session.Store) {
+func (b *daemon) retain(ctx context.Context, sessions *session.Store) {
 	next := time.NewTimer(firstRetain)
 	defer next.Stop()
 	for {
@@ -32,7 +32,7 @@ func (b *house) retain(ctx context.Context, sessions *session.Store) {
 }
 
 // retainNow tells the log what goes before it does (REL-107).
-func (b *house) retainNow(sessions *session.Store) {
+func (b *daemon) retainNow(sessions *session.Store) {
 	rule := b.settingsOf(b.first).retention
 	if rule.Days == 0 && rule.MaxSessions == 0 {
 		return

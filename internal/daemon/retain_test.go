@@ -40,7 +40,7 @@ func TestREL107RetentionByTheDaemon(t *testing.T) {
 				logged := new(strings.Builder)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				b := &house{Config: Config{Home: home, Now: time.Now, Log: slog.New(slog.NewTextHandler(logged, nil))}, ctx: ctx, trust: workspace.NewTrust(filepath.Join(home, "trust.json"), time.Now)}
+				b := &daemon{Config: Config{Home: home, Now: time.Now, Log: slog.New(slog.NewTextHandler(logged, nil))}, ctx: ctx, trust: workspace.NewTrust(filepath.Join(home, "trust.json"), time.Now)}
 				store := session.New(session.Config{Dir: filepath.Join(home, "sessions"), Now: time.Now})
 				begin := func(id string) {
 					s, err := store.Open(id)

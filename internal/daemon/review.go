@@ -14,7 +14,7 @@ import (
 )
 
 // reviews is what is known of folders and of what they bring (spec 4.4).
-type reviews struct{ b *house }
+type reviews struct{ b *daemon }
 
 var _ handlers.Reviews = reviews{}
 
@@ -129,7 +129,7 @@ func (r reviews) Saved(ctx context.Context, folder, rel, text string, below *str
 
 // own reports whether what a person makes of an agent file's text is their own:
 // the text is the one that they approved, or there is none.
-func (b *house) own(of basis, rel, text string) bool {
+func (b *daemon) own(of basis, rel, text string) bool {
 	if strings.TrimSpace(text) == "" {
 		return true
 	}
@@ -171,7 +171,7 @@ type basis struct {
 	items    map[string]workspace.Digest // approved, by name
 }
 
-func (b *house) basis(folder string) basis {
+func (b *daemon) basis(folder string) basis {
 	if b.Trust {
 		return basis{folder: folder, rel: "."}
 	}
@@ -179,7 +179,7 @@ func (b *house) basis(folder string) basis {
 }
 
 // recorded is the basis by the records, also where this process trusts all.
-func (b *house) recorded(folder string) basis {
+func (b *daemon) recorded(folder string) basis {
 	none := basis{folder: folder, rel: "."}
 	if folder == "" {
 		return none
@@ -212,7 +212,7 @@ func (f basis) approves(d *definition.Definition) bool {
 
 // reviewed is what runs ask about an agent before they use it. One that is typed
 // in an editor, on top of a file that is approved, is the person's own.
-func (b *house) reviewed(d *definition.Definition) error {
+func (b *daemon) reviewed(d *definition.Definition) error {
 	if d.Scope != definition.Project {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (b *house) reviewed(d *definition.Definition) error {
 
 // typed reports whether a definition is the unsaved text of a document, and what
 // lies below it is approved: on disk, and as it was opened or last saved.
-func (b *house) typed(of basis, d *definition.Definition) bool {
+func (b *daemon) typed(of basis, d *definition.Definition) bool {
 	doc, open := b.site.Workspace.Snapshot().DocumentAt(d.Path)
 	if !open || !doc.Dirty() || string(workspace.DigestOf(doc.Text)) != d.Digest {
 		return false
@@ -247,7 +247,7 @@ func (b *house) typed(of basis, d *definition.Definition) bool {
 // setTrust records trust in a folder with all that it brings now, or that it is
 // taken back. What the folders of the workspace that it covers bring nobody has
 // named: it is reviewed.
-func (b *house) setTrust(folder string, trusted bool) error {
+func (b *daemon) setTrust(folder string, trusted bool) error {
 	var items []workspace.TrustItem
 	if trusted {
 		active, err := workspace.ReadActive(b.ctx, folder)
@@ -260,7 +260,7 @@ func (b *house) setTrust(folder string, trusted bool) error {
 }
 
 // decide changes what is recorded of a folder.
-func (b *house) decide(folder string, change func() error) error {
+func (b *daemon) decide(folder string, change func() error) error {
 	err := change()
 	b.settings.forget() // after: who reads meanwhile may see what was
 	b.tellProblems()
@@ -275,7 +275,7 @@ func (b *house) decide(folder string, change func() error) error {
 }
 
 // readAgain reads agent files at once, so that what was approved is what runs.
-func (b *house) readAgain(ctx context.Context, root string, items []workspace.TrustItem) {
+func (b *daemon) readAgain(ctx context.Context, root string, items []workspace.TrustItem) {
 	var paths []string
 	for _, item := range items {
 		if item.Kind == workspace.AgentItem {
@@ -286,7 +286,7 @@ func (b *house) readAgain(ctx context.Context, root string, items []workspace.Tr
 }
 
 // standing says in one word how far a folder is trusted: another word is a change.
-func (b *house) standing(folder string) string {
+func (b *daemon) standing(folder string) string {
 	if !b.trusted(folder) {
 		return ""
 	}

@@ -13,18 +13,18 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// reviewing returns a house for folders, and their agents by name.
-func reviewing(t *testing.T, process bool, folders ...workspace.Folder) (*house, func(name string) *definition.Definition) {
+// reviewing returns a daemon for folders, and their agents by name.
+func reviewing(t *testing.T, process bool, folders ...workspace.Folder) (*daemon, func(name string) *definition.Definition) {
 	t.Helper()
 	b := newBed(t)
 	b.config.Trust = process
-	var h *house
-	b.config.seams.build = func(made *house) { h = made }
+	var h *daemon
+	b.config.seams.build = func(made *daemon) { h = made }
 	b.build(folders...)
 	b.answer()
 	return h, func(name string) *definition.Definition {
 		t.Helper()
-		s, err := b.house.Catalog(t.Context())
+		s, err := b.daemon.Catalog(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func reviewing(t *testing.T, process bool, folders ...workspace.Folder) (*house,
 
 // pendingOf returns the names of what waits for a review, "!" before what was
 // approved in another version.
-func pendingOf(t *testing.T, h *house, folder string) string {
+func pendingOf(t *testing.T, h *daemon, folder string) string {
 	t.Helper()
 	list, err := reviews{h}.Pending(t.Context(), folder)
 	if err != nil {

@@ -20,7 +20,7 @@ type sandboxes struct {
 
 // of returns the sandbox of settings.
 func (s *sandboxes) of(c Config, all *workspace.Settings) *sandbox.Sandbox {
-	home := canonical((&house{Config: c}).env("HOME"))
+	home := canonical((&daemon{Config: c}).env("HOME"))
 	settings := all.Tools.Sandbox
 	config := sandbox.Config{
 		Mode: sandbox.Mode(settings.Mode.Value), Home: home, State: canonical(c.state()), Environ: process.Environ(c.Environ),
@@ -48,7 +48,7 @@ func expandAll(paths []string, home string) []string {
 }
 
 // cleanCaches keeps the caches of commands small.
-func (b *house) cleanCaches(ctx context.Context) {
+func (b *daemon) cleanCaches(ctx context.Context) {
 	if err := b.settingsOf("").runs.Sandbox.CleanCache(ctx); err != nil {
 		b.Log.Warn("the caches of commands cannot be cleaned", "error", err)
 	}
@@ -57,6 +57,6 @@ func (b *house) cleanCaches(ctx context.Context) {
 // Wall says what confines commands by the person's settings, and why nothing
 // better does; "" where it is the best.
 func (c Config) Wall(ctx context.Context) (sandbox.Wall, string) {
-	all := workspace.LoadSettings(ctx, workspace.SettingsFiles{User: (&house{Config: c}).userSettings()})
+	all := workspace.LoadSettings(ctx, workspace.SettingsFiles{User: (&daemon{Config: c}).userSettings()})
 	return new(sandboxes).of(c, all).Wall()
 }

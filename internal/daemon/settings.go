@@ -55,7 +55,7 @@ func (c *settingsCache) forget() {
 
 // settingsOf returns the settings that hold in a folder, "" for none: the
 // person's, and the folder's own where it is trusted.
-func (b *house) settingsOf(folder string) *folderSettings {
+func (b *daemon) settingsOf(folder string) *folderSettings {
 	b.settings.mu.Lock()
 	defer b.settings.mu.Unlock()
 	if s := b.settings.of[folder]; s != nil {
@@ -90,10 +90,10 @@ func (s *folderSettings) describe(ctx context.Context, folder string) {
 }
 
 // userSettings is the person's own settings file.
-func (b *house) userSettings() string { return filepath.Join(b.Home, "settings.json") }
+func (b *daemon) userSettings() string { return filepath.Join(b.Home, "settings.json") }
 
 // translate puts the settings of a folder into the words of agents.
-func (b *house) translate(all *workspace.Settings, folder string) *folderSettings {
+func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettings {
 	a, limits, sums := all.Agents, all.Agents.Limits, all.Agents.Compression
 	s := &folderSettings{
 		persistent: a.ContextPersistence.Value,

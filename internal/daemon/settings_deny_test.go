@@ -83,7 +83,7 @@ func TestSEC140RulesOfOtherSpellings(t *testing.T) {
 		{"Shell(rm -rf)", bash("rm", "-rf", "x"), true},
 		{"ShellTool(rm)", bash("ls"), false},
 	} {
-		b := &house{Config: Config{Home: t.TempDir(), Environ: []string{"HOME=" + root}}}
+		b := &daemon{Config: Config{Home: t.TempDir(), Environ: []string{"HOME=" + root}}}
 		s := b.translate(workspace.MergeSettings(workspace.SettingsSource{Scope: workspace.UserScope, File: "u", Content: []byte(`{"tools": {"exclude": ["` + c.entry + `"]}}`)}), filepath.Join(root, "w"))
 		if len(s.runs.Deny) != 1 {
 			t.Errorf("%s: %+v, %v", c.entry, s.runs.Deny, s.problems)
@@ -111,7 +111,7 @@ func TestSEC20ARuleRevealsWhatThePersonNamed(t *testing.T) {
 		"w/conf/.env": "w/conf/.env", ".ssh/id_rsa": ".ssh/id_rsa", "keys/id_rsa": ".ssh/id_rsa",
 		"w/notes.txt": "", "w/.env": "", "w/dir/id_rsa": "", "way/id_rsa": "",
 	} {
-		b := &house{Config: Config{Home: t.TempDir(), Environ: []string{"HOME=" + root}}}
+		b := &daemon{Config: Config{Home: t.TempDir(), Environ: []string{"HOME=" + root}}}
 		b.folders.set([]workspace.Folder{{Name: "w", Path: filepath.Join(root, "w"), Canonical: filepath.Join(root, "w")}})
 		s := b.translate(workspace.MergeSettings(workspace.SettingsSource{Scope: workspace.UserScope, File: "u", Content: []byte(`{"tools": {"allowed": ["read_file(~/` + path + `)"]}}`)}), "")
 		got := strings.Join(s.runs.Reveal, " ")

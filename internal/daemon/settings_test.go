@@ -26,7 +26,7 @@ func translated(t *testing.T, home, user, project string) *folderSettings {
 			sources = append(sources, s)
 		}
 	}
-	b := &house{Config: Config{Home: t.TempDir(), Environ: []string{"HOME=" + home}}}
+	b := &daemon{Config: Config{Home: t.TempDir(), Environ: []string{"HOME=" + home}}}
 	return b.translate(workspace.MergeSettings(sources...), "")
 }
 

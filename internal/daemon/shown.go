@@ -19,7 +19,7 @@ var rootMarkers = []string{".git", ".gemini"}
 // as files. An editor that found a root marker above such a file would start a
 // second daemon for it, and the person's home has one, so it lies where temporary
 // files do; only where there is no such place it is the daemon's own folder.
-func (b *house) shown() string {
+func (b *daemon) shown() string {
 	for _, temp := range []string{b.env("XDG_RUNTIME_DIR"), b.env("TMPDIR"), "/tmp"} {
 		dir, err := workspace.Canonical(temp)
 		if err == nil && outsideRoots(dir) && !b.inWorkspace(dir) && lasting(dir) {
@@ -46,7 +46,7 @@ func outsideRoots(path string) bool {
 }
 
 // inWorkspace reports whether agents may write in a folder.
-func (b *house) inWorkspace(path string) bool {
+func (b *daemon) inWorkspace(path string) bool {
 	return slices.ContainsFunc(b.site.Folders, func(f workspace.Folder) bool {
 		_, inside := workspace.Below(f.Canonical, path)
 		return inside
@@ -69,7 +69,7 @@ func mayBePrivate(path string) bool {
 
 // makeShown makes this process's folder for texts that it shows, and the one that it
 // lies in, where somebody may have cleaned up since.
-func (b *house) makeShown() error {
+func (b *daemon) makeShown() error {
 	in := filepath.Dir(b.shownIn)
 	if err := os.MkdirAll(filepath.Dir(in), 0o700); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (b *house) makeShown() error {
 const keepShown = 24 * time.Hour
 
 // sweep removes what was shown by processes that ended without doing so.
-func (b *house) sweep() {
+func (b *daemon) sweep() {
 	for _, dir := range []string{filepath.Dir(b.shownIn), filepath.Join(b.state(), "shown")} {
 		if info, err := os.Lstat(dir); err != nil || workspace.OnlyMine(info) != nil {
 			continue // in a temporary folder anybody may have made it meanwhile

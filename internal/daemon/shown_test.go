@@ -40,7 +40,7 @@ func TestSEC116ShownFolder(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(t, first)
 			}
-			b := &house{Config: Config{Home: t.TempDir(), Environ: []string{"XDG_RUNTIME_DIR=" + first, "TMPDIR=" + second}}}
+			b := &daemon{Config: Config{Home: t.TempDir(), Environ: []string{"XDG_RUNTIME_DIR=" + first, "TMPDIR=" + second}}}
 			if c.folder != "" {
 				b.site = handlers.Site{Folders: []workspace.Folder{{Canonical: filepath.Join(first, c.folder)}}}
 			}
@@ -62,7 +62,7 @@ func TestSEC116ShownFolder(t *testing.T) {
 		})
 	}
 
-	b := &house{Config: Config{Home: t.TempDir()}, site: handlers.Site{Folders: []workspace.Folder{{Canonical: "/"}}}}
+	b := &daemon{Config: Config{Home: t.TempDir()}, site: handlers.Site{Folders: []workspace.Folder{{Canonical: "/"}}}}
 	if got, want := b.shown(), filepath.Join(b.Home, "agentls", "shown"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -48,6 +48,6 @@
 // Both know the log's form from the specification, and not from the code that
 // they judge.
 //
-// The package is imported by tests, and by the tools of the house, only. Everything in it may be used from any
+// The package is imported by tests, and by the tools of the daemon, only. Everything in it may be used from any
 // goroutine.
 package faults

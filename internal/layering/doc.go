@@ -1,4 +1,4 @@
-// Package layering holds the code to the plan of the house, as tests: which
+// Package layering holds the code to the plan of the module, as tests: which
 // package stands on which floor, who may see whom and who alone may import a
 // library, what may be called only in one place, and that what is exported says
 // what it is.

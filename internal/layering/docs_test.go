@@ -55,7 +55,7 @@ func TestPackageDocs(t *testing.T) {
 var sentence = regexp.MustCompile(`(?s)^\S+ \S.*\.(\s|$)`)
 
 // checkDocs fails for each exported name of f that has no comment.
-func (h *house) checkDocs(t *testing.T, f *file) {
+func (h *module) checkDocs(t *testing.T, f *file) {
 	t.Helper()
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -109,7 +109,7 @@ func ofExported(d *ast.FuncDecl) bool {
 }
 
 // endsInComment reports whether a comment follows d on its last line.
-func (h *house) endsInComment(f *file, d *ast.FuncDecl) bool {
+func (h *module) endsInComment(f *file, d *ast.FuncDecl) bool {
 	end := h.fset.Position(d.End())
 	return slices.ContainsFunc(f.Comments, func(c *ast.CommentGroup) bool {
 		return c.Pos() >= d.End() && h.fset.Position(c.Pos()).Line == end.Line && documented(c)
@@ -153,7 +153,7 @@ func TestWireTags(t *testing.T) {
 	}
 }
 
-func (h *house) checkTags(t *testing.T, name string, s *ast.StructType) {
+func (h *module) checkTags(t *testing.T, name string, s *ast.StructType) {
 	t.Helper()
 	seen := make(map[string]bool)
 	for _, field := range s.Fields.List {

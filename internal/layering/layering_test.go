@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// floors is the plan of the house. A package may import those on floors below
+// floors is the plan of the module. A package may import those on floors below
 // its own, and nothing else of this module; two on one floor do not know each
 // other. A package that has no floor fails the test, and so does a row without
 // a package. A name that ends in /* stands for each folder below it.
@@ -31,7 +31,7 @@ var floors = [][]string{
 // promised are rows of the plan whose package need not be there.
 var promised = []string{"agents/explanation", "agents/tool/tooltest", "internal/clienttest", "internal/mask", "internal/faults", "agents/change", "internal/watchdog"}
 
-// whole are the packages that try the whole house from outside, and its tools.
+// whole are the packages that try the whole module from outside, and its tools.
 var whole = []string{"internal/scenario", "internal/spine", "internal/clienttest", "internal/canary", "internal/cmd"}
 
 // kits are packages that are there for tests. A test imports them from any
@@ -74,7 +74,7 @@ var doors = map[string][]string{
 	"internal/daemon": and("cmd/agentls"),
 }
 
-// and returns the given packages and those that try the whole house.
+// and returns the given packages and those that try the whole module.
 func and(more ...string) []string { return append(more, whole...) }
 
 // wall is what does not see what, whatever their floors, in tests as well.
@@ -194,7 +194,7 @@ func TestWalls(t *testing.T) {
 	}
 }
 
-// TestNoCircle holds that the rooms of the house (server, handlers, workspace,
+// TestNoCircle holds that the rooms of the module (server, handlers, workspace,
 // agents with all that is below it, each package of internal) can be put in an
 // order in which each sees only those before it.
 func TestNoCircle(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 // root is the module's folder, seen from this package.
 const root = "../.."
 
-// house is the source of the module.
-type house struct {
+// module is the source of the module.
+type module struct {
 	module string // its path
 	fset   *token.FileSet
 	files  []*file // by name
@@ -39,7 +39,7 @@ type file struct {
 // kept reads the source once for all tests.
 var kept = sync.OnceValues(readHouse)
 
-func source(t *testing.T) *house {
+func source(t *testing.T) *module {
 	t.Helper()
 	h, err := kept()
 	if err != nil {
@@ -48,13 +48,13 @@ func source(t *testing.T) *house {
 	return h
 }
 
-func readHouse() (*house, error) {
+func readHouse() (*module, error) {
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
 		return nil, err
 	}
 	first, _, _ := strings.Cut(string(mod), "\n")
-	h := &house{module: strings.TrimSpace(strings.TrimPrefix(first, "module ")), fset: token.NewFileSet()}
+	h := &module{module: strings.TrimSpace(strings.TrimPrefix(first, "module ")), fset: token.NewFileSet()}
 	err = fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func readHouse() (*house, error) {
 }
 
 // packages returns the files of each package, by its folder.
-func (h *house) packages() map[string][]*file {
+func (h *module) packages() map[string][]*file {
 	all := make(map[string][]*file)
 	for _, f := range h.files {
 		all[f.pkg] = append(all[f.pkg], f)
@@ -96,7 +96,7 @@ func (h *house) packages() map[string][]*file {
 
 // imported returns what f imports: packages of ours by their folder, others by
 // their path.
-func (h *house) imported(f *file) []string {
+func (h *module) imported(f *file) []string {
 	var list []string
 	for _, spec := range f.Imports {
 		list = append(list, h.short(pathOf(spec)))
@@ -105,7 +105,7 @@ func (h *house) imported(f *file) []string {
 }
 
 // short cuts the module from the path of a package of ours.
-func (h *house) short(importPath string) string {
+func (h *module) short(importPath string) string {
 	return strings.TrimPrefix(importPath, h.module+"/")
 }
 
@@ -118,14 +118,14 @@ func pathOf(spec *ast.ImportSpec) string {
 }
 
 // at returns a place for a message.
-func (h *house) at(n ast.Node) string {
+func (h *module) at(n ast.Node) string {
 	p := h.fset.Position(n.Pos())
 	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
 }
 
 // names calls see for each pkg.Name in f where pkg is an import: a call, a
 // value or a type. Imports of ours are told by their folder.
-func (h *house) names(f *file, see func(importPath, name string, n ast.Node)) {
+func (h *module) names(f *file, see func(importPath, name string, n ast.Node)) {
 	local := make(map[string]string)
 	for _, spec := range f.Imports {
 		p := pathOf(spec)

@@ -36,7 +36,7 @@ type proof struct{ name, file string }
 // hold holds a page to the tests: each case has its row, each row the tests that
 // are named after it or a reason, and each test that the page names is there.
 // UPDATE=1 writes the tests into the rows.
-func (c table) hold(t *testing.T, h *house) {
+func (c table) hold(t *testing.T, h *module) {
 	t.Helper()
 	name := filepath.Join(root, filepath.FromSlash(c.page))
 	raw, err := os.ReadFile(name)
@@ -130,7 +130,7 @@ func casesOf(name, kind string) (ids []string) {
 
 // tests returns the files of the top-level tests, fuzz targets and benchmarks,
 // by the last part of their package's path and by the whole of it.
-func (h *house) tests() map[string]string {
+func (h *module) tests() map[string]string {
 	all := make(map[string]string)
 	for _, f := range h.files {
 		if !f.test {
@@ -153,7 +153,7 @@ func (h *house) tests() map[string]string {
 }
 
 // proofs returns the tests that are named after each case of a kind.
-func (h *house) proofs(kind string) map[string][]proof {
+func (h *module) proofs(kind string) map[string][]proof {
 	all := make(map[string][]proof)
 	for name, file := range h.tests() {
 		pkg, test, _ := strings.Cut(name, ".")

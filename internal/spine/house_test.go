@@ -116,10 +116,10 @@ func (w *world) environ() []string {
 
 // serve runs a daemon in this process at one end of a connection. The test ends
 // when the daemon has; what it leaves behind fails the test.
-func (w *world) serve(far io.ReadWriteCloser) *house {
+func (w *world) serve(far io.ReadWriteCloser) *served {
 	t := w.t
 	t.Helper()
-	h := &house{world: w, done: make(chan struct{})}
+	h := &served{world: w, done: make(chan struct{})}
 	var daemonDone sync.WaitGroup
 	daemonDone.Go(func() {
 		defer close(h.done)
@@ -133,8 +133,8 @@ func (w *world) serve(far io.ReadWriteCloser) *house {
 	return h
 }
 
-// house is a daemon in this process.
-type house struct {
+// served is a daemon in this process.
+type served struct {
 	*world
 	said   sheet // its log
 	done   chan struct{}
@@ -143,7 +143,7 @@ type house struct {
 }
 
 // wait waits for the daemon's end.
-func (h *house) wait() {
+func (h *served) wait() {
 	h.t.Helper()
 	select {
 	case <-h.done:
@@ -160,7 +160,7 @@ func leaks(t testing.TB) {
 }
 
 // connect connects an editor to a daemon.
-func (h *house) connect(near io.ReadWriteCloser) *editor {
+func (h *served) connect(near io.ReadWriteCloser) *editor {
 	h.t.Helper()
 	e, err := editortest.Connect(context.Background(), near, editortest.Config{Dir: h.dir, Agents: editortest.Native()})
 	if err != nil {
@@ -170,7 +170,7 @@ func (h *house) connect(near io.ReadWriteCloser) *editor {
 }
 
 // open starts a daemon over kernel pipes, as an editor does, and connects.
-func (w *world) open() (*house, *editor) {
+func (w *world) open() (*served, *editor) {
 	near, far := pipes(w.t)
 	h := w.serve(far)
 	return h, h.connect(near)

@@ -277,7 +277,7 @@ type bare struct {
 }
 
 // bare shakes hands as an editor with all of agentls' own capabilities.
-func (h *house) bare(near net.Conn) *bare {
+func (h *served) bare(near net.Conn) *bare {
 	h.t.Helper()
 	c := &bare{servertest.NewClient(near, patience), h.t}
 	h.t.Cleanup(func() { _ = c.Close() }) // the daemon may have hung up
