@@ -102,6 +102,10 @@ type Definition struct {
 	Subagents    []string // "*" = all
 	Handoffs     []Handoff
 
+	Triggers []Trigger // in the order of the file; without those that nothing can match
+	Examples []string  // sentences that the agent is for
+	Priority int       // 0 to 100: of Examples and Description
+
 	SubagentRanges []Range // of the first Subagents, as many as the file lists in a field of their own
 
 	Inputs          json.RawMessage // JSON Schema of the inputs (spec 1.4), nil without
@@ -125,7 +129,6 @@ type Definition struct {
 	Routable      bool // default true
 	Delegable     bool // default true; false: only a person may start it (Copilot's disable-model-invocation)
 	MemoryFiles   bool // default true
-	Triggered     bool // the file has triggers
 	Guessed       bool // Name comes from the file's stem, since the file's own could not be read
 
 	// Authority names what restricts power in the file and cannot be honoured
@@ -164,6 +167,18 @@ type Handoff struct {
 	IncludeContext bool            // default true
 	Payload        json.RawMessage // JSON Schema of the payload; nil without
 }
+
+// Trigger is what in an input speaks for an agent (spec 5.1). A list of triggers in a
+// file is one each; the other form is one trigger.
+type Trigger struct {
+	Intent   string // what it recognises; "" = not said
+	Keywords []string
+	Patterns []string // RE2, each compiles with (?i) before it
+	Priority int      // 0 to 100
+}
+
+// DefaultPriority is the priority of triggers that give none.
+const DefaultPriority = 50
 
 // Output is the structured result that an agent must end with (spec 1.4).
 type Output struct {

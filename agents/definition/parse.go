@@ -180,7 +180,7 @@ func begin(src Source) *reader {
 	r.source, r.uri, r.Definition = src, src.URI, &Definition{
 		Path: src.Path, Folder: src.Folder, Scope: src.Scope, Dialect: Agentls,
 		Updated: src.Updated, Created: src.Created,
-		Model: "inherit", Mode: Chat,
+		Model: "inherit", Mode: Chat, Priority: DefaultPriority,
 		UserInvocable: true, Routable: true, Delegable: true, MemoryFiles: true,
 	}
 	if r.Created.IsZero() {

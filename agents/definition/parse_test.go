@@ -235,7 +235,8 @@ func TestAllFields(t *testing.T) {
 		InitialMessages: []Exchange{{"user", "hi"}, {"model", "yes"}},
 		Temperature:     &temperature, TopP: &topP, ThinkingBudget: &budget, ThinkingLevel: "high",
 		Mode: Task, MaxTurns: 7, MaxTime: 5 * time.Minute, MaxTokens: 1000, MaxCost: 1.5, FallbackModels: []string{"pro", "openai/gpt"},
-		Delegable: true, Triggered: true, front: d.front,
+		Delegable: true, front: d.front,
+		Triggers: []Trigger{{Keywords: []string{"fix"}, Patterns: []string{`fix\b`}, Priority: 80}}, Examples: []string{"fix it"}, Priority: 80,
 	}
 	if !reflect.DeepEqual(d, want) {
 		t.Errorf("got  %+v\nwant %+v", d, want)
@@ -248,12 +249,33 @@ func TestAllFields(t *testing.T) {
 	}
 }
 
+// TestTriggers: each entry of a list weighs by its own priority; what is wrong in one is
+// left out and the rest counts.
+func TestTriggers(t *testing.T) {
+	for fields, want := range map[string]string{
+		"triggers:":               "[] [] 50",
+		"triggers: {priority: 7}": "[] [] 7",
+		"triggers: {keywords: [a, '性能'], patterns: ['x+', '('], examples: [b c, 'd']}": "[{ [a 性能] [x+] 50}] [b c d] 50",
+		"triggers: {patterns: '\\bx'}":                                                            "[{ [] [\\bx] 50}] [] 50",
+		"triggers: {keywords: [a, 1], priority: 101}":                                             "[{ [a] [] 50}] [] 50",
+		"triggers: [{intent: i, regex: [a, b], priority: 0}, {}, {keywords: [c], priority: 7.5}]": "[{i [] [a b] 0} { [c] [] 75}] [] 50",
+	} {
+		d := parse(ownPath, own(fields+"\n"))
+		if got := fmt.Sprint(d.Triggers, d.Examples, d.Priority); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", fields, got, want)
+		}
+	}
+}
+
 // TestOtherSpellings: the spellings that spec 1.2 lists mean the same.
 func TestOtherSpellings(t *testing.T) {
 	d := parse(ownPath, "---\nname: code-fixer\nkind: agent\ndisplayName: T\ntemp: 1\nthinkingBudget: 5\nmaxTokens: 9\nmaxCost: 2\nmax_time_minutes: 2\nrun: {max_time: 300, max_tokens: 20}\n"+
 		"triggers: [{intent: x, keywords: [a], regex: 'b', priority: 9}]\nguardrails: {on_failure: reject}\nmemory: {session: [a], long_term: {backend: vector_store}}\n---\nx\n")
 	if len(d.Problems) != 2 || !strings.Contains(d.Problems[1].Message, "run.max_tokens limits the same as maxTokens") {
 		t.Fatal(d.Problems)
+	}
+	if want := []Trigger{{Intent: "x", Keywords: []string{"a"}, Patterns: []string{"b"}, Priority: 90}}; !reflect.DeepEqual(d.Triggers, want) || d.Priority != DefaultPriority {
+		t.Errorf("%+v, %d", d.Triggers, d.Priority)
 	}
 	if d.Title != "T" || *d.Temperature != 1 || *d.ThinkingBudget != 5 || d.MaxTokens != 9 || d.MaxCost != 2 || d.MaxTime != 2*time.Minute {
 		t.Errorf("%+v", d)

@@ -5,6 +5,7 @@ package definition
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -145,27 +146,34 @@ func (r *reader) payload(v *node) (json.RawMessage, bool) {
 	return raw, true
 }
 
-// triggersField checks triggers: their shape, and that each pattern compiles
-// (spec 5.1, SEC-123).
+// anyCase is what a trigger's pattern is compiled with: case does not count.
+const anyCase = "(?i)"
+
+// triggersField reads triggers: an object, or a list of entries that weigh each by its
+// own priority (spec 1.2). A pattern that does not compile is left out (SEC-123).
 func (r *reader) triggersField(v *node) {
 	if !r.shape(v, "triggers", mapping, list) {
 		return
 	}
-	r.Triggered = len(v.items) > 0
 	if v.kind == mapping {
+		t := Trigger{Priority: DefaultPriority}
 		for i := range v.keys {
 			k, n := &v.keys[i], &v.items[i]
 			switch k.name {
-			case "keywords", "examples":
-				r.strings(n, "triggers."+k.name)
+			case "keywords":
+				t.Keywords = texts(r.strings(n, "triggers.keywords"))
+			case "examples":
+				r.Examples = texts(r.strings(n, "triggers.examples"))
 			case "patterns":
-				r.patterns(n, "triggers.patterns")
+				t.Patterns = r.patterns(n, "triggers.patterns")
 			case "priority":
-				r.floatField(n, "triggers.priority", 0, 100)
+				t.Priority = r.priority(n, 100, DefaultPriority)
 			default:
 				r.unknown(k, "triggers.", "triggers")
 			}
 		}
+		r.Priority = t.Priority
+		r.addTrigger(t)
 		return
 	}
 	for i := range v.items {
@@ -174,55 +182,91 @@ func (r *reader) triggersField(v *node) {
 			r.mistyped(entry, "An entry of triggers", "an object")
 			continue
 		}
+		t := Trigger{Priority: DefaultPriority}
 		for j := range entry.keys {
 			k, n := &entry.keys[j], &entry.items[j]
 			switch k.name {
 			case "intent":
-				var intent string
-				r.stringField(n, "triggers.intent", &intent)
+				r.stringField(n, "triggers.intent", &t.Intent)
 			case "keywords":
-				r.strings(n, "triggers.keywords")
+				t.Keywords = texts(r.strings(n, "triggers.keywords"))
 			case "regex":
-				r.patterns(n, "triggers.regex")
+				t.Patterns = r.patterns(n, "triggers.regex")
 			case "priority":
-				r.floatField(n, "triggers.priority", 0, 10)
+				t.Priority = r.priority(n, 10, DefaultPriority)
 			default:
 				r.unknown(k, "triggers.", "triggers[]")
 			}
 		}
+		r.addTrigger(t)
 	}
 }
 
-// patterns checks one pattern or a list of them.
-func (r *reader) patterns(v *node, field string) {
+// addTrigger keeps a trigger that something can match.
+func (r *reader) addTrigger(t Trigger) {
+	if len(t.Keywords)+len(t.Patterns) > 0 {
+		r.Triggers = append(r.Triggers, t)
+	}
+}
+
+// priority reads a priority from 0 to high as one from 0 to 100.
+func (r *reader) priority(v *node, high float64, fallback int) int {
+	n := r.floatField(v, "triggers.priority", 0, high)
+	if n == nil {
+		return fallback
+	}
+	return int(math.Round(*n * 100 / high))
+}
+
+// texts returns the texts of a list.
+func texts(list []listed) []string {
+	all := make([]string, len(list))
+	for i, l := range list {
+		all[i] = l.name
+	}
+	return all
+}
+
+// patterns returns those of one pattern, or of a list of them, that compile.
+func (r *reader) patterns(v *node, field string) (fine []string) {
+	add := func(n *node) {
+		if r.pattern(n) {
+			fine = append(fine, n.text)
+		}
+	}
 	switch v.kind {
 	case null:
 	case str:
-		r.pattern(v)
+		add(v)
 	case list:
 		for i := range v.items {
 			if v.items[i].kind != str {
 				r.mistyped(&v.items[i], "An entry of "+field, "a string")
 				continue
 			}
-			r.pattern(&v.items[i])
+			add(&v.items[i])
 		}
 	default:
 		r.mistyped(v, field, "a list of strings")
 	}
+	return fine
 }
 
-func (r *reader) pattern(v *node) {
-	if r.spent += pattern.Cost(v.text) + 1; r.spent > pattern.PerFile {
+// pattern reports whether a pattern may be compiled, and says why not.
+func (r *reader) pattern(v *node) bool {
+	text := anyCase + v.text
+	if r.spent += pattern.Cost(text) + 1; r.spent > pattern.PerFile {
 		if !r.broke {
 			r.at(v, "agent/regex", Error, "The file has more patterns and conditions than can be judged quickly, so this pattern and those after it are left out; write fewer, or shorter ones.")
 		}
 		r.broke = true
-		return
+		return false
 	}
-	if _, bad := pattern.Check(v.text); bad != nil {
+	if _, bad := pattern.Check(text); bad != nil {
 		r.at(v, "agent/regex", Error, "The pattern %s and is left out; %s.", bad.What, bad.Do)
+		return false
 	}
+	return true
 }
 
 // inputTypes are the types of inputs, as JSON Schema (spec 1.4).
