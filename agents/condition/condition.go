@@ -1,10 +1,13 @@
 // Package condition reads the conditions of handoffs, graphs and guards (spec
 // 5, 6.1, 7): expressions over what a run has come to.
 //
-// The language is that of github.com/expr-lang/expr. Names that nothing is known
-// of are allowed, since a graph's nodes are names too: they are nil when the
-// condition is judged. Nothing in the language calls out, and how large an
-// expression and its patterns may become is limited.
+// The language is a part of that of github.com/expr-lang/expr: comparisons, the
+// functions that look at a value, and those that ask for the elements of a list
+// (any, all, filter …). What could build ever larger values, or depends on the
+// time, is refused. Names that nothing is known of are allowed, since a graph's
+// nodes are names too: they are nil when the condition is judged. Nothing in the
+// language calls out, and how large an expression and its patterns may become is
+// limited.
 package condition
 
 import (
@@ -75,7 +78,9 @@ func check(text string) (cost int, bad string) {
 	if _, err := checker.Check(tree, config); err != nil {
 		return cost, reason(err)
 	}
-	return cost, ""
+	var u unsupported
+	ast.Walk(&tree.Node, &u)
+	return cost, string(u)
 }
 
 // patterns looks at the right sides of matches, and empties them.
@@ -110,20 +115,35 @@ func (p *patterns) Visit(node *ast.Node) {
 
 // reason puts what the library says into our words.
 func reason(err error) string {
-	message := err.Error()
-	if e, ok := err.(*file.Error); ok { // without its picture of the place
-		message = e.Message
+	if text, ok := translate(err); ok {
+		return text
 	}
-	message, _, _ = strings.Cut(message, "\n")
+	return "it is no expression that is understood; write one such as task.status == \"done\""
+}
+
+// message returns the first line of what the library says, without its picture of
+// the place.
+func message(err error) string {
+	text := err.Error()
+	if e, ok := err.(*file.Error); ok {
+		text = e.Message
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	return text
+}
+
+// translate puts what the library says into our words, where there are some for it.
+func translate(err error) (string, bool) {
+	message := message(err)
 	for _, w := range words {
 		if rest, ok := strings.CutPrefix(message, w.theirs); ok {
 			if strings.Contains(w.ours, "%s") {
-				return fmt.Sprintf(w.ours, types.Replace(plain(rest)))
+				return fmt.Sprintf(w.ours, types.Replace(plain(rest))), true
 			}
-			return w.ours
+			return w.ours, true
 		}
 	}
-	return "it is no expression that is understood; write one such as task.status == \"done\""
+	return "", false
 }
 
 // plain takes a token of the library's out of its kind: Operator("==").

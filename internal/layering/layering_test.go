@@ -20,7 +20,7 @@ var floors = [][]string{
 	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/condition", "agents/route", "workspace"},
 	{"agents/activity", "agents/registry", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template", "agents/explanation"},
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
-	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/credential", "agents/guard", "agents/tool/tooltest", "agents/exchange"},
+	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/tool/tooltest", "agents/exchange"},
 	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language"},
 	{"agents"},
 	{"handlers", "internal/editortest"},
