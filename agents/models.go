@@ -68,13 +68,13 @@ func (l lasting) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 }
 
 // route returns the model of a run that leaves it to the settings (spec 3.3).
-func route(conv *conversation, def *definition.Definition, task *assignment, tools *tool.Set, set Settings) string {
+func route(conv *conversation, contextID string, task *assignment, tools *tool.Set, set Settings) string {
 	facts := model.Facts{Mode: string(task.mode), Tools: tools.Names()}
-	facts.Tokens, _ = conv.Tokens(def.Name)
+	facts.Tokens, _ = conv.Tokens(contextID)
 	if facts.Mode == "" {
 		facts.Mode = string(definition.Chat)
 	}
-	for _, m := range append(conv.Context(def.Name), model.Message{Parts: session.Render(task.input)}) {
+	for _, m := range append(conv.Context(contextID), model.Message{Parts: session.Render(task.input)}) {
 		for _, p := range m.Parts {
 			facts.Images = facts.Images || p.Media != nil || p.Result != nil && len(p.Result.Media) > 0
 		}

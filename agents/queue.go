@@ -32,13 +32,12 @@ func (s *Service) leave(conv *conversation, live *Live, ctx context.Context) act
 		Reason: activity.Aborted, Chain: []activity.Link{{Run: live.ID, Agent: live.Agent}},
 		Guardrails: []activity.Guard{}, Changes: []activity.Change{}, Problems: []definition.Problem{},
 	}
-	origin := activity.Origin{Run: live.ID, Agent: live.Agent, CorrelationID: live.ID}
 	if errors.Is(context.Cause(ctx), run.ErrInterrupted) {
-		conv.Append(origin, activity.RunState{To: activity.Interrupted, Why: "the daemon ended while the run waited for its turn"}, 0)
+		conv.Append(live.about, activity.RunState{To: activity.Interrupted, Why: "the daemon ended while the run waited for its turn"}, 0)
 		return result
 	}
-	conv.Append(origin, activity.RunState{To: activity.Finished, Why: string(activity.Aborted)}, 0)
-	conv.Append(origin, result, 0)
+	conv.Append(live.about, activity.RunState{To: activity.Finished, Why: string(activity.Aborted)}, 0)
+	conv.Append(live.about, result, 0)
 	return result
 }
 

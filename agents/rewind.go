@@ -233,8 +233,8 @@ func (b *shelf) plan(ctx context.Context, r Rewind) (plans []plannedFile, left [
 func (b *shelf) since(steps []session.FileStep, toSeq uint64) (since []session.FileStep, mixed bool) {
 	for i, st := range steps {
 		boundary := toSeq
-		if st.Agent != "" { // it is taken back with what the agent knows of it
-			boundary = min(toSeq, b.conv.Boundary(st.Agent, toSeq))
+		if id := cmp.Or(st.Caller, st.Agent); id != "" { // it is taken back with what that one knows of it
+			boundary = min(toSeq, b.conv.Boundary(id, toSeq))
 		}
 		if taken := st.Seq > boundary; taken && since == nil {
 			since = steps[i:]

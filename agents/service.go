@@ -170,7 +170,7 @@ type conversation struct {
 	changes sync.Mutex // held while files are brought back, kept or undone; taken before mu
 
 	mu    sync.Mutex
-	seen  map[string]*tool.Seen // by agent
+	seen  map[string]*tool.Seen // by context, as [activity.Origin.ContextID] has it
 	loops bool                  // the person does not want loops looked for; guarded by mu
 }
 
@@ -183,6 +183,11 @@ type Live struct {
 	Note    string // for the person: the session is another than was asked for
 
 	MaxTurns int // after which it ends
+
+	about    activity.Origin // of its events, but for the turn
+	start    Start           // what asked for it
+	folder   string          // that it runs in
+	approval func() Approval // its mode now
 
 	log    *activity.Log
 	run    *run.Run
@@ -441,13 +446,22 @@ func (s *Service) approval(c *conversation, own Approval) Approval {
 	return s.approvalOf(c)
 }
 
-func (c *conversation) seenBy(agent string) *tool.Seen {
+func (c *conversation) seenBy(contextID string) *tool.Seen {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.seen[agent] == nil {
-		c.seen[agent] = tool.NewSeen()
+	if c.seen[contextID] == nil {
+		c.seen[contextID] = tool.NewSeen()
 	}
-	return c.seen[agent]
+	return c.seen[contextID]
+}
+
+// forget drops what is kept of a context that goes with its run.
+func (c *conversation) forget(about activity.Origin) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if about.Context != "" {
+		delete(c.seen, about.Context)
+	}
 }
 
 // Append implements run.Session.

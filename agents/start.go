@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -37,7 +39,23 @@ type Start struct {
 	Client     context.Context // the connection's: when it ends, the run is interrupted
 
 	atMost guard.Approval // of a run that is taken up again: the mode that it began with; "" = any
+	from   origin         // what leads to a run that no person started
 }
+
+// origin is what leads to a run that another run starts, in the same session. The
+// zero origin is a person's request.
+type origin struct {
+	parent        *Live           // that waits for its result; nil for none
+	within        context.Context // its end ends the run, for the same cause; nil for none
+	contextID     string          // of a context that is the run's own; "" = the agent's
+	chain         []string        // the agents before it
+	correlationID string          // of the run that began the chain; "" = its own id
+	require       []string        // tools that ask besides those of its own file (globs)
+	project       string          // the folder that an agent before it comes with; "" for none
+}
+
+// byAgent reports whether another agent leads to the run, and not a person.
+func (o origin) byAgent() bool { return len(o.chain) > 0 }
 
 // Start sets a run going. It returns as soon as the run's first event is on
 // stable storage. Errors by reason: unknownAgent, invalidAgent, untrusted,
@@ -64,7 +82,7 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 		return nil, badParam("run", "is %q, which was in session %s already; choose another id", p.Run, conv.ID)
 	}
 	live, err := s.begin(ctx, conv, plan, p, func(live *Live) (uint64, error) {
-		conv.Mend(plan.def.Name) // calls that an interrupted run left open
+		conv.Mend(live.about.ContextID()) // calls that an interrupted run left open
 		return live.run.Begin(plan.task.input), nil
 	})
 	if err == nil {
@@ -112,26 +130,38 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	choices := r.choices
 	if choices == nil {
 		var err error
-		if choices, err = s.choose(def, route(conv, def, task, tools, r.settings), r.settings); err != nil {
+		if choices, err = s.choose(def, route(conv, cmp.Or(p.from.contextID, def.Name), task, tools, r.settings), r.settings); err != nil {
 			return nil, err
 		}
 	}
 	runCtx, cancel := context.WithCancelCause(s.ctx)
+	about := activity.Origin{Run: p.Run, Agent: def.Name, CorrelationID: cmp.Or(p.from.correlationID, p.Run), Context: p.from.contextID}
+	if p.from.parent != nil {
+		about.ParentRun = p.from.parent.ID
+	}
 	live := &Live{
-		Session: conv.ID, ID: p.Run, Agent: def.Name, log: conv.Log, MaxTurns: task.maxTurns,
+		Session: conv.ID, ID: p.Run, Agent: def.Name, log: conv.Log, MaxTurns: task.maxTurns, about: about, start: p, folder: r.folder,
 		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}), ended: make(chan struct{}),
 	}
+	live.approval = func() guard.Approval {
+		own := stricter(p.atMost, s.approval(conv, p.Approval))
+		if parent := p.from.parent; parent != nil { // also where the parent's is changed meanwhile
+			own = stricter(parent.approval(), own)
+		}
+		return own
+	}
 	live.run = run.New(run.Config{
-		ID: live.ID, CorrelationID: live.ID, Chain: []string{def.Name},
+		ID: live.ID, Parent: about.ParentRun, ContextID: about.Context, CorrelationID: about.CorrelationID, Chain: append(slices.Clone(p.from.chain), def.Name),
+		Require: p.from.require, Project: p.from.project,
 		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.folder, s.Now()), Examples: task.examples, Context: p.Context, Inputs: p.Inputs,
 		Models:   choices,
-		Approval: func() guard.Approval { return stricter(p.atMost, s.approval(conv, p.Approval)) }, Asked: p.Model,
+		Approval: live.approval, Asked: p.Model,
 		Session: conv, Tools: tools, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,
 		Rules:  func() (deny, allow []tool.Rule) { now := s.Settings(r.folder); return now.Deny, now.Allow },
 		Locate: func(env *tool.Env) { s.locate(env, r.settings.AdditionalFolders) }, Taint: p.Taint,
 		Env: tool.Env{
 			Session: conv.ID, Folder: r.folder, Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID),
-			Ask: p.Desk.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenBy(def.Name), Now: s.Now,
+			Ask: p.Desk.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenBy(about.ContextID()), Now: s.Now,
 			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State, Sandbox: r.settings.Sandbox,
 			Survey: func(ctx context.Context, folder string) (tool.Places, error) {
 				return s.survey.Look(ctx, folder, s.Settings(r.folder).Deny)
@@ -152,10 +182,10 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		return nil, err
 	}
 	defer close(live.begun)
-	release := context.AfterFunc(p.Client, func() { cancel(run.ErrInterrupted) })
+	release := end(cancel, p.Client, p.from.within)
 	if position > 0 {
 		// What a person said is kept from now on, whatever becomes of the run.
-		live.First = conv.Append(activity.Origin{Run: live.ID, Agent: def.Name, CorrelationID: live.ID},
+		live.First = conv.Append(about,
 			activity.Input{Input: task.input, Position: position}, 0)
 	} else if live.First, err = first(live); err != nil {
 		release()
@@ -172,7 +202,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			begins := live.await(runCtx) && p.Client.Err() == nil && s.ctx.Err() == nil
 			if err := s.permitted(def); begins && err != nil { // no more, since it was asked for
 				begins = false
-				conv.Append(activity.Origin{Run: live.ID, Agent: def.Name, CorrelationID: live.ID}, activity.Note{Level: "warning", Message: fault.Message(err)}, 0)
+				conv.Append(about, activity.Note{Level: "warning", Message: fault.Message(err)}, 0)
 				cancel(run.ErrCancelled)
 			}
 			if !begins {
@@ -189,6 +219,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		began := s.Now()
 		live.result = live.run.Do(runCtx)
 		s.remember(def, live, s.Now().Sub(began))
+		conv.forget(about)
 		s.settle(live)
 	}
 	// Not ctx: a request that is cancelled now has a run, which is its answer.
@@ -201,6 +232,23 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		return nil, fault.New(fault.Unavailable, "agents.start", "the session's log cannot be written: %w", err)
 	}
 	return live, nil
+}
+
+// end cancels a run when its client goes, and when the run that waits for it is
+// cancelled or interrupted itself, until release is called.
+func end(cancel context.CancelCauseFunc, client, within context.Context) (release func()) {
+	gone := context.AfterFunc(client, func() { cancel(run.ErrInterrupted) })
+	if within == nil {
+		return func() { gone() }
+	}
+	over := context.AfterFunc(within, func() {
+		cause := run.ErrCancelled // also where the time of the run that waits is used up
+		if errors.Is(context.Cause(within), run.ErrInterrupted) {
+			cause = run.ErrInterrupted
+		}
+		cancel(cause)
+	})
+	return func() { gone(); over() }
 }
 
 // mainAgent is who answers when nobody is named (spec 1.1).
@@ -221,7 +269,7 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 	if err := s.present(live.Session, live.log); err != nil {
 		return 0, err
 	}
-	over := cmp.Or(s.excluded[[2]string{live.Session, live.Agent}], s.excluded[[2]string{live.Session, ""}])
+	over := cmp.Or(s.excluded[[2]string{live.Session, live.about.ContextID()}], s.excluded[[2]string{live.Session, ""}])
 	if over != nil && !queue {
 		return 0, fault.New(fault.Unavailable, "agents.start", "the context of %s in session %s is being changed; try again", live.Agent, live.Session).Because(fault.Busy)
 	}
@@ -229,7 +277,7 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 		live.behind = append(live.behind, over)
 	}
 	for _, other := range s.runs {
-		if other.Session != live.Session || other.Agent != live.Agent {
+		if other.Session != live.Session || other.about.ContextID() != live.about.ContextID() {
 			continue
 		}
 		if !queue {
@@ -296,7 +344,7 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 			"%s does not run, since a restriction of its file cannot be kept here (%s); %s", def.Name, def.Authority[0], definition.AuthorityAdvice(def.Authority[0])).
 			Because(fault.InvalidAgent, "problems", def.Problems)
 	}
-	if !def.UserInvocable {
+	if !def.UserInvocable && !p.from.byAgent() {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is not meant to be run by a person (user_invocable: false)", def.Name).Because(fault.Refused)
 	}
 	agent := override(def, s.Settings(folder).Overrides[def.Name])

@@ -114,6 +114,7 @@ func appendOrigin(dst []byte, o Origin) []byte {
 	}
 	member(`,"agent":`, o.Agent)
 	member(`,"correlationId":`, o.CorrelationID)
+	member(`,"context":`, o.Context)
 	return dst
 }
 

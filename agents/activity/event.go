@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -24,7 +25,12 @@ type Origin struct {
 	Turn          int    `json:"turn,omitempty"` // from 1; 0 = outside of turns
 	Agent         string `json:"agent,omitempty"`
 	CorrelationID string `json:"correlationId,omitempty"` // the same along a chain of handoffs
+	Context       string `json:"context,omitempty"`       // of a delegated run, which has a context of its own; "" = the agent's
 }
+
+// ContextID returns the key of the context that the event belongs to: the agent's
+// name for the agent's own.
+func (o Origin) ContextID() string { return cmp.Or(o.Context, o.Agent) }
 
 // Body says what happened. The bodies of body.go are all there are, and
 // [Unknown] for those of a newer version.

@@ -40,15 +40,15 @@ func (r *runner) compress(ctx context.Context) error {
 	if !c.Enabled || limit <= 0 {
 		return nil
 	}
-	before, _ := r.Session.Tokens(agent)
+	before, _ := r.Session.Tokens(r.context())
 	if before < limit {
 		return nil
 	}
-	if r.unsummed || r.Session.CompressionFailed(agent) {
+	if r.unsummed || r.Session.CompressionFailed(r.context()) {
 		r.drop(before, limit, window)
 		return nil
 	}
-	result, err := compression.Compress(ctx, r.Session.Context(agent), compression.Config{
+	result, err := compression.Compress(ctx, r.Session.Context(r.context()), compression.Config{
 		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID, Window: c.Model.Entry.Window, Folder: r.Env.Folder,
 		Canonical: definition.CanonicalTool,
 		Ask: func(ctx context.Context, req *model.Request) (*model.Answer, error) {
@@ -84,7 +84,7 @@ func (r *runner) drop(before, limit, window int) bool {
 		return false
 	}
 	agent := r.Definition.Name
-	result := compression.Drop(r.Session.Context(agent), compression.Config{
+	result := compression.Drop(r.Session.Context(r.context()), compression.Config{
 		Target: limit, Before: before, Folder: r.Env.Folder, Canonical: definition.CanonicalTool,
 	})
 	if result.Status != compression.Compressed {

@@ -128,7 +128,7 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 	if len(p.Open) > 0 {
 		return r.finishBatch(ctx, p.Open)
 	}
-	messages := r.Session.Context(r.Definition.Name)
+	messages := r.Session.Context(r.context())
 	if r.tools != nil {
 		r.tools.complete.recall(messages)
 		return r.completed()

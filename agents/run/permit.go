@@ -90,7 +90,7 @@ func (b *batch) gateRequest(t *task) guard.Request {
 	return guard.Request{
 		ID:   tool.Identity{Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name},
 		Plan: t.plan, Approval: b.Approval(), Trusted: trusted, Place: place, TrustError: env.TrustError, CanAsk: b.Person.CanConfirm(),
-		Require: b.Definition.Confirmation.Require, Critical: b.Critical,
+		Require: append(slices.Clip(b.Definition.Confirmation.Require), b.Require...), Critical: b.Critical,
 		Deny: deny, Allow: allow, Folder: b.Env.Folder, Project: b.project(), Writable: writable(env),
 		Sandbox: b.confinement(t), NoUndo: b.noUndo(t),
 	}
@@ -135,10 +135,11 @@ func (b *batch) confinement(t *task) guard.Sandbox {
 	return s
 }
 
-// project returns the folder that the run's agent comes with.
+// project returns the folder that the run's agent comes with, or one before it: who
+// is asked by an agent of a project may do no more than that one.
 func (b *batch) project() string {
 	if b.Definition.Scope != definition.Project {
-		return ""
+		return b.Project
 	}
 	return cmp.Or(b.Definition.Folder, b.Env.Folder)
 }

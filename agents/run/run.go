@@ -52,14 +52,15 @@ type Session interface {
 	Recovered(ctx context.Context) error
 	// GoUnsaved has a log that cannot be written go on in memory until it can.
 	GoUnsaved()
-	// Context returns what the agent has seen and said, as a model is sent it.
-	Context(agent string) []model.Message
-	// Tokens returns how many tokens the agent's context has, and whether that is
-	// not the provider's own count.
-	Tokens(agent string) (n int, estimated bool)
-	// CompressionFailed reports whether the newest attempt to make the agent's
-	// context shorter did.
-	CompressionFailed(agent string) bool
+	// Context returns what was seen and said in a context ([activity.Origin.ContextID]),
+	// as a model is sent it.
+	Context(id string) []model.Message
+	// Tokens returns how many tokens a context has, and whether that is not the
+	// provider's own count.
+	Tokens(id string) (n int, estimated bool)
+	// CompressionFailed reports whether the newest attempt to make a context shorter
+	// did.
+	CompressionFailed(id string) bool
 	// Spill keeps a long result apart, before the event with it is appended. On an
 	// error the result is as it was, and can be appended.
 	Spill(r *activity.ToolResult) error
@@ -99,8 +100,12 @@ type Choice struct {
 type Config struct {
 	ID            string
 	Parent        string // "" for a run that a person started
+	ContextID     string // of a context that is the run's own; "" = the agent's in the session
 	CorrelationID string
 	Chain         []string // the agents that led here, this one last
+
+	Require []string // tools that ask besides those of the agent's file (globs), as of those before it
+	Project string   // the folder that an agent before it comes with; "" for none
 
 	Definition *definition.Definition
 	Mode       definition.Mode         // "" = chat
@@ -393,10 +398,18 @@ func bug(p *panics.Recovered) string {
 func (r *runner) say(b activity.Body) uint64 { return r.sayFor(b, 0) }
 
 func (r *runner) sayFor(b activity.Body, took time.Duration) uint64 {
-	return r.Session.Append(activity.Origin{
-		Run: r.ID, ParentRun: r.Parent, Turn: int(r.turn.Load()), Agent: r.Definition.Name, CorrelationID: r.CorrelationID,
-	}, b, took)
+	return r.Session.Append(r.origin(), b, took)
 }
+
+// origin is what the run's events have in common.
+func (r *runner) origin() activity.Origin {
+	return activity.Origin{
+		Run: r.ID, ParentRun: r.Parent, Turn: int(r.turn.Load()), Agent: r.Definition.Name, CorrelationID: r.CorrelationID, Context: r.ContextID,
+	}
+}
+
+// context returns the key of the run's context.
+func (r *runner) context() string { return r.origin().ContextID() }
 
 // move says that the run's state changed. A move that the machine does not have
 // is a bug: it is told, and the run goes on.

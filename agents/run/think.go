@@ -66,7 +66,7 @@ func (r *runner) ask(ctx context.Context, choice Choice) (answer *model.Answer, 
 	if e, ok := errors.AsType[*model.Error](err); ok && e.TooLong {
 		// Its window is another than we know: what can go without loss of what was
 		// said goes, once (REL-62).
-		if before, _ := r.Session.Tokens(r.Definition.Name); r.drop(before, before/2, 0) {
+		if before, _ := r.Session.Tokens(r.context()); r.drop(before, before/2, 0) {
 			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: e.Error() + "; trying without the oldest results of tools", Discard: shown})
 			shown, err = r.again(ctx, choice, try)
 		}
@@ -264,14 +264,13 @@ func detail(a *model.Answer) string {
 // request is what the model is sent: the agent's first examples, then the
 // context as the log has it.
 func (r *runner) request(choice Choice) *model.Request {
-	d := r.Definition
 	req := &model.Request{Model: choice.ID, System: r.System, Options: r.options(choice)}
 	for _, t := range r.Tools.Offered() {
 		s := t.Spec()
 		req.Tools = append(req.Tools, model.Declaration{Name: s.Name, Description: s.Description, Parameters: s.Parameters})
 	}
 	req.Messages = slices.Clone(r.examples())
-	for _, m := range r.Session.Context(d.Name) {
+	for _, m := range r.Session.Context(r.context()) {
 		n := len(req.Messages)
 		switch {
 		case n == 0 || req.Messages[n-1].Role != m.Role:

@@ -36,47 +36,66 @@ func (s *Session) fold(e activity.Event) {
 
 // foldView folds an event into the view of the agent that it is about.
 func (s *Session) foldView(e activity.Event) {
-	agent := e.Agent
+	id := e.ContextID()
 	switch b := e.Body.(type) {
 	case activity.ContextCompressed:
-		agent = valid(cmp.Or(b.Agent, agent))
-		delete(s.texts, agent)
+		id = cmp.Or(e.Context, valid(b.Agent), e.Agent)
+		delete(s.texts, id)
 	case activity.ContextCleared:
-		agent = valid(cmp.Or(b.Agent, agent))
-		delete(s.texts, agent)
+		id = valid(cmp.Or(b.Agent, e.Agent))
+		delete(s.texts, id)
 		if b.Purged {
-			s.purged[agent] = e.Seq
-			delete(s.marks, agent)
+			s.purged[id] = e.Seq
+			delete(s.marks, id)
+			s.forgetDelegated(id)
 			for i := range s.waiting {
-				if w := &s.waiting[i]; w.Agent == agent {
+				if w := &s.waiting[i]; w.Agent == id {
 					w.Body = activity.Purged(w.Body)
 				}
 			}
 		}
 	}
-	if agent == "" {
+	if id == "" {
 		return
 	}
-	v := s.view(agent)
+	v := s.view(id)
 	if _, begins := e.Body.(activity.RunStarted); begins {
-		s.mark(agent, v, e.Seq-1)
+		s.mark(id, v, e.Seq-1)
 	}
 	epoch := v.epoch
 	v.apply(e)
 	if v.epoch != epoch {
-		s.cool(agent)
+		s.cool(id)
 	}
 	if bounds(e) {
-		s.mark(agent, v, e.Seq)
+		s.mark(id, v, e.Seq)
+	}
+	if _, over := e.Body.(activity.RunFinished); over && e.Context != "" {
+		// Nobody goes on in it, and the log has it.
+		delete(s.views, id)
+		delete(s.marks, id)
+		delete(s.texts, id)
 	}
 }
 
-// view returns an agent's view, which it begins.
-func (s *Session) view(agent string) *view {
-	v := s.views[agent]
+// forgetDelegated drops the contexts of an agent's delegated runs, which the log does
+// not have any more.
+func (s *Session) forgetDelegated(agent string) {
+	for _, p := range s.progress {
+		if o := p.told.Origin; o.Agent == agent && o.Context != "" {
+			delete(s.views, o.Context)
+			delete(s.marks, o.Context)
+			delete(s.texts, o.Context)
+		}
+	}
+}
+
+// view returns the view of a context, which it begins.
+func (s *Session) view(id string) *view {
+	v := s.views[id]
 	if v == nil {
 		v = &view{}
-		s.views[agent] = v
+		s.views[id] = v
 	}
 	return v
 }
@@ -103,7 +122,7 @@ func (s *Session) foldWaiting(e activity.Event) bool {
 			if b.To != activity.Interrupted || input.Agent == "" {
 				break // the person took it back
 			}
-			s.view(input.Agent).apply(input)
+			s.view(input.ContextID()).apply(input)
 		}
 		return true
 	case activity.RunFinished:

@@ -49,7 +49,10 @@ type FileStep struct {
 	Seq   uint64 // of the first event about it, which comes before the write where what was there was kept first
 	Run   string // "" for none
 	Agent string // "" for none
-	Call  string // "" for none, or where it is not known
+	// Caller is, of a delegated run, the context of the run that a person started:
+	// what knows of the step, and goes back with it. "" = the agent's own does.
+	Caller string
+	Call   string // "" for none, or where it is not known
 	activity.Kept
 	By       string // call, rewind, undo
 	Complete bool   // After is known
@@ -72,13 +75,13 @@ func (s *Session) foldFiles(e activity.Event) {
 	case activity.Checkpoint:
 		for _, k := range b.Kept {
 			k.After = "" // not known yet
-			s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Kept: k, By: byCall})
+			s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Caller: s.caller(e.Origin), Kept: k, By: byCall})
 		}
 	case activity.FileChanged:
 		s.changed(e, b)
 	case activity.Rewound:
 		for _, k := range b.Kept {
-			s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Kept: k, By: byRewind, Complete: true})
+			s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Caller: s.caller(e.Origin), Kept: k, By: byRewind, Complete: true})
 		}
 	case activity.ChangeResolved:
 		s.resolved(e, b)
@@ -87,6 +90,22 @@ func (s *Session) foldFiles(e activity.Event) {
 			s.forgetFiles(valid(cmp.Or(b.Agent, e.Agent)))
 		}
 	}
+}
+
+// caller returns the context of the run that a person started, for an event of a run
+// that one delegated to; "" for another.
+func (s *Session) caller(o activity.Origin) string {
+	if o.ParentRun == "" {
+		return ""
+	}
+	for o.ParentRun != "" {
+		r := s.total.run(o.ParentRun)
+		if r == nil {
+			break
+		}
+		o = r.about
+	}
+	return o.ContextID()
 }
 
 // step adds a step to its file's history.
@@ -114,7 +133,7 @@ func (s *Session) changed(e activity.Event, b activity.FileChanged) {
 		return // nobody kept what it was and is
 	}
 	done := FileStep{
-		Seq: e.Seq, Run: e.Run, Agent: e.Agent, Call: valid(b.Call), By: byCall,
+		Seq: e.Seq, Run: e.Run, Agent: e.Agent, Caller: s.caller(e.Origin), Call: valid(b.Call), By: byCall,
 		Kept:     activity.Kept{URI: b.URI, Before: b.Before, After: b.After, Buffer: b.Buffer, Modes: b.Modes},
 		Complete: b.After != "" || b.Kind == "delete",
 	}
@@ -139,7 +158,7 @@ func (s *Session) resolved(e activity.Event, b activity.ChangeResolved) {
 		h.judged = append(h.judged, judgement{e.Agent, valid(b.Baseline), e.Seq})
 		h.judge()
 	case b.Kept != nil:
-		s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Kept: *b.Kept, By: byUndo, Complete: true})
+		s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Caller: s.caller(e.Origin), Kept: *b.Kept, By: byUndo, Complete: true})
 	}
 }
 

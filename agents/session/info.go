@@ -234,10 +234,11 @@ func (t *totals) state() State {
 		switch {
 		case r.State == activity.Finished && r.live():
 			has[activity.Running] = true
-		case r.State != activity.Interrupted && r.State != activity.Paused || !newest[r.Agent]:
+		case r.State == activity.Interrupted && r.about.ParentRun != "": // goes on with its caller
+		case r.State != activity.Interrupted && r.State != activity.Paused || !newest[r.about.ContextID()]:
 			has[r.State] = true
 		}
-		newest[r.Agent] = true
+		newest[r.about.ContextID()] = true
 	}
 	switch {
 	case has[activity.Waiting]:

@@ -71,7 +71,7 @@ func (s *Session) foldProgress(e activity.Event) {
 	p := s.progress[e.Run]
 	if b, begins := e.Body.(activity.RunStarted); begins && p == nil && !s.total.run(e.Run).over {
 		maps.DeleteFunc(s.progress, func(id string, other *progress) bool { // the agent goes on without it
-			return other.told.Origin.Agent == e.Agent && s.total.run(id).over
+			return other.told.Origin.ContextID() == e.ContextID() && s.total.run(id).over
 		})
 		p = &progress{since: e.Time, runs: true, newest: e.Time}
 		p.told.Origin, p.told.Started = e.Origin, b
@@ -81,7 +81,7 @@ func (s *Session) foldProgress(e activity.Event) {
 		return
 	}
 	if b, over := e.Body.(activity.RunFinished); over {
-		if p.told.Limit = limitOf(b.Reason); p.told.Limit == "" {
+		if p.told.Limit = limitOf(b.Reason); p.told.Limit == "" || e.Context != "" { // a context of its own goes with its run
 			delete(s.progress, e.Run)
 		}
 		return
@@ -218,7 +218,7 @@ func (s *Session) progressOf(run string) (Progress, bool) {
 	if p.runs {
 		out.Active += max(p.newest.Sub(p.since), 0)
 	}
-	v := s.views[p.told.Origin.Agent]
+	v := s.views[p.told.Origin.ContextID()]
 	out.Moved = v == nil || v.run != run || p.turn != 0 && v.turn != p.turn
 	if v != nil {
 		for _, c := range v.open() {
@@ -251,7 +251,7 @@ func (s *Session) abort(run string) uint64 {
 	if !ok {
 		return 0
 	}
-	s.mend(p.Run.Agent, func(r *Run) bool { return r == nil || r.Run == run })
+	s.mend(p.Origin.ContextID(), func(r *Run) bool { return r == nil || r.Run == run })
 	var used model.Usage
 	for _, u := range p.Usage {
 		used = used.Add(u)
@@ -266,21 +266,21 @@ func (s *Session) abort(run string) uint64 {
 	}, 0)
 }
 
-// Mend ends the calls of an agent's context that nobody will end any more,
+// Mend ends the calls of a context that nobody will end any more,
 // since the run that made them was interrupted, paused or is over: each gets a
 // tool.state cancelled that says so. Call it before a run of the agent begins
 // or goes on. It returns the number of the last event, 0 when there was nothing
 // to mend.
-func (s *Session) Mend(agent string) uint64 {
-	return s.mend(agent, func(r *Run) bool { return r == nil || !r.live() })
+func (s *Session) Mend(id string) uint64 {
+	return s.mend(id, func(r *Run) bool { return r == nil || !r.live() })
 }
 
 // mend ends the open calls of those runs of which over says that they will not;
 // it gets nil for a run that is not known.
-func (s *Session) mend(agent string, over func(*Run) bool) uint64 {
+func (s *Session) mend(id string, over func(*Run) bool) uint64 {
 	s.mu.Lock()
 	var open []openCall
-	if v := s.views[agent]; v != nil {
+	if v := s.views[id]; v != nil {
 		for _, c := range v.open() {
 			if over(s.total.run(c.about.Run)) {
 				open = append(open, c)

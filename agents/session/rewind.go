@@ -144,13 +144,13 @@ func (s *Session) back(seq, toSeq uint64) {
 	s.brought = nil
 }
 
-// Boundary returns the event after which an agent's context is what going back
-// to the event toSeq makes it; 0 where it would be empty. What the agent did to
-// files since then is undone with it.
-func (s *Session) Boundary(agent string, toSeq uint64) uint64 {
+// Boundary returns the event after which a context is what going back to the event
+// toSeq makes it; 0 where it would be empty. What its agent did to files since then is
+// undone with it.
+func (s *Session) Boundary(id string, toSeq uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m := s.at(agent, toSeq); m != nil {
+	if m := s.at(id, toSeq); m != nil {
 		return m.seq
 	}
 	return 0

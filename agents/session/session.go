@@ -28,12 +28,12 @@ type Session struct {
 
 	rewinding sync.Mutex // held by Rewind, so that two do not share what they bring back
 
-	mu       sync.Mutex // taken under the log's lock, so never held while it is called
-	views    map[string]*view
-	marks    map[string][]mark            // of each agent's view, in order
+	mu       sync.Mutex                   // taken under the log's lock, so never held while it is called
+	views    map[string]*view             // by [activity.Origin.ContextID]
+	marks    map[string][]mark            // of each view, in order
 	warm     bool                         // marks keep what they are of, whatever it costs
 	brought  map[string]view              // what a rewind brings back that its marks do not keep
-	texts    map[string]map[string]string // of results that lie in blobs, by agent and blob, once they were read
+	texts    map[string]map[string]string // of results that lie in blobs, by context and blob, once they were read
 	waiting  []activity.Event             // inputs of runs that wait for their turn
 	purged   map[string]uint64            // the newest event that says so of an agent
 	total    totals
@@ -64,7 +64,9 @@ func (s *Session) begun(at time.Time, title string) {
 	}
 }
 
-// Context returns an agent's conversation as a model is sent it (spec 3.6):
+// Context returns the conversation of a context as a model is sent it (spec 3.6). The
+// id is the agent's name for its own context, and another one for that of a delegated
+// run ([activity.Origin.ContextID]). It has
 // messages that alternate, the first by the user; while calls of the last reply
 // go on, that reply is the last. Input that waits for the run's next turn is in
 // it once that turn has started. The messages must not be modified. An agent
@@ -72,9 +74,9 @@ func (s *Session) begun(at time.Time, title string) {
 //
 // What lies in blobs is read: a long result, the data of images and documents.
 // Where a blob is lost, the result says so.
-func (s *Session) Context(agent string) []model.Message {
+func (s *Session) Context(id string) []model.Message {
 	s.mu.Lock()
-	v := s.views[agent]
+	v := s.views[id]
 	if v == nil {
 		s.mu.Unlock()
 		return nil
@@ -83,14 +85,14 @@ func (s *Session) Context(agent string) []model.Message {
 	s.mu.Unlock()
 	if apart {
 		for i := range messages {
-			s.gather(agent, &messages[i])
+			s.gather(id, &messages[i])
 		}
 	}
 	return messages
 }
 
 // gather reads the results that lie in blobs into a message.
-func (s *Session) gather(agent string, m *model.Message) {
+func (s *Session) gather(id string, m *model.Message) {
 	copied := false
 	for i, p := range m.Parts {
 		if !apart(p) {
@@ -101,7 +103,7 @@ func (s *Session) gather(agent string, m *model.Message) {
 		}
 		r := *p.Result
 		if r.Content == "" && r.Blob != "" {
-			if text, err := s.text(agent, r.Blob); err == nil {
+			if text, err := s.text(id, r.Blob); err == nil {
 				r.Content = text
 			} else {
 				r.Content, r.Error = "[this result was lost: "+r.Blob+"]", true
@@ -121,28 +123,28 @@ func (s *Session) gather(agent string, m *model.Message) {
 	}
 }
 
-// Tokens returns how many tokens an agent's context has: what the provider
+// Tokens returns how many tokens a context has: what the provider
 // counted with the agent's last answer, prompt and tools included, and an
 // estimate of what came since. estimated is whether that is not the provider's
 // own count: something came since, there is no count, or the context was made
 // shorter (then it goes on from what was estimated for that).
-func (s *Session) Tokens(agent string) (n int, estimated bool) {
+func (s *Session) Tokens(id string) (n int, estimated bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if v := s.views[agent]; v != nil {
+	if v := s.views[id]; v != nil {
 		return v.tokens()
 	}
 	return 0, true
 }
 
-// CompressionFailed reports whether an attempt to make an agent's context
+// CompressionFailed reports whether an attempt to make a context
 // shorter failed: then it is not tried again unless somebody asks for it (spec
 // 8.3). A snapshot later, or clearing the context, ends it; taking results out
 // does not ([compression.Drop]).
-func (s *Session) CompressionFailed(agent string) bool {
+func (s *Session) CompressionFailed(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.views[agent]
+	v := s.views[id]
 	return v != nil && v.failed
 }
 
@@ -237,11 +239,11 @@ func (s *Session) Spill(r *activity.ToolResult) error {
 	return nil
 }
 
-// text returns the text of a blob that is part of an agent's context. It is read
+// text returns the text of a blob that is part of a context. It is read
 // once: a context is in memory while it is in use (spec 3.1).
-func (s *Session) text(agent, blob string) (string, error) {
+func (s *Session) text(id, blob string) (string, error) {
 	s.mu.Lock()
-	text, known := s.texts[agent][blob]
+	text, known := s.texts[id][blob]
 	s.mu.Unlock()
 	if known {
 		return text, nil
@@ -253,13 +255,13 @@ func (s *Session) text(agent, blob string) (string, error) {
 	text = valid(string(data))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.texts[agent] == nil {
+	if s.texts[id] == nil {
 		if s.texts == nil {
 			s.texts = make(map[string]map[string]string)
 		}
-		s.texts[agent] = make(map[string]string)
+		s.texts[id] = make(map[string]string)
 	}
-	s.texts[agent][blob] = text
+	s.texts[id][blob] = text
 	return text, nil
 }
 

@@ -24,7 +24,8 @@ const (
 	GoOn = "Your answer was cut off. Go on exactly where it ended."
 )
 
-// view is the context of one agent: what a model is sent (spec 3.6). It is
+// view is one context: an agent's own, or that of a delegated run (its Origin has
+// the id): what a model is sent (spec 3.6). It is
 // folded from events only.
 type view struct {
 	messages []model.Message
@@ -56,7 +57,7 @@ type openCall struct {
 	apart  int // tokens of what its result has in a blob, estimated
 }
 
-// apply folds one event of the view's agent.
+// apply folds one event of the context.
 func (v *view) apply(e activity.Event) {
 	if v.started.IsZero() {
 		v.started = e.Time

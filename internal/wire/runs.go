@@ -107,6 +107,7 @@ type (
 		Turn          int             `json:"turn,omitzero"`
 		Agent         string          `json:"agent,omitempty"`
 		CorrelationID string          `json:"correlationId,omitempty"`
+		Context       string          `json:"context,omitempty"` // of a delegated run: its own
 		Type          string          `json:"type"`
 		Data          json.RawMessage `json:"data"`
 		DurationMs    int64           `json:"durationMs,omitzero"`

@@ -1,0 +1,50 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+)
+
+// A delegated run has a context of its own, also beside another of its agent, and
+// none is kept in memory when it has ended.
+func TestDelegatedRunsHaveContextsOfTheirOwn(t *testing.T) {
+	store := New(Config{Dir: t.TempDir(), Now: clock})
+	s := open(t, store, "")
+	say := func(o activity.Origin, text string) {
+		s.Log.Append(o, activity.RunStarted{Input: []activity.ContentBlock{{Type: "text", Text: text}}}, 0)
+		s.Log.Append(o, activity.TurnStarted{Turn: 1}, 0)
+		s.Log.Append(o, activity.ModelContent{Content: []model.Part{{Text: "re " + text}}}, 0)
+	}
+	own := activity.Origin{Run: "r0", Agent: "a"}
+	one, two := activity.Origin{Run: "r1", ParentRun: "r0", Agent: "a", Context: "r1"}, activity.Origin{Run: "r2", ParentRun: "r0", Agent: "a", Context: "r2"}
+	say(own, "own")
+	say(one, "first")
+	say(two, "second")
+	check := func(s *Session) {
+		t.Helper()
+		for id, want := range map[string]string{"a": "own", "r1": "first", "r2": "second"} {
+			got := s.Context(id)
+			if len(got) != 2 || got[0].Parts[0].Text != want || got[1].Parts[0].Text != "re "+want {
+				t.Errorf("the context %s is %v", id, got)
+			}
+		}
+	}
+	check(s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, store, "")
+	check(s)
+	if p, ok := s.Progress("r1"); !ok || p.Moved || p.Origin != one {
+		t.Errorf("the progress of a delegated run is %+v", p)
+	}
+	s.Log.Append(one, activity.RunFinished{Reason: activity.MaxTurns}, 0)
+	if s.Context("r1") != nil || s.Context("r2") == nil || len(s.marks["r1"]) > 0 {
+		t.Error("the context of a delegated run that ended is kept, or the other is not")
+	}
+	if _, ok := s.Progress("r1"); ok {
+		t.Error("a delegated run can be taken up again, and its context is gone")
+	}
+}
