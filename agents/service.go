@@ -84,6 +84,7 @@ type Settings struct {
 	MaxContextTokens     int         // caps the window that thresholds use; 0 = none
 	Limits               Limits      // of a tree of runs (spec 3.3)
 	DisableLoopDetection bool
+	Routing              Routing
 	Routes               []model.Route // of the model "auto", the first that fits
 	// Overrides are by agent, in the order in which they are merged over the
 	// agent's file (spec 8.2).

@@ -1,5 +1,7 @@
 package agents
 
+import "time"
+
 // Compression is what settings say about the compression of contexts (spec
 // 8.3).
 type Compression struct {
@@ -17,6 +19,20 @@ type Limits struct {
 	Live        int // runs at the same time
 	Runs        int // runs in all
 	InputTokens int // tokens that models are sent before the person is asked
+}
+
+// Routing is what settings say about picking an agent (spec 5.1).
+type Routing struct {
+	Enabled      bool
+	Strategy     string // rule, llm or hybrid
+	Threshold    int    // confidence from which hybrid asks no model, 0 to 100
+	Model        string // an entry of the table, an alias or an id
+	Timeout      time.Duration
+	Fallback     string // none, prompt_user or default_agent
+	DefaultAgent string
+	Auto         bool // input that names no agent is routed
+
+	Origins map[string]string // of the first seven by their keys below agents.routing; absent = the default
 }
 
 // Override is a section agents.overrides.<agent> of a settings file (spec 8.2).

@@ -18,18 +18,21 @@ type Scope uint8
 
 // The scopes of settings.
 const (
-	DefaultScope Scope = iota // nobody set it
-	UserScope                 // the person's own file
-	ProjectScope              // <folder>/.gemini/settings.json, when the folder is trusted
+	DefaultScope     Scope = iota // nobody set it
+	UserScope                     // the person's own file
+	ProjectScope                  // <folder>/.gemini/settings.json, when the folder is trusted
+	EnvironmentScope              // a variable of the person's environment
 )
 
-// String returns the scope's name: "default", "user" or "project".
+// String returns the scope's name: "default", "user", "project" or "environment".
 func (s Scope) String() string {
 	switch s {
 	case UserScope:
 		return "user"
 	case ProjectScope:
 		return "project"
+	case EnvironmentScope:
+		return "environment"
 	}
 	return "default"
 }
@@ -37,9 +40,20 @@ func (s Scope) String() string {
 // Origin is where a value comes from.
 type Origin struct {
 	Scope  Scope
-	File   string // "" for a default
-	Line   int    // from 1; 0 for a default
-	Column int    // in bytes, from 1; 0 for a default
+	File   string // "" for a default; of the environment the variable
+	Line   int    // from 1; 0 where it is no file
+	Column int    // in bytes, from 1; 0 where it is no file
+}
+
+// String says it for a person: default, the place in a file, or the variable.
+func (o Origin) String() string {
+	switch o.Scope {
+	case DefaultScope:
+		return "default"
+	case EnvironmentScope:
+		return o.File
+	}
+	return fmt.Sprintf("%s:%d", o.File, o.Line)
 }
 
 // Value is one setting that holds, and where it comes from.
@@ -81,6 +95,8 @@ type AgentSettings struct {
 	Compression         CompressionSettings
 	Inline              InlineSettings
 	Limits              LimitSettings
+	Routing             RoutingSettings
+	AutoRoute           Value[bool] // only the person's own file can set it
 	Retention           RetentionSettings
 	FallbackModels      Value[[]string]
 
@@ -116,6 +132,24 @@ type LimitSettings struct {
 	Runs        Value[int]
 	InputTokens Value[int]
 }
+
+// RoutingSettings is the section agents.routing (spec 5.1). Which model is asked is the
+// person's to say: it is paid for with their key.
+type RoutingSettings struct {
+	Enabled      Value[bool]
+	Strategy     Value[string] // one of [Strategies]
+	Threshold    Value[int]    // 0 to 100
+	Model        Value[string]
+	Timeout      Value[int]    // ms
+	Fallback     Value[string] // one of [Fallbacks]
+	DefaultAgent Value[string]
+}
+
+// Strategies are the ways to pick an agent. The caller owns the slice.
+func Strategies() []string { return []string{"rule", "llm", "hybrid"} }
+
+// Fallbacks are what happens when no agent is picked. The caller owns the slice.
+func Fallbacks() []string { return []string{"none", "prompt_user", "default_agent"} }
 
 // RetentionSettings is the section agents.retention, which only the person's own
 // file can set: a project must not erase what is theirs.
@@ -170,7 +204,7 @@ type Raw struct {
 // SettingsProblem is something in a settings file that does not count.
 type SettingsProblem struct {
 	File    string
-	Line    int    // from 1
+	Line    int    // from 1; 0 for a variable, which File names then
 	Column  int    // in bytes, from 1
 	Key     string // with dots; "" when it is about the whole file
 	Message string // one sentence for a person
@@ -178,6 +212,9 @@ type SettingsProblem struct {
 
 // String returns the place and the message.
 func (p SettingsProblem) String() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Message
+	}
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
@@ -186,6 +223,9 @@ type SettingsFiles struct {
 	User    string // path of the person's file; "" = none
 	Folder  string // workspace folder of the project's; "" = none
 	Trusted bool   // whether the folder's file counts (spec 4.4); it is not even read otherwise
+	// Env returns a variable of the person's environment, "" for none. What it says
+	// wins over the files; nil = nothing.
+	Env func(name string) string
 }
 
 // ProjectSettings is the name of a project's settings file in its folder.
@@ -268,6 +308,9 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 	s := mergeSettings(sources)
 	s.Problems = append(found, s.Problems...)
 	s.Unclear = cmp.Or(unclear, s.Unclear)
+	if files.Env != nil {
+		s.readEnvironment(files.Env)
+	}
 	return s
 }
 
@@ -354,6 +397,13 @@ func defaultSettings() *Settings {
 	s.Agents.Limits.Live.Value = 8
 	s.Agents.Limits.Runs.Value = 32
 	s.Agents.Limits.InputTokens.Value = 1_000_000
+	s.Agents.Routing.Enabled.Value = true
+	s.Agents.Routing.Strategy.Value = "hybrid"
+	s.Agents.Routing.Threshold.Value = 80
+	s.Agents.Routing.Model.Value = "flash-lite"
+	s.Agents.Routing.Timeout.Value = 5000
+	s.Agents.Routing.Fallback.Value = "prompt_user"
+	s.Agents.Routing.DefaultAgent.Value = "main"
 	s.Model.CompressionThreshold.Value = 0.5
 	s.Security.Critical.Value = "refuse"
 	s.Tools.Sandbox.Mode.Value = "auto"

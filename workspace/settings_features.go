@@ -89,6 +89,9 @@ func makeSettingShapes() []settingShape {
 		{path: "agents.compression", kind: objectKind, doc: "How long contexts are made shorter."},
 		{path: "agents.inline", kind: objectKind, doc: "Commands to agents in any document."},
 		{path: "agents.limits", kind: objectKind, doc: "What a tree of runs may use; a project can lower it only."},
+		{path: "agents.routing", kind: objectKind, doc: "How an agent is picked for what names none."},
+		{path: "agents.routing.llm", kind: objectKind, doc: "The model that picks an agent."},
+		{path: "agents.routing.rule", kind: objectKind, doc: "Picking by triggers and examples."},
 		{path: "agents.retention", kind: objectKind, doc: "Which sessions are removed" + own + "."},
 		{path: "agents.overrides", kind: objectKind, doc: "What is changed of agents, by their names."},
 		{path: "agents.overrides.*", kind: objectKind, doc: "What is changed of this agent; a project's settings can only take away."},
@@ -168,6 +171,10 @@ func makeSettingShapes() []settingShape {
 			s.values = []string{"project", "global"}
 		case "agents.inline.answer":
 			s.values = InlineAnswers()
+		case "agents.routing.strategy":
+			s.values = Strategies()
+		case "agents.routing.fallback":
+			s.values = Fallbacks()
 		case "security.critical":
 			s.values = []string{"refuse", "ask"}
 		}

@@ -309,6 +309,7 @@ func refusedToProject(path []string) string {
 		reach   = "it decides which servers and keys are used, which only your own settings can"
 		reports = "it sends data elsewhere, which only your own settings can"
 		money   = "it chooses which models are paid for with your key, which only your own settings can"
+		asks    = "it may cost a model call and changes who answers, which only your own settings can decide"
 		erases  = "it decides which of your sessions are erased, which only your own settings can"
 	)
 	name := plainKey(path[len(path)-1])
@@ -326,8 +327,10 @@ func refusedToProject(path []string) string {
 		return ""
 	}
 	switch strings.Join(path, ".") {
-	case "model.routes", "model.table", "agents.compression.model":
+	case "model.routes", "model.table", "agents.compression.model", "agents.routing.llm.model":
 		return money
+	case "agents.autoRoute":
+		return asks
 	case "agents.retention":
 		return erases
 	}

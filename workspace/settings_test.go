@@ -55,6 +55,8 @@ func TestSettingsDefaults(t *testing.T) {
 		"model.compressionThreshold": 0.5,
 		"agents.confirmationTimeout": 300, "agents.contextPersistence": true, "agents.defaultScope": "project",
 		"agents.fallbackModels": []string(nil), "agents.inline.answer": "document", "agents.limits.depth": 2, "agents.limits.inputTokens": 1_000_000,
+		"agents.routing.enabled": true, "agents.routing.strategy": "hybrid", "agents.routing.rule.confidence_threshold": 80,
+		"agents.routing.llm.model": "flash-lite", "agents.routing.llm.timeout": 5000, "agents.routing.fallback": "prompt_user", "agents.routing.default_agent": "main", "agents.autoRoute": false,
 		"agents.limits.live": 8, "agents.limits.modelCalls": 200, "agents.limits.runs": 32, "agents.maxContextTokens": 0,
 		"agents.retention.days": 0, "agents.retention.maxSessions": 0, "agents.retention.pinned": []string(nil),
 		"model.disableLoopDetection": false, "model.name": "", "security.additionalFolders": []string(nil),

@@ -33,6 +33,7 @@ type folderSettings struct {
 	described  []language.Server // those of the folder, where it is not trusted
 	scope      string            // of new agents
 	answer     string            // of inline commands: where it goes
+	values     *workspace.Settings
 	problems   []string
 	notes      []string // what has no effect, though nothing is wrong with it
 }
@@ -62,7 +63,7 @@ func (b *daemon) settingsOf(folder string) *folderSettings {
 		return s
 	}
 	trusted := b.trusted(folder)
-	all := b.settings.last.Load(b.ctx, workspace.SettingsFiles{User: b.userSettings(), Folder: folder, Trusted: trusted})
+	all := b.settings.last.Load(b.ctx, workspace.SettingsFiles{User: b.userSettings(), Folder: folder, Trusted: trusted, Env: b.env})
 	if b.Secrets != nil { // not so where only the access to models is checked
 		b.Secrets.read(all)
 	}
@@ -111,11 +112,13 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 				ModelCalls: limits.ModelCalls.Value, Depth: limits.Depth.Value, Live: limits.Live.Value,
 				Runs: limits.Runs.Value, InputTokens: limits.InputTokens.Value,
 			},
+			Routing:              routing(all),
 			DisableLoopDetection: all.Model.DisableLoopDetection.Value,
 			Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
 			Origins:              new(agents.Origins),
 		},
 	}
+	s.values = all
 	s.readOrigins(all)
 	s.readTools(all, places{home: b.env("HOME"), folder: folder, workspace: append(b.folders.paths(), folder)})
 	for _, path := range all.Security.AdditionalFolders.Value {
@@ -172,6 +175,22 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 		}
 	}
 	return s
+}
+
+// routing returns what settings say about picking an agent.
+func routing(all *workspace.Settings) agents.Routing {
+	r := all.Agents.Routing
+	into := agents.Routing{
+		Enabled: r.Enabled.Value, Strategy: r.Strategy.Value, Threshold: r.Threshold.Value, Model: r.Model.Value,
+		Timeout: time.Duration(r.Timeout.Value) * time.Millisecond, Fallback: r.Fallback.Value, DefaultAgent: r.DefaultAgent.Value,
+		Auto: all.Agents.AutoRoute.Value, Origins: make(map[string]string),
+	}
+	for _, e := range all.Effective() {
+		if key, ok := strings.CutPrefix(e.Key, "agents.routing."); ok && e.Origin.Scope != workspace.DefaultScope {
+			into.Origins[key] = e.Origin.String()
+		}
+	}
+	return into
 }
 
 // serverSummary says what an MCP server is: its description, its command or its
