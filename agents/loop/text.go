@@ -33,14 +33,18 @@ const (
 // answer to answer until a call brings something new. The cost is linear in the
 // length of the answer.
 func (d *Detector) Text(answer string) []Finding {
-	r := reader{spoken: d.spoken, last: -1}
+	r := reader{spoken: slices.Clone(d.spoken), last: -1}
 	for line := range strings.Lines(answer) {
-		if r.line(line); r.found != "" {
+		if text, counts := r.begin(line); counts {
+			r.say(text)
+			r.end()
+		}
+		if r.found != "" {
 			break
 		}
 	}
-	if r.find(); r.found == "" {
-		d.spoken = r.spoken
+	if r.find(true); r.found == "" {
+		d.spoken = slices.Clone(r.spoken[max(0, len(r.spoken)-maxSpoken):])
 		return nil
 	}
 	f := Finding{Kind: KindText, Count: textTimes, End: d.warned, What: fmt.Sprintf("the same text, %d times: %s", textTimes, plain(strings.Join(strings.Fields(r.found), " ")))}
@@ -48,32 +52,79 @@ func (d *Detector) Text(answer string) []Finding {
 	return []Finding{f}
 }
 
-// Repeats reports whether an answer that has come so far holds something that
-// [Detector.Text] would find. It remembers nothing.
-func (d *Detector) Repeats(answer string) bool {
-	r := reader{spoken: slices.Clone(d.spoken), last: -1}
-	for line := range strings.Lines(answer) {
-		if r.line(line); r.found != "" {
-			return true
-		}
-	}
-	r.find()
-	return r.found != ""
+// Stream reads one answer as it comes. It compares each byte twice at most,
+// however many pieces the answer comes in.
+type Stream struct {
+	r      reader
+	length int    // of the answer so far
+	line   []byte // a line that has not ended and is not judged yet
+	open   bool   // the last line is judged and has not ended
+	counts bool   // it is text
 }
 
-// reader keeps of an answer what counts.
+// firstLook is how much of an answer, or of a line that does not end, comes
+// before it is judged, in bytes.
+const firstLook = 2 << 10
+
+// Stream returns a reader of the next answer. The detector does not remember what
+// it reads.
+func (d *Detector) Stream() *Stream {
+	return &Stream{r: reader{spoken: slices.Clone(d.spoken), last: -1}}
+}
+
+// Add takes the next piece of the answer and reports whether what has come so far
+// holds something that [Detector.Text] would find. A line that is still open
+// after two kibibytes is judged by its beginning.
+func (s *Stream) Add(piece string) bool {
+	s.length += len(piece)
+	for line := range strings.Lines(piece) {
+		s.add(line)
+	}
+	if s.length >= firstLook {
+		s.r.find(false)
+	}
+	return s.r.found != ""
+}
+
+// add takes a line, or the next piece of one.
+func (s *Stream) add(line string) {
+	ends := strings.HasSuffix(line, "\n")
+	if !s.open {
+		if !ends || len(s.line) > 0 {
+			s.line = append(s.line, line...)
+			if !ends && len(s.line) < firstLook {
+				return
+			}
+			line = string(s.line)
+			s.line = s.line[:0]
+		}
+		line, s.counts = s.r.begin(line)
+	}
+	s.open = !ends
+	if s.counts {
+		s.r.say(line)
+		if ends {
+			s.r.end()
+		}
+	}
+}
+
+// reader keeps of an answer what counts and looks for what it repeats.
 type reader struct {
-	spoken []byte // lines of text with single blanks
+	spoken []byte // lines of text with single blanks, at most 2*maxSpoken bytes
+	gap    bool   // a blank comes before what is added next
 	found  string // what is repeated; "" = nothing so far
 	last   int    // where the last line of spoken begins, if it was the last of all; else -1
 
 	fence string // that the code block began with; "" = it is in none
 	item  bool   // it is in a list
 	blank bool   // the last line was empty
+
+	search
 }
 
-// line takes the next line.
-func (r *reader) line(line string) {
+// begin judges a line by how it looks. It returns the text to say if it counts.
+func (r *reader) begin(line string) (string, bool) {
 	text := strings.TrimSpace(line)
 	indent := columns(line)
 	blank := r.blank
@@ -100,141 +151,196 @@ func (r *reader) line(line string) {
 		r.item = false
 		if r.last >= 0 && strings.Trim(text, "=-") == "" { // it makes a heading of the line above
 			r.spoken = r.spoken[:r.last]
+			r.search.reset() // it may have read that line
 			r.part()
 		}
 	default:
 		r.item = false
-		r.say(strings.TrimLeft(text, "> "))
+		r.last = len(r.spoken)
+		return strings.TrimLeft(strings.TrimLeftFunc(line, unicode.IsSpace), "> "), true
+	}
+	return "", false
+}
+
+// say adds text to the line that began.
+func (r *reader) say(text string) {
+	for _, c := range text {
+		if unicode.IsSpace(c) {
+			r.gap = true
+			continue
+		}
+		if n := len(r.spoken); n >= 2*maxSpoken-utf8.UTFMax-1 { // a blank and a character have room
+			r.find(false)
+			r.spoken = r.spoken[:copy(r.spoken, r.spoken[n-maxSpoken:])]
+			r.last = -1
+			r.search.reset()
+		}
+		if n := len(r.spoken); r.gap && n > 0 && r.spoken[n-1] != '\n' {
+			r.spoken = append(r.spoken, ' ')
+		}
+		r.gap = false
+		r.spoken = utf8.AppendRune(r.spoken, c)
 	}
 }
 
-// say adds a line of text.
-func (r *reader) say(text string) {
-	if len(r.spoken) >= 2*maxSpoken {
-		r.find()
-	}
-	r.last = len(r.spoken)
-	for word := range strings.FieldsSeq(text) {
-		r.spoken = append(append(r.spoken, word...), ' ')
-	}
-	if n := len(r.spoken); n > r.last {
-		r.spoken[n-1] = '\n'
+// end ends a line.
+func (r *reader) end() {
+	r.gap = false
+	if n := len(r.spoken); n > 0 && r.spoken[n-1] != '\n' {
+		r.spoken = append(r.spoken, '\n')
 	}
 }
 
 // part ends what text is compared with.
 func (r *reader) part() {
-	r.find()
+	r.find(true)
 	r.spoken, r.last = r.spoken[:0], -1
+	r.search.reset()
 }
 
-// find looks for what is repeated and keeps only the end of what was said.
-func (r *reader) find() {
-	// What is looked at in one go is bounded, and so is what that takes; each
-	// piece has all that can be near to its second half.
-	for from := 0; r.found == "" && from < len(r.spoken); from += maxSpoken {
-		piece := r.spoken[from:min(len(r.spoken), from+2*maxSpoken)]
-		if r.found = sentence(piece); r.found == "" {
-			r.found = passage(piece)
+// find looks for what is repeated in the text that was added since it last
+// looked; whole says that the last sentence has ended.
+func (r *reader) find(whole bool) {
+	if r.found != "" {
+		return
+	}
+	for ; r.at < len(r.spoken) && r.found == ""; r.at++ {
+		upTo := r.spoken[:r.at+1]
+		if endsSentence(upTo) {
+			r.found = r.sentence(upTo)
 		}
-		if from+2*maxSpoken >= len(r.spoken) {
+		if r.found == "" {
+			r.found = r.passage(upTo)
+		}
+	}
+	if whole && r.found == "" {
+		r.found = r.sentence(r.spoken)
+	}
+}
+
+// search is how far a text was looked at, and what is remembered of it. It is read
+// byte by byte, so that a text that grows is not read again.
+type search struct {
+	at int // the next byte
+
+	from      int    // where the last sentence begins
+	sentences []span // the ones before it
+
+	hash   uint64          // of the last window bytes
+	period int             // of what is being repeated; 0 = nothing is
+	since  int             // the first byte that repeats what stands a period before
+	known  [windows]uint16 // where some windows begin, counted from 1, by their hash
+}
+
+// span is where a sentence lies in a text of up to 2*maxSpoken bytes.
+type span struct{ from, to uint16 }
+
+// Every stride-th window is remembered. windows is enough for four times those of
+// the longest period; one that takes the place of another costs nothing, since
+// the next one in the same period is found as well.
+const (
+	stride  = 8
+	windows = 1 << 10
+)
+
+// reset is for a text that begins anew.
+func (s *search) reset() {
+	*s = search{sentences: s.sentences[:0]}
+}
+
+// endsSentence reports whether the last character of text ends a sentence.
+func endsSentence(text []byte) bool {
+	n := len(text)
+	switch c := text[n-1]; {
+	case c > ' ' && c < utf8.RuneSelf:
+		return false
+	case c == '\n':
+		return true
+	case c == ' ':
+		before, _ := utf8.DecodeLastRune(text[:n-1])
+		return strings.ContainsRune(".!?;:…", before)
+	}
+	last, _ := utf8.DecodeLastRune(text)
+	return strings.ContainsRune("。！？।؟", last)
+}
+
+// sentence takes in the sentence that ends here, and returns it if it is near to
+// itself often enough, else "".
+func (s *search) sentence(text []byte) string {
+	last := bytes.TrimLeft(text[s.from:], " \n")
+	from := len(text) - len(last)
+	last = bytes.TrimRight(last, " \n")
+	s.from = len(text)
+	if len(last) < minChunk || len(last) > maxChunk {
+		return ""
+	}
+	s.sentences = append(s.sentences, span{uint16(from), uint16(from + len(last))})
+	times := 0
+	for i := len(s.sentences) - 1; i >= 0; i-- {
+		before := s.sentences[i]
+		if from-int(before.from) > (textTimes-1)*nearness*len(last) {
 			break
 		}
-	}
-	if n := len(r.spoken); n > maxSpoken {
-		r.spoken = slices.Clone(r.spoken[n-maxSpoken:])
-	}
-	r.last = -1
-}
-
-// sentence returns a sentence that is near to itself often enough, "" if there
-// is none.
-func sentence(text []byte) string {
-	type places struct {
-		at [textTimes]int // the last ones; the next goes to n % textTimes
-		n  int
-	}
-	known := make(map[string]*places)
-	for from := 0; from < len(text); {
-		n := end(text[from:])
-		s := bytes.TrimSpace(text[from : from+n])
-		if len(s) >= minChunk && len(s) <= maxChunk {
-			p := known[string(s)]
-			if p == nil {
-				p = new(places)
-				known[string(s)] = p
-			}
-			p.at[p.n%textTimes] = from
-			p.n++
-			if p.n >= textTimes && from-p.at[p.n%textTimes] <= (textTimes-1)*nearness*len(s) {
-				return string(s)
-			}
+		if string(text[before.from:before.to]) != string(last) {
+			continue
 		}
-		from += n
+		if times++; times == textTimes {
+			return string(last)
+		}
 	}
 	return ""
 }
 
-// end returns how long the first sentence of text is, with what ends it. text
-// is not empty.
-func end(text []byte) int {
-	for i := 0; i < len(text); {
-		c, size := utf8.DecodeRune(text[i:])
-		i += size
-		switch c {
-		case '\n', '。', '！', '？', '।', '؟':
-			return i
-		case '.', '!', '?', ';', ':', '…':
-			if i == len(text) || text[i] == ' ' || text[i] == '\n' {
-				return i
-			}
-		}
+// passage returns what the end of text consists of over and over, "" if it does
+// not: text that is the same as what stands a period before, for as many periods
+// as count.
+func (s *search) passage(text []byte) string {
+	i := len(text) - 1
+	s.hash = s.hash*hashBase + uint64(text[i])
+	if i >= window {
+		s.hash -= leaving * uint64(text[i-window])
 	}
-	return len(text)
+	at := i - window + 1
+	if at < 0 {
+		return ""
+	}
+	place := &s.known[s.hash*hashBase>>32%windows]
+	before := int(*place) - 1
+	if at%stride == 0 {
+		*place = uint16(at + 1)
+	}
+	switch {
+	case s.period > 0 && text[i] == text[i-s.period]: // the passage may hold this window more than once
+	case before >= 0 && at-before <= maxPeriod && bytes.Equal(text[before:before+window], text[at:]):
+		s.period, s.since = at-before, at
+		for s.since > s.period && text[s.since-1] == text[s.since-1-s.period] {
+			s.since--
+		}
+	default:
+		s.period = 0
+		return ""
+	}
+	length := s.period // of what would be a sentence at least
+	for length < minChunk {
+		length += s.period
+	}
+	if i+1-(s.since-s.period) < textTimes*length {
+		return ""
+	}
+	return string(bytes.TrimSpace(text[s.since-s.period : s.since-s.period+length]))
 }
 
-// passage returns what the text consists of over and over for a while, "" if it
-// never does: text that is the same as what stands a period before, for as many
-// periods as count.
-func passage(text []byte) string {
-	const base = 1_000_003
-	var drop uint64 = 1 // what the byte that leaves the window weighs
-	for range window - 1 {
-		drop *= base
+// A window's hash is a polynomial of hashBase. A byte that leaves the window
+// weighs hashBase to the power of its length.
+const hashBase = 1_000_003
+
+var leaving = func() uint64 {
+	weight := uint64(1)
+	for range window {
+		weight *= hashBase
 	}
-	known := make(map[uint64]int, len(text)) // where a window was last, by its hash
-	period, since := 0, 0                    // of what is being repeated, and the first window that is a repetition
-	var hash uint64
-	for i, c := range text {
-		if i >= window {
-			hash -= drop * uint64(text[i-window])
-		}
-		hash = hash*base + uint64(c)
-		at := i - window + 1
-		if at < 0 {
-			continue
-		}
-		before, ok := known[hash]
-		known[hash] = at
-		same := func(before int) bool { return bytes.Equal(text[before:before+window], text[at:i+1]) }
-		switch {
-		case period > 0 && same(at-period): // the passage may hold this window more than once
-		case ok && at-before <= maxPeriod && same(before):
-			period, since = at-before, at
-		default:
-			period = 0
-			continue
-		}
-		length := period // of what would be a sentence at least
-		for length < minChunk {
-			length += period
-		}
-		if i+1-(since-period) >= textTimes*length {
-			return string(bytes.TrimSpace(text[since-period : since-period+length]))
-		}
-	}
-	return ""
-}
+	return weight
+}()
 
 // columns returns how far a line is indented.
 func columns(line string) int {

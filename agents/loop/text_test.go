@@ -77,6 +77,59 @@ func TestREL121TheSameText(t *testing.T) {
 	}
 }
 
+// TestREL121TextIsJudgedAsItComes holds a stream to what is found in the whole
+// answer, however it is cut.
+func TestREL121TextIsJudgedAsItComes(t *testing.T) {
+	for what, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"a sentence":                    {strings.Repeat(sentence, 10), true},
+		"lines":                         {strings.Repeat("Let me look at the file once more\n", 10), true},
+		"one line":                      {strings.Repeat("let me look at the file once more and ", 300), true},
+		"Chinese, one line":             {strings.Repeat("让我再检查一遍这个文件。", 300), true},
+		"words without a blank":         {strings.Repeat("abcdefghijklmno", 1000), true},
+		"prose":                         {prose(1, 100_000), false},
+		"prose, one line":               {strings.ReplaceAll(prose(1, 100_000), "\n", " "), false},
+		"far into a long line":          {strings.ReplaceAll(prose(7, 100_000), "\n", " ") + " " + strings.Repeat(sentence, 10), true},
+		"a code block":                  {"```go\n" + strings.Repeat("\treturn the same value again and again\n", 300) + "```\n", false},
+		"a list":                        {strings.Repeat("- no change is needed in this file\n", 300), false},
+		"a long item of a list":         {"- " + strings.Repeat("no change is needed in this file, ", 300), false},
+		"JSON, one line":                {strings.Repeat(`{"type":"object","properties":{"name":{"type":"string"}}}`, 300), false},
+		"headings that are underlined":  {strings.Repeat("The same heading once more\n-----\n", 300), false},
+		"a table, one line at a time":   {strings.Repeat("| the parser of the file | is ready |\n", 300), false},
+		"what comes after a long table": {strings.Repeat("| the parser | is ready |\n", 300) + "\n" + strings.Repeat(sentence, 10), true},
+	} {
+		text := prose(5, 3000) + "\n\n# A heading\n\n" + c.text + "\n\nThat is all.\n"
+		for _, size := range []int{1, 7, 100, 5000, len(text)} {
+			var d loop.Detector
+			stream, got := d.Stream(), false
+			for piece := range slices.Chunk([]rune(text), size) {
+				got = got || stream.Add(string(piece))
+			}
+			if whole := len(d.Text(text)) == 1; got != c.want || whole != c.want {
+				t.Errorf("%s in pieces of %d: %v as it comes, %v as a whole, want %v", what, size, got, whole, c.want)
+			}
+		}
+	}
+}
+
+// TestREL121ARunawayAnswerIsFoundEarly counts how much of it is read.
+func TestREL121ARunawayAnswerIsFoundEarly(t *testing.T) {
+	var d loop.Detector
+	stream, n := d.Stream(), len(prose(5, 50_000))
+	if stream.Add(prose(5, 50_000)) {
+		t.Fatal("prose is found")
+	}
+	read := 0
+	for !stream.Add(sentence) && read < n {
+		read += len(sentence)
+	}
+	if read > 2<<10+12*len(sentence) { // the line that is open is judged when it is long
+		t.Errorf("found after %d bytes", read)
+	}
+}
+
 // alternate returns a text n times, with about so many other bytes after each.
 func alternate(text string, n, between int) string {
 	var b strings.Builder

@@ -74,29 +74,28 @@ type errRunaway struct{ text string }
 
 func (e *errRunaway) Error() string { return "the answer repeats itself" }
 
-// firstLook is how much of an answer has come when it is first looked at.
-const firstLook = 2 << 10
-
 // stream is the text of an answer as it comes.
 type stream struct {
-	r    *runner
-	text strings.Builder
-	next int // looked at when there is so much of it
+	text   strings.Builder
+	judged *loop.Stream // nil: loops are not looked for
+}
+
+// stream returns the stream of the next answer.
+func (r *runner) stream() *stream {
+	if r.Repeats == nil || !r.Repeats.On() {
+		return &stream{}
+	}
+	return &stream{judged: r.detector.Stream()}
 }
 
 // runsAway takes a piece of the answer and reports whether the answer repeats itself
-// by now. All of it is looked at again each time it has grown by a quarter, so that the
-// cost stays linear.
+// by now.
 func (s *stream) runsAway(piece string) bool {
-	if s.r.Repeats == nil || !s.r.Repeats.On() {
+	if s.judged == nil {
 		return false
 	}
 	s.text.WriteString(piece)
-	if s.text.Len() < max(s.next, firstLook) {
-		return false
-	}
-	s.next = s.text.Len() + s.text.Len()/4
-	return s.r.detector.Repeats(s.text.String())
+	return s.judged.Add(piece)
 }
 
 // stopped writes down an answer that was stopped as it came. The model is not sent it.

@@ -176,7 +176,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	var first time.Duration
 	slow := r.watchSilence(choice.ID)
 	defer slow.stop()
-	told, came := r.deltas(), stream{r: r}
+	told, came := r.deltas(), r.stream()
 	for chunk, err := range choice.Model.Generate(ctx, req) {
 		if err != nil {
 			told.flush()
