@@ -160,7 +160,9 @@ func (c *checks) test() outcome {
 	var o outcome
 	args, env := c.testing()
 	if ok, why := c.racer(); ok {
-		o.note, args, env = "-race", append(args, "-race"), append(env, "CGO_ENABLED=1")
+		// A program with the race detector sleeps for a second before it ends, unless
+		// it is told not to. Tests start themselves as daemons and commands many times.
+		o.note, args, env = "-race", append(args, "-race"), append(env, "CGO_ENABLED=1", "GORACE=atexit_sleep_ms=0")
 	} else {
 		o.left = []leftOut{{"the race detector", why, "install gcc and the C library's headers (Debian: gcc libc6-dev)"}}
 	}

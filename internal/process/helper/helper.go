@@ -10,7 +10,10 @@
 // ends the process. Any program that links it, tests too, can be a helper.
 package helper
 
-import "os"
+import (
+	"os"
+	"syscall"
+)
 
 // Argument is the first argument by which this program knows that it is a
 // helper. The second says which one, the others are its own.
@@ -27,5 +30,6 @@ func init() {
 	if len(os.Args) < 3 || os.Args[1] != Argument {
 		return
 	}
-	os.Exit(run(os.Args[2], os.Args[3:], os.Environ()))
+	// Not os.Exit: under the race detector that sleeps for a second.
+	syscall.Exit(run(os.Args[2], os.Args[3:], os.Environ()))
 }
