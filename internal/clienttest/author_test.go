@@ -135,12 +135,23 @@ type neovimOf struct {
 // start opens a Neovim with its block of docs/clients.md.
 func (n neovimOf) start(t *testing.T, env []string, dir string) *screen {
 	t.Helper()
+	return n.open(t, env, dir, configuration(t, "neovim-run"))
+}
+
+// open is start with more Lua, which is run first, and files to edit.
+func (n neovimOf) open(t *testing.T, env []string, dir, more string, files ...string) *screen {
+	t.Helper()
 	script := filepath.Join(t.TempDir(), "init.lua")
-	text := "vim.o.swapfile = false\nvim.o.more = false\nvim.o.hidden = true\nvim.diagnostic.config({ virtual_text = true })\nvim.cmd('filetype on')\n" + configuration(t, n.block) + configuration(t, "neovim-run")
+	plugin, err := filepath.Abs("../../editors/nvim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "vim.o.swapfile = false\nvim.o.more = false\nvim.o.hidden = true\nvim.diagnostic.config({ virtual_text = true })\nvim.cmd('filetype on')\n" +
+		more + strings.ReplaceAll(configuration(t, n.block), "/path/to/agentls/editors/nvim", plugin)
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return open(t, append(env, n.environ...), dir, n.program, "-u", "NONE", "-i", "NONE", "-n", "-S", script)
+	return open(t, append(env, n.environ...), dir, append([]string{n.program, "-u", script, "-i", "NONE", "-n"}, files...)...)
 }
 
 // brokenInNeovim opens a Neovim on an agent file with a mistake, and returns the
