@@ -179,8 +179,10 @@ func (d *Disk) read(ctx context.Context, op string, p *place, limit int64) (*Fil
 		return nil, moving(op, p.rel)
 	}
 	for try := 1; ; try++ {
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return nil, d.failed(op, p.rel, err)
+		if try > 1 {
+			if _, err := f.Seek(0, io.SeekStart); err != nil {
+				return nil, d.failed(op, p.rel, err)
+			}
 		}
 		content, err := readAll(ctx, f, info.Size(), limit)
 		if err != nil {
@@ -240,7 +242,9 @@ func (d *Disk) sortRead(op, name string, limit int64, err error) error {
 	return d.failed(op, name, err)
 }
 
-// readAll reads r, of which size is expected, up to limit bytes.
+// readAll reads r, of which size is expected, up to limit bytes. A file that has
+// all of that and gives no more is read to its end: that it has not grown since,
+// the caller looks.
 func readAll(ctx context.Context, r io.Reader, size, limit int64) ([]byte, error) {
 	if limit <= 0 {
 		limit = MaxFile
@@ -256,12 +260,13 @@ func readAll(ctx context.Context, r io.Reader, size, limit int64) ([]byte, error
 		if len(content) == cap(content) {
 			content = append(content, 0)[:len(content)]
 		}
-		n, err := r.Read(content[len(content):min(cap(content), len(content)+readChunk)])
+		room := content[len(content):min(cap(content), len(content)+readChunk)]
+		n, err := r.Read(room)
 		content = content[:len(content)+n]
 		if int64(len(content)) > limit {
 			return nil, errTooLarge
 		}
-		if err == io.EOF {
+		if err == io.EOF || (n > 0 && n < len(room) && int64(len(content)) == size) {
 			return content, nil
 		}
 		if err != nil {

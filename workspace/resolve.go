@@ -23,9 +23,15 @@ type place struct {
 	base string
 	rel  string      // of the whole, relative to the Disk's folder; no element of it is a link
 	info fs.FileInfo // of the last element, not followed; nil when it is not there
+
+	disks bool // dir is the Disk's own, which stays open
 }
 
-func (p *place) close() { _ = p.dir.Close() }
+func (p *place) close() {
+	if !p.disks {
+		_ = p.dir.Close()
+	}
+}
 
 // walk says how a name is followed.
 type walk struct {
@@ -78,7 +84,7 @@ func (w *walk) step(element string) (*place, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if last {
-			return w.found(element, nil)
+			return w.found(element, nil), nil
 		}
 		if !w.mkdir {
 			w.missing = []string{element}
@@ -98,7 +104,7 @@ func (w *walk) step(element string) (*place, error) {
 	case info.Mode()&fs.ModeSymlink != 0 && !(last && w.keepLink):
 		return nil, w.follow(dir, element)
 	case last:
-		return w.found(element, info)
+		return w.found(element, info), nil
 	case !info.IsDir():
 		return nil, fault.New(fault.Invalid, w.op, "%q: %q %w", w.name, filepath.Join(append(w.done, element)...), errNotFolder)
 	}
@@ -124,18 +130,15 @@ func (w *walk) enter(dir *os.Root, element string, seen fs.FileInfo) error {
 }
 
 // found makes the place of the last element and keeps its folder open.
-func (w *walk) found(element string, info fs.FileInfo) (*place, error) {
-	dir := w.handles[len(w.handles)-1]
-	if len(w.handles) == 1 {
-		again, err := dir.OpenRoot(".")
-		if err != nil {
-			return nil, w.disk.failed(w.op, w.name, err)
-		}
-		dir = again
-	} else {
+func (w *walk) found(element string, info fs.FileInfo) *place {
+	p := &place{
+		dir: w.handles[len(w.handles)-1], base: element, rel: filepath.Join(filepath.Join(w.done...), element), info: info,
+		disks: len(w.handles) == 1,
+	}
+	if !p.disks {
 		w.handles = w.handles[:len(w.handles)-1]
 	}
-	return &place{dir: dir, base: element, rel: filepath.Join(filepath.Join(w.done...), element), info: info}, nil
+	return p
 }
 
 // follow puts where a link leads in front of what is left to walk.
