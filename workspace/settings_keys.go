@@ -56,6 +56,8 @@ func settingKeys() []settingKey {
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.Runs }),
 		intKey("agents.maxContextTokens", "Caps the context window that thresholds use; 0 = the model's own.", bounds{0, 100 * million, true, true},
 			func(s *Settings) *Value[int] { return &s.Agents.MaxContextTokens }),
+		boolKey("agents.prompt.shellOutputEfficiency", "Whether main is told to run commands that print little.",
+			func(s *Settings) *Value[bool] { return &s.Agents.ShellOutput }),
 		intKey("agents.retention.days", "Days after which a session is removed in which nothing happens; 0 = never; the person's own settings only.", bounds{0, 36_500, false, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Retention.Days }),
 		intKey("agents.retention.maxSessions", "Sessions of a workspace that are kept, the newest; 0 = all; the person's own settings only.", bounds{0, million, false, false},

@@ -26,6 +26,7 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/prompt"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/snapshot"
@@ -201,6 +202,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
 		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets, Proxy: http.ProxyFromEnvironment,
 		Reviewed: b.reviewed, Unreviewed: b.unreviewed,
+		Memory: b.instructions, Prompt: prompt.Read(c.Environ, c.Home, b.env("HOME")),
 		Snapshots: snapshot.New(snapshot.Config{
 			Dir: filepath.Join(canonical(c.state()), "snapshots"), Home: canonical(b.env("HOME")), Environ: c.Environ, Now: c.Now,
 		}),
