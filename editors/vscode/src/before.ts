@@ -4,7 +4,7 @@ import { applyPatch, parsePatch, reversePatch } from "diff";
 /** textBefore takes a unified patch back from a text; undefined where it does not fit any more. */
 export function textBefore(now: string, patch: string): string | undefined {
 	const [first] = parsePatch(patch);
-	if (!first) {
+	if (!first?.hunks.length) {
 		return undefined;
 	}
 	const before = applyPatch(now, reversePatch(first), { fuzzFactor: 0, autoConvertLineEndings: true });

@@ -3,7 +3,7 @@ import type { ActivityParams, ContentBlock, RunResult } from "./protocol";
 import { chooseAgent, type Runs } from "./runs";
 import { kindOf, messageOf, type Server } from "./server";
 import { type Entry, Timeline } from "./timeline";
-import { asCode, callEnded, escapeHTML, escapeMarkdown, fileName, mayResume } from "./words";
+import { asCode, callEnded, escapeMarkdown, fileName, mayResume } from "./words";
 
 /** What a turn of a chat remembers for the next one. */
 interface Memory {
@@ -150,19 +150,14 @@ class ChatView {
 		}
 	}
 
-	/** flush shows the thoughts that nothing followed. */
+	/** flush shows a thought that is complete, as a step: the Chat view folds steps. */
 	flush(): void {
-		if (!this.thought) {
-			return;
+		if (this.thought) {
+			const { subject, text } = this.thought;
+			this.thought = undefined;
+			const words = text.replace(/[*\s]+/g, " ").trim();
+			this.stream.progress(subject === "" ? words : `${subject}: ${words}`);
 		}
-		const { subject, text } = this.thought;
-		this.thought = undefined;
-		const folded = new vscode.MarkdownString(
-			`<details><summary>${escapeHTML(subject === "" ? "Thought" : `Thought: ${subject}`)}</summary>` +
-				`${escapeHTML(text.trim()).replace(/\n+/g, "<br>")}</details>\n\n`,
-		);
-		folded.supportHtml = true;
-		this.stream.markdown(folded);
 	}
 
 	private show(entry: Entry, event: ActivityParams): void {
@@ -171,7 +166,7 @@ class ChatView {
 				this.flush();
 			}
 			this.thought = entry;
-			this.say(entry.id, entry.subject || "Thinking");
+			this.say("thinking", "Thinking");
 			return;
 		}
 		this.flush();
@@ -217,7 +212,7 @@ class ChatView {
 
 	private line(entry: Entry & { kind: "line" }, event: ActivityParams): void {
 		if (entry.icon === "question" && event.type === "confirmation.asked") {
-			this.say(`${entry.id} asked`, entry.text);
+			this.row("question", escapeMarkdown(entry.text));
 			this.stream.button({ command: "agents.answer", title: "Answer…", arguments: [(event.data as { id: string }).id] });
 			return;
 		}

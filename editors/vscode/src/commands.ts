@@ -42,6 +42,12 @@ export function middleware(parts: () => Parts): Middleware {
 					return vscode.commands.executeCommand("agents.sessions.focus");
 				case "agentls.validate":
 					return showChecks((await next(command, args)) as ValidateResult);
+				case "agentls.trustWorkspace": {
+					const answer = next(command, args);
+					// The question is a notification, which hides by itself; the list of them stays.
+					setTimeout(() => void vscode.commands.executeCommand("notifications.showList"), 500);
+					return answer;
+				}
 				case "agentls.runInline":
 					return vscode.window.withProgress(
 						{ location: vscode.ProgressLocation.Window, title: "An agent answers an inline command" },

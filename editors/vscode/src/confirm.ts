@@ -121,7 +121,7 @@ export class Confirmations implements vscode.Disposable {
 		const picker = vscode.window.createQuickPick<Choice & vscode.QuickPickItem>();
 		this.picker = picker;
 		picker.title = heading(q.params);
-		picker.placeholder = "Your answer (Escape leaves the question open)";
+		picker.placeholder = `${q.params.why}. Escape leaves the question open.`;
 		picker.ignoreFocusOut = true;
 		picker.items = choices(q.params).map((c) => ({ ...c, label: `$(${c.icon}) ${c.label}` }));
 		picker.onDidAccept(() => {

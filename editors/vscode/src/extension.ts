@@ -4,6 +4,7 @@ import { ChangesView } from "./changesView";
 import { chatIsOn, Participant } from "./chat";
 import { middleware, type Parts, talk } from "./commands";
 import { Confirmations } from "./confirm";
+import { registerModel } from "./model";
 import { Panels } from "./panel";
 import type { SaveDocumentsParams, SaveDocumentsResult } from "./protocol";
 import { chooseAgent, Runs, watchEditors } from "./runs";
@@ -42,7 +43,7 @@ export function activate(context: vscode.ExtensionContext): void {
 		}),
 	);
 	if (chatIsOn()) {
-		context.subscriptions.push(new Participant(context, server, runs));
+		context.subscriptions.push(new Participant(context, server, runs), registerModel());
 	}
 	context.subscriptions.push(server); // last: disposed of while the others still listen
 	void server.start();

@@ -88,16 +88,12 @@ export class Server implements vscode.Disposable {
 	}
 
 	/** request sends a request, once the server has started. */
-	async request<M extends keyof Requests>(
-		method: M,
-		params: Requests[M]["params"],
-		token?: vscode.CancellationToken,
-	): Promise<Requests[M]["result"]> {
+	async request<M extends keyof Requests>(method: M, params: Requests[M]["params"]): Promise<Requests[M]["result"]> {
 		await this.running;
 		if (!this.client || this.client.state !== State.Running) {
 			throw new Error(this.health.kind === "ready" ? "agentls is not running" : this.health.message);
 		}
-		return this.client.sendRequest(method, params, token);
+		return params === undefined ? this.client.sendRequest(method) : this.client.sendRequest(method, params);
 	}
 
 	/** answers has requests of the server's answered. */
