@@ -17,6 +17,8 @@ export interface ActivityParams {
 	turn?: number;
 	agent?: string;
 	correlationId?: string;
+	/** of a delegated run: its own */
+	context?: string;
 	type: string;
 	data: unknown;
 	durationMs?: number;
