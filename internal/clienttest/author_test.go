@@ -142,16 +142,22 @@ func (n neovimOf) start(t *testing.T, env []string, dir string) *screen {
 func (n neovimOf) open(t *testing.T, env []string, dir, more string, files ...string) *screen {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "init.lua")
-	plugin, err := filepath.Abs("../../editors/nvim")
-	if err != nil {
-		t.Fatal(err)
-	}
 	text := "vim.o.swapfile = false\nvim.o.more = false\nvim.o.hidden = true\nvim.diagnostic.config({ virtual_text = true })\nvim.cmd('filetype on')\n" +
-		more + strings.ReplaceAll(configuration(t, n.block), "/path/to/agentls/editors/nvim", plugin)
+		more + n.configuration(t)
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return open(t, append(env, n.environ...), dir, append([]string{n.program, "-u", script, "-i", "NONE", "-n"}, files...)...)
+}
+
+// configuration returns its block of docs/clients.md, with the plugin of this repository.
+func (n neovimOf) configuration(t *testing.T) string {
+	t.Helper()
+	plugin, err := filepath.Abs("../../editors/nvim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(configuration(t, n.block), "/path/to/agentls/editors/nvim", plugin)
 }
 
 // brokenInNeovim opens a Neovim on an agent file with a mistake, and returns the

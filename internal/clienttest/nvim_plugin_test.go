@@ -3,8 +3,11 @@ package clienttest
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -125,7 +128,7 @@ func TestNeovimPluginRuns(t *testing.T) {
 > cut me
 < I went on.
 `, patience)
-		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", measure)
+		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", "")
 		s.await("eggs")
 
 		s.command("2AgentsRun fixer refuse me")
@@ -186,9 +189,6 @@ func TestNeovimPluginRuns(t *testing.T) {
 
 		s.command("AgentsRun fixer are you there")
 		s.await("I am there.")
-		s.command(`lua print(('first character after %.0f ms'):format(_G.first))`)
-		m := regexp.MustCompile(`first character after \d+ ms`).FindString(s.await("first character after"))
-		t.Logf("%s: from Enter to the first streamed character on the screen: %s", n.program, m)
 
 		s.command("AgentsRun fixer cut me")
 		s.await("I am cut")
@@ -237,4 +237,309 @@ func kill(t *testing.T, s *screen) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestNeovimPluginQuestionWhileTyping: what is typed when a question comes is no answer
+// to it, and a question that needs none any more goes away.
+func TestNeovimPluginQuestionWhileTyping(t *testing.T) {
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		dir := notes(t)
+		model, env := perform(t, `> wait
+<gate ask
+<call write_file {"file_path": "new.txt", "content": "new\n"}
+
+>result-error write_file
+< Then not.
+
+> again
+<call write_file {"file_path": "new.txt", "content": "new\n"}
+`, patience)
+		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", "")
+		s.await("eggs")
+		s.command("AgentsRun fixer wait")
+		s.await("## @fixer wait")
+		s.send("o")
+		s.await("-- INSERT --")
+		model.Open("ask")
+		s.await("[r] reject")
+		s.send("a sausAge")
+		now := s.await("a sausAge")
+		if !strings.Contains(now, "[r] reject") {
+			t.Errorf("what was typed answered the question:\n%s", now)
+		}
+		t.Logf("typed on:\n%s", now)
+		s.send("Escape")
+		s.until("that the question has the cursor", func(string) bool {
+			s.send("j")
+			return s.place(n) == "agents-question"
+		})
+		s.command("quit") // which is no consent
+		s.await("Then not.")
+		s.command("AgentsRun fixer again")
+		s.await("[r] reject")
+		s.command("AgentsCancel")
+		s.until("that the question goes with its run", func(now string) bool {
+			return strings.Contains(now, "*cancelled") && !strings.Contains(now, "[r] reject")
+		})
+		if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil {
+			t.Error("the file was written")
+		}
+		s.command("qall!")
+	})
+}
+
+// place returns the type of the buffer that the cursor is in.
+func (s *screen) place(n neovimOf) string {
+	s.t.Helper()
+	s.looks++
+	s.command(fmt.Sprintf("echo 'place %d '.&filetype.' here'", s.looks))
+	is := regexp.MustCompile(fmt.Sprintf(`place %d (\S*) here`, s.looks))
+	return is.FindStringSubmatch(s.until("the place of the cursor", is.MatchString))[1]
+}
+
+// TestNeovimPluginFiles: unsaved documents are saved before a command reads them, and
+// buffers have what agents wrote to disk.
+func TestNeovimPluginFiles(t *testing.T) {
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		dir := notes(t)
+		_, env := perform(t, `> copy it
+<call bash {"command": "cat note.txt; echo bread >> other.txt", "access": "write"}
+
+>result bash contains oats
+< Copied.
+`, patience)
+		unfoldIn(t, dir, map[string]string{"other.txt": "butter\n"})
+		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "other.txt", "")
+		s.await("butter")
+		s.command("edit note.txt")
+		s.await("eggs")
+		s.send("cc", "oats", "Escape")
+		s.command("AgentsRun fixer copy it")
+		t.Logf("asks:\n%s", s.await("[r] reject"))
+		s.answer("a")
+		s.await("Copied.")
+		if disk, _ := os.ReadFile(filepath.Join(dir, "note.txt")); string(disk) != "oats\neggs\n" {
+			t.Errorf("the note was not saved before the command: %q", disk)
+		}
+		s.command("buffer other.txt")
+		s.lines("after the command wrote it", "butter", "bread")
+		s.command("qall!")
+	})
+}
+
+// TestNeovimPluginTrouble: what can be wrong has a message that says what to do.
+func TestNeovimPluginTrouble(t *testing.T) {
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		_, env := perform(t, "# it is not asked\n", patience)
+		trusted := append(env, "AGENTLS_TRUST=1")
+		dir := notes(t)
+		for name, c := range map[string]struct {
+			setup, command string
+			want           []string
+		}{
+			"missing":  {"{ cmd = { 'no-such-agentls', 'serve' } }", "AgentsRun fixer hello", []string{"no-such-agentls is not in your PATH: install agentls, or see :checkhealth agents"}},
+			"crashing": {"{ cmd = { 'sh', '-c', 'exit 3' } }", "AgentsRun fixer hello", []string{"agentls ended by itself (code 3): see :checkhealth agents"}},
+			"too old": {`{ cmd = { 'sh', '-c', [[printf 'Content-Length: 53\r\n\r\n{"jsonrpc":"2.0","id":1,"result":{"capabilities":{}}}'; cat >/dev/null]] } }`,
+				"AgentsRun fixer hello", []string{"too old for the plugin: update it"}},
+			"unknown agent":   {"{}", "AgentsRun @fixr hello", []string{"fixr", "fixer"}},
+			"health":          {"{}", "checkhealth agents", []string{"sandbox", "Neovim"}},
+			"no run":          {"{}", "AgentsCancel", []string{"no run goes on"}},
+			"no changes":      {"{}", "AgentsChanges", []string{"Nothing is left to decide."}},
+			"empty session":   {"{}", "AgentsTranscript empty", []string{"Nothing has been said in session empty"}},
+			"another machine": {"{}", "file scp://host/note.txt | AgentsTranscript", []string{"Nothing has been said"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := n.plugged(t, trusted, dir, "note.txt", "vim.schedule(function() require('agents').setup("+c.setup+") end)\n")
+				s.await("eggs")
+				s.command(c.command)
+				now := s.until(fmt.Sprintf("%q", c.want), func(now string) bool {
+					if wantsEnter(now) {
+						s.send("Space")
+					}
+					flat := strings.ReplaceAll(now, "\n", "")
+					for _, want := range c.want {
+						if !strings.Contains(flat, want) {
+							return false
+						}
+					}
+					return true
+				})
+				t.Logf("%s:\n%s", name, now)
+				s.send("Enter")
+				s.command("qall!")
+			})
+		}
+	})
+}
+
+// TestNeovimPluginManyAtOnce: an agent that is at work can be told more; a second window
+// on the same workspace is told to use another session; and an answer of many lines, or
+// with what other viewers of Markdown would follow, is text.
+func TestNeovimPluginManyAtOnce(t *testing.T) {
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		dir := notes(t)
+		model, env := perform(t, `> wait
+< I wait.
+<gate on
+<call read_file {"file_path": "note.txt"}
+
+> and buy bread
+< [run](command:quit) ![x](http://192.0.2.1/x.png) <b>bold</b>
+
+> long
+<repeat 10000 line {} of many\n
+< The end.
+
+> second window
+< Hello, second.
+`, patience)
+		env = append(env, "AGENTLS_TRUST=1")
+		s := n.plugged(t, env, dir, "note.txt", "")
+		s.await("eggs")
+		s.command("AgentsRun fixer wait")
+		s.await("I wait.")
+		s.command("AgentsRun fixer and buy bread")
+		t.Logf("busy:\n%s", s.await("1: Tell it now"))
+		s.send("1", "Enter")
+		s.await("**you**: and buy bread")
+		model.Open("on")
+		s.await("*done")
+		t.Logf("told:\n%s", s.await("[run](command:quit)"))
+		s.command("AgentsRun fixer long")
+		s.until("all lines", func(now string) bool {
+			return strings.Contains(now, "line 9999 of many") && strings.Contains(now, "The end.") && strings.Contains(now, "*done")
+		})
+
+		second := n.plugged(t, env, dir, "note.txt", "")
+		second.await("eggs")
+		second.command("AgentsRun fixer second window")
+		t.Logf("second window:\n%s", second.await("begins another"))
+		second.command("AgentsSessions")
+		second.await("1: a new session")
+		second.send("1", "Enter")
+		second.until("the new session", func(now string) bool {
+			return !strings.Contains(now, "in use by") && !strings.Contains(now, "a new session")
+		})
+		second.command("AgentsRun fixer second window")
+		second.await("Hello, second.")
+		second.command("qall!")
+		s.command("qall!")
+	})
+}
+
+// TestNeovimPluginShowsChains: runs that a run started stand behind what it has shown,
+// each by itself, also when both speak at once; a handoff is a line, and its successor
+// goes on below.
+func TestNeovimPluginShowsChains(t *testing.T) {
+	events := []string{
+		`"run":"1","agent":"lead","type":"run.started","data":{"input":[{"type":"text","text":"fix it"}]}`,
+		`"run":"1","agent":"lead","type":"tool.state","data":{"call":"c","name":"finder","args":{"query":"bug"},"state":"executing","risk":"low"}`,
+		`"run":"2","parentRun":"1","agent":"finder","type":"run.started","data":{"input":[{"type":"text","text":"find it"}]}`,
+		`"run":"3","parentRun":"1","agent":"tester","type":"run.started","data":{"input":[{"type":"text","text":"test it"}]}`,
+		`"run":"2","parentRun":"1","agent":"finder","type":"content.delta","data":{"text":"It is\n"}`,
+		`"run":"3","parentRun":"1","agent":"tester","type":"content.delta","data":{"text":"It fails.\nOften."}`,
+		`"run":"2","parentRun":"1","agent":"finder","type":"content.delta","data":{"text":"in a.go."}`,
+		`"run":"1","agent":"lead","type":"tool.state","data":{"call":"c","name":"finder","args":{"query":"bug"},"state":"success","risk":"low","result":{"content":"in a.go","bytes":7}}`,
+		`"run":"1","agent":"lead","type":"content.delta","data":{"text":"Found."}`,
+		`"run":"1","agent":"lead","type":"handoff.started","data":{"from":"lead","to":"mender","reason":"it is to be mended","chain":["lead","mender"],"depth":1,"run":"4"}`,
+		`"run":"4","parentRun":"1","agent":"mender","type":"run.started","data":{"input":[{"type":"text","text":"fix it"}]}`,
+		`"run":"4","parentRun":"1","agent":"mender","type":"content.delta","data":{"text":"Mended."}`,
+	}
+	lua := "function Play()\n  local client = { config = { root_dir = vim.fn.getcwd() } }\n  local ui = require('agents.ui')\n  ui.open(client, 'main', true)\n"
+	for i, event := range events {
+		lua += fmt.Sprintf("  ui.event(client, vim.fn.json_decode([[{\"seq\":%d,\"session\":\"main\",%s}]]))\n", i+1, strings.ReplaceAll(event, `\n`, `\\n`))
+	}
+	lua = strings.ReplaceAll(lua, `\\n`, `\n`) + "end\n"
+	want := []string{
+		"## @lead fix it", "",
+		"✓ finder bug  +2 lines", "",
+		"> **@finder** find it", ">", "> It is", "> in a.go.", "",
+		"> **@tester** test it", ">", "> It fails.", "> Often.", "",
+		"Found.", "",
+		"**lead → mender**: it is to be mended", "",
+		"## @mender", "",
+		"Mended.", "", "~",
+	}
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		s := n.plugged(t, os.Environ(), t.TempDir(), "x", lua)
+		s.await("0,0-1")
+		s.command("lua Play()")
+		s.until(strings.Join(want, "\n"), func(now string) bool {
+			for i, row := range strings.Split(now, "\n")[:len(want)] {
+				_, right, _ := strings.Cut(row, "│")
+				if strings.TrimSpace(right) != want[i] {
+					return false
+				}
+			}
+			return true
+		})
+		s.command("qall!")
+	})
+}
+
+// TestNeovimPluginIsFast prints what the plugin adds to the start, and how long the first
+// character of an answer takes.
+func TestNeovimPluginIsFast(t *testing.T) {
+	inNeovims(t, func(t *testing.T, n neovimOf) {
+		n.block = "neovim-plugin"
+		const runs = 5
+		_, env := perform(t, strings.Repeat("> are you there\n< I am there.\n\n", runs), patience)
+		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), notes(t), "note.txt", measure)
+		s.await("eggs")
+		s.command("lua vim.wait(60000, function() local c = require('agents').servers()[1]; return c and c.initialized end) print('ready')")
+		s.await("\nready")
+		var took []float64
+		for i := range runs {
+			s.command("AgentsRun fixer are you there")
+			s.until("an answer", func(now string) bool { return strings.Count(now, "*done") > min(i, 3) })
+			s.command(fmt.Sprintf(`lua print(('first character %d after %%.1f ms'):format(_G.first))`, i))
+			is := regexp.MustCompile(fmt.Sprintf(`first character %d after (\S+) ms`, i))
+			ms, err := strconv.ParseFloat(is.FindStringSubmatch(s.until("a duration", is.MatchString))[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took = append(took, ms)
+		}
+		s.command("qall!")
+		slices.Sort(took)
+
+		var added []float64
+		for range runs {
+			added = append(added, n.startup(t))
+		}
+		slices.Sort(added)
+		t.Logf("%s: from Enter to the first streamed character %.1f ms (%.1f to %.1f); the plugin adds %.2f ms to the start (%.2f to %.2f)",
+			n.program, took[runs/2], took[0], took[runs-1], added[runs/2], added[0], added[runs-1])
+	})
+}
+
+// startup returns how many milliseconds of a start Neovim spends in the plugin's files.
+func (n neovimOf) startup(t *testing.T) (ms float64) {
+	t.Helper()
+	dir := notes(t)
+	init, log := filepath.Join(dir, "init.lua"), filepath.Join(dir, "start.log")
+	if err := os.WriteFile(init, []byte(n.configuration(t)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), n.program, "--headless", "-u", init, "-i", "NONE", "-n", "--startuptime", log, "note.txt", "-c", "qall!")
+	c.Env, c.Dir = append(os.Environ(), n.environ...), dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// clock, self and sourced, self: what follows a colon
+	for _, line := range regexp.MustCompile(`(?m)^[\d.]+ +([\d.]+) +[\d.]+: .*editors/nvim/.*$`).FindAllStringSubmatch(string(text), -1) {
+		took, err := strconv.ParseFloat(line[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ms += took
+	}
+	if ms == 0 {
+		t.Fatalf("the plugin is not loaded:\n%s", text)
+	}
+	return ms
 }

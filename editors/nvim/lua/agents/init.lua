@@ -134,11 +134,7 @@ local function start(root)
   local config = vim.tbl_extend('force', newer and vim.lsp.config.agentls or M.config(), { root_dir = root })
   local program = type(config.cmd) == 'table' and config.cmd[1] or nil
   if program and vim.fn.executable(program) == 0 then
-    M.notify(
-      program .. ' is not in your PATH. Install agentls, or say where it is: '
-        .. "require('agents').setup { cmd = { '/path/to/agentls', 'serve' } }",
-      'ERROR'
-    )
+    M.notify(program .. ' is not in your PATH: install agentls, or see :checkhealth agents', 'ERROR')
     return nil
   end
   config.workspace_folders = { { name = root, uri = vim.uri_from_fname(root) } }
@@ -224,7 +220,10 @@ function M.explain(err)
   local message = err.message or tostring(err)
   local kind = type(err.data) == 'table' and err.data.kind
   if kind == 'untrusted' then
-    message = message .. ' :AgentsTrust trusts it.'
+    local folder = err.data.folder and vim.fn.fnamemodify(err.data.folder, ':~') or 'This folder'
+    message = folder .. ' is not trusted, so its agents do not run. Look at them, then :AgentsTrust'
+  elseif kind == 'busy' then
+    message = message .. ' :AgentsSessions begins another session.'
   end
   return message
 end
@@ -266,7 +265,7 @@ function M.exited(code, signal, id)
     end)
   end
   if starting or #ended[root] > 3 then
-    return tell(what .. '. :checkhealth agents says what is wrong and where its log is.', 'ERROR')
+    return tell(what .. ': see :checkhealth agents', 'ERROR')
   end
   tell(what .. ' and was started again.', 'WARN')
   start(root)
@@ -360,23 +359,39 @@ local function random_id()
   end))
 end
 
-local function begin(client, agent, prompt, context)
-  local run = random_id()
+-- start_run runs an agent. One that is at work in this session can be told the prompt, or
+-- gets it afterwards.
+local function start_run(client, agent, prompt, context, queue)
+  local run, session = random_id(), M.options.session
   local ui = require('agents.ui')
-  ui.open(client, M.options.session)
-  M.runs[run] = { agent = agent or 'main', session = M.options.session, client = client.id }
+  ui.open(client, session)
+  M.runs[run] = { agent = agent or 'main', session = session, client = client.id }
   M.request(client, 'agents/run', {
     agent = agent,
     input = prompt,
-    session = M.options.session,
+    session = session,
     run = run,
+    queue = queue,
     context = context(client),
     workDoneToken = run,
   }, function()
     M.runs[run] = nil
   end, function(err)
     M.runs[run] = nil
-    ui.failed(client, M.options.session, M.explain(err))
+    local other = type(err.data) == 'table' and err.data.kind == 'busy' and err.data.run
+    if not other then
+      ui.failed(client, session, M.explain(err))
+      return true
+    end
+    vim.ui.select({ 'Tell it now', 'Run it afterwards' }, {
+      prompt = (agent or 'main') .. ' is at work in this session',
+    }, function(choice)
+      if choice == 'Tell it now' then
+        M.request(client, 'agents/steer', { run = other, input = prompt }, function() end)
+      elseif choice then
+        start_run(client, agent, prompt, context, true)
+      end
+    end)
     return true
   end)
 end
@@ -406,10 +421,10 @@ function M.run(o)
         end
       end
       if prompt ~= '' then
-        return begin(client, agent, prompt, context)
+        return start_run(client, agent, prompt, context)
       end
       ask_prompt(agent, function(text)
-        begin(client, agent, text, context)
+        start_run(client, agent, text, context)
       end)
     end)
   end)
@@ -460,7 +475,7 @@ function M.pick(o)
           return M.notify(one.name .. ' is built in and has no file.')
         end
         ask_prompt(one.name, function(text)
-          begin(client, one.name, text, context)
+          start_run(client, one.name, text, context)
         end)
       end)
     end)
@@ -483,7 +498,7 @@ function M.route(o)
   M.with_client(function(client)
     M.request(client, 'agents/route', { input = o.args }, function(result)
       require('agents.ui').route(result, function(agent)
-        begin(client, agent, o.args, context)
+        start_run(client, agent, o.args, context)
       end)
     end, unserved('this agentls has no routing: name an agent, :AgentsRun {name} {prompt}'))
   end)

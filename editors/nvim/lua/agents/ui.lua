@@ -101,8 +101,9 @@ local function add(view, run, kind, lines, group)
   local row = last and end_row(run) or run.row
   lines = prefixed(run, lines)
   local apart = row > 0 and not (last and last.kind == kind and kind == 'tool') and 1 or 0
+  local above = kind == 'heading' and (run.parent and run.parent.quote or '') or run.quote
   modify(view, function(buf)
-    api.nvim_buf_set_lines(buf, row, row, false, apart == 1 and { (run.quote:gsub(' $', '')), unpack(lines) } or lines)
+    api.nvim_buf_set_lines(buf, row, row, false, apart == 1 and { (above:gsub(' $', '')), unpack(lines) } or lines)
   end)
   shift(view, row, apart + #lines)
   local block = { kind = kind, row = row + apart, count = #lines }
@@ -519,6 +520,12 @@ function M.failed(client, session, message)
   note(view, run, message, 'ErrorMsg')
 end
 
+-- no_session reports whether an error says that there is no such session: a session begins
+-- with its first run.
+local function no_session(err)
+  return type(err.data) == 'table' and err.data.kind == 'unknownSession'
+end
+
 -- replay shows a session from its first event, and then calls done.
 function M.replay(client, session, done)
   local view = M.open(client, session, true)
@@ -535,14 +542,15 @@ function M.replay(client, session, done)
         return page(result.nextSeq)
       end
       view.loading = false
-      if #view.blocks == 0 then
-        M.failed(client, session, 'Nothing has been said in session ' .. session .. ' yet.')
-      end
       if done then
         done()
       end
-    end, function()
+    end, function(err)
       view.loading = false
+      if no_session(err) then
+        M.failed(client, session, 'Nothing has been said in session ' .. session .. ' yet.')
+        return true
+      end
     end)
   end
   page(1)
@@ -562,7 +570,7 @@ local words = {
 }
 
 local function respond(client, question, answer)
-  if not client.is_stopped() then
+  if vim.lsp.get_client_by_id(client.id) then
     agents().request(client, 'agents/respond', { id = question.id, nonce = question.nonce, answer = answer }, function() end)
   end
 end
@@ -785,14 +793,14 @@ function M.ask(client, question)
     respond(client, question, content and { action = 'accept', content = content } or { action = 'decline' })
   end
   in_normal_mode(function()
-    local prompt = question.title .. (question.message ~= '' and '\n' .. question.message or '')
+    local prompt = question.title .. ': ' .. question.message .. ' '
     if question.choices and #question.choices > 0 then
       vim.ui.select(question.choices, { prompt = prompt }, answer)
     elseif question.secret then
-      local text = vim.fn.inputsecret(prompt .. ': ')
+      local text = vim.fn.inputsecret(prompt)
       answer(text ~= '' and text or nil)
     else
-      vim.ui.input({ prompt = prompt .. ': ' }, answer)
+      vim.ui.input({ prompt = prompt }, answer)
     end
   end)
 end
@@ -822,7 +830,7 @@ end
 -- changes shows what agents changed in a session, as a diff. On a hunk x undoes it and y
 -- keeps it; X and Y are for the file.
 function M.changes(client, session)
-  agents().request(client, 'agents/changes', { session = session }, function(result)
+  local function show(result)
     local buf = vim.fn.bufnr('^agents://changes$')
     if buf == -1 then
       buf = api.nvim_create_buf(false, true)
@@ -897,6 +905,12 @@ function M.changes(client, session)
         api.nvim_win_set_cursor(0, { math.min(place.line, api.nvim_buf_line_count(0)), 0 })
       end
     end)
+  end
+  agents().request(client, 'agents/changes', { session = session }, show, function(err)
+    if no_session(err) then
+      show({ files = {} })
+      return true
+    end
   end)
 end
 
