@@ -73,12 +73,13 @@ func (s *Service) Steer(id string, input []activity.ContentBlock) (*Said, error)
 	return nil, unknownRun(id)
 }
 
-// Find returns a run that goes on. The error has the reason unknownRun.
+// Find returns a run that goes on: of one that passed control on, the run that has it
+// now. The error has the reason unknownRun.
 func (s *Service) Find(id string) (*Live, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if live := s.runs[id]; live != nil {
-		return live, nil
+		return live.last(), nil
 	}
 	return nil, unknownRun(id)
 }

@@ -54,6 +54,11 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
+	r, pending := holds(conv.Runs(), r) // control may have passed on
+	if pending {
+		return s.resumeHandoff(conv, r, p)
+	}
+	p.Run = r.Run
 	past, err := unfinished(conv, r.Run)
 	if err != nil {
 		return nil, err
@@ -63,6 +68,11 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 		Input: past.Started.Input, Inputs: past.Started.Inputs, Context: past.Started.Context,
 		Mode: definition.Mode(past.Started.Mode), Model: past.Started.Asked,
 		atMost: guard.Approval(past.Started.Approval), Desk: p.Desk, Client: p.Client,
+	}
+	if before, ok := predecessor(conv.Runs(), p.Run); ok {
+		chain := before.Passed.Chain
+		start.from.chain, start.from.contextID, start.from.correlationID = slices.Clone(chain[:len(chain)-1]), past.Origin.Context, past.Origin.CorrelationID
+		start.from.handed = s.handed(conv, *before.Passed, before.Chain)
 	}
 	plan, err := s.plan(start)
 	if err != nil {
@@ -82,6 +92,25 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 			Active: past.Active, Changes: past.Changes, Open: openOf(past.Open), TurnOver: past.TurnOver, Limit: past.Limit, Extended: past.Extended,
 			Moved: past.Moved, Finish: past.Finish, Input: past.Started.Input, More: p.More,
 		}), nil
+	})
+}
+
+// resumeHandoff begins the run to which a run passed control right before a daemon
+// ended.
+func (s *Service) resumeHandoff(conv *conversation, r session.Run, p Resume) (*Live, error) {
+	past, ok := conv.Progress(r.Run)
+	if !ok {
+		return nil, fault.New(fault.Invalid, "agents.resume", "the run %s has passed control to %s, which did not begin, and %s has gone on since; run %s", r.Run, r.Passed.To, r.Agent, r.Passed.To)
+	}
+	folder := tool.PathOf(past.Started.Folder)
+	from := &definition.Definition{}
+	if entry, err := s.Agents().Lookup(folder, r.Agent); err == nil {
+		from = entry.Definition
+	}
+	return s.passOn(conv, from, Start{
+		Folder: folder, Session: conv.ID, Input: past.Started.Input, Context: past.Started.Context,
+		atMost: guard.Approval(past.Started.Approval), Desk: p.Desk, Client: p.Client,
+		from: origin{correlationID: past.Origin.CorrelationID, project: projectOf(from), handed: s.handed(conv, *r.Passed, r.Chain)},
 	})
 }
 
@@ -201,10 +230,12 @@ func runIn(runs []session.Run, id string) (session.Run, bool) {
 // abandon ends a run that an earlier daemon left, and reports whether there was
 // one (spec 3.5: in any state).
 func (s *Service) abandon(id string) bool {
-	conv, _, err := s.left("", id)
+	conv, r, err := s.left("", id)
 	if err != nil {
 		return false
 	}
+	r, _ = holds(conv.Runs(), r)
+	id = r.Run
 	s.mu.Lock()
 	live := s.runs[id]
 	if live == nil { // under the lock: nobody takes it up meanwhile

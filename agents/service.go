@@ -18,7 +18,6 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
-	"github.com/agentls/agentls/agents/prompt"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/run"
 	"github.com/agentls/agentls/agents/session"
@@ -84,9 +83,9 @@ type Settings struct {
 	Compression          Compression // of contexts (spec 8.3)
 	MaxContextTokens     int         // caps the window that thresholds use; 0 = none
 	Limits               Limits      // of a tree of runs (spec 3.3)
+	MaxHandoffDepth      int         // agents in a chain of handoffs; 0 = the default
 	DisableLoopDetection bool
 	Routing              Routing
-	ShortOutput          bool          // agents.prompt.shellOutputEfficiency
 	Routes               []model.Route // of the model "auto", the first that fits
 	// Overrides are by agent, in the order in which they are merged over the
 	// agent's file (spec 8.2).
@@ -118,20 +117,16 @@ type Config struct {
 	Unreviewed func(*definition.Definition) bool
 	Grants     guard.Store // keeps answers for always; nil = nowhere
 	Settings   func(folder string) Settings
-	Admit      func() error // may refuse a new run (overloaded); nil = none is refused
-	Approval   Approval     // the mode of sessions that have none of their own
-	// Memory returns what memory files say in a folder for a file in it, "" for none
-	// in particular; nil = there are none. It reads them.
-	Memory    func(folder, file string) prompt.Memory
-	Prompt    prompt.Config                         // of main
-	Environ   []string                              // of child processes
-	Home      string                                // the person's home folder
-	State     string                                // the daemon's own folder, which no tool writes
-	Snapshots *snapshot.Store                       // knows what commands change; nil = nobody does
-	Proxy     func(*http.Request) (*url.URL, error) // the person\'s, for the web and commands; nil = none
-	Mask      run.Mask                              // of what the daemon holds; nil = nothing
-	Now       func() time.Time
-	Log       *slog.Logger
+	Admit      func() error                          // may refuse a new run (overloaded); nil = none is refused
+	Approval   Approval                              // the mode of sessions that have none of their own
+	Environ    []string                              // of child processes
+	Home       string                                // the person's home folder
+	State      string                                // the daemon's own folder, which no tool writes
+	Snapshots  *snapshot.Store                       // knows what commands change; nil = nobody does
+	Proxy      func(*http.Request) (*url.URL, error) // the person\'s, for the web and commands; nil = none
+	Mask       run.Mask                              // of what the daemon holds; nil = nothing
+	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // Service keeps the runs and sessions of one daemon. It is safe for concurrent
@@ -196,6 +191,9 @@ type Live struct {
 	folder   string          // that it runs in
 	approval func() Approval // its mode now
 
+	next *Live                   // has control now, or has passed it on; guarded by the service's mu
+	asks []activity.ContentBlock // the request, as the agent is told it
+
 	log    *activity.Log
 	run    *run.Run
 	cancel context.CancelCauseFunc // ends it, with the reason why
@@ -205,7 +203,8 @@ type Live struct {
 	behind []<-chan struct{}    // it begins when all are closed
 	result activity.RunFinished // set before done is closed
 
-	unwritten bool // its last events are not on disk, so nobody is told of them; set before done is closed
+	by        activity.Origin // of whose result it is; set before done is closed
+	unwritten bool            // its last events are not on disk, so nobody is told of them; set before done is closed
 }
 
 // Done is closed when the run has ended and its last event is written.
@@ -218,8 +217,13 @@ func (l *Live) Last() uint64 { return l.log.Last() }
 // told; it is valid once Done is closed.
 func (l *Live) Written() bool { return !l.unwritten }
 
-// Result is how the run ended; it is valid once Done is closed.
+// Result is how the run ended: of a run that passed control on, how the last one of
+// its chain did. It is valid once Done is closed.
 func (l *Live) Result() activity.RunFinished { return l.result }
+
+// By returns the run and the agent whose the result is; it is valid once Done is
+// closed.
+func (l *Live) By() (run, agent string) { return l.by.Run, l.by.Agent }
 
 // NewService returns a service with no runs. ctx is the daemon's: when it ends,
 // runs are interrupted. Close the service.
@@ -328,7 +332,7 @@ func (s *Service) Cancel(id, call string) bool {
 	case live == nil:
 		return false
 	case call != "":
-		return live.run.CancelCall(call)
+		return s.holder(live).run.CancelCall(call)
 	}
 	live.cancel(run.ErrCancelled)
 	return true
@@ -362,13 +366,16 @@ func (s *Service) Interrupt() {
 	}
 }
 
-// Live returns the runs that go on, in no particular order.
+// Live returns the runs that go on and have not passed control on, in no particular
+// order.
 func (s *Service) Live() []*Live {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make([]*Live, 0, len(s.runs))
 	for _, live := range s.runs {
-		list = append(list, live)
+		if live.next == nil {
+			list = append(list, live)
+		}
 	}
 	return list
 }

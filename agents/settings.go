@@ -11,6 +11,9 @@ type Compression struct {
 	Model     string  // who sums up: an entry of the table, an alias or an id
 }
 
+// defaultHandoffDepth is how many agents a chain has at most (spec 5.2).
+const defaultHandoffDepth = 5
+
 // Limits are the limits of a tree of runs (spec 3.3). All of them are above 0,
 // but for Depth, which may be 0: nobody delegates.
 type Limits struct {

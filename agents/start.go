@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -52,6 +53,7 @@ type origin struct {
 	correlationID string          // of the run that began the chain; "" = its own id
 	require       []string        // tools that ask besides those of its own file (globs)
 	project       string          // the folder that an agent before it comes with; "" for none
+	handed        *handed         // by which control passed to it; nil where it was asked
 }
 
 // byAgent reports whether another agent leads to the run, and not a person.
@@ -100,7 +102,6 @@ type planned struct {
 	task     *assignment
 	name     string       // of the model
 	choices  []run.Choice // nil for a model that is chosen by what the context holds
-	memory   string       // what memory files say; "" = nothing
 }
 
 // plan finds everything that a run needs but its session: none is begun for a
@@ -118,11 +119,9 @@ func (s *Service) plan(p Start) (*planned, error) {
 		r.task.clamp(r.def.Name)
 	}
 	if r.name = s.ModelOf(r.def, p.Model, r.settings); r.name != model.Auto {
-		if r.choices, err = s.choose(r.def, r.name, r.settings); err != nil {
-			return nil, err
-		}
+		r.choices, err = s.choose(r.def, r.name, r.settings)
 	}
-	return r, s.instruct(r, p)
+	return r, err
 }
 
 // begin sets a run going in a session. first writes its first event, when nothing
@@ -143,7 +142,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		about.ParentRun = p.from.parent.ID
 	}
 	live := &Live{
-		Session: conv.ID, ID: p.Run, Agent: def.Name, log: conv.Log, MaxTurns: task.maxTurns, about: about, start: p, folder: r.folder,
+		Session: conv.ID, ID: p.Run, Agent: def.Name, log: conv.Log, MaxTurns: task.maxTurns, about: about, start: p, folder: r.folder, asks: task.input, by: about,
 		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}), ended: make(chan struct{}),
 	}
 	live.approval = func() guard.Approval {
@@ -156,7 +155,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	live.run = run.New(run.Config{
 		ID: live.ID, Parent: about.ParentRun, ContextID: about.Context, CorrelationID: about.CorrelationID, Chain: append(slices.Clone(p.from.chain), def.Name),
 		Require: p.from.require, Project: p.from.project,
-		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.memory, r.folder, s.Now()), Examples: task.examples, Context: p.Context, Inputs: p.Inputs,
+		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.folder, s.Now()) + p.from.handed.tell(), Examples: task.examples, Context: p.Context, Inputs: p.Inputs,
 		Models:   choices,
 		Approval: live.approval, Asked: p.Model,
 		Session: conv, Tools: tools, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,
@@ -171,6 +170,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			},
 			Reveal: r.settings.Reveal,
 		},
+		Handoffs: s.handoffs(r), Link: p.from.handed.link(), Before: p.from.handed.before(),
 		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,
 		Limits: run.Limits{
 			ModelCalls: r.settings.Limits.ModelCalls, InputTokens: r.settings.Limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
@@ -198,7 +198,8 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	live.begun <- func() {
 		defer release()
 		defer cancel(nil)
-		defer close(live.ended)
+		ended := sync.OnceFunc(func() { close(live.ended) })
+		defer ended()
 		if position > 0 {
 			// What ends the run before this one may end this one too, and be a moment
 			// late here: no model is asked for a client that has gone.
@@ -223,6 +224,8 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		live.result = live.run.Do(runCtx)
 		s.remember(def, live, s.Now().Sub(began))
 		conv.forget(about)
+		ended()
+		s.followOn(runCtx, conv, r, live)
 		s.settle(live)
 	}
 	// Not ctx: a request that is cancelled now has a run, which is its answer.
@@ -280,7 +283,7 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 		live.behind = append(live.behind, over)
 	}
 	for _, other := range s.runs {
-		if other.Session != live.Session || other.about.ContextID() != live.about.ContextID() {
+		if other.next != nil || other.Session != live.Session || other.about.ContextID() != live.about.ContextID() {
 			continue
 		}
 		if !queue {
@@ -291,6 +294,9 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 		live.behind = append(live.behind, other.ended)
 	}
 	s.runs[live.ID] = live
+	if h := live.start.from.handed; h != nil && h.by != nil {
+		h.by.next = live
+	}
 	if r := s.reserved[live.ID]; r != nil && r.cancelled {
 		live.cancel(run.ErrCancelled)
 	}

@@ -262,11 +262,34 @@ func (f *follower) tell(batch []activity.Entry) (ended []string) {
 				watch(event)
 			}
 		}
+		if e.Type == (activity.HandoffStarted{}).Type() {
+			f.passOn(e)
+		}
 		if e.Type == (activity.RunFinished{}).Type() {
 			ended = append(ended, e.Run)
 		}
 	}
 	return ended
+}
+
+// passOn has who watches a run watch the one that control passes to.
+func (f *follower) passOn(e activity.Entry) {
+	event, err := e.Event(f.session)
+	if err != nil {
+		return
+	}
+	b, ok := event.Body.(activity.HandoffStarted)
+	if !ok || b.Run == "" {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if live := f.runs[e.Run]; live != nil {
+		f.runs[b.Run] = live
+	}
+	if watch := f.watch[e.Run]; watch != nil {
+		f.watch[b.Run] = watch
+	}
 }
 
 // advance says that everything up to seq was queued; 0 that nothing more will

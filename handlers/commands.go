@@ -260,11 +260,12 @@ func (h *Handlers) commandCancel(p *protocol.ExecuteCommandParams) (any, error) 
 	if err != nil {
 		return nil, invalidArguments(err)
 	}
+	if run != "" {
+		return &wire.CancelResult{Cancelled: h.daemon.Agents.Cancel(run, "")}, nil
+	}
 	result := &wire.CancelResult{}
 	for _, live := range h.daemon.Agents.Live() {
-		if run == "" || live.ID == run {
-			result.Cancelled = h.daemon.Agents.Cancel(live.ID, "") || result.Cancelled
-		}
+		result.Cancelled = h.daemon.Agents.Cancel(live.ID, "") || result.Cancelled
 	}
 	return result, nil
 }

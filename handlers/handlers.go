@@ -73,9 +73,6 @@ type Daemon struct {
 	// nothing.
 	Mask  func([]byte) []byte
 	Known func([]byte) []byte
-	// Memory is the person's own GEMINI.md, which runs may change though it lies in no
-	// folder of theirs (save_memory alone does); "" = none.
-	Memory string
 	// Shown is a folder for texts that a person is shown as files. MakeShown makes
 	// it, if it is not there; nil = it is.
 	Shown     string
@@ -195,6 +192,7 @@ func (h *Handlers) Routes() []server.Route {
 		// runs.go
 		server.Query(wire.MethodRun, h.reserve, h.run).InStream(),
 		server.Query(wire.MethodCancel, nothing[wire.CancelParams], h.cancel).Urgent(),
+		server.Query(wire.MethodChain, nothing[wire.ChainParams], h.chain),
 		server.Query(wire.MethodSteer, h.say, h.steer).Urgent(),
 		server.Query(wire.MethodResume, seen[wire.ResumeParams](h), h.resume).InStream(),
 

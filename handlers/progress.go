@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/handoff"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/server"
 )
@@ -163,6 +164,16 @@ func (l *progressLine) take(e activity.Event) bool {
 		l.doing = compressed(b)
 	case activity.LoopDetected:
 		l.doing = repeats(b)
+	case activity.RunStarted:
+		if e.Agent == l.agent {
+			return false
+		}
+		l.agent, l.turn, l.turns = e.Agent, 0, 0 // who took over; its limit is its own
+		return false
+	case activity.HandoffStarted:
+		l.doing = handedOver(b)
+	case activity.HandoffRejected:
+		l.doing = "may not hand over to " + tool.Escape(b.To) + " (" + tool.Escape(b.Code) + ")"
 	case activity.TodosChanged:
 		step, ok := todo(b.Todos)
 		if !ok {
@@ -188,6 +199,11 @@ func (l *progressLine) below() string {
 		parts = append(parts, tokens(l.tokens)+" tok")
 	}
 	return strings.Join(parts, " · ")
+}
+
+// handedOver tells a handoff in one line.
+func handedOver(b activity.HandoffStarted) string {
+	return tool.Escape(handoff.Line(b.From, b.To, b.Reason))
 }
 
 // compressed says in a few words what became of a compression.
@@ -253,6 +269,9 @@ func ending(r activity.RunFinished) string {
 			line += ", answered by " + tool.Escape(strings.Join(r.Fallbacks, " and "))
 		}
 		return line
+	}
+	if r.Reason == activity.HandedOff && r.Text != "" {
+		return "a person is needed: " + tool.Escape(firstLine(r.Text))
 	}
 	return string(r.Reason)
 }

@@ -213,12 +213,13 @@ func (h *Handlers) await(ctx context.Context, live *agents.Live, token []byte) (
 	}
 	h.relief() // the result has the whole text once more
 	result := live.Result()
+	run, agent := live.By()
 	result.Problems = slices.Clone(result.Problems) // the log has the same
 	h.encode(result.Problems)
 	if h.daemon.Known != nil {
 		result.Text, result.Output = string(h.daemon.Known([]byte(result.Text))), h.daemon.Known(result.Output)
 	}
-	return &wire.RunResult{Session: live.Session, Run: live.ID, Agent: live.Agent, RunFinished: result}, nil
+	return &wire.RunResult{Session: live.Session, Run: run, Agent: agent, RunFinished: result}, nil
 }
 
 // folderOf returns the workspace folder of the first document that the request
@@ -368,6 +369,12 @@ func (h *Handlers) withhold(ctx context.Context, s *workspace.Snapshot, c *activ
 	}
 	c.Text = ""
 	return true
+}
+
+// chain serves agents/chain.
+func (h *Handlers) chain(_ context.Context, _ struct{}, p *wire.ChainParams) (wire.Chain, error) {
+	links, err := h.daemon.Agents.Chain(p.Run)
+	return wire.Chain(links), err
 }
 
 // cancel serves agents/cancel.

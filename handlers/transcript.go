@@ -84,6 +84,13 @@ func describe(b *strings.Builder, e activity.Event) {
 			purged = ", and what it held was erased"
 		}
 		fmt.Fprintf(b, "\n- the context of %s was cleared%s\n", tool.Escape(body.Agent), purged)
+	case activity.HandoffStarted:
+		fmt.Fprintf(b, "\n- %s\n", handedOver(body))
+		if body.Summary != "" {
+			fmt.Fprintf(b, "\n%s\n", quote(body.Summary))
+		}
+	case activity.HandoffRejected:
+		fmt.Fprintf(b, "\n- the handoff from %s to %s was refused: %s\n", tool.Escape(body.From), tool.Escape(body.To), tool.Escape(firstLine(body.Message)))
 	case activity.TodosChanged:
 		if step, ok := todo(body.Todos); ok {
 			fmt.Fprintf(b, "\n- plan: %s\n", step)
@@ -103,6 +110,9 @@ func describe(b *strings.Builder, e activity.Event) {
 	case activity.ErrorSeen:
 		fmt.Fprintf(b, "\n**Error**: %s\n", tool.Escape(body.Message))
 	case activity.RunFinished:
+		if body.Reason == activity.HandedOff {
+			return // the handoff says it
+		}
 		fmt.Fprintf(b, "\n*%s*\n", ending(body))
 	}
 }

@@ -92,12 +92,12 @@ type AgentSettings struct {
 	ContextPersistence  Value[bool]
 	ConfirmationTimeout Value[int] // seconds; 0 = none
 	MaxContextTokens    Value[int] // 0 = none; a project can lower it only
+	MaxHandoffDepth     Value[int] // agents in a chain of handoffs; a project can lower it only
 	Compression         CompressionSettings
 	Inline              InlineSettings
 	Limits              LimitSettings
 	Routing             RoutingSettings
 	AutoRoute           Value[bool] // only the person's own file can set it
-	ShellOutput         Value[bool] // agents.prompt.shellOutputEfficiency
 	Retention           RetentionSettings
 	FallbackModels      Value[[]string]
 
@@ -393,6 +393,7 @@ func defaultSettings() *Settings {
 	s.Agents.Compression.Preserve.Value = 0.3
 	s.Agents.Compression.Model.Value = "flash"
 	s.Agents.Inline.Answer.Value = InlineAnswers()[0]
+	s.Agents.MaxHandoffDepth.Value = 5
 	s.Agents.Limits.ModelCalls.Value = 200
 	s.Agents.Limits.Depth.Value = 2
 	s.Agents.Limits.Live.Value = 8

@@ -398,6 +398,34 @@ type (
 		What   string `json:"what,omitempty"` // is repeated, in words
 	}
 
+	// HandoffStarted says that control passes to another agent for good (spec 5.2), or
+	// to a person: To is user then.
+	HandoffStarted struct {
+		From    string          `json:"from"`
+		To      string          `json:"to"`
+		Reason  string          `json:"reason"`
+		Summary string          `json:"summary,omitempty"`
+		Context string          `json:"context,omitempty"`
+		Payload json.RawMessage `json:"payload,omitempty"`
+		Chain   []string        `json:"chain"`         // of agents, with To where it is one
+		Depth   int             `json:"depth"`         // handoffs before and with this one
+		Run     string          `json:"run,omitempty"` // of To; absent for a person
+		// History is the blob of what To is told of the conversation so far, and Taint
+		// says, as of ToolState, that others may have written what it is told.
+		History string `json:"history,omitempty"`
+		Taint   string `json:"taint,omitempty"`
+	}
+
+	// HandoffRejected says that an agent wanted to pass control on and may not. Code is
+	// PERMISSION_DENIED, AGENT_NOT_FOUND, CONDITION_NOT_MET, INVALID_PAYLOAD,
+	// MAX_DEPTH_EXCEEDED or CIRCULAR_HANDOFF.
+	HandoffRejected struct {
+		From    string `json:"from"`
+		To      string `json:"to"`
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+
 	// ContextCompressed is what became of an attempt to make an agent's context
 	// shorter (spec 8.3). The view that a model is sent is folded from Cut,
 	// Snapshot and Reduced; the history stays in the log.

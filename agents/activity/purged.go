@@ -67,6 +67,10 @@ func Purged(b Body) Body {
 		return Retry{Of: b.Of, Attempt: b.Attempt, WaitMs: b.WaitMs, Discard: b.Discard}
 	case LoopDetected:
 		return LoopDetected{Kind: b.Kind, Count: b.Count, Action: b.Action}
+	case HandoffStarted:
+		return HandoffStarted{From: b.From, To: b.To, Chain: b.Chain, Depth: b.Depth, Run: b.Run, Taint: b.Taint}
+	case HandoffRejected:
+		return HandoffRejected{From: b.From, To: b.To, Code: b.Code}
 	case ContextCompressed:
 		return ContextCompressed{Agent: b.Agent, Before: b.Before, After: b.After, Status: b.Status}
 	case TodosChanged:

@@ -49,7 +49,9 @@ func TestPurgedKeepsNoWords(t *testing.T) {
 		confirmation.asked.ID confirmation.asked.Call confirmation.asked.Tool confirmation.asked.Risk confirmation.asked.ExpiresAt
 		confirmation.answered.ID confirmation.answered.Outcome confirmation.answered.By
 		approval.changed.From approval.changed.To file.changed.Kind change.resolved.Action forked.Session retry.Of loop.detected.Kind loop.detected.Action
-		context.compressed.Agent context.compressed.Status context.cleared.Agent error.Code note.Level`) {
+		context.compressed.Agent context.compressed.Status context.cleared.Agent error.Code note.Level
+		handoff.started.From handoff.started.To handoff.started.Chain handoff.started.Run handoff.started.Taint
+		handoff.rejected.From handoff.rejected.To handoff.rejected.Code`) {
 		keeps[name] = true
 	}
 	for name := range bodies {

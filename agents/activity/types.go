@@ -28,6 +28,8 @@ func (Rewound) Type() string              { return "rewound" }               // 
 func (Forked) Type() string               { return "forked" }                // Type implements [Body].
 func (Retry) Type() string                { return "retry" }                 // Type implements [Body].
 func (LoopDetected) Type() string         { return "loop.detected" }         // Type implements [Body].
+func (HandoffStarted) Type() string       { return "handoff.started" }       // Type implements [Body].
+func (HandoffRejected) Type() string      { return "handoff.rejected" }      // Type implements [Body].
 func (ContextCompressed) Type() string    { return "context.compressed" }    // Type implements [Body].
 func (ContextCleared) Type() string       { return "context.cleared" }       // Type implements [Body].
 func (TodosChanged) Type() string         { return "todos.changed" }         // Type implements [Body].
@@ -59,6 +61,8 @@ var bodies = map[string]func([]byte) (Body, error){
 	Forked{}.Type():               read[Forked],
 	Retry{}.Type():                read[Retry],
 	LoopDetected{}.Type():         read[LoopDetected],
+	HandoffStarted{}.Type():       read[HandoffStarted],
+	HandoffRejected{}.Type():      read[HandoffRejected],
 	ContextCompressed{}.Type():    read[ContextCompressed],
 	ContextCleared{}.Type():       read[ContextCleared],
 	TodosChanged{}.Type():         read[TodosChanged],

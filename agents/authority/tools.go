@@ -251,9 +251,11 @@ func (s *toolset) explain(mode definition.Mode, whyTask Origin) (tools []Tool, t
 			tokens += model.EstimateTokens(o.Name) + model.EstimateTokens(o.Description) + model.EstimateTokens(string(o.Schema))
 		}
 		tools = append(tools, t)
-		slices.SortFunc(tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 	}
-	return tools, tokens
+	transfers, more := s.transfers(judge)
+	tools = append(tools, transfers...)
+	slices.SortStableFunc(tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	return tools, tokens + more
 }
 
 // judge asks the gate about tools.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/handoff"
 	"github.com/agentls/agentls/agents/model"
 )
 
@@ -230,6 +231,12 @@ func (x *explainer) references() {
 	}
 	known := func(name string) bool { return name != d.Name && x.in.ByName[name] != nil }
 	offered := x.registered()
+	var transfers []string
+	for _, t := range x.e.Tools {
+		if t.Offered && t.Added {
+			transfers = append(transfers, t.Name)
+		}
+	}
 	for _, name := range d.Subagents {
 		r := Reference{Name: name, Known: name == "*" || known(name), Origin: x.entry(name, "subagents", "agents", "tools")}
 		if name == "*" {
@@ -239,7 +246,7 @@ func (x *explainer) references() {
 	}
 	for _, h := range d.Handoffs {
 		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, When: h.When, Condition: h.Condition, Origin: x.entry(h.To, "handoffs")}
-		x.e.Handoffs = append(x.e.Handoffs, unless(r, "transfer_to_"+h.To, offered))
+		x.e.Handoffs = append(x.e.Handoffs, unless(r, handoff.ToolName(h.To), transfers))
 	}
 	if x.in.MemoryFiles != nil || !d.MemoryFiles {
 		origin, given := x.file("memory_files")

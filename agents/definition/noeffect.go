@@ -14,14 +14,15 @@ import (
 var noEffectTable = []noEffectRow{
 	{field: "mcp.servers", tools: []string{"mcp.*"}},
 	{field: "triggers"},
-	{field: "handoffs", tools: []string{"transfer_to_*"}},
 	{field: "guardrails", stops: "nothing would be checked"},
 	{field: "memory", tools: []string{"store_memory", "recall_memory"}},
+	{field: "memory_files"},
 	{field: "graph"},
 	{field: "tracing"},
 	{field: "subagents", tools: []string{"delegate_to_agent"}},
 	{field: "routable"},
 	{tools: []string{"diagnostics", "symbols", "definition", "references"}},
+	{tools: []string{"save_memory"}},
 	{tools: []string{"get_state", "set_state"}},
 }
 

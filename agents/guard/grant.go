@@ -291,6 +291,9 @@ func (g *Gate) Taint(run string, t tool.Taint) {
 	}
 }
 
+// Tainted returns what a run has read that others may have written.
+func (g *Gate) Tainted(run string) tool.Taint { return g.tainted(run) }
+
 func (g *Gate) tainted(run string) tool.Taint {
 	g.mu.Lock()
 	defer g.mu.Unlock()

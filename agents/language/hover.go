@@ -3,7 +3,9 @@ package language
 // Hover: what the thing under the cursor is.
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -176,7 +178,9 @@ func (f *File) hoverValue(p place, field definition.Field, offset int, w *World)
 		if name != "*" {
 			return "**" + escape(name) + "** · no such server in mcpServers of the settings", span
 		}
-	case "subagents", "agents", "handoffs[].to":
+	case "handoffs[].to":
+		return f.hoverHandoff(name, w), span
+	case "subagents", "agents":
 		return f.hoverAgent(name, w), span
 	}
 	return "", span
@@ -278,6 +282,39 @@ func (f *File) hoverForeign(name string, w *World) string {
 		}
 	}
 	return text
+}
+
+// hoverHandoff tells whom control passes to, when, and what goes with it.
+func (f *File) hoverHandoff(to string, w *World) string {
+	text := f.hoverAgent(to, w)
+	i := slices.IndexFunc(f.Definition.Handoffs, func(h definition.Handoff) bool { return h.To == to })
+	if i < 0 {
+		return text
+	}
+	h := f.Definition.Handoffs[i]
+	when := map[string]string{"auto": "by itself, when the work is done", "conditional": "when the model decides"}[h.When]
+	if when == "" {
+		when = "when the model decides"
+	}
+	if h.Condition != "" {
+		when += ", while " + escape(h.Condition)
+	}
+	passes := []string{"the request", "a reason", "a summary"}
+	if to != "user" {
+		passes = append(passes, "what else the model adds as context")
+		if h.IncludeContext {
+			passes = append(passes, "the conversation so far")
+		}
+	}
+	var payload struct {
+		Properties map[string]any `json:"properties"`
+	}
+	_ = json.Unmarshal(h.Payload, &payload) // a schema that names no properties passes none
+	for _, name := range slices.Sorted(maps.Keys(payload.Properties)) {
+		passes = append(passes, escape(name))
+	}
+	n := len(passes) - 1
+	return strings.TrimSpace(text + "\n\nControl passes " + when + ". Passed over: " + strings.Join(passes[:n], ", ") + " and " + passes[n] + ".")
 }
 
 // hoverAgent tells of an agent that a file names.

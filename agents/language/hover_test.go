@@ -49,6 +49,8 @@ func TestHover(t *testing.T) {
 		{"a glob", front("tools:\n  allow: [read_‸*]"), "read_*", []string{"stands for read_file, read_many_files."}},
 		{"a handoff's tool", front("tools:\n  allow: [transfer_to_rev‸iewer]"), "transfer_to_reviewer", []string{"**T reviewer**"}},
 		{"a handoff", front("handoffs: [{to: rev‸iewer}]"), "reviewer", []string{"**T reviewer** · project", "Does `[x](http://evil)` for reviewer.", "Model gemini-3.1-pro-preview"}},
+		{"what a handoff passes", front("handoffs: [{to: rev‸iewer, when: auto, condition: \"task.status == 'completed'\", payload: {schema: {properties: {file: {type: string}}}}}]"), "reviewer", []string{"passes by itself, when the work is done, while task.status == 'completed'.", "the conversation so far and file."}},
+		{"a handoff without the conversation", front("handoffs: [{to: rev‸iewer, include_context: false}]"), "reviewer", []string{"when the model decides. Passed over: the request, a reason, a summary and what else the model adds as context."}},
 		{"a handoff to a person", front("handoffs: [{to: us‸er}]"), "user", []string{"a person goes on"}},
 		{"a handoff to nobody", front("handoffs: [{to: nob‸ody}]"), "nobody", []string{"no agent of this name"}},
 		{"a subagent", front("subagents:\n  - code-f‸ixer"), "code-fixer", []string{"T code-fixer"}},

@@ -136,10 +136,13 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 	return done
 }
 
-// completes reports whether the call ends the task.
+// completes reports whether the call ends the run.
 func (t *task) completes() bool {
-	_, ok := t.tool.(*completion)
-	return ok
+	switch t.tool.(type) {
+	case *completion, *transfer:
+		return true
+	}
+	return false
 }
 
 // validate finds the tool and plans the call. What fails here may still be

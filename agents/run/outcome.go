@@ -31,6 +31,11 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 		content = "The person changed this call; it ran with " + string(t.call.Args) + "\n" + content
 	}
 	t.ran = true
+	if !t.completes() {
+		b.mu.Lock()
+		b.last = t.name
+		b.mu.Unlock()
+	}
 	if result.Failed {
 		code := result.Code
 		if code == "" {

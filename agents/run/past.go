@@ -112,6 +112,7 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 		return ending{}, false
 	}
 	r.past = nil
+	r.asked = textOfBlocks(p.Input)
 	if p.State == activity.Finished {
 		r.say(activity.Note{Level: "info", ToModel: true, Message: "Your run had come to its limit and ended. It has been given more, so go on where you were: its request was: " + textOfBlocks(p.Input)})
 		return ending{}, false
@@ -125,13 +126,17 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 		r.mu.Unlock()
 		return ending{}, false
 	}
+	messages := r.Session.Context(r.context())
+	r.last = lastTool(messages)
 	if len(p.Open) > 0 {
 		return r.finishBatch(ctx, p.Open)
 	}
-	messages := r.Session.Context(r.context())
+	r.recallTransfer(messages)
 	if r.tools != nil {
 		r.tools.complete.recall(messages)
-		return r.completed()
+	}
+	if end, ok := r.completed(); ok || r.tools != nil {
+		return end, ok
 	}
 	if n := len(messages); n > 0 && messages[n-1].Role == model.Reply && p.Finish == model.Stop {
 		// The answer was there; only the end was not written.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -136,6 +137,10 @@ type Config struct {
 	Repeats     Repeats       // nil = loops are not looked for
 	Timeout     time.Duration // for a person's answer to a confirmation; 0 = none
 
+	Handoffs Handoffs        // what control may pass to; zero = nobody
+	Link     activity.Link   // what of From and Reason the run's own link in its chain has
+	Before   []activity.Link // of the runs that passed control on before
+
 	Snapshots *snapshot.Store      // knows what commands change; nil = nobody does
 	Problems  []definition.Problem // of parts of the agent that the run leaves out
 	Mask      Mask                 // takes what the daemon holds out of what tools say; nil = nothing
@@ -159,8 +164,11 @@ func New(c Config) *Run {
 	if c.Mask == nil {
 		r.Mask = (*mask.Masker)(nil)
 	}
+	if c.Handoffs.Resolve != nil {
+		r.Tools = &withTransfers{c.Tools, r}
+	}
 	if c.Mode == definition.Task {
-		r.tools = &withCompletion{Tools: c.Tools, complete: newCompletion(r, c.Definition.Output)}
+		r.tools = &withCompletion{Tools: r.Tools, complete: newCompletion(r, c.Definition.Output)}
 		r.Tools = r.tools
 	}
 	return &Run{r}
@@ -170,7 +178,7 @@ func New(c Config) *Run {
 // It is called once, before Do.
 func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	r := run.r
-	r.began = r.Now()
+	r.began, r.asked = r.Now(), textOfBlocks(input)
 	var names []string
 	for _, t := range r.Tools.Offered() {
 		names = append(names, t.Spec().Name)
@@ -231,6 +239,9 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 		end.told = true
 		r.say(r.defect(p, "run"))
 	}
+	if end.reason == activity.Goal && !end.interrupted {
+		end = r.passOn(end)
+	}
 	if !end.interrupted {
 		over()
 		r.awaitBackground() // what it still writes counts
@@ -249,7 +260,8 @@ type ending struct {
 	failure     *activity.Failure
 	told        bool // a person has heard of the failure
 	interrupted bool
-	anew        bool // it is none: the model was asked, and is to be asked again
+	passes      *passing // control, to whom; nil for nobody
+	anew        bool     // it is none: the model was asked, and is to be asked again
 }
 
 func failed(kind, message string) ending {
@@ -279,6 +291,8 @@ type runner struct {
 	begins    []model.Message              // the examples; set by exampled
 	corrected map[correction]tool.Snippets // what models made of snippets that did not match; guarded by correcting
 	past      *Past                        // of a run that is taken up again, until it goes on
+	asked     string                       // what the person asked, as text
+	successor *activity.HandoffStarted     // the end of the run; nil for another
 	spent     time.Duration                // of MaxTime, before it was taken up
 
 	correcting chan struct{} // has a value while a model is asked for a correction; room for one
@@ -289,7 +303,8 @@ type runner struct {
 	open    int                                // questions that wait for a person; guarded by mu
 	changes []activity.Change                  // guarded by mu
 	stop    bool                               // a person answered cancel; guarded by mu
-	done    *outcome                           // what the task came to; guarded by mu
+	done    *outcome                           // what the task came to, or whom control passes to; guarded by mu
+	last    string                             // tool that ran; guarded by mu
 	steered int                                // what a person said that no turn has taken; guarded by mu
 	begun   bool                               // the run's first event is written; guarded by mu
 	closing bool                               // nothing more is taken; guarded by mu
@@ -363,10 +378,12 @@ func (r *runner) finish(end ending) activity.RunFinished {
 		r.say(activity.Note{Level: "info", Message: "What was said last was not told to the model any more; the agent's next run begins with it."})
 	}
 	took := r.Now().Sub(r.began) + r.spent
+	link := r.Link
+	link.Run, link.Agent, link.DurationMs, link.Usage = r.ID, r.Definition.Name, took.Milliseconds(), r.used.tokens
 	result := activity.RunFinished{
 		Reason: end.reason, Recovered: end.recovered, Text: end.text, Output: end.output, Usage: r.used.tokens, Cost: r.cost(),
 		Turns: int(r.turn.Load()), ToolCalls: r.toolCalls, Fallbacks: r.fallbacks,
-		Chain:      []activity.Link{{Run: r.ID, Agent: r.Definition.Name, DurationMs: took.Milliseconds(), Usage: r.used.tokens}},
+		Chain:      append(slices.Clone(r.Before), link),
 		Guardrails: []activity.Guard{}, Changes: list(r.changes), Problems: list(r.Problems), Error: end.failure,
 	}
 	if end.interrupted {
@@ -375,6 +392,9 @@ func (r *runner) finish(end ending) activity.RunFinished {
 	}
 	if end.failure != nil && !end.told {
 		r.say(activity.ErrorSeen{Code: end.failure.Kind, Message: end.failure.Message, Where: "model"})
+	}
+	if end.passes != nil {
+		r.tellHandoff(end.passes)
 	}
 	r.move(activity.Finished, string(end.reason), "")
 	r.sayFor(result, took)

@@ -184,6 +184,7 @@ func (c *completion) complete(args json.RawMessage) (*tool.Result, error) {
 type outcome struct {
 	text   string
 	output json.RawMessage // nil without a schema
+	passes *passing        // control, instead of completing the task
 }
 
 // render writes an output for people: by the agent's template, else as JSON.
@@ -295,6 +296,9 @@ func (r *runner) completed() (ending, bool) {
 	defer r.mu.Unlock()
 	if r.done == nil {
 		return ending{}, false
+	}
+	if r.done.passes != nil {
+		return ending{reason: activity.HandedOff, text: r.done.text, passes: r.done.passes}, true
 	}
 	return ending{reason: activity.Goal, text: r.done.text, output: r.done.output}, true
 }

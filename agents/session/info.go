@@ -63,6 +63,12 @@ type Run struct {
 	// forked: it ended here, whatever becomes of it there.
 	Inherited bool `json:"-"`
 
+	Began  time.Time                `json:"-"`
+	Ended  time.Time                `json:"-"` // its newest event that the totals know of
+	Used   model.Usage              `json:"-"` // of its answers
+	Chain  []activity.Link          `json:"-"` // of the runs up to this one, once it has finished; must not be modified
+	Passed *activity.HandoffStarted `json:"-"` // by which it passed control on; nil for none; must not be modified
+
 	about activity.Origin
 	seq   uint64  // of its first event
 	over  bool    // it has its last event; a state may say so before
@@ -102,6 +108,9 @@ func (t *totals) apply(e activity.Event) {
 		t.info.CreatedAt = e.Time
 	}
 	t.info.UpdatedAt = e.Time
+	if r := t.run(e.Run); r != nil && !r.over {
+		r.Ended = e.Time
+	}
 	switch b := e.Body.(type) {
 	case activity.RunStarted:
 		t.start(e, b)
@@ -116,8 +125,15 @@ func (t *totals) apply(e activity.Event) {
 		}
 	case activity.RunFinished:
 		t.finish(e.Origin, b)
+	case activity.HandoffStarted:
+		if r := t.run(e.Run); r != nil {
+			r.Passed = &b
+		}
 	case activity.ModelFinished:
 		t.info.Usage = t.info.Usage.Add(b.Usage)
+		if r := t.run(e.Run); r != nil {
+			r.Used = r.Used.Add(b.Usage)
+		}
 	case activity.Forked:
 		if b.From {
 			t.fork()
@@ -150,7 +166,7 @@ func (t *totals) told(id, folder string) Info {
 // totalled are the types of the events that the totals are folded from.
 var totalled = []string{
 	activity.RunStarted{}.Type(), activity.RunState{}.Type(), activity.RunFinished{}.Type(),
-	activity.ModelFinished{}.Type(), activity.ContextCleared{}.Type(), activity.Forked{}.Type(),
+	activity.ModelFinished{}.Type(), activity.HandoffStarted{}.Type(), activity.ContextCleared{}.Type(), activity.Forked{}.Type(),
 }
 
 // run returns a run that has started; nil for another.
@@ -182,7 +198,7 @@ func (t *totals) start(e activity.Event, b activity.RunStarted) {
 		return
 	}
 	t.at[o.Run] = len(t.runs)
-	t.runs = append(t.runs, Run{Run: o.Run, Agent: o.Agent, State: activity.Running, about: o, seq: e.Seq, title: title(b.Input)})
+	t.runs = append(t.runs, Run{Run: o.Run, Agent: o.Agent, State: activity.Running, about: o, seq: e.Seq, title: title(b.Input), Began: e.Time, Ended: e.Time})
 	t.info.Runs++
 	if !slices.Contains(t.info.Agents, o.Agent) {
 		t.info.Agents = append(t.info.Agents, o.Agent)
@@ -200,7 +216,7 @@ func (t *totals) finish(o activity.Origin, b activity.RunFinished) {
 	if r == nil || r.over {
 		return
 	}
-	r.State, r.Reason, r.over = activity.Finished, b.Reason, true
+	r.State, r.Reason, r.over, r.Chain = activity.Finished, b.Reason, true, b.Chain
 	if b.Reason == activity.HandedOff {
 		t.info.HandoffCount++
 	}

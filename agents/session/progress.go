@@ -69,6 +69,12 @@ func (s *Session) foldProgress(e activity.Event) {
 		}
 	}
 	p := s.progress[e.Run]
+	if _, begins := e.Body.(activity.RunStarted); begins {
+		maps.DeleteFunc(s.progress, func(id string, _ *progress) bool { // control has passed on
+			r := s.total.run(id)
+			return r.over && r.Passed != nil && r.Passed.Run == e.Run
+		})
+	}
 	if b, begins := e.Body.(activity.RunStarted); begins && p == nil && !s.total.run(e.Run).over {
 		maps.DeleteFunc(s.progress, func(id string, other *progress) bool { // the agent goes on without it
 			return other.told.Origin.ContextID() == e.ContextID() && s.total.run(id).over
@@ -81,12 +87,18 @@ func (s *Session) foldProgress(e activity.Event) {
 		return
 	}
 	if b, over := e.Body.(activity.RunFinished); over {
-		if p.told.Limit = limitOf(b.Reason); p.told.Limit == "" || e.Context != "" { // a context of its own goes with its run
+		if p.told.Limit = limitOf(b.Reason); !s.passes(e.Run) && (p.told.Limit == "" || e.Context != "") { // a context of its own goes with its run
 			delete(s.progress, e.Run)
 		}
 		return
 	}
 	p.apply(e)
+}
+
+// passes reports whether a run has finished and its successor is yet to begin.
+func (s *Session) passes(run string) bool {
+	r := s.total.run(run)
+	return r != nil && r.Reason == activity.HandedOff && r.Passed != nil && r.Passed.Run != "" && s.total.run(r.Passed.Run) == nil
 }
 
 // limitOf returns the limit that ended a run which may be taken up again with more of

@@ -79,7 +79,7 @@ func (c *connection) leftRun(ctx context.Context, name string, p *wire.ResumePar
 		switch r := s.Runs[i]; {
 		case p.Run == r.Run:
 			return r.Agent, nil
-		case p.Run == "" && (r.State == "interrupted" || r.State == "paused" || i == len(s.Runs)-1 && (r.Reason == "TIMEOUT" || r.Reason == "MAX_TURNS")):
+		case p.Run == "" && (r.State == "interrupted" || r.State == "paused" || i == len(s.Runs)-1 && (r.Reason == "TIMEOUT" || r.Reason == "MAX_TURNS" || r.Reason == "HANDOFF")):
 			p.Run, p.Session = r.Run, s.Session.Session
 			return r.Agent, nil
 		}

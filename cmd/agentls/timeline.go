@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -14,6 +15,8 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/handoff"
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/wire"
@@ -202,6 +205,10 @@ func (t *timeline) show(e wire.ActivityParams) {
 		t.again(b)
 	case activity.TodosChanged:
 		t.plan(b)
+	case activity.HandoffStarted:
+		t.say("%s", tool.Escape(handoff.Line(b.From, b.To, b.Reason)))
+	case activity.HandoffRejected:
+		t.say("%s may not hand over to %s (%s)", tool.Escape(b.From), tool.Escape(b.To), tool.Escape(b.Code))
 	case activity.ContextCompressed:
 		if b.Status == "COMPRESSED" {
 			t.say("context compressed: %s → %s tokens", short(b.Before), short(b.After))
@@ -241,7 +248,9 @@ func (t *timeline) show(e wire.ActivityParams) {
 		t.say("error: %s", tool.Escape(b.Message))
 	case activity.RunFinished:
 		if t.past {
-			t.end(&b)
+			if b.Reason != activity.HandedOff { // the handoff is told
+				t.end(&b)
+			}
 			t.say("[%d]", e.Seq)
 			t.place = 0
 		}
@@ -482,6 +491,8 @@ func (t *timeline) end(r *activity.RunFinished) {
 	case r.Error != nil && told == r.Error.Message:
 	case r.Error != nil:
 		t.say("%s (%s): %s", r.Reason, r.Error.Kind, tool.Escape(r.Error.Message))
+	case r.Reason == activity.HandedOff:
+		t.say("a person is needed: %s", tool.Escape(r.Text))
 	case r.Reason != activity.Goal:
 		t.say("%s %s", r.Reason, tool.Escape(r.Text))
 	}
@@ -489,5 +500,13 @@ func (t *timeline) end(r *activity.RunFinished) {
 	if len(r.Fallbacks) > 0 {
 		by = ", answered by " + tool.Escape(strings.Join(r.Fallbacks, " and ")) + ""
 	}
-	t.say("%s, %s, %d tokens in, %d out%s", count(r.Turns, "turn"), count(r.ToolCalls, "tool call"), r.Usage.InputTokens, r.Usage.OutputTokens+r.Usage.ThoughtTokens, by)
+	used, agents := r.Usage, ""
+	if len(r.Chain) > 1 { // the turns are the last agent's
+		used = model.Usage{}
+		for _, link := range r.Chain {
+			used = used.Add(link.Usage)
+		}
+		agents = fmt.Sprintf("%d agents, ", len(r.Chain))
+	}
+	t.say("%s%s, %s, %d tokens in, %d out%s", agents, count(r.Turns, "turn"), count(r.ToolCalls, "tool call"), used.InputTokens, used.OutputTokens+used.ThoughtTokens, by)
 }

@@ -107,14 +107,13 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 			Compression: agents.Compression{
 				Enabled: sums.Enabled.Value, Threshold: sums.Threshold.Value, Preserve: sums.Preserve.Value, Model: sums.Model.Value,
 			},
-			MaxContextTokens: a.MaxContextTokens.Value,
+			MaxContextTokens: a.MaxContextTokens.Value, MaxHandoffDepth: a.MaxHandoffDepth.Value,
 			Limits: agents.Limits{
 				ModelCalls: limits.ModelCalls.Value, Depth: limits.Depth.Value, Live: limits.Live.Value,
 				Runs: limits.Runs.Value, InputTokens: limits.InputTokens.Value,
 			},
 			Routing:              routing(all),
 			DisableLoopDetection: all.Model.DisableLoopDetection.Value,
-			ShortOutput:          a.ShellOutput.Value,
 			Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
 			Origins:              new(agents.Origins),
 		},

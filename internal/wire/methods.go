@@ -18,6 +18,8 @@ const (
 	MethodRun = "agents/run"
 	// MethodCancel ends a run, all runs of a session, or one call of a run. It is idempotent.
 	MethodCancel = "agents/cancel"
+	// MethodChain tells the chain of handoffs that a run is in. It needs no lock.
+	MethodChain = "agents/chain"
 	// MethodSteer adds a person's words to a run that goes on: its model is told them before the next turn.
 	MethodSteer = "agents/steer"
 	// MethodResume lets a run go on that is paused, interrupted or ended at its limit of turns or time, from its last checkpoint, with more of what was used up.

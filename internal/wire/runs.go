@@ -39,6 +39,14 @@ type (
 	// in the run's first message, later only what changed since.
 	EditorContext = activity.EditorContext
 
+	// ChainParams asks for the chain of a run.
+	ChainParams struct {
+		Run string `json:"run"` // any of the chain, also one that has ended
+	}
+
+	// Chain is the runs of a chain of handoffs, in order.
+	Chain []activity.Link
+
 	// SteerParams adds a person's words to a run.
 	SteerParams struct {
 		Run   string      `json:"run"`
@@ -178,6 +186,9 @@ func (p *RunParams) Check() (string, error) {
 	}
 	return oneOf("wait", p.Wait, "", "end", "accept")
 }
+
+// Check implements the server's check of parameters.
+func (p *ChainParams) Check() (string, error) { return required("run", p.Run) }
 
 // Check implements the server's check of parameters.
 func (p *SteerParams) Check() (string, error) {

@@ -51,6 +51,10 @@ var rows = []row{
 		without: "`$/cancelRequest` on the request that started the run, `window/workDoneProgress/cancel` on its progress, or the command `agentls.cancel`.",
 	},
 	{
+		constant: "MethodChain", params: "ChainParams", results: []string{"Chain"},
+		without: "`agentls chain` on the command line tells the same; the command `agentls.showTranscript` shows each handoff with its reason.",
+	},
+	{
 		constant: "MethodSteer", params: "SteerParams", results: []string{"SteerResult"},
 		without: "What is said to an agent that is busy has to wait for the end of its run.",
 	},

@@ -1,0 +1,292 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/authority"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/handoff"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// projectOf returns the folder that an agent comes with, "" for one that comes with
+// none.
+func projectOf(def *definition.Definition) string {
+	if def.Scope != definition.Project {
+		return ""
+	}
+	return cmp.Or(def.Folder, ".")
+}
+
+// handed is how control passed to a run. nil is a run that was asked for.
+type handed struct {
+	activity.HandoffStarted
+	history string          // the conversation so far, quoted; "" = it is not told
+	links   []activity.Link // of the runs before
+	by      *Live           // that passed control on, in this daemon; nil for one of an earlier daemon
+}
+
+// tell returns what the run's system instruction says of it.
+func (h *handed) tell() string {
+	if h == nil {
+		return ""
+	}
+	return "\n" + handoff.Tell(handoff.Story{
+		From: h.From, Chain: h.Chain, History: h.history,
+		Message: handoff.Message{Reason: h.Reason, Summary: h.Summary, Context: h.Context, Payload: h.Payload},
+	})
+}
+
+// link is what the run's own link in its chain says of it.
+func (h *handed) link() activity.Link {
+	if h == nil {
+		return activity.Link{}
+	}
+	return activity.Link{From: h.From, Reason: h.Reason}
+}
+
+func (h *handed) before() []activity.Link {
+	if h == nil {
+		return nil
+	}
+	return h.links
+}
+
+// handoffs returns what control may pass to in a run. An agent that is not there
+// when the run begins is not offered, and the problems of the run's agent say so.
+func (s *Service) handoffs(r *planned) run.Handoffs {
+	h := run.Handoffs{
+		Max: cmp.Or(r.settings.MaxHandoffDepth, defaultHandoffDepth), NewRun: func() string { return uuid.Must(uuid.NewV7()).String() },
+		Resolve: func(to string) (string, error) {
+			agent, _, err := s.target(to, r.folder)
+			if err != nil {
+				return "", err
+			}
+			return agent.Definition.Name, nil
+		},
+		Quote: func(to string, messages []model.Message) string {
+			return handoff.Quote(r.def.Name, messages, s.windowOf(to, r)/4)
+		},
+	}
+	for _, entry := range r.def.Handoffs {
+		if !authority.Transfers(r.def, r.settings.Exclude, entry.To) {
+			continue
+		}
+		var target handoff.Target
+		if entry.To != handoff.User {
+			found, err := s.Agents().Lookup(r.folder, entry.To)
+			if err == nil {
+				target = handoff.Target{Title: found.Definition.Title, Description: found.Definition.Description}
+			}
+			h.Unknown = append(h.Unknown, err != nil)
+		} else {
+			h.Unknown = append(h.Unknown, false)
+		}
+		h.List = append(h.List, handoff.New(entry, target))
+	}
+	return h
+}
+
+// target finds an agent that control may pass to now: one that is there, usable,
+// trusted and reviewed.
+func (s *Service) target(to, folder string) (*tuned, string, error) {
+	return s.find(Start{Agent: to, Folder: folder, from: origin{chain: []string{to}}})
+}
+
+// defaultWindow is what a model is trusted to take of which nothing is known.
+const defaultWindow = 128_000
+
+// windowOf returns how many tokens the model of a successor takes.
+func (s *Service) windowOf(to string, from *planned) int {
+	agent, folder, err := s.target(to, from.folder)
+	if err != nil {
+		return defaultWindow
+	}
+	settings := s.Settings(folder)
+	_, entry, _ := s.Table.Resolve(s.ModelOf(agent.Definition, "", settings), defaultModel)
+	window := cmp.Or(entry.Window, defaultWindow)
+	if settings.MaxContextTokens > 0 {
+		window = min(window, settings.MaxContextTokens)
+	}
+	return window
+}
+
+// last returns the run that has control of the chain that l is in. The service's mu
+// is held.
+func (l *Live) last() *Live {
+	for l.next != nil {
+		l = l.next
+	}
+	return l
+}
+
+// holder is last.
+func (s *Service) holder(live *Live) *Live {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return live.last()
+}
+
+// followOn begins the run that control has passed to, and waits for its end, which is
+// the end of live too.
+func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, live *Live) {
+	h, ok := live.run.Successor()
+	if !ok || h.Run == "" {
+		return
+	}
+	start := live.start
+	start.Folder, start.Input, start.Session = live.folder, live.asks, conv.ID
+	start.from.within, start.from.correlationID = ctx, live.about.CorrelationID
+	start.from.project = cmp.Or(start.from.project, projectOf(r.def))
+	start.from.handed = s.handed(conv, h, live.result.Chain)
+	start.from.handed.by = live
+	next, err := s.passOn(conv, r.def, start)
+	if err != nil {
+		s.mu.Lock()
+		live.next = nil
+		s.mu.Unlock()
+		if s.ctx.Err() != nil {
+			return // agents/resume begins it
+		}
+		message := fmt.Sprintf("%s could not take over from %s: %s", h.To, h.From, fault.Message(err))
+		conv.Append(live.about, activity.ErrorSeen{Code: "handoff", Message: message, Where: h.To}, 0)
+		live.result.Error = &activity.Failure{Kind: "handoff", Message: message}
+		return
+	}
+	<-next.done
+	live.result, live.by, live.unwritten = next.result, next.by, next.unwritten
+}
+
+// passOn begins the run of a handoff. start says how it came about, what led to the run
+// before it, and in whose folder the target is looked for.
+func (s *Service) passOn(conv *conversation, from *definition.Definition, start Start) (*Live, error) {
+	h := start.from.handed.HandoffStarted
+	start.Agent, start.Run = h.To, h.Run
+	if i := slices.IndexFunc(from.Handoffs, func(e definition.Handoff) bool { return handoff.ToolName(e.To) == handoff.ToolName(h.To) }); i >= 0 {
+		start.Agent = from.Handoffs[i].To // may say in which folder
+	}
+	start.Inputs, start.Mode, start.Model, start.Definition, start.Queue = nil, "", "", nil, false
+	start.Taint = start.Taint.Max(tool.TaintOf(h.Taint))
+	start.from.chain, start.from.contextID = slices.Clone(h.Chain[:len(h.Chain)-1]), h.Run
+	agent, _, err := s.find(start)
+	if err != nil {
+		return nil, err
+	}
+	if agent.Definition.Inputs != nil {
+		start.Inputs = h.Payload
+	}
+	plan, err := s.plan(start)
+	if err != nil {
+		return nil, err
+	}
+	return s.begin(s.ctx, conv, plan, start, func(live *Live) (uint64, error) { return live.run.Begin(plan.task.input), nil })
+}
+
+func (s *Service) handed(conv *conversation, h activity.HandoffStarted, links []activity.Link) *handed {
+	passed := &handed{HandoffStarted: h, links: links}
+	if h.History != "" {
+		text, err := conv.GetBlob(h.History)
+		if err != nil {
+			s.Log.Warn("a successor is not told the conversation before it", "run", h.Run, "err", err)
+		}
+		passed.history = string(text)
+	}
+	return passed
+}
+
+// predecessor returns the run that passed control to another one.
+func predecessor(runs []session.Run, id string) (session.Run, bool) {
+	i := slices.IndexFunc(runs, func(r session.Run) bool { return r.Passed != nil && r.Passed.Run == id })
+	if id == "" || i < 0 {
+		return session.Run{}, false
+	}
+	return runs[i], true
+}
+
+// holds returns the run that has control of the chain of a run, or had it last. pending
+// is set where that run has passed it on to one that did not begin.
+func holds(runs []session.Run, r session.Run) (last session.Run, pending bool) {
+	for range runs { // a log that somebody wrote may have a circle
+		if r.State != activity.Finished || r.Reason != activity.HandedOff || r.Passed == nil || r.Passed.Run == "" {
+			return r, false
+		}
+		next, ok := runIn(runs, r.Passed.Run)
+		if !ok {
+			return r, true
+		}
+		r = next
+	}
+	return r, false
+}
+
+// Chain returns the runs of the chain of handoffs that a run is in, in order, each with
+// its reason, time and tokens. It takes no lock, also where another daemon has the
+// session. The error has the reason unknownRun.
+func (s *Service) Chain(id string) ([]activity.Link, error) {
+	runs, err := s.runsWith(id)
+	if err != nil {
+		return nil, err
+	}
+	r, _ := runIn(runs, id)
+	for range runs {
+		before, ok := predecessor(runs, r.Run)
+		if !ok {
+			break
+		}
+		r = before
+	}
+	links := []activity.Link{}
+	for from := (activity.HandoffStarted{}); ; {
+		link := activity.Link{Run: r.Run, Agent: r.Agent, From: from.From, Reason: from.Reason, DurationMs: r.Ended.Sub(r.Began).Milliseconds(), Usage: r.Used}
+		if n := len(r.Chain); n > 0 && r.Chain[n-1].Run == r.Run { // it has finished
+			link.DurationMs, link.Usage = r.Chain[n-1].DurationMs, r.Chain[n-1].Usage
+		}
+		links = append(links, link)
+		if r.Passed == nil || r.State != activity.Finished || len(links) > len(runs) {
+			return links, nil
+		}
+		from = *r.Passed
+		next, ok := runIn(runs, from.Run)
+		if !ok {
+			return links, nil
+		}
+		r = next
+	}
+}
+
+// runsWith returns the runs of the session that has a run.
+func (s *Service) runsWith(id string) ([]session.Run, error) {
+	for _, open := range s.Sessions.Live() {
+		if runs := open.Runs(); hasRun(runs, id) {
+			return runs, nil
+		}
+	}
+	all, err := s.Sessions.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range all {
+		if info.Problem != "" {
+			continue
+		}
+		if _, runs, err := s.Sessions.Peek(info.Session); err == nil && hasRun(runs, id) {
+			return runs, nil
+		}
+	}
+	return nil, fault.New(fault.NotFound, "agents.chain", "no session has a run %s", id).Because(fault.UnknownRun, "run", id)
+}
+
+func hasRun(runs []session.Run, id string) bool {
+	_, ok := runIn(runs, id)
+	return ok
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// chainCommand shows who passed control to whom, and what each run took.
+func chainCommand(std streams) *cobra.Command {
+	var session string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "chain [RUN]", Aliases: []string{"handoff-chain"}, Short: "Show which agents passed control on, and why",
+		Long: `Shows the chain of handoffs that a run is in: the agents in order, why each got
+control, and how long each took with how many tokens. Without RUN it is the newest
+run of the session.`,
+		Args: arguments(0, 1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				p := &wire.ChainParams{}
+				if len(args) > 0 {
+					p.Run = args[0]
+				} else {
+					var s wire.SessionGetResult
+					if err := conn.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: session}, &s); err != nil {
+						return err
+					}
+					for _, r := range s.Runs {
+						p.Run = r.Run // the last one is the newest
+					}
+					if p.Run == "" {
+						return fmt.Errorf("session %s has no runs", tool.Escape(s.Session.Session))
+					}
+				}
+				var chain wire.Chain
+				if err := conn.Call(ctx, wire.MethodChain, p, &chain); err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(std.out, chain)
+				}
+				return printChain(std.out, chain)
+			})
+		},
+	}
+	c.Flags().StringVar(&session, "session", "", "the session whose newest run is shown; without it, main")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	completeSessionFlag(c)
+	return c
+}
+
+// printChain prints a chain, a line for each run.
+func printChain(out io.Writer, chain wire.Chain) error {
+	var b strings.Builder
+	agents := []string{"user"}
+	for _, link := range chain {
+		agents = append(agents, tool.Escape(link.Agent))
+	}
+	fmt.Fprintln(&b, strings.Join(agents, " → "))
+	for _, link := range chain {
+		took := (time.Duration(link.DurationMs) * time.Millisecond).String()
+		fmt.Fprintf(&b, "%-20s  %8s  %7s tokens in  %6s out", tool.Escape(link.Agent), took, short(link.Usage.InputTokens), short(link.Usage.OutputTokens+link.Usage.ThoughtTokens))
+		if link.From != "" {
+			fmt.Fprintf(&b, "  from %s: %s", tool.Escape(link.From), tool.Escape(link.Reason))
+		}
+		fmt.Fprintln(&b)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
