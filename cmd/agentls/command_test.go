@@ -145,6 +145,12 @@ func TestDemoKeep(t *testing.T) {
 		t.Fatalf("no folder or session:\n%s", out)
 	}
 	dir := folder[len(folder)-1][1]
+	// An empty cache would have each demo compile Go's library.
+	if cache, err := exec.Command("go", "env", "GOCACHE").Output(); err != nil {
+		t.Error(err)
+	} else if link, err := os.Readlink(filepath.Join(dir, "..", "home", "agentls", "cache", "go-build")); link != strings.TrimSpace(string(cache)) {
+		t.Errorf("the demo's cache of Go leads to %q: %v", link, err)
+	}
 	test := exec.Command("go", "test", "./...")
 	test.Dir = dir
 	if out, err := test.CombinedOutput(); err != nil {

@@ -33,7 +33,8 @@ func (s *Sandbox) configFolder() string { return filepath.Join(s.State, "command
 func (s *Sandbox) cache(name string) string { return filepath.Join(s.cacheFolder(), name) }
 
 // makeState makes the folders of commands. A command writes among the caches: what
-// it put in the place of one, such as a link, is removed.
+// it put in the place of one, such as a link, is removed. A link to a folder of
+// the setting write stays: commands write there anyway.
 func (s *Sandbox) makeState() error {
 	if err := os.MkdirAll(s.cacheFolder(), 0o700); err != nil {
 		return err
@@ -44,6 +45,9 @@ func (s *Sandbox) makeState() error {
 	}
 	defer root.Close()
 	for _, name := range []string{"go-build", "npm", "pip", "xdg", "pnpm", "yarn", "gradle"} {
+		if target, err := root.Readlink(name); err == nil && slices.Contains(s.Write, target) {
+			continue
+		}
 		if info, err := root.Lstat(name); err == nil && !info.IsDir() {
 			if err := root.Remove(name); err != nil {
 				return err

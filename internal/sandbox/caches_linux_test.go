@@ -60,11 +60,12 @@ func TestCleanCacheWhatCannotBeRead(t *testing.T) {
 // does not keep later commands from running.
 func TestMakeStateReplacesWhatIsNoFolder(t *testing.T) {
 	home := t.TempDir()
-	s := New(Config{Home: home, State: filepath.Join(home, "state"), Environ: os.Environ()})
+	shared := t.TempDir()
+	s := New(Config{Home: home, State: filepath.Join(home, "state"), Environ: os.Environ(), Write: []string{shared}})
 	if err := os.MkdirAll(s.cacheFolder(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, target := range map[string]string{"npm": "nowhere", "go-build": home} {
+	for name, target := range map[string]string{"npm": "nowhere", "go-build": home, "yarn": shared} {
 		if err := os.Symlink(target, s.cache(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -79,5 +80,8 @@ func TestMakeStateReplacesWhatIsNoFolder(t *testing.T) {
 		if !isFolder(s.cache(name)) {
 			t.Errorf("%s is no folder", name)
 		}
+	}
+	if target, err := os.Readlink(s.cache("yarn")); target != shared {
+		t.Errorf("the link to a folder that commands may write: %q, %v", target, err)
 	}
 }

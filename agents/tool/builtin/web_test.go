@@ -194,7 +194,7 @@ func TestSEC105Bodies(t *testing.T) {
 		}
 		_, _ = w.Write(body)
 	}
-	bomb := zeros(200)
+	bomb := zeros(20)
 	s, env := web(t, func(w http.ResponseWriter, q *http.Request) {
 		switch q.URL.Path {
 		case "/bomb":
