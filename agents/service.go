@@ -380,6 +380,17 @@ func (s *Service) Live() []*Live {
 	return list
 }
 
+// Path returns the names of the agents that led to a run which goes on, its own last;
+// nil for any other run.
+func (s *Service) Path(run string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if live := s.runs[run]; live != nil {
+		return append(slices.Clone(live.start.from.chain), live.Agent)
+	}
+	return nil
+}
+
 // Waiting returns how many runs wait for a person.
 func (s *Service) Waiting() int {
 	n := 0

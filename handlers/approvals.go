@@ -37,6 +37,7 @@ type desk struct {
 	mute    bool             // the client has no way to ask: it said so
 	queued  int              // questions that wait for their turn
 	pending map[string]*late // open questions by id, for agents/respond
+	waiting []*waiting       // the questions of runs, the oldest first
 	written map[string]bool  // paths of the files in which something was shown
 }
 
@@ -64,6 +65,8 @@ func (d *desk) CanConfirm() bool {
 // Confirm implements the asking of a run about a call.
 func (d *desk) Confirm(ctx context.Context, q agents.Question) agents.Answer {
 	no := agents.Answer{Outcome: guard.Reject, By: "client"}
+	p := d.h.confirmParams(q, "")
+	defer d.list(&waiting{confirm: p})()
 	leave, err := d.enter(ctx)
 	if err != nil {
 		return no
@@ -79,7 +82,7 @@ func (d *desk) Confirm(ctx context.Context, q agents.Question) agents.Answer {
 	q.Asked(expires)
 	var answer agents.Answer
 	if d.h.caps.Confirm != nil {
-		answer, err = d.confirm(ctx, q, expires)
+		answer, err = d.confirm(ctx, p, expires)
 	} else {
 		err = errUnserved
 	}
@@ -141,11 +144,9 @@ func (d *desk) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // confirm asks a client that has a dialog of its own.
-func (d *desk) confirm(ctx context.Context, q agents.Question, expires time.Time) (agents.Answer, error) {
-	p := d.h.confirmParams(q, newNonce())
-	p.ExpiresAt = stamp(expires)
+func (d *desk) confirm(ctx context.Context, p *wire.ConfirmParams, expires time.Time) (agents.Answer, error) {
 	d.mu.Lock()
-	p.QueueLength = d.queued
+	p.Nonce, p.ExpiresAt, p.QueueLength = newNonce(), stamp(expires), d.queued
 	d.mu.Unlock()
 	result, err := put(ctx, d, inquiry[wire.ConfirmResult]{
 		id: p.ID, nonce: p.Nonce, method: wire.MethodConfirm, params: p,
@@ -275,16 +276,24 @@ func (d *desk) Ask(session, run, agent string) tool.Ask {
 	if !d.CanConfirm() {
 		return nil
 	}
-	put := func(ctx context.Context, q tool.Question) (tool.Answer, error) {
-		if !d.h.caps.Ask {
-			return tool.Answer{}, errUnserved
-		}
-		return d.ask(ctx, wire.AskParams{
-			ID: newNonce(), Nonce: newNonce(), Session: session, Run: run, Agent: agent,
-			Title: tool.Escape(q.Title), Message: tool.Escape(q.Message), Choices: escapeAll(q.Choices),
-		})
-	}
 	return func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+		p := &wire.AskParams{
+			ID: newNonce(), Session: session, Run: run, Agent: agent,
+			Title: tool.Escape(q.Title), Message: tool.Escape(q.Message), Choices: escapeAll(q.Choices),
+		}
+		if service := d.h.daemon.Agents; service != nil {
+			p.AgentPath = service.Path(run)
+		}
+		defer d.list(&waiting{ask: p})()
+		put := func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+			if !d.h.caps.Ask {
+				return tool.Answer{}, errUnserved
+			}
+			d.mu.Lock()
+			p.Nonce = newNonce()
+			d.mu.Unlock()
+			return d.ask(ctx, *p)
+		}
 		if q.Aside { // no other run's question is to wait behind it
 			if answer, err := put(ctx, q); !errors.Is(err, errUnserved) {
 				return answer, err

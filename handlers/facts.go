@@ -51,7 +51,7 @@ func (h *Handlers) confirmParams(q agents.Question, nonce string) *wire.ConfirmP
 		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd, Access: string(q.Plan.Access), Notes: careful(q)}
 	}
 	for _, o := range q.Outcomes {
-		if o == guard.Modify && !h.caps.Confirm.Modify {
+		if o == guard.Modify && (h.caps.Confirm == nil || !h.caps.Confirm.Modify) {
 			continue
 		}
 		p.Options = append(p.Options, wire.Option{ID: string(o), Kind: string(o), Label: labels[o]})

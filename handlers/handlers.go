@@ -278,6 +278,7 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodRespond, nothing[wire.RespondParams], h.respond).Urgent(),
 
 		// permissions.go
+		server.Query(wire.MethodPending, nothing[wire.PendingParams], h.pending),
 		server.Query(wire.MethodPermissionsList, nothing[wire.PermissionsListParams], h.listPermissions),
 		server.Query(wire.MethodPermissionsForget, nothing[wire.PermissionsForgetParams], h.forgetPermission),
 

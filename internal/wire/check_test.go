@@ -120,6 +120,7 @@ func TestREL19Parameters(t *testing.T) {
 		{new(wire.ContextClearParams), `{"purge":true}`, "agent", "is required"},
 		{new(wire.ContextClearParams), `{"agent":"main","session":"a b"}`, "session", "is "},
 		{new(wire.PermissionsListParams), `{}`, "", ""},
+		{new(wire.PendingParams), `{}`, "", ""}, {new(wire.PendingParams), `{"session":"a b"}`, "session", "is "},
 		{new(wire.PermissionsListParams), `{"session":"a b"}`, "session", "is "},
 		{new(wire.PermissionsForgetParams), `{}`, "id", "is required: one of agents/permissions/list"},
 		{new(wire.PermissionsForgetParams), `{"id":"0a"}`, "", ""},

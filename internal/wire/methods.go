@@ -60,6 +60,8 @@ const (
 	MethodContextClear = "agents/context/clear"
 	// MethodRespond answers a question that the client answered with "later".
 	MethodRespond = "agents/respond"
+	// MethodPending lists the questions that wait for the person.
+	MethodPending = "agents/pending"
 	// MethodPermissionsList lists the answers that stand for later questions.
 	MethodPermissionsList = "agents/permissions/list"
 	// MethodPermissionsForget drops one of them: what it was for is asked about again.

@@ -80,12 +80,25 @@ type (
 		Session   string          `json:"session"`
 		Run       string          `json:"run"`
 		Agent     string          `json:"agent"`
+		AgentPath []string        `json:"agentPath,omitempty"` // the agents that led here, the asking one last
 		Title     string          `json:"title"`
 		Message   string          `json:"message"`
 		Schema    json.RawMessage `json:"schema,omitempty"` // flat JSON Schema of the content
 		Choices   []string        `json:"choices,omitempty"`
 		Secret    bool            `json:"secret,omitempty"`
 		ExpiresAt string          `json:"expiresAt,omitempty"`
+	}
+
+	// PendingParams asks which questions wait for the person.
+	PendingParams struct {
+		Session string `json:"session,omitempty"` // absent = all sessions
+	}
+
+	// PendingResult are those that were asked and those that wait for their turn, the
+	// oldest first. One that was not asked yet cannot be answered: it has no nonce.
+	PendingResult struct {
+		Confirmations []ConfirmParams `json:"confirmations"`
+		Questions     []AskParams     `json:"questions"`
 	}
 
 	// AskResult is the answer to agents/ask.
@@ -126,4 +139,12 @@ func (p *RespondParams) Check() (string, error) {
 		return "answer", fmt.Errorf("is required: the result of agents/confirm or agents/ask")
 	}
 	return "", nil
+}
+
+// Check implements the server's check of parameters.
+func (p *PendingParams) Check() (string, error) {
+	if p.Session == "" {
+		return "", nil
+	}
+	return checkSession(p.Session)
 }

@@ -136,6 +136,10 @@ var rows = []row{
 		without: "A question is answered by the answer to the request itself.",
 	},
 	{
+		constant: "MethodPending", params: "PendingParams", results: []string{"PendingResult"},
+		without: "Questions come one after the other, as dialogs.",
+	},
+	{
 		constant: "MethodPermissionsList", params: "PermissionsListParams", results: []string{"PermissionsListResult"},
 		without: "`agentls permissions` on the command line lists those for always.",
 	},
