@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/prompt"
 	"github.com/agentls/agentls/internal/fault"
 )
 
@@ -17,6 +18,8 @@ type Context struct {
 	Window    int       // of the agent's model, in tokens; 0 = not known
 	Started   time.Time // zero for an agent that has not run
 	Active    time.Time
+	// Memory are the memory files that its next run is told, as they are now.
+	Memory prompt.Memory
 }
 
 // Context returns an agent's context in a session, empty for one that has not
@@ -35,7 +38,18 @@ func (s *Service) Context(id, agent string) (*Context, error) {
 	c := &Context{Messages: conv.Context(name), Window: window}
 	c.Tokens, c.Estimated = conv.Tokens(name)
 	c.Started, c.Active = conv.ActiveAt(name)
+	c.Memory = s.memoryOf(name)
 	return c, nil
+}
+
+// memoryOf returns the memory files that an agent's next run is told, none for one
+// that is not there any more.
+func (s *Service) memoryOf(agent string) prompt.Memory {
+	entry, err := s.Agents().Lookup("", agent)
+	if err != nil || s.Memory == nil || !entry.Definition.MemoryFiles {
+		return prompt.Memory{}
+	}
+	return s.Memory(s.homeOf(entry.Definition), "")
 }
 
 // ClearContext ends an agent's context in a session: its next run begins a new

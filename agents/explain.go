@@ -77,6 +77,11 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 		},
 		Servers: origins.Servers,
 	}
+	if s.Memory != nil && agent.MemoryFiles {
+		for _, f := range s.Memory(folder, "").Files {
+			in.MemoryFiles = append(append(in.MemoryFiles, f.Path), f.Imports...)
+		}
+	}
 	if len(agent.Subagents)+len(agent.Handoffs) > 0 { // there may be thousands
 		in.Agents, in.ByName = s.others(folder, set)
 	}

@@ -7,14 +7,69 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/prompt"
+	"github.com/agentls/agentls/agents/tool"
 )
 
-// systemPrompt is what an agent's model is told first: the agent's own words,
-// then the facts of the environment in an order that never changes, so that a
-// provider's cache of prefixes holds from turn to turn (spec 8.1).
-func systemPrompt(own, folder string, now time.Time) string {
+// instruct replaces the prompt of main by the one for a run with these tools, and
+// adds the memory files to an agent's prompt. The error is of the person's environment
+// (package prompt).
+func (s *Service) instruct(r *planned, p Start) error {
+	if r.def.Scope == definition.System && r.def.Name == mainAgent {
+		own, err := s.Prompt.Main(s.facts(r, p))
+		if err != nil {
+			return err
+		}
+		r.task.prompt = own
+	}
+	if r.def.MemoryFiles && s.Memory != nil {
+		r.memory = s.Memory(r.folder, fileAtHand(p)).Text()
+	}
+	return nil
+}
+
+// facts are what the prompt of main depends on in a run.
+func (s *Service) facts(r *planned, p Start) prompt.Facts {
+	f := prompt.Facts{
+		Interactive: p.Desk.CanConfirm(), Tools: s.toolSet(r.agent, r.settings).Names(),
+		Confined: guard.SandboxOf(r.settings.Sandbox).Confines(), ShortOutput: r.settings.ShortOutput,
+	}
+	if r.folder != "" {
+		_, err := os.Lstat(filepath.Join(r.folder, ".git"))
+		f.Repository = err == nil
+	}
+	return f
+}
+
+// fileAtHand returns the path of the document that a request is about: what the person
+// has before them, else the first that the input names; "" = none.
+func fileAtHand(p Start) string {
+	if p.Context != nil && p.Context.URI != "" {
+		return tool.PathOf(p.Context.URI)
+	}
+	for _, b := range p.Input {
+		if b.Resource != nil && b.Resource.URI != "" {
+			return tool.PathOf(b.Resource.URI)
+		}
+		if b.URI != "" {
+			return tool.PathOf(b.URI)
+		}
+	}
+	return ""
+}
+
+// systemPrompt is what an agent's model is told first: the agent's own words, the
+// memory files, then the facts of the environment in an order that never changes, so
+// that a provider's cache of prefixes holds from turn to turn (spec 8.1).
+func systemPrompt(own, memory, folder string, now time.Time) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(own))
+	if memory != "" {
+		b.WriteString("\n\n" + memory)
+	}
 	b.WriteString("\n\n# Environment\n\n")
 	fmt.Fprintf(&b, "- Operating system: %s\n", runtime.GOOS)
 	if folder != "" {

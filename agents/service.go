@@ -18,6 +18,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/prompt"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/run"
 	"github.com/agentls/agentls/agents/session"
@@ -86,6 +87,7 @@ type Settings struct {
 	MaxHandoffDepth      int         // agents in a chain of handoffs; 0 = the default
 	DisableLoopDetection bool
 	Routing              Routing
+	ShortOutput          bool          // agents.prompt.shellOutputEfficiency
 	Routes               []model.Route // of the model "auto", the first that fits
 	// Overrides are by agent, in the order in which they are merged over the
 	// agent's file (spec 8.2).
@@ -117,16 +119,20 @@ type Config struct {
 	Unreviewed func(*definition.Definition) bool
 	Grants     guard.Store // keeps answers for always; nil = nowhere
 	Settings   func(folder string) Settings
-	Admit      func() error                          // may refuse a new run (overloaded); nil = none is refused
-	Approval   Approval                              // the mode of sessions that have none of their own
-	Environ    []string                              // of child processes
-	Home       string                                // the person's home folder
-	State      string                                // the daemon's own folder, which no tool writes
-	Snapshots  *snapshot.Store                       // knows what commands change; nil = nobody does
-	Proxy      func(*http.Request) (*url.URL, error) // the person\'s, for the web and commands; nil = none
-	Mask       run.Mask                              // of what the daemon holds; nil = nothing
-	Now        func() time.Time
-	Log        *slog.Logger
+	Admit      func() error // may refuse a new run (overloaded); nil = none is refused
+	Approval   Approval     // the mode of sessions that have none of their own
+	// Memory returns what memory files say in a folder for a file in it, "" for none
+	// in particular; nil = there are none. It reads them.
+	Memory    func(folder, file string) prompt.Memory
+	Prompt    prompt.Config                         // of main
+	Environ   []string                              // of child processes
+	Home      string                                // the person's home folder
+	State     string                                // the daemon's own folder, which no tool writes
+	Snapshots *snapshot.Store                       // knows what commands change; nil = nobody does
+	Proxy     func(*http.Request) (*url.URL, error) // the person\'s, for the web and commands; nil = none
+	Mask      run.Mask                              // of what the daemon holds; nil = nothing
+	Now       func() time.Time
+	Log       *slog.Logger
 }
 
 // Service keeps the runs and sessions of one daemon. It is safe for concurrent

@@ -102,6 +102,7 @@ type planned struct {
 	task     *assignment
 	name     string       // of the model
 	choices  []run.Choice // nil for a model that is chosen by what the context holds
+	memory   string       // what memory files say; "" = nothing
 }
 
 // plan finds everything that a run needs but its session: none is begun for a
@@ -119,9 +120,11 @@ func (s *Service) plan(p Start) (*planned, error) {
 		r.task.clamp(r.def.Name)
 	}
 	if r.name = s.ModelOf(r.def, p.Model, r.settings); r.name != model.Auto {
-		r.choices, err = s.choose(r.def, r.name, r.settings)
+		if r.choices, err = s.choose(r.def, r.name, r.settings); err != nil {
+			return nil, err
+		}
 	}
-	return r, err
+	return r, s.instruct(r, p)
 }
 
 // begin sets a run going in a session. first writes its first event, when nothing
@@ -155,7 +158,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	live.run = run.New(run.Config{
 		ID: live.ID, Parent: about.ParentRun, ContextID: about.Context, CorrelationID: about.CorrelationID, Chain: append(slices.Clone(p.from.chain), def.Name),
 		Require: p.from.require, Project: p.from.project,
-		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.folder, s.Now()) + p.from.handed.tell(), Examples: task.examples, Context: p.Context, Inputs: p.Inputs,
+		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.memory, r.folder, s.Now()) + p.from.handed.tell(), Examples: task.examples, Context: p.Context, Inputs: p.Inputs,
 		Models:   choices,
 		Approval: live.approval, Asked: p.Model,
 		Session: conv, Tools: tools, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,

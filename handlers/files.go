@@ -109,6 +109,9 @@ func document(path string, d *workspace.Document) *tool.File {
 // closes it.
 func (h *Handlers) disk(path string) (*workspace.Disk, error) {
 	best := ""
+	if path == h.daemon.Memory && path != "" {
+		best = filepath.Dir(path) // save_memory has this one file outside of the workspace
+	}
 	for _, folder := range h.daemon.Reach() {
 		if _, ok := workspace.Below(folder, path); ok && (best == "" || len(folder) < len(best)) {
 			best = folder

@@ -73,6 +73,9 @@ type Daemon struct {
 	// nothing.
 	Mask  func([]byte) []byte
 	Known func([]byte) []byte
+	// Memory is the person's own GEMINI.md, which runs may change though it lies in no
+	// folder of theirs (save_memory alone does); "" = none.
+	Memory string
 	// Shown is a folder for texts that a person is shown as files. MakeShown makes
 	// it, if it is not there; nil = it is.
 	Shown     string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -288,6 +289,7 @@ var kinds = []struct{ kind, one, many string }{
 	{workspace.AgentItem, "agent", "agents"},
 	{workspace.HookItem, "hook", "hooks"},
 	{workspace.MCPItem, "MCP server", "MCP servers"},
+	{workspace.MemoryItem, "file of instructions that agents are told", "files of instructions that agents are told"},
 }
 
 // counts says in lines how many items there are of each kind, and which; all
@@ -331,7 +333,7 @@ func counts(items []workspace.TrustItem, settings []string) (lines []string, all
 // trustLines is the question about a folder: its exact root, and what it brings,
 // as counts and items; all reports whether each is named.
 func trustLines(folder string, a workspace.Active) (lines []string, all bool) {
-	brings, all := counts(a.Items, a.Settings)
+	brings, all := counts(slices.Concat(a.Items, a.Memory), a.Settings)
 	if len(brings) == 0 {
 		brings = []string{"nothing now"}
 	}
@@ -349,7 +351,7 @@ func whole(folder string, a workspace.Active) (text, part string) {
 	cut := false
 	lines, _ := trustLines(folder, a)
 	fmt.Fprintf(&b, "%s\n", strings.Join(lines, "\n"))
-	for _, item := range a.Items {
+	for _, item := range slices.Concat(a.Items, a.Memory) {
 		fmt.Fprintf(&b, "\n==== %s (%s)\n", tool.Escape(item.Name), tool.Escape(item.Label))
 		if b.Len() > maxShownItems {
 			b.WriteString("(look at it in the folder)\n")

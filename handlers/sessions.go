@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
@@ -170,6 +171,19 @@ func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextPa
 	result := &wire.ContextGetResult{
 		Messages: []wire.Message{}, Tokens: c.Tokens, Window: c.Window, Estimated: c.Estimated,
 		StartedAt: stamp(c.Started), LastActiveAt: stamp(c.Active),
+	}
+	for _, f := range c.Memory.Files {
+		file := wire.MemoryFile{URI: tool.URI(f.Path), Scope: "project", Tokens: model.EstimateTokens(f.Text)}
+		if f.Global {
+			file.Scope = "global"
+		}
+		for _, path := range f.Imports {
+			file.Imports = append(file.Imports, tool.URI(path))
+		}
+		result.MemoryFiles = append(result.MemoryFiles, file)
+	}
+	for _, l := range c.Memory.LeftOut {
+		result.MemoryFiles = append(result.MemoryFiles, wire.MemoryFile{URI: tool.URI(l.Path), LeftOut: l.Why})
 	}
 	for _, m := range c.Messages {
 		result.Messages = append(result.Messages, wire.Message{Role: string(m.Role), Parts: m.Parts, Raw: m.Raw})

@@ -98,6 +98,7 @@ type AgentSettings struct {
 	Limits              LimitSettings
 	Routing             RoutingSettings
 	AutoRoute           Value[bool] // only the person's own file can set it
+	ShellOutput         Value[bool] // agents.prompt.shellOutputEfficiency
 	Retention           RetentionSettings
 	FallbackModels      Value[[]string]
 

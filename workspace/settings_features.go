@@ -88,6 +88,7 @@ func makeSettingShapes() []settingShape {
 		{path: "agents", kind: objectKind, doc: "How agents run."},
 		{path: "agents.compression", kind: objectKind, doc: "How long contexts are made shorter."},
 		{path: "agents.inline", kind: objectKind, doc: "Commands to agents in any document."},
+		{path: "agents.prompt", kind: objectKind, doc: "The system prompt of main."},
 		{path: "agents.limits", kind: objectKind, doc: "What a tree of runs may use; a project can lower it only."},
 		{path: "agents.routing", kind: objectKind, doc: "How an agent is picked for what names none."},
 		{path: "agents.routing.llm", kind: objectKind, doc: "The model that picks an agent."},

@@ -59,7 +59,7 @@ func TestSettingsDefaults(t *testing.T) {
 		"agents.routing.llm.model": "flash-lite", "agents.routing.llm.timeout": 5000, "agents.routing.fallback": "prompt_user", "agents.routing.default_agent": "main", "agents.autoRoute": false,
 		"agents.limits.live": 8, "agents.limits.modelCalls": 200, "agents.limits.runs": 32, "agents.maxContextTokens": 0, "agents.maxHandoffDepth": 5,
 		"agents.retention.days": 0, "agents.retention.maxSessions": 0, "agents.retention.pinned": []string(nil),
-		"model.disableLoopDetection": false, "model.name": "", "security.additionalFolders": []string(nil),
+		"agents.prompt.shellOutputEfficiency": false, "model.disableLoopDetection": false, "model.name": "", "security.additionalFolders": []string(nil),
 		"security.critical": "refuse",
 		"tools.allowed":     []string(nil), "tools.core": []string(nil), "tools.exclude": []string(nil),
 		"tools.sandbox.allowedHosts": []string(nil), "tools.sandbox.mode": "auto", "tools.sandbox.read": []string(nil), "tools.sandbox.write": []string(nil),

@@ -120,6 +120,19 @@ func (t *Trust) Complete(ctx context.Context, folder string) (completed bool, er
 	return completed && err == nil, err
 }
 
+// PlainlyIn reports whether a folder is one of some, or lies in one and is neither a
+// repository of its own nor in one.
+func PlainlyIn(folders []string, folder string) bool {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		if slices.Contains(folders, dir) {
+			return true
+		}
+		if dir == filepath.Dir(dir) || ownRepository(dir) {
+			return false
+		}
+	}
+}
+
 // ownRepository says that trust given above dir does not reach it. A .git that
 // cannot be looked at counts as one.
 func ownRepository(dir string) bool {

@@ -21,6 +21,8 @@ const (
 	AgentItem = "agent" // an agent file
 	HookItem  = "hook"  // the hooks of one event
 	MCPItem   = "mcp"   // an MCP server
+
+	MemoryItem = "instructions" // a memory file; never recorded
 )
 
 // A TrustItem is something in a folder that executes or instructs, and so counts
@@ -42,10 +44,13 @@ type TrustItem struct {
 type Active struct {
 	Items    []TrustItem
 	Settings []string // keys of the folder's settings, with dots, sorted
+	// Memory are its memory files, by name and text: agents are told them, and their
+	// changes are not reviewed, since they permit nothing.
+	Memory []TrustItem
 }
 
 // Empty says that a folder brings nothing.
-func (a Active) Empty() bool { return len(a.Items)+len(a.Settings) == 0 }
+func (a Active) Empty() bool { return len(a.Items)+len(a.Settings)+len(a.Memory) == 0 }
 
 const (
 	agentsFolder = ".gemini/agents"
@@ -74,6 +79,11 @@ func ReadActive(ctx context.Context, folder string) (Active, error) {
 			if item, ok := readAgent(ctx, disk, path.Join(agentsFolder, name)); ok {
 				a.Items = append(a.Items, item)
 			}
+		}
+	}
+	for _, name := range memoryNames(disk) {
+		if f, err := disk.Read(ctx, name, maxMemoryFile); err == nil {
+			a.Memory = append(a.Memory, TrustItem{Name: name, Label: name, Kind: MemoryItem, Text: f.Bytes})
 		}
 	}
 	if f, err := disk.Read(ctx, ProjectSettings, maxSettings); err == nil {

@@ -71,7 +71,7 @@ var fieldTable = []Field{
 	{Path: "memory.long_term", Type: []string{"object"}, Doc: "What is kept beyond the session: backend and config."},
 	{Path: "memory.long_term.backend", Type: []string{"string"}, Values: []string{"vector_store", "filesystem"}, Doc: "vector_store is type vector, filesystem is type key_value, both kept locally."},
 	{Path: "memory.long_term.config", Type: []string{"object"}, Doc: "What the backend is told."},
-	{Path: "memory_files", Type: []string{"boolean"}, Default: "true", Doc: "Whether GEMINI.md files follow the prompt."},
+	{Path: "memory_files", Type: []string{"boolean"}, Default: "true", Doc: "Whether the memory files of the person and of a trusted project (GEMINI.md, AGENTS.md, CLAUDE.md) follow the prompt."},
 
 	{Path: "graph", Type: []string{"object"}, Default: "none", Doc: "Several agents as one: nodes, edges and an entry."},
 	{Path: "tracing", Type: []string{"object"}, Default: "from the settings", Doc: "What of a run is written to traces."},

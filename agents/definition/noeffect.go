@@ -16,13 +16,11 @@ var noEffectTable = []noEffectRow{
 	{field: "triggers"},
 	{field: "guardrails", stops: "nothing would be checked"},
 	{field: "memory", tools: []string{"store_memory", "recall_memory"}},
-	{field: "memory_files"},
 	{field: "graph"},
 	{field: "tracing"},
 	{field: "subagents", tools: []string{"delegate_to_agent"}},
 	{field: "routable"},
 	{tools: []string{"diagnostics", "symbols", "definition", "references"}},
-	{tools: []string{"save_memory"}},
 	{tools: []string{"get_state", "set_state"}},
 }
 

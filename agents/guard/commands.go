@@ -25,7 +25,8 @@ func SandboxOf(s *sandbox.Sandbox) Sandbox {
 	return Sandbox{Wall: wall, Required: s.Mode == sandbox.Require}
 }
 
-func (s Sandbox) walled() bool { return s.Wall != "" && s.Wall != sandbox.None }
+// Confines reports whether commands run behind a wall.
+func (s Sandbox) Confines() bool { return s.Wall != "" && s.Wall != sandbox.None }
 
 // command is what the gate knows of a call that runs a command, besides its plan.
 // The zero command is of a call that runs none.
@@ -44,10 +45,10 @@ func (r Request) command() command {
 	if p.Access == "" {
 		return command{}
 	}
-	c := command{runs: true, walled: r.Sandbox.walled() && p.Access != sandbox.Full}
+	c := command{runs: true, walled: r.Sandbox.Confines() && p.Access != sandbox.Full}
 	c.leaves = !c.walled || p.Access == sandbox.Network
 	switch {
-	case !r.Sandbox.walled():
+	case !r.Sandbox.Confines():
 		c.lets, c.asks = "no sandbox here: it can do what you can", true
 	case p.Access == sandbox.Full:
 		c.lets = "runs without a sandbox"
@@ -92,7 +93,7 @@ func (r Request) writable() string {
 // as one that writes, whatever access it asks for, so that what raises a tier
 // raises this one; of its own result it changes nothing.
 func (s Sandbox) Risk(p *tool.Plan) tool.Risk {
-	unconfined := p.Access != "" && (!s.walled() || p.Access == sandbox.Full)
+	unconfined := p.Access != "" && (!s.Confines() || p.Access == sandbox.Full)
 	if unconfined && (p.Risk == tool.Safe || p.Risk == tool.Low) {
 		return p.Risk + tool.Medium - tool.Safe
 	}

@@ -55,7 +55,7 @@ func TestSEC109CommandsByAccessAndWall(t *testing.T) {
 				if d.Verdict != want[i] {
 					t.Errorf("%s, %s in mode %s: %v (%s)", name, access, mode, d.Verdict, d.Why)
 				}
-				if !c.sandbox.walled() && d.Verdict == Ask && !strings.Contains(d.Why, "no sandbox") {
+				if !c.sandbox.Confines() && d.Verdict == Ask && !strings.Contains(d.Why, "no sandbox") {
 					t.Errorf("%s, %s: the question does not say so: %s", name, access, d.Why)
 				}
 				r.Trusted = false

@@ -103,7 +103,7 @@ func (g *Gate) Authorize(r Request) Decision {
 		return decideUntrusted(d, r)
 	}
 	c := r.command()
-	if c.runs && !r.Sandbox.walled() && r.Sandbox.Required {
+	if c.runs && !r.Sandbox.Confines() && r.Sandbox.Required {
 		d.Why = "there is no sandbox here, and tools.sandbox.mode is require; `agentls doctor` says why"
 		return d
 	}
@@ -117,6 +117,11 @@ func (g *Gate) Authorize(r Request) Decision {
 		d.Why = fmt.Sprintf("%s; %s", c.lets, p.Why)
 	}
 	taint := g.tainted(r.ID.Run)
+	if p.Lasts && taint > tool.Clean {
+		// Somebody else's words may want to be remembered (SEC-134).
+		d.Risk, d.Taint = d.Risk.Max(tool.Protected), true
+		d.Why += "; what others wrote was read in this session, and this may come from it"
+	}
 	if (p.Leaves || c.leaves) && taint > tool.Clean && d.Risk < tool.Protected {
 		// Egress of a tainted session (spec 11.1): what was read may want to be sent.
 		d.Risk, d.Taint = d.Risk.Max(tool.Protected), true

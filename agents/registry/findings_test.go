@@ -409,8 +409,8 @@ func BenchmarkFindingsOfHandoffs(b *testing.B) {
 func TestMainDoesNotHandOver(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		restore := definition.UseNoEffect(on)
-		d := mainAgent("")
-		if strings.Contains(d.Prompt, "another agent") == on || strings.Contains(d.Description, "other agents") == on {
+		d := mainAgent()
+		if strings.Contains(d.Prompt, "delegate") || strings.Contains(d.Description, "other agents") == on {
 			t.Errorf("%t: %s\n%s", on, d.Description, d.Prompt)
 		}
 		if len(d.Problems) > 0 {

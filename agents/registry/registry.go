@@ -54,8 +54,6 @@ type Config struct {
 	// Places in order of precedence within a scope: workspace folders in the
 	// workspace's order. Scopes rank by spec 1.1 whatever their order here.
 	Places []Place
-	// Main is the system prompt of main; "" = the built-in one.
-	Main string
 	// Model is definition.Source.Model, called from several goroutines at once.
 	Model func(name string) (string, bool)
 	// Installed is definition.Source.Installed, called from several goroutines at
@@ -82,7 +80,7 @@ type Registry struct {
 // nothing; call [Registry.Load].
 func New(config Config) *Registry {
 	r := &Registry{config: config, places: slices.Clone(config.Places), known: map[Place]*Place{}, disk: map[string]*file{}, faults: map[*Place]*file{}}
-	r.system = []*definition.Definition{mainAgent(config.Main)}
+	r.system = systemAgents()
 	r.head.Store(r.resolve(&Snapshot{}))
 	return r
 }

@@ -4,28 +4,38 @@ package registry
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/prompt"
 )
 
-// mainFile is the agent file of main.
+// mainFile is the front-matter of main. Its prompt is that of a run with all tools
+// and a person; each run has its own (package prompt).
 //
 //go:embed main.md
 var mainFile []byte
 
-// mainAgent returns main, with another prompt if one is given.
-func mainAgent(prompt string) *definition.Definition {
-	d := definition.Parse(definition.Source{Scope: definition.System, Data: mainFile})
-	switch {
-	case prompt != "":
-		d.Prompt = prompt
-	case definition.HasNoEffect("subagents"):
-		d.Prompt = strings.Replace(d.Prompt, handOver, "", 1)
+//go:embed codebase_investigator.md
+var investigatorFile []byte
+
+// systemAgents returns the agents that are in the binary.
+func systemAgents() []*definition.Definition {
+	return []*definition.Definition{mainAgent(), definition.Parse(definition.Source{Scope: definition.System, Data: investigatorFile})}
+}
+
+func mainAgent() *definition.Definition {
+	var tools []string
+	for _, t := range definition.ToolNames() {
+		if !definition.ToolHasNoEffect(t.Name) {
+			tools = append(tools, t.Name)
+		}
+	}
+	text, _ := prompt.Config{}.Main(prompt.Facts{Interactive: true, Repository: true, Tools: tools}) // it reads and writes no file
+	d := definition.Parse(definition.Source{Scope: definition.System, Data: slices.Concat(mainFile, []byte(text))})
+	if definition.HasNoEffect("subagents") {
 		d.Description = strings.Replace(d.Description, ", and passes work to other agents", "", 1)
 	}
 	return d
 }
-
-// handOver is the line of main's prompt that has it delegate.
-const handOver = "- Hand a part to another agent when its description fits better than yours, and tell it all that it needs to know: it does not see this conversation.\n"

@@ -78,6 +78,7 @@ type Plan struct {
 	Access  sandbox.Access // what the command that it runs is let do; "" = it runs none
 	Spawns  bool           // starts a process of the system's: never in an untrusted folder
 	Leaves  bool           // sends something off this machine
+	Lasts   bool           // every later run is told what it keeps
 
 	// Shape is what an answer that holds longer than once is remembered for,
 	// besides agent and tool (spec 4.3); "" = each call is asked anew.

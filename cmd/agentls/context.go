@@ -81,12 +81,13 @@ func printContext(ctx context.Context, conn *connection, out io.Writer, session,
 		r.Messages = []wire.Message{}
 	}
 	return printJSON(out, struct {
-		AgentName           string         `json:"agentName"`
-		ConversationHistory []wire.Message `json:"conversationHistory"`
-		Metadata            metadata       `json:"metadata"`
-		StartedAt           string         `json:"startedAt,omitempty"`
-		LastActiveAt        string         `json:"lastActiveAt,omitempty"`
-	}{agent, r.Messages, metadata{cmp.Or(session, "main"), len(r.Messages), r.Tokens, r.Window, r.Estimated}, r.StartedAt, r.LastActiveAt})
+		AgentName           string            `json:"agentName"`
+		ConversationHistory []wire.Message    `json:"conversationHistory"`
+		Metadata            metadata          `json:"metadata"`
+		StartedAt           string            `json:"startedAt,omitempty"`
+		LastActiveAt        string            `json:"lastActiveAt,omitempty"`
+		MemoryFiles         []wire.MemoryFile `json:"memoryFiles,omitempty"`
+	}{agent, r.Messages, metadata{cmp.Or(session, "main"), len(r.Messages), r.Tokens, r.Window, r.Estimated}, r.StartedAt, r.LastActiveAt, r.MemoryFiles})
 }
 
 // maxShown is how many messages of a context a dialogue shows.
@@ -102,7 +103,9 @@ func showContext(ctx context.Context, conn *connection, out io.Writer, session, 
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in session %s: %s", tool.Escape(agent), tool.Escape(cmp.Or(session, "main")), count(len(r.Messages), "message"))
 	if len(r.Messages) == 0 {
-		_, err := fmt.Fprintln(out, b.String())
+		b.WriteString("\n")
+		writeMemory(&b, r.MemoryFiles)
+		_, err := io.WriteString(out, b.String())
 		return err
 	}
 	about := ""
@@ -119,6 +122,7 @@ func showContext(ctx context.Context, conn *connection, out io.Writer, session, 
 		}
 	}
 	b.WriteString("\n")
+	writeMemory(&b, r.MemoryFiles)
 	messages := r.Messages
 	if left := len(messages) - most; most > 0 && left > 0 {
 		messages = messages[left:]
@@ -137,6 +141,30 @@ func showContext(ctx context.Context, conn *connection, out io.Writer, session, 
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// writeMemory lists the memory files that follow an agent's prompt.
+func writeMemory(b *strings.Builder, files []wire.MemoryFile) {
+	for _, f := range files {
+		name := tool.Escape(tool.PathOf(f.URI))
+		switch {
+		case f.LeftOut != "":
+			fmt.Fprintf(b, "not told %s: %s\n", name, tool.Escape(f.LeftOut))
+			continue
+		case f.Scope == "global":
+			fmt.Fprintf(b, "is told %s (yours, for all projects, about %s tokens)", name, short(f.Tokens))
+		default:
+			fmt.Fprintf(b, "is told %s (the project's, about %s tokens)", name, short(f.Tokens))
+		}
+		for i, uri := range f.Imports {
+			word := ", "
+			if i == 0 {
+				word = " with "
+			}
+			b.WriteString(word + tool.Escape(tool.PathOf(uri)))
+		}
+		b.WriteString("\n")
+	}
 }
 
 // inWords says what a part of a message is: text whole, the rest in a line.

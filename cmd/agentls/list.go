@@ -90,7 +90,7 @@ func printAgents(out io.Writer, r wire.ListResult, scope string) error {
 			for _, p := range a.Problems {
 				runs = runs && p.Code != "agent/authority"
 			}
-			if runs && (usable == "" || a.Scope == "project" && usable == "main") {
+			if runs && usable == "" && a.Scope != "system" {
 				usable = a.Name
 			}
 			for _, p := range a.Problems {

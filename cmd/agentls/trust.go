@@ -159,8 +159,11 @@ func printActive(ctx context.Context, out io.Writer, folder string, record works
 	for _, key := range active.Settings {
 		fmt.Fprintf(w, "  setting\t%s\t%s\t\n", tool.Escape(key), workspace.ProjectSettings)
 	}
+	for _, item := range active.Memory {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t\n", item.Kind, tool.Escape(item.Label), tool.Escape(item.Name))
+	}
 	if active.Empty() {
-		fmt.Fprintln(w, "  It brings no agents, hooks, MCP servers or settings.")
+		fmt.Fprintln(w, "  It brings no agents, hooks, MCP servers, settings or instructions.")
 	}
 	return w.Flush()
 }

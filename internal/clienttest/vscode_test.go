@@ -36,11 +36,28 @@ func TestVSCode(t *testing.T) {
 	t.Run("Answers", answersInVSCode)
 	t.Run("Trust", trustInVSCode)
 	t.Run("Author", authorInVSCode)
+	t.Run("Extension", extensionInVSCode)
 }
 
 // startVSCode starts a VS Code on a workspace with the generic client of
 // testdata/vscode/extension, which runs the built binary in the environment.
 func startVSCode(t *testing.T, env []string, work string) *vscode {
+	t.Helper()
+	return startVSCodeWith(t, env, work, `"chat.disableAIFeatures": true,
+		"editor.quickSuggestions": {"other": "off"}, "editor.suggestOnTriggerCharacters": false`, func(v *vscode) {
+		extension := filepath.Join(v.dir, "extensions", "local.any-lsp-client-0.0.1")
+		if err := os.CopyFS(extension, os.DirFS("testdata/vscode/extension")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(v.root, "client", "node_modules"), filepath.Join(extension, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// startVSCodeWith starts a VS Code with settings besides those that keep it
+// quiet, and with what install puts into its folder of extensions.
+func startVSCodeWith(t *testing.T, env []string, work, settings string, install func(*vscode)) *vscode {
 	t.Helper()
 	root := os.Getenv("AGENTLS_VSCODE")
 	chromium, err := exec.LookPath("chromium")
@@ -52,19 +69,13 @@ func startVSCode(t *testing.T, env []string, work string) *vscode {
 		"user/User/settings.json": `{
 			"workbench.startupEditor": "none", "security.workspace.trust.enabled": false, "files.autoSave": "off",
 			"telemetry.telemetryLevel": "off", "update.mode": "none", "extensions.autoUpdate": false,
-			"extensions.autoCheckUpdates": false, "chat.disableAIFeatures": true, "workbench.enableExperiments": false,
+			"extensions.autoCheckUpdates": false, "workbench.enableExperiments": false,
 			"git.openRepositoryInParentFolders": "never", "workbench.tips.enabled": false, "workbench.reduceMotion": "on",
 			"workbench.secondarySideBar.defaultVisibility": "hidden",
-			"editor.quickSuggestions": {"other": "off"}, "editor.suggestOnTriggerCharacters": false
+			` + settings + `
 		}`,
 	})}
-	extension := filepath.Join(v.dir, "extensions", "local.any-lsp-client-0.0.1")
-	if err := os.CopyFS(extension, os.DirFS("testdata/vscode/extension")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(root, "client", "node_modules"), filepath.Join(extension, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	install(v)
 	port := freePort(t)
 	v.env = append(env, "AGENTLS="+build(t), "SEEN="+filepath.Join(v.dir, "seen.jsonl"), `EXTENSIONS_GALLERY={"serviceUrl":""}`,
 		"XDG_CONFIG_HOME="+filepath.Join(v.dir, "xdg"), "XDG_DATA_HOME="+filepath.Join(v.dir, "xdg"))
@@ -105,13 +116,19 @@ func (v *vscode) node() string { return filepath.Join(v.root, "node/node_modules
 // drive plays stories in the window and returns a line for each.
 func (v *vscode) drive(stories any) (lines [][]byte) {
 	v.t.Helper()
+	return v.driveWith("testdata/vscode/drive.mjs", stories)
+}
+
+// driveWith plays stories that a script knows.
+func (v *vscode) driveWith(script string, stories any) (lines [][]byte) {
+	v.t.Helper()
 	text, err := json.Marshal(stories)
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	c := exec.CommandContext(v.t.Context(), v.node(), "testdata/vscode/drive.mjs")
+	c := exec.CommandContext(v.t.Context(), v.node(), script)
 	c.Env = append(v.env, "STORIES="+string(text), "URL="+v.url, "CHROMIUM="+v.chromium,
-		"CLIENT_MODULES="+filepath.Join(v.root, "client"), "SHOTS="+os.Getenv("AGENTLS_SHOTS"))
+		"CLIENT_MODULES="+filepath.Join(v.root, "client"), "SHOTS="+os.Getenv("AGENTLS_SHOTS"), "DIR="+v.dir)
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said
 	if err := c.Run(); err != nil {

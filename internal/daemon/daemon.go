@@ -26,6 +26,7 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/prompt"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/snapshot"
@@ -201,6 +202,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
 		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets, Proxy: http.ProxyFromEnvironment,
 		Reviewed: b.reviewed, Unreviewed: b.unreviewed,
+		Memory: b.instructions, Prompt: prompt.Read(c.Environ, c.Home, b.env("HOME")),
 		Snapshots: snapshot.New(snapshot.Config{
 			Dir: filepath.Join(canonical(c.state()), "snapshots"), Home: canonical(b.env("HOME")), Environ: c.Environ, Now: c.Now,
 		}),
@@ -230,7 +232,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	}
 	return &handlers.Daemon{
 		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, Reach: b.reach, Settings: work.Settings,
-		Mask: c.Secrets.Shown, Known: c.Secrets.Known,
+		Memory: filepath.Join(canonical(c.Home), "GEMINI.md"), Mask: c.Secrets.Shown, Known: c.Secrets.Known,
 		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Knowledge: b.knowledge(), Renew: b.reread,
 		Close: func() error {
 			err := service.Close()

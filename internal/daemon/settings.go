@@ -114,6 +114,7 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 			},
 			Routing:              routing(all),
 			DisableLoopDetection: all.Model.DisableLoopDetection.Value,
+			ShortOutput:          a.ShellOutput.Value,
 			Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
 			Origins:              new(agents.Origins),
 		},

@@ -17,7 +17,7 @@ var floors = [][]string{
 	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver", "internal/pattern", "internal/process", "internal/dial", "internal/filelock"},
 	{"internal/proxy", "internal/git"},
 	{"internal/sandbox"},
-	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/condition", "agents/route", "workspace"},
+	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/condition", "agents/route", "agents/prompt", "workspace"},
 	{"agents/activity", "agents/registry", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template", "agents/explanation"},
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
 	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/tool/tooltest", "agents/exchange"},

@@ -167,6 +167,19 @@ type (
 		Estimated    bool      `json:"estimated"` // Tokens are not the provider's count
 		StartedAt    string    `json:"startedAt,omitempty"`
 		LastActiveAt string    `json:"lastActiveAt,omitempty"`
+		// MemoryFiles are the instructions that follow the prompt of the agent's next
+		// run, in their order, and those that are left out.
+		MemoryFiles []MemoryFile `json:"memoryFiles,omitempty"`
+	}
+
+	// MemoryFile is a file of instructions for every agent: GEMINI.md, AGENTS.md or
+	// CLAUDE.md.
+	MemoryFile struct {
+		URI     string   `json:"uri"`
+		Scope   string   `json:"scope,omitempty"`   // global, project
+		Tokens  int      `json:"tokens,omitempty"`  // estimated, with its imports
+		Imports []string `json:"imports,omitempty"` // URIs
+		LeftOut string   `json:"leftOut,omitempty"` // why agents are not told it
 	}
 
 	// Message is one message of a context. Raw is the provider's own form of what

@@ -72,7 +72,7 @@ func TestToolsAreInTheOrderOfTheirDocumentation(t *testing.T) {
 	for _, b := range builtin.Tools() {
 		names = append(names, b.Spec().Name)
 	}
-	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep write_file edit_file apply_patch delete_file move_file bash git_commit web_fetch web_search write_todos ask_user"; got != want {
+	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep write_file edit_file apply_patch delete_file move_file bash git_commit web_fetch web_search save_memory write_todos ask_user"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -96,6 +96,7 @@ func TestConformance(t *testing.T) {
 	calls := map[string][]string{
 		"read_file":       {`{"file_path":"a.txt"}`, `{"path":"a.txt","offset":1.0}`, `{"file_path":"gone"}`},
 		"read_many_files": {`{"include":["**/*"]}`, `{"paths":["a.txt","src"],"exclude":["*.go"]}`, `{"include":["gone.txt","a\u202e*"]}`},
+		"save_memory":     {`{"fact":"Likes tea.","scope":"project"}`, `{"fact":"x","scope":"project"}`},
 		"write_todos":     {`{"todos":[]}`, `{"todos":[{"description":"look","status":"in_progress"},{"description":"do","status":"pending"}]}`},
 		"ls":              {`{}`, `{"path":"src"}`},
 		"glob":            {`{"pattern":"**/*.go"}`},

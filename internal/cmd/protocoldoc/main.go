@@ -1,5 +1,5 @@
-// Protocoldoc writes docs/protocol.md and docs/protocol.schema.json from the Go
-// source: the methods and types of internal/wire, the bodies of
+// Protocoldoc writes docs/protocol.md, docs/protocol.schema.json and the types of
+// the VS Code extension (editors/vscode/src/protocol.ts) from the Go source: the methods and types of internal/wire, the bodies of
 // agents/activity, the kinds and reasons of internal/fault with their codes in
 // server, and the route table of handlers. What the source does not say (which
 // types belong to a method, what a client without a capability gets instead) is
@@ -90,7 +90,9 @@ func generate(root string) ([]document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []document{{"docs/protocol.md", text}, {"docs/protocol.schema.json", schema}}, nil
+	return []document{
+		{"docs/protocol.md", text}, {"docs/protocol.schema.json", schema}, {"editors/vscode/src/protocol.ts", s.typescript()},
+	}, nil
 }
 
 // findRoot returns the module's folder: the nearest one above with a go.mod.

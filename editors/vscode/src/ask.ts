@@ -1,0 +1,60 @@
+import * as vscode from "vscode";
+import type { AskParams, AskResult } from "./protocol";
+
+/** ask puts an agent's question to the person: a list, a line of text, or a line for each field. */
+export async function ask(p: AskParams, token: vscode.CancellationToken): Promise<AskResult> {
+	const said = p.message === p.title ? "" : p.message;
+	const common = { title: p.title || p.message, ignoreFocusOut: true };
+	if (p.choices?.length) {
+		const choice = await vscode.window.showQuickPick(p.choices, { ...common, placeHolder: said }, token);
+		return choice === undefined ? { action: "decline" } : { action: "accept", content: choice };
+	}
+	const fields = Object.entries((p.schema as { properties?: Record<string, Field> } | undefined)?.properties ?? {});
+	if (fields.length === 0) {
+		const text = await vscode.window.showInputBox({ ...common, prompt: said, password: p.secret ?? false }, token);
+		return text === undefined ? { action: "decline" } : { action: "accept", content: text };
+	}
+	const content: Record<string, unknown> = {};
+	for (const [name, field] of fields) {
+		const value = await askField(name, field, p.secret ?? false, { ...common, placeHolder: said }, token);
+		if (value === undefined) {
+			return { action: "decline" };
+		}
+		content[name] = value;
+	}
+	return { action: "accept", content };
+}
+
+/** A member of a flat JSON Schema. */
+interface Field {
+	type?: string;
+	enum?: string[];
+	title?: string;
+	description?: string;
+}
+
+async function askField(
+	name: string,
+	field: Field,
+	password: boolean,
+	options: { title: string; placeHolder: string },
+	token: vscode.CancellationToken,
+): Promise<unknown> {
+	const prompt = field.description ?? field.title ?? name;
+	if (field.enum || field.type === "boolean") {
+		const choice = await vscode.window.showQuickPick(field.enum ?? ["yes", "no"], { ...options, placeHolder: prompt }, token);
+		return field.enum || choice === undefined ? choice : choice === "yes";
+	}
+	const numeric = field.type === "number" || field.type === "integer";
+	const text = await vscode.window.showInputBox(
+		{
+			...options,
+			prompt,
+			password,
+			ignoreFocusOut: true,
+			validateInput: (t) => (numeric && (t.trim() === "" || Number.isNaN(Number(t))) ? "Enter a number." : undefined),
+		},
+		token,
+	);
+	return numeric && text !== undefined ? Number(text) : text;
+}

@@ -1,0 +1,37 @@
+/** Where a server program may be, in the order in which it is looked for. */
+export interface Places {
+	/** the setting agentls.path */
+	setting: string;
+	/** the file that a platform's package brings */
+	bundled: string;
+	/** the environment variable PATH */
+	path: string;
+	windows: boolean;
+}
+
+/** What was found, or what to tell the person. */
+export type Binary = { path: string } | { missing: string };
+
+/** locateBinary finds the server program: the setting, else the bundled one, else the one in PATH. */
+export function locateBinary(places: Places, isProgram: (file: string) => boolean): Binary {
+	if (places.setting !== "") {
+		return isProgram(places.setting)
+			? { path: places.setting }
+			: { missing: `The setting agentls.path names "${places.setting}", which is not a program. Correct or clear the setting.` };
+	}
+	if (isProgram(places.bundled)) {
+		return { path: places.bundled };
+	}
+	const [separator, slash, name] = places.windows ? [";", "\\", "agentls.exe"] : [":", "/", "agentls"];
+	for (const folder of places.path.split(separator)) {
+		const file = `${folder.replace(/[\\/]$/, "")}${slash}${name}`;
+		if (folder !== "" && isProgram(file)) {
+			return { path: file };
+		}
+	}
+	return {
+		missing:
+			"The program agentls was not found. Install it (`go install ./cmd/agentls` in its source) so that it is in your PATH, " +
+			"or name its file in the setting agentls.path.",
+	};
+}

@@ -1,0 +1,281 @@
+import * as vscode from "vscode";
+import type { ActivityParams, ContentBlock, RunResult } from "./protocol";
+import { chooseAgent, type Runs } from "./runs";
+import { kindOf, messageOf, type Server } from "./server";
+import { type Entry, Timeline } from "./timeline";
+import { asCode, callEnded, escapeMarkdown, fileName, mayResume } from "./words";
+
+/** What a turn of a chat remembers for the next one. */
+interface Memory {
+	session: string;
+	agent: string;
+	run?: string;
+	reason?: RunResult["reason"];
+	handoffs?: string[];
+}
+
+/** chatIsOn reports whether this VS Code has a Chat view that is in use. */
+export function chatIsOn(): boolean {
+	const off = vscode.workspace.getConfiguration("chat").get<boolean>("disableAIFeatures", false);
+	return !off && typeof vscode.chat?.createChatParticipant === "function";
+}
+
+/** Participant is @agents in the Chat view. */
+export class Participant implements vscode.Disposable {
+	private readonly participant: vscode.ChatParticipant;
+
+	constructor(
+		context: vscode.ExtensionContext,
+		private readonly server: Server,
+		private readonly runs: Runs,
+	) {
+		this.participant = vscode.chat.createChatParticipant("agentls.agents", (request, chat, stream, token) =>
+			this.answer(request, chat, stream, token),
+		);
+		this.participant.iconPath = vscode.Uri.joinPath(context.extensionUri, "media", "agents.svg");
+		this.participant.followupProvider = { provideFollowups: (result) => followups(result.metadata as Memory | undefined) };
+	}
+
+	dispose(): void {
+		this.participant.dispose();
+	}
+
+	private async answer(
+		request: vscode.ChatRequest,
+		chat: vscode.ChatContext,
+		stream: vscode.ChatResponseStream,
+		token: vscode.CancellationToken,
+	): Promise<vscode.ChatResult> {
+		const before = memoryOf(chat);
+		try {
+			if (request.command === "list") {
+				await this.list(stream);
+				return before ? { metadata: before } : {};
+			}
+			if (request.command === "resume") {
+				if (!before?.run) {
+					stream.markdown("There is no run in this chat that could be resumed.");
+					return {};
+				}
+				const { session, run } = before;
+				return await this.perform(stream, before, (hear) => this.runs.resume(session, run, hear, token));
+			}
+			const parsed = await this.server.request("agents/parse", { text: request.prompt });
+			const agent = parsed.agent ?? before?.agent ?? (await chooseAgent(this.server, "Which agent is this for?"));
+			if (!agent) {
+				stream.markdown("No agent was chosen. Name one, as in `@agents @reviewer look at this file`.");
+				return {};
+			}
+			const session = before?.session ?? (await this.server.request("agents/session/new", {})).session;
+			const [blocks, references] = attachments(request.references);
+			const prompt = parsed.prompt.trim();
+			const input = prompt === "" ? [] : [{ type: "text", text: parsed.prompt }];
+			const task = { agent, session, references, ...(input.length + blocks.length > 0 ? { input: [...input, ...blocks] } : {}) };
+			return await this.perform(stream, { session, agent }, (hear) => this.runs.start(task, hear, token));
+		} catch (err) {
+			return { errorDetails: { message: this.explain(err, stream) }, ...(before ? { metadata: before } : {}) };
+		}
+	}
+
+	/** perform shows a run as it goes on. */
+	private async perform(
+		stream: vscode.ChatResponseStream,
+		memory: Memory,
+		go: (hear: (event: ActivityParams) => void) => Promise<RunResult>,
+	): Promise<vscode.ChatResult> {
+		const view = new ChatView(stream, memory.agent);
+		let run = memory.run;
+		try {
+			const result = await go((event) => {
+				run ??= event.run;
+				view.hear(event);
+			});
+			view.flush();
+			if (result.changes.length > 0) {
+				stream.button({ command: "agents.changes.focus", title: "Review Changes" });
+			}
+			const last = result.chain.at(-1)?.agent ?? result.agent;
+			const info = (await this.server.request("agents/list", {})).agents.find((a) => a.name === last);
+			const metadata: Memory = { ...memory, agent: last, run: result.run, reason: result.reason, handoffs: info?.handoffs ?? [] };
+			return { metadata, ...(result.error ? { errorDetails: { message: result.error.message } } : {}) };
+		} catch (err) {
+			view.flush();
+			const lost = kindOf(err) === "" && run !== undefined;
+			const message = lost ? `The server ended during this run. Resume it to go on. (${messageOf(err)})` : this.explain(err, stream);
+			return { metadata: { ...memory, ...(run ? { run } : {}), ...(lost ? { reason: "TIMEOUT" } : {}) }, errorDetails: { message } };
+		}
+	}
+
+	private explain(err: unknown, stream: vscode.ChatResponseStream): string {
+		const kind = kindOf(err);
+		if (kind === "authRequired") {
+			stream.button({ command: "agents.setKey", title: "Set API Key" });
+		} else if (kind === "untrusted") {
+			stream.button({ command: "agentls.trustWorkspace", title: "Review and Trust" });
+		} else if (kind === "unknownAgent") {
+			stream.button({ command: "agents.view.focus", title: "Show Agents" });
+		}
+		return messageOf(err);
+	}
+
+	private async list(stream: vscode.ChatResponseStream): Promise<void> {
+		const { agents } = await this.server.request("agents/list", {});
+		const usable = agents.filter((a) => a.state === "ok");
+		if (usable.length === 0) {
+			stream.markdown("There is no agent that can run here yet.");
+			stream.button({ command: "agents.new", title: "New Agent" });
+			return;
+		}
+		for (const a of usable) {
+			stream.markdown(`- **@${escapeMarkdown(a.name)}** ${escapeMarkdown(a.description ?? a.title)}\n`);
+		}
+		stream.markdown("\nBegin with a name, as in `@agents @reviewer look at this file`.");
+	}
+}
+
+/** ChatView shows the events of a run in a response. */
+class ChatView {
+	private readonly timeline = new Timeline();
+	private readonly progress = new Map<string, string>();
+	private thought: (Entry & { kind: "thought" }) | undefined;
+
+	constructor(
+		private readonly stream: vscode.ChatResponseStream,
+		private agent: string,
+	) {}
+
+	hear(event: ActivityParams): void {
+		for (const entry of this.timeline.apply(event)) {
+			this.show(entry, event);
+		}
+	}
+
+	/** flush shows a thought that is complete, as a step: the Chat view folds steps. */
+	flush(): void {
+		if (this.thought) {
+			const { subject, text } = this.thought;
+			this.thought = undefined;
+			const words = text.replace(/[*\s]+/g, " ").trim();
+			this.stream.progress(subject === "" ? words : `${subject}: ${words}`);
+		}
+	}
+
+	private show(entry: Entry, event: ActivityParams): void {
+		if (entry.kind === "thought") {
+			if (this.thought !== entry) {
+				this.flush();
+			}
+			this.thought = entry;
+			this.say("thinking", "Thinking");
+			return;
+		}
+		this.flush();
+		switch (entry.kind) {
+			case "agent":
+				if (entry.name !== this.agent) {
+					this.agent = entry.name;
+					this.stream.markdown(`\n\n**${escapeMarkdown(entry.name)}**\n\n`);
+				}
+				break;
+			case "text":
+				this.stream.markdown((event.data as { text: string }).text);
+				break;
+			case "tool":
+				this.tool(entry);
+				break;
+			case "line":
+				this.line(entry, event);
+				break;
+			case "todos":
+				this.say(entry.id, `Plan: ${entry.todos.filter((t) => t.status === "completed").length} of ${entry.todos.length} steps done`);
+				break;
+			case "end":
+				if (entry.text !== "" && !entry.result.error) {
+					this.row("warning", escapeMarkdown(entry.text));
+				}
+				this.row("pulse", escapeMarkdown(entry.spent));
+		}
+	}
+
+	private tool(entry: Entry & { kind: "tool" }): void {
+		if (!callEnded(entry.state as never)) {
+			this.say(entry.id, entry.title);
+			return;
+		}
+		const icon = { success: "check", error: "error" }[entry.state] ?? "circle-slash";
+		const outcome = entry.outcome === "" || entry.outcome === entry.title ? "" : ` — ${escapeMarkdown(entry.outcome)}`;
+		this.row(icon, `${asCode(entry.title)}${outcome}`);
+		if (entry.path && entry.state === "success") {
+			this.stream.reference(vscode.Uri.parse(entry.path));
+		}
+	}
+
+	private line(entry: Entry & { kind: "line" }, event: ActivityParams): void {
+		if (entry.icon === "question" && event.type === "confirmation.asked") {
+			this.row("question", escapeMarkdown(entry.text));
+			this.stream.button({ command: "agents.answer", title: "Answer…", arguments: [(event.data as { id: string }).id] });
+			return;
+		}
+		const icon = { handoff: "arrow-right", question: "person", retry: "refresh" }[entry.icon as string] ?? entry.icon;
+		this.row(icon, escapeMarkdown(entry.text));
+	}
+
+	/** say shows what goes on now, once. */
+	private say(id: string, text: string): void {
+		if (this.progress.get(id) !== text) {
+			this.progress.set(id, text);
+			this.stream.progress(text);
+		}
+	}
+
+	private row(icon: string, markdown: string): void {
+		this.stream.markdown(new vscode.MarkdownString(`\n\n$(${icon}) ${markdown}\n\n`, true));
+	}
+}
+
+/** memoryOf is what the newest turn of a chat with us remembers. */
+function memoryOf(chat: vscode.ChatContext): Memory | undefined {
+	for (const turn of [...chat.history].reverse()) {
+		if (turn instanceof vscode.ChatResponseTurn && turn.result.metadata?.session) {
+			return turn.result.metadata as Memory;
+		}
+	}
+	return undefined;
+}
+
+function followups(memory: Memory | undefined): vscode.ChatFollowup[] {
+	if (!memory) {
+		return [];
+	}
+	const list: vscode.ChatFollowup[] = [];
+	if (memory.run && memory.reason && mayResume(memory.reason)) {
+		list.push({ prompt: "", command: "resume", label: "Resume the run" });
+	}
+	for (const name of (memory.handoffs ?? []).slice(0, 3)) {
+		list.push({ prompt: `@${name} Take over from here.`, label: `Hand over to ${name}` });
+	}
+	return list;
+}
+
+/** attachments are the references of a request: parts of files as blocks, and files as URIs. */
+function attachments(references: readonly vscode.ChatPromptReference[]): [ContentBlock[], string[]] {
+	const blocks: ContentBlock[] = [];
+	const files: string[] = [];
+	for (const { value, id } of references) {
+		if (value instanceof vscode.Uri) {
+			files.push(value.toString());
+		} else if (value instanceof vscode.Location) {
+			const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === value.uri.toString());
+			const uri = value.uri.toString();
+			const range = { start: value.range.start, end: value.range.end };
+			blocks.push(
+				open
+					? { type: "resource", resource: { uri, range, mimeType: "text/plain", text: open.getText(value.range) } }
+					: { type: "resource_link", uri, name: fileName(uri), range },
+			);
+		} else if (typeof value === "string") {
+			blocks.push({ type: "text", text: `${id}:\n${value}` });
+		}
+	}
+	return [blocks, files];
+}

@@ -1,0 +1,1724 @@
+// Written by internal/cmd/protocoldoc from the Go types. Do not edit.
+
+/** ActivityCapability says which events a client takes. */
+export interface ActivityCapability {
+	/** types of events that it does not want */
+	optOut?: string[];
+}
+
+/** ActivityParams is one event. `data` depends on `type`. A message that stands for several, merged or left out, covers `fromSeq` to `seq`. */
+export interface ActivityParams {
+	seq: number;
+	fromSeq?: number;
+	time: string;
+	session: string;
+	run?: string;
+	parentRun?: string;
+	turn?: number;
+	agent?: string;
+	correlationId?: string;
+	/** of a delegated run: its own */
+	context?: string;
+	type: string;
+	data: unknown;
+	durationMs?: number;
+	/** gemini-cli's name, where it has one */
+	activity?: string;
+	/** with `activity` */
+	isSubagentActivityEvent?: boolean;
+	/** with `activity` */
+	agentName?: string;
+}
+
+/** AgentInfo is an agent as lists show it. */
+export interface AgentInfo {
+	name: string;
+	title: string;
+	description?: string;
+	/** project, global, extension, system */
+	scope: string;
+	uri?: string;
+	/** the workspace folder of a project agent, as a URI */
+	folder?: string;
+	/** agentls, gemini-cli, claude, copilot, opencode */
+	dialect: string;
+	/** as the file says */
+	model: string;
+	/** what would be asked */
+	resolvedModel: string;
+	color?: string;
+	version?: string;
+	/** chat, task */
+	mode: string;
+	tools: string[];
+	mcpServers: string[];
+	subagents: string[];
+	handoffs: string[];
+	/** JSON Schema */
+	inputs?: unknown;
+	/** ok, invalid, shadowed, duplicate, untrusted, review */
+	state: string;
+	/** the URI of the winner */
+	shadowedBy?: string;
+	problems: Problem[];
+	/** RFC 3339 with ms */
+	createdAt?: string;
+	updatedAt?: string;
+}
+
+/** ApprovalChanged is the session's new mode. */
+export interface ApprovalChanged {
+	from: string;
+	to: string;
+}
+
+/** AskParams is a question of an agent's to the person. */
+export interface AskParams {
+	id: string;
+	nonce: string;
+	session: string;
+	run: string;
+	agent: string;
+	title: string;
+	message: string;
+	/** flat JSON `schema` of the content */
+	schema?: unknown;
+	choices?: string[];
+	secret?: boolean;
+	expiresAt?: string;
+}
+
+/** AskResult is the answer to agents/ask. */
+export interface AskResult {
+	/** accept, decline, cancel, or later */
+	action: string;
+	/** a string, or an object that fits the schema */
+	content?: unknown;
+}
+
+/** Asks is what becomes of a tool's calls in each approval mode. */
+export interface Asks {
+	plan: Verdict;
+	ask: Verdict;
+	edits: Verdict;
+	auto: Verdict;
+	/** in the mode that holds */
+	now: Verdict;
+}
+
+/** Call asks for a tool. */
+export interface Call {
+	/** ours, "<run>#<turn>-<index>", once the run has numbered it; the provider's stays in Raw */
+	id: string;
+	/** as the model wrote it */
+	name: string;
+	/** a JSON object */
+	args: unknown;
+}
+
+/** CallState is where a tool call stands. */
+export type CallState = "validating" | "scheduled" | "awaiting_approval" | "executing" | "success" | "error" | "cancelled";
+
+/** CancelParams names what is to end: a run, or all runs of a session, or one call of a run. */
+export interface CancelParams {
+	run?: string;
+	session?: string;
+	call?: string;
+}
+
+/** CancelResult says whether there was anything to cancel. */
+export interface CancelResult {
+	cancelled: boolean;
+}
+
+/** Chain is the runs of a chain of handoffs, in order. */
+export type Chain = Link[];
+
+/** ChainParams asks for the chain of a run. */
+export interface ChainParams {
+	/** any of the chain, also one that has ended */
+	run: string;
+}
+
+/** Change is what an agent did to one file. */
+export interface Change {
+	uri: string;
+	/** create, edit, delete, move */
+	kind: string;
+	oldUri?: string;
+	/** unified */
+	patch: string;
+	hunks: Hunk[];
+}
+
+/** ChangeResolved is what a person decided about changes to a file. After keep, `baseline` is the content that counts as accepted; after undo, `kept` is what the file was and is. */
+export interface ChangeResolved {
+	uri: string;
+	/** ids; none = all */
+	hunks?: string[];
+	/** keep, undo */
+	action: string;
+	baseline?: string;
+	kept?: Kept;
+}
+
+/** ChangesParams asks what changed in files. */
+export interface ChangesParams {
+	/** absent = main */
+	session?: string;
+	/** what this run changed; absent = what any run did */
+	run?: string;
+}
+
+/** ChangesResolveParams keeps or undoes changes. */
+export interface ChangesResolveParams {
+	/** absent = main */
+	session?: string;
+	/** of one file; absent = all */
+	uri?: string;
+	/** ids of agents/changes, with uri; absent = all of the file's */
+	hunks?: string[];
+	/** keep, undo */
+	action: string;
+}
+
+/** ChangesResolveResult is what became of them. */
+export interface ChangesResolveResult {
+	/** that were asked about, with what became of their hunks */
+	files: Change[];
+	/** what could not be done */
+	conflicts: Conflict[];
+}
+
+/** ChangesResult is what changed and is not wholly kept or undone. */
+export interface ChangesResult {
+	/** by URI; with the hunks that are pending, and those that were kept */
+	files: Change[];
+}
+
+/** Check is one line of a validation. */
+export interface Check {
+	/** of the finding, or the first that is looked for */
+	code: string;
+	ok: boolean;
+	/** what is checked */
+	title: string;
+	/** why it failed; "" where it did not */
+	message: string;
+	range?: Range;
+}
+
+/** Checkpoint says that the content of files was kept, right before a call writes them: what a rewind to the boundary before it brings back. */
+export interface Checkpoint {
+	/** URIs */
+	files: string[];
+	/** the same files; After is not known yet */
+	kept?: Kept[];
+}
+
+/** ClientCapabilities is what a client says it can do, in capabilities.experimental.agents or initializationOptions.agents. A client that says nothing is served by what LSP has. */
+export interface ClientCapabilities {
+	version: number;
+	/** takes agents/activity */
+	activity?: ActivityCapability;
+	/** answers agents/confirm */
+	confirm?: ConfirmCapability;
+	/** answers agents/ask */
+	ask?: boolean;
+	/** takes agents/status */
+	status?: boolean;
+	/** answers agents/saveDocuments */
+	saveDocuments?: boolean;
+	/** takes agents/filesWritten */
+	filesWritten?: boolean;
+}
+
+/** ConfirmCapability says how a client answers agents/confirm. */
+export interface ConfirmCapability {
+	/** a refusal may carry a reason */
+	feedback?: boolean;
+	/** it offers to change the arguments */
+	modify?: boolean;
+	/** it answers "later" at once, and by agents/respond when the person has decided */
+	respond?: boolean;
+}
+
+/** ConfirmParams asks whether one tool call may run. */
+export interface ConfirmParams {
+	/** 128 random bits, hex */
+	id: string;
+	/** the same; agents/respond needs both */
+	nonce: string;
+	session: string;
+	run: string;
+	call: string;
+	agent: string;
+	/** the agents that led here, the asking one last */
+	agentPath: string[];
+	tool: string;
+	risk: string;
+	/** why it asks */
+	why: string;
+	title: string;
+	/** plain text: the facts, then the agent's own words, marked as such */
+	message: string;
+	/** whole */
+	args: unknown;
+	preview?: Preview;
+	/** the refusing ones last but one and last; always only where it may be kept */
+	options: Option[];
+	/** what an answer that holds longer than once is kept for; to be shown before it is given */
+	remembers?: string;
+	/** the beginning of commands that such an answer may be for instead, as npm run * */
+	prefix?: string;
+	/** questions behind this one */
+	queueLength: number;
+	/** RFC 3339; then it is no */
+	expiresAt?: string;
+}
+
+/** ConfirmResolvedParams says that a question needs no answer any more. */
+export interface ConfirmResolvedParams {
+	id: string;
+	/** answered, cancelled, expired, policy */
+	reason: string;
+}
+
+/** ConfirmResult is the answer to agents/confirm. */
+export interface ConfirmResult {
+	/** a kind of an option offered, or later */
+	outcome: string;
+	/** with run, session and always: for all commands that begin as the question's prefix */
+	prefix?: boolean;
+	feedback?: string;
+	/** with outcome modify */
+	modified?: Modified;
+}
+
+/** ConfirmationAnswered is what became of a question. */
+export interface ConfirmationAnswered {
+	id: string;
+	/** once, run, session, always, modify, reject, cancel */
+	outcome: string;
+	/** user, policy, timeout, client */
+	by: string;
+	feedback?: string;
+}
+
+/** ConfirmationAsked says that a person is asked about a call. */
+export interface ConfirmationAsked {
+	id: string;
+	call: string;
+	tool: string;
+	risk: string;
+	why: string;
+	digest: string;
+	/** RFC 3339 */
+	expiresAt?: string;
+}
+
+/** Conflict is a change that was left as it is. */
+export interface Conflict {
+	uri: string;
+	/** absent = the whole file */
+	hunk?: string;
+	/** in a sentence */
+	why: string;
+}
+
+/** ContentBlock is a piece of a person's input. `type` says which of the other fields count: text, image (`data`, `mimeType`), resource_link (URI, `name`), resource (`resource`), diagnostics (URI, `items`). */
+export interface ContentBlock {
+	type: string;
+	text?: string;
+	/** base64 */
+	data?: string;
+	mimeType?: string;
+	uri?: string;
+	name?: string;
+	range?: Range;
+	resource?: Resource;
+	/** LSP diagnostics */
+	items?: unknown;
+}
+
+/** ContentDelta is text for the user. Concatenate. */
+export interface ContentDelta {
+	text: string;
+}
+
+/** ContextClearParams ends an agent's context. */
+export interface ContextClearParams {
+	/** absent = main */
+	session?: string;
+	agent: string;
+	/** what it held is erased from disk as well */
+	purge?: boolean;
+}
+
+/** ContextCleared is the end of an agent's context: the next run begins a new one. `purged`: what it held was erased from disk as well. */
+export interface ContextCleared {
+	agent: string;
+	purged: boolean;
+}
+
+/** ContextCompressed is what became of an attempt to make an agent's context shorter. The view that a model is sent is folded from `cut`, `snapshot` and `reduced`; the history stays in the log. */
+export interface ContextCompressed {
+	agent: string;
+	/** tokens */
+	before: number;
+	after: number;
+	/** COMPRESSED, NOOP, COMPRESSION_FAILED_… */
+	status: string;
+	/** what the model thought */
+	scratchpad?: string;
+	/** what stands for the first `cut` messages */
+	snapshot?: string;
+	/** messages of the context that `snapshot` replaces */
+	cut?: number;
+	/** calls whose results became one line */
+	reduced?: string[];
+}
+
+/** ContextGetResult is a context as its model sees it. */
+export interface ContextGetResult {
+	messages: Message[];
+	tokens: number;
+	/** of the agent's model, in tokens; 0 = not known */
+	window: number;
+	/** `tokens` are not the provider's count */
+	estimated: boolean;
+	startedAt?: string;
+	lastActiveAt?: string;
+	/** `memoryFiles` are the instructions that follow the prompt of the agent's next run, in their order, and those that are left out. */
+	memoryFiles?: MemoryFile[];
+}
+
+/** ContextParams names an agent's context. */
+export interface ContextParams {
+	/** absent = main */
+	session?: string;
+	agent: string;
+}
+
+/** Cost is money. It is absent where a price is unknown. */
+export interface Cost {
+	amount: number;
+	currency: string;
+	/** run.max_cost is kept */
+	enforced: boolean;
+	estimated?: boolean;
+}
+
+/** CreateParams say what a new agent's file is made of: a template and, beside the members that are named here, any field of the front-matter by its name (model, description, tools, …), which takes the place of the template's. null takes a field away. Title is a field, too, that people are asked for. */
+export interface CreateParams {
+	/** the agent's, and the file's stem */
+	name: string;
+	/** project or global; absent = the setting agents.defaultScope */
+	scope?: string;
+	/** URI of the workspace folder of a project agent; absent = the first */
+	folder?: string;
+	/** name or alias of agents/templates; absent = blank */
+	template?: string;
+	/** the body; absent = the template's */
+	prompt?: string;
+	/** nothing is written */
+	dryRun?: boolean;
+	/** a file that is there is replaced */
+	force?: boolean;
+}
+
+/** CreateResult is the file that was made. */
+export interface CreateResult {
+	uri: string;
+	text: string;
+	/** warnings and hints about it */
+	problems: Problem[];
+	/** `notes` say what else to know, a sentence each: which agent of the same name it takes the place of, or that it does not run yet. */
+	notes: string[];
+	/** `unsaved` says that the file is made and its text stands in the editor alone: there is the agent once the person saves it. */
+	unsaved?: boolean;
+}
+
+/** DeleteParams name an agent whose file is to go. Without a scope it is the agent that the name means. */
+export interface DeleteParams {
+	/** "name" or "folder:name" */
+	name: string;
+	/** project or global */
+	scope?: string;
+	/** what it has seen and said stays */
+	keepContext?: boolean;
+	/** also when the editor has changes of it that are not saved */
+	force?: boolean;
+}
+
+/** DeleteResult is the file that is gone. */
+export interface DeleteResult {
+	uri: string;
+	/** the sessions in which its context was cleared */
+	cleared: string[];
+	/** `notes` say what else to know, a sentence each: why its contexts stay. */
+	notes?: string[];
+}
+
+/** DidChangeParams says which agents are other than before. */
+export interface DidChangeParams {
+	revision: number;
+	changed: string[];
+	removed: string[];
+}
+
+/** EditorContext is what the person has in the editor when they ask. Every field may be absent. */
+export interface EditorContext {
+	/** the document that is shown */
+	uri?: string;
+	/** in it */
+	selection?: Range;
+	/** what is selected */
+	text?: string;
+	/** in it */
+	cursor?: Position;
+	/** LSP diagnostics under cursor or selection */
+	diagnostics?: unknown;
+	/** URIs of the open documents */
+	open?: string[];
+}
+
+/** Empty is the answer that says nothing but that it was done. */
+export type Empty = Record<string, never>;
+
+/** ErrorSeen is an error that a person should know of. */
+export interface ErrorSeen {
+	code: string;
+	message: string;
+	where: string;
+}
+
+/** ExplainParams name an agent, or a file: the open document, or what is on disk. One of both is given. */
+export interface ExplainParams {
+	/** "name" or "folder:name" */
+	name?: string;
+	/** of an agent's file, also one that no folder of agents has */
+	uri?: string;
+	/** with uri: what the file has instead, as another version of it */
+	text?: string;
+	/** `asIfTrusted` explains it as if its folder were trusted and its file approved: what it would get. Nothing becomes trusted, and trusted says what is. */
+	asIfTrusted?: boolean;
+}
+
+/** ExplainResult is what an agent really gets. Lines count from 1, and names of files are paths. */
+export interface ExplainResult {
+	name: string;
+	title: string;
+	file?: string;
+	scope: Scope;
+	/** the folder that it runs in is */
+	trusted: boolean;
+	/** why no run of it begins, in words; empty = it can run */
+	refused?: string[];
+	/** `restricted` is how its file restricts itself in a way that cannot be kept here, for which no run begins. */
+	restricted?: string[];
+	/** settings that do not count */
+	ignored?: string[];
+	/** entries of its lists of tools that name no tool, and what has no effect in this version */
+	lost?: string[];
+	values: Value[];
+	model: Model;
+	/** all that are registered, by name */
+	tools: Tool[];
+	open: Open;
+	mcpServers?: Reference[];
+	subagents?: Reference[];
+	handoffs?: Reference[];
+	memoryFiles?: string[];
+	/** the mode that holds */
+	approval: string;
+	tokens: Tokens;
+	worst: WorstCase;
+}
+
+/** Extend is how much more a run may use. */
+export interface Extend {
+	turns?: number;
+	seconds?: number;
+	tokens?: number;
+	usd?: number;
+}
+
+/** Extended is how much more a run may use than its agent and the settings say. */
+export interface Extended {
+	turns?: number;
+	seconds?: number;
+	modelCalls?: number;
+	inputTokens?: number;
+	tokens?: number;
+	usd?: number;
+}
+
+/** Failure is why a run ended as an error. */
+export interface Failure {
+	/** a reason, or truncated, blocked, script */
+	kind: string;
+	message: string;
+}
+
+/** FileChanged is what a call did to a file. */
+export interface FileChanged {
+	uri: string;
+	/** create, edit, delete, move */
+	kind: string;
+	oldUri?: string;
+	/** unified */
+	patch: string;
+	hunks: Hunk[];
+	call?: string;
+	/** command; unknown: a command whose end no daemon saw, or somebody else meanwhile; "" = a tool that writes files */
+	by?: string;
+	/** as in Kept */
+	before?: string;
+	after?: string;
+	buffer?: boolean;
+	/** permissions before; 0 = not known */
+	mode?: number;
+	/** permissions after */
+	afterMode?: number;
+	/** it was a symbolic link, and before is where that led */
+	wasLink?: boolean;
+	/** the same, after */
+	isLink?: boolean;
+}
+
+/** FilesWrittenParams names files that a run wrote to disk. */
+export interface FilesWrittenParams {
+	run: string;
+	uris: string[];
+}
+
+/** Finish says why an answer ended. */
+export type Finish = "stop" | "length" | "blocked" | "malformed" | "empty" | "other";
+
+/** Forked says that another session began with this one's events up to `atSeq`. In the new session, `from` is set and `session` is the one that it came from. */
+export interface Forked {
+	session: string;
+	atSeq: number;
+	from?: boolean;
+}
+
+/** GetParams names an agent, as "name" or "folder:name". */
+export interface GetParams {
+	name: string;
+}
+
+/** GetResult is an agent whole. */
+export interface GetResult {
+	name: string;
+	title: string;
+	description?: string;
+	/** project, global, extension, system */
+	scope: string;
+	uri?: string;
+	/** the workspace folder of a project agent, as a URI */
+	folder?: string;
+	/** agentls, gemini-cli, claude, copilot, opencode */
+	dialect: string;
+	/** as the file says */
+	model: string;
+	/** what would be asked */
+	resolvedModel: string;
+	color?: string;
+	version?: string;
+	/** chat, task */
+	mode: string;
+	tools: string[];
+	mcpServers: string[];
+	subagents: string[];
+	handoffs: string[];
+	/** JSON Schema */
+	inputs?: unknown;
+	/** ok, invalid, shadowed, duplicate, untrusted, review */
+	state: string;
+	/** the URI of the winner */
+	shadowedBy?: string;
+	problems: Problem[];
+	/** RFC 3339 with ms */
+	createdAt?: string;
+	updatedAt?: string;
+	/** as in the file */
+	frontMatter: Record<string, unknown>;
+	systemPrompt: string;
+	resolvedTools: ResolvedTool[];
+}
+
+/** Guard is the outcome of one guardrail. */
+export interface Guard {
+	name: string;
+	policy: string;
+	outcome: string;
+}
+
+/** HandoffRejected says that an agent wanted to pass control on and may not. `code` is PERMISSION_DENIED, AGENT_NOT_FOUND, CONDITION_NOT_MET, INVALID_PAYLOAD, MAX_DEPTH_EXCEEDED or CIRCULAR_HANDOFF. */
+export interface HandoffRejected {
+	from: string;
+	to: string;
+	code: string;
+	message: string;
+}
+
+/** HandoffStarted says that control passes to another agent for good, or to a person: `to` is user then. */
+export interface HandoffStarted {
+	from: string;
+	to: string;
+	reason: string;
+	summary?: string;
+	context?: string;
+	payload?: unknown;
+	/** of agents, with `to` where it is one */
+	chain: string[];
+	/** handoffs before and with this one */
+	depth: number;
+	/** of `to`; absent for a person */
+	run?: string;
+	/** `history` is the blob of what `to` is told of the conversation so far, and `taint` says, as of ToolState, that others may have written what it is told. */
+	history?: string;
+	taint?: string;
+}
+
+/** Hunk is a part of a change that a person can keep or undo by itself. */
+export interface Hunk {
+	id: string;
+	/** in the new text */
+	range: Range;
+	/** pending, kept, undone */
+	status: string;
+}
+
+/** `input` is a person's message, also one that arrives while a run goes on. */
+export interface Input {
+	input: ContentBlock[];
+	/** in the queue; 0 = taken at once */
+	position?: number;
+}
+
+/** InputBlocks is a run's input: on the wire a string, or a list of content blocks. */
+export type InputBlocks = string | ContentBlock[];
+
+/** Kept is what a file was before and after something wrote it. Contents are blobs of the session, named by their SHA-256; "" = there is no file. They are the bytes on disk or, of a document that is open in the editor, its text. */
+export interface Kept {
+	uri: string;
+	before?: string;
+	after?: string;
+	/** written through the editor */
+	buffer?: boolean;
+	/** permissions before; 0 = not known */
+	mode?: number;
+	/** permissions after */
+	afterMode?: number;
+	/** it was a symbolic link, and before is where that led */
+	wasLink?: boolean;
+	/** the same, after */
+	isLink?: boolean;
+}
+
+/** LeftFile is a file that was not brought back. */
+export interface LeftFile {
+	uri: string;
+	/** in a sentence */
+	why: string;
+}
+
+/** Link is one run of a chain of handoffs. */
+export interface Link {
+	run: string;
+	agent: string;
+	from?: string;
+	reason?: string;
+	durationMs: number;
+	usage: Usage;
+}
+
+/** ListParams asks for the agents. */
+export interface ListParams {
+	/** project, global, extension or system; absent = all */
+	scope?: string;
+}
+
+/** ListResult is the agents, by scope and name. */
+export interface ListResult {
+	/** grows with each change */
+	revision: number;
+	/** also those that do not run */
+	agents: AgentInfo[];
+	/** of all files, also of those that are no agent */
+	problems: Problem[];
+}
+
+/** LoopDetected says that a run repeats itself. */
+export interface LoopDetected {
+	kind: string;
+	count: number;
+	/** told, ended, asked */
+	action: string;
+	/** is repeated, in words */
+	what?: string;
+}
+
+/** Media is data that is not text. */
+export interface Media {
+	mimeType: string;
+	/** SHA-256 of the data in the session's blobs */
+	blob?: string;
+}
+
+/** MemoryFile is a file of instructions for every agent: GEMINI.md, AGENTS.md or CLAUDE.md. */
+export interface MemoryFile {
+	uri: string;
+	/** global, project */
+	scope?: string;
+	/** estimated, with its imports */
+	tokens?: number;
+	/** URIs */
+	imports?: string[];
+	/** why agents are not told it */
+	leftOut?: string;
+}
+
+/** Mention is an agent's name in a text. `start` and `end` count in the negotiated encoding, from the beginning of the text that was parsed. */
+export interface Mention {
+	name: string;
+	/** of its @ */
+	start: number;
+	/** after its name */
+	end: number;
+}
+
+/** Message is one message of a context. `raw` is the provider's own form of what a model said. */
+export interface Message {
+	/** user, model */
+	role: string;
+	parts: Part[];
+	raw?: unknown;
+}
+
+/** Model is who answers. */
+export interface Model {
+	/** as it was written; never inherit */
+	name: string;
+	/** auto where each run has its own */
+	id: string;
+	/** the written one is; ID is its successor */
+	retired?: boolean;
+	/** the table names it */
+	known: boolean;
+	/** auto: the model of a run in a new context */
+	route?: string;
+	/** ids, tried in order */
+	fallbacks: string[];
+	/** of these, by id; none = not known */
+	fallbackPrices?: Record<string, Price[]>;
+	/** tokens of a request; 0 = not known */
+	window?: number;
+	/** none = not known */
+	prices?: Price[];
+}
+
+/** ModelContent is an answer as received: what the model is sent again. */
+export interface ModelContent {
+	content: Part[];
+	raw: unknown;
+	/** kept, and left out of what is sent again */
+	invalid?: boolean;
+}
+
+/** ModelFinished says that a model has answered. */
+export interface ModelFinished {
+	model: string;
+	finish: Finish;
+	usage: Usage;
+	firstTokenMs: number;
+}
+
+/** ModelStarted says that a model is asked. */
+export interface ModelStarted {
+	model: string;
+	/** from 1 */
+	attempt: number;
+	/** estimated */
+	tokens: number;
+}
+
+/** Modified is a call as the person changed it: other arguments, or another text for the file that it writes. */
+export interface Modified {
+	args?: unknown;
+	newText?: string;
+}
+
+/** Note is what a person should see that is none of the others. */
+export interface Note {
+	/** info, warning */
+	level: string;
+	message: string;
+	/** `toModel`: the agent's model is told it too, as a message of the user's before its next turn. */
+	toModel?: boolean;
+}
+
+/** Open is what the lists say of tools that are not registered yet, as those of an MCP server that is not connected: entries that are globs or name none. */
+export interface Open {
+	/** no list says what is allowed */
+	all?: boolean;
+	allow?: string[];
+	deny?: string[];
+	/** of the tools that always ask */
+	require?: string[];
+}
+
+/** Option is one answer that a person can give. Each kind occurs once at most. */
+export interface Option {
+	id: string;
+	/** once, run, session, always, modify, reject, cancel */
+	kind: string;
+	label: string;
+}
+
+/** Origin is a place that a value comes from. */
+export interface Origin {
+	/** absolute; "" for what no file says */
+	file?: string;
+	/** from 1; 0 where it is not known */
+	line?: number;
+	/** a field, a setting, or in words what decides */
+	what: string;
+}
+
+/** ParseParams is what a person typed. */
+export interface ParseParams {
+	/** may be empty; never null */
+	text: string | null;
+}
+
+/** ParseResult is what it means: "@name text" is for that agent, "@auto text" is to be routed, all else names nobody. Who sends it on gives `agent` and `prompt` to agents/run, which takes its input word for word. */
+export interface ParseResult {
+	/** whom it is for, as "name" or "folder:name"; absent = nobody is named */
+	agent?: string;
+	/** it is to be routed */
+	auto?: boolean;
+	/** rule, llm or hybrid, where it says one */
+	strategy?: string;
+	/** without the name, the quotes around it, and what escaped an @ */
+	prompt: string;
+	/** of known agents in the prompt, in order */
+	mentions: Mention[];
+}
+
+/** Part is a piece of a message: exactly one of `text`, `thought`, `call`, `result` and `media` is set. */
+export interface Part {
+	text?: string;
+	thought?: string;
+	/** of a thought */
+	subject?: string;
+	call?: Call;
+	result?: Result;
+	media?: Media;
+}
+
+/** Permission is an answer that stands for later questions of the same kind. */
+export interface Permission {
+	/** for agents/permissions/forget */
+	id: string;
+	agent: string;
+	tool: string;
+	/** what it covers, as the person was shown it */
+	pattern: string;
+	/** run, session, always */
+	scope: string;
+	/** allow */
+	decision: string;
+	/** of scope run and session */
+	session?: string;
+	/** of scope run */
+	run?: string;
+	/** RFC 3339; of scope always */
+	since?: string;
+}
+
+/** PermissionsForgetParams names an answer that is not to stand any more. */
+export interface PermissionsForgetParams {
+	id: string;
+}
+
+/** PermissionsForgetResult says what came of it. Calls that were permitted before are not taken back. */
+export interface PermissionsForgetResult {
+	/** false: there is no such answer (any more) */
+	forgotten: boolean;
+}
+
+/** PermissionsListParams asks which answers are remembered. */
+export interface PermissionsListParams {
+	/** of those for runs and sessions, only this one's; without it every open session's */
+	session?: string;
+}
+
+/** PermissionsListResult is what is remembered, by agent and tool. An answer for a run or a session goes with it; one for always stays until it is forgotten. */
+export interface PermissionsListResult {
+	permissions: Permission[];
+}
+
+/** Position is a place in a text: both count from 0. `character` counts UTF-16 code units, the encoding that LSP falls back to; a surface that negotiated another converts with the file's text at hand. */
+export interface Position {
+	line: number;
+	character: number;
+}
+
+/** Preview is what a call would do. `kind` says which of the other fields count: diff (URI, `oldText`, `newText`, `patch`), patch (`patch`, a diff of several files), command (`command`, `parsed`, `cwd`, `access`). `notes` may come with each. */
+export interface Preview {
+	kind: string;
+	uri?: string;
+	oldText?: string;
+	newText?: string;
+	patch?: string;
+	command?: string;
+	parsed?: string[];
+	cwd?: string;
+	/** what the command is let do: read, write, network, full */
+	access?: string;
+	/** what a person should look at, a plain line each: where a link leads, what looks like something else */
+	notes?: string[];
+}
+
+/** Price is what tokens cost, in USD for a million of them. */
+export interface Price {
+	/** for requests of at most so many input tokens; 0 = any */
+	upTo?: number;
+	input: number;
+	/** thoughts too */
+	output: number;
+	/** 0 = as `input` */
+	cached?: number;
+}
+
+/** Problem is one finding about an agent file or about a part that a run left out. */
+export interface Problem {
+	uri: string;
+	range: Range;
+	/** of the table, as agent/yaml; never renamed */
+	code: string;
+	severity: Severity;
+	/** one sentence: what, and what to do */
+	message: string;
+}
+
+/** Range is the text from `start` up to, not including, `end`. */
+export interface Range {
+	start: Position;
+	end: Position;
+}
+
+/** Reason says how a run ended. */
+export type Reason = "GOAL" | "TIMEOUT" | "MAX_TURNS" | "ERROR" | "ABORTED" | "ERROR_NO_COMPLETE_TASK_CALL" | "LOOP" | "BUDGET" | "HANDOFF" | "GUARDRAIL";
+
+/** Reference is a name of something outside of the file. */
+export interface Reference {
+	/** "*" = all there are */
+	name: string;
+	known: boolean;
+	/** what a person should know of it */
+	text?: string;
+	/** of a handoff: manual, auto, conditional */
+	when?: string;
+	/** of a handoff */
+	condition?: string;
+	origin: Origin;
+}
+
+/** ResolvedTool is a tool that an agent is offered. */
+export interface ResolvedTool {
+	name: string;
+	/** the least that a call of it has */
+	risk: string;
+	description: string;
+}
+
+/** Resource is a file or a part of one, with its content. */
+export interface Resource {
+	uri: string;
+	range?: Range;
+	mimeType?: string;
+	text?: string;
+	blob?: string;
+}
+
+/** RespondParams is a late answer: the result of agents/confirm or agents/ask. */
+export interface RespondParams {
+	id: string;
+	nonce: string;
+	answer: unknown;
+}
+
+/** Result is what came of a call, as a model is told. */
+export interface Result {
+	/** of the call */
+	id: string;
+	name: string;
+	content: string;
+	error?: boolean;
+	/** SHA-256 of the whole, where `content` is cut or kept apart */
+	blob?: string;
+	/** `media` are images and documents that came of the call besides. A provider sends them with the result, or after the results of the message. */
+	media?: Media[];
+}
+
+/** ResumeParams lets a run go on that is paused or interrupted, or that ended TIMEOUT or MAX_TURNS and is its agent's newest in the session. */
+export interface ResumeParams {
+	run: string;
+	/** where the run is; absent = it is looked for: in the sessions that are open, in main, then in those that a list shows as interrupted or paused */
+	session?: string;
+	/** without it, as much again of the limit that it came to */
+	extend?: Extend;
+	/** end (default), accept */
+	wait?: string;
+	/** progress is reported under it */
+	workDoneToken?: unknown;
+}
+
+/** Retry says that something is tried again. */
+export interface Retry {
+	of: string;
+	attempt: number;
+	waitMs: number;
+	cause: string;
+	/** what the failed try showed is withdrawn */
+	discard?: boolean;
+}
+
+/** Rewound says that the session went back: each agent's context is what it was at the last boundary of a turn up to `toSeq`, and `files` what they were then. What happened since stays in the log, and a rewind to before this event brings it back, but for unfinished runs that this one ended. */
+export interface Rewound {
+	toSeq: number;
+	/** URIs of files that were brought back */
+	files: string[];
+	/** of those that somebody else changed */
+	left?: string[];
+	/** of `files` */
+	kept?: Kept[];
+}
+
+/** RunAccepted answers a run with wait: accept. */
+export interface RunAccepted {
+	session: string;
+	run: string;
+}
+
+/** RunFinished is the last event of a run: its result but for session, run and agent, which the event has. */
+export interface RunFinished {
+	reason: Reason;
+	recovered?: Reason;
+	text: string;
+	output?: unknown;
+	usage: Usage;
+	cost?: Cost;
+	turns: number;
+	toolCalls: number;
+	/** models that answered in place of the chosen one */
+	fallbacks?: string[];
+	chain: Link[];
+	guardrails: Guard[];
+	changes: Change[];
+	problems: Problem[];
+	error?: Failure;
+}
+
+/** RunParams starts a run. */
+export interface RunParams {
+	/** absent = main */
+	agent?: string;
+	/** a string, or content blocks; absent only where the agent has a query or runs a task */
+	input?: InputBlocks;
+	/** absent = main */
+	session?: string;
+	/** an id of the client's, so that it can cancel before any answer */
+	run?: string;
+	/** chat, task; absent = the agent's */
+	mode?: string;
+	/** plan, ask, edits, auto; absent = the session's */
+	approval?: string;
+	/** instead of the agent's */
+	model?: string;
+	/** URIs of files that ride along */
+	references?: string[];
+	/** an object: values of the agent's inputs */
+	inputs?: unknown;
+	/** what the person has in the editor */
+	context?: EditorContext;
+	/** wait in order where the agent is busy in this session */
+	queue?: boolean;
+	/** the agent file's unsaved buffer counts */
+	useBuffers?: boolean;
+	/** end (default): answered with the result; accept: at once */
+	wait?: string;
+	/** progress is reported under it */
+	workDoneToken?: unknown;
+}
+
+/** RunResult is how a run ended. */
+export interface RunResult {
+	session: string;
+	run: string;
+	agent: string;
+	reason: Reason;
+	recovered?: Reason;
+	text: string;
+	output?: unknown;
+	usage: Usage;
+	cost?: Cost;
+	turns: number;
+	toolCalls: number;
+	/** models that answered in place of the chosen one */
+	fallbacks?: string[];
+	chain: Link[];
+	guardrails: Guard[];
+	changes: Change[];
+	problems: Problem[];
+	error?: Failure;
+}
+
+/** RunStarted is the first event of a run. */
+export interface RunStarted {
+	input: ContentBlock[];
+	mode: string;
+	approval: string;
+	model: string;
+	tools: string[];
+	chain: string[];
+	/** hex SHA-256 of the agent's file */
+	definition: string;
+	context?: EditorContext;
+	/** `inputs` are the values of the agent's inputs as they were given, `folder` is the URI of the run's workspace folder, and `asked` the model that the request named: what a later daemon needs to take the run up again. */
+	inputs?: unknown;
+	folder?: string;
+	/** the model that the request named */
+	asked?: string;
+	/** of what the person put to it, as of ToolState */
+	taint?: string;
+}
+
+/** RunState says that a run moved. */
+export interface RunState {
+	from: State;
+	to: State;
+	why?: string;
+	/** what makes it go on */
+	resumes?: string;
+	/** `limit` is the one that a paused run would cross: calls, input, tokens, cost. */
+	limit?: string;
+	/** `extended` is what a run that goes on may use besides. */
+	extended?: Extended;
+}
+
+/** SaveDocumentsParams asks for documents to be saved. */
+export interface SaveDocumentsParams {
+	uris: string[];
+	reason: string;
+}
+
+/** SaveDocumentsResult says which were. */
+export interface SaveDocumentsResult {
+	saved: string[];
+	failed: string[];
+}
+
+/** Scope is where an agent's file lies. */
+export type Scope = "project" | "global" | "extension" | "system";
+
+/** ServerCapabilities is what the daemon can do, in capabilities.experimental.agents of its answer. What is not built is not advertised. */
+export interface ServerCapabilities {
+	version: number;
+	/** of approval */
+	modes: string[];
+	/** agents/session/…, agents/context/…, agents/subscribe */
+	sessions?: boolean;
+	/** agents/steer, agents/resume */
+	steer?: boolean;
+	/** agents/changes, agents/changes/resolve */
+	changes?: boolean;
+	/** agents/session/rewind, agents/session/fork */
+	checkpoints?: boolean;
+}
+
+/** `session` is one conversation. */
+export interface Session {
+	session: string;
+	/** as it was begun with, else the first line of the first request */
+	title: string;
+	/** URI of the workspace's first folder; "" without one */
+	folder: string;
+	/** RFC 3339 with ms */
+	createdAt?: string;
+	updatedAt?: string;
+	/** that have run, in the order of their first run */
+	agents: string[];
+	/** of the newest run that no other run started */
+	agentChain: string[];
+	handoffCount: number;
+	runs: number;
+	/** idle, running, waiting, paused, interrupted */
+	state: string;
+	usage: Usage;
+	cost?: Cost;
+	/** another daemon has it */
+	locked?: boolean;
+	/** why it cannot be read */
+	problem?: string;
+}
+
+/** SessionApprovalParams sets a session's mode. */
+export interface SessionApprovalParams {
+	/** absent = main */
+	session?: string;
+	/** plan, ask, edits, auto */
+	approval: string;
+}
+
+/** SessionApprovalResult is the mode that the session has now. */
+export interface SessionApprovalResult {
+	approval: string;
+}
+
+/** SessionCompressParams asks for shorter contexts. */
+export interface SessionCompressParams {
+	/** absent = main */
+	session?: string;
+	/** absent = main */
+	agent?: string;
+	/** also below the threshold, and after a failure */
+	force?: boolean;
+}
+
+/** SessionCompressResult says what became of it. */
+export interface SessionCompressResult {
+	/** COMPRESSED, NOOP, COMPRESSION_FAILED_… */
+	status: string;
+	/** tokens */
+	before: number;
+	after: number;
+}
+
+/** SessionDeleteParams names the session that is erased. */
+export interface SessionDeleteParams {
+	session: string;
+}
+
+/** SessionForkParams says where another session begins. */
+export interface SessionForkParams {
+	/** absent = main */
+	session?: string;
+	/** the last event that the new session has; from 1 */
+	atSeq: number;
+}
+
+/** SessionGetResult is a session with its runs instead of their number, in the order of their start. */
+export interface SessionGetResult {
+	session: string;
+	/** as it was begun with, else the first line of the first request */
+	title: string;
+	/** URI of the workspace's first folder; "" without one */
+	folder: string;
+	/** RFC 3339 with ms */
+	createdAt?: string;
+	updatedAt?: string;
+	/** that have run, in the order of their first run */
+	agents: string[];
+	/** of the newest run that no other run started */
+	agentChain: string[];
+	handoffCount: number;
+	/** idle, running, waiting, paused, interrupted */
+	state: string;
+	usage: Usage;
+	cost?: Cost;
+	/** another daemon has it */
+	locked?: boolean;
+	/** why it cannot be read */
+	problem?: string;
+	runs: SessionRun[];
+}
+
+/** SessionListParams asks for a page of sessions. */
+export interface SessionListParams {
+	/** of the page before */
+	cursor?: string;
+	/** 1 to 1000; absent or 0 = 100 */
+	limit?: number;
+}
+
+/** SessionListResult is a page of sessions, newest first. */
+export interface SessionListResult {
+	sessions: Session[];
+	/** of the next page; absent = this is the last */
+	cursor?: string;
+}
+
+/** SessionNewParams begins a session. */
+export interface SessionNewParams {
+	/** who is to be talked to; must exist */
+	agent?: string;
+	/** one line, 200 characters at most; absent = the first line of the first request */
+	title?: string;
+}
+
+/** SessionNewResult names it. */
+export interface SessionNewResult {
+	session: string;
+}
+
+/** SessionParams names a session. */
+export interface SessionParams {
+	/** absent = main */
+	session?: string;
+}
+
+/** SessionRewindParams says where a session goes back to. The contexts become what they were at the last boundary of a turn up to `toSeq`. */
+export interface SessionRewindParams {
+	/** absent = main */
+	session?: string;
+	/** an event of the session; from 1 */
+	toSeq: number;
+	/** files become what they were, too */
+	files?: boolean;
+	/** also those that somebody else changed since; with files */
+	force?: boolean;
+}
+
+/** SessionRewindResult says what became of files. */
+export interface SessionRewindResult {
+	/** URIs of those that were brought back */
+	files: string[];
+	/** those that are as they are */
+	left: LeftFile[];
+}
+
+/** SessionRun is one run of a session. */
+export interface SessionRun {
+	run: string;
+	agent: string;
+	/** running, waiting, paused, interrupted, finished */
+	state: string;
+	/** of a finished one */
+	reason?: string;
+}
+
+/** Severity says how bad a `Problem` is. */
+export type Severity = "error" | "warning" | "info" | "hint";
+
+/** State is where a run stands. */
+export type State = "running" | "waiting" | "paused" | "interrupted" | "finished";
+
+/** StatusParams says how the daemon is. */
+export interface StatusParams {
+	/** ok, warning, error */
+	health: string;
+	message?: string;
+	activeRuns: number;
+	/** questions that wait for a person */
+	waiting: number;
+	/** what mends it */
+	command?: string;
+}
+
+/** SteerParams adds a person's words to a run. */
+export interface SteerParams {
+	run: string;
+	/** a string, or content blocks */
+	input: InputBlocks;
+}
+
+/** SteerResult says that the words will be told, and how many wait before them. */
+export interface SteerResult {
+	accepted: boolean;
+	/** 0 = the next that is told */
+	position: number;
+}
+
+/** SubscribeParams asks for a session's events from a number on. */
+export interface SubscribeParams {
+	/** absent = main, which is begun where it is not there */
+	session?: string;
+	/** the first event that is wanted; absent = 1; at most one more than the last event */
+	fromSeq?: number;
+}
+
+/** SubscribeResult is a page of past events, 500 at most. While `more` is set, ask again from `nextSeq`; after the last page events come live by agents/activity. A page covers all events from FromSeq of the request to `nextSeq`-1, also those of types that the client opted out of, and the next page or message goes on from `nextSeq`. A client that is sent the session's events live already, since it subscribed before or started a run there, gets on pages what it asks for of what it was sent, under the same numbers; that changes nothing about what it is sent live. Who wants no event twice asks from the first one that it has not had. */
+export interface SubscribeResult {
+	/** as agents/activity tells them; deltas may be merged */
+	events: ActivityParams[];
+	nextSeq: number;
+	more: boolean;
+}
+
+/** Template is one of them. Where the person's own cannot be used, `description` says why. */
+export interface Template {
+	name: string;
+	title: string;
+	description: string;
+}
+
+/** TemplatesResult lists what an agent's file can be made from. */
+export interface TemplatesResult {
+	templates: Template[];
+}
+
+/** ThoughtDelta is a summary of what the model thinks. Concatenate. */
+export interface ThoughtDelta {
+	subject?: string;
+	text: string;
+}
+
+/** Todo is one step of an agent's plan. */
+export interface Todo {
+	description: string;
+	/** pending, in_progress, completed, cancelled */
+	status: string;
+}
+
+/** TodosChanged is an agent's plan, whole. */
+export interface TodosChanged {
+	todos: Todo[];
+}
+
+/** Tokens are estimates of what each request has before anything is said. */
+export interface Tokens {
+	/** of the agent's own prompt, placeholders as they stand */
+	prompt: number;
+	/** of the offered tools' names, descriptions and schemas */
+	tools: number;
+}
+
+/** Tool is one tool, offered or not. */
+export interface Tool {
+	name: string;
+	/** the least of its calls; arguments may raise it */
+	tier: string;
+	/** the tier is by command: `tier` and `asks` are of an ordinary one */
+	command?: boolean;
+	offered: boolean;
+	/** by the run itself: it is not among the registered */
+	added?: boolean;
+	/** which list took it away or let it in */
+	why: string;
+	/** of that list's entry */
+	origin: Origin;
+	asks: Asks;
+	/** why it does not simply run in the mode that holds */
+	reason?: string;
+	/** the agent's file says that it always asks, and no answer is remembered */
+	require?: boolean;
+}
+
+/** ToolDelta is output of a long tool as it comes. */
+export interface ToolDelta {
+	call: string;
+	text: string;
+}
+
+/** ToolError is what came of a tool call that failed; the model got `message`. */
+export interface ToolError {
+	/** stable, as tool.stale */
+	code: string;
+	message: string;
+}
+
+/** ToolResult is what came of a tool call that succeeded. */
+export interface ToolResult {
+	/** as the model got it */
+	content: string;
+	display?: string;
+	/** SHA-256 of the whole, where `content` is cut */
+	blob?: string;
+	/** of the whole */
+	bytes: number;
+	/** `media` are images and documents that the model got besides, each in a blob of the session. */
+	media?: Media[];
+}
+
+/** ToolState says that a call moved. `args` are in every one. */
+export interface ToolState {
+	call: string;
+	name: string;
+	args: unknown;
+	state: CallState;
+	risk: string;
+	progress?: string;
+	result?: ToolResult;
+	error?: ToolError;
+	/** the file that it is about, as a URI */
+	path?: string;
+	/** `taint` says that others may have written what the model got: "foreign" or "web". */
+	taint?: string;
+}
+
+/** TrustParams says whether a folder is trusted, or approves an agent file. */
+export interface TrustParams {
+	/** with the scheme file; a folder that is there, where it is to be trusted; or with trusted: true an agent file that waits for review, which is approved as it is */
+	uri: string;
+	/** false takes trust back; never null */
+	trusted: boolean | null;
+}
+
+/** TurnFinished ends a turn. */
+export interface TurnFinished {
+	turn: number;
+	usage: Usage;
+	toolCalls: number;
+}
+
+/** TurnStarted begins a turn. */
+export interface TurnStarted {
+	turn: number;
+}
+
+/** UnsubscribeParams names a session. */
+export interface UnsubscribeParams {
+	/** absent = main */
+	session?: string;
+}
+
+/** Usage counts the tokens of an answer, or of several. Thought tokens are not part of `outputTokens`; cached ones are part of `inputTokens`. */
+export interface Usage {
+	inputTokens: number;
+	outputTokens: number;
+	cachedTokens: number;
+	thoughtTokens: number;
+	totalTokens: number;
+}
+
+/** ValidateParams name an agent, or a file; absent = all agents that have a file. */
+export interface ValidateParams {
+	/** "name" or "folder:name" */
+	name?: string;
+	/** of an agent's file, also one that no folder of agents has */
+	uri?: string;
+}
+
+/** ValidateResult has a result for each file, by scope and name. */
+export interface ValidateResult {
+	results: Validation[];
+}
+
+/** Validation is how one file did. */
+export interface Validation {
+	agent: string;
+	uri: string;
+	scope: string;
+	passed: number;
+	total: number;
+	checks: Check[];
+}
+
+/** `value` is one value that holds for a run. */
+export interface Value {
+	/** as the file would have it; limits.modelCalls for a setting */
+	key: string;
+	/** for people, one line */
+	text: string;
+	value: unknown;
+	origin: Origin;
+	/** what also says it, and does not count: the nearest first */
+	overrode?: Origin[];
+}
+
+/** Verdict is what becomes of a call: auto, ask or refuse. */
+export type Verdict = "refuse" | "ask" | "auto";
+
+/** WorstCase is what a run uses at most before a person gives it more. The amount is absent where a price, or how long an answer may be, is not known. Tokens and amount are what a run counts (RunResult): a provider may ask for an attempt that broke off, too. */
+export interface WorstCase {
+	/** of models, in all runs together, failed ones too */
+	calls: number;
+	/** with those that it delegates to */
+	runs: number;
+	/** 0 = not known */
+	inputTokens?: number;
+	/** 0 = not known */
+	outputTokens?: number;
+	usd?: number;
+}
+
+/** Data of an event by its type. */
+export interface Events {
+	"run.started": RunStarted;
+	"run.state": RunState;
+	"run.finished": RunFinished;
+	"turn.started": TurnStarted;
+	"turn.finished": TurnFinished;
+	"input": Input;
+	"model.started": ModelStarted;
+	"model.finished": ModelFinished;
+	"model.content": ModelContent;
+	"content.delta": ContentDelta;
+	"thought.delta": ThoughtDelta;
+	"tool.state": ToolState;
+	"tool.delta": ToolDelta;
+	"confirmation.asked": ConfirmationAsked;
+	"confirmation.answered": ConfirmationAnswered;
+	"approval.changed": ApprovalChanged;
+	"checkpoint": Checkpoint;
+	"file.changed": FileChanged;
+	"change.resolved": ChangeResolved;
+	"rewound": Rewound;
+	"forked": Forked;
+	"retry": Retry;
+	"loop.detected": LoopDetected;
+	"handoff.started": HandoffStarted;
+	"handoff.rejected": HandoffRejected;
+	"context.compressed": ContextCompressed;
+	"context.cleared": ContextCleared;
+	"todos.changed": TodosChanged;
+	"error": ErrorSeen;
+	"note": Note;
+}
+
+/** Requests from the client. */
+export interface Requests {
+	"agents/list": { params: ListParams; result: ListResult };
+	"agents/get": { params: GetParams; result: GetResult };
+	"agents/create": { params: CreateParams; result: CreateResult };
+	"agents/delete": { params: DeleteParams; result: DeleteResult };
+	"agents/explain": { params: ExplainParams; result: ExplainResult };
+	"agents/validate": { params: ValidateParams; result: ValidateResult };
+	"agents/run": { params: RunParams; result: RunResult | RunAccepted };
+	"agents/cancel": { params: CancelParams; result: CancelResult };
+	"agents/chain": { params: ChainParams; result: Chain };
+	"agents/steer": { params: SteerParams; result: SteerResult };
+	"agents/resume": { params: ResumeParams; result: RunResult | RunAccepted };
+	"agents/subscribe": { params: SubscribeParams; result: SubscribeResult };
+	"agents/unsubscribe": { params: UnsubscribeParams; result: Empty };
+	"agents/parse": { params: ParseParams; result: ParseResult };
+	"agents/templates": { params: undefined; result: TemplatesResult };
+	"agents/session/list": { params: SessionListParams; result: SessionListResult };
+	"agents/session/get": { params: SessionParams; result: SessionGetResult };
+	"agents/session/new": { params: SessionNewParams; result: SessionNewResult };
+	"agents/session/compress": { params: SessionCompressParams; result: SessionCompressResult };
+	"agents/session/close": { params: SessionParams; result: Empty };
+	"agents/session/delete": { params: SessionDeleteParams; result: Empty };
+	"agents/session/fork": { params: SessionForkParams; result: SessionNewResult };
+	"agents/session/rewind": { params: SessionRewindParams; result: SessionRewindResult };
+	"agents/session/setApproval": { params: SessionApprovalParams; result: SessionApprovalResult };
+	"agents/changes": { params: ChangesParams; result: ChangesResult };
+	"agents/changes/resolve": { params: ChangesResolveParams; result: ChangesResolveResult };
+	"agents/context/get": { params: ContextParams; result: ContextGetResult };
+	"agents/context/clear": { params: ContextClearParams; result: Empty };
+	"agents/respond": { params: RespondParams; result: unknown };
+	"agents/permissions/list": { params: PermissionsListParams; result: PermissionsListResult };
+	"agents/permissions/forget": { params: PermissionsForgetParams; result: PermissionsForgetResult };
+	"agents/trust": { params: TrustParams; result: unknown };
+}
+
+/** Requests to the client. */
+export interface Questions {
+	"agents/confirm": { params: ConfirmParams; result: ConfirmResult };
+	"agents/ask": { params: AskParams; result: AskResult };
+	"agents/saveDocuments": { params: SaveDocumentsParams; result: SaveDocumentsResult };
+}
+
+/** Notifications to the client. */
+export interface Notifications {
+	"agents/activity": ActivityParams;
+	"agents/confirm/resolved": ConfirmResolvedParams;
+	"agents/didChange": DidChangeParams;
+	"agents/status": StatusParams;
+	"agents/filesWritten": FilesWrittenParams;
+}

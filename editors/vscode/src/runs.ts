@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import * as vscode from "vscode";
+import type { ActivityParams, AgentInfo, ContentBlock, EditorContext, RunParams, RunResult } from "./protocol";
+import type { Server } from "./server";
+
+/** What to run. */
+export interface Task {
+	agent: string;
+	input?: string | ContentBlock[];
+	session: string;
+	references?: string[];
+}
+
+/** Runs starts runs and tells what happens in them. */
+export class Runs {
+	/** the sessions of this window, the newest last */
+	readonly sessions = new Set<string>();
+	private readonly noticed = new vscode.EventEmitter<void>();
+	/** something that views show has changed */
+	readonly onNews = this.noticed.event;
+
+	constructor(private readonly server: Server) {
+		server.onActivity((e) => {
+			this.remember(e.session);
+			if (["run.started", "run.finished", "run.state", "file.changed", "change.resolved", "rewound"].includes(e.type)) {
+				this.noticed.fire();
+			}
+		});
+	}
+
+	/** start runs an agent to its end, and hears the events of the run and of those that it leads to. */
+	start(task: Task, hear: (event: ActivityParams) => void, token: vscode.CancellationToken): Promise<RunResult> {
+		const run = randomUUID();
+		const params: RunParams = { ...task, run, context: editorContext() };
+		return this.follow(run, hear, token, () => this.server.request("agents/run", params)) as Promise<RunResult>;
+	}
+
+	/** resume has a run go on to its end. */
+	resume(session: string, run: string, hear: (event: ActivityParams) => void, token: vscode.CancellationToken): Promise<RunResult> {
+		const go = () => this.server.request("agents/resume", { session, run });
+		return this.follow(run, hear, token, go) as Promise<RunResult>;
+	}
+
+	private async follow<R>(
+		run: string,
+		hear: (event: ActivityParams) => void,
+		token: vscode.CancellationToken,
+		go: () => Promise<R>,
+	): Promise<R> {
+		const family = new Set([run]);
+		const listening = this.server.onActivity((e) => {
+			if (e.parentRun && e.run && family.has(e.parentRun)) {
+				family.add(e.run);
+			}
+			if (e.run && family.has(e.run)) {
+				hear(e);
+			}
+		});
+		const cancelling = token.onCancellationRequested(() => void this.server.request("agents/cancel", { run }));
+		try {
+			return await go();
+		} finally {
+			listening.dispose();
+			cancelling.dispose();
+		}
+	}
+
+	private remember(session: string): void {
+		if ([...this.sessions].at(-1) !== session) {
+			this.sessions.delete(session);
+			this.sessions.add(session);
+		}
+	}
+}
+
+/** the editor of a file that was active last: while a panel of ours has the keyboard, none is active */
+let lastEditor: vscode.TextEditor | undefined;
+
+/** watchEditors has editorContext know the editor that was active last. */
+export function watchEditors(): vscode.Disposable {
+	const note = (editor: vscode.TextEditor | undefined) => {
+		lastEditor = editor?.document.uri.scheme === "file" ? editor : lastEditor;
+	};
+	note(vscode.window.activeTextEditor);
+	return vscode.window.onDidChangeActiveTextEditor(note);
+}
+
+/** editorContext is what the person has in the editor now. */
+export function editorContext(): EditorContext {
+	const open = vscode.workspace.textDocuments.filter((d) => d.uri.scheme === "file" && !d.isClosed).map((d) => d.uri.toString());
+	const editor = vscode.window.visibleTextEditors.includes(lastEditor!) ? lastEditor : undefined;
+	if (!editor) {
+		return { open };
+	}
+	const { document, selection } = editor;
+	return {
+		uri: document.uri.toString(),
+		cursor: selection.active,
+		...(selection.isEmpty ? {} : { selection: { start: selection.start, end: selection.end }, text: document.getText(selection) }),
+		diagnostics: vscode.languages
+			.getDiagnostics(document.uri)
+			.filter((d) => d.range.intersection(selection))
+			.map((d) => ({ range: { start: d.range.start, end: d.range.end }, severity: d.severity + 1, message: d.message, source: d.source })),
+		open,
+	};
+}
+
+/** chooseAgent asks for one of the agents that can run. */
+export async function chooseAgent(server: Server, title: string): Promise<string | undefined> {
+	const { agents } = await server.request("agents/list", {});
+	const items = agents.filter((a) => a.state === "ok").map((a) => ({ label: a.name, description: a.title, detail: a.description ?? "" }));
+	if (items.length === 0) {
+		await offerFirstAgent(agents);
+		return undefined;
+	}
+	return (await vscode.window.showQuickPick(items, { title, matchOnDescription: true }))?.label;
+}
+
+/** offerFirstAgent says what to do where no agent can run. */
+async function offerFirstAgent(agents: AgentInfo[]): Promise<void> {
+	if (agents.some((a) => a.state === "untrusted" || a.state === "review")) {
+		const choice = await vscode.window.showInformationMessage("The agents of this folder need your review before they run.", "Review");
+		if (choice) {
+			await vscode.commands.executeCommand("agentls.trustWorkspace");
+		}
+		return;
+	}
+	const choice = await vscode.window.showInformationMessage("There is no agent that can run here yet.", "New Agent");
+	if (choice) {
+		await vscode.commands.executeCommand("agents.new");
+	}
+}

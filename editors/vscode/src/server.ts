@@ -1,0 +1,276 @@
+import * as fs from "node:fs";
+import * as path from "node:path";
+import * as vscode from "vscode";
+import {
+	CloseAction,
+	type ErrorHandler,
+	LanguageClient,
+	type LanguageClientOptions,
+	type Middleware,
+	ResponseError,
+	State,
+} from "vscode-languageclient/node";
+import { locateBinary } from "./binary";
+import type { ActivityParams, ClientCapabilities, Notifications, Questions, Requests, StatusParams } from "./protocol";
+
+/** What this extension can do, in the protocol's words. */
+const capabilities: ClientCapabilities = {
+	version: 1,
+	activity: { optOut: ["model.content", "checkpoint"] },
+	confirm: { feedback: true, modify: true },
+	ask: true,
+	status: true,
+	saveDocuments: true,
+	filesWritten: true,
+};
+
+/** How the server is: not there, on its way, or what it says of itself. */
+export type Health = { kind: "missing" | "stopped" | "starting"; message: string } | { kind: "ready"; status: StatusParams };
+
+/** How many times within three minutes a server that ends is started again. */
+const maxRestarts = 4;
+
+const secretName = "GEMINI_API_KEY";
+
+/** Server is the language server as a process, and the connection to it. */
+export class Server implements vscode.Disposable {
+	private client: LanguageClient | undefined;
+	private running: Promise<void> = Promise.resolve();
+	private readonly healthChanged = new vscode.EventEmitter<Health>();
+	private readonly activityCame = new vscode.EventEmitter<ActivityParams>();
+	private readonly agentsChanged = new vscode.EventEmitter<void>();
+	private readonly started = new vscode.EventEmitter<void>();
+	private readonly ended = new vscode.EventEmitter<void>();
+	private readonly handlers: ((client: LanguageClient) => void)[] = [];
+	/** how the server is now */
+	health: Health = { kind: "stopped", message: "Not started" };
+	readonly onHealth = this.healthChanged.event;
+	readonly onActivity = this.activityCame.event;
+	readonly onAgents = this.agentsChanged.event;
+	readonly onStart = this.started.event;
+	/** the process is gone, or its connection: whatever it asked is void */
+	readonly onEnd = this.ended.event;
+
+	constructor(
+		private readonly context: vscode.ExtensionContext,
+		private readonly log: vscode.LogOutputChannel,
+		private readonly middleware: Middleware,
+	) {
+		this.notified("agents/activity", (e) => this.activityCame.fire(e));
+		this.notified("agents/didChange", () => this.agentsChanged.fire());
+		this.notified("agents/status", (status) => this.setHealth({ kind: "ready", status }));
+	}
+
+	/** program finds the server's program. */
+	program(): ReturnType<typeof locateBinary> {
+		const windows = process.platform === "win32";
+		return locateBinary(
+			{
+				setting: vscode.workspace.getConfiguration("agentls").get<string>("path", "").trim(),
+				bundled: path.join(this.context.extensionPath, "bin", windows ? "agentls.exe" : "agentls"),
+				path: process.env.PATH ?? "",
+				windows,
+			},
+			isProgram,
+		);
+	}
+
+	/** start starts the server, and tells the person what to do where that fails. */
+	start(): Promise<void> {
+		this.running = this.running.then(() => this.launch());
+		return this.running;
+	}
+
+	/** restart ends the server and starts it again, with the settings of now. */
+	restart(): Promise<void> {
+		this.running = this.running.then(() => this.halt()).then(() => this.launch());
+		return this.running;
+	}
+
+	/** request sends a request, once the server has started. */
+	async request<M extends keyof Requests>(method: M, params: Requests[M]["params"]): Promise<Requests[M]["result"]> {
+		await this.running;
+		if (!this.client || this.client.state !== State.Running) {
+			throw new Error(this.health.kind === "ready" ? "agentls is not running" : this.health.message);
+		}
+		return params === undefined ? this.client.sendRequest(method) : this.client.sendRequest(method, params);
+	}
+
+	/** answers has requests of the server's answered. */
+	answers<M extends keyof Questions>(
+		method: M,
+		answer: (params: Questions[M]["params"], token: vscode.CancellationToken) => Promise<Questions[M]["result"] | null>,
+	): void {
+		this.handlers.push((client) => client.onRequest<unknown, unknown>(method, answer));
+	}
+
+	/** notified has notifications of the server's heard. */
+	notified<M extends keyof Notifications>(method: M, hear: (params: Notifications[M]) => void): void {
+		this.handlers.push((client) => client.onNotification(method, hear));
+	}
+
+	/** setKey keeps the API key in the secret storage of VS Code; without a key it forgets it. */
+	async setKey(key: string | undefined): Promise<void> {
+		if (key) {
+			await this.context.secrets.store(secretName, key);
+		} else {
+			await this.context.secrets.delete(secretName);
+		}
+		await this.restart();
+	}
+
+	dispose(): Promise<void> {
+		this.running = this.running.then(() => this.halt());
+		return this.running;
+	}
+
+	private setHealth(health: Health): void {
+		this.health = health;
+		this.healthChanged.fire(health);
+	}
+
+	private async launch(): Promise<void> {
+		if (this.client) {
+			return;
+		}
+		const program = this.program();
+		if ("missing" in program) {
+			this.setHealth({ kind: "missing", message: program.missing });
+			void this.tellMissing(program.missing);
+			return;
+		}
+		this.setHealth({ kind: "starting", message: "Starting" });
+		const client = new LanguageClient("agentls", "Agents", await this.serverOptions(program.path), this.clientOptions());
+		for (const handle of this.handlers) {
+			handle(client);
+		}
+		client.onDidChangeState((change) => {
+			if (client !== this.client) {
+				return;
+			}
+			if (change.newState === State.Running) {
+				this.greet(client);
+			} else if (change.newState === State.Starting && this.health.kind !== "starting") {
+				this.setHealth({ kind: "starting", message: "Starting again" });
+			}
+			if (change.oldState === State.Running) {
+				this.ended.fire();
+			}
+		});
+		this.client = client;
+		try {
+			await client.start();
+		} catch (err) {
+			this.client = undefined;
+			this.setHealth({ kind: "stopped", message: `agentls does not start: ${messageOf(err)}` });
+			this.offerRestart(`agentls does not start: ${messageOf(err)}`);
+		}
+	}
+
+	private async serverOptions(command: string): Promise<{ command: string; args: string[]; options: { env: NodeJS.ProcessEnv } }> {
+		const settings = vscode.workspace.getConfiguration("agentls");
+		const key = await this.context.secrets.get(secretName);
+		const approval = settings.get<string>("approval", "ask");
+		return {
+			command,
+			args: ["serve", "--approve", approval],
+			options: { env: { ...process.env, ...(key ? { [secretName]: key } : {}) } },
+		};
+	}
+
+	private clientOptions(): LanguageClientOptions {
+		return {
+			documentSelector: [{ scheme: "file" }],
+			initializationOptions: { agents: capabilities },
+			outputChannel: this.log,
+			errorHandler: this.errorHandler(),
+			middleware: this.middleware,
+			markdown: { isTrusted: false, supportHtml: false },
+			diagnosticPullOptions: { onChange: true, onSave: true },
+		};
+	}
+
+	/** errorHandler starts a server again that ended by itself, but not for ever. */
+	private errorHandler(): ErrorHandler {
+		let ends: number[] = [];
+		return {
+			error: () => ({ action: 1 }), // go on: one frame that failed is no reason to end
+			closed: () => {
+				const now = Date.now();
+				ends = [...ends.filter((at) => now - at < 180_000), now];
+				if (ends.length <= maxRestarts) {
+					this.log.warn("agentls ended; it is started again");
+					return { action: CloseAction.Restart, handled: true };
+				}
+				this.client = undefined;
+				const message = `agentls ended ${ends.length} times within three minutes and is not started again.`;
+				this.setHealth({ kind: "stopped", message });
+				this.offerRestart(message);
+				return { action: CloseAction.DoNotRestart, handled: true };
+			},
+		};
+	}
+
+	/** greet looks at who answered. */
+	private greet(client: LanguageClient): void {
+		const theirs = client.initializeResult?.capabilities.experimental as { agents?: { version?: number } } | undefined;
+		if (theirs?.agents?.version !== capabilities.version) {
+			const name = client.initializeResult?.serverInfo;
+			void vscode.window.showErrorMessage(
+				`${name?.name ?? "The program"} ${name?.version ?? ""} does not speak the protocol of this extension. ` +
+					"Update agentls, or name another program in the setting agentls.path.",
+			);
+		}
+		this.setHealth({ kind: "ready", status: { health: "ok", activeRuns: 0, waiting: 0 } });
+		this.started.fire();
+	}
+
+	private async halt(): Promise<void> {
+		const client = this.client;
+		this.client = undefined;
+		this.setHealth({ kind: "stopped", message: "agentls is stopped." });
+		this.ended.fire();
+		await client?.dispose().catch((err) => this.log.warn(`agentls did not stop in good order: ${messageOf(err)}`));
+	}
+
+	private async tellMissing(message: string): Promise<void> {
+		const choice = await vscode.window.showErrorMessage(message, "Open Setting", "Try Again");
+		if (choice === "Open Setting") {
+			await vscode.commands.executeCommand("workbench.action.openSettings", "agentls.path");
+		} else if (choice === "Try Again") {
+			await this.restart();
+		}
+	}
+
+	private offerRestart(message: string): void {
+		void vscode.window.showErrorMessage(message, "Start Again", "Show Log").then((choice) => {
+			if (choice === "Start Again") {
+				return this.restart();
+			}
+			if (choice === "Show Log") {
+				this.log.show();
+			}
+			return undefined;
+		});
+	}
+}
+
+function isProgram(file: string): boolean {
+	try {
+		fs.accessSync(file, fs.constants.X_OK);
+		return fs.statSync(file).isFile();
+	} catch {
+		return false;
+	}
+}
+
+/** messageOf is what to tell a person of an error. */
+export function messageOf(err: unknown): string {
+	return err instanceof Error ? err.message : String(err);
+}
+
+/** kindOf is the kind of an error that the server answered with. */
+export function kindOf(err: unknown): string {
+	const data = err instanceof ResponseError ? (err.data as { kind?: string } | undefined) : undefined;
+	return data?.kind ?? "";
+}

@@ -1,0 +1,131 @@
+// Words that people read: tool calls, endings of runs, counts. No editor API here.
+import type { ContentBlock, RunFinished, ToolState } from "./protocol";
+
+/** clip cuts a text to one line of at most so many characters. */
+export function clip(text: string, width: number): string {
+	const line = text.trim().replace(/\s+/g, " ");
+	return line.length > width ? `${line.slice(0, width - 1)}…` : line;
+}
+
+/** fileName returns the last part of a URI, decoded. */
+export function fileName(uri: string): string {
+	const last = uri.replace(/\/$/, "").split("/").pop() ?? uri;
+	try {
+		return decodeURIComponent(last);
+	} catch {
+		return last;
+	}
+}
+
+/** toolTitle says in a few words what a call is about. */
+export function toolTitle(call: Pick<ToolState, "name" | "args" | "path">): string {
+	const args = typeof call.args === "object" && call.args !== null ? (call.args as Record<string, unknown>) : {};
+	let about = call.path ? fileName(call.path) : "";
+	for (const key of ["command", "pattern", "query", "url", "file_path", "path", "agent", "name"]) {
+		if (about === "" && typeof args[key] === "string") {
+			about = args[key];
+		}
+	}
+	return about === "" ? call.name : `${call.name} ${clip(about, 80)}`;
+}
+
+/** callEnded reports whether a call will not move any more. */
+export function callEnded(state: ToolState["state"]): boolean {
+	return state === "success" || state === "error" || state === "cancelled";
+}
+
+/** toolOutcome says in one line what came of a call that ended. */
+export function toolOutcome(call: ToolState): string {
+	if (call.state === "error") {
+		return clip(call.error?.message ?? "failed", 120);
+	}
+	if (call.state === "cancelled") {
+		return clip(call.error?.message ?? "cancelled", 120);
+	}
+	const display = call.result?.display ?? "";
+	return clip(display.split("\n").find((line) => line.trim() !== "") ?? "", 120);
+}
+
+const endings: Record<string, string> = {
+	TIMEOUT: "The run reached its time limit. Resume it to go on with as much time again.",
+	MAX_TURNS: "The run reached its limit of turns. Resume it to go on with as many again.",
+	ABORTED: "Cancelled.",
+	ERROR_NO_COMPLETE_TASK_CALL: "The agent stopped without handing in its result.",
+	LOOP: "Stopped: the agent repeated itself.",
+	BUDGET: "The run reached its budget.",
+	GUARDRAIL: "A guardrail stopped the run.",
+	ERROR: "The run failed.",
+};
+
+/** ending says how a run ended; "" for one that reached its goal. */
+export function ending(result: Pick<RunFinished, "reason" | "error">): string {
+	const said = endings[result.reason] ?? "";
+	return said !== "" && result.error ? `${said.replace(/\.$/, "")}: ${result.error.message}` : said;
+}
+
+/** mayResume reports whether a run that ended so can go on. */
+export function mayResume(reason: RunFinished["reason"]): boolean {
+	return reason === "TIMEOUT" || reason === "MAX_TURNS";
+}
+
+/** plural returns "1 file", "2 files". */
+export function plural(n: number, noun: string): string {
+	return `${n} ${noun}${n === 1 ? "" : "s"}`;
+}
+
+/** count shortens a number of tokens: 7600 is 7.6k. */
+export function count(n: number): string {
+	return n < 1000 ? String(n) : `${(n / 1000).toFixed(n < 10_000 ? 1 : 0)}k`;
+}
+
+/** spent is what a run used, in one line. */
+export function spent(result: Pick<RunFinished, "turns" | "toolCalls" | "usage" | "cost">): string {
+	const parts = [plural(result.turns, "turn"), plural(result.toolCalls, "tool call")];
+	parts.push(`${count(result.usage.inputTokens)} tokens in, ${count(result.usage.outputTokens + result.usage.thoughtTokens)} out`);
+	if (result.cost) {
+		parts.push(`${result.cost.estimated ? "about " : ""}${result.cost.amount.toFixed(4)} ${result.cost.currency}`);
+	}
+	return parts.join(" · ");
+}
+
+/** inputText is the text of what a person said. */
+export function inputText(blocks: ContentBlock[]): string {
+	return blocks
+		.map((b) => (b.type === "text" ? (b.text ?? "") : `[${b.name ?? fileName(b.uri ?? b.resource?.uri ?? b.type)}]`))
+		.join("\n");
+}
+
+/** ago says how long ago a time was. */
+export function ago(time: string | undefined, now: number): string {
+	const seconds = time ? Math.max(0, Math.round((now - Date.parse(time)) / 1000)) : Number.NaN;
+	if (Number.isNaN(seconds)) {
+		return "";
+	}
+	const units: [number, string][] = [
+		[86_400, "d"],
+		[3600, "h"],
+		[60, "min"],
+	];
+	for (const [size, unit] of units) {
+		if (seconds >= size) {
+			return `${Math.floor(seconds / size)} ${unit} ago`;
+		}
+	}
+	return "just now";
+}
+
+/** asCode shows a text as it is within a line of Markdown. */
+export function asCode(text: string): string {
+	const fence = "`".repeat(Math.max(0, ...[...text.matchAll(/`+/g)].map((m) => m[0].length)) + 1);
+	return fence === "`" ? `\`${text}\`` : `${fence} ${text} ${fence}`;
+}
+
+/** escapeMarkdown shows a text as it is, without code's font. */
+export function escapeMarkdown(text: string): string {
+	return text.replace(/[\\`*_{}[\]()#+\-.!|~<>$&]/g, "\\$&");
+}
+
+/** escapeHTML shows a text as it is within HTML. */
+export function escapeHTML(text: string): string {
+	return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
+}

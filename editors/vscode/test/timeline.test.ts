@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ActivityParams } from "../src/protocol";
+import { type Entry, Timeline } from "../src/timeline";
+
+let seq = 0;
+const event = (type: string, data: unknown, more: Partial<ActivityParams> = {}): ActivityParams => ({
+	seq: ++seq,
+	time: "",
+	session: "main",
+	run: "r1",
+	agent: "fixer",
+	type,
+	data,
+	...more,
+});
+const call = (state: string, more: object = {}) => event("tool.state", { call: "c1", name: "bash", args: { command: "ls" }, risk: "low", state, ...more });
+const kinds = (entries: Entry[]) => entries.map((e) => e.kind);
+
+test("deltas grow one text until something else comes", () => {
+	const t = new Timeline();
+	assert.deepEqual(kinds(t.apply(event("content.delta", { text: "a" }))), ["agent", "text"]);
+	const [grown] = t.apply(event("content.delta", { text: "b" }));
+	assert.equal(grown?.kind === "text" && grown.text, "ab");
+	t.apply(event("note", { level: "info", message: "n" }));
+	const [next] = t.apply(event("content.delta", { text: "c" }));
+	assert.equal(next?.kind === "text" && next.text, "c");
+});
+
+test("thoughts of another subject are another entry", () => {
+	const t = new Timeline();
+	t.apply(event("thought.delta", { subject: "One", text: "a" }));
+	t.apply(event("thought.delta", { subject: "One", text: "b" }));
+	t.apply(event("thought.delta", { subject: "Two", text: "c" }));
+	assert.deepEqual(
+		t.entries.filter((e) => e.kind === "thought").map((e) => e.kind === "thought" && e.text),
+		["ab", "c"],
+	);
+});
+
+test("a call is one entry that moves", () => {
+	const t = new Timeline();
+	assert.deepEqual(t.apply(call("validating")), []);
+	t.apply(call("executing"));
+	const [done] = t.apply(call("success", { result: { content: "", bytes: 0, display: "2 files" } }));
+	assert.equal(done?.kind === "tool" && `${done.title}: ${done.outcome}`, "bash ls: 2 files");
+	assert.equal(t.entries.filter((e) => e.kind === "tool").length, 1);
+});
+
+test("a question and its answer are one entry", () => {
+	const t = new Timeline();
+	t.apply(call("awaiting_approval"));
+	const [asked] = t.apply(event("confirmation.asked", { id: "q", call: "c1", tool: "bash", risk: "low", why: "", digest: "" }));
+	assert.equal(asked?.kind === "line" && asked.text, "Waiting for you: bash ls");
+	const [answered] = t.apply(event("confirmation.answered", { id: "q", outcome: "reject", by: "user", feedback: "not now" }));
+	assert.equal(answered?.kind === "line" && answered.text, "Rejected: not now");
+});
+
+test("a handoff is a line, and then another agent speaks", () => {
+	const t = new Timeline();
+	t.apply(event("content.delta", { text: "a" }));
+	const [line] = t.apply(event("handoff.started", { from: "fixer", to: "tester", reason: "needs tests" }));
+	assert.equal(line?.kind === "line" && line.text, "fixer → tester: needs tests");
+	const changed = t.apply(event("content.delta", { text: "b" }, { run: "r2", agent: "tester", parentRun: "r1" }));
+	assert.deepEqual(kinds(changed), ["agent", "text"]);
+});
+
+test("what a delegated run is told is no word of the person's, and an event of a newer server is left out", () => {
+	const t = new Timeline();
+	assert.deepEqual(t.apply(event("run.started", { input: [{ type: "text", text: "x" }] }, { parentRun: "r0" })), []);
+	assert.deepEqual(t.apply(event("brand.new", {})), []);
+});

@@ -1,0 +1,214 @@
+// A person at VS Code with our extension: goes through the list of the
+// specification (14.4) and looks at the screen. What was seen goes to stdout, a
+// JSON line for each step; a step that does not see what it wants ends it all.
+import fs from 'node:fs'
+import { createRequire } from 'node:module'
+
+const { CLIENT_MODULES, CHROMIUM, URL, SHOTS, DIR } = process.env
+const { chromium } = createRequire(CLIENT_MODULES + '/')('playwright-core')
+const [theme] = JSON.parse(process.env.STORIES)
+
+const browser = await chromium.launch({
+  executablePath: CHROMIUM,
+  headless: true,
+  args: ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run',
+    '--disable-gpu', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost']
+})
+const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+page.setDefaultTimeout(120000) // the machine may be busy
+const outside = new Set()
+page.on('request', (r) => { if (/tracker/.test(r.url())) outside.add(r.url()) })
+
+let shots = 0
+async function shot (name) {
+  if (!SHOTS) return
+  await page.waitForTimeout(400)
+  await page.screenshot({ path: `${SHOTS}/${theme}-${String(++shots).padStart(2, '0')}-${name}.png` })
+}
+
+// step plays a step and tells how long it took and what was seen.
+async function step (name, play) {
+  const began = Date.now()
+  const saw = await play()
+  console.log(JSON.stringify({ step: name, saw: saw ?? '', ms: Date.now() - began }))
+  await shot(name.replaceAll(' ', '-'))
+}
+
+async function command (title) {
+  await page.keyboard.press('F1')
+  await page.waitForSelector('.quick-input-widget input')
+  await page.keyboard.type(title)
+  await page.waitForSelector(`.quick-input-list .monaco-list-row:has-text("${title}")`)
+  await page.keyboard.press('Enter')
+}
+
+async function open (file) {
+  await page.keyboard.press('Control+p')
+  await page.waitForSelector('.quick-input-widget input')
+  await page.keyboard.type(file)
+  await page.waitForSelector(`.quick-input-list .monaco-list-row:has-text("${file}")`)
+  await page.keyboard.press('Enter')
+  await page.waitForSelector(`.tab.active:has-text("${file}")`)
+}
+
+// say types a message into the Chat view and sends it; it returns when it was sent.
+async function say (text) {
+  await command('Chat: Open Chat')
+  const input = page.locator('.interactive-input-part .monaco-editor').first()
+  await input.click()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.press('Delete')
+  await page.keyboard.type(text)
+  await page.waitForTimeout(300) // the list of participants follows the typing
+  await page.keyboard.press('Escape')
+  const at = Date.now()
+  await page.keyboard.press('Enter')
+  return at
+}
+
+const responses = () => page.locator('.interactive-response')
+const answer = (text) => page.locator('.interactive-response', { hasText: text }).last()
+const row = (text) => page.locator(`.quick-input-list .monaco-list-row:has-text("${text}")`).first()
+const status = (text) => page.waitForSelector(`.statusbar-item:has-text("${text}")`)
+
+async function choose (text) {
+  await row(text).waitFor()
+  await row(text).click()
+}
+
+const steps = {
+  async starts () {
+    await page.goto(URL)
+    await page.waitForSelector('.monaco-workbench')
+    await status('Agents')
+    await page.waitForSelector('.statusbar-item:has-text("Agents") .codicon-hubot')
+  },
+  async 'trusts the folder' () {
+    await command('Agents: Focus on Agents View')
+    const fixer = page.locator('.pane-body .monaco-list-row:has-text("fixer")').first()
+    await fixer.locator('.codicon-lock').waitFor()
+    await fixer.hover()
+    await fixer.locator('.action-label[aria-label^="Review"]').click()
+    const toast = page.locator('.notifications-center .notification-list-item:has-text("Trust ")').first()
+    await toast.waitFor()
+    await shot('trust-question')
+    await toast.locator('.monaco-button').filter({ hasText: 'Show what it brings' }).first().click()
+    await page.waitForSelector('.tab:has-text("trust ")')
+    await page.locator('.notification-list-item .monaco-button').filter({ hasText: /^Trust this folder$/ }).first().click()
+    await fixer.locator('.codicon-hubot').waitFor()
+    return (await page.locator('.pane-body .monaco-list-row').allInnerTexts()).join(' | ')
+  },
+  async 'shows a mistake' () {
+    await open('broken.md')
+    await page.waitForSelector('.squiggly-warning, .squiggly-error')
+    await page.waitForSelector('.codelens-decoration a:has-text("Validate")')
+  },
+  async 'streams in chat' () {
+    await open('note.txt')
+    const at = await say('@agents @fixer tell me a story')
+    await page.waitForSelector('.interactive-response:has-text("Once upon a time")')
+    const first = Date.now() - at
+    await page.waitForSelector('.interactive-response:has-text("And then there were")')
+    await page.waitForSelector('.interactive-response details')
+    const a = answer('Once upon a time')
+    if (await a.locator('img').count() > 0) throw new Error('an image of the answer is shown')
+    if (await a.locator('a[data-href^="command:"]').count() > 0) throw new Error('a link of the answer runs a command')
+    if (outside.size > 0) throw new Error('the answer made a request: ' + [...outside])
+    return `first text ${first} ms after Enter: ${(await a.innerText()).replaceAll('\n', ' ')}`
+  },
+  async 'asks and is refused' () {
+    await say('@agents run a command')
+    await row('Reject, and say why').waitFor()
+    await status('waiting for you')
+    await shot('question-command')
+    const offered = await page.locator('.quick-input-list .monaco-list-row').allInnerTexts()
+    await choose('Reject, and say why')
+    await page.waitForSelector('.quick-input-widget input')
+    await page.keyboard.type('leave files alone')
+    await page.keyboard.press('Enter')
+    await answer('You said no').waitFor()
+    return offered.join(' | ')
+  },
+  async 'shows a change' () {
+    await say('@agents buy oats')
+    await row('Accept this change').waitFor()
+    await page.waitForSelector('.monaco-diff-editor')
+    return (await page.locator('.quick-input-title').first().innerText())
+  },
+  async 'accepts it after an edit' () {
+    await choose('Look at the change first')
+    await shot('question-looked-at')
+    const line = page.locator('.monaco-diff-editor .editor.modified .view-line:has-text("oat milk")')
+    await line.click()
+    await page.keyboard.press('End')
+    await page.keyboard.type(', unsweetened')
+    await page.locator('.editor-actions a[aria-label^="Allow Once"]').first().click()
+    await answer('on the list now').waitFor()
+    await open('note.txt')
+    await page.waitForSelector('.view-line:has-text("unsweetened")')
+  },
+  async 'shows what changed' () {
+    await command('Agents: Focus on Changes View')
+    await page.waitForSelector('.pane-body .monaco-list-row:has-text("note.txt")')
+    await page.locator('.pane-body .monaco-list-row:has-text("note.txt")').last().click()
+    await page.waitForSelector('.tab.active:has-text("before the agents")')
+  },
+  async 'undoes it' () {
+    const r = page.locator('.pane-body .monaco-list-row:has-text("note.txt")').last()
+    await r.hover()
+    await r.locator('.codicon-discard').click()
+    await open('note.txt')
+    await page.waitForSelector('.view-line:has-text("milk")')
+    await page.waitForSelector('.view-line:has-text("oat milk")', { state: 'detached' })
+  },
+  async 'cancels' () {
+    await say('@agents take forever')
+    await answer('I begin').waitFor()
+    await status('1 running')
+    await shot('running')
+    await page.locator('.interactive-input-part .codicon-stop-circle, .interactive-input-part a[aria-label^="Cancel"]').first().click()
+    await page.waitForSelector('.statusbar-item:has-text("Agents") .codicon-hubot')
+  },
+  async 'opens a session' () {
+    await command('Agents: Focus on Sessions View')
+    const r = page.locator('.pane-body .monaco-list-row:has-text("story")').first()
+    await r.waitFor()
+    await r.click()
+    const frame = page.frameLocator('iframe.webview.ready').frameLocator('#active-frame')
+    await frame.locator('.entry.text').first().waitFor()
+    await frame.locator('.entry.tool').first().waitFor()
+    return (await frame.locator('#timeline').innerText()).replaceAll('\n', ' ').slice(0, 300)
+  },
+  async 'comes back after a crash' () {
+    const pid = fs.readFileSync('/proc/self/stat') && serverPid()
+    process.kill(pid, 'SIGKILL')
+    for (const end = Date.now() + 20000; ; await page.waitForTimeout(50)) {
+      const now = serverPid()
+      if (now && now !== pid) break
+      if (Date.now() > end) throw new Error('no new server')
+    }
+    await page.waitForSelector('.statusbar-item:has-text("Agents") .codicon-hubot')
+  }
+}
+
+// serverPid is the process of the server of this VS Code.
+function serverPid () {
+  for (const name of fs.readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      const words = fs.readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0')
+      if (words[0].startsWith(DIR) && words[1] === 'serve') return Number(name)
+    } catch {}
+  }
+}
+
+let failed = false
+try {
+  for (const [name, play] of Object.entries(steps)) await step(name, play)
+} catch (err) {
+  failed = true
+  console.error(err)
+  await page.screenshot({ path: (SHOTS || '/tmp') + `/${theme}-failed.png` }).catch(() => {})
+}
+await browser.close()
+process.exit(failed ? 1 : 0)
