@@ -44,7 +44,7 @@ go test       ok        1.0 s
 binary        FAILED    1.0 s
 binary: a bug of check: no
 
-NOT well: go vet; binary failed; 2 steps ok, 2 left out, 9 s
+NOT well: go vet; binary failed; 2 steps ok, 2 left out, 9 s (9s)
 `
 	if out.String() != want {
 		t.Errorf("the report is\n%s\nwant\n%s", &out, want)
@@ -57,7 +57,7 @@ func TestVerdictOfSuccess(t *testing.T) {
 	r.do(step{"a", func() outcome { return outcome{} }})
 	out.Reset()
 	r.verdict()
-	if want := "all is well: 1 steps ok, 0 left out, 2 s\n"; out.String() != want {
+	if want := "all is well: 1 steps ok, 0 left out, 2 s (2s)\n"; out.String() != want {
 		t.Errorf("the verdict is %q, want %q", &out, want)
 	}
 }

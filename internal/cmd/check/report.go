@@ -108,12 +108,12 @@ func protected(do func() outcome) (o outcome) {
 	return do()
 }
 
-// verdict says in one line how it went.
+// verdict says in one line how it went, and how long all of it took.
 func (r *report) verdict() {
-	seconds := r.now().Sub(r.begun).Seconds()
+	took := r.now().Sub(r.begun).Round(time.Second)
 	if r.failed == 0 {
-		fmt.Fprintf(r.out, "all is well: %d steps ok, %d left out, %.0f s\n", r.ok, r.left, seconds)
+		fmt.Fprintf(r.out, "all is well: %d steps ok, %d left out, %.0f s (%v)\n", r.ok, r.left, took.Seconds(), took)
 		return
 	}
-	fmt.Fprintf(r.out, "NOT well: %s failed; %d steps ok, %d left out, %.0f s\n", strings.Join(r.names, "; "), r.ok, r.left, seconds)
+	fmt.Fprintf(r.out, "NOT well: %s failed; %d steps ok, %d left out, %.0f s (%v)\n", strings.Join(r.names, "; "), r.ok, r.left, took.Seconds(), took)
 }

@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,7 +178,9 @@ func (c *checks) test() outcome {
 // and the same seeds each time, or with chance and for longer. Vet is a step of
 // its own.
 func (c *checks) testing() (args, env []string) {
-	args = []string{"test", "-count=1", "-vet=off", "-timeout=1h"} // a machine may be busy
+	// Most tests wait for processes and files more than they compute, so twice as
+	// many packages as there are processors go on at once. A machine may be busy.
+	args = []string{"test", "-count=1", "-vet=off", "-timeout=1h", fmt.Sprintf("-p=%d", 2*runtime.NumCPU())}
 	if c.long {
 		return append(args, "-shuffle=on"),
 			[]string{"AGENTLS_SOAK=60s", "AGENTLS_KILLS=60", "AGENTLS_RACE=10s"}
