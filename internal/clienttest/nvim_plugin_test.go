@@ -477,23 +477,49 @@ func TestNeovimPluginShowsChains(t *testing.T) {
 	})
 }
 
+// TestNeovimPluginRoutes: what agents/route answers is a list, the decided agent first.
+func TestNeovimPluginRoutes(t *testing.T) {
+	const play = `function Play()
+  require('agents.ui').route(vim.fn.json_decode([[{"agent":"mender","confidence":95,"text":"→ mender · llm · 95 %","candidates":[
+    {"agent":"finder","score":9,"confidence":75,"matches":[{"kind":"keyword","text":"error","points":9}]},
+    {"agent":"mender","score":5,"confidence":40,"matches":[]}]}]]), function(agent) print('chosen: ' .. agent) end)
+end
+`
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		s := n.plugged(t, os.Environ(), t.TempDir(), "x", play)
+		s.await("0,0-1")
+		s.command("lua Play()")
+		now := s.await("Type number")
+		if !strings.Contains(now, "→ mender · llm · 95 %") || !strings.Contains(now, "1: mender – 40 %") || !strings.Contains(now, "2: finder – 75 % · error") {
+			t.Errorf("the list is:\n%s", now)
+		}
+		s.send("2", "Enter")
+		s.await("chosen: finder")
+		s.command("qall!")
+	})
+}
+
 // TestNeovimPluginIsFast prints what the plugin adds to the start, and how long the first
 // character of an answer takes.
 func TestNeovimPluginIsFast(t *testing.T) {
 	inNeovims(t, func(t *testing.T, n neovimOf) {
 		n.block = "neovim-plugin"
 		const runs = 5
-		_, env := perform(t, strings.Repeat("> are you there\n< I am there.\n\n", runs), patience)
+		var script strings.Builder
+		for i := range runs {
+			fmt.Fprintf(&script, "> question %d\n< I answer %d\n\n", i, i)
+		}
+		_, env := perform(t, script.String(), patience)
 		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), notes(t), "note.txt", measure)
 		s.await("eggs")
 		s.command("lua vim.wait(60000, function() local c = require('agents').servers()[1]; return c and c.initialized end) print('ready')")
 		s.await("\nready")
 		var took []float64
 		for i := range runs {
-			s.command("AgentsRun fixer are you there")
-			s.until("an answer", func(now string) bool { return strings.Count(now, "*done") > min(i, 3) })
-			s.command(fmt.Sprintf(`lua print(('first character %d after %%.1f ms'):format(_G.first))`, i))
-			is := regexp.MustCompile(fmt.Sprintf(`first character %d after (\S+) ms`, i))
+			s.command(fmt.Sprintf("AgentsRun fixer question %d", i))
+			s.await(fmt.Sprintf("I answer %d", i))
+			s.command(fmt.Sprintf(`lua vim.wait(9000, function() return first end) print(('first character %d after %%.1f ms'):format(first)) first = nil`, i))
+			is := regexp.MustCompile(fmt.Sprintf(`first character %d after ([\d.]+) ms`, i))
 			ms, err := strconv.ParseFloat(is.FindStringSubmatch(s.until("a duration", is.MatchString))[1], 64)
 			if err != nil {
 				t.Fatal(err)

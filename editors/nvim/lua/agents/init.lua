@@ -461,8 +461,8 @@ function M.pick(o)
         prompt = o.bang and 'Open the file of' or 'Run',
         kind = 'agents',
         format_item = function(one)
-          local text = one.name .. (one.description and ' – ' .. one.description:gsub('%s+', ' ') or '')
-          return one.state == 'ok' and text or text .. ' (' .. one.state .. ')'
+          local name = one.state == 'ok' and one.name or ('%s (%s)'):format(one.name, one.state)
+          return require('agents.ui').one_line(name .. (one.description and ' – ' .. one.description or ''), vim.o.columns - 8)
         end,
       }, function(one)
         if not one then
@@ -496,7 +496,7 @@ end
 function M.route(o)
   local context = about(o)
   M.with_client(function(client)
-    M.request(client, 'agents/route', { input = o.args }, function(result)
+    M.request(client, 'agents/route', { input = o.args, uri = context(client).uri }, function(result)
       require('agents.ui').route(result, function(agent)
         start_run(client, agent, o.args, context)
       end)

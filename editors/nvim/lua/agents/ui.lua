@@ -12,7 +12,7 @@ local function lines_of(text)
   return vim.split(text, '\n', { plain = true })
 end
 
--- one_line shortens a text for a line of the side buffer.
+-- one_line shortens a text for a line.
 local function one_line(text, width)
   text = text:gsub('[\r\n\t]+', ' ')
   if vim.fn.strchars(text) > width then
@@ -20,6 +20,8 @@ local function one_line(text, width)
   end
   return text
 end
+
+M.one_line = one_line
 
 -- in_normal_mode calls a function as soon as the person is in Normal mode, so that what
 -- they are typing is not taken for an answer.
@@ -184,7 +186,7 @@ local function window_options()
   vim.cmd([[
     setlocal foldmethod=expr foldexpr=v:lua.require'agents.ui'.fold() foldtext=v:lua.require'agents.ui'.foldtext()
     setlocal foldlevel=0 foldenable foldminlines=0 fillchars+=fold:\  conceallevel=0
-    setlocal wrap linebreak nonumber norelativenumber nolist nospell signcolumn=no
+    setlocal wrap linebreak nonumber norelativenumber nolist nospell signcolumn=no winhighlight=Folded:Comment
   ]])
 end
 
@@ -916,19 +918,29 @@ end
 
 -- Routing ------------------------------------------------------------------------------
 
--- route shows which agents a prompt may be for, the likeliest first, and calls run with
+-- route shows which agents a prompt may be for, the decided one first, and calls run with
 -- the chosen one's name.
 function M.route(result, run)
-  local candidates = result.candidates or {}
+  local candidates = vim.tbl_filter(function(one)
+    return one.agent ~= result.agent
+  end, result.candidates)
+  for _, one in ipairs(result.candidates) do
+    if one.agent == result.agent then
+      table.insert(candidates, 1, one)
+    end
+  end
+  if result.agent and (candidates[1] or {}).agent ~= result.agent then -- picked by a model alone
+    table.insert(candidates, 1, { agent = result.agent, confidence = result.confidence or 0, matches = {} })
+  end
   if #candidates == 0 then
     return agents().notify('no agent fits. Name one: :AgentsRun {name} {prompt}', 'WARN')
   end
   vim.ui.select(candidates, {
-    prompt = 'Which agent is it for?',
+    prompt = result.text or 'Which agent is it for?',
     format_item = function(one)
       local why = vim.tbl_map(function(match)
         return match.text
-      end, one.matches or {})
+      end, one.matches)
       return ('%s – %d %%%s'):format(one.agent, one.confidence, #why > 0 and ' · ' .. one_line(table.concat(why, ', '), 60) or '')
     end,
   }, function(one)
