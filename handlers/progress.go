@@ -129,6 +129,7 @@ type progressLine struct {
 	turn   int
 	tokens int
 	doing  string
+	handed string // the newest handoff; "" = there was none
 }
 
 // take takes an event in and reports whether the line is another now.
@@ -136,6 +137,9 @@ func (l *progressLine) take(e activity.Event) bool {
 	switch b := e.Body.(type) {
 	case activity.TurnStarted:
 		l.turn, l.doing = b.Turn, "thinking"
+		if b.Turn == 1 && l.handed != "" {
+			l.doing = l.handed // reports are few: the line stays for the whole turn
+		}
 	case activity.ModelFinished:
 		l.tokens += b.Usage.TotalTokens
 	case activity.ToolState:
@@ -171,7 +175,8 @@ func (l *progressLine) take(e activity.Event) bool {
 		l.agent, l.turn, l.turns = e.Agent, 0, 0 // who took over; its limit is its own
 		return false
 	case activity.HandoffStarted:
-		l.doing = handedOver(b)
+		l.handed = handedOver(b)
+		l.doing = l.handed
 	case activity.HandoffRejected:
 		l.doing = "may not hand over to " + tool.Escape(b.To) + " (" + tool.Escape(b.Code) + ")"
 	case activity.TodosChanged:

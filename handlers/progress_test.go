@@ -48,6 +48,10 @@ func TestProgressLine(t *testing.T) {
 		{activity.TodosChanged{Todos: []activity.Todo{{Description: "read", Status: "completed"}, {Description: "write", Status: "in_progress"}, {Status: "pending"}}},
 			"debugger · 2/3 write · 2/30 turns · 12k tok"},
 		{activity.TodosChanged{Todos: []activity.Todo{{Status: "completed"}, {Status: "cancelled"}}}, "debugger · 2/2 · 2/30 turns · 12k tok"},
+		{activity.HandoffRejected{To: "admin", Code: "PERMISSION_DENIED"}, "debugger · may not hand over to admin (PERMISSION_DENIED) · 2/30 turns · 12k tok"},
+		{activity.HandoffStarted{From: "debugger", To: "fixer", Reason: "it\nneeds a fix"}, "debugger · debugger → fixer: it needs a fix · 2/30 turns · 12k tok"},
+		{activity.TurnStarted{Turn: 1}, "debugger · debugger → fixer: it needs a fix · 1/30 turns · 12k tok"},
+		{activity.TurnStarted{Turn: 2}, "debugger · thinking · 2/30 turns · 12k tok"},
 	} {
 		if got := l.take(activity.Event{Body: c.body}); got != (c.want != "") {
 			t.Errorf("%+v: a new line: %v", c.body, got)

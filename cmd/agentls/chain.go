@@ -25,23 +25,12 @@ run of the session.`,
 		Args: arguments(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				p := &wire.ChainParams{}
+				run := ""
 				if len(args) > 0 {
-					p.Run = args[0]
-				} else {
-					var s wire.SessionGetResult
-					if err := conn.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: session}, &s); err != nil {
-						return err
-					}
-					for _, r := range s.Runs {
-						p.Run = r.Run // the last one is the newest
-					}
-					if p.Run == "" {
-						return fmt.Errorf("session %s has no runs", tool.Escape(s.Session.Session))
-					}
+					run = args[0]
 				}
-				var chain wire.Chain
-				if err := conn.Call(ctx, wire.MethodChain, p, &chain); err != nil {
+				chain, err := conn.chain(ctx, session, run)
+				if err != nil {
 					return err
 				}
 				if asJSON {
@@ -55,6 +44,23 @@ run of the session.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	completeSessionFlag(c)
 	return c
+}
+
+// chain returns the chain of a run; "" is the newest of the session.
+func (c *connection) chain(ctx context.Context, session, run string) (wire.Chain, error) {
+	if run == "" {
+		var s wire.SessionGetResult
+		if err := c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: session}, &s); err != nil {
+			return nil, err
+		}
+		if len(s.Runs) == 0 {
+			return nil, fmt.Errorf("session %s has no runs", tool.Escape(s.Session.Session))
+		}
+		run = s.Runs[len(s.Runs)-1].Run
+	}
+	var chain wire.Chain
+	err := c.Call(ctx, wire.MethodChain, &wire.ChainParams{Run: run}, &chain)
+	return chain, err
 }
 
 // printChain prints a chain, a line for each run.

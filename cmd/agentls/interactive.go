@@ -248,7 +248,7 @@ func (d *dialogue) serve(ctx context.Context, line string) error {
 }
 
 // later are the parts of /agents that spec 10 names and this version has not.
-var later = map[string]bool{"config": true, "route": true, "trace": true, "handoff-chain": true, "validate": true}
+var later = map[string]bool{"config": true, "route": true, "trace": true, "validate": true}
 
 // obey does a command.
 func (d *dialogue) obey(ctx context.Context, line string) error {
@@ -267,6 +267,7 @@ func (d *dialogue) obey(ctx context.Context, line string) error {
   /compress                makes the context shorter
   /agents list             lists the agents
   /agents run NAME TEXT    asks another agent
+  /agents handoff-chain    shows which agents passed control on, and why
   exit                     leaves; so does Ctrl-D`, tool.Escape(d.name()))
 	case "context":
 		return showContext(ctx, d.conn, d.std.out, d.session, d.name(), maxShown)
@@ -313,10 +314,16 @@ func (d *dialogue) agents(ctx context.Context, rest string) error {
 		return printAgents(d.std.out, list, "all")
 	case word == "run" && strings.TrimSpace(rest) != "":
 		return d.request(ctx, "@"+strings.TrimPrefix(strings.TrimSpace(rest), "@"))
+	case word == "handoff-chain":
+		chain, err := d.conn.chain(ctx, d.session, strings.TrimSpace(rest))
+		if err != nil {
+			return err
+		}
+		return printChain(d.std.out, chain)
 	case later[word]:
 		d.t.say("/agents %s does not exist in this version; /help lists what does.", word)
 	default:
-		d.t.say("/agents list lists the agents, /agents run NAME TEXT asks one.")
+		d.t.say("/agents list lists the agents, /agents run NAME TEXT asks one, /agents handoff-chain shows who passed control on.")
 	}
 	return nil
 }
