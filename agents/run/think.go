@@ -267,7 +267,7 @@ func (r *runner) request(choice Choice) *model.Request {
 	req := &model.Request{Model: choice.ID, System: r.System, Options: r.options(choice)}
 	for _, t := range r.Tools.Offered() {
 		s := t.Spec()
-		req.Tools = append(req.Tools, model.Declaration{Name: s.Name, Description: s.Description, Parameters: s.Parameters})
+		req.Tools = append(req.Tools, model.Declaration{Name: s.ModelName(), Description: s.Description, Parameters: s.Parameters})
 	}
 	req.Messages = slices.Clone(r.examples())
 	for _, m := range r.Session.Context(r.context()) {

@@ -115,8 +115,8 @@ func (s *Set) Names() []string {
 	return names
 }
 
-// Find returns the tool that a model calls name: by its canonical name, by one
-// of the other names that spec 4.1 knows, or with dashes. The error is an
+// Find returns the tool that a model calls name: by its canonical name, by the one
+// that models are told, by one of the other names that spec 4.1 knows, or with dashes. The error is an
 // *Error CodeNotAllowed with the sentence of spec 3.4 and the tools that there
 // are.
 func (s *Set) Find(name string) (Tool, error) {
@@ -128,6 +128,9 @@ func (s *Set) Find(name string) (Tool, error) {
 		if ok {
 			return s.tools[i], nil
 		}
+	}
+	if i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Spec().Model == name }); i >= 0 && name != "" {
+		return s.tools[i], nil
 	}
 	shown, _ := CutTo(Escape(name), 200)
 	have := strings.Join(s.Names(), ", ")

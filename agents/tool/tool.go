@@ -24,9 +24,18 @@ type Tool interface {
 // Spec is how a tool is offered.
 type Spec struct {
 	Name        string          // canonical (spec 4.1)
+	Model       string          // the name that models are told; "" = Name
 	Risk        Risk            // the least that a call of it has
 	Description string          // for the model
 	Parameters  json.RawMessage // JSON Schema of the arguments: an object without unknown properties
+}
+
+// ModelName returns the name that models are told and call.
+func (s Spec) ModelName() string {
+	if s.Model != "" {
+		return s.Model
+	}
+	return s.Name
 }
 
 // Error is a failure that the model can mend: it becomes the call's result.
@@ -105,7 +114,9 @@ type Words struct {
 
 // Preview is what a person is shown to decide on.
 type Preview struct {
-	Kind string // diff, patch (a diff of several files), command, or "" where title and arguments say all
+	Kind string // diff, patch (a diff of several files), command, mcp, or "" where title and arguments say all
+
+	Server string `json:",omitempty"` // mcp: the server that is called
 
 	OldText string // diff: the whole file before; "" for a new one
 	NewText string // diff: and after

@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
 	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/tool/tooltest", "agents/exchange"},
 	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language"},
-	{"agents"},
+	{"agents", "extensions/mcp"},
 	{"handlers", "internal/editortest"},
 	{"internal/daemon"},
 	{"cmd/agentls", "internal/scenario", "internal/spine", "internal/clienttest", "internal/canary", "internal/layering", "internal/cmd/*"},
@@ -58,6 +58,7 @@ var doors = map[string][]string{
 	"google.golang.org/genai":      {"agents/model/gemini", "internal/spine"}, // the spine is measured against it
 	"github.com/fsnotify/fsnotify": {"workspace"},
 	"code.dny.dev/ssrf":            {"internal/dial"},
+	"github.com/mark3labs/mcp-go":  {"extensions/mcp"},
 
 	"github.com/JohannesKaufmann/html-to-markdown": {"agents/tool/builtin"},
 	"github.com/tailscale/hujson":                  {"workspace"},

@@ -87,7 +87,7 @@ func (j *Job) startHelper(cmd *exec.Cmd, name string, limits *os.File) (*Child, 
 	var out outputs
 	reaper := exec.Command(helper.Program)
 	reaper.Args = append([]string{"agentls", helper.Argument, name, cmd.Path}, cmd.Args...)
-	reaper.Dir, reaper.Env = cmd.Dir, cmd.Env
+	reaper.Dir, reaper.Env, reaper.Stdin = cmd.Dir, cmd.Env, cmd.Stdin
 	reaper.ExtraFiles = []*os.File{theirs}
 	if limits != nil {
 		reaper.ExtraFiles = append(reaper.ExtraFiles, limits)
@@ -181,10 +181,14 @@ type outputs struct {
 	copying conc.WaitGroup
 }
 
-// pipe returns the file that a child writes to so that it reaches to.
+// pipe returns the file that a child writes to so that it reaches to; a file is
+// the child's own.
 func (o *outputs) pipe(to io.Writer) (io.Writer, error) {
 	if to == nil {
 		return nil, nil
+	}
+	if file, ok := to.(*os.File); ok {
+		return file, nil
 	}
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -1,0 +1,178 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// maxKept is how much a file of approved tools has at most, in bytes.
+const maxKept = 64 << 20
+
+// kept is what is known of a server that does not run: the tools that were listed
+// last, and which of them were approved.
+type kept struct {
+	Folder   string            `json:"folder"`
+	Server   string            `json:"server"`
+	Tools    []listed          `json:"tools"`
+	Accepted map[string]string `json:"approved"` // digests by name
+}
+
+func fileName(folder, server string) string {
+	sum := sha256.Sum256([]byte(folder + "\x00" + server))
+	return hex.EncodeToString(sum[:16]) + ".json"
+}
+
+// load reads what is kept. What cannot be read was never approved.
+func (e *entry) load() {
+	path := e.file()
+	if path == "" {
+		return
+	}
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > maxKept {
+		return
+	}
+	raw, err := os.ReadFile(path)
+	var k kept
+	if err != nil || json.Unmarshal(raw, &k) != nil || k.Folder != e.folder || k.Server != e.name || k.Accepted == nil {
+		return
+	}
+	e.listed, e.accepted = k.Tools, k.Accepted
+}
+
+// save keeps what is known; the lock is held.
+func (e *entry) save() error {
+	path := e.file()
+	if path == "" {
+		return nil
+	}
+	raw, err := json.Marshal(kept{e.folder, e.name, e.listed, e.accepted})
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // it is renamed, mostly
+	_, err = f.Write(raw)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}
+
+// take takes over a list of tools. Of a server that was never seen it is approved
+// with the server itself, also while it settles; later each tool that is new or
+// another waits for the person (SEC-84).
+func (e *entry) take(tools []listed, left []string, settling bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if first := e.accepted == nil; first || settling && e.fresh {
+		e.accepted = make(map[string]string, len(tools))
+		for _, t := range tools {
+			e.accepted[t.Name] = t.Digest
+		}
+		e.fresh = true
+	}
+	if e.left = left; slices.EqualFunc(e.listed, tools, func(a, b listed) bool { return a.Digest == b.Digest }) && !e.fresh {
+		return
+	}
+	e.listed = tools
+	e.keep()
+}
+
+// keep saves, and says when that fails: then the person is asked again.
+func (e *entry) keep() {
+	if err := e.save(); err != nil {
+		e.all.Log.Warn("the approved tools of an MCP server could not be kept", "server", e.name, "err", err)
+	}
+}
+
+// approve approves the tools as they are listed now.
+func (e *entry) approve() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.accepted = make(map[string]string, len(e.listed))
+	for _, t := range e.listed {
+		e.accepted[t.Name] = t.Digest
+	}
+	e.asked = ""
+	return e.save()
+}
+
+// approvedTools returns the tools that may be offered; the lock is held.
+func (e *entry) approvedTools() []*serverTool {
+	var tools []*serverTool
+	if e.server.Problem != "" || e.stopped {
+		return nil
+	}
+	for _, l := range e.listed {
+		if e.accepted[l.Name] == l.Digest && e.server.offers(l.Name) {
+			tools = append(tools, newTool(e, e.server, l))
+		}
+	}
+	return tools
+}
+
+// offer returns the tools that may be offered now, why others are not, and a
+// change that the person has not been asked about.
+func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	name := e.name
+	if err := e.hindered(); err != nil {
+		return nil, fmt.Sprintf("The tools of the MCP server %s are left out: %s.", name, told(err)), nil
+	}
+	if e.conn == nil && e.failures > 0 && !e.worked {
+		return nil, fmt.Sprintf("The tools of the MCP server %s are left out, since it could not be started: %s.", name, e.why), nil
+	}
+	if e.accepted == nil {
+		return nil, fmt.Sprintf("The tools of the MCP server %s are left out: it has not started yet. The next run has them.", name), nil
+	}
+	tools = e.approvedTools()
+	var pending []listed
+	for _, l := range e.listed {
+		if e.accepted[l.Name] != l.Digest {
+			pending = append(pending, l)
+		}
+	}
+	if len(pending) == 0 {
+		return tools, "", nil
+	}
+	var names, digests []string
+	changed := make([]Tool, 0, len(pending))
+	for _, l := range pending {
+		names, digests = append(names, l.Name), append(digests, l.Digest)
+		changed = append(changed, Tool{l.Name, canonicalName(name, l.Name), l.Description})
+	}
+	problem = fmt.Sprintf("The MCP server %s has tools that are new or changed since you approved it; they are left out until you approve them: %s.", name, strings.Join(names, ", "))
+	if asked := strings.Join(digests, " "); asked != e.asked {
+		e.asked = asked
+		change = &Change{Server: name, Tools: changed, Approve: func() error { return e.accept(pending) }}
+	}
+	return tools, problem, change
+}
+
+// accept approves tools as they were shown.
+func (e *entry) accept(shown []listed) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, l := range shown {
+		e.accepted[l.Name] = l.Digest
+	}
+	return e.save()
+}

@@ -1,0 +1,137 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The limits of what is read of a server (REL-86, REL-87).
+const (
+	maxMessage = 16 << 20 // bytes
+	maxGarbage = 100      // lines in a row that are no message
+	perSecond  = 10_000   // messages that are read
+)
+
+// lines passes the answers and requests of a server on to the library, which
+// reads them without limits and without minding the case of names: a message is
+// read within bounds, must be JSON without a name given twice, and goes on as it
+// was understood here (SEC-86). Notifications end here.
+type lines struct {
+	in      *bufio.Reader
+	notify  func(method string, params []byte) // of each notification; must not block
+	wait    func(time.Duration)
+	now     func() time.Time
+	ended   error // why nothing more is read
+	pending []byte
+	garbage int // lines in a row
+	second  time.Time
+	count   int // messages in this second
+}
+
+func newLines(in io.Reader, now func() time.Time, notify func(string, []byte)) *lines {
+	return &lines{in: bufio.NewReaderSize(in, 64<<10), notify: notify, now: now, wait: time.Sleep}
+}
+
+// Read implements [io.Reader]. Each end is io.EOF: why is in ended.
+func (l *lines) Read(p []byte) (int, error) {
+	for len(l.pending) == 0 {
+		if l.ended != nil {
+			return 0, io.EOF
+		}
+		l.pending, l.ended = l.next()
+	}
+	n := copy(p, l.pending)
+	l.pending = l.pending[n:]
+	return n, nil
+}
+
+// next reads a line and returns what goes on of it.
+func (l *lines) next() ([]byte, error) {
+	line, err := l.line()
+	if err != nil {
+		return nil, err
+	}
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return nil, nil
+	}
+	l.slow()
+	var m message
+	if !m.read(line) {
+		if l.garbage++; l.garbage >= maxGarbage {
+			return nil, fmt.Errorf("it prints what is no JSON-RPC: %.80q", line)
+		}
+		return nil, nil
+	}
+	l.garbage = 0
+	if m.Method != "" && m.ID == nil {
+		l.notify(m.Method, m.Params)
+		return nil, nil
+	}
+	out, err := json.Marshal(m)
+	if err != nil {
+		return nil, nil // it was read from JSON
+	}
+	return append(out, '\n'), nil
+}
+
+// line reads up to the next line end.
+func (l *lines) line() ([]byte, error) {
+	var whole []byte
+	for {
+		part, err := l.in.ReadSlice('\n')
+		if len(whole)+len(part) > maxMessage {
+			return nil, fmt.Errorf("it sent a message of more than %d MiB", maxMessage>>20)
+		}
+		whole = append(whole, part...)
+		switch {
+		case err == nil:
+			return whole, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, errEnded // a line without its end is not whole
+		}
+	}
+}
+
+// errEnded says that a server closed its output.
+var errEnded = errors.New("it has ended")
+
+// slow lets a server wait that sends too much: its own pipe fills up.
+func (l *lines) slow() {
+	now := l.now()
+	if now.Sub(l.second) >= time.Second || now.Before(l.second) {
+		l.second, l.count = now, 0
+	}
+	if l.count++; l.count > perSecond {
+		l.wait(time.Second - now.Sub(l.second))
+		l.second, l.count = l.now(), 0
+	}
+}
+
+// message is a message of JSON-RPC.
+type message struct {
+	Version string         `json:"jsonrpc"`
+	ID      jsontext.Value `json:"id,omitzero"`
+	Method  string         `json:"method,omitzero"`
+	Params  jsontext.Value `json:"params,omitzero"`
+	Result  jsontext.Value `json:"result,omitzero"`
+	Error   jsontext.Value `json:"error,omitzero"`
+}
+
+// read reads a line, and reports whether it is a message. Names are compared as
+// they are, and none may be given twice, at any depth.
+func (m *message) read(line []byte) bool {
+	if json.Unmarshal(line, m) != nil || m.Version != "2.0" {
+		return false
+	}
+	if kind := m.ID.Kind(); m.ID != nil && kind != '"' && kind != '0' {
+		return false // null, true, an object
+	}
+	return m.Method != "" || m.ID != nil && (m.Result == nil) != (m.Error == nil)
+}

@@ -1,0 +1,58 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// maxName is how many characters a name has that models are told.
+const maxName = 64
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+
+// canonicalName is the name of a tool in settings, agent files and events.
+func canonicalName(server, tool string) string { return "mcp." + server + "." + tool }
+
+// modelName is the name that models are told: one that every provider takes.
+func modelName(server, tool string) string {
+	name := notInNames.ReplaceAllString("mcp_"+server+"_"+tool, "_")
+	if len(name) > maxName {
+		return hashed(name, server, tool)
+	}
+	return name
+}
+
+// hashed makes a name that no other server and tool have.
+func hashed(name, server, tool string) string {
+	sum := sha256.Sum256([]byte(server + "\x00" + tool))
+	suffix := "_" + hex.EncodeToString(sum[:4])
+	return name[:min(len(name), maxName-len(suffix))] + suffix
+}
+
+// setNames gives tools the names that models are told: of those that would have
+// the same, each gets a suffix of its own (SEC-85).
+func setNames(tools []*serverTool) {
+	count := make(map[string]int, len(tools))
+	for _, t := range tools {
+		count[modelName(t.server.Name, t.name)]++
+	}
+	for _, t := range tools {
+		name := modelName(t.server.Name, t.name)
+		if count[name] > 1 {
+			name = hashed(name, t.server.Name, t.name)
+		}
+		t.spec.Model = name
+	}
+}
+
+// nameable reports whether a tool's name can be used: one that cannot be written in
+// settings and agent files as it is, or that shows as something else, is left out.
+func nameable(name string) bool {
+	return name != "" && len(name) <= 256 && !tool.Suspicious(name) && !glob.MatchString(name)
+}
+
+// glob matches what a list of tools would not take for a name.
+var glob = regexp.MustCompile(`[*?\[\]\\{}\s/]`)

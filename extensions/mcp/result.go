@@ -1,0 +1,115 @@
+package mcp
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/tool/builtin"
+)
+
+// The limits of what a result gives to a model.
+const (
+	maxText  = 4 << 20  // bytes of text; the run cuts it further
+	maxMedia = 12 << 20 // bytes of images and documents
+	maxParts = 100
+)
+
+// answer is the result of a call as a server wrote it.
+type answer struct {
+	Content []struct {
+		Type        string `json:"type"`
+		Text        string `json:"text"`
+		Data        string `json:"data"`
+		MimeType    string `json:"mimeType"`
+		URI         string `json:"uri"`
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		Resource    struct {
+			URI      string `json:"uri"`
+			MimeType string `json:"mimeType"`
+			Text     string `json:"text"`
+			Blob     string `json:"blob"`
+		} `json:"resource"`
+	} `json:"content"`
+	Structured jsontext.Value `json:"structuredContent"`
+	IsError    bool           `json:"isError"`
+	InputAsked jsontext.Value `json:"inputRequests"`
+}
+
+// readResult turns what a server answered into the result of a tool. Others wrote
+// it: it taints the session.
+func readResult(raw []byte) (*tool.Result, error) {
+	var a answer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, fmt.Errorf("its result cannot be read: %w", err)
+	}
+	if len(a.InputAsked) > 0 && string(a.InputAsked) != "{}" {
+		return nil, fmt.Errorf("it asks the person for input, which is not supported yet")
+	}
+	r := &tool.Result{Taint: tool.Foreign, Failed: a.IsError}
+	var b strings.Builder
+	room := maxMedia
+	add := func(text string) {
+		if b.Len() > 0 && text != "" {
+			b.WriteString("\n")
+		}
+		b.WriteString(text)
+	}
+	attach := func(what, mime, encoded string) {
+		switch data, err := base64.StdEncoding.DecodeString(encoded); {
+		case len(encoded) > base64.StdEncoding.EncodedLen(room):
+			add(fmt.Sprintf("[%s of type %s is left out: it is too large]", what, tool.Escape(mime)))
+		case err != nil:
+			add(fmt.Sprintf("[%s of type %s is left out: its data cannot be read]", what, tool.Escape(mime)))
+		default:
+			kind, err := builtin.MediaType(data)
+			if err != nil {
+				add(fmt.Sprintf("[%s of type %s is left out: %v]", what, tool.Escape(mime), err))
+				return
+			}
+			room -= len(data)
+			r.Media = append(r.Media, model.Media{MimeType: kind, Data: data})
+		}
+	}
+	for i, part := range a.Content {
+		if i == maxParts {
+			add(fmt.Sprintf("[%d more parts are left out]", len(a.Content)-i))
+			break
+		}
+		switch part.Type {
+		case "text":
+			add(part.Text)
+		case "image":
+			attach("an image", part.MimeType, part.Data)
+		case "audio":
+			attach("a recording", part.MimeType, part.Data)
+		case "resource":
+			add("[resource " + tool.Escape(part.Resource.URI) + "]")
+			if part.Resource.Blob != "" {
+				attach("its content", part.Resource.MimeType, part.Resource.Blob)
+			}
+			add(part.Resource.Text)
+		case "resource_link":
+			add(strings.TrimSpace(fmt.Sprintf("[link to %s: %s] %s", tool.Escape(part.Name), tool.Escape(part.URI), part.Description)))
+		default:
+			add(fmt.Sprintf("[a part of type %q is left out: it is not known here]", part.Type))
+		}
+	}
+	if b.Len() == 0 && len(r.Media) == 0 && len(a.Structured) > 0 {
+		add(string(a.Structured))
+	}
+	if b.Len() == 0 && len(r.Media) == 0 {
+		add("(no output)")
+	}
+	r.Content = strings.ToValidUTF8(b.String(), "\uFFFD")
+	if len(r.Content) > maxText {
+		r.Content, _ = tool.CutTo(r.Content, maxText)
+	}
+	return r, nil
+}

@@ -1,0 +1,173 @@
+package mcp
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agentls/agentls/internal/sandbox"
+)
+
+// Server is the description of a server in the settings.
+type Server struct {
+	Name        string
+	Project     bool // the description is a project's, and not the person's own
+	Command     string
+	Args        []string
+	Env         []string // NAME=value, sorted
+	Dir         string   // in which it is started; "" = the workspace folder
+	Timeout     time.Duration
+	Trust       bool     // its calls have tier low; the person's own settings only
+	SafeTools   []string // these have tier safe; the person's own settings only
+	Include     []string // nil = all tools
+	Exclude     []string
+	Description string
+	AutoStart   bool
+	Sandbox     sandbox.Access // "" = no wall
+
+	// Problem says why the server cannot be started, for the person; "" = it can be.
+	Problem string
+	// Digest stands for the whole description, and for what else was approved with
+	// it: another digest is another server.
+	Digest string
+}
+
+// The time that a call has by default and at most.
+const (
+	defaultTimeout = 10 * time.Minute
+	maxTimeout     = 24 * time.Hour
+)
+
+// described is a server as it is written in the settings.
+type described struct {
+	Command      string                    `json:"command"`
+	Args         []string                  `json:"args"`
+	Env          map[string]jsontext.Value `json:"env"`
+	Cwd          string                    `json:"cwd"`
+	URL          string                    `json:"url"`
+	HTTPURL      string                    `json:"httpUrl"`
+	Timeout      float64                   `json:"timeout"`
+	Trust        bool                      `json:"trust"`
+	SafeTools    []string                  `json:"safeTools"`
+	IncludeTools []string                  `json:"includeTools"`
+	ExcludeTools []string                  `json:"excludeTools"`
+	Description  string                    `json:"description"`
+	AutoStart    bool                      `json:"autoStart"`
+	Sandbox      string                    `json:"sandbox"`
+	OAuth        jsontext.Value            `json:"oauth"`
+}
+
+// Parse reads the description of a server. What cannot be used is returned with
+// its Problem. lookup returns variables that ${NAME} may stand for; approved goes
+// into the digest, as the digest of a script that the command runs.
+func Parse(name string, project bool, raw []byte, approved string, lookup func(string) (string, bool)) Server {
+	s := Server{Name: name, Project: project}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%t\n%s\n%s", project, approved, raw))
+	s.Digest = hex.EncodeToString(sum[:])
+	var d described
+	if err := json.Unmarshal(raw, &d); err != nil {
+		s.Problem = fmt.Sprintf("its description in the settings cannot be read: %v", err)
+		return s
+	}
+	s.Description, s.AutoStart = d.Description, d.AutoStart
+	s.Include, s.Exclude = d.IncludeTools, d.ExcludeTools
+	if !project { // a project does not say how far it is to be trusted
+		s.Trust, s.SafeTools = d.Trust, d.SafeTools
+	}
+	if err := s.fill(d, lookup); err != nil {
+		s.Problem = err.Error()
+	}
+	return s
+}
+
+func (s *Server) fill(d described, lookup func(string) (string, bool)) error {
+	switch {
+	case d.Command == "" && d.HTTPURL != "":
+		return errors.New("servers over HTTP (httpUrl) are not supported yet; use one that is started by a command")
+	case d.Command == "" && d.URL != "":
+		return errors.New("servers over SSE (url) are not supported; use one that is started by a command")
+	case d.Command == "":
+		return errors.New("its description has no command; add the program that starts it")
+	case len(d.OAuth) > 0:
+		return errors.New("oauth is not supported yet; give the server its token by env")
+	}
+	if s.Timeout = time.Duration(d.Timeout * float64(time.Millisecond)); d.Timeout == 0 {
+		s.Timeout = defaultTimeout
+	} else if s.Timeout < time.Second || s.Timeout > maxTimeout {
+		return errors.New("its timeout is in milliseconds, from 1000 to 86400000")
+	}
+	switch access := sandbox.Access(d.Sandbox); {
+	case access == "" && s.Project:
+		s.Sandbox = sandbox.Write
+	case access == "", access == sandbox.Full:
+		s.Sandbox = access
+	case access == sandbox.Network:
+		return errors.New("sandbox: network is not supported for servers yet; use read, write or full")
+	case access.Valid():
+		s.Sandbox = access
+	default:
+		return fmt.Errorf("its sandbox is %q; use read, write or full", d.Sandbox)
+	}
+	return s.expand(d, lookup)
+}
+
+// expand puts variables into what starts the server.
+func (s *Server) expand(d described, lookup func(string) (string, bool)) error {
+	var missing []string
+	put := func(text string) string {
+		return variable.ReplaceAllStringFunc(text, func(whole string) string {
+			m := variable.FindStringSubmatch(whole)
+			value, ok := lookup(m[1])
+			if m[2] != "" { // :-default
+				return cmp.Or(value, m[2][2:])
+			}
+			if !ok && !slices.Contains(missing, m[1]) {
+				missing = append(missing, m[1])
+			}
+			return value
+		})
+	}
+	s.Command, s.Dir = put(d.Command), put(d.Cwd)
+	for _, arg := range d.Args {
+		s.Args = append(s.Args, put(arg))
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
+		var value string
+		if raw := d.Env[name]; json.Unmarshal(raw, &value) != nil {
+			if kind := raw.Kind(); kind == '{' || kind == '[' || kind == 'n' {
+				return fmt.Errorf("env.%s must be a text", name)
+			}
+			value = string(raw) // a number, true or false
+		}
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return fmt.Errorf("env has the name %q, which no variable can have", name)
+		}
+		s.Env = append(s.Env, name+"="+put(value))
+	}
+	if len(missing) > 0 {
+		where := "set it in the environment that starts agentls"
+		if s.Project {
+			where = "a project's server gets only the variables that commands get; describe the server in your own settings to give it others"
+		}
+		return fmt.Errorf("the variable %s is not set; %s", strings.Join(missing, ", "), where)
+	}
+	return nil
+}
+
+// variable is ${NAME}, or ${NAME:-default}.
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+
+// offers reports whether the settings let a tool of the server be offered.
+func (s *Server) offers(tool string) bool {
+	return (s.Include == nil || slices.Contains(s.Include, tool)) && !slices.Contains(s.Exclude, tool)
+}
