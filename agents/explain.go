@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/agentls/agentls/agents/authority"
@@ -56,7 +57,7 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 	agent := override(def, set.Overrides[def.Name])
 	in := authority.Input{
 		File: def, Definition: agent.Definition, Text: text, Ignored: agent.Problems, Only: agent.Only, Off: agent.Off,
-		Tools: s.toolsFor(agent.Definition, set), Exclude: origins.Exclude,
+		Tools: slices.Concat(s.toolsFor(agent.Definition, set), s.knownTools(agent.Definition, folder)), Exclude: origins.Exclude,
 		Approval: s.Approval, Trusted: asIf || s.Trusted(folder), CanAsk: true, Critical: set.Critical,
 		Sandbox: guard.SandboxOf(set.Sandbox),
 		Deny:    ruled(set.Deny, origins.Deny), Allow: ruled(set.Allow, origins.Allow),
@@ -75,7 +76,7 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 			Runs:        setting(set.Limits.Runs, origins, "agents.limits.runs"),
 			InputTokens: setting(set.Limits.InputTokens, origins, "agents.limits.inputTokens"),
 		},
-		Servers: origins.Servers,
+		Servers: s.withStates(origins.Servers, folder),
 	}
 	if s.Memory != nil && agent.MemoryFiles {
 		for _, f := range s.Memory(folder, "").Files {

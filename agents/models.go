@@ -140,7 +140,7 @@ func (s *Service) nameOf(def *definition.Definition) string {
 func (s *Service) ToolsOf(def *definition.Definition) []tool.Tool {
 	settings := s.Settings(def.Folder)
 	agent := override(def, settings.Overrides[def.Name])
-	return s.toolSet(&agent, settings).Offered()
+	return s.toolSet(&agent, settings, s.knownTools(agent.Definition, s.homeOf(def))).Offered()
 }
 
 // toolsFor returns the registered tools without those that the provider of an
@@ -165,10 +165,11 @@ func (s *Service) searches(id string) bool {
 	return err == nil && ok && searcher.Searches(id)
 }
 
-func (s *Service) toolSet(agent *tuned, settings Settings) *tool.Set {
+// toolSet returns the tools of an agent, those of its MCP servers with it.
+func (s *Service) toolSet(agent *tuned, settings Settings, ofServers []tool.Tool) *tool.Set {
 	def := agent.Definition
 	return tool.NewSet(tool.SetConfig{
-		Tools: agent.tools(s.toolsFor(def, settings)), Exclude: settings.Exclude, Deny: def.Tools.Deny,
+		Tools: agent.tools(slices.Concat(s.toolsFor(def, settings), ofServers)), Exclude: settings.Exclude, Deny: def.Tools.Deny,
 		Allow: def.Tools.Allow, Restricted: def.Tools.Given, Canonical: definition.CanonicalTool,
 	})
 }

@@ -34,7 +34,7 @@ func (s *Service) instruct(r *planned, p Start) error {
 // facts are what the prompt of main depends on in a run.
 func (s *Service) facts(r *planned, p Start) prompt.Facts {
 	f := prompt.Facts{
-		Interactive: p.Desk.CanConfirm(), Tools: s.toolSet(r.agent, r.settings).Names(),
+		Interactive: p.Desk.CanConfirm(), Tools: s.toolSet(r.agent, r.settings, s.knownTools(r.def, r.folder)).Names(),
 		Confined: guard.SandboxOf(r.settings.Sandbox).Confines(), ShortOutput: r.settings.ShortOutput,
 	}
 	if r.folder != "" {

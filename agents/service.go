@@ -104,6 +104,7 @@ type Config struct {
 	// it is asked with. The error is for the person (authRequired without a key).
 	Provider func(id string) (model.Model, *model.Retries, error)
 	Tools    []tool.Tool
+	Servers  Servers                  // nil = there are none
 	Folders  func() []string          // workspace folders, canonical, the first one first
 	Trusted  func(folder string) bool // spec 4.4
 	// TrustError returns why it cannot be told whether a folder is trusted, which
@@ -177,9 +178,10 @@ type conversation struct {
 
 	changes sync.Mutex // held while files are brought back, kept or undone; taken before mu
 
-	mu    sync.Mutex
-	seen  map[string]*tool.Seen // by context, as [activity.Origin.ContextID] has it
-	loops bool                  // the person does not want loops looked for; guarded by mu
+	mu            sync.Mutex
+	seen          map[string]*tool.Seen // by context, as [activity.Origin.ContextID] has it
+	toldOfServers map[string]bool       // why tools of servers are left out, as the person was told; guarded by mu
+	loops         bool                  // the person does not want loops looked for; guarded by mu
 }
 
 // Live is a run that was started.
@@ -196,6 +198,7 @@ type Live struct {
 	start    Start           // what asked for it
 	folder   string          // that it runs in
 	approval func() Approval // its mode now
+	servers  map[string]bool // the MCP servers whose tools it has
 
 	next *Live                   // has control now, or has passed it on; guarded by the service's mu
 	asks []activity.ContentBlock // the request, as the agent is told it

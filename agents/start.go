@@ -131,7 +131,9 @@ func (s *Service) plan(p Start) (*planned, error) {
 // else can change the agent's context any more; on its error there is no run.
 func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p Start, first func(*Live) (uint64, error)) (*Live, error) {
 	def, task := r.def, r.task
-	tools := s.toolSet(r.agent, r.settings)
+	offered := s.serversOf(ctx, r)
+	tools := s.toolSet(r.agent, r.settings, offered.Tools)
+	first = conv.beginWith(offered, first)
 	choices := r.choices
 	if choices == nil {
 		var err error
@@ -146,7 +148,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	}
 	live := &Live{
 		Session: conv.ID, ID: p.Run, Agent: def.Name, log: conv.Log, MaxTurns: task.maxTurns, about: about, start: p, folder: r.folder, asks: task.input, by: about,
-		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}), ended: make(chan struct{}),
+		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}), ended: make(chan struct{}), servers: serversIn(tools),
 	}
 	live.approval = func() guard.Approval {
 		own := stricter(p.atMost, s.approval(conv, p.Approval))
@@ -179,7 +181,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			ModelCalls: r.settings.Limits.ModelCalls, InputTokens: r.settings.Limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
 		},
 		Compression: s.summarizer(r.settings, choices[0]), Repeats: &repeats{conv, r.settings.DisableLoopDetection},
-		Problems: append(leftOut(r.agent), task.lowered...), Mask: s.Mask, Output: s.credentials.Masker, Snapshots: s.Snapshots, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
+		Problems: slices.Concat(leftOut(r.agent), task.lowered, offered.problems()), Mask: s.Mask, Output: s.credentials.Masker, Snapshots: s.Snapshots, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
 	})
 	// From here on others see it: it is whole.
 	position, err := s.enlist(live, p.Queue)
@@ -198,6 +200,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		cancel(nil)
 		return nil, err
 	}
+	s.askAboutServers(runCtx, p.Desk.Ask(conv.ID, live.ID, def.Name), offered.Changes) // while the run holds s.work
 	live.begun <- func() {
 		defer release()
 		defer cancel(nil)

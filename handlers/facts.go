@@ -50,6 +50,9 @@ func (h *Handlers) confirmParams(q agents.Question, nonce string) *wire.ConfirmP
 	case "command":
 		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd, Access: string(q.Plan.Access), Notes: careful(q)}
 	}
+	if v := q.Plan.Preview; v.Kind == "mcp" {
+		p.Preview = &wire.Preview{Kind: v.Kind, Server: v.Server, Notes: careful(q)}
+	}
 	for _, o := range q.Outcomes {
 		if o == guard.Modify && (h.caps.Confirm == nil || !h.caps.Confirm.Modify) {
 			continue

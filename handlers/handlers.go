@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/extensions/mcp"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
@@ -58,6 +59,8 @@ type Daemon struct {
 	SetTrust func(folder string, trusted bool) error
 	// Reviews is asked what folders bring; nil reviews nothing.
 	Reviews Reviews
+	// MCP are the MCP servers of the settings; nil = there are none.
+	MCP *mcp.Servers
 	// SetFolders takes over the client's workspace folders, the first one first.
 	// It does not wait; Catalog then waits for their agents. Sessions stay with
 	// the first folder of the start.
@@ -284,6 +287,11 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodPending, nothing[wire.PendingParams], h.pending),
 		server.Query(wire.MethodPermissionsList, nothing[wire.PermissionsListParams], h.listPermissions),
 		server.Query(wire.MethodPermissionsForget, nothing[wire.PermissionsForgetParams], h.forgetPermission),
+
+		// servers.go
+		server.Query(wire.MethodMCPList, nothing[wire.MCPListParams], h.listServers),
+		server.Query(wire.MethodMCPRestart, nothing[wire.MCPRestartParams], h.restartServer),
+		server.Query(wire.MethodMCPStop, nothing[wire.MCPStopParams], h.stopServer),
 
 		// commands.go
 		server.Query(protocol.MethodWorkspaceExecuteCommand, seen[protocol.ExecuteCommandParams](h), h.executeCommand).InStream().Granting(commands),

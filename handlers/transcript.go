@@ -95,6 +95,10 @@ func describe(b *strings.Builder, e activity.Event) {
 		if step, ok := todo(body.Todos); ok {
 			fmt.Fprintf(b, "\n- plan: %s\n", step)
 		}
+	case activity.MCPState:
+		if body.State == "failed" {
+			fmt.Fprintf(b, "\n- the MCP server %s failed: %s\n", tool.Escape(body.Server), tool.Escape(body.Why))
+		}
 	case activity.LoopDetected:
 		fmt.Fprintf(b, "\n- %s (%s)\n", repeats(body), tool.Escape(body.Action))
 	case activity.RunState:

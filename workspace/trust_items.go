@@ -92,6 +92,29 @@ func ReadActive(ctx context.Context, folder string) (Active, error) {
 	return a, ctx.Err()
 }
 
+// ReadServers looks at the MCP servers of a folder's settings as [ReadActive] does;
+// none where they cannot be read.
+func ReadServers(ctx context.Context, folder string) []TrustItem {
+	disk, err := OpenDisk(folder)
+	if err != nil {
+		return nil
+	}
+	defer disk.Close()
+	f, err := disk.Read(ctx, ProjectSettings, maxSettings)
+	if err != nil {
+		return nil
+	}
+	var a Active
+	s := MergeSettings(SettingsSource{Scope: ProjectScope, File: ProjectSettings, Content: f.Bytes})
+	for _, raw := range s.Lookup("mcpServers") {
+		a.addSection(ctx, disk, MCPItem, "mcpServers", raw.JSON)
+	}
+	return a.Items
+}
+
+// ServerItem is the name of the item of an MCP server.
+func ServerItem(server string) string { return ProjectSettings + "#mcpServers." + server }
+
 // ReadAgent returns the item of one agent file, by its path relative to a folder;
 // false for what cannot be read.
 func ReadAgent(ctx context.Context, folder, name string) (TrustItem, bool) {

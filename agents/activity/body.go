@@ -390,6 +390,13 @@ type (
 		Discard bool   `json:"discard,omitempty"` // what the failed try showed is withdrawn
 	}
 
+	// MCPState says what became of an MCP server whose tools the run has.
+	MCPState struct {
+		Server string `json:"server"`
+		State  string `json:"state"` // idle, starting, ready, failed, stopped, unusable
+		Why    string `json:"why,omitempty"`
+	}
+
 	// LoopDetected says that a run repeats itself.
 	LoopDetected struct {
 		Kind   string `json:"kind"`

@@ -65,6 +65,8 @@ func Purged(b Body) Body {
 		return Rewound{ToSeq: b.ToSeq, Files: []string{}}
 	case Retry:
 		return Retry{Of: b.Of, Attempt: b.Attempt, WaitMs: b.WaitMs, Discard: b.Discard}
+	case MCPState:
+		return MCPState{Server: b.Server, State: b.State}
 	case LoopDetected:
 		return LoopDetected{Kind: b.Kind, Count: b.Count, Action: b.Action}
 	case HandoffStarted:

@@ -32,6 +32,7 @@ func (HandoffStarted) Type() string       { return "handoff.started" }       // 
 func (HandoffRejected) Type() string      { return "handoff.rejected" }      // Type implements [Body].
 func (ContextCompressed) Type() string    { return "context.compressed" }    // Type implements [Body].
 func (ContextCleared) Type() string       { return "context.cleared" }       // Type implements [Body].
+func (MCPState) Type() string             { return "mcp.state" }             // Type implements [Body].
 func (TodosChanged) Type() string         { return "todos.changed" }         // Type implements [Body].
 func (ErrorSeen) Type() string            { return "error" }                 // Type implements [Body].
 func (Note) Type() string                 { return "note" }                  // Type implements [Body].
@@ -63,6 +64,7 @@ var bodies = map[string]func([]byte) (Body, error){
 	LoopDetected{}.Type():         read[LoopDetected],
 	HandoffStarted{}.Type():       read[HandoffStarted],
 	HandoffRejected{}.Type():      read[HandoffRejected],
+	MCPState{}.Type():             read[MCPState],
 	ContextCompressed{}.Type():    read[ContextCompressed],
 	ContextCleared{}.Type():       read[ContextCleared],
 	TodosChanged{}.Type():         read[TodosChanged],

@@ -77,6 +77,7 @@ type Override struct {
 type Server struct {
 	Name   string
 	Origin Origin
+	State  string // what it does now; "" where that is not known
 }
 
 // Limits are those of a tree of runs (spec 3.3).

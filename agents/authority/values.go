@@ -210,9 +210,9 @@ func list(names []string) []string { return append([]string{}, names...) }
 // references are what the file names outside of it.
 func (x *explainer) references() {
 	d := x.def
-	servers := make(map[string]Origin, len(x.in.Servers))
+	servers := make(map[string]Server, len(x.in.Servers))
 	for _, s := range x.in.Servers {
-		servers[s.Name] = s.Origin
+		servers[s.Name] = s
 	}
 	for _, name := range d.MCPServers {
 		r := Reference{Name: name, Origin: x.entry(name, "mcp.servers", "mcpServers", "mcp_servers", "tools")}
@@ -220,12 +220,12 @@ func (x *explainer) references() {
 		case name == "*":
 			r.Known, r.Text = true, fmt.Sprintf("all that the settings have (%d)", len(servers))
 		case known:
-			r.Known, r.Text = true, "configured at "+place(servers[name])
+			r.Known, r.Text = true, "configured at "+place(servers[name].Origin)
+			if state := servers[name].State; state != "" {
+				r.Text += "; " + state
+			}
 		default:
 			r.Text = "not configured"
-		}
-		if definition.HasNoEffect("mcp.servers") {
-			r.Text += "; not started in this version"
 		}
 		x.e.Servers = append(x.e.Servers, r)
 	}

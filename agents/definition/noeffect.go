@@ -12,7 +12,6 @@ import (
 // hover, completion, explain, validate and create take it from here; who builds one of
 // these deletes its row.
 var noEffectTable = []noEffectRow{
-	{field: "mcp.servers", tools: []string{"mcp.*"}},
 	{field: "triggers"},
 	{field: "guardrails", stops: "nothing would be checked"},
 	{field: "memory", tools: []string{"store_memory", "recall_memory"}},

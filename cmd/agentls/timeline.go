@@ -234,6 +234,10 @@ func (t *timeline) show(e wire.ActivityParams) {
 		if b.To == activity.Paused || b.To == activity.Interrupted {
 			t.say("%s: %s", b.To, tool.Escape(cmp.Or(b.Why, "no reason is given")))
 		}
+	case activity.MCPState:
+		if b.State == "failed" {
+			t.say("the MCP server %s failed: %s", tool.Escape(b.Server), tool.Escape(b.Why))
+		}
 	case activity.LoopDetected:
 		t.say("it repeats itself (%s, %d times): %s", tool.Escape(b.Kind), b.Count, tool.Escape(b.Action))
 	case activity.Note:

@@ -143,8 +143,9 @@ func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
 	if e.accepted == nil {
 		return nil, fmt.Sprintf("The tools of the MCP server %s are left out: it has not started yet. The next run has them.", name), nil
 	}
-	tools = e.approvedTools()
 	var pending []listed
+	e.readApprovals()
+	tools = e.approvedTools()
 	for _, l := range e.listed {
 		if e.accepted[l.Name] != l.Digest {
 			pending = append(pending, l)
@@ -165,6 +166,21 @@ func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
 		change = &Change{Server: name, Tools: changed, Approve: func() error { return e.accept(pending) }}
 	}
 	return tools, problem, change
+}
+
+// readApprovals takes over what was approved meanwhile on the command line; the lock
+// is held.
+func (e *entry) readApprovals() {
+	if !slices.ContainsFunc(e.listed, func(l listed) bool { return e.accepted[l.Name] != l.Digest }) {
+		return
+	}
+	other := &entry{all: e.all, folder: e.folder, name: e.name}
+	other.load()
+	for _, l := range e.listed {
+		if other.accepted[l.Name] == l.Digest {
+			e.accepted[l.Name] = l.Digest
+		}
+	}
 }
 
 // accept approves tools as they were shown.

@@ -227,7 +227,7 @@ func (c *connection) start(ctx context.Context) (io.Reader, error) {
 	all, s := c.entry.all, c.server
 	dir := s.Dir
 	if dir = expandHome(dir, all.Home); !filepath.IsAbs(dir) {
-		dir = filepath.Join(c.entry.folder, dir)
+		dir = filepath.Join(cmp.Or(c.entry.folder, all.Home), dir)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("its folder %s is not there; correct cwd", dir)
@@ -318,6 +318,9 @@ func (c *connection) confine(ctx context.Context, job *process.Job, cmd *exec.Cm
 	spec.Protected = places.Protected
 	if wall, why := box.Wall(); wall == sandbox.None {
 		return nil, nil, fmt.Errorf("it is to run in a sandbox, and none works here (%s); describe it in your own settings to start it without one", why)
+	}
+	if len(spec.Masked) > 0 && !box.CanMask(access) || !places.Complete {
+		return nil, nil, errors.New("the sandbox of this machine cannot hide the credential files of the workspace from it; describe it in your own settings to start it without one")
 	}
 	confined, err := box.Confine(cmd, spec)
 	if err != nil {

@@ -74,6 +74,10 @@ func Parse(name string, project bool, raw []byte, approved string, lookup func(s
 	s := Server{Name: name, Project: project}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%t\n%s\n%s", project, approved, raw))
 	s.Digest = hex.EncodeToString(sum[:])
+	if strings.Contains(name, ".") || !nameable(name) {
+		s.Problem = "its name cannot be that of a server: use letters, digits, - and _"
+		return s
+	}
 	var d described
 	if err := json.Unmarshal(raw, &d); err != nil {
 		s.Problem = fmt.Sprintf("its description in the settings cannot be read: %v", err)

@@ -246,17 +246,44 @@ func (a *Servers) current(folder string) []*entry {
 	return list
 }
 
-// Refresh ends the servers of a folder that are not described any more as they were.
-func (a *Servers) Refresh(folder string) {
+// Refresh ends the servers that are not described any more as they were.
+func (a *Servers) Refresh() {
+	folders := make(map[string]bool)
 	a.mu.Lock()
-	any := false
 	for _, e := range a.entries {
-		any = any || e.folder == folder
+		folders[e.folder] = true
 	}
 	a.mu.Unlock()
-	if any { // else nothing runs there, and nobody needs to be asked what is described
+	for folder := range folders {
 		a.current(folder)
 	}
+}
+
+// States returns what each server of a folder does now, in a word.
+func (a *Servers) States(folder string) map[string]string {
+	states := make(map[string]string)
+	for _, e := range a.current(folder) {
+		e.mu.Lock()
+		states[e.name] = e.state
+		e.mu.Unlock()
+	}
+	return states
+}
+
+// ToolNames returns the names of a server's tools, and whether they are known.
+func (a *Servers) ToolNames(folder, server string) (names []string, known bool) {
+	a.mu.Lock()
+	e := a.entries[folder+"\x00"+server]
+	a.mu.Unlock()
+	if e == nil {
+		return nil, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, l := range e.listed {
+		names = append(names, l.Name)
+	}
+	return names, e.accepted != nil
 }
 
 // Warm starts the servers of a folder that are to be started with the workspace.
@@ -562,23 +589,16 @@ func (e *entry) shut() {
 
 // acquire returns the connection, which is made if there is none.
 func (e *entry) acquire(ctx context.Context) (*connection, error) {
-	for range 2 {
-		e.mu.Lock()
-		conn, hindered, why := e.conn, e.hindered(), e.why
-		e.mu.Unlock()
-		if conn != nil {
-			return conn, nil
-		}
-		if hindered != nil {
-			return nil, hindered
-		}
-		done := e.begin()
-		if done == nil {
-			e.mu.Lock()
-			wait := e.retry.Sub(e.all.Now()).Round(time.Second)
-			e.mu.Unlock()
-			return nil, fmt.Errorf("it failed (%s) and is tried again in %v", why, max(wait, time.Second))
-		}
+	e.mu.Lock()
+	conn, hindered := e.conn, e.hindered()
+	e.mu.Unlock()
+	if conn != nil {
+		return conn, nil
+	}
+	if hindered != nil {
+		return nil, hindered
+	}
+	if done := e.begin(); done != nil {
 		select {
 		case <-done:
 		case <-ctx.Done():
@@ -590,7 +610,8 @@ func (e *entry) acquire(ctx context.Context) (*connection, error) {
 	if e.conn != nil {
 		return e.conn, nil
 	}
-	return nil, errors.New(cmp.Or(e.why, "it could not be started"))
+	wait := max(e.retry.Sub(e.all.Now()).Round(time.Second), time.Second)
+	return nil, fmt.Errorf("it does not run (%s) and is tried again in %v", cmp.Or(e.why, "it ended"), wait)
 }
 
 // call calls a tool of the server, if it is still the one that was offered.

@@ -211,3 +211,6 @@ func (e *entry) offline(s Server) bool {
 	wall, _ := box.Wall()
 	return wall != sandbox.None
 }
+
+// Server returns the name of the server that the tool is of.
+func (t *serverTool) Server() string { return t.server.Name }

@@ -87,6 +87,7 @@ func (b *daemon) setFolders(_ context.Context, list []workspace.Folder) error {
 	b.settings.forget() // which file a rule reveals depends on where links lie
 	b.relyOn("")
 	b.tellProblems()
+	b.mcp.Refresh()
 	return nil
 }
 
@@ -172,6 +173,11 @@ func (b *daemon) follow(ctx context.Context) {
 	}
 	b.folders.reached(list)
 	b.tellProblems()
+	if !b.Brief {
+		for _, f := range list {
+			b.mcp.Warm(f.Canonical)
+		}
+	}
 	b.sweep()
 	var again <-chan time.Time // when half-written files are looked at once more
 	for {
@@ -241,6 +247,7 @@ func (b *daemon) reread(ctx context.Context, paths ...string) {
 // takeIn brings what the daemon knows up to date with files that changed.
 func (b *daemon) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Snapshot, error) {
 	b.settings.forget()
+	defer b.mcp.Refresh()
 	all := slices.Concat(batch.Created, batch.Changed, batch.Removed)
 	if slices.Contains(all, b.trustFile()) {
 		b.tellProblems()

@@ -32,6 +32,7 @@ import (
 	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/template"
 	"github.com/agentls/agentls/agents/tool/builtin"
+	"github.com/agentls/agentls/extensions/mcp"
 	"github.com/agentls/agentls/handlers"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/process"
@@ -140,6 +141,8 @@ type daemon struct {
 	boxes    sandboxes
 	work     conc.WaitGroup
 	gemini   provider
+	mcp      *mcp.Servers
+	service  atomic.Pointer[agents.Service] // nil until there is one
 	memory   memory
 	shownIn  string   // this process's folder for texts that it shows as files
 	starts   *starts  // nil for one that is not recorded
@@ -195,8 +198,10 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	}
 	store := session.New(sessions)
 	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}
+	b.mcp = b.newServers()
 	work := agents.Config{
-		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
+		Servers: offers{b.mcp},
+		Agents:  b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
 		Tools: builtin.Config{Reaper: true}.Tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
@@ -214,6 +219,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		c.seams.agents(&work)
 	}
 	service := agents.NewService(ctx, work)
+	b.service.Store(service)
 	p.daemon.Store(&working{service, store})
 	b.work.Go(func() {
 		select {
@@ -231,11 +237,12 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		b.work.Go(func() { b.guarded("record its start", func(ctx context.Context) { b.becomeReady(ctx, answered) }) })
 	}
 	return &handlers.Daemon{
-		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, Reach: b.reach, Settings: work.Settings,
+		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, MCP: b.mcp, Reach: b.reach, Settings: work.Settings,
 		Memory: filepath.Join(canonical(c.Home), "GEMINI.md"), Mask: c.Secrets.Shown, Known: c.Secrets.Known,
 		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Knowledge: b.knowledge(), Renew: b.reread,
 		Close: func() error {
 			err := service.Close()
+			b.mcp.Close()
 			end()
 			b.work.Wait()
 			b.closeClient()

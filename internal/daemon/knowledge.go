@@ -52,7 +52,13 @@ func (b *daemon) installed() definition.Installed {
 			e, known := b.table.Lookup(name)
 			return !known || e.Sampling
 		},
-		Servers:    b.serverNames,
+		Servers: b.serverNames,
+		ServerTools: func(folder, server string) ([]string, bool) {
+			if b.mcp == nil {
+				return nil, false
+			}
+			return b.mcp.ToolNames(folder, server)
+		},
 		Validator:  b.validator,
 		Expression: condition.Check,
 	}

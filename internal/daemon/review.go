@@ -263,6 +263,7 @@ func (b *daemon) setTrust(folder string, trusted bool) error {
 func (b *daemon) decide(folder string, change func() error) error {
 	err := change()
 	b.settings.forget() // after: who reads meanwhile may see what was
+	b.mcp.Refresh()
 	b.tellProblems()
 	if err == nil {
 		b.relyOn(folder) // so that the change of the file is no news

@@ -62,6 +62,12 @@ const (
 	MethodRespond = "agents/respond"
 	// MethodPending lists the questions that wait for the person.
 	MethodPending = "agents/pending"
+	// MethodMCPList lists the MCP servers of a folder.
+	MethodMCPList = "agents/mcp/list"
+	// MethodMCPRestart starts one of them anew.
+	MethodMCPRestart = "agents/mcp/restart"
+	// MethodMCPStop ends one of them until it is restarted.
+	MethodMCPStop = "agents/mcp/stop"
 	// MethodPermissionsList lists the answers that stand for later questions.
 	MethodPermissionsList = "agents/permissions/list"
 	// MethodPermissionsForget drops one of them: what it was for is asked about again.

@@ -31,7 +31,7 @@ type (
 
 	// Preview is what a call would do. Kind says which of the other fields count:
 	// diff (URI, OldText, NewText, Patch), patch (Patch, a diff of several files),
-	// command (Command, Parsed, Cwd, Access). Notes may come with each.
+	// command (Command, Parsed, Cwd, Access), mcp (Server). Notes may come with each.
 	Preview struct {
 		Kind    string   `json:"kind"`
 		URI     string   `json:"uri,omitempty"`
@@ -41,6 +41,7 @@ type (
 		Command string   `json:"command,omitempty"`
 		Parsed  []string `json:"parsed,omitempty"`
 		Cwd     string   `json:"cwd,omitempty"`
+		Server  string   `json:"server,omitempty"` // the MCP server that is called
 		Access  string   `json:"access,omitempty"` // what the command is let do: read, write, network, full
 		Notes   []string `json:"notes,omitempty"`  // what a person should look at, a plain line each: where a link leads, what looks like something else
 	}

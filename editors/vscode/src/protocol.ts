@@ -79,6 +79,8 @@ export interface AskParams {
 	session: string;
 	run: string;
 	agent: string;
+	/** the agents that led here, the asking one last */
+	agentPath?: string[];
 	title: string;
 	message: string;
 	/** flat JSON `schema` of the content */
@@ -761,6 +763,83 @@ export interface LoopDetected {
 	what?: string;
 }
 
+/** MCPListParams asks for the MCP servers of a workspace folder. */
+export interface MCPListParams {
+	/** a workspace folder, as a URI; absent = the first */
+	folder?: string;
+}
+
+/** MCPListResult is the servers that the settings describe, by name, also those that cannot be started. */
+export interface MCPListResult {
+	servers: MCPServer[];
+}
+
+/** MCPRestartParams names a server that is to be started anew. */
+export interface MCPRestartParams {
+	name: string;
+	/** as in agents/mcp/list */
+	folder?: string;
+	/** the person approves the tools that it lists then */
+	approve?: boolean;
+}
+
+/** MCPServer is an MCP server and what is known of it. What the server says itself (title, version, tools, stderr) is text of a stranger's. */
+export interface MCPServer {
+	name: string;
+	/** project, global: whose settings describe it */
+	scope: string;
+	/** without its arguments */
+	command?: string;
+	description?: string;
+	/** idle, starting, ready, failed, stopped, unusable */
+	state: string;
+	/** for the person */
+	why?: string;
+	title?: string;
+	version?: string;
+	uptimeMs?: number;
+	/** that agents are offered, or were when it ran last */
+	tools: MCPTool[];
+	/** that are new or changed, and are not offered until the person approves them */
+	pending?: MCPTool[];
+	/** tools that cannot be offered, with the reasons */
+	leftOut?: string[];
+	calls: number;
+	errors: number;
+	/** of the calls that were answered */
+	p50Ms?: number;
+	p95Ms?: number;
+	/** its last lines */
+	stderr?: string[];
+}
+
+/** MCPServerResult is the server as it is then. One that could not be started has the state failed, and why. */
+export interface MCPServerResult {
+	server: MCPServer;
+}
+
+/** MCPState says what became of an MCP server whose tools the run has. */
+export interface MCPState {
+	server: string;
+	/** idle, starting, ready, failed, stopped, unusable */
+	state: string;
+	why?: string;
+}
+
+/** MCPStopParams names a server that is to end and not to be started again. */
+export interface MCPStopParams {
+	name: string;
+	/** as in agents/mcp/list */
+	folder?: string;
+}
+
+/** MCPTool is a tool of an MCP server. */
+export interface MCPTool {
+	/** mcp.<server>.<tool> */
+	name: string;
+	description?: string;
+}
+
 /** Media is data that is not text. */
 export interface Media {
 	mimeType: string;
@@ -919,6 +998,18 @@ export interface Part {
 	media?: Media;
 }
 
+/** PendingParams asks which questions wait for the person. */
+export interface PendingParams {
+	/** absent = all sessions */
+	session?: string;
+}
+
+/** PendingResult are those that were asked and those that wait for their turn, the oldest first. One that was not asked yet cannot be answered: it has no nonce. */
+export interface PendingResult {
+	confirmations: ConfirmParams[];
+	questions: AskParams[];
+}
+
 /** Permission is an answer that stands for later questions of the same kind. */
 export interface Permission {
 	/** for agents/permissions/forget */
@@ -967,7 +1058,7 @@ export interface Position {
 	character: number;
 }
 
-/** Preview is what a call would do. `kind` says which of the other fields count: diff (URI, `oldText`, `newText`, `patch`), patch (`patch`, a diff of several files), command (`command`, `parsed`, `cwd`, `access`). `notes` may come with each. */
+/** Preview is what a call would do. `kind` says which of the other fields count: diff (URI, `oldText`, `newText`, `patch`), patch (`patch`, a diff of several files), command (`command`, `parsed`, `cwd`, `access`), mcp (`server`). `notes` may come with each. */
 export interface Preview {
 	kind: string;
 	uri?: string;
@@ -977,6 +1068,8 @@ export interface Preview {
 	command?: string;
 	parsed?: string[];
 	cwd?: string;
+	/** the MCP server that is called */
+	server?: string;
 	/** what the command is let do: read, write, network, full */
 	access?: string;
 	/** what a person should look at, a plain line each: where a link leads, what looks like something else */
@@ -1666,6 +1759,7 @@ export interface Events {
 	"handoff.rejected": HandoffRejected;
 	"context.compressed": ContextCompressed;
 	"context.cleared": ContextCleared;
+	"mcp.state": MCPState;
 	"todos.changed": TodosChanged;
 	"error": ErrorSeen;
 	"note": Note;
@@ -1702,6 +1796,10 @@ export interface Requests {
 	"agents/context/get": { params: ContextParams; result: ContextGetResult };
 	"agents/context/clear": { params: ContextClearParams; result: Empty };
 	"agents/respond": { params: RespondParams; result: unknown };
+	"agents/pending": { params: PendingParams; result: PendingResult };
+	"agents/mcp/list": { params: MCPListParams; result: MCPListResult };
+	"agents/mcp/restart": { params: MCPRestartParams; result: MCPServerResult };
+	"agents/mcp/stop": { params: MCPStopParams; result: MCPServerResult };
 	"agents/permissions/list": { params: PermissionsListParams; result: PermissionsListResult };
 	"agents/permissions/forget": { params: PermissionsForgetParams; result: PermissionsForgetResult };
 	"agents/trust": { params: TrustParams; result: unknown };

@@ -140,6 +140,18 @@ var rows = []row{
 		without: "Questions come one after the other, as dialogs.",
 	},
 	{
+		constant: "MethodMCPList", params: "MCPListParams", results: []string{"MCPListResult"},
+		without: "`agentls mcp-servers list` on the command line lists those that are configured.",
+	},
+	{
+		constant: "MethodMCPRestart", params: "MCPRestartParams", results: []string{"MCPServerResult"},
+		without: "A server that failed is started again when it is needed, five times at most.",
+	},
+	{
+		constant: "MethodMCPStop", params: "MCPStopParams", results: []string{"MCPServerResult"},
+		without: "A server is ended ten minutes after its last use, and when the settings do not describe it any more.",
+	},
+	{
 		constant: "MethodPermissionsList", params: "PermissionsListParams", results: []string{"PermissionsListResult"},
 		without: "`agentls permissions` on the command line lists those for always.",
 	},

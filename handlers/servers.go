@@ -1,0 +1,119 @@
+package handlers
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/extensions/mcp"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// listServers serves agents/mcp/list.
+func (h *Handlers) listServers(_ context.Context, _ struct{}, p *wire.MCPListParams) (*wire.MCPListResult, error) {
+	folder, err := h.serverFolder(p.Folder)
+	if err != nil {
+		return nil, err
+	}
+	result := &wire.MCPListResult{Servers: []wire.MCPServer{}}
+	for _, s := range h.daemon.MCP.List(folder) {
+		result.Servers = append(result.Servers, h.serverInfo(s))
+	}
+	return result, nil
+}
+
+// restartServer serves agents/mcp/restart.
+func (h *Handlers) restartServer(ctx context.Context, _ struct{}, p *wire.MCPRestartParams) (*wire.MCPServerResult, error) {
+	folder, err := h.serverFolder(p.Folder)
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.daemon.MCP.Restart(ctx, folder, p.Name, p.Approve)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.MCPServerResult{Server: h.serverInfo(s)}, nil
+}
+
+// stopServer serves agents/mcp/stop.
+func (h *Handlers) stopServer(_ context.Context, _ struct{}, p *wire.MCPStopParams) (*wire.MCPServerResult, error) {
+	folder, err := h.serverFolder(p.Folder)
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.daemon.MCP.Stop(folder, p.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.MCPServerResult{Server: h.serverInfo(s)}, nil
+}
+
+// serverFolder returns the workspace folder that a request is about: the first where
+// none is named, and "" where there is none.
+func (h *Handlers) serverFolder(named string) (string, error) {
+	if h.daemon.MCP == nil {
+		return "", fault.New(fault.Unavailable, "handlers.servers", "there are no MCP servers here")
+	}
+	var folders []string
+	for _, f := range h.Workspace.Snapshot().Folders() {
+		folders = append(folders, f.Canonical)
+	}
+	if named == "" {
+		if len(folders) == 0 {
+			return "", nil
+		}
+		return folders[0], nil
+	}
+	u, err := uri.Parse(named)
+	if err == nil && slices.Contains(folders, u.FsPath()) {
+		return u.FsPath(), nil
+	}
+	return "", fault.New(fault.NotFound, "handlers.servers", "%s is not a folder of the workspace; open it first", named)
+}
+
+// serverInfo puts what is known of a server into the words of the protocol. What
+// looks like a credential is taken out.
+func (h *Handlers) serverInfo(s mcp.State) wire.MCPServer {
+	shown := func(text string) string {
+		if h.daemon.Mask == nil {
+			return text
+		}
+		return string(h.daemon.Mask([]byte(text)))
+	}
+	info := wire.MCPServer{
+		Name: s.Name, Scope: "global", Command: shown(s.Command), Description: s.Description, State: s.State, Why: shown(s.Why), Title: s.Title, Version: s.Version,
+		Tools: serverTools(s.Tools), LeftOut: s.Left, Calls: s.Calls, Errors: s.Errors,
+		P50Ms: milliseconds(s.P50), P95Ms: milliseconds(s.P95),
+	}
+	if s.Project {
+		info.Scope = "project"
+	}
+	if len(s.Pending) > 0 {
+		info.Pending = serverTools(s.Pending)
+	}
+	if !s.Since.IsZero() {
+		info.UptimeMs = h.Now().Sub(s.Since).Milliseconds()
+	}
+	if len(s.Stderr) > 0 {
+		info.Stderr = strings.Split(shown(strings.Join(s.Stderr, "\n")), "\n")
+		for i, line := range info.Stderr {
+			info.Stderr[i] = tool.Escape(line)
+		}
+	}
+	return info
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func serverTools(tools []mcp.Tool) []wire.MCPTool {
+	all := make([]wire.MCPTool, 0, len(tools))
+	for _, t := range tools {
+		all = append(all, wire.MCPTool{Name: t.Full, Description: t.Description})
+	}
+	return all
+}

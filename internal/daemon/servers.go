@@ -1,0 +1,128 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/extensions/mcp"
+	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/internal/sandbox"
+	"github.com/agentls/agentls/workspace"
+)
+
+// newServers returns the MCP servers of this daemon; none runs.
+func (b *daemon) newServers() *mcp.Servers {
+	survey := tool.NewSurvey(b.Now)
+	return mcp.New(b.ctx, mcp.Config{
+		Described: b.describedServers, Environ: process.Environ(b.Environ), Home: canonical(b.env("HOME")),
+		Roots: func() []string {
+			return slices.DeleteFunc(b.folders.paths(), func(folder string) bool { return !b.trusted(folder) })
+		},
+		Sandbox: func(folder string) *sandbox.Sandbox { return b.settingsOf(folder).runs.Sandbox },
+		Places: func(ctx context.Context, folder string) (tool.Places, error) {
+			return survey.Look(ctx, folder, b.settingsOf(folder).runs.Deny)
+		},
+		Dir: filepath.Join(b.state(), "mcp"), Version: b.Version, Now: b.Now, Log: b.Log,
+		Changed: func(folder string, s mcp.State) {
+			if service := b.service.Load(); service != nil {
+				service.ServerChanged(folder, s.Name, s.State, s.Why)
+			}
+		},
+	})
+}
+
+// describedServers returns the MCP servers of the settings of a folder. A project's
+// is started only as the person approved it (spec 4.4), and nothing is in a folder
+// that is not trusted.
+func (b *daemon) describedServers(folder string) []mcp.Server {
+	if folder != "" && !slices.Contains(b.folders.paths(), folder) {
+		return nil
+	}
+	all := b.settingsOf(folder).values.MCPServers
+	if len(all) == 0 {
+		return nil
+	}
+	trusted := b.trusted(folder)
+	var brings []workspace.TrustItem
+	if slices.ContainsFunc(slices.Collect(maps.Values(all)), func(r workspace.Raw) bool { return r.Origin.Scope == workspace.ProjectScope }) {
+		brings = workspace.ReadServers(b.ctx, folder)
+	}
+	var list []mcp.Server
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		raw := all[name]
+		project := raw.Origin.Scope == workspace.ProjectScope
+		var item workspace.TrustItem
+		if i := slices.IndexFunc(brings, func(item workspace.TrustItem) bool { return item.Name == workspace.ServerItem(name) }); project && i >= 0 {
+			item = brings[i]
+		}
+		s := mcp.Parse(name, project, raw.JSON, string(item.Digest), b.lookup(project))
+		switch {
+		case !trusted:
+			s.Problem = fmt.Sprintf("the folder %s is not trusted, so nothing is started in it; trust it with `agentls trust`", folder)
+		case project && !b.approvesServer(folder, item, raw.JSON):
+			s.Problem = fmt.Sprintf("it comes with the folder %s, and is new or changed since you approved what the folder brings; look at it, then approve it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`", folder, folder)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// approvesServer reports whether the person has approved a server of a project as it
+// was read: its description, and the files of the folder that this names (SEC-11).
+func (b *daemon) approvesServer(folder string, item workspace.TrustItem, raw []byte) bool {
+	basis := b.basis(folder)
+	if !basis.reviewed {
+		return true // for this process, in which nothing is reviewed
+	}
+	var value any
+	if item.Digest == "" || json.Unmarshal(raw, &value) != nil {
+		return false
+	}
+	// The settings may have been read at another time than what was approved.
+	shown, _ := json.MarshalIndent(value, "", "  ")
+	return bytes.HasPrefix(item.Text, append(shown, '\n')) && basis.items[item.Under(basis.rel).Name] == item.Digest
+}
+
+// lookup returns what ${NAME} stands for in the description of a server: in a
+// project's only what processes get anyway (SEC-114).
+func (b *daemon) lookup(project bool) func(string) (string, bool) {
+	environ := b.Environ
+	if project {
+		environ = process.Environ(environ)
+	}
+	return func(name string) (string, bool) {
+		for _, entry := range slices.Backward(environ) {
+			if value, ok := strings.CutPrefix(entry, name+"="); ok {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+// offers is what runs ask servers for.
+type offers struct{ *mcp.Servers }
+
+var _ agents.Servers = offers{}
+
+// Offer implements [agents.Servers].
+func (o offers) Offer(ctx context.Context, folder string, names []string) agents.ServerTools {
+	offer := o.Servers.Offer(ctx, folder, names)
+	all := agents.ServerTools{Tools: offer.Tools, Problems: offer.Problems}
+	for _, change := range offer.Changes {
+		one := agents.ServerChange{Server: change.Server, Approve: change.Approve}
+		for _, t := range change.Tools {
+			one.Tools = append(one.Tools, fmt.Sprintf("%s: %s", t.Name, t.Description))
+		}
+		all.Changes = append(all.Changes, one)
+	}
+	return all
+}

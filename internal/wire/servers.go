@@ -1,0 +1,76 @@
+package wire
+
+import "fmt"
+
+type (
+	// MCPListParams asks for the MCP servers of a workspace folder.
+	MCPListParams struct {
+		Folder string `json:"folder,omitempty"` // a workspace folder, as a URI; absent = the first
+	}
+
+	// MCPListResult is the servers that the settings describe, by name, also those
+	// that cannot be started.
+	MCPListResult struct {
+		Servers []MCPServer `json:"servers"`
+	}
+
+	// MCPServer is an MCP server and what is known of it. What the server says itself
+	// (title, version, tools, stderr) is text of a stranger's.
+	MCPServer struct {
+		Name        string    `json:"name"`
+		Scope       string    `json:"scope"`             // project, global: whose settings describe it
+		Command     string    `json:"command,omitempty"` // without its arguments
+		Description string    `json:"description,omitempty"`
+		State       string    `json:"state"`         // idle, starting, ready, failed, stopped, unusable
+		Why         string    `json:"why,omitempty"` // for the person
+		Title       string    `json:"title,omitempty"`
+		Version     string    `json:"version,omitempty"`
+		UptimeMs    int64     `json:"uptimeMs,omitzero"`
+		Tools       []MCPTool `json:"tools"`             // that agents are offered, or were when it ran last
+		Pending     []MCPTool `json:"pending,omitempty"` // that are new or changed, and are not offered until the person approves them
+		LeftOut     []string  `json:"leftOut,omitempty"` // tools that cannot be offered, with the reasons
+		Calls       int       `json:"calls"`
+		Errors      int       `json:"errors"`
+		P50Ms       float64   `json:"p50Ms,omitzero"` // of the calls that were answered
+		P95Ms       float64   `json:"p95Ms,omitzero"`
+		Stderr      []string  `json:"stderr,omitempty"` // its last lines
+	}
+
+	// MCPTool is a tool of an MCP server.
+	MCPTool struct {
+		Name        string `json:"name"` // mcp.<server>.<tool>
+		Description string `json:"description,omitempty"`
+	}
+
+	// MCPRestartParams names a server that is to be started anew.
+	MCPRestartParams struct {
+		Name    string `json:"name"`
+		Folder  string `json:"folder,omitempty"`  // as in agents/mcp/list
+		Approve bool   `json:"approve,omitempty"` // the person approves the tools that it lists then
+	}
+
+	// MCPStopParams names a server that is to end and not to be started again.
+	MCPStopParams struct {
+		Name   string `json:"name"`
+		Folder string `json:"folder,omitempty"` // as in agents/mcp/list
+	}
+
+	// MCPServerResult is the server as it is then. One that could not be started has
+	// the state failed, and why.
+	MCPServerResult struct {
+		Server MCPServer `json:"server"`
+	}
+)
+
+// Check implements the server's check of parameters.
+func (p *MCPRestartParams) Check() (string, error) { return checkServer(p.Name) }
+
+// Check implements the server's check of parameters.
+func (p *MCPStopParams) Check() (string, error) { return checkServer(p.Name) }
+
+func checkServer(name string) (string, error) {
+	if name == "" {
+		return "name", fmt.Errorf("is required: one of agents/mcp/list")
+	}
+	return "", nil
+}
