@@ -8,7 +8,8 @@ export interface Choice {
 	answer: string;
 	icon: string;
 	label: string;
-	detail: string;
+	/** what it is about, or covers */
+	description: string;
 }
 
 const icons: Record<string, string> = {
@@ -28,21 +29,21 @@ const icons: Record<string, string> = {
 export function choices(q: ConfirmParams): Choice[] {
 	const edit = q.preview?.kind === "diff";
 	const rows: Choice[] = [
-		{ answer: "look", icon: "eye", label: edit ? "Look at the change first" : "Look at all of it first", detail: subject(q) },
+		{ answer: "look", icon: "eye", label: edit ? "Look at the change first" : "Look at all of it first", description: subject(q) },
 	];
 	for (const option of q.options) {
 		const kind = option.kind;
-		let [label, detail] = [option.label, ""];
+		let [label, description] = [option.label, ""];
 		if (kind === "run" || kind === "session" || kind === "always") {
-			detail = q.remembers ?? "";
+			description = q.remembers ?? "";
 		} else if (kind === "modify") {
 			label = edit ? "Edit it before accepting" : "Change the arguments…";
 		} else if (kind === "once" && edit) {
 			label = "Accept this change";
 		}
-		rows.push({ answer: kind, icon: icons[kind] ?? "question", label, detail });
+		rows.push({ answer: kind, icon: icons[kind] ?? "question", label, description });
 		if (kind === "reject") {
-			rows.push({ answer: "reason", icon: "comment", label: "Reject, and say why…", detail: "" });
+			rows.push({ answer: "reason", icon: "comment", label: "Reject, and say why…", description: "" });
 		}
 	}
 	return rows;
@@ -50,9 +51,18 @@ export function choices(q: ConfirmParams): Choice[] {
 
 /** subject is what a question is about in one line. */
 export function subject(q: ConfirmParams): string {
-	const text = q.preview?.kind === "command" ? (q.preview.command ?? "") : (q.preview?.uri ?? JSON.stringify(q.args));
+	const text = q.preview?.kind === "command" ? (q.preview.command ?? "") : pathOf(q.preview?.uri) || JSON.stringify(q.args);
 	const one = clip(text, 200);
 	return one === text.trim() ? one : `${one} (${text.length} characters: look at all of it)`;
+}
+
+/** pathOf is the path that a file's URI names, for people. */
+export function pathOf(uri: string | undefined): string {
+	try {
+		return uri ? decodeURIComponent(new URL(uri).pathname) : "";
+	} catch {
+		return uri ?? "";
+	}
 }
 
 /** heading is a question's title with its risk and what waits behind it. */

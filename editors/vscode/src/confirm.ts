@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { accepted, type Choice, choices, heading } from "./answers";
+import { accepted, type Choice, choices, heading, pathOf } from "./answers";
 import { ask } from "./ask";
 import type { ConfirmParams, ConfirmResult } from "./protocol";
 import { messageOf, type Server } from "./server";
@@ -16,14 +16,17 @@ interface Question {
 	answer: (result: ConfirmResult | null) => void;
 	/** closes whatever is open for it */
 	closing: vscode.CancellationTokenSource;
+	/** a message about it is shown, or hidden in the list of messages */
+	told: boolean;
 	/** the text that the person may change, once it is shown */
 	proposal?: vscode.Uri;
 }
 
 /**
  * Confirmations shows what agents ask permission for, one question at a time: the
- * change as a diff or the call as a text, and a list of answers. To close the list
- * answers nothing.
+ * change as a diff or the call as a text, and a message with the shortest answers.
+ * All answers are a list away (agents.answer). To close one of these answers
+ * nothing.
  */
 export class Confirmations implements vscode.Disposable {
 	private readonly queue: Question[] = [];
@@ -43,7 +46,7 @@ export class Confirmations implements vscode.Disposable {
 			server.onEnd(() => this.withdrawAll()),
 			vscode.workspace.registerTextDocumentContentProvider(readOnly, this.files),
 			vscode.workspace.registerFileSystemProvider(proposed, this.files, { isCaseSensitive: true }),
-			command("agents.answer", (q) => void this.present(q)),
+			command("agents.answer", (q) => void this.show(q).then(() => this.offer(q))),
 			command("agents.allowOnce", (q) => this.allow(q)),
 			command("agents.reject", (q) => this.settle(q, { outcome: "reject" })),
 			command("agents.rejectWithReason", (q) => void this.rejectWithReason(q)),
@@ -62,7 +65,7 @@ export class Confirmations implements vscode.Disposable {
 
 	private confirm(params: ConfirmParams, token: vscode.CancellationToken): Promise<ConfirmResult | null> {
 		return new Promise((answer) => {
-			this.queue.push({ params, answer, closing: new vscode.CancellationTokenSource() });
+			this.queue.push({ params, answer, told: false, closing: new vscode.CancellationTokenSource() });
 			token.onCancellationRequested(() => this.withdraw(params.id, "cancelled"));
 			this.changed();
 			if (this.queue.length === 1) {
@@ -80,7 +83,7 @@ export class Confirmations implements vscode.Disposable {
 	private withQuestion(asked: unknown, run: (q: Question) => void): void {
 		let id = typeof asked === "string" ? asked : "";
 		if (asked instanceof vscode.Uri && (asked.scheme === proposed || asked.scheme === readOnly)) {
-			id = asked.path.split("/")[1] ?? "";
+			id = asked.query;
 		}
 		const q = id === "" ? this.queue[0] : this.queue.find((one) => one.params.id === id);
 		if (q) {
@@ -90,26 +93,40 @@ export class Confirmations implements vscode.Disposable {
 		}
 	}
 
+	/** present opens what a question is about, which nothing covers, and asks beside it. */
 	private async present(q: Question): Promise<void> {
 		await this.show(q);
-		if (this.queue.includes(q)) {
+		const edit = q.params.preview?.kind === "diff";
+		const [allow, more] = [edit ? "Accept" : "Allow Once", "More Answers…"];
+		const key = process.platform === "darwin" ? "Cmd+Alt+A" : "Ctrl+Alt+A";
+		q.told = true;
+		const choice = await vscode.window.showWarningMessage(`${heading(q.params)}. ${key} lists all answers.`, "Reject", allow, more);
+		q.told = false;
+		if (choice === undefined || !this.queue.includes(q)) {
+			return; // hidden or late: the status bar and the editor's title still have the answers
+		}
+		if (choice === more) {
 			this.offer(q);
+		} else {
+			await this.choose(q, choice === allow ? "once" : "reject");
 		}
 	}
 
 	/** show opens what a question is about: a diff, or its facts as a text. */
 	private async show(q: Question): Promise<void> {
-		const { id, preview, message, title } = q.params;
+		const { id, preview, message, agent } = q.params;
 		const options = { preview: true, preserveFocus: true };
 		try {
 			if (preview?.kind === "diff") {
 				const name = fileName(preview.uri ?? "file");
-				const before = this.files.put(readOnly, id, `before/${name}`, preview.oldText ?? "");
-				q.proposal ??= this.files.put(proposed, id, name, preview.newText ?? "");
-				await vscode.commands.executeCommand("vscode.diff", before, q.proposal, `${name}: ${title}`, options);
+				const path = pathOf(preview.uri) || "/file";
+				const before = this.files.put(readOnly, id, path, preview.oldText ?? "");
+				q.proposal ??= this.files.put(proposed, id, path, preview.newText ?? "");
+				await vscode.commands.executeCommand("vscode.diff", before, q.proposal, `${name} (as ${agent} wants it)`, options);
 				return;
 			}
-			const document = await vscode.workspace.openTextDocument(this.files.put(readOnly, id, "Question", message));
+			const text = await vscode.workspace.openTextDocument(this.files.put(readOnly, id, "/Question", message));
+			const document = await vscode.languages.setTextDocumentLanguage(text, "agents-question"); // its lines wrap
 			await vscode.window.showTextDocument(document, options);
 		} catch (err) {
 			void vscode.window.showWarningMessage(`The question could not be shown: ${messageOf(err)}`);
@@ -121,7 +138,7 @@ export class Confirmations implements vscode.Disposable {
 		const picker = vscode.window.createQuickPick<Choice & vscode.QuickPickItem>();
 		this.picker = picker;
 		picker.title = heading(q.params);
-		picker.placeholder = `${q.params.why}. Escape leaves the question open.`;
+		picker.placeholder = `${q.params.why.charAt(0).toUpperCase()}${q.params.why.slice(1)}. Escape leaves the question open.`;
 		picker.ignoreFocusOut = true;
 		picker.items = choices(q.params).map((c) => ({ ...c, label: `$(${c.icon}) ${c.label}` }));
 		picker.onDidAccept(() => {
@@ -164,7 +181,7 @@ export class Confirmations implements vscode.Disposable {
 		if (q.params.preview?.kind === "diff") {
 			await this.look(q);
 		} else {
-			q.proposal ??= this.files.put(proposed, q.params.id, "arguments.json", `${JSON.stringify(q.params.args, null, 2)}\n`);
+			q.proposal ??= this.files.put(proposed, q.params.id, "/arguments.json", `${JSON.stringify(q.params.args, null, 2)}\n`);
 			await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(q.proposal));
 		}
 		void vscode.window.setStatusBarMessage("Edit, then choose Allow in the editor's title, or run Agents: Allow Once", 10_000);
@@ -216,6 +233,9 @@ export class Confirmations implements vscode.Disposable {
 		this.queue.splice(at, 1);
 		q.answer(result);
 		q.closing.cancel();
+		if (q.told) {
+			void vscode.commands.executeCommand("notifications.hideToasts"); // one message cannot be taken away by itself
+		}
 		this.changed();
 		void this.close(q).then(() => {
 			if (this.queue[0] && at === 0) {
@@ -245,7 +265,7 @@ export class Confirmations implements vscode.Disposable {
 	/** close closes the documents of a question. */
 	private async close(q: Question): Promise<void> {
 		const ours = (uri: vscode.Uri | undefined) =>
-			(uri?.scheme === proposed || uri?.scheme === readOnly) && uri.path.startsWith(`/${q.params.id}/`);
+			(uri?.scheme === proposed || uri?.scheme === readOnly) && uri.query === q.params.id;
 		for (const document of vscode.workspace.textDocuments) {
 			if (ours(document.uri) && document.isDirty) {
 				await document.save(); // so that closing it asks nothing
@@ -269,28 +289,29 @@ class Proposals implements vscode.FileSystemProvider, vscode.TextDocumentContent
 	private readonly fileChanged = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
 	readonly onDidChangeFile = this.fileChanged.event;
 
-	put(scheme: string, id: string, name: string, text: string): vscode.Uri {
-		const uri = vscode.Uri.from({ scheme, path: `/${id}/${name}` });
-		this.texts.set(uri.path, { text, at: Date.now() });
+	/** put keeps a text for a question, under the path of the file that it is of. */
+	put(scheme: string, id: string, path: string, text: string): vscode.Uri {
+		const uri = vscode.Uri.from({ scheme, path, query: id });
+		this.texts.set(uri.toString(), { text, at: Date.now() });
 		return uri;
 	}
 
 	/** textOf is the text as the person has it, saved or not. One that nobody touched is as it was, line ends and all. */
 	textOf(uri: vscode.Uri): string | undefined {
 		const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
-		return open && !open.isClosed && open.version > 1 ? open.getText() : this.texts.get(uri.path)?.text;
+		return open && !open.isClosed && open.version > 1 ? open.getText() : this.texts.get(uri.toString())?.text;
 	}
 
 	drop(id: string): void {
-		for (const path of this.texts.keys()) {
-			if (path.startsWith(`/${id}/`)) {
-				this.texts.delete(path);
+		for (const uri of this.texts.keys()) {
+			if (uri.endsWith(`?${id}`)) {
+				this.texts.delete(uri);
 			}
 		}
 	}
 
 	provideTextDocumentContent(uri: vscode.Uri): string {
-		return this.texts.get(uri.path)?.text ?? "This question was answered.";
+		return this.texts.get(uri.toString())?.text ?? "This question was answered.";
 	}
 
 	stat(uri: vscode.Uri): vscode.FileStat {
@@ -304,7 +325,7 @@ class Proposals implements vscode.FileSystemProvider, vscode.TextDocumentContent
 
 	writeFile(uri: vscode.Uri, content: Uint8Array): void {
 		this.find(uri);
-		this.texts.set(uri.path, { text: Buffer.from(content).toString(), at: Date.now() });
+		this.texts.set(uri.toString(), { text: Buffer.from(content).toString(), at: Date.now() });
 		this.fileChanged.fire([{ type: vscode.FileChangeType.Changed, uri }]);
 	}
 
@@ -329,7 +350,7 @@ class Proposals implements vscode.FileSystemProvider, vscode.TextDocumentContent
 	}
 
 	private find(uri: vscode.Uri): { text: string; at: number } {
-		const found = this.texts.get(uri.path);
+		const found = this.texts.get(uri.toString());
 		if (!found) {
 			throw vscode.FileSystemError.FileNotFound(uri);
 		}

@@ -72,6 +72,9 @@ export class Timeline {
 			case "error":
 				return this.line(run, "error", e.data.message);
 			case "note":
+				if (e.data.message.startsWith("Operation cancelled by user")) {
+					return undefined; // the answer to the question says so, and why
+				}
 				return this.line(run, e.data.level === "warning" ? "warning" : "info", e.data.message);
 			case "loop.detected":
 				return this.line(run, "warning", `The agent repeats itself${e.data.what ? `: ${clip(e.data.what, 120)}` : ""}`);

@@ -36,6 +36,9 @@ export function callEnded(state: ToolState["state"]): boolean {
 
 /** toolOutcome says in one line what came of a call that ended. */
 export function toolOutcome(call: ToolState): string {
+	if (call.state === "error" && call.error?.code.endsWith("denied")) {
+		return "not run"; // why is in the answer to the question
+	}
 	if (call.state === "error") {
 		return clip(call.error?.message ?? "failed", 120);
 	}

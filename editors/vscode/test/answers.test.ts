@@ -31,7 +31,7 @@ test("the first row agrees to nothing, and an answer for longer says what it cov
 		rows.map((r) => r.answer),
 		["look", "once", "session", "modify", "reject", "reason"],
 	);
-	assert.equal(rows[2]?.detail, "npm test in /w, for fixer");
+	assert.equal(rows[2]?.description, "npm test in /w, for fixer");
 	assert.equal(heading(question), "fixer wants to run bash npm test · medium risk · 2 more waiting");
 });
 
