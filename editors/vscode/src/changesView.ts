@@ -94,7 +94,8 @@ export class ChangesView implements vscode.TreeDataProvider<Node>, vscode.TextDo
 		const item = new vscode.TreeItem(uri, vscode.TreeItemCollapsibleState.Collapsed);
 		item.id = `${node.session} ${file.uri}`;
 		item.label = fileName(file.uri);
-		item.description = `${{ create: "new", delete: "deleted", move: "moved" }[file.kind] ?? ""} ${vscode.workspace.asRelativePath(uri)}`.trim();
+		const folder = vscode.workspace.asRelativePath(uri).split("/").slice(0, -1).join("/");
+		item.description = [{ create: "new", delete: "deleted", move: "moved" }[file.kind] ?? "", folder].join(" ").trim();
 		item.contextValue = "change file";
 		item.command = { command: "agents.change.diff", title: "Compare", arguments: [node] };
 		return item;

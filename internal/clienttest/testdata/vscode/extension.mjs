@@ -147,8 +147,11 @@ const steps = {
   async 'shows what changed' () {
     await command('Agents: Focus on Changes View')
     await page.waitForSelector('.pane-body .monaco-list-row:has-text("note.txt")')
-    await page.locator('.pane-body .monaco-list-row:has-text("note.txt")').last().click()
-    await page.waitForSelector('.tab.active:has-text("before the agents")')
+    const shown = page.locator('.tab.active:has-text("before the agents")')
+    while (await shown.count() === 0) { // a click is lost while the tree is drawn anew
+      await page.locator('.pane-body .monaco-list-row:has-text("note.txt")').last().click()
+      await page.waitForTimeout(1000)
+    }
   },
   async 'undoes it' () {
     const r = page.locator('.pane-body .monaco-list-row:has-text("note.txt")').last()
