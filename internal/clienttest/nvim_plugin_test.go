@@ -477,6 +477,50 @@ func TestNeovimPluginShowsChains(t *testing.T) {
 	})
 }
 
+// TestNeovimPluginFollowsAHandoff: one agent hands over to another, which streams on below.
+func TestNeovimPluginFollowsAHandoff(t *testing.T) {
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		dir := notes(t)
+		unfoldIn(t, dir, map[string]string{".gemini/agents/finder.md": `---
+kind: agent
+name: finder
+title: Finder
+model: flash
+tools:
+  allow: [read_file]
+handoffs:
+  - to: fixer
+---
+You find mistakes.
+`})
+		_, env := perform(t, `# when system contains You find mistakes
+
+> the list is wrong
+< I know who mends this.
+<call transfer_to_fixer {"reason": "the note has to be edited"}
+
+# when system contains You edit notes
+
+> the list is wrong
+< I mended it.
+`, patience)
+		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", "")
+		s.await("eggs")
+		s.command("AgentsRun finder the list is wrong")
+		now := s.await("I mended it.")
+		t.Logf("handed over:\n%s", now)
+		last := 0
+		for _, want := range []string{"## @finder the list is wrong", "I know who mends this.", "**finder → fixer**: the note has to be edited", "│## @fixer\n", "│I mended it."} {
+			at := strings.Index(now, want)
+			if at < last {
+				t.Errorf("%q is missing, or in another place", want)
+			}
+			last = at
+		}
+		s.command("qall!")
+	})
+}
+
 // TestNeovimPluginRoutes: what agents/route answers is a list, the decided agent first.
 func TestNeovimPluginRoutes(t *testing.T) {
 	const play = `function Play()

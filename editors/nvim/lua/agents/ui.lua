@@ -347,7 +347,8 @@ on['tool.state'] = function(view, run, data)
     line = line .. '  ' .. one_line(data.error.message, 120)
     lines = details(data.error.message, 200)
   elseif data.result then
-    line = line .. (data.result.display and '  ' .. one_line(data.result.display, 120) or '')
+    local display = data.result.display
+    line = line .. (display and display ~= data.name and '  ' .. one_line(display, 120) or '')
     lines = details(data.result.content, 200)
   elseif data.progress then
     line = line .. '  ' .. one_line(data.progress, 120)
