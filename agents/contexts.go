@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/prompt"
+	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/internal/fault"
 )
 
@@ -24,10 +25,11 @@ type Context struct {
 
 // Context returns an agent's context in a session, empty for one that has not
 // run there; "" is the default session. An agent whose file is gone still has
-// the contexts that it had. The errors have the reason unknownSession, busy, or,
-// for an agent that is neither known nor has run there, unknownAgent.
+// the contexts that it had. A session that another daemon has is read as well. The errors
+// have the reason unknownSession or, for an agent that is neither known nor has run
+// there, unknownAgent.
 func (s *Service) Context(id, agent string) (*Context, error) {
-	conv, err := s.kept(id)
+	conv, err := s.read(id)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +57,13 @@ func (s *Service) memoryOf(agent string) prompt.Memory {
 // ClearContext ends an agent's context in a session: its next run begins a new
 // one, and has to read again what it writes. With purge, what the context held
 // is erased from disk as well. The errors are those of [Service.Context], and
-// busy while the agent has a run there.
+// busy while the agent has a run there, or another daemon the session.
 func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool) error {
 	conv, err := s.kept(id)
 	if err != nil {
 		return err
 	}
-	name, _, err := s.contextOf(conv, agent)
+	name, _, err := s.contextOf(conv.Session, agent)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool
 
 // contextOf returns the name under which a session knows an agent, and the
 // window of its model.
-func (s *Service) contextOf(conv *conversation, agent string) (name string, window int, err error) {
+func (s *Service) contextOf(conv *session.Session, agent string) (name string, window int, err error) {
 	entry, err := s.Agents().Lookup("", agent)
 	if err == nil {
 		def := entry.Definition

@@ -158,6 +158,7 @@ type Service struct {
 	leaving  map[string]chan struct{}    // sessions that are being closed or deleted; closed when they are
 	resolves map[string]int              // by session, how many requests keep or undo changes there
 	listed   *listing                    // of the newest page of sessions; nil = of none
+	watched  map[string]*session.Session // that other daemons have, and somebody here reads
 	closed   bool
 	work     conc.WaitGroup // runs
 	tools    conc.WaitGroup // tools that outlive their run
@@ -260,6 +261,7 @@ func (s *Service) Close() error {
 	s.end(run.ErrInterrupted)
 	s.work.Wait()
 	s.tools.Wait()
+	s.closeWatched()
 	return s.Sessions.Close()
 }
 
@@ -411,7 +413,8 @@ func (s *Service) Waiting() int {
 	return n
 }
 
-// Timeline returns the log of a session, open or kept; "" is the default one.
+// Timeline returns the log of a session, open, kept or another daemon's, which can be
+// followed as well; "" is the default one.
 // The error has reason unknownSession.
 func (s *Service) Timeline(id string) (*activity.Log, error) {
 	s.mu.Lock()
@@ -420,16 +423,11 @@ func (s *Service) Timeline(id string) (*activity.Log, error) {
 	if conv != nil {
 		return conv.Log, nil
 	}
-	if id != "" {
-		if _, err := s.Sessions.Get(id); err != nil {
-			return nil, err
-		}
-	}
-	conv, _, err := s.open(id)
+	read, err := s.read(id)
 	if err != nil {
 		return nil, err
 	}
-	return conv.Log, nil
+	return read.Log, nil
 }
 
 // open returns a session, from disk when it is not in use yet. "" is the

@@ -107,6 +107,7 @@ type Copy struct {
 type Log struct {
 	cfg     Config
 	files   Files     // nil in memory
+	watched *watcher  // of a log that another process writes; nil for our own
 	created time.Time // set by Open
 	title   string    // set by Open
 
@@ -275,6 +276,11 @@ func (l *Log) GoUnsaved() {
 // something could not be saved. Closing twice does nothing.
 func (l *Log) Close() error {
 	l.mu.Lock()
+	if l.watched != nil && !l.done {
+		l.done = true
+		close(l.watched.stop)
+		l.broadcast()
+	}
 	if l.closing {
 		l.mu.Unlock()
 		l.wg.Wait()

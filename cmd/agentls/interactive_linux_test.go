@@ -501,6 +501,13 @@ func TestASessionThatAnotherHas(t *testing.T) {
 	has(t, out, "! locks: session main is in use by agentls ", "agentls run --session new")
 	_, out, _ = command(t, dir, "sessions", "list")
 	has(t, out, "another agentls has it")
+	// It is read without its lock.
+	_, out, _ = command(t, dir, "sessions", "show", "main")
+	has(t, out, "One.")
+	_, out, _ = command(t, dir, "context", "show", "main")
+	has(t, out, "main in session main: 2 messages", "main: One.")
+	_, out, _ = command(t, dir, "chain")
+	has(t, out, "main")
 	code, out, errs := command(t, dir, "run", "number two")
 	if code != 0 || !strings.Contains(out, "Two.") || strings.Contains(errs, "continues") || strings.Count(errs, "so this is main-2") != 1 || !strings.Contains(errs, "The session main is in use by agentls ") {
 		t.Errorf("exit %d, %q\n%s", code, out, errs)

@@ -1,0 +1,44 @@
+package agents
+
+import (
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// read returns a session for reading: our own, or, where another daemon has it, as its
+// log tells it by now (spec 3.1). The errors are those of opening, but for busy.
+func (s *Service) read(id string) (*session.Session, error) {
+	conv, err := s.kept(id)
+	if err == nil {
+		return conv.Session, nil
+	}
+	if reason, _ := fault.ReasonOf(err); reason != fault.Busy || id == "" {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fault.New(fault.Unavailable, "agents.read", "the daemon is ending")
+	}
+	watched := s.watched[id]
+	if watched == nil {
+		if watched, err = s.Sessions.Watch(id); err != nil {
+			return nil, err
+		}
+		if s.watched == nil {
+			s.watched = make(map[string]*session.Session)
+		}
+		s.watched[id] = watched
+		return watched, nil
+	}
+	return watched, watched.Log.Look()
+}
+
+// closeWatched ends the reading of other daemons' sessions.
+func (s *Service) closeWatched() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, watched := range s.watched {
+		_ = watched.Log.Close() // nothing was written
+	}
+}
