@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
-import type { ActivityParams, AgentInfo, ContentBlock, EditorContext, RunParams, RunResult } from "./protocol";
+import type { ActivityParams, AgentInfo, ContentBlock, EditorContext, HandoffStarted, RunParams, RunResult } from "./protocol";
 import type { Server } from "./server";
 
 /** What to run. */
@@ -53,6 +53,10 @@ export class Runs {
 				family.add(e.run);
 			}
 			if (e.run && family.has(e.run)) {
+				const next = e.type === "handoff.started" ? (e.data as HandoffStarted).run : undefined;
+				if (next) {
+					family.add(next);
+				}
 				hear(e);
 			}
 		});

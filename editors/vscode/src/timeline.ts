@@ -17,15 +17,6 @@ export type Entry = { id: string; run: string } & (
 	| { kind: "end"; result: RunFinished; text: string; spent: string }
 );
 
-/** A handoff, as the protocol tells it. */
-interface Handoff {
-	from: string;
-	to: string;
-	reason?: string;
-	code?: string;
-	message?: string;
-}
-
 /** Timeline folds events into entries. */
 export class Timeline {
 	readonly entries: Entry[] = [];
@@ -44,9 +35,6 @@ export class Timeline {
 
 	private fold(event: ActivityParams): Entry | undefined {
 		const run = event.run ?? "";
-		if (event.type === "handoff.started" || event.type === "handoff.rejected") {
-			return this.handoff(run, event.type, event.data as Handoff);
-		}
 		const e = event as Known;
 		switch (e.type) {
 			case "run.started":
@@ -65,6 +53,10 @@ export class Timeline {
 				return this.question(run, e.data.id, `Waiting for you: ${this.titles.get(e.data.call) ?? e.data.tool}`);
 			case "confirmation.answered":
 				return this.question(run, e.data.id, answered(e.data));
+			case "handoff.started":
+				return this.line(run, "handoff", `${e.data.from} → ${e.data.to}: ${clip(e.data.reason, 200)}`);
+			case "handoff.rejected":
+				return this.line(run, "warning", `${e.data.from} → ${e.data.to} refused: ${e.data.message}`);
 			case "todos.changed":
 				return this.put({ id: `todos ${run}`, run, kind: "todos", todos: e.data.todos });
 			case "retry":
@@ -86,13 +78,6 @@ export class Timeline {
 				return this.add({ id: this.id(), run, kind: "end", result: e.data, text: ending(e.data), spent: spent(e.data) });
 		}
 		return undefined;
-	}
-
-	private handoff(run: string, type: string, data: Handoff): Entry {
-		if (type === "handoff.rejected") {
-			return this.line(run, "warning", `${data.from} → ${data.to} refused: ${data.message ?? data.code ?? ""}`);
-		}
-		return this.line(run, "handoff", `${data.from} → ${data.to}: ${clip(data.reason ?? "", 200)}`);
 	}
 
 	/** introduce names the agent where another one begins to speak. */

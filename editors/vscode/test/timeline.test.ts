@@ -59,7 +59,7 @@ test("a question and its answer are one entry", () => {
 test("a handoff is a line, and then another agent speaks", () => {
 	const t = new Timeline();
 	t.apply(event("content.delta", { text: "a" }));
-	const [line] = t.apply(event("handoff.started", { from: "fixer", to: "tester", reason: "needs tests" }));
+	const [line] = t.apply(event("handoff.started", { from: "fixer", to: "tester", reason: "needs tests", chain: [], depth: 1 }));
 	assert.equal(line?.kind === "line" && line.text, "fixer → tester: needs tests");
 	const changed = t.apply(event("content.delta", { text: "b" }, { run: "r2", agent: "tester", parentRun: "r1" }));
 	assert.deepEqual(kinds(changed), ["agent", "text"]);
