@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -225,6 +226,29 @@ func TestNobodyHearsWhatIsNotPassedOver(t *testing.T) {
 	}
 }
 
+// TestSuccessorsAreTainted: what the first agent got of the web counts for all that
+// follow it, since they are told of it.
+func TestSuccessorsAreTainted(t *testing.T) {
+	w := three(t)
+	w.passes("one", "two", "I begin.")
+	w.passes("two", "three", "I go on.")
+	w.says("three", "All done.")
+	s := w.daemon()
+	live, err := s.Start(t.Context(), Start{Agent: "one", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Taint: tool.Web, Desk: away{}, Client: context.Background()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-live.Done()
+	conv, _, _ := s.open("")
+	tainted := make(map[string]string)
+	for _, link := range live.Result().Chain {
+		tainted[link.Agent] = conv.Taints()[link.Run]
+	}
+	if want := map[string]string{"one": "web", "two": "web", "three": "web"}; !maps.Equal(tainted, want) {
+		t.Errorf("%v", tainted)
+	}
+}
+
 // TestCancelInTheThirdAgent: any id of the chain ends who has control.
 func TestCancelInTheThirdAgent(t *testing.T) {
 	for _, which := range []int{0, 1, 2} {
@@ -338,6 +362,9 @@ func TestPendingHandoffIsResumed(t *testing.T) {
 	w.passes("two", "three", "I go on.")
 	w.says("three", "All done.")
 	s := w.daemon()
+	if info, _, err := s.Sessions.Peek("main"); err != nil || info.State != session.Interrupted {
+		t.Errorf("the session is %s, %v", info.State, err)
+	}
 	live, err := s.Resume(t.Context(), Resume{Run: "first", Desk: away{}, Client: context.Background()})
 	if err != nil {
 		t.Fatal(err)

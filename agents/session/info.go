@@ -250,6 +250,8 @@ func (t *totals) state() State {
 		switch {
 		case r.State == activity.Finished && r.live():
 			has[activity.Running] = true
+		case t.pending(&r) && !newest[r.about.ContextID()]:
+			has[activity.Interrupted] = true
 		case r.State == activity.Interrupted && r.about.ParentRun != "": // goes on with its caller
 		case r.State != activity.Interrupted && r.State != activity.Paused || !newest[r.about.ContextID()]:
 			has[r.State] = true
@@ -267,6 +269,11 @@ func (t *totals) state() State {
 		return Interrupted
 	}
 	return Idle
+}
+
+// pending reports whether a run passed control on to one that has not begun.
+func (t *totals) pending(r *Run) bool {
+	return r.over && r.Reason == activity.HandedOff && r.Passed != nil && r.Passed.Run != "" && t.run(r.Passed.Run) == nil
 }
 
 // title returns the first line of a person's text, cut.

@@ -98,7 +98,7 @@ func (s *Session) foldProgress(e activity.Event) {
 // passes reports whether a run has finished and its successor is yet to begin.
 func (s *Session) passes(run string) bool {
 	r := s.total.run(run)
-	return r != nil && r.Reason == activity.HandedOff && r.Passed != nil && r.Passed.Run != "" && s.total.run(r.Passed.Run) == nil
+	return r != nil && s.total.pending(r)
 }
 
 // limitOf returns the limit that ended a run which may be taken up again with more of
