@@ -57,7 +57,7 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 	agent := override(def, set.Overrides[def.Name])
 	in := authority.Input{
 		File: def, Definition: agent.Definition, Text: text, Ignored: agent.Problems, Only: agent.Only, Off: agent.Off,
-		Tools: slices.Concat(s.toolsFor(agent.Definition, set), s.knownTools(agent.Definition, folder)), Exclude: origins.Exclude,
+		Tools: slices.Concat(s.toolsFor(agent.Definition, folder, set), s.knownTools(agent.Definition, folder)), Exclude: origins.Exclude,
 		Approval: s.Approval, Trusted: asIf || s.Trusted(folder), CanAsk: true, Critical: set.Critical,
 		Sandbox: guard.SandboxOf(set.Sandbox),
 		Deny:    ruled(set.Deny, origins.Deny), Allow: ruled(set.Allow, origins.Allow),
@@ -85,6 +85,10 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 	}
 	if len(agent.Subagents)+len(agent.Handoffs) > 0 { // there may be thousands
 		in.Agents, in.ByName = s.others(folder, set)
+		in.Callable = []string{}
+		for _, d := range s.callable(agent.Definition, folder, set) {
+			in.Callable = append(in.Callable, d.Name)
+		}
 	}
 	for _, o := range set.Overrides[def.Name] {
 		in.Overrides = append(in.Overrides, authority.Override{JSON: o.JSON, File: o.File, Line: o.Line})

@@ -147,6 +147,7 @@ func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, 
 	start := live.start
 	start.Folder, start.Input, start.Session = live.folder, live.asks, conv.ID
 	start.from.within, start.from.correlationID = ctx, live.about.CorrelationID
+	start.from.tree, start.from.past = live.tree, nil
 	start.from.project = cmp.Or(start.from.project, projectOf(r.def))
 	start.from.handed = s.handed(conv, h, live.result.Chain)
 	start.from.handed.by = live

@@ -140,13 +140,50 @@ func (s *Service) nameOf(def *definition.Definition) string {
 func (s *Service) ToolsOf(def *definition.Definition) []tool.Tool {
 	settings := s.Settings(def.Folder)
 	agent := override(def, settings.Overrides[def.Name])
-	return s.toolSet(&agent, settings, s.knownTools(agent.Definition, s.homeOf(def))).Offered()
+	folder := s.homeOf(def)
+	all := slices.Concat(s.toolsFor(agent.Definition, folder, settings), s.knownTools(agent.Definition, folder))
+	return tool.NewSet(s.setConfig(&agent, all, settings)).Offered()
+}
+
+// toolsOfRun returns the tools of a run, and among them the one that it delegates with,
+// nil where it does not; ofServers are those of its MCP servers. Who is delegated to has no
+// tool that its caller has not.
+func (s *Service) toolsOfRun(r *planned, from origin, shared *tree, ofServers []tool.Tool) (*tool.Set, *delegation) {
+	all := slices.Concat(s.toolsFor(r.def, r.folder, r.settings), ofServers)
+	var delegate *delegation
+	all = slices.DeleteFunc(all, func(t tool.Tool) bool {
+		d, is := t.(*delegation)
+		if is && from.depth < shared.limits.Depth {
+			delegate = d
+		}
+		return is && delegate == nil
+	})
+	c := s.setConfig(r.agent, all, r.settings)
+	if from.parent != nil {
+		c.Subagent, c.Within = true, from.parent.tools
+	}
+	set := tool.NewSet(c)
+	if delegate != nil && !slices.Contains(set.Names(), tool.Delegate) {
+		delegate = nil
+	}
+	return set, delegate
 }
 
 // toolsFor returns the registered tools without those that the provider of an
 // agent's model has not got: the search of the web. A provider that cannot be
-// asked yet, since there is no key, counts as if it had all.
-func (s *Service) toolsFor(def *definition.Definition, settings Settings) []tool.Tool {
+// asked yet, since there is no key, counts as if it had all. An agent that may delegate
+// has the tool for it besides.
+func (s *Service) toolsFor(def *definition.Definition, folder string, settings Settings) []tool.Tool {
+	all := s.providedTools(def, settings)
+	if settings.Limits.Depth > 0 {
+		if d := s.delegation(def, folder, settings); d != nil {
+			all = append(slices.Clip(all), d)
+		}
+	}
+	return all
+}
+
+func (s *Service) providedTools(def *definition.Definition, settings Settings) []tool.Tool {
 	name := s.ModelOf(def, "", settings)
 	if name == model.Auto {
 		name = defaultModel
@@ -165,11 +202,10 @@ func (s *Service) searches(id string) bool {
 	return err == nil && ok && searcher.Searches(id)
 }
 
-// toolSet returns the tools of an agent, those of its MCP servers with it.
-func (s *Service) toolSet(agent *tuned, settings Settings, ofServers []tool.Tool) *tool.Set {
+func (s *Service) setConfig(agent *tuned, all []tool.Tool, settings Settings) tool.SetConfig {
 	def := agent.Definition
-	return tool.NewSet(tool.SetConfig{
-		Tools: agent.tools(slices.Concat(s.toolsFor(def, settings), ofServers)), Exclude: settings.Exclude, Deny: def.Tools.Deny,
+	return tool.SetConfig{
+		Tools: agent.tools(all), Exclude: settings.Exclude, Deny: def.Tools.Deny,
 		Allow: def.Tools.Allow, Restricted: def.Tools.Given, Canonical: definition.CanonicalTool,
-	})
+	}
 }

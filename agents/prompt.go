@@ -33,9 +33,15 @@ func (s *Service) instruct(r *planned, p Start) error {
 
 // facts are what the prompt of main depends on in a run.
 func (s *Service) facts(r *planned, p Start) prompt.Facts {
+	tools, delegate := s.toolsOfRun(r, p.from, p.from.treeOf(r.settings), s.knownTools(r.def, r.folder))
 	f := prompt.Facts{
-		Interactive: p.Desk.CanConfirm(), Tools: s.toolSet(r.agent, r.settings, s.knownTools(r.def, r.folder)).Names(),
+		Interactive: p.Desk.CanConfirm(), Tools: tools.Names(),
 		Confined: guard.SandboxOf(r.settings.Sandbox).Confines(), ShortOutput: r.settings.ShortOutput,
+	}
+	if delegate != nil {
+		for _, a := range delegate.agents {
+			f.Agents = append(f.Agents, prompt.Agent{Name: a.Name, Description: oneLine(a.Description)})
+		}
 	}
 	if r.folder != "" {
 		_, err := os.Lstat(filepath.Join(r.folder, ".git"))

@@ -54,22 +54,28 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
+	if first := conv.Caller(r.Run); first != r.Run {
+		return nil, fault.New(fault.Invalid, "agents.resume", "the run %s was started by another agent; resume %s, which goes on with it", r.Run, first)
+	}
 	r, pending := holds(conv.Runs(), r) // control may have passed on
 	if pending {
 		return s.resumeHandoff(conv, r, p)
 	}
-	p.Run = r.Run
-	past, err := unfinished(conv, r.Run)
+	return s.takeUp(ctx, conv, Start{Run: r.Run, Desk: p.Desk, Client: p.Client}, p.More)
+}
+
+// takeUp lets a run of a session go on that is left interrupted or paused, or that ended
+// at a limit. start says which, and for whom.
+func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, more run.Extension) (*Live, error) {
+	past, err := unfinished(conv, start.Run)
 	if err != nil {
 		return nil, err
 	}
-	start := Start{
-		Agent: past.Origin.Agent, Folder: tool.PathOf(past.Started.Folder), Session: conv.ID, Run: p.Run,
-		Input: past.Started.Input, Inputs: past.Started.Inputs, Context: past.Started.Context,
-		Mode: definition.Mode(past.Started.Mode), Model: past.Started.Asked,
-		atMost: guard.Approval(past.Started.Approval), Desk: p.Desk, Client: p.Client,
-	}
-	if before, ok := predecessor(conv.Runs(), p.Run); ok {
+	start.Agent, start.Folder, start.Session = past.Origin.Agent, tool.PathOf(past.Started.Folder), conv.ID
+	start.Input, start.Inputs, start.Context = past.Started.Input, past.Started.Inputs, past.Started.Context
+	start.Mode, start.Model = definition.Mode(past.Started.Mode), past.Started.Asked
+	start.atMost, start.from.past = guard.Approval(past.Started.Approval), &past
+	if before, ok := predecessor(conv.Runs(), start.Run); ok {
 		chain := before.Passed.Chain
 		start.from.chain, start.from.contextID, start.from.correlationID = slices.Clone(chain[:len(chain)-1]), past.Origin.Context, past.Origin.CorrelationID
 		start.from.handed = s.handed(conv, *before.Passed, before.Chain)
@@ -79,18 +85,28 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 		return nil, err
 	}
 	return s.begin(ctx, conv, plan, start, func(live *Live) (uint64, error) {
-		past, err := unfinished(conv, p.Run) // somebody may have been quicker
+		past, err := unfinished(conv, start.Run) // somebody may have been quicker
 		if err != nil {
 			return 0, err
+		}
+		conv.AbandonDelegated(start.Run, func(call string) bool {
+			return slices.ContainsFunc(past.Open, func(c session.OpenCall) bool { return c.Call.ID == call })
+		})
+		past, err = unfinished(conv, start.Run) // with what these had used
+		if err != nil {
+			return 0, err
+		}
+		if start.from.parent != nil {
+			past.Limit = "" // a person gives more, nobody else does
 		}
 		if plan.def.Digest != past.Started.Definition {
 			conv.Append(past.Origin, activity.Note{Level: "info", Message: fmt.Sprintf(
 				"The file of %s has changed since the run began; it goes on as the file says now.", plan.def.Name)}, 0)
 		}
 		return live.run.Continue(run.Past{
-			State: past.Run.State, Turn: past.Turn, ModelCalls: past.ModelCalls, ToolCalls: past.ToolCalls, Usage: past.Usage,
+			State: past.Run.State, Turn: past.Turn, ModelCalls: past.ModelCalls, ToolCalls: past.ToolCalls, Usage: past.Usage, Delegated: past.Delegated,
 			Active: past.Active, Changes: past.Changes, Open: openOf(past.Open), TurnOver: past.TurnOver, Limit: past.Limit, Extended: past.Extended,
-			Moved: past.Moved, Finish: past.Finish, Input: past.Started.Input, More: p.More,
+			Moved: past.Moved, Finish: past.Finish, Input: past.Started.Input, More: more,
 		}), nil
 	})
 }

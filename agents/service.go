@@ -195,6 +195,10 @@ type Live struct {
 
 	MaxTurns int // after which it ends
 
+	conv     *conversation
+	def      *definition.Definition
+	tree     *tree           // that it is part of
+	tools    []string        // the names of those that it is offered
 	about    activity.Origin // of its events, but for the turn
 	start    Start           // what asked for it
 	folder   string          // that it runs in

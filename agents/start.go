@@ -17,6 +17,7 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 )
@@ -46,14 +47,18 @@ type Start struct {
 // origin is what leads to a run that another run starts, in the same session. The
 // zero origin is a person's request.
 type origin struct {
-	parent        *Live           // that waits for its result; nil for none
-	within        context.Context // its end ends the run, for the same cause; nil for none
-	contextID     string          // of a context that is the run's own; "" = the agent's
-	chain         []string        // the agents before it
-	correlationID string          // of the run that began the chain; "" = its own id
-	require       []string        // tools that ask besides those of its own file (globs)
-	project       string          // the folder that an agent before it comes with; "" for none
-	handed        *handed         // by which control passed to it; nil where it was asked
+	parent        *Live             // that waits for its result; nil for none
+	call          string            // of the parent
+	tree          *tree             // that the run is part of; nil = one begins with it
+	depth         int               // below the run that a person started
+	within        context.Context   // its end ends the run, for the same cause; nil for none
+	contextID     string            // of a context that is the run's own; "" = the agent's
+	chain         []string          // the agents before it
+	correlationID string            // of the run that began the chain; "" = its own id
+	require       []string          // tools that ask besides those of its own file (globs)
+	past          *session.Progress // of a run that is taken up again; nil for none
+	project       string            // the folder that an agent before it comes with; "" for none
+	handed        *handed           // by which control passed to it; nil where it was asked
 }
 
 // byAgent reports whether another agent leads to the run, and not a person.
@@ -132,7 +137,12 @@ func (s *Service) plan(p Start) (*planned, error) {
 func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p Start, first func(*Live) (uint64, error)) (*Live, error) {
 	def, task := r.def, r.task
 	offered := s.serversOf(ctx, r)
-	tools := s.toolSet(r.agent, r.settings, offered.Tools)
+	shared := p.from.treeOf(r.settings)
+	var under *run.Run
+	if parent := p.from.parent; parent != nil {
+		under = parent.run
+	}
+	tools, delegate := s.toolsOfRun(r, p.from, shared, offered.Tools)
 	first = conv.beginWith(offered, first)
 	choices := r.choices
 	if choices == nil {
@@ -148,7 +158,13 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	}
 	live := &Live{
 		Session: conv.ID, ID: p.Run, Agent: def.Name, log: conv.Log, MaxTurns: task.maxTurns, about: about, start: p, folder: r.folder, asks: task.input, by: about,
+		conv: conv, def: def, tree: shared, tools: tools.Names(),
 		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}), ended: make(chan struct{}), servers: serversIn(tools),
+	}
+	var usable run.Tools = tools
+	if delegate != nil {
+		delegate.caller = live
+		usable = &delegating{tools, delegate}
 	}
 	live.approval = func() guard.Approval {
 		own := stricter(p.atMost, s.approval(conv, p.Approval))
@@ -158,12 +174,12 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		return own
 	}
 	live.run = run.New(run.Config{
-		ID: live.ID, Parent: about.ParentRun, ContextID: about.Context, CorrelationID: about.CorrelationID, Chain: append(slices.Clone(p.from.chain), def.Name),
+		ID: live.ID, Parent: about.ParentRun, Call: p.from.call, Under: under, ContextID: about.Context, CorrelationID: about.CorrelationID, Chain: append(slices.Clone(p.from.chain), def.Name),
 		Require: p.from.require, Project: p.from.project,
 		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.memory, r.folder, s.Now()) + p.from.handed.tell(), Examples: task.examples, Context: p.Context, Inputs: p.Inputs,
 		Models:   choices,
 		Approval: live.approval, Asked: p.Model,
-		Session: conv, Tools: tools, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,
+		Session: conv, Tools: usable, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,
 		Rules:  func() (deny, allow []tool.Rule) { now := s.Settings(r.folder); return now.Deny, now.Allow },
 		Locate: func(env *tool.Env) { s.locate(env, r.settings.AdditionalFolders) }, Taint: p.Taint,
 		Env: tool.Env{
@@ -178,7 +194,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		Handoffs: s.handoffs(r), Link: p.from.handed.link(), Before: p.from.handed.before(),
 		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,
 		Limits: run.Limits{
-			ModelCalls: r.settings.Limits.ModelCalls, InputTokens: r.settings.Limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
+			ModelCalls: shared.limits.ModelCalls, InputTokens: shared.limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
 		},
 		Compression: s.summarizer(r.settings, choices[0]), Repeats: &repeats{conv, r.settings.DisableLoopDetection},
 		Problems: slices.Concat(leftOut(r.agent), task.lowered, offered.problems()), Mask: s.Mask, Output: s.credentials.Masker, Snapshots: s.Snapshots, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
@@ -358,6 +374,9 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 		return nil, "", fault.New(fault.Denied, "agents.start",
 			"%s does not run, since a restriction of its file cannot be kept here (%s); %s", def.Name, def.Authority[0], definition.AuthorityAdvice(def.Authority[0])).
 			Because(fault.InvalidAgent, "problems", def.Problems)
+	}
+	if p.from.parent != nil && !def.Delegable {
+		return nil, "", fault.New(fault.Denied, "agents.start", "%s is run by a person, not by other agents (%s)", def.Name, "disable-model-invocation").Because(fault.Refused)
 	}
 	if !def.UserInvocable && !p.from.byAgent() {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is not meant to be run by a person (user_invocable: false)", def.Name).Because(fault.Refused)

@@ -256,6 +256,9 @@ func (f *follower) tell(batch []activity.Entry) (ended []string) {
 	for _, e := range batch {
 		f.mu.Lock()
 		watch := f.watch[e.Run]
+		if watch == nil && len(f.watch) > 0 && e.Type == (activity.RunStarted{}).Type() {
+			watch = f.watchDelegated(e)
+		}
 		f.mu.Unlock()
 		if watch != nil {
 			if event, err := e.Event(f.session); err == nil {
@@ -290,6 +293,19 @@ func (f *follower) passOn(e activity.Entry) {
 	if watch := f.watch[e.Run]; watch != nil {
 		f.watch[b.Run] = watch
 	}
+}
+
+// watchDelegated has who watches a run watch the one that it delegates to. f.mu is held.
+func (f *follower) watchDelegated(started activity.Entry) func(activity.Event) {
+	event, err := started.Event(f.session)
+	if err != nil || event.ParentRun == "" {
+		return nil
+	}
+	watch := f.watch[event.ParentRun]
+	if watch != nil {
+		f.watch[event.Run] = watch
+	}
+	return watch
 }
 
 // advance says that everything up to seq was queued; 0 that nothing more will

@@ -67,7 +67,11 @@ func (p *progress) watch() func(activity.Event) {
 func (p *progress) take(e activity.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over || !p.line.take(e) {
+	take := p.line.take
+	if e.ParentRun != "" {
+		take = p.line.takeDelegated
+	}
+	if p.over || !take(e) {
 		return
 	}
 	if p.on != nil {
@@ -185,6 +189,34 @@ func (l *progressLine) take(e activity.Event) bool {
 			return false
 		}
 		l.doing = step
+	default:
+		return false
+	}
+	return true
+}
+
+// takeDelegated is take for an event of a run that the shown one delegates to, or that
+// such a run does.
+func (l *progressLine) takeDelegated(e activity.Event) bool {
+	agent := tool.Escape(e.Agent)
+	switch b := e.Body.(type) {
+	case activity.ModelFinished:
+		l.tokens += b.Usage.TotalTokens
+		return false
+	case activity.ToolState:
+		switch b.State {
+		case activity.Executing:
+			l.doing = agent + ": " + callTitle(b)
+		case activity.AwaitingApproval:
+			l.doing = agent + ": " + callTitle(b) + " waits for you"
+		default:
+			return false
+		}
+	case activity.RunState:
+		if b.To != activity.Paused {
+			return false
+		}
+		l.doing = agent + " is paused: " + tool.Escape(b.Why)
 	default:
 		return false
 	}

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -18,6 +19,7 @@ func transcript(log *activity.Log, session string) (string, error) {
 	} else {
 		fmt.Fprintf(&b, "# Session %s\n", session)
 	}
+	paths := map[string]string{} // of delegated runs: the agents that led there
 	for after := uint64(0); ; {
 		page, err := log.Read(after, 500)
 		if err != nil {
@@ -31,10 +33,28 @@ func transcript(log *activity.Log, session string) (string, error) {
 			if strings.HasSuffix(e.Type, ".delta") {
 				continue // model.content and the results have the whole
 			}
-			if event, err := e.Event(session); err == nil {
+			event, err := e.Event(session)
+			switch {
+			case err != nil:
+			case event.ParentRun == "":
 				describe(&b, event)
+			default:
+				delegated(&b, event, paths)
 			}
 		}
+	}
+}
+
+// delegated describes an event of a run that another one started, quoted under the agents
+// that led there: several may go on at once.
+func delegated(b *strings.Builder, e activity.Event, paths map[string]string) {
+	if body, begins := e.Body.(activity.RunStarted); begins {
+		paths[e.Run] = strings.Join(body.Chain, " → ")
+	}
+	var text strings.Builder
+	describe(&text, e)
+	if said := strings.TrimPrefix(strings.TrimSpace(text.String()), "## "); said != "" {
+		fmt.Fprintf(b, "\n%s\n", quote(fmt.Sprintf("**%s**\n\n%s", tool.Escape(cmp.Or(paths[e.Run], e.Agent)), said)))
 	}
 }
 

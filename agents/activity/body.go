@@ -162,6 +162,7 @@ type (
 		Folder string          `json:"folder,omitempty"`
 		Asked  string          `json:"asked,omitempty"` // the model that the request named
 		Taint  string          `json:"taint,omitempty"` // of what the person put to it, as of ToolState
+		Call   string          `json:"call,omitempty"`  // of the run that waits for this one: the call that delegated to it
 	}
 
 	// EditorContext is what the person has in the editor when they ask (spec
@@ -298,6 +299,9 @@ type (
 		Why       string `json:"why"`
 		Digest    string `json:"digest"`
 		ExpiresAt string `json:"expiresAt,omitempty"` // RFC 3339
+		// AgentPath is the agents that led here, the asking one last, where one delegated
+		// to the other.
+		AgentPath []string `json:"agentPath,omitempty"`
 	}
 
 	// ConfirmationAnswered is what became of a question.

@@ -14,7 +14,7 @@ import (
 func Purged(b Body) Body {
 	switch b := b.(type) {
 	case RunStarted:
-		return RunStarted{Input: []ContentBlock{}, Mode: b.Mode, Approval: b.Approval, Model: b.Model, Tools: b.Tools, Chain: b.Chain, Definition: b.Definition, Taint: b.Taint}
+		return RunStarted{Input: []ContentBlock{}, Mode: b.Mode, Approval: b.Approval, Model: b.Model, Tools: b.Tools, Chain: b.Chain, Definition: b.Definition, Taint: b.Taint, Call: b.Call}
 	case RunState:
 		return RunState{From: b.From, To: b.To}
 	case RunFinished:

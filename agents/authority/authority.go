@@ -128,6 +128,7 @@ type Input struct {
 
 	Agents      []*definition.Definition          // all that there are, overrides merged over them
 	ByName      map[string]*definition.Definition // of Agents; nil = they are looked through
+	Callable    []string                          // the names of Agents that a run may delegate to; nil = it is not known
 	Servers     []Server
 	MemoryFiles []string // the files that follow the prompt; nil where none do
 }

@@ -239,8 +239,15 @@ func (x *explainer) references() {
 	}
 	for _, name := range d.Subagents {
 		r := Reference{Name: name, Known: name == "*" || known(name), Origin: x.entry(name, "subagents", "agents", "tools")}
-		if name == "*" {
+		switch {
+		case name == "*" && x.in.Callable != nil:
+			r.Text = fmt.Sprintf("all that may be called (%d): %s; %s", len(x.in.Callable), strings.Join(first(x.in.Callable, 20), ", "), within)
+		case name == "*":
 			r.Text = fmt.Sprintf("all that there are (%d)", len(x.in.Agents))
+		case r.Known && x.in.Callable != nil && !slices.Contains(x.in.Callable, name):
+			r.Text = "not called here: it is switched off, not usable, not trusted, or not for other agents"
+		case r.Known && x.in.Callable != nil:
+			r.Text = within
 		}
 		x.e.Subagents = append(x.e.Subagents, unless(r, delegate, offered))
 	}
@@ -260,6 +267,17 @@ func (x *explainer) references() {
 		}
 		x.add("memory_files", text, d.MemoryFiles, origin)
 	}
+}
+
+// within says what an agent gets that another one calls.
+const within = "with the tools that both may use, and no question less than here"
+
+// first returns up to n entries of a list, and that there are more.
+func first(list []string, n int) []string {
+	if len(list) <= n {
+		return list
+	}
+	return append(slices.Clone(list[:n]), "…")
 }
 
 // unless notes that an agent is not known, or that the tool which leads to it is

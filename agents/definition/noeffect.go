@@ -17,7 +17,6 @@ var noEffectTable = []noEffectRow{
 	{field: "memory", tools: []string{"store_memory", "recall_memory"}},
 	{field: "graph"},
 	{field: "tracing"},
-	{field: "subagents", tools: []string{"delegate_to_agent"}},
 	{field: "routable"},
 	{tools: []string{"diagnostics", "symbols", "definition", "references"}},
 	{tools: []string{"get_state", "set_state"}},

@@ -21,7 +21,7 @@ func TestNoEffect(t *testing.T) {
 		h, _ := HoverAt(w, f, f.Index.Position(at))
 		return h.Markdown
 	}
-	file := "---\nkind: agent\nname: x\ntitle: X\ntools:\n  allow: [read_file, delegate_to_agent]\nmemory: {enabled: true}\n---\np\n"
+	file := "---\nkind: agent\nname: x\ntitle: X\ntools:\n  allow: [read_file, recall_memory]\nmemory: {enabled: true}\n---\np\n"
 	guarded := strings.Replace(file, "memory:", "guardrails: {output_schema: {type: object}}\nmemory:", 1)
 	const few = "✓ front-matter valid\n✓ required fields present\n✓ model exists\n✓ MCP servers configured\n✓ system prompt not empty\n"
 	for _, c := range []struct {

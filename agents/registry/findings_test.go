@@ -404,18 +404,3 @@ func BenchmarkFindingsOfHandoffs(b *testing.B) {
 		})
 	}
 }
-
-// TestMainDoesNotHandOver: main is not told to delegate while it cannot.
-func TestMainDoesNotHandOver(t *testing.T) {
-	for _, on := range []bool{true, false} {
-		restore := definition.UseNoEffect(on)
-		d := mainAgent()
-		if strings.Contains(d.Prompt, "delegate") || strings.Contains(d.Description, "other agents") == on {
-			t.Errorf("%t: %s\n%s", on, d.Description, d.Prompt)
-		}
-		if len(d.Problems) > 0 {
-			t.Errorf("%t: %+v", on, d.Problems)
-		}
-		restore()
-	}
-}

@@ -5,7 +5,6 @@ package registry
 import (
 	_ "embed"
 	"slices"
-	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/prompt"
@@ -34,8 +33,5 @@ func mainAgent() *definition.Definition {
 	}
 	text, _ := prompt.Config{}.Main(prompt.Facts{Interactive: true, Repository: true, Tools: tools}) // it reads and writes no file
 	d := definition.Parse(definition.Source{Scope: definition.System, Data: slices.Concat(mainFile, []byte(text))})
-	if definition.HasNoEffect("subagents") {
-		d.Description = strings.Replace(d.Description, ", and passes work to other agents", "", 1)
-	}
 	return d
 }

@@ -145,6 +145,9 @@ func (t *task) completes() bool {
 	return false
 }
 
+// delegates reports whether the call runs another agent.
+func (t *task) delegates() bool { return t.name == tool.Delegate }
+
 // validate finds the tool and plans the call. What fails here may still be
 // planned again when earlier calls of the batch have written.
 func (b *batch) validate(c model.Call) *task {
@@ -382,9 +385,13 @@ func (b *batch) execute(t *task, token *tool.Token) {
 	b.Leftovers.Go(work)
 	var o outcome
 	late := false
+	cancelled := ctx.Done()
+	if t.delegates() {
+		cancelled = nil // the other run ends by itself, as this one does
+	}
 	select {
 	case o = <-done:
-	case <-ctx.Done():
+	case <-cancelled:
 		select {
 		case o = <-done:
 		case <-time.After(grace):
@@ -396,6 +403,12 @@ func (b *batch) execute(t *task, token *tool.Token) {
 	if o.result != nil && o.result.Taint > tool.Clean { // before the next call is decided about
 		t.taint = o.result.Taint
 		b.Gate.Taint(b.ID, t.taint)
+	}
+	if t.delegates() && o.result != nil { // the other run has told them
+		b.mu.Lock()
+		b.changes = append(b.changes, o.result.Changes...)
+		b.mu.Unlock()
+		o.result.Changes = nil
 	}
 	mu.Lock()
 	if rest := said.Write(output.Flush()) + said.Flush(); rest != "" {
@@ -460,7 +473,7 @@ func (b *batch) env(t *task) *tool.Env {
 			if why := b.flooded(); why != "" {
 				return tool.Answer{Action: "decline"}, nil
 			}
-			answer, err := ask(ctx, q)
+			answer, err := ask(ctx, b.named(q))
 			if err == nil {
 				b.told(answer.Action)
 			}

@@ -12,6 +12,7 @@ type stopwatch struct {
 	timer *time.Timer
 	since time.Time     // of the timer's start
 	left  time.Duration // at since
+	holds int           // how many want it to stand still
 }
 
 // startStopwatch returns a running stopwatch; limit 0 means that it never rings.
@@ -25,7 +26,7 @@ func startStopwatch(limit time.Duration, over func()) *stopwatch {
 func (s *stopwatch) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.timer != nil && s.timer.Stop() {
+	if s.holds++; s.holds == 1 && s.timer != nil && s.timer.Stop() {
 		s.left -= time.Since(s.since)
 	}
 }
@@ -33,7 +34,7 @@ func (s *stopwatch) pause() {
 func (s *stopwatch) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.timer != nil {
+	if s.holds--; s.holds == 0 && s.timer != nil {
 		s.since = time.Now()
 		s.timer.Reset(max(s.left, 0))
 	}

@@ -110,12 +110,13 @@ func (r *runner) consult(ctx context.Context, choice Choice, req *model.Request)
 	req.Model = choice.ID
 	var answer *model.Answer
 	_, err := r.again(ctx, choice, func(attempt int) (bool, error) {
-		err := r.budget(choice, tokens)
+		err := r.account.begin(choice, tokens)
 		if err != nil {
 			return false, err
 		}
-		r.used.calls++
-		answer, err = consult(ctx, choice, req, r.sayFor, r.Now, attempt, tokens)
+		if answer, err = consult(ctx, choice, req, r.sayFor, r.Now, attempt, tokens); err != nil {
+			r.account.failed(tokens)
+		}
 		return false, err
 	})
 	if err != nil {

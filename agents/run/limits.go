@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -34,8 +35,9 @@ type Extension struct {
 
 // errBudget is why a model was not asked.
 type errBudget struct {
-	limit string // which: calls, input, tokens, cost
-	text  string
+	limit  string // which: calls, input, tokens, cost
+	text   string
+	shared bool // the limit is that of a run which waits for this one
 }
 
 func (e *errBudget) Error() string { return e.text }
@@ -43,7 +45,7 @@ func (e *errBudget) Error() string { return e.text }
 // reminders is the share of a limit, in per cent, from which the model is told.
 const reminders = 80
 
-// usage is what the run has used.
+// usage is what a run has used.
 type usage struct {
 	tokens model.Usage
 	calls  int
@@ -61,16 +63,13 @@ func (r *runner) count(choice Choice, answer *model.Answer, tokens int) {
 		u.InputTokens, u.OutputTokens = tokens, model.EstimateTokens(textOf(answer))
 		u.TotalTokens = u.InputTokens + u.OutputTokens
 	}
-	r.used.tokens = r.used.tokens.Add(u)
 	usd, known := model.Cost(choice.Entry, u)
-	r.used.usd += usd
 	if !known && !r.unknown && r.Limits.USD > 0 {
 		r.unknown = true
 		r.say(activity.Note{Level: "warning", Message: fmt.Sprintf(
 			"run.max_cost is not enforced for answers of %s: no price is known for it. Add one with the setting model.table.", choice.ID)})
 	}
-	r.used.priced = r.used.priced && known
-	r.used.rough = r.used.rough || !answer.Counted
+	r.account.count(tokens, usage{tokens: u, usd: usd, priced: known, rough: !answer.Counted})
 }
 
 // spent returns the tokens that run.max_tokens is about.
@@ -78,41 +77,15 @@ func (u usage) spent() int {
 	return u.tokens.InputTokens + u.tokens.OutputTokens + u.tokens.ThoughtTokens
 }
 
-// budget returns an *errBudget if a request of about so many tokens would cross
-// a limit.
-func (r *runner) budget(choice Choice, tokens int) error {
-	l, u := r.limits, r.used
-	switch {
-	case l.ModelCalls > 0 && u.calls+1 > l.ModelCalls:
-		return &errBudget{"calls", fmt.Sprintf("The run has asked models %d times, which is its limit (agents.limits.modelCalls).", u.calls)}
-	case r.boundsInput() && u.tokens.InputTokens+tokens > l.InputTokens:
-		return &errBudget{"input", fmt.Sprintf("The next request has about %d tokens, and %d were sent already; the limit of a run is %d (agents.limits.inputTokens).", tokens, u.tokens.InputTokens, l.InputTokens)}
-	case l.Tokens > 0 && u.spent()+tokens > l.Tokens:
-		return &errBudget{"tokens", fmt.Sprintf("The run has used %d tokens and its next request has about %d; run.max_tokens is %d.", u.spent(), tokens, l.Tokens)}
-	case l.USD > 0:
-		usd, _ := model.Cost(choice.Entry, model.Usage{InputTokens: tokens}) // 0 where it is not known
-		if u.usd+usd > l.USD {
-			return &errBudget{"cost", fmt.Sprintf("The run has cost $%.4f and its next request costs about $%.4f; run.max_cost is $%.2f.", u.usd, usd, l.USD)}
-		}
-	}
-	return nil
-}
-
-// boundsInput reports whether the tree's limit of input tokens holds: where
-// nobody can be asked, an agent's own takes its place (spec 3.3).
-func (r *runner) boundsInput() bool {
-	return r.limits.InputTokens > 0 && (r.Env.Ask != nil || r.limits.Tokens == 0)
-}
-
 // remind tells the model, once for each limit, that it has used most of it.
 func (r *runner) remind() {
-	l, u := r.limits, r.used
+	u, l := r.account.total()
 	for _, part := range []struct {
 		limit, what string
 		used, of    float64
 	}{
 		{"calls", "calls of the model", float64(u.calls), float64(l.ModelCalls)},
-		{"input", "input tokens", float64(u.tokens.InputTokens), float64(boundOf(r.boundsInput(), l.InputTokens))},
+		{"input", "input tokens", float64(u.tokens.InputTokens), float64(l.InputTokens)},
 		{"tokens", "tokens", float64(u.spent()), float64(l.Tokens)},
 		{"cost", "money", u.usd, l.USD},
 	} {
@@ -126,13 +99,6 @@ func (r *runner) remind() {
 		r.say(activity.Note{Level: "warning", ToModel: true, Message: fmt.Sprintf(
 			"%d %% of the %s that this run may use are used up. Come to the end: do what matters most, and say what is left.", int(part.used*100/part.of), part.what)})
 	}
-}
-
-func boundOf(holds bool, limit int) int {
-	if holds {
-		return limit
-	}
-	return 0
 }
 
 // extension is what a person gives a run: what they said, and where that names
@@ -159,9 +125,22 @@ func (r *runner) extension(hit string, e Extension) activity.Extended {
 	return x
 }
 
-// extend adds to the run's limits; one that the run does not have stays away.
+// extend gives the run more of what limits it.
 func (r *runner) extend(x activity.Extended) {
-	l := &r.limits
+	r.account.extend(x)
+	r.maxTurns += x.Turns
+	if r.clock != nil {
+		r.clock.add(x.Seconds)
+	} else if r.MaxTime > 0 { // it does not go on yet
+		r.MaxTime += time.Duration(x.Seconds) * time.Second
+	}
+}
+
+// extend adds to the limits; one that there is not stays away.
+func (a *account) extend(x activity.Extended) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := &a.limits
 	if l.ModelCalls > 0 {
 		l.ModelCalls += x.ModelCalls
 	}
@@ -174,20 +153,15 @@ func (r *runner) extend(x activity.Extended) {
 	if l.USD > 0 {
 		l.USD += x.USD
 	}
-	r.maxTurns += x.Turns
-	if r.clock != nil {
-		r.clock.add(x.Seconds)
-	} else if r.MaxTime > 0 { // it does not go on yet
-		r.MaxTime += time.Duration(x.Seconds) * time.Second
-	}
 }
 
 // cost is what the run has cost, nil where a price is not known.
 func (r *runner) cost() *activity.Cost {
-	if !r.used.priced {
+	used, _ := r.account.total()
+	if !used.priced {
 		return nil
 	}
-	return &activity.Cost{Amount: r.used.usd, Currency: "USD", Enforced: r.Limits.USD > 0, Estimated: r.used.rough}
+	return &activity.Cost{Amount: used.usd, Currency: "USD", Enforced: r.Limits.USD > 0, Estimated: used.rough}
 }
 
 // unpriced tells a person that the limit of cost of an agent is not kept.
@@ -223,6 +197,7 @@ func (r *runner) pauseUntil(ctx context.Context, limit, why string, ways []strin
 		return "", false
 	}
 	resumed := make(chan Extension, 1)
+	defer r.holdCallers()()
 	r.mu.Lock()
 	r.clock.pause()
 	r.shift(activity.RunState{To: activity.Paused, Why: why, Resumes: "agents/resume", Limit: limit})
@@ -234,9 +209,9 @@ func (r *runner) pauseUntil(ctx context.Context, limit, why string, ways []strin
 	defer stop(nil)
 	answers := make(chan string, 1)
 	r.Leftovers.Go(func() {
-		answer, err := ask(asking, tool.Question{
+		answer, err := ask(asking, r.named(tool.Question{
 			Title: r.Definition.Title + " has stopped", Message: why, Choices: append(slices.Clone(ways), endIt), Aside: true,
-		})
+		}))
 		if err == nil && answer.Action == "cancel" {
 			return // dismissed, not answered: the run stays as it is
 		}
@@ -284,6 +259,14 @@ func (r *runner) pauseUntil(ctx context.Context, limit, why string, ways []strin
 	}
 	r.tellWaits()
 	return choice, goOn
+}
+
+// named returns a question with the agents that led to who asks it.
+func (r *runner) named(q tool.Question) tool.Question {
+	if len(r.Chain) > 1 {
+		q.Title += " (" + strings.Join(r.Chain, " → ") + ")"
+	}
+	return q
 }
 
 // The ways on of a run whose session cannot be written.

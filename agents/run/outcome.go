@@ -110,7 +110,8 @@ func (b *batch) drop(t *task, said string) {
 	switch cause := context.Cause(b.ctx); {
 	case errors.Is(cause, ErrInterrupted):
 		why = ErrInterrupted.Error()
-		if t.state != activity.Executing { // it is made, and asked for, when the run is resumed
+		// It is made, and asked for, when the run is resumed; what was delegated goes on then.
+		if t.state != activity.Executing || t.delegates() {
 			t.said = why
 			return
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 )
 
@@ -21,6 +22,7 @@ type Past struct {
 	ModelCalls int                     // requests to models
 	ToolCalls  int                     // calls of tools
 	Usage      map[string]model.Usage  // by model
+	Delegated  session.Delegated       // what the runs that it delegated to have used, and finished
 	Active     time.Duration           // that counts towards the run's time
 	Changes    []activity.Change       // to files
 	Open       []Open                  // calls of the context's last reply without a result
@@ -52,17 +54,18 @@ func (run *Run) Continue(p Past) uint64 {
 	r.past, r.spent = &p, p.Active
 	r.turn.Store(int32(p.Turn))
 	r.toolCalls, r.changes = p.ToolCalls, slices.Clone(p.Changes)
-	r.used.calls = p.ModelCalls
+	used := usage{calls: p.ModelCalls, priced: true}
 	for id, u := range p.Usage {
-		r.used.tokens = r.used.tokens.Add(u)
 		usd, known := 0.0, false
 		if i := slices.IndexFunc(r.Models, func(c Choice) bool { return c.ID == id }); i >= 0 {
 			usd, known = model.Cost(r.Models[i].Entry, u)
 		}
-		r.used.usd += usd
-		r.used.priced = r.used.priced && known
-		r.used.rough = true // prices may go by the size of each request
+		used.add(usage{tokens: u, usd: usd, priced: known, rough: true}) // prices may go by the size of each request
 	}
+	used.add(usage{
+		tokens: p.Delegated.Usage, calls: p.Delegated.ModelCalls, usd: p.Delegated.USD, priced: !p.Delegated.Unpriced, rough: p.Delegated.ModelCalls > 0,
+	})
+	r.account.past(used)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun, r.state = true, p.State
@@ -154,13 +157,13 @@ func (r *runner) finishBatch(ctx context.Context, open []Open) (end ending, over
 	began := r.Now()
 	var calls []model.Call
 	for _, o := range open {
-		if o.State != activity.Executing {
-			calls = append(calls, o.Call)
-			continue
-		}
 		name, message := o.Call.Name, unknownOutcome
 		if t, err := r.Tools.Find(name); err == nil {
 			name = t.Spec().Name
+		}
+		if o.State != activity.Executing || name == tool.Delegate { // the other run goes on where it was
+			calls = append(calls, o.Call)
+			continue
 		}
 		if o.Risk == tool.Safe.String() {
 			message = noResult

@@ -164,6 +164,9 @@ func (b *batch) question(t *task, d guard.Decision) Answer {
 	}
 	q.Asked = func(expires time.Time) {
 		asked := activity.ConfirmationAsked{ID: q.ID, Call: t.call.ID, Tool: t.name, Risk: d.Risk.String(), Why: d.Why, Digest: d.Digest}
+		if len(b.Chain) > 1 {
+			asked.AgentPath = b.Chain
+		}
 		if !expires.IsZero() {
 			asked.ExpiresAt = expires.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 		}

@@ -101,6 +101,8 @@ type Choice struct {
 type Config struct {
 	ID            string
 	Parent        string // "" for a run that a person started
+	Call          string // of the run that waits for this one; "" for none
+	Under         *Run   // the run that waits for this one: it uses of what that one may; nil for none
 	ContextID     string // of a context that is the run's own; "" = the agent's in the session
 	CorrelationID string
 	Chain         []string // the agents that led here, this one last
@@ -158,9 +160,13 @@ type Run struct{ r *runner }
 
 // New returns a run that has not begun.
 func New(c Config) *Run {
-	r := &runner{Config: c, cancels: make(map[string]context.CancelCauseFunc), limits: c.Limits, maxTurns: c.MaxTurns, mark: rand.Text(),
+	r := &runner{Config: c, cancels: make(map[string]context.CancelCauseFunc), maxTurns: c.MaxTurns, mark: rand.Text(),
 		correcting: make(chan struct{}, 1)}
-	r.used.priced = true
+	var waits *account
+	if c.Under != nil {
+		waits = c.Under.r.account
+	}
+	r.account = newAccount(waits, c.Limits, c.Env.Ask != nil)
 	if c.Mask == nil {
 		r.Mask = (*mask.Masker)(nil)
 	}
@@ -189,7 +195,7 @@ func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	r.Gate.Taint(r.ID, r.Taint)
 	return r.say(activity.RunStarted{
 		Input: input, Context: r.Context, Mode: cmp.Or(string(r.Mode), string(definition.Chat)), Approval: string(r.Approval()), Model: r.Models[0].ID,
-		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest, Inputs: r.Inputs, Folder: folderURI(r.Env.Folder), Asked: r.Asked, Taint: r.Taint.String(),
+		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest, Inputs: r.Inputs, Folder: folderURI(r.Env.Folder), Asked: r.Asked, Taint: r.Taint.String(), Call: r.Call,
 	})
 }
 
@@ -274,8 +280,7 @@ type runner struct {
 	mark      string       // around what a tool says in the words of a conversation; random
 	turn      atomic.Int32 // from 1; written by the loop, read by whoever tells something
 	clock     *stopwatch
-	used      usage
-	limits    Limits // with what a person has added
+	account   *account
 	reminded  map[string]bool
 	maxTurns  int
 	toolCalls int
@@ -378,10 +383,11 @@ func (r *runner) finish(end ending) activity.RunFinished {
 		r.say(activity.Note{Level: "info", Message: "What was said last was not told to the model any more; the agent's next run begins with it."})
 	}
 	took := r.Now().Sub(r.began) + r.spent
+	used, _ := r.account.total()
 	link := r.Link
-	link.Run, link.Agent, link.DurationMs, link.Usage = r.ID, r.Definition.Name, took.Milliseconds(), r.used.tokens
+	link.Run, link.Agent, link.DurationMs, link.Usage = r.ID, r.Definition.Name, took.Milliseconds(), used.tokens
 	result := activity.RunFinished{
-		Reason: end.reason, Recovered: end.recovered, Text: end.text, Output: end.output, Usage: r.used.tokens, Cost: r.cost(),
+		Reason: end.reason, Recovered: end.recovered, Text: end.text, Output: end.output, Usage: used.tokens, Cost: r.cost(),
 		Turns: int(r.turn.Load()), ToolCalls: r.toolCalls, Fallbacks: r.fallbacks,
 		Chain:      append(slices.Clone(r.Before), link),
 		Guardrails: []activity.Guard{}, Changes: list(r.changes), Problems: list(r.Problems), Error: end.failure,
@@ -459,6 +465,7 @@ func (r *runner) shift(moved activity.RunState) {
 // is called. Meanwhile the run's clock stands still. A tool that outlives the
 // run marks nothing.
 func (r *runner) asking(why string) (answered func()) {
+	release := r.holdCallers()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open++; r.open == 1 && !r.ended() {
@@ -467,12 +474,28 @@ func (r *runner) asking(why string) (answered func()) {
 		r.tellWaits()
 	}
 	return func() {
+		defer release()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.open--; r.open == 0 && !r.ended() {
 			r.moveLocked(activity.Running, "", "")
 			r.clock.resume()
 			r.tellWaits()
+		}
+	}
+}
+
+// holdCallers stops the clocks of the runs that wait for this one, while this one waits
+// for a person, until release is called.
+func (r *runner) holdCallers() (release func()) {
+	var held []*stopwatch
+	for up := r.Under; up != nil; up = up.r.Under {
+		held = append(held, up.r.clock)
+		up.r.clock.pause()
+	}
+	return func() {
+		for _, clock := range held {
+			clock.resume()
 		}
 	}
 }

@@ -63,23 +63,25 @@ func (b *batch) askAside(ctx context.Context, choice Choice, req *model.Request)
 	var answer *model.Answer
 	_, err := b.again(ctx, choice, func(attempt int) (bool, error) {
 		err := use(func() error {
-			err := b.budget(choice, tokens)
-			if err == nil {
-				b.used.calls++
-			}
-			return err
+			return b.account.begin(choice, tokens)
 		})
 		if err != nil {
 			return false, err
 		}
-		answer, err = consult(ctx, choice, req, b.sayFor, b.Now, attempt, tokens)
+		if answer, err = consult(ctx, choice, req, b.sayFor, b.Now, attempt, tokens); err != nil {
+			b.account.failed(tokens)
+		}
 		return false, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return answer, use(func() error {
+	err = use(func() error {
 		b.count(choice, answer, tokens)
 		return nil
 	})
+	if err != nil {
+		b.account.failed(tokens)
+	}
+	return answer, err
 }

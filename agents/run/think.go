@@ -167,10 +167,15 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 		return nil, false, fmt.Errorf("the conversation cannot be sent: %w", err)
 	}
 	tokens := estimate(req)
-	if err := r.budget(choice, tokens); err != nil {
+	if err := r.account.begin(choice, tokens); err != nil {
 		return nil, false, err
 	}
-	r.used.calls++
+	counted := false
+	defer func() {
+		if !counted {
+			r.account.failed(tokens)
+		}
+	}()
 	r.say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: tokens})
 	began := r.Now()
 	var first time.Duration
@@ -191,6 +196,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 			answer = chunk.Answer
 		} else if came.runsAway(chunk.Text) {
 			told.flush()
+			counted = true
 			return nil, shown, r.stopped(choice, came.text.String(), tokens, began, first)
 		}
 	}
@@ -207,6 +213,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 			n++
 		}
 	}
+	counted = true
 	r.count(choice, answer, tokens)
 	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
 	unknown := answer.Finish == model.Other && n == 0 && textOf(answer) == ""

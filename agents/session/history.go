@@ -207,6 +207,13 @@ func (s *Session) foldTaint(run, taint string) {
 	}
 }
 
+// Taint returns what a run read of others, as [Session.Taints].
+func (s *Session) Taint(run string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taints[run]
+}
+
 // Taints returns what was read of others, by run, as [activity.ToolState] names
 // it; the worst of a run. It stays what it was when the session is rewound.
 func (s *Session) Taints() map[string]string {

@@ -70,6 +70,7 @@ type Run struct {
 	Passed *activity.HandoffStarted `json:"-"` // by which it passed control on; nil for none; must not be modified
 
 	about activity.Origin
+	call  string  // of its caller
 	seq   uint64  // of its first event
 	over  bool    // it has its last event; a state may say so before
 	cost  float64 // that its last event told; when it is taken up again, the next one has it too
@@ -198,7 +199,7 @@ func (t *totals) start(e activity.Event, b activity.RunStarted) {
 		return
 	}
 	t.at[o.Run] = len(t.runs)
-	t.runs = append(t.runs, Run{Run: o.Run, Agent: o.Agent, State: activity.Running, about: o, seq: e.Seq, title: title(b.Input), Began: e.Time, Ended: e.Time})
+	t.runs = append(t.runs, Run{Run: o.Run, Agent: o.Agent, State: activity.Running, about: o, call: valid(b.Call), seq: e.Seq, title: title(b.Input), Began: e.Time, Ended: e.Time})
 	t.info.Runs++
 	if !slices.Contains(t.info.Agents, o.Agent) {
 		t.info.Agents = append(t.info.Agents, o.Agent)

@@ -23,9 +23,11 @@ type Progress struct {
 	ToolCalls  int                 // that answers asked for
 	// Usage is of the answers of each model. What its provider did not count is
 	// estimated (REL-69).
-	Usage  map[string]model.Usage
-	Active time.Duration // in the state running, up to the newest event that is not a delta
-	Limit  string        // that a paused run would cross, or a finished one came to; "" for another reason
+	Usage map[string]model.Usage
+	// Delegated is what the runs have used that it delegated to, and that have finished.
+	Delegated Delegated
+	Active    time.Duration // in the state running, up to the newest event that is not a delta
+	Limit     string        // that a paused run would cross, or a finished one came to; "" for another reason
 	// Extended is what persons have added to the run's limits.
 	Extended activity.Extended
 	TurnOver bool         // the newest turn has finished
@@ -36,6 +38,28 @@ type Progress struct {
 	Moved   bool
 	Open    []OpenCall        // of the run, in call order
 	Changes []activity.Change // of files, in order
+}
+
+// Delegated is what the delegated runs of a run have used that have finished, and those
+// that they delegated to.
+type Delegated struct {
+	Runs       int
+	ModelCalls int
+	Usage      model.Usage
+	USD        float64
+	Unpriced   bool // USD is not all of it
+}
+
+// add adds what a run has used that has finished.
+func (d *Delegated) add(p Progress, b activity.RunFinished) {
+	d.Runs += 1 + p.Delegated.Runs
+	d.ModelCalls += p.ModelCalls + p.Delegated.ModelCalls
+	d.Usage = d.Usage.Add(b.Usage)
+	if b.Cost == nil {
+		d.Unpriced = true
+		return
+	}
+	d.USD += b.Cost.Amount
 }
 
 // OpenCall is a call of a context's last reply that has no result.
@@ -87,6 +111,10 @@ func (s *Session) foldProgress(e activity.Event) {
 		return
 	}
 	if b, over := e.Body.(activity.RunFinished); over {
+		if caller := s.progress[e.ParentRun]; caller != nil {
+			caller.told.Delegated.add(p.told, b)
+			caller.told.Changes = append(caller.told.Changes, b.Changes...)
+		}
 		if p.told.Limit = limitOf(b.Reason); !s.passes(e.Run) && (p.told.Limit == "" || e.Context != "") { // a context of its own goes with its run
 			delete(s.progress, e.Run)
 		}
@@ -242,6 +270,39 @@ func (s *Session) progressOf(run string) (Progress, bool) {
 	return out, true
 }
 
+// Delegated returns the run that a call of another run led to; false for none.
+func (s *Session) Delegated(caller, call string) (Run, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range slices.Backward(s.total.runs) {
+		if r.about.ParentRun == caller && r.call == call && !r.Inherited {
+			return r, true
+		}
+	}
+	return Run{}, false
+}
+
+// Caller returns the run that a person started and of whose tree a run is; its own id
+// for one that a person started.
+func (s *Session) Caller(run string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := s.total.run(run); r != nil && r.about.ParentRun != ""; r = s.total.run(run) {
+		run = r.about.ParentRun
+	}
+	return run
+}
+
+// AbandonDelegated ends the runs that a run delegated to and left unfinished, but for
+// those of the calls that are to go on.
+func (s *Session) AbandonDelegated(run string, goOn func(call string) bool) {
+	for _, r := range s.Runs() {
+		if r.about.ParentRun == run && !goOn(r.call) {
+			s.Abandon(r.Run)
+		}
+	}
+}
+
 // Abandon ends a run that nobody is going to take up again, one that is
 // interrupted or paused: the calls that it left open get results, and it finishes
 // ABORTED with what it has used. It returns the number of its last event; 0 where
@@ -254,6 +315,7 @@ func (s *Session) Abandon(run string) uint64 {
 	if !left {
 		return 0
 	}
+	s.AbandonDelegated(run, func(string) bool { return false }) // before it: what they used counts
 	return s.abort(run)
 }
 
@@ -268,6 +330,7 @@ func (s *Session) abort(run string) uint64 {
 	for _, u := range p.Usage {
 		used = used.Add(u)
 	}
+	used = used.Add(p.Delegated.Usage)
 	// Read again, it is the same: no list is nil.
 	changes := append([]activity.Change{}, p.Changes...)
 	s.Log.Append(p.Run.about, activity.RunState{From: p.Run.State, To: activity.Finished, Why: string(activity.Aborted)}, 0)

@@ -37,7 +37,11 @@ type Set struct {
 var reading = [...]string{
 	"ls", "read_file", "read_many_files", "grep", "glob", "diagnostics", "symbols", "definition", "references",
 	"recall_memory", "web_search",
+	Delegate, // there is none without subagents in the agent's file
 }
+
+// Delegate is the tool that runs another agent (spec 4.1).
+const Delegate = "delegate_to_agent"
 
 // Reading returns the tools that a subagent has whose file does not say (spec
 // 4.1).

@@ -67,8 +67,19 @@ func (s *status) begin(agent string, now time.Time) {
 	s.runs, s.began, s.quiet, s.agent, s.doing, s.tokens, s.patient = true, now, now, agent, "", 0, quietFirst
 }
 
-// take takes an event in.
-func (s *status) take(e activity.Body) {
+// take takes an event in; who made it is "" for the run that the person started.
+func (s *status) take(who string, e activity.Body) {
+	if who != "" { // of several at once the newest call is shown
+		switch b := e.(type) {
+		case activity.ModelFinished:
+			s.tokens += b.Usage.TotalTokens
+		case activity.ToolState:
+			if b.State == activity.Executing {
+				s.doing = who + ": " + subject(b)
+			}
+		}
+		return
+	}
 	switch b := e.(type) {
 	case activity.ModelStarted:
 		s.doing = "thinking"

@@ -35,6 +35,7 @@ type timeline struct {
 
 	mu      sync.Mutex
 	titles  map[string]string        // of agents, by name
+	paths   map[string]string        // of the delegated runs that go on, as [timeline.path] has it
 	goesOn  continuation             // told when its run begins
 	speaks  string                   // the run whose text was shown last
 	midLine bool                     // text was written that does not end in a line end
@@ -146,10 +147,15 @@ func (t *timeline) show(e wire.ActivityParams) {
 	}
 	if t.status != nil {
 		t.mu.Lock()
-		t.status.take(body)
+		who := ""
+		if e.ParentRun != "" {
+			who = tool.Escape(e.Agent)
+		}
+		t.status.take(who, body)
 		t.mu.Unlock()
 	}
-	if e.ParentRun != "" && !t.ofChild(body) {
+	if e.ParentRun != "" {
+		t.delegated(e, body)
 		return
 	}
 	t.settle(e, body)
@@ -189,7 +195,7 @@ func (t *timeline) show(e wire.ActivityParams) {
 	case activity.ContentDelta:
 		t.delta(e, b.Text)
 	case activity.ToolState:
-		t.call(b)
+		t.call("", b)
 	case activity.ConfirmationAsked:
 		t.mu.Lock()
 		close(t.question(b.ID))
@@ -243,7 +249,7 @@ func (t *timeline) show(e wire.ActivityParams) {
 	case activity.Note:
 		t.say("%s", tool.Escape(b.Message))
 	case activity.ErrorSeen:
-		if e.ParentRun == "" && b.Where == "model" {
+		if b.Where == "model" {
 			return // the run's end says it
 		}
 		t.mu.Lock()
@@ -259,16 +265,6 @@ func (t *timeline) show(e wire.ActivityParams) {
 			t.place = 0
 		}
 	}
-}
-
-// ofChild reports whether an event of a run that another run started is shown:
-// its calls are, what it says is for its caller.
-func (t *timeline) ofChild(body activity.Body) bool {
-	switch body.(type) {
-	case activity.ToolState, activity.ConfirmationAsked, activity.ConfirmationAnswered, activity.ErrorSeen, activity.Note:
-		return true
-	}
-	return false
 }
 
 // said shows what the person said, where a session is shown that is over.
@@ -424,21 +420,21 @@ func (t *timeline) awaitEvent(ctx context.Context, id string) {
 	}
 }
 
-// call shows what became of a call.
-func (t *timeline) call(b activity.ToolState) {
+// call shows what became of a call; who is in front of it, for a delegated run.
+func (t *timeline) call(who string, b activity.ToolState) {
 	switch b.State {
 	case activity.Executing:
 		if b.Name == "bash" {
-			t.say("  … %s", subject(b)) // it may take a while
+			t.say("  … %s%s", who, subject(b)) // it may take a while
 		}
 	case activity.Success:
 		display := b.Result.Display
 		if b.Name == "bash" {
 			display = printed(display)
 		}
-		t.say("  ✓ %s  %s", subject(b), tool.Escape(first(display)))
+		t.say("  ✓ %s%s  %s", who, subject(b), tool.Escape(first(display)))
 	case activity.Failed, activity.Cancelled:
-		t.say("  ✗ %s  %s", subject(b), tool.Escape(first(b.Error.Message)))
+		t.say("  ✗ %s%s  %s", who, subject(b), tool.Escape(first(b.Error.Message)))
 	}
 }
 
@@ -446,7 +442,7 @@ func (t *timeline) call(b activity.ToolState) {
 func subject(b activity.ToolState) string {
 	var args map[string]any
 	_ = json.Unmarshal(b.Args, &args) // arguments that are no object have no subject
-	for _, name := range []string{"file_path", "command", "pattern", "dir_path", "question"} {
+	for _, name := range []string{"agent_name", "file_path", "command", "pattern", "dir_path", "question"} {
 		if s, ok := args[name].(string); ok {
 			return b.Name + " " + tool.Escape(first(s))
 		}

@@ -150,7 +150,7 @@ func TestContinuationIsToldOfItsSessionOnly(t *testing.T) {
 	}
 }
 
-// TestChildrensTextIsForTheirCaller: what they do is shown.
+// TestChildrensTextIsForTheirCaller: what they are asked and do is shown, under their names.
 func TestChildrensTextIsForTheirCaller(t *testing.T) {
 	var out, errs strings.Builder
 	line := newTimeline(streams{out: &out, err: &errs}, nil)
@@ -158,7 +158,7 @@ func TestChildrensTextIsForTheirCaller(t *testing.T) {
 		e.ParentRun = "0"
 		line.show(e)
 	}
-	if out.String() != "" || !strings.Contains(errs.String(), "✓ read_file a.ts") {
+	if out.String() != "" || !strings.Contains(errs.String(), "→ main: Look.") || !strings.Contains(errs.String(), "✓ main: read_file a.ts") {
 		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
 	}
 }
@@ -187,8 +187,8 @@ func TestStatus(t *testing.T) {
 	if got := shown(); got != "\r\x1b[2Kfixer · starting · 0:02" {
 		t.Errorf("at first: %q", got)
 	}
-	s.take(activity.ModelFinished{Usage: model.Usage{TotalTokens: 3400}})
-	s.take(activity.ToolState{Name: "bash", Args: json.RawMessage(`{"command": "go test ./..."}`), State: activity.Executing})
+	s.take("", activity.ModelFinished{Usage: model.Usage{TotalTokens: 3400}})
+	s.take("", activity.ToolState{Name: "bash", Args: json.RawMessage(`{"command": "go test ./..."}`), State: activity.Executing})
 	s.tick(at("65s"), false)
 	if got := shown(); got != "\r\x1b[2Kfixer · bash go test ./... · 1:05 · 3.4k tokens" {
 		t.Errorf("with a call: %q", got)

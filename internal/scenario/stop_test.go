@@ -26,6 +26,7 @@ type stopping struct {
 	reached func(context.Context, *editortest.Editor, *modelserver.Server) error
 	after   string // what the next request must find in the conversation, as the model's script has it
 	process bool   // the file pid has a process that must be gone
+	front   string // of the agent's file
 	rest    string // that the model is asked to the end of the story
 }
 
@@ -42,6 +43,23 @@ func seen(kind, text string) func(context.Context, *editortest.Editor, *modelser
 		})
 	}
 }
+
+// below waits for an event of a run that the run started.
+func below(kind, text string) func(context.Context, *editortest.Editor, *modelserver.Server) error {
+	return func(ctx context.Context, e *editortest.Editor, _ *modelserver.Server) error {
+		return e.Await(ctx, func(v editortest.Seen) bool {
+			for _, a := range v.Events {
+				if a.ParentRun == "stopped" && a.Type == kind && strings.Contains(string(a.Data), text) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+}
+
+// delegates is what the model says to have another agent wait.
+const delegates = "> stop here\n<call delegate_to_agent {\"agent_name\": \"another\", \"query\": \"wait here\"}\n\n> wait here\n"
 
 // at waits until the model is asked what is behind a gate of its script.
 func at(gate string) func(context.Context, *editortest.Editor, *modelserver.Server) error {
@@ -82,6 +100,21 @@ var stops = map[string]stopping{
 		rest:  "\n>system You write the memory of an agent\n< <state_snapshot><overall_goal>stop here</overall_goal><key_knowledge>k</key_knowledge><file_system_state>none</file_system_state><recent_actions>a</recent_actions><current_plan>[TODO] go on</current_plan></state_snapshot>\n<usage in=100 out=10\n",
 		after: ">history stop here\n", reached: at("g"),
 	},
+	"a child that thinks": {
+		front: "subagents: [another]\n", model: delegates + "<gate g\n< Never.\n", reached: at("g"), after: ">history cancelled by user\n",
+	},
+	"a child that streams": {
+		front: "subagents: [another]\n", model: delegates + "< I begin\n<gate g\n< and never end.\n", reached: below("content.delta", "I begin"), after: ">history cancelled by user\n",
+	},
+	"a child that asks": {
+		front: "subagents: [another]\n", model: delegates + "<call write_file {\"file_path\": \"x.txt\", \"content\": \"x\"}\n",
+		reached: below("confirmation.asked", `"agentPath":["worker","another"]`), after: ">history cancelled by user\n",
+	},
+	"a child's tool": {
+		front:   "subagents: [another]\n",
+		model:   delegates + "<call bash {\"command\": \"(trap '' TERM; echo $BASHPID > pid; while :; do sleep 1; done) & while [ ! -s pid ]; do :; done; echo started; wait\"}\n",
+		replies: []editortest.Reply{{Choice: "once"}}, reached: below("tool.delta", "started"), after: ">history cancelled by user\n", process: true,
+	},
 	"paused": {
 		model: "> stop here\n<call ls {\"dir_path\": \".\"}\n<usage in=200 out=20\n", reached: seen("run.state", `"to":"paused"`), after: ">history stop here\n",
 	},
@@ -98,14 +131,14 @@ func TestREL127StopInEveryState(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			limit := ""
+			limit := c.front
 			if name == "paused" {
 				limit = "run: {max_tokens: 100}\n"
 			}
 			files := map[string]string{
 				"work/.gemini/agents/worker.md":  "---\nkind: agent\nname: worker\ntitle: W\nmodel: flash\n" + limit + "---\nYou work.\n",
 				"home/settings.json":             cmp.Or(c.settle, `{"tools": {"sandbox": {"mode": "off"}}}`),
-				"work/.gemini/agents/another.md": "---\nkind: agent\nname: another\ntitle: A\nmodel: flash\n---\nYou wait.\n",
+				"work/.gemini/agents/another.md": "---\nkind: agent\nname: another\ntitle: A\nmodel: flash\ntools: {allow: [write_file, bash]}\n---\nYou wait.\n",
 			}
 			for file, text := range files {
 				write(t, filepath.Join(dir, file), text)

@@ -317,6 +317,8 @@ export interface ConfirmationAsked {
 	digest: string;
 	/** RFC 3339 */
 	expiresAt?: string;
+	/** `agentPath` is the agents that led here, the asking one last, where one delegated to the other. */
+	agentPath?: string[];
 }
 
 /** Conflict is a change that was left as it is. */
@@ -1289,6 +1291,8 @@ export interface RunStarted {
 	asked?: string;
 	/** of what the person put to it, as of ToolState */
 	taint?: string;
+	/** of the run that waits for this one: the call that delegated to it */
+	call?: string;
 }
 
 /** RunState says that a run moved. */

@@ -1,0 +1,378 @@
+package agents
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/authority"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// tree is what all runs of a tree share: the first one, which a person started, and
+// those that were delegated to, directly or by others (spec 3.3).
+type tree struct {
+	limits Limits
+
+	mu   sync.Mutex
+	live int // delegated runs that go on
+	runs int // delegated runs in all
+}
+
+// enter takes one more delegated run in. The error is for the model. leave is called at
+// the run's end.
+func (t *tree) enter() (leave func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.live >= t.limits.Live:
+		return nil, tool.Errorf(tool.CodeFailed, "Nothing was delegated: %d agents are at work for this request, which is the limit (agents.limits.live). Wait for their results, or do it yourself.", t.live)
+	case t.runs >= t.limits.Runs:
+		return nil, tool.Errorf(tool.CodeFailed, "Nothing was delegated: this request has started %d agents, which is the limit (agents.limits.runs). Go on with what you have.", t.runs)
+	}
+	t.live++
+	t.runs++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.live--
+	}, nil
+}
+
+// callable returns the agents that an agent may delegate to, by name: those of its
+// subagents that other agents may run here.
+func (s *Service) callable(def *definition.Definition, folder string, set Settings) []*definition.Definition {
+	if len(def.Subagents) == 0 {
+		return nil
+	}
+	all, byName := s.others(folder, set)
+	var found []*definition.Definition
+	if slices.Contains(def.Subagents, "*") {
+		for _, d := range all {
+			if d.Name != mainAgent {
+				found = append(found, d)
+			}
+		}
+	}
+	for _, name := range def.Subagents {
+		if d := byName[name]; d != nil && !slices.Contains(found, d) {
+			found = append(found, d)
+		}
+	}
+	found = slices.DeleteFunc(found, func(d *definition.Definition) bool {
+		usable, _ := d.Usable()
+		off := override(d, set.Overrides[d.Name]).Off != (authority.Origin{})
+		strange := d.Scope == definition.Project && !s.Trusted(d.Folder)
+		return d.Name == def.Name || !usable || off || strange || !d.Delegable || len(d.Authority) > 0 || inputs(d)[agentName] != nil
+	})
+	slices.SortFunc(found, func(a, b *definition.Definition) int { return strings.Compare(a.Name, b.Name) })
+	return found
+}
+
+// agentName is the argument of delegate_to_agent that no input of an agent may be named
+// like.
+const agentName = "agent_name"
+
+// inputs returns the properties of an agent's inputs.
+func inputs(d *definition.Definition) map[string]json.RawMessage {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(d.Inputs, &schema) != nil {
+		return nil
+	}
+	return schema.Properties
+}
+
+// delegation is delegate_to_agent of one agent (spec 4.1).
+type delegation struct {
+	service *Service
+	agents  []*definition.Definition // that may be called, by name
+	spec    func() tool.Spec
+	caller  *Live // set before a model is asked; nil where the tool is only explained
+}
+
+// delegation returns the tool, nil for an agent that has nobody to delegate to.
+func (s *Service) delegation(def *definition.Definition, folder string, set Settings) *delegation {
+	agents := s.callable(def, folder, set)
+	if len(agents) == 0 {
+		return nil
+	}
+	d := &delegation{service: s, agents: agents}
+	d.spec = sync.OnceValue(d.describe)
+	return d
+}
+
+// Spec implements tool.Tool.
+func (d *delegation) Spec() tool.Spec { return d.spec() }
+
+// describe makes what the model is told: who there is, and what each takes.
+func (d *delegation) describe() tool.Spec {
+	var about strings.Builder
+	about.WriteString("Gives a part of the work to another agent and returns its result. The agent does not see this conversation: " +
+		"tell it everything that it needs. Calls in one reply run side by side.\n\nThe agents:")
+	var names []string
+	properties := map[string]json.RawMessage{}
+	takers := map[string][]string{} // by property: who takes it
+	differs := map[string]bool{}
+	for _, a := range d.agents {
+		names = append(names, a.Name)
+		takes := "query"
+		own := map[string]json.RawMessage{"query": json.RawMessage(`{"type":"string","description":"What the agent is to do, whole and understandable by itself."}`)}
+		if a.Inputs != nil {
+			own = inputs(a)
+			takes = "nothing else"
+		}
+		for _, name := range sortedKeys(own) {
+			if before, known := properties[name]; known && !bytes.Equal(before, own[name]) {
+				differs[name] = true
+			}
+			properties[name] = own[name]
+			takers[name] = append(takers[name], a.Name)
+		}
+		if len(own) > 0 {
+			takes = strings.Join(sortedKeys(own), ", ")
+		}
+		fmt.Fprintf(&about, "\n- %s: %s (takes %s)", a.Name, cmp.Or(oneLine(a.Description), a.Title, a.Name), takes)
+	}
+	for name := range properties {
+		// What has another meaning for each agent, or refers to its agent's schema, is
+		// checked when it is called.
+		if differs[name] || bytes.Contains(properties[name], []byte(`"$`)) {
+			properties[name] = encoded(map[string]string{"description": "As " + strings.Join(takers[name], ", ") + " take it."})
+		}
+	}
+	properties[agentName] = encoded(map[string]any{"type": "string", "enum": names, "description": "The agent."})
+	return tool.Spec{
+		Name: tool.Delegate, Risk: tool.Safe, Description: about.String(),
+		Parameters: encoded(map[string]any{"type": "object", "properties": properties, "required": []string{agentName}, "additionalProperties": false}),
+	}
+}
+
+// Plan implements tool.Tool.
+func (d *delegation) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) (*tool.Plan, error) {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(args, &given); err != nil || given == nil {
+		return nil, tool.Errorf(tool.CodeArgs, "The arguments of %s must be an object.", tool.Delegate)
+	}
+	var name string
+	if err := json.Unmarshal(given[agentName], &name); err != nil {
+		return nil, tool.Errorf(tool.CodeArgs, "%s must name an agent: %s.", agentName, d.names())
+	}
+	def := d.find(name)
+	if def == nil {
+		shown, _ := tool.CutTo(tool.Escape(name), 200)
+		return nil, tool.Errorf(tool.CodeNotAllowed, "This agent may not call %q. Agents that it may call: %s.", shown, d.names())
+	}
+	delete(given, agentName)
+	asked := Start{Agent: def.Name, Mode: definition.Task}
+	if d.caller != nil && (def.Model == "" || def.Model == "inherit") {
+		asked.Model = d.caller.start.Model // what the person asked for
+	}
+	about := ""
+	if def.Inputs == nil {
+		var query string
+		if err := json.Unmarshal(given["query"], &query); err != nil || strings.TrimSpace(query) == "" || len(given) > 1 {
+			return nil, tool.Errorf(tool.CodeArgs, "%s takes query, a text that says what it is to do, and nothing else.", def.Name)
+		}
+		asked.Input, about = []activity.ContentBlock{{Type: "text", Text: query}}, query
+	} else {
+		asked.Inputs = encoded(given)
+		if _, err := inputsOf(def, asked.Inputs); err != nil {
+			return nil, tool.Errorf(tool.CodeArgs, "The arguments do not fit %s: %s", def.Name, fault.Message(err))
+		}
+		about = string(asked.Inputs)
+	}
+	given[agentName] = encoded(def.Name)
+	title, _ := tool.CutTo(tool.Escape(oneLine(about)), 100)
+	return &tool.Plan{
+		Tool: tool.Delegate, Args: encoded(given), Risk: tool.Safe, Why: "the agent is asked about what it does itself",
+		Title: fmt.Sprintf("%s %s: %s", tool.Delegate, def.Name, title),
+		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) {
+			return d.service.delegate(ctx, d.caller, env.Call, asked)
+		},
+	}, nil
+}
+
+// find returns the agent that a model means; nil for none.
+func (d *delegation) find(name string) *definition.Definition {
+	for _, a := range d.agents {
+		if a.Name == name || strings.ReplaceAll(a.Name, "-", "_") == strings.ReplaceAll(name, "-", "_") {
+			return a
+		}
+	}
+	return nil
+}
+
+func (d *delegation) names() string {
+	var names []string
+	for _, a := range d.agents {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// delegating are the tools of an agent that may delegate: a model that calls another
+// agent by its name means delegate_to_agent.
+type delegating struct {
+	*tool.Set
+	delegation *delegation
+}
+
+// Find implements run.Tools.
+func (t *delegating) Find(name string) (tool.Tool, error) {
+	found, err := t.Set.Find(name)
+	if err == nil {
+		return found, nil
+	}
+	if a := t.delegation.find(name); a != nil {
+		return &byName{t.delegation, a.Name}, nil
+	}
+	return nil, err
+}
+
+// byName is a call of another agent by its name.
+type byName struct {
+	*delegation
+	agent string
+}
+
+// Plan implements tool.Tool.
+func (n *byName) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Plan, error) {
+	given := map[string]json.RawMessage{}
+	if len(args) > 0 && json.Unmarshal(args, &given) != nil {
+		return nil, tool.Errorf(tool.CodeArgs, "The arguments of %s must be an object.", n.agent)
+	}
+	if given == nil {
+		given = map[string]json.RawMessage{}
+	}
+	given[agentName] = encoded(n.agent)
+	return n.delegation.Plan(ctx, env, encoded(given))
+}
+
+// delegate runs another agent for a call of a run, and waits for its end. A call that an
+// earlier daemon made is gone on with: its run is taken up again, or has its result in
+// the log. The error is for the model.
+func (s *Service) delegate(ctx context.Context, caller *Live, call string, asked Start) (*tool.Result, error) {
+	earlier, again := caller.conv.Delegated(caller.ID, call)
+	if again && earlier.State == activity.Finished {
+		finished, err := s.finishedIn(caller.conv, earlier.Run)
+		if err != nil {
+			return nil, err
+		}
+		return delegated(asked.Agent, finished, caller.conv.Taint(earlier.Run)), nil
+	}
+	leave, err := caller.tree.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	from := caller.start
+	asked.Session, asked.Folder, asked.Desk, asked.Client, asked.Approval = caller.Session, caller.folder, from.Desk, from.Client, from.Approval
+	asked.Taint = from.Taint.Max(tool.TaintOf(caller.conv.Taint(caller.ID)))
+	asked.Run = earlier.Run
+	if !again {
+		asked.Run = uuid.Must(uuid.NewV7()).String()
+	}
+	asked.from = origin{
+		parent: caller, call: call, within: ctx, tree: caller.tree, contextID: asked.Run, depth: from.from.depth + 1,
+		chain: caller.chain(), correlationID: caller.about.CorrelationID,
+		require: append(slices.Clip(from.from.require), caller.def.Confirmation.Require...), project: cmp.Or(projectOf(caller.def), from.from.project),
+	}
+	var live *Live
+	if again {
+		live, err = s.takeUp(s.ctx, caller.conv, asked, run.Extension{})
+	} else {
+		live, err = s.Start(s.ctx, asked)
+	}
+	if err != nil {
+		return nil, tool.Errorf(tool.CodeFailed, "%s does not run: %s", asked.Agent, fault.Message(err))
+	}
+	<-live.Done() // it ends with ctx
+	result := delegated(asked.Agent, live.Result(), caller.conv.Taint(live.ID))
+	result.Taint = result.Taint.Max(tool.TaintOf(caller.conv.Taint(live.by.Run))) // of who took over from it
+	result.Changes = live.Result().Changes
+	if ctx.Err() != nil {
+		result.Failed, result.Code = true, tool.CodeCancelled
+	}
+	return result, nil
+}
+
+// chain is the agents that led to a run, its own last.
+func (l *Live) chain() []string { return append(slices.Clone(l.start.from.chain), l.Agent) }
+
+// delegated is what the caller's model gets of a run (spec 4.1). What the other agent
+// says is data, and as trustworthy as what it has read.
+func delegated(agent string, r activity.RunFinished, taint string) *tool.Result {
+	text := fmt.Sprintf("Subagent '%s' finished (%s, %s, %s).", agent, r.Reason,
+		tool.Count(r.Turns, "turn", "turns"), tool.Count(r.Usage.TotalTokens, "token", "tokens"))
+	display := text
+	if r.Error != nil {
+		text += "\n" + r.Error.Message
+	}
+	if r.Text != "" {
+		text += "\n" + r.Text
+	}
+	return &tool.Result{Content: text, Display: display, Taint: tool.TaintOf(taint), Failed: r.Reason != activity.Goal}
+}
+
+// finishedIn returns how a run of a session ended.
+func (s *Service) finishedIn(conv *conversation, id string) (result activity.RunFinished, err error) {
+	found := false
+	err = conv.Log.Replay(conv.Log.Last(), func(e activity.Event) {
+		if b, over := e.Body.(activity.RunFinished); over && e.Run == id {
+			result, found = b, true
+		}
+	})
+	if err == nil && !found {
+		err = fault.New(fault.Unavailable, "agents.delegate", "the result of the run %s is not in the log any more", id)
+	}
+	return result, err
+}
+
+// treeOf returns the tree that a run is part of, a new one for a run that a person starts.
+func (o origin) treeOf(set Settings) *tree {
+	if o.tree != nil {
+		return o.tree
+	}
+	t := &tree{limits: set.Limits}
+	if o.past != nil {
+		t.runs = o.past.Delegated.Runs
+	}
+	return t
+}
+
+func sortedKeys(m map[string]json.RawMessage) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// oneLine returns the first line of a text.
+func oneLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(line)
+}
+
+// encoded is the JSON of a value that has one.
+func encoded(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return data
+}

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/agentls/agentls/agents/model"
+)
+
+// account is what a run and all those that it delegates to have used, and may use. An
+// account without a parent is that of a whole tree of runs (spec 3.3).
+type account struct {
+	parent *account    // of the run that waits for this one; nil for none
+	mu     *sync.Mutex // of the whole tree; guards limits, used and asked
+	limits Limits      // with what a person has added
+	used   usage
+	asked  int  // tokens of the requests that are not answered yet, estimated
+	asks   bool // a person can be asked
+}
+
+// newAccount returns the account of a run that another one waits for; parent is nil
+// where none does. The tree's limits are the first run's.
+func newAccount(parent *account, limits Limits, asks bool) *account {
+	a := &account{parent: parent, limits: limits, asks: asks, used: usage{priced: true}}
+	if parent == nil {
+		a.mu = new(sync.Mutex)
+		return a
+	}
+	a.mu = parent.mu
+	a.limits.ModelCalls, a.limits.InputTokens = 0, 0
+	return a
+}
+
+// begin takes a request of about so many tokens in, before it is sent, unless it
+// would cross a limit of the run or of one that waits for it: then the error is an
+// *errBudget. It is ended by count or by failed.
+func (a *account) begin(choice Choice, tokens int) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for at := a; at != nil; at = at.parent {
+		if err := at.check(choice, tokens); err != nil {
+			err.shared = at != a
+			return err
+		}
+	}
+	for at := a; at != nil; at = at.parent {
+		at.used.calls++
+		at.asked += tokens
+	}
+	return nil
+}
+
+// failed ends a request that was not answered.
+func (a *account) failed(tokens int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for at := a; at != nil; at = at.parent {
+		at.asked -= tokens
+	}
+}
+
+// count ends a request that was answered.
+func (a *account) count(tokens int, used usage) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for at := a; at != nil; at = at.parent {
+		at.asked -= tokens
+		at.used.add(used)
+	}
+}
+
+// past takes in what the run, and those that it delegated to, used in an earlier daemon.
+func (a *account) past(used usage) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for at := a; at != nil; at = at.parent {
+		at.used.add(used)
+	}
+}
+
+// total returns what was used, and the limits that hold.
+func (a *account) total() (usage, Limits) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	limits := a.limits
+	if !a.boundsInput() {
+		limits.InputTokens = 0
+	}
+	return a.used, limits
+}
+
+// check returns an *errBudget if a request of about so many tokens would cross a
+// limit of the account. a.mu is held.
+func (a *account) check(choice Choice, tokens int) *errBudget {
+	l, u := a.limits, a.used
+	input, spent := u.tokens.InputTokens+a.asked, u.spent()+a.asked
+	switch {
+	case l.ModelCalls > 0 && u.calls+1 > l.ModelCalls:
+		return &errBudget{limit: "calls", text: fmt.Sprintf("The run has asked models %d times, which is its limit (agents.limits.modelCalls).", u.calls)}
+	case a.boundsInput() && input+tokens > l.InputTokens:
+		return &errBudget{limit: "input", text: fmt.Sprintf("The next request has about %d tokens, and %d were sent already; the limit of a run is %d (agents.limits.inputTokens).", tokens, input, l.InputTokens)}
+	case l.Tokens > 0 && spent+tokens > l.Tokens:
+		return &errBudget{limit: "tokens", text: fmt.Sprintf("The run has used %d tokens and its next request has about %d; run.max_tokens is %d.", spent, tokens, l.Tokens)}
+	case l.USD > 0:
+		usd, _ := model.Cost(choice.Entry, model.Usage{InputTokens: tokens + a.asked}) // 0 where it is not known
+		if u.usd+usd > l.USD {
+			return &errBudget{limit: "cost", text: fmt.Sprintf("The run has cost $%.4f and its next request costs about $%.4f; run.max_cost is $%.2f.", u.usd, usd, l.USD)}
+		}
+	}
+	return nil
+}
+
+// boundsInput reports whether the tree's limit of input tokens holds: where nobody can
+// be asked, an agent's own takes its place (spec 3.3). a.mu is held.
+func (a *account) boundsInput() bool {
+	return a.limits.InputTokens > 0 && (a.asks || a.limits.Tokens == 0)
+}
+
+// add adds what was used elsewhere.
+func (u *usage) add(other usage) {
+	u.tokens = u.tokens.Add(other.tokens)
+	u.calls += other.calls
+	u.usd += other.usd
+	u.priced = u.priced && other.priced
+	u.rough = u.rough || other.rough
+}
