@@ -215,7 +215,7 @@ func TestREL121NoFalseAlarmInProse(t *testing.T) {
 		if got := d.Text(text); got != nil {
 			t.Fatalf("seed %d: %+v", seed, got)
 		}
-		for part := range slices.Chunk([]byte(text), 300) {
+		for part := range slices.Chunk([]byte(text[:40_000]), 300) {
 			if got := d.Text(string(part)); got != nil {
 				t.Fatalf("seed %d, in pieces: %+v", seed, got)
 			}
