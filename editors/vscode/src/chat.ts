@@ -25,14 +25,13 @@ export class Participant implements vscode.Disposable {
 	private readonly participant: vscode.ChatParticipant;
 
 	constructor(
-		context: vscode.ExtensionContext,
 		private readonly server: Server,
 		private readonly runs: Runs,
 	) {
 		this.participant = vscode.chat.createChatParticipant("agentls.agents", (request, chat, stream, token) =>
 			this.answer(request, chat, stream, token),
 		);
-		this.participant.iconPath = vscode.Uri.joinPath(context.extensionUri, "media", "agents.svg");
+		this.participant.iconPath = new vscode.ThemeIcon("hubot");
 		this.participant.followupProvider = { provideFollowups: (result) => followups(result.metadata as Memory | undefined) };
 	}
 

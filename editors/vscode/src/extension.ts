@@ -43,7 +43,7 @@ export function activate(context: vscode.ExtensionContext): void {
 		}),
 	);
 	if (chatIsOn()) {
-		context.subscriptions.push(new Participant(context, server, runs), registerModel());
+		context.subscriptions.push(new Participant(server, runs), registerModel());
 	}
 	context.subscriptions.push(server); // last: disposed of while the others still listen
 	void server.start();

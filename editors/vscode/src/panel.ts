@@ -75,7 +75,7 @@ class Panel {
 			enableCommandUris: false,
 		});
 		const { webview } = this.view;
-		this.view.iconPath = vscode.Uri.joinPath(media, "agents.svg");
+		this.view.iconPath = { light: vscode.Uri.joinPath(media, "agents.svg"), dark: vscode.Uri.joinPath(media, "agents-dark.svg") };
 		this.subscriptions.push(
 			webview.onDidReceiveMessage((m: FromPage) => void this.hear(m)),
 			server.onActivity((e) => this.take(e)),

@@ -83,7 +83,7 @@ const steps = {
   },
   async 'trusts the folder' () {
     await command('Agents: Focus on Agents View')
-    const fixer = page.locator('.pane-body .monaco-list-row:has-text("fixer")').first()
+    const fixer = page.locator('.part.sidebar .pane-body .monaco-list-row:has-text("fixer")').first()
     await fixer.locator('.codicon-lock').waitFor()
     await fixer.hover()
     await fixer.locator('.action-label[aria-label^="Review"]').click()
@@ -94,7 +94,7 @@ const steps = {
     await page.waitForSelector('.tab:has-text("trust ")')
     await page.locator('.notification-list-item .monaco-button').filter({ hasText: /^Trust this folder$/ }).first().click()
     await fixer.locator('.codicon-hubot').waitFor()
-    return (await page.locator('.pane-body .monaco-list-row').allInnerTexts()).join(' | ')
+    return (await page.locator('.part.sidebar .pane-body .monaco-list-row').allInnerTexts()).join(' | ')
   },
   async 'shows a mistake' () {
     await open('broken.md')
@@ -146,15 +146,16 @@ const steps = {
   },
   async 'shows what changed' () {
     await command('Agents: Focus on Changes View')
-    await page.waitForSelector('.pane-body .monaco-list-row:has-text("note.txt")')
+    await page.waitForSelector('.part.sidebar .pane-body .monaco-list-row:has-text("note.txt")')
     const shown = page.locator('.tab.active:has-text("before the agents")')
-    while (await shown.count() === 0) { // a click is lost while the tree is drawn anew
-      await page.locator('.pane-body .monaco-list-row:has-text("note.txt")').last().click()
+    for (let tries = 0; await shown.count() === 0 && tries < 30; tries++) { // a click is lost while the tree is drawn anew
+      await page.locator('.part.sidebar .pane-body .monaco-list-row:has-text("note.txt")').last().click()
       await page.waitForTimeout(1000)
     }
+    await shown.waitFor()
   },
   async 'undoes it' () {
-    const r = page.locator('.pane-body .monaco-list-row:has-text("note.txt")').last()
+    const r = page.locator('.part.sidebar .pane-body .monaco-list-row:has-text("note.txt")').last()
     await r.hover()
     await r.locator('.codicon-discard').click()
     await open('note.txt')
@@ -171,7 +172,7 @@ const steps = {
   },
   async 'opens a session' () {
     await command('Agents: Focus on Sessions View')
-    const r = page.locator('.pane-body .monaco-list-row:has-text("story")').first()
+    const r = page.locator('.part.sidebar .pane-body .monaco-list-row:has-text("story")').first()
     await r.waitFor()
     await r.click()
     const frame = page.frameLocator('iframe.webview.ready').frameLocator('#active-frame')
