@@ -838,3 +838,29 @@ func TestAgentsAreIsolated(t *testing.T) {
 		}
 	}
 }
+
+// TestDelegatedAgentHandsOver: where a child passes control on, its caller gets the
+// result of who had it last, and that one may no more than the caller.
+func TestDelegatedAgentHandsOver(t *testing.T) {
+	tm := newCrew(t, map[string]string{"lead": "subagents: [first]\ntools: {deny: [write_file]}", "first": "handoffs: [{to: second}]", "second": "tools: {allow: ['*']}"})
+	tm.says = func(_ context.Context, agent string, n int, req *model.Request) model.Answer {
+		switch {
+		case agent == "lead" && n == 1:
+			return delegates("first", "Look.")
+		case agent == "first":
+			return several("transfer_to_second", `{"reason":"it knows better"}`)
+		case agent == "second":
+			return text("I know.")
+		}
+		return text("Done.")
+	}
+	got := tm.runs(tm.service(), "lead", "go")
+	if said := tm.results("lead"); got.Text != "Done." || len(said) != 1 || !strings.Contains(said[0], "Subagent 'first' finished (GOAL") || !strings.Contains(said[0], "I know.") {
+		t.Errorf("%+v; %q", got, said)
+	}
+	for _, d := range tm.requests["second"][0].Tools {
+		if d.Name == "write_file" {
+			t.Error("who took over may write")
+		}
+	}
+}
