@@ -33,6 +33,7 @@ type handed struct {
 	activity.HandoffStarted
 	history string          // the conversation so far, quoted; "" = it is not told
 	links   []activity.Link // of the runs before
+	spent   run.Spent       // by them
 	by      *Live           // that passed control on, in this daemon; nil for one of an earlier daemon
 }
 
@@ -53,6 +54,13 @@ func (h *handed) link() activity.Link {
 		return activity.Link{}
 	}
 	return activity.Link{From: h.From, Reason: h.Reason}
+}
+
+func (h *handed) spentBefore() run.Spent {
+	if h == nil {
+		return run.Spent{}
+	}
+	return h.spent
 }
 
 func (h *handed) before() []activity.Link {
@@ -150,7 +158,7 @@ func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, 
 	start.from.tree, start.from.past = live.tree, nil
 	start.from.project = cmp.Or(start.from.project, projectOf(r.def))
 	start.from.handed = s.handed(conv, h, live.result.Chain)
-	start.from.handed.by = live
+	start.from.handed.by, start.from.handed.spent, start.from.tree = live, live.run.Spent(), live.tree
 	next, err := s.passOn(conv, r.def, start)
 	if err != nil {
 		s.mu.Lock()
@@ -195,6 +203,9 @@ func (s *Service) passOn(conv *conversation, from *definition.Definition, start 
 
 func (s *Service) handed(conv *conversation, h activity.HandoffStarted, links []activity.Link) *handed {
 	passed := &handed{HandoffStarted: h, links: links}
+	for _, link := range links { // an earlier daemon's count of calls is not known
+		passed.spent.InputTokens += link.Usage.InputTokens
+	}
 	if h.History != "" {
 		text, err := conv.GetBlob(h.History)
 		if err != nil {

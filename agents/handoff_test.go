@@ -30,6 +30,8 @@ type team struct {
 	dir     string // of the sessions
 	catalog *registry.Registry
 
+	limits Limits
+
 	mu       sync.Mutex
 	acts     map[string]func(ctx context.Context, req *model.Request) (model.Answer, error) // by what the system prompt begins with
 	requests map[string]*model.Request                                                      // the newest, by the same
@@ -40,7 +42,7 @@ type team struct {
 
 // newTeam returns agents by their names, each with the lines of its file besides the name.
 func newTeam(t testing.TB, agents map[string]string) *team {
-	w := &team{t: t, folder: t.TempDir(), dir: t.TempDir(), acts: make(map[string]func(context.Context, *model.Request) (model.Answer, error)), requests: make(map[string]*model.Request)}
+	w := &team{t: t, limits: Limits{ModelCalls: 1000, Depth: 2, Live: 8, Runs: 1000, InputTokens: 1 << 30}, folder: t.TempDir(), dir: t.TempDir(), acts: make(map[string]func(context.Context, *model.Request) (model.Answer, error)), requests: make(map[string]*model.Request)}
 	w.catalog = registry.New(registry.Config{Places: []registry.Place{{Scope: definition.Project, Dir: w.folder, Folder: w.folder}}})
 	for name, front := range agents {
 		w.write(name, front)
@@ -68,7 +70,7 @@ func (w *team) daemon() *Service {
 		Agents: w.catalog.Snapshot, Sessions: session.New(session.Config{Dir: w.dir, Now: time.Now}),
 		Table: model.NewTable(time.Now), Folders: func() []string { return []string{w.folder} }, Trusted: func(string) bool { return true },
 		Settings: func(string) Settings {
-			return Settings{Limits: Limits{ModelCalls: 1000, Depth: 2, Live: 8, Runs: 1000, InputTokens: 1 << 30}}
+			return Settings{Limits: w.limits}
 		},
 		Provider: func(string) (model.Model, *model.Retries, error) { return w, nil, nil },
 		Approval: guard.Asks, Now: time.Now, Log: slog.New(slog.DiscardHandler),
@@ -246,6 +248,49 @@ func TestSuccessorsAreTainted(t *testing.T) {
 	}
 	if want := map[string]string{"one": "web", "two": "web", "three": "web"}; !maps.Equal(tainted, want) {
 		t.Errorf("%v", tainted)
+	}
+}
+
+// TestChainSharesTheLimits: who takes over may use what the runs before it left of the
+// limits of the tree, and not as much again.
+func TestChainSharesTheLimits(t *testing.T) {
+	w := three(t)
+	w.limits.ModelCalls = 2
+	w.passes("one", "two", "I begin.")
+	w.passes("two", "three", "I go on.")
+	w.says("three", "All done.")
+	s := w.daemon()
+	live := w.start(s, "one", "first")
+	for s.Waiting() == 0 { // it is paused, and asks
+		time.Sleep(time.Millisecond)
+	}
+	s.Cancel("first", "")
+	<-live.Done()
+	if got := live.Result(); got.Reason == activity.Goal || len(got.Chain) != 3 || got.Usage.TotalTokens != 0 {
+		t.Errorf("%s %s", got.Reason, links(got.Chain))
+	}
+}
+
+// TestChildThatHandsOver: who delegated gets the result of who took over.
+func TestChildThatHandsOver(t *testing.T) {
+	w := newTeam(t, map[string]string{"caller": "subagents: [one]", "one": "handoffs: [{to: two}]", "two": ""})
+	w.passes("one", "two", "I begin.")
+	w.says("two", "The child's chain is done.")
+	w.acts["caller"] = func(ctx context.Context, req *model.Request) (model.Answer, error) {
+		if len(req.Messages) == 1 {
+			return calls("delegate_to_agent", `{"agent_name":"one","query":"do it"}`), nil
+		}
+		w.says("caller", "Thanks.")
+		return w.acts["caller"](ctx, req)
+	}
+	live := w.start(w.daemon(), "caller", "first")
+	<-live.Done()
+	result := w.request("caller").Messages[2].Parts[0].Result
+	if got := live.Result(); got.Text != "Thanks." || result == nil || result.Error || !strings.Contains(result.Content, "The child's chain is done.") || len(got.Chain) != 1 {
+		t.Errorf("%s %q, %+v", got.Reason, got.Text, result)
+	}
+	if text := w.request("two").Messages[0].Parts[0].Text; text != "do it" {
+		t.Errorf("who took over is asked %q", text)
 	}
 }
 

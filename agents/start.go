@@ -191,7 +191,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			},
 			Reveal: r.settings.Reveal,
 		},
-		Handoffs: s.handoffs(r), Link: p.from.handed.link(), Before: p.from.handed.before(),
+		Handoffs: s.handoffs(r), Spent: p.from.handed.spentBefore(), Link: p.from.handed.link(), Before: p.from.handed.before(),
 		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,
 		Limits: run.Limits{
 			ModelCalls: shared.limits.ModelCalls, InputTokens: shared.limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,

@@ -16,6 +16,18 @@ type account struct {
 	used   usage
 	asked  int  // tokens of the requests that are not answered yet, estimated
 	asks   bool // a person can be asked
+	before Spent
+}
+
+// Spent is what the runs of a chain of handoffs used of the limits of their tree.
+type Spent struct{ Calls, InputTokens int }
+
+// Spent returns what the run, those that it delegated to and those before it in its
+// chain used.
+func (run *Run) Spent() Spent {
+	used, _ := run.r.account.total()
+	before := run.r.account.before
+	return Spent{before.Calls + used.calls, before.InputTokens + used.tokens.InputTokens}
 }
 
 // newAccount returns the account of a run that another one waits for; parent is nil
@@ -93,10 +105,11 @@ func (a *account) total() (usage, Limits) {
 // limit of the account. a.mu is held.
 func (a *account) check(choice Choice, tokens int) *errBudget {
 	l, u := a.limits, a.used
-	input, spent := u.tokens.InputTokens+a.asked, u.spent()+a.asked
+	calls := a.before.Calls + u.calls
+	input, spent := a.before.InputTokens+u.tokens.InputTokens+a.asked, u.spent()+a.asked
 	switch {
-	case l.ModelCalls > 0 && u.calls+1 > l.ModelCalls:
-		return &errBudget{limit: "calls", text: fmt.Sprintf("The run has asked models %d times, which is its limit (agents.limits.modelCalls).", u.calls)}
+	case l.ModelCalls > 0 && calls+1 > l.ModelCalls:
+		return &errBudget{limit: "calls", text: fmt.Sprintf("The run has asked models %d times, which is its limit (agents.limits.modelCalls).", calls)}
 	case a.boundsInput() && input+tokens > l.InputTokens:
 		return &errBudget{limit: "input", text: fmt.Sprintf("The next request has about %d tokens, and %d were sent already; the limit of a run is %d (agents.limits.inputTokens).", tokens, input, l.InputTokens)}
 	case l.Tokens > 0 && spent+tokens > l.Tokens:

@@ -102,6 +102,7 @@ type Config struct {
 	ID            string
 	Parent        string // "" for a run that a person started
 	Call          string // of the run that waits for this one; "" for none
+	Spent         Spent  // by the runs before it in its chain, of the limits of the tree
 	Under         *Run   // the run that waits for this one: it uses of what that one may; nil for none
 	ContextID     string // of a context that is the run's own; "" = the agent's in the session
 	CorrelationID string
@@ -167,6 +168,9 @@ func New(c Config) *Run {
 		waits = c.Under.r.account
 	}
 	r.account = newAccount(waits, c.Limits, c.Env.Ask != nil)
+	if waits == nil { // else the account of who waits has it
+		r.account.before = c.Spent
+	}
 	if c.Mask == nil {
 		r.Mask = (*mask.Masker)(nil)
 	}
