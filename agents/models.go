@@ -67,8 +67,8 @@ func (l lasting) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 	}
 }
 
-// route returns the model of a run that leaves it to the settings (spec 3.3).
-func route(conv *conversation, contextID string, task *assignment, tools *tool.Set, set Settings) string {
+// modelFor returns the model of a run that leaves it to the settings (spec 3.3).
+func modelFor(conv *conversation, contextID string, task *assignment, tools *tool.Set, set Settings) string {
 	facts := model.Facts{Mode: string(task.mode), Tools: tools.Names()}
 	facts.Tokens, _ = conv.Tokens(contextID)
 	if facts.Mode == "" {

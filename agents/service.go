@@ -146,6 +146,7 @@ type Service struct {
 
 	survey      *tool.Survey       // of the workspace folders, for what confines commands
 	credentials *credential.Reader // masks the output of commands
+	routing     routing            // which agents inputs may be routed to
 
 	mu       sync.Mutex
 	sessions map[string]*conversation
@@ -170,6 +171,8 @@ type Service struct {
 type reservation struct {
 	starts    int // how many
 	cancelled bool
+	over      context.Context // ends when it is cancelled
+	end       context.CancelFunc
 }
 
 // conversation is a session with what its runs share.
@@ -192,6 +195,7 @@ type Live struct {
 	Agent   string
 	First   uint64 // the number of its first event
 	Note    string // for the person: the session is another than was asked for
+	Routed  string // why the agent is this one, in a line; "" = it was named
 
 	MaxTurns int // after which it ends
 
@@ -318,6 +322,7 @@ func (s *Service) Reserve(id string) (release func()) {
 	r := s.reserved[id]
 	if r == nil {
 		r = &reservation{}
+		r.over, r.end = context.WithCancel(s.ctx)
 		s.reserved[id] = r
 	}
 	r.starts++
@@ -325,6 +330,7 @@ func (s *Service) Reserve(id string) (release func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if r.starts--; r.starts == 0 {
+			r.end()
 			delete(s.reserved, id)
 		}
 	})
@@ -337,6 +343,7 @@ func (s *Service) Cancel(id, call string) bool {
 	live, r := s.runs[id], s.reserved[id]
 	if live == nil && r != nil && call == "" {
 		r.cancelled = true
+		r.end()
 		s.mu.Unlock()
 		return true
 	}

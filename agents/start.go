@@ -24,7 +24,8 @@ import (
 
 // Start asks for a run.
 type Start struct {
-	Agent      string                  // "" = main
+	Agent      string                  // "" = main, or who the settings have it routed to; auto = it is routed
+	Strategy   string                  // of routing; "" = the settings'
 	Folder     string                  // of the document that the run is about; "" = the first
 	Input      []activity.ContentBlock // none = the agent's own query
 	Inputs     json.RawMessage         // an object: values of the agent's inputs; nil = none
@@ -40,8 +41,9 @@ type Start struct {
 	Desk       Desk
 	Client     context.Context // the connection's: when it ends, the run is interrupted
 
-	atMost guard.Approval // of a run that is taken up again: the mode that it began with; "" = any
-	from   origin         // what leads to a run that no person started
+	atMost  guard.Approval         // of a run that is taken up again: the mode that it began with; "" = any
+	decided *activity.RouteDecided // why the agent is who it is; nil = it was named
+	from    origin                 // what leads to a run that no person started
 }
 
 // origin is what leads to a run that another run starts, in the same session. The
@@ -65,7 +67,7 @@ type origin struct {
 func (o origin) byAgent() bool { return len(o.chain) > 0 }
 
 // Start sets a run going. It returns as soon as the run's first event is on
-// stable storage. Errors by reason: unknownAgent, invalidAgent, untrusted,
+// stable storage. Errors by reason: noAgent, config where routing is off, unknownAgent, invalidAgent, untrusted,
 // busy, overloaded, authRequired, unknownSession; fault.Invalid, which wraps a
 // [BadParam], for a run id that is in use, and for inputs that are missing or do
 // not fit.
@@ -75,6 +77,12 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 			return nil, err
 		}
 	}
+	if p.Run == "" {
+		p.Run = uuid.Must(uuid.NewV7()).String()
+	}
+	if err := s.routed(ctx, &p); err != nil {
+		return nil, err
+	}
 	plan, err := s.plan(p)
 	if err != nil {
 		return nil, err
@@ -83,17 +91,22 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Run == "" {
-		p.Run = uuid.Must(uuid.NewV7()).String()
-	} else if conv.HasRun(p.Run) {
+	if conv.HasRun(p.Run) {
 		return nil, badParam("run", "is %q, which was in session %s already; choose another id", p.Run, conv.ID)
 	}
 	live, err := s.begin(ctx, conv, plan, p, func(live *Live) (uint64, error) {
 		conv.Mend(live.about.ContextID()) // calls that an interrupted run left open
-		return live.run.Begin(plan.task.input), nil
+		first := live.run.Begin(plan.task.input)
+		if p.decided != nil {
+			conv.Append(activity.Origin{Run: p.Run, Agent: plan.def.Name, CorrelationID: p.Run}, *p.decided, 0)
+		}
+		return first, nil
 	})
 	if err == nil {
 		live.Note = note
+		if p.decided != nil {
+			live.Routed = p.decided.Text
+		}
 	}
 	return live, err
 }
@@ -147,7 +160,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	choices := r.choices
 	if choices == nil {
 		var err error
-		if choices, err = s.choose(def, route(conv, cmp.Or(p.from.contextID, def.Name), task, tools, r.settings), r.settings); err != nil {
+		if choices, err = s.choose(def, modelFor(conv, cmp.Or(p.from.contextID, def.Name), task, tools, r.settings), r.settings); err != nil {
 			return nil, err
 		}
 	}
@@ -378,7 +391,7 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 	if p.from.parent != nil && !def.Delegable {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is run by a person, not by other agents (%s)", def.Name, "disable-model-invocation").Because(fault.Refused)
 	}
-	if !def.UserInvocable && !p.from.byAgent() {
+	if !def.UserInvocable && !p.from.byAgent() && p.decided == nil {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is not meant to be run by a person (user_invocable: false)", def.Name).Because(fault.Refused)
 	}
 	agent := override(def, s.Settings(folder).Overrides[def.Name])

@@ -104,19 +104,14 @@ func (h *Handlers) addressed(catalog *registry.Snapshot, run *wire.RunParams) er
 	if err != nil {
 		return err
 	}
+	run.Agent, run.Strategy = typed.Agent, typed.Strategy
 	if typed.Auto {
-		return unrouted()
+		run.Agent = mention.Auto
 	}
-	run.Agent = typed.Agent
 	if typed.Prompt != "" {
 		run.Input = append(wire.InputBlocks{{Type: "text", Text: typed.Prompt}}, run.Input...)
 	}
 	return nil
-}
-
-// unrouted is why nobody picks an agent.
-func unrouted() error {
-	return server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have to name an agent: this version does not route")
 }
 
 // runCommand runs an agent for a command, which may leave open which one, and

@@ -71,6 +71,11 @@ type Daemon struct {
 	// Settings returns what the person's settings say about runs in a folder, ""
 	// for none; nil says nothing.
 	Settings func(folder string) agents.Settings
+	// Values returns all settings that hold in a folder, "" for none, and SetValue
+	// changes one of them in a file of a scope, whose path it returns. raw is JSON, as
+	// [workspace.Settings.Check] takes it.
+	Values   func(folder string) *workspace.Settings
+	SetValue func(ctx context.Context, folder string, scope workspace.Scope, key string, raw []byte) (file string, err error)
 	// Mask takes out of JSON or a text that is shown what looks like a credential,
 	// and Known only the secrets that the daemon itself holds (spec 7.2); nil takes
 	// nothing.
@@ -194,6 +199,11 @@ func (h *Handlers) Routes() []server.Route {
 		// input.go
 		server.Query(wire.MethodParse, nothing[wire.ParseParams], h.parse),
 		server.Query(wire.MethodTemplates, nothing[struct{}], h.templates),
+
+		// routing.go
+		server.Query(wire.MethodRoute, seen[wire.RouteParams](h), h.route),
+		server.Query(wire.MethodConfigGet, nothing[wire.ConfigGetParams], h.getConfig),
+		server.Query(wire.MethodConfigSet, nothing[wire.ConfigSetParams], h.setConfig),
 
 		// runs.go
 		server.Query(wire.MethodRun, h.reserve, h.run).InStream(),

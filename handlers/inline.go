@@ -3,7 +3,6 @@ package handlers
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
-	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
@@ -47,27 +45,19 @@ func (a *author) inlineCommands(d *workspace.Document) []language.Command {
 	return a.calls(d)
 }
 
-// routed reports whether a command leaves it open which agent is to do it. Nothing
-// picks one yet, so such a line has no lens: it would only fail.
-func routed(c language.Command) bool { return c.Agent == mention.Auto }
-
 // inlineLenses returns what stands above the inline commands of a document (spec
 // 2.10).
 func (a *author) inlineLenses(d *workspace.Document) []language.Lens {
 	var lenses []language.Lens
 	for _, c := range a.inlineCommands(d) {
-		if !routed(c) {
-			lenses = append(lenses, c.Lens(string(d.URI)))
-		}
+		lenses = append(lenses, c.Lens(string(d.URI)))
 	}
 	return lenses
 }
 
 // inlineItems returns the agents that may stand at a position of a document.
 func (a *author) inlineItems(d *workspace.Document, at definition.Position) language.Completion {
-	found := language.CompleteInline(&language.World{Agents: a.catalog}, a.folderOf(d.URI), d.LanguageID, d.Text, at)
-	found.Items = slices.DeleteFunc(found.Items, func(i language.Item) bool { return i.Label == mention.Auto })
-	return found
+	return language.CompleteInline(&language.World{Agents: a.catalog}, a.folderOf(d.URI), d.LanguageID, d.Text, at)
 }
 
 // inlineActions returns what agents can be asked to do about a place of any
@@ -81,7 +71,7 @@ func (a *author) inlineActions(d *workspace.Document, p *protocol.CodeActionPara
 		list = append(list, a.fixActions(d, p)...)
 	}
 	if wantedKind(p.Context, string(runKind)) {
-		list = append(list, a.runActions(d, p, automatic)...)
+		list = append(list, a.runActions(d, p)...)
 	}
 	if !automatic && p.Range.Start != p.Range.End && wantedKind(p.Context, string(askKind)) {
 		for _, e := range a.askable(a.folderOf(d.URI), maxAsked) {
@@ -105,7 +95,7 @@ func action(title string, kind protocol.CodeActionKind, command string, args ...
 
 // runActions returns Run for the commands on the lines of a range: as the setting
 // has it, and with the answer in each other place that the client can take it.
-func (a *author) runActions(d *workspace.Document, p *protocol.CodeActionParams, automatic bool) []protocol.CodeAction {
+func (a *author) runActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
 	var list []protocol.CodeAction
 	r := a.columnsOf(d.Text).in(p.Range)
 	about := inlineOptions{Diagnostics: foreign(p.Context.Diagnostics)}
@@ -124,14 +114,6 @@ func (a *author) runActions(d *workspace.Document, p *protocol.CodeActionParams,
 		title, words := "Run @"+c.Agent, ""
 		if c.Text != "" {
 			words = ": " + clip(tool.Escape(c.Text), maxTitle)
-		}
-		if routed(c) {
-			if known := a.h.client.TextDocument; !automatic && known != nil && known.CodeAction != nil && known.CodeAction.DisabledSupport != nil && *known.CodeAction.DisabledSupport {
-				off := action(title+words, runKind, wire.CommandRunInline)
-				off.Command, off.Disabled.Reason = protocol.Command{}, "This version does not route: name the agent."
-				list = append(list, off)
-			}
-			continue
 		}
 		list = append(list, action(title+words, runKind, wire.CommandRunInline, d.URI, line, c.Typed, about))
 		usual := a.h.usualAnswer(a.folderOf(d.URI))

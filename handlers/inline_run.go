@@ -55,9 +55,6 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, 
 	if err != nil || call == nil {
 		return nil, h.toldWhy(err)
 	}
-	if routed(call.command) {
-		return nil, h.toldWhy(unrouted())
-	}
 	folder := a.folderOf(call.doc.URI)
 	want, why := h.answerPlace(cmp.Or(r.Answer, h.usualAnswer(folder)))
 	if want == answerBelow {
@@ -154,7 +151,7 @@ func (a *author) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, e
 			if calls[title] != nil { // files of one name
 				title = string(d.URI) + title[strings.IndexByte(title, ':'):]
 			}
-			if routed(c) || len(calls) == maxOffered || calls[title] != nil {
+			if len(calls) == maxOffered || calls[title] != nil {
 				continue
 			}
 			calls[title] = &inlineCall{d, c}
@@ -215,7 +212,7 @@ func (a *author) inlineParams(ctx context.Context, call *inlineCall, o inlineOpt
 		said += " The answer takes the place of that line: give the new text in one fenced block of code, and no more than belongs there."
 	}
 	link := activity.ContentBlock{Type: "resource_link", URI: string(d.URI), Name: name}
-	run := &wire.RunParams{Agent: c.Agent, Context: editor, Input: wire.InputBlocks{{Type: "text", Text: c.Text}, {Type: "text", Text: said}}}
+	run := &wire.RunParams{Agent: c.Agent, Strategy: c.Strategy, Context: editor, Input: wire.InputBlocks{{Type: "text", Text: c.Text}, {Type: "text", Text: said}}}
 	if path, ok := filePath(d.URI); ok {
 		if _, _, why := a.h.nameable(ctx, a.h.lookingFrom(a.folderOf(d.URI)), a.h.person(a.snapshot), path); why != "" {
 			link.Name += ", whose text is not given to agents: " + why

@@ -42,7 +42,7 @@ func (h *Handlers) beginProgress(ctx context.Context, live *agents.Live, raw []b
 		p.logs = h.plain
 		return p
 	}
-	on, err := h.Peer.BeginProgress(ctx, server.ProgressStart{Token: token, Title: live.Agent, Cancellable: true})
+	on, err := h.Peer.BeginProgress(ctx, server.ProgressStart{Token: token, Title: live.Agent, Message: live.Routed, Cancellable: true})
 	if err != nil {
 		h.Log.Warn("the progress of a run is not shown", "run", live.ID, "err", err)
 		return p
@@ -139,6 +139,8 @@ type progressLine struct {
 // take takes an event in and reports whether the line is another now.
 func (l *progressLine) take(e activity.Event) bool {
 	switch b := e.Body.(type) {
+	case activity.RouteDecided:
+		l.doing = tool.Escape(b.Text)
 	case activity.TurnStarted:
 		l.turn, l.doing = b.Turn, "thinking"
 		if b.Turn == 1 && l.handed != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
@@ -49,7 +50,7 @@ func (h *Handlers) reserve(p *wire.RunParams) request {
 // request that is cancelled cancels its run.
 func (h *Handlers) run(ctx context.Context, r request, p *wire.RunParams) (any, error) {
 	if r.before != nil {
-		<-r.before // it does not wait for anything but the disk
+		<-r.before // which waits for the disk, and for who is to take an input that names nobody
 	}
 	live, err := func() (*agents.Live, error) {
 		defer r.release()
@@ -130,7 +131,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 	st := agents.Start{
 		Agent: strings.Clone(p.Agent), Input: p.Input, Session: strings.Clone(p.Session), Run: strings.Clone(p.Run),
 		Inputs: slices.Clone(p.Inputs), Context: p.Context, Mode: definition.Mode(p.Mode), Queue: p.Queue,
-		Approval: agents.Approval(p.Approval), Model: p.Model, Desk: h.person(s), Client: h.ctx,
+		Approval: agents.Approval(p.Approval), Model: p.Model, Strategy: p.Strategy, Desk: h.person(s), Client: h.ctx,
 	}
 	st.Folder = folderOf(s, p)
 	if len(p.Input) == 0 {
@@ -162,7 +163,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			}
 		}
 	}
-	if _, err := catalog.Lookup(st.Folder, cmp.Or(st.Agent, "main")); err == nil {
+	if _, err := catalog.Lookup(st.Folder, cmp.Or(st.Agent, "main")); err == nil || st.Agent == mention.Auto {
 		if err := h.askBeforeRun(ctx, st.Folder); err != nil {
 			return nil, err
 		}

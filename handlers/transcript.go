@@ -80,6 +80,8 @@ func describe(b *strings.Builder, e activity.Event) {
 		case activity.Failed, activity.Cancelled:
 			fmt.Fprintf(b, "\n- `%s` did not succeed: %s\n", body.Name, tool.Escape(firstLine(body.Error.Message)))
 		}
+	case activity.RouteDecided:
+		fmt.Fprintf(b, "\n- %s\n", tool.Escape(body.Text))
 	case activity.ConfirmationAnswered:
 		fmt.Fprintf(b, "\n- answered: %s, by %s\n", body.Outcome, body.By)
 	case activity.FileChanged:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/tailscale/hujson"
 
@@ -456,6 +457,23 @@ type Effective struct {
 	Doc    string
 	Value  any // string, bool, int, float64 or []string
 	Origin Origin
+}
+
+// Find returns a typed key, or those of a section, with what holds. key may lack
+// "agents." at its beginning, which whole then has; "" is all keys.
+func (s *Settings) Find(key string) (whole string, found []Effective) {
+	for _, whole := range []string{key, "agents." + key} {
+		var found []Effective
+		for _, e := range s.Effective() {
+			if key == "" || e.Key == whole || strings.HasPrefix(e.Key, whole+".") {
+				found = append(found, e)
+			}
+		}
+		if len(found) > 0 {
+			return whole, found
+		}
+	}
+	return key, nil
 }
 
 // Effective returns the typed keys in alphabetical order.

@@ -11,6 +11,7 @@ func (RunFinished) Type() string          { return "run.finished" }          // 
 func (TurnStarted) Type() string          { return "turn.started" }          // Type implements [Body].
 func (TurnFinished) Type() string         { return "turn.finished" }         // Type implements [Body].
 func (Input) Type() string                { return "input" }                 // Type implements [Body].
+func (RouteDecided) Type() string         { return "route.decided" }         // Type implements [Body].
 func (ModelStarted) Type() string         { return "model.started" }         // Type implements [Body].
 func (ModelFinished) Type() string        { return "model.finished" }        // Type implements [Body].
 func (ModelContent) Type() string         { return "model.content" }         // Type implements [Body].
@@ -45,6 +46,7 @@ var bodies = map[string]func([]byte) (Body, error){
 	TurnStarted{}.Type():          read[TurnStarted],
 	TurnFinished{}.Type():         read[TurnFinished],
 	Input{}.Type():                read[Input],
+	RouteDecided{}.Type():         read[RouteDecided],
 	ModelStarted{}.Type():         read[ModelStarted],
 	ModelFinished{}.Type():        read[ModelFinished],
 	ModelContent{}.Type():         read[ModelContent],

@@ -129,6 +129,7 @@ type Definition struct {
 	Routable      bool // default true
 	Delegable     bool // default true; false: only a person may start it (Copilot's disable-model-invocation)
 	MemoryFiles   bool // default true
+	Router        bool // scope: system, and a name by which a file replaces the router
 	Guessed       bool // Name comes from the file's stem, since the file's own could not be read
 
 	// Authority names what restricts power in the file and cannot be honoured

@@ -298,7 +298,7 @@ func (r *reader) scopeField(v *node) {
 	r.late = append(r.late, func() {
 		// A file that replaces the router says scope: system (spec 8.2).
 		router := r.nameNode != nil && (r.nameNode.text == "router" || r.nameNode.text == "router-agent")
-		if Scope(scope) == r.Scope || Scope(scope) == System && router {
+		if r.Router = router && Scope(scope) == System; r.Router || Scope(scope) == r.Scope {
 			return
 		}
 		r.at(v, "agent/type", Warning, "The file lies in the %s folder, so its scope is %s, not %s; move the file or correct the field.", r.Scope, r.Scope, scope)

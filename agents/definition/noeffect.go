@@ -12,12 +12,10 @@ import (
 // hover, completion, explain, validate and create take it from here; who builds one of
 // these deletes its row.
 var noEffectTable = []noEffectRow{
-	{field: "triggers"},
 	{field: "guardrails", stops: "nothing would be checked"},
 	{field: "memory", tools: []string{"store_memory", "recall_memory"}},
 	{field: "graph"},
 	{field: "tracing"},
-	{field: "routable"},
 	{tools: []string{"diagnostics", "symbols", "definition", "references"}},
 	{tools: []string{"get_state", "set_state"}},
 }

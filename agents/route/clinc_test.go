@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/route"
 )
 
@@ -42,7 +43,7 @@ func newClinc(t testing.TB) *clinc {
 		for _, intent := range intents {
 			c.domain[intent] = name
 		}
-		c.agents = append(c.agents, route.Agent{Name: name, Priority: route.DefaultPriority})
+		c.agents = append(c.agents, route.Agent{Name: name, Priority: definition.DefaultPriority})
 	}
 	slices.SortFunc(c.agents, func(a, b route.Agent) int { return compare(a.Name, b.Name) })
 	for _, pair := range c.data["train"] {

@@ -5,26 +5,17 @@ import (
 	"math"
 	"regexp"
 	"slices"
-)
 
-// DefaultPriority is the priority of an agent that gives none (spec 1.2).
-const DefaultPriority = 50
+	"github.com/agentls/agentls/agents/definition"
+)
 
 // Agent is what is known of an agent that inputs may be routed to.
 type Agent struct {
 	Name        string
 	Description string
-	Triggers    []Trigger
+	Triggers    []definition.Trigger
 	Examples    []string // sentences that it is for
 	Priority    int      // 0 to 100: of its examples and description
-}
-
-// Trigger is what in an input speaks for an agent.
-type Trigger struct {
-	Intent   string // what it is about; "" = not said
-	Keywords []string
-	Patterns []string // RE2; case does not count. One that cannot be compiled matches nothing
-	Priority int      // 0 to 100
 }
 
 // Index holds the agents of one catalog, compiled. It is safe for concurrent use and

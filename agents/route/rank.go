@@ -11,6 +11,7 @@ import (
 // Analysis is how much speaks for each agent (agents/route of spec 5.1).
 type Analysis struct {
 	Candidates []Candidate // those that something speaks for, the best first
+	Tied       bool        // the first two have the same score
 	Partial    bool        // not all patterns were tried: it took too long
 }
 
@@ -104,6 +105,7 @@ func (x *Index) Rank(ctx context.Context, input string) Analysis {
 	slices.SortStableFunc(a.Candidates, func(c, d Candidate) int {
 		return cmp.Or(cmp.Compare(d.exact, c.exact), cmp.Compare(c.Agent, d.Agent))
 	})
+	a.Tied = len(a.Candidates) > 1 && a.Candidates[0].exact == a.Candidates[1].exact
 	return a
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/route"
 )
 
@@ -16,7 +17,7 @@ import (
 func debugger() route.Agent {
 	return route.Agent{
 		Name: "debugger", Description: "Finds out why a program fails.", Priority: 90,
-		Triggers: []route.Trigger{{Intent: "debug", Priority: 90, Keywords: []string{"error", "crash", "stop", "retry", "pull request", "PR", "报错", "ＡＰＩ 错误"}, Patterns: []string{`\btypeerror\b`, `index out of range`, `(`}}},
+		Triggers: []definition.Trigger{{Intent: "debug", Priority: 90, Keywords: []string{"error", "crash", "stop", "retry", "pull request", "PR", "报错", "ＡＰＩ 错误"}, Patterns: []string{`\btypeerror\b`, `index out of range`, `(`}}},
 		Examples: []string{"why does this panic", "the tests fail since yesterday", "程序为什么崩溃"},
 	}
 }
@@ -24,7 +25,7 @@ func debugger() route.Agent {
 func writer() route.Agent {
 	return route.Agent{
 		Name: "writer", Description: "Writes documents.", Priority: 50,
-		Triggers: []route.Trigger{{Keywords: []string{"readme", "document"}, Priority: 90}},
+		Triggers: []definition.Trigger{{Keywords: []string{"readme", "document"}, Priority: 90}},
 		Examples: []string{"write a tutorial for new users", "explain the setup in the manual", "写一份使用说明"},
 	}
 }
@@ -62,9 +63,9 @@ func TestKeywords(t *testing.T) {
 // TestConfidence of rules alone: the figures of spec 5.1.
 func TestConfidence(t *testing.T) {
 	with := func(priority int, keywords, patterns string) route.Agent {
-		return route.Agent{Name: "a", Priority: 50, Triggers: []route.Trigger{{Keywords: strings.Fields(keywords), Patterns: strings.Fields(patterns), Priority: priority}}}
+		return route.Agent{Name: "a", Priority: 50, Triggers: []definition.Trigger{{Keywords: strings.Fields(keywords), Patterns: strings.Fields(patterns), Priority: priority}}}
 	}
-	rival := route.Agent{Name: "b", Triggers: []route.Trigger{{Keywords: []string{"one"}, Priority: 45}}}
+	rival := route.Agent{Name: "b", Triggers: []definition.Trigger{{Keywords: []string{"one"}, Priority: 45}}}
 	for name, c := range map[string]struct {
 		agents     []route.Agent
 		score      int
@@ -159,7 +160,7 @@ func many(agents, examples int) []route.Agent {
 	n := uint32(1)
 	next := func() string { n = n*1664525 + 1013904223; return words[n>>16%uint32(len(words))] + fmt.Sprint(n>>24) }
 	for i := range agents {
-		a := route.Agent{Name: fmt.Sprintf("agent%d", i), Priority: 50, Triggers: []route.Trigger{{Priority: 50, Keywords: []string{next(), next(), next()}, Patterns: []string{`\b` + next() + `\b`, next() + `.*` + next()}}}}
+		a := route.Agent{Name: fmt.Sprintf("agent%d", i), Priority: 50, Triggers: []definition.Trigger{{Priority: 50, Keywords: []string{next(), next(), next()}, Patterns: []string{`\b` + next() + `\b`, next() + `.*` + next()}}}}
 		for range examples {
 			a.Examples = append(a.Examples, strings.Join([]string{next(), next(), next(), next(), next(), next(), next(), next()}, " "))
 		}

@@ -156,6 +156,9 @@ func textsOf(err error) []string {
 // shownError is an error as it is printed: each of its texts on one line.
 func shownError(err error) string {
 	lines := textsOf(err)
+	if aboutOf(err).Kind == string(fault.NoAgent) { // has a list, of which each line is escaped where it is made
+		lines = strings.Split(strings.Join(lines, "\n"), "\n")
+	}
 	for i, line := range lines {
 		lines[i] = tool.Escape(line)
 	}

@@ -248,7 +248,7 @@ func (d *dialogue) serve(ctx context.Context, line string) error {
 }
 
 // later are the parts of /agents that spec 10 names and this version has not.
-var later = map[string]bool{"config": true, "route": true, "trace": true, "validate": true}
+var later = map[string]bool{"trace": true, "validate": true}
 
 // obey does a command.
 func (d *dialogue) obey(ctx context.Context, line string) error {
@@ -268,6 +268,9 @@ func (d *dialogue) obey(ctx context.Context, line string) error {
   /agents list             lists the agents
   /agents run NAME TEXT    asks another agent
   /agents handoff-chain    shows which agents passed control on, and why
+  @auto TEXT               asks the agent that it is for
+  /agents route TEXT       says which one that is, and why
+  /agents config [KEY [VALUE]]  shows settings, or changes one of the folder
   exit                     leaves; so does Ctrl-D`, tool.Escape(d.name()))
 	case "context":
 		return showContext(ctx, d.conn, d.std.out, d.session, d.name(), maxShown)
@@ -320,10 +323,22 @@ func (d *dialogue) agents(ctx context.Context, rest string) error {
 			return err
 		}
 		return printChain(d.std.out, chain)
+	case word == "route" && strings.TrimSpace(rest) != "":
+		var r wire.RouteResult
+		if err := d.conn.Call(ctx, wire.MethodRoute, &wire.RouteParams{Input: strings.TrimSpace(rest)}, &r); err != nil {
+			return err
+		}
+		return printRoute(d.std.out, &r)
+	case word == "config":
+		key, value, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		if value = strings.TrimSpace(value); value != "" {
+			return setConfig(ctx, d.conn, d.std.out, key, value, false, false)
+		}
+		return showConfig(ctx, d.conn, d.std, key, false)
 	case later[word]:
 		d.t.say("/agents %s does not exist in this version; /help lists what does.", word)
 	default:
-		d.t.say("/agents list lists the agents, /agents run NAME TEXT asks one, /agents handoff-chain shows who passed control on.")
+		d.t.say("/agents list lists the agents, /agents run NAME TEXT asks one, /agents route TEXT says who would take it, /agents handoff-chain shows who passed control on.")
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func execute(args []string, std streams) int {
 	root.SetErr(std.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
 	root.AddCommand(
-		serveCommand(std), runCommand(std), listCommand(std), createCommand(std), editCommand(std), deleteCommand(std), validateCommand(std), explainCommand(std), diffAuthorityCommand(std), sessionsCommand(std), changesCommand(std), chainCommand(std), contextCommand(std), trustCommand(std), permissionsCommand(std), mcpServersCommand(std),
+		serveCommand(std), runCommand(std), listCommand(std), createCommand(std), editCommand(std), deleteCommand(std), validateCommand(std), explainCommand(std), routeCommand(std), configCommand(std), diffAuthorityCommand(std), sessionsCommand(std), changesCommand(std), chainCommand(std), contextCommand(std), trustCommand(std), permissionsCommand(std), mcpServersCommand(std),
 		importCommand(std), exportCommand(std), doctorCommand(std), demoCommand(std), versionCommand(std),
 	)
 	c, err := root.ExecuteContextC(ctx)

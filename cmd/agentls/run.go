@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/daemon"
@@ -33,6 +34,7 @@ type runOptions struct {
 	prompt, session, approve, format, mode, model string
 	inputs                                        string   // JSON, whole
 	input                                         []string // key=value
+	strategy                                      string   // of routing
 	interactive, trust                            bool
 	given                                         bool     // the prompt came from a pipe: what is in it names nobody
 	args                                          []string // besides the flags
@@ -41,8 +43,9 @@ type runOptions struct {
 func runCommand(std streams) *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
-		Use: "run [NAME] [PROMPT]", Short: "Run an agent; without a name, main",
-		Long: `Runs an agent of this folder, or main without a NAME. The agent's text goes to
+		Use: "run [NAME | @auto] [PROMPT]", Short: "Run an agent; without a name, main",
+		Long: `Runs an agent of this folder, or main without a NAME. @auto picks the agent by what
+is asked, and so does no NAME where the setting agents.autoRoute is on. The agent's text goes to
 standard output, what it does on the way to standard error. Without PROMPT it is
 read from standard input, where that is no terminal; an agent with a query of its
 own needs none.
@@ -80,12 +83,14 @@ begin a new one with --session new.`,
 	f.StringVar(&o.format, "format", "text", "text, json (the result at the end) or stream-json (each event as it comes)")
 	f.StringVar(&o.mode, "mode", "", "chat or task; without it, the agent's own")
 	f.StringVar(&o.model, "model", "", "the model, instead of the agent's")
+	f.StringVar(&o.strategy, "strategy", "", "how @auto picks the agent: rule, llm or hybrid; without it, the settings'")
 	f.StringArrayVar(&o.input, "input", nil, "`key=value` of the agent's inputs; can be given again")
 	f.StringVar(&o.inputs, "inputs", "", "all inputs of the agent as one `JSON` object")
 	f.BoolVar(&o.trust, "trust", false, "trust the folder for this process")
 	complete(c, "approve", "plan", "ask", "edits", "auto")
 	complete(c, "format", formats...)
 	complete(c, "mode", "chat", "task")
+	complete(c, "strategy", "rule", "llm", "hybrid")
 	completeSessionFlag(c, "new")
 	return c
 }
@@ -101,6 +106,8 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 		return nil, daemon.Config{}, o.checkFormat()
 	case o.interactive && o.format != "text":
 		err = fmt.Errorf("--interactive and --format %s do not go together: leave one out", o.format)
+	case o.strategy != "" && o.strategy != "rule" && o.strategy != "llm" && o.strategy != "hybrid":
+		err = fmt.Errorf("invalid --strategy %q: use rule, llm or hybrid", o.strategy)
 	case o.mode != "" && o.mode != "chat" && o.mode != "task":
 		err = fmt.Errorf("--mode is %q, want chat or task", o.mode)
 	}
@@ -123,8 +130,9 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 		prompt = args[0]
 	}
 	p.Agent = strings.TrimPrefix(p.Agent, "@")
-	if p.Agent == "auto" {
-		return nil, daemon.Config{}, usage{errors.New(noRouting)}
+	p.Strategy = o.strategy
+	if p.Agent == mention.Auto && o.interactive {
+		return nil, daemon.Config{}, usage{errors.New("an interactive conversation is with one agent: name it, and write @auto before a request that is for another")}
 	}
 	if prompt == "" && !o.interactive && !term.IsTerminal(int(std.in.Fd())) {
 		data, err := io.ReadAll(io.LimitReader(std.in, maxPrompt+1))
@@ -149,9 +157,6 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	config.Approval = mode
 	return p, config, err
 }
-
-// noRouting says that agents are not chosen by what is asked.
-const noRouting = "requests are not routed in this version; name an agent: agentls run NAME \"your request\""
 
 // approveHelp explains the flag --approve of run and serve.
 const approveHelp = "what runs without asking: plan, ask, edits or auto; never high or critical calls"
@@ -316,8 +321,12 @@ func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 		return err
 	}
 	switch {
+	case said.Auto && said.Prompt == "":
+		return usage{errors.New("there is nothing to do: say what, as in @auto your request")}
 	case said.Auto:
-		return usage{errors.New(noRouting)}
+		p.Agent, p.Strategy = mention.Auto, cmp.Or(said.Strategy, p.Strategy)
+		p.Input = wire.InputBlocks{{Type: "text", Text: said.Prompt}}
+		return nil
 	case said.Agent == "":
 		return nil
 	case said.Prompt == "":
@@ -334,16 +343,41 @@ func (c *connection) prepare(ctx context.Context, o *runOptions, p *wire.RunPara
 	// answer its name is as good: the run itself says what is wrong.
 	agent := new(wire.GetResult)
 	name := cmp.Or(p.Agent, "main")
+	if name == mention.Auto {
+		if len(o.inputs)+len(o.input) > 0 {
+			return usage{errors.New("inputs belong to an agent: name it, or leave them out with @auto")}
+		}
+		return c.introduceAll(ctx, t) // who it is, is told when it begins
+	}
 	_ = c.Call(ctx, wire.MethodGet, &wire.GetParams{Name: name}, agent)
 	var err error
 	if p.Inputs, err = inputsOf(o.inputs, o.input, agent.Inputs); err != nil {
 		return usage{err}
 	}
 	var goesOn continuation
+	if p.Agent == "" {
+		if err := c.introduceAll(ctx, t); err != nil { // it may be routed
+			return err
+		}
+	}
 	if o.session != "new" {
 		goesOn = c.continues(ctx, p.Session, name)
 	}
 	t.introduce(name, agent.Title, goesOn)
+	return nil
+}
+
+// introduceAll gives the titles of all agents: it is not known yet who is about to run.
+func (c *connection) introduceAll(ctx context.Context, t *timeline) error {
+	var list wire.ListResult
+	if err := c.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
+		return err
+	}
+	for _, a := range list.Agents {
+		if a.State == "ok" {
+			t.introduce(a.Name, a.Title, continuation{})
+		}
+	}
 	return nil
 }
 

@@ -171,6 +171,8 @@ func (t *timeline) show(e wire.ActivityParams) {
 			t.say("%s", goesOn.line)
 		}
 		t.say("model %s", tool.Escape(b.Model))
+	case activity.RouteDecided:
+		t.say("%s", tool.Escape(b.Text))
 	case activity.Input:
 		t.said(b.Input)
 	case activity.TurnStarted:

@@ -30,6 +30,12 @@ const (
 	MethodUnsubscribe = "agents/unsubscribe"
 	// MethodParse takes apart what a person typed: whom it is for, and what they are to do.
 	MethodParse = "agents/parse"
+	// MethodRoute says which agent an input is for that names none, and why. A model may be asked; nothing runs.
+	MethodRoute = "agents/route"
+	// MethodConfigGet returns settings that hold, each with where it comes from.
+	MethodConfigGet = "agents/config/get"
+	// MethodConfigSet changes a setting in a file, and keeps what else is there, comments included.
+	MethodConfigSet = "agents/config/set"
 	// MethodTemplates lists the templates that an agent's file can be made from.
 	MethodTemplates = "agents/templates"
 	// MethodSessionList lists the sessions of the workspace, newest first.

@@ -19,7 +19,8 @@ import (
 type (
 	// RunParams starts a run.
 	RunParams struct {
-		Agent         string          `json:"agent,omitempty"`         // absent = main
+		Agent         string          `json:"agent,omitempty"`         // absent = main, or who it is routed to where agents.autoRoute is on; auto = it is routed
+		Strategy      string          `json:"strategy,omitempty"`      // of routing: rule, llm, hybrid; absent = the settings'
 		Input         InputBlocks     `json:"input,omitempty"`         // a string, or content blocks; absent only where the agent has a query or runs a task
 		Session       string          `json:"session,omitempty"`       // absent = main
 		Run           string          `json:"run,omitempty"`           // an id of the client's, so that it can cancel before any answer
@@ -177,6 +178,9 @@ func (p *RunParams) Check() (string, error) {
 	}
 	if p.Run != "" && !runForm.MatchString(p.Run) {
 		return "run", fmt.Errorf("is %q, which cannot name a run; use 1 to 128 letters, digits, dots, dashes, underscores and colons", p.Run)
+	}
+	if at, err := oneOf("strategy", p.Strategy, "", "rule", "llm", "hybrid"); err != nil {
+		return at, err
 	}
 	if at, err := oneOf("mode", p.Mode, "", "chat", "task"); err != nil {
 		return at, err

@@ -235,6 +235,50 @@ export interface ClientCapabilities {
 	filesWritten?: boolean;
 }
 
+/** ConfigGetParams names a setting, or a section of settings. */
+export interface ConfigGetParams {
+	/** with dots; agents. may be left out. Absent = all */
+	key?: string;
+}
+
+/** ConfigGetResult has the settings that hold, in alphabetical order. */
+export interface ConfigGetResult {
+	values: ConfigValue[];
+	/** of these settings, a sentence each with its place: what does not count */
+	problems: string[];
+}
+
+/** ConfigSetParams changes a setting in a file, in which the rest stays as it is, comments included. */
+export interface ConfigSetParams {
+	key: string;
+	/** a string stands for what a person types; null takes the key away */
+	value: unknown;
+	/** project (default), global */
+	scope?: string;
+}
+
+/** ConfigSetResult says where it was written, and what holds now. */
+export interface ConfigSetResult {
+	uri: string;
+	value: ConfigValue;
+}
+
+/** ConfigValue is one setting. */
+export interface ConfigValue {
+	/** with dots */
+	key: string;
+	value: unknown;
+	/** default, user, project, environment */
+	scope: string;
+	/** of the file that says so */
+	uri?: string;
+	/** there, from 1 */
+	line?: number;
+	/** of the environment, that says so */
+	variable?: string;
+	doc: string;
+}
+
 /** ConfirmCapability says how a client answers agents/confirm. */
 export interface ConfirmCapability {
 	/** a refusal may carry a reason */
@@ -1194,6 +1238,87 @@ export interface Rewound {
 	kept?: Kept[];
 }
 
+/** RouteCandidate is an agent that something in an input speaks for. */
+export interface RouteCandidate {
+	agent: string;
+	/** who has the most leads */
+	score: number;
+	confidence: number;
+	/** 16 at most */
+	matches: RouteMatch[];
+}
+
+/** RouteDecided says which agent an input is for that named none, and why. It is the result of agents/route too. */
+export interface RouteDecided {
+	/** rule, llm, hybrid */
+	strategy: string;
+	/** absent = none fits */
+	agent?: string;
+	/** rule, llm, user, default */
+	by?: string;
+	/** 0 to 100; of rule and llm */
+	confidence?: number;
+	/** the model's */
+	reason?: string;
+	/** the model's: what the agent should know */
+	context?: string;
+	/** those that something speaks for, the best first, 32 at most */
+	candidates: RouteCandidate[];
+	/** how many agents were looked at */
+	considered: number;
+	/** points between the first two candidates */
+	margin: number;
+	/** confidence from which hybrid asks no model */
+	threshold: number;
+	/** absent = none was asked */
+	model?: RouteModel;
+	/** why a model was asked, or was not */
+	why: string;
+	/** what counts since no agent was picked: none, prompt_user, default_agent */
+	fallback?: string;
+	settings: RouteSetting[];
+	/** not all patterns were tried: it took too long */
+	partial?: boolean;
+	/** the decision in one line, for people */
+	text: string;
+}
+
+/** RouteMatch is one thing that speaks for an agent. */
+export interface RouteMatch {
+	/** keyword, pattern, example, description */
+	kind: string;
+	text: string;
+	/** of the trigger */
+	intent?: string;
+	points: number;
+}
+
+/** RouteModel is the model that was asked. */
+export interface RouteModel {
+	id: string;
+	durationMs: number;
+	usage: Usage;
+	/** why it did not decide */
+	error?: string;
+}
+
+/** RouteParams asks which agent an input is for that names none. */
+export interface RouteParams {
+	input: string;
+	/** rule, llm, hybrid; absent = the settings' */
+	strategy?: string;
+	/** of the document that it is about; absent = the first folder */
+	uri?: string;
+}
+
+/** RouteSetting is a setting that counted, by its key below agents.routing. */
+export interface RouteSetting {
+	key: string;
+	value: unknown;
+	/** request, default, a variable, or file:line */
+	origin: string;
+}
+
 /** RunAccepted answers a run with wait: accept. */
 export interface RunAccepted {
 	session: string;
@@ -1221,8 +1346,10 @@ export interface RunFinished {
 
 /** RunParams starts a run. */
 export interface RunParams {
-	/** absent = main */
+	/** absent = main, or who it is routed to where agents.autoRoute is on; auto = it is routed */
 	agent?: string;
+	/** of routing: rule, llm, hybrid; absent = the settings' */
+	strategy?: string;
 	/** a string, or content blocks; absent only where the agent has a query or runs a task */
 	input?: InputBlocks;
 	/** absent = main */
@@ -1742,6 +1869,7 @@ export interface Events {
 	"turn.started": TurnStarted;
 	"turn.finished": TurnFinished;
 	"input": Input;
+	"route.decided": RouteDecided;
 	"model.started": ModelStarted;
 	"model.finished": ModelFinished;
 	"model.content": ModelContent;
@@ -1785,6 +1913,9 @@ export interface Requests {
 	"agents/subscribe": { params: SubscribeParams; result: SubscribeResult };
 	"agents/unsubscribe": { params: UnsubscribeParams; result: Empty };
 	"agents/parse": { params: ParseParams; result: ParseResult };
+	"agents/route": { params: RouteParams; result: RouteResult };
+	"agents/config/get": { params: ConfigGetParams; result: ConfigGetResult };
+	"agents/config/set": { params: ConfigSetParams; result: ConfigSetResult };
 	"agents/templates": { params: undefined; result: TemplatesResult };
 	"agents/session/list": { params: SessionListParams; result: SessionListResult };
 	"agents/session/get": { params: SessionParams; result: SessionGetResult };

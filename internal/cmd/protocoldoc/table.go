@@ -76,6 +76,18 @@ var rows = []row{
 		without: "The command `agentls.run` takes `@name text` where it takes an agent's name.",
 	},
 	{
+		constant: "MethodRoute", params: "RouteParams", results: []string{"RouteResult"},
+		without: "`agentls route` on the command line does the same. A run tells in its progress who took it, and why.",
+	},
+	{
+		constant: "MethodConfigGet", params: "ConfigGetParams", results: []string{"ConfigGetResult"},
+		without: "`agentls config` on the command line does the same.",
+	},
+	{
+		constant: "MethodConfigSet", params: "ConfigSetParams", results: []string{"ConfigSetResult"},
+		without: "The settings file can be edited: it is completed and checked like an agent file.",
+	},
+	{
 		constant: "MethodTemplates", results: []string{"TemplatesResult"},
 		without: "Nothing: templates are for clients that make agents' files.",
 	},

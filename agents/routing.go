@@ -1,0 +1,538 @@
+package agents
+
+// Which agent an input is for that names none (spec 5.1).
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/authority"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/mention"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/route"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// The strategies of routing, what counts when no agent is picked, and who picked one.
+const (
+	byRule       = "rule"
+	byModel      = "llm"
+	hybrid       = "hybrid"
+	byUser       = "user"
+	byDefault    = "default"
+	promptUser   = "prompt_user"
+	defaultAgent = "default_agent"
+)
+
+const (
+	matchIn       = 50 * time.Millisecond // what patterns may take of an input
+	maxCandidates = 32                    // that a model is offered, or an analysis lists
+	maxMatches    = 16                    // of a candidate that an analysis lists
+	maxChoices    = 12                    // that a person is asked to pick from
+	maxRouted     = 16 << 10              // bytes of an input that a model is shown
+)
+
+// Routing asks which agent an input is for.
+type RoutingRequest struct {
+	Input    string
+	Strategy string // rule, llm or hybrid; "" = the settings'
+	Folder   string // of the document that it is about; "" = the first
+}
+
+// Route says which agent an input is for that names none, and why. A model may be
+// asked; nothing runs, and no person is asked. The error is ctx's.
+func (s *Service) Route(ctx context.Context, r RoutingRequest) (activity.RouteDecided, error) {
+	folder := s.folderOr(r.Folder)
+	d := &deciding{s: s, ctx: ctx, folder: folder, set: s.Settings(folder)}
+	d.RouteDecided = activity.RouteDecided{
+		Strategy: cmp.Or(r.Strategy, d.set.Routing.Strategy), Threshold: d.set.Routing.Threshold, Settings: d.set.Routing.list(r.Strategy),
+	}
+	d.known = s.routable(folder, d.set)
+	d.rank(r.Input)
+	d.decide(r.Input)
+	return d.RouteDecided, ctx.Err()
+}
+
+func (s *Service) folderOr(folder string) string {
+	if folders := s.Folders(); folder == "" && len(folders) > 0 {
+		return folders[0]
+	}
+	return folder
+}
+
+// list returns the settings that count for a request, each with where it comes from.
+func (r Routing) list(asked string) []activity.RouteSetting {
+	var list []activity.RouteSetting
+	add := func(key string, value any) {
+		raw, _ := json.Marshal(value) // of a string, a number or a bool
+		list = append(list, activity.RouteSetting{Key: key, Value: raw, Origin: cmp.Or(r.Origins[key], "default")})
+	}
+	add("enabled", r.Enabled)
+	add("strategy", cmp.Or(asked, r.Strategy))
+	if asked != "" {
+		list[1].Origin = "request"
+	}
+	add("rule.confidence_threshold", r.Threshold)
+	add("llm.model", r.Model)
+	add("llm.timeout", r.Timeout.Milliseconds())
+	add("fallback", r.Fallback)
+	add("default_agent", r.DefaultAgent)
+	return list
+}
+
+// deciding is one input on its way to an agent.
+type deciding struct {
+	activity.RouteDecided
+	s      *Service
+	ctx    context.Context
+	folder string
+	set    Settings
+	known  *routable
+	ranked route.Analysis
+	before string // what was said before the decision, in its line
+}
+
+// rank scores the input on this machine.
+func (d *deciding) rank(input string) {
+	within, cancel := context.WithTimeout(d.ctx, matchIn)
+	defer cancel()
+	d.ranked = d.known.index.Rank(within, input)
+	d.Considered, d.Partial, d.Candidates = len(d.known.agents), d.ranked.Partial, []activity.RouteCandidate{}
+	for i, c := range d.ranked.Candidates[:min(len(d.ranked.Candidates), maxCandidates)] {
+		shown := activity.RouteCandidate{Agent: c.Agent, Score: c.Score, Confidence: c.Confidence}
+		for _, m := range c.Matches[:min(len(c.Matches), maxMatches)] {
+			shown.Matches = append(shown.Matches, activity.RouteMatch{Kind: m.Kind, Text: m.Text, Intent: m.Intent, Points: math.Round(10*m.Points) / 10})
+		}
+		d.Candidates = append(d.Candidates, shown)
+		switch i {
+		case 0:
+			d.Margin = c.Score
+		case 1:
+			d.Margin -= c.Score
+		}
+	}
+}
+
+// decide picks an agent by the strategy, or none.
+func (d *deciding) decide(input string) {
+	best, found := d.best()
+	switch d.Strategy {
+	case byRule:
+		d.Why = "The strategy rule asks no model."
+		switch {
+		case !found:
+			d.fallBack("no trigger, example or description matches")
+		case d.ranked.Tied:
+			d.fallBack(fmt.Sprintf("%s and %s lead equally", best.Agent, d.Candidates[1].Agent))
+		default:
+			d.take(best)
+		}
+		return
+	case hybrid:
+		if found && best.Confidence >= d.Threshold {
+			d.Why = fmt.Sprintf("No model was needed: %d %% is at or over the threshold of %d %%.", best.Confidence, d.Threshold)
+			d.take(best)
+			return
+		}
+		d.Why = fmt.Sprintf("A model was asked, since %d %% is below the threshold of %d %%.", best.Confidence, d.Threshold)
+		d.before = fmt.Sprintf("rule %d %% is too low, asking %s", best.Confidence, d.set.Routing.Model)
+	default:
+		d.Why = "The strategy llm asks a model."
+		d.before = "asking " + d.set.Routing.Model
+	}
+	if len(d.known.agents) == 0 {
+		d.before, d.Why = "", "No model was asked: there is no agent to pick from."
+		d.fallBack("there is no agent to pick from")
+		return
+	}
+	picked, err := d.ask(input)
+	switch {
+	case err != nil && found && !d.ranked.Tied && 2*best.Confidence > d.Threshold:
+		d.before += ": " + err.Error()
+		d.take(best)
+	case err != nil:
+		d.fallBack(err.Error())
+	case picked == "":
+		d.fallBack(cmp.Or(d.Reason, "the model finds no agent for it"))
+	default:
+		d.Agent, d.By, d.Confidence = picked, byModel, 95
+		d.Text = d.line("→ %s · llm · %d %%", picked, d.Confidence)
+	}
+}
+
+func (d *deciding) best() (activity.RouteCandidate, bool) {
+	if len(d.Candidates) == 0 || d.Candidates[0].Score == 0 && d.Candidates[0].Confidence == 0 {
+		return activity.RouteCandidate{}, false
+	}
+	return d.Candidates[0], true
+}
+
+// take decides for the leader of the rules.
+func (d *deciding) take(c activity.RouteCandidate) {
+	d.Agent, d.By, d.Confidence = c.Agent, byRule, c.Confidence
+	d.Text = d.line("→ %s · rule · %d %% · %s", c.Agent, c.Confidence, evidence(c.Matches))
+}
+
+// evidence names what speaks for an agent: keywords and patterns, else what is alike.
+func evidence(matches []activity.RouteMatch) string {
+	const few = 4
+	var names []string
+	alike := ""
+	for _, m := range matches {
+		if m.Kind == "keyword" || m.Kind == "pattern" {
+			names = append(names, m.Text)
+		} else if alike == "" {
+			alike = fmt.Sprintf("like %q", m.Text)
+		}
+	}
+	if len(names) > few {
+		names = append(names[:few], "…")
+	}
+	return cmp.Or(strings.Join(names, ", "), alike)
+}
+
+// fallBack decides for nobody, or for the agent that takes what is nobody's.
+func (d *deciding) fallBack(why string) {
+	d.Fallback = d.set.Routing.Fallback
+	if d.Fallback != defaultAgent {
+		d.Text = d.line("→ no agent: %s", why)
+		return
+	}
+	d.Agent, d.By = d.set.Routing.DefaultAgent, byDefault
+	d.Text = d.line("→ %s · default · %s", d.Agent, why)
+}
+
+// line is the decision for people, after what led to it.
+func (d *deciding) line(format string, args ...any) string {
+	return tool.Escape(strings.TrimSpace(d.before + " " + fmt.Sprintf(format, args...)))
+}
+
+// noSuitable is the tool by which a model picks nobody.
+const noSuitable = "no_suitable_agent"
+
+// routerPrompt is what the model is told that picks an agent.
+//
+//go:embed router.md
+var routerPrompt string
+
+// ask has a model pick an agent, "" for none. The error is for a person, a clause.
+func (d *deciding) ask(input string) (agent string, err error) {
+	d.Model = &activity.RouteModel{ID: d.set.Routing.Model}
+	defer func() {
+		if err != nil {
+			d.Model.Error = err.Error()
+		}
+	}()
+	choice, err := d.s.choice(d.set.Routing.Model)
+	if err != nil {
+		return "", errors.New(fault.Message(err))
+	}
+	d.Model.ID = choice.ID
+	if wait := choice.Retries.Turn(choice.ID); wait > 0 {
+		return "", errors.New("the provider has asked everybody with this key to wait")
+	}
+	req := &model.Request{
+		Model: choice.ID, System: d.s.routerPrompt(d.folder),
+		Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: strings.ToValidUTF8(input[:min(len(input), maxRouted)], "")}}}},
+	}
+	offered := d.offer(req)
+	ctx, cancel := context.WithTimeout(d.ctx, d.set.Routing.Timeout)
+	defer cancel()
+	began := d.s.Now()
+	answer, err := generate(ctx, choice.Model, req)
+	d.Model.DurationMs = d.s.Now().Sub(began).Milliseconds()
+	if err != nil {
+		if bad, ok := errors.AsType[*model.Error](err); ok {
+			choice.Retries.Refused(choice.ID, bad)
+		}
+		if ctx.Err() != nil && d.ctx.Err() == nil {
+			return "", fmt.Errorf("%s did not answer within %s", choice.ID, d.set.Routing.Timeout)
+		}
+		return "", fmt.Errorf("%s failed (%w)", choice.ID, err)
+	}
+	choice.Retries.Answered()
+	d.Model.Usage = answer.Usage
+	for _, p := range answer.Message.Parts {
+		if p.Call == nil {
+			continue
+		}
+		var said struct{ Reason, Context string }
+		_ = json.Unmarshal(p.Call.Args, &said) // whom it picks is what counts
+		if p.Call.Name == noSuitable {
+			d.Reason = said.Reason
+			return "", nil
+		}
+		if name, ok := offered[strings.ReplaceAll(p.Call.Name, "-", "_")]; ok {
+			d.Reason, d.Context = said.Reason, said.Context
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("%s picked none of the agents", choice.ID)
+}
+
+// generate asks a model once.
+func generate(ctx context.Context, m model.Model, req *model.Request) (*model.Answer, error) {
+	for chunk, err := range m.Generate(ctx, req) {
+		if err != nil {
+			return nil, err
+		}
+		if chunk.Answer != nil {
+			return chunk.Answer, nil
+		}
+	}
+	return nil, errors.New("the answer ended before it was complete")
+}
+
+// offer adds a tool for each candidate to a request: for all agents or, where there are
+// too many, for those with the most score. It returns who is meant by each name of a
+// tool, written with underscores.
+func (d *deciding) offer(req *model.Request) map[string]string {
+	const arguments = `{"type":"object","properties":{"reason":{"type":"string","description":"Why, in one short sentence."}%s},"required":["reason"]}`
+	with := fmt.Sprintf(arguments, `,"context":{"type":"string","description":"What the agent should know that the request only implies."}`)
+	agents := slices.Clone(d.known.agents)
+	if len(agents) > maxCandidates {
+		place := make(map[string]int, len(d.ranked.Candidates))
+		for i, c := range d.ranked.Candidates {
+			place[c.Agent] = i - len(d.ranked.Candidates) // before those without
+		}
+		slices.SortStableFunc(agents, func(a, b *definition.Definition) int { return cmp.Compare(place[a.Name], place[b.Name]) })
+		agents = agents[:maxCandidates]
+	}
+	offered := make(map[string]string, len(agents))
+	for _, a := range agents {
+		name := "transfer_to_" + a.Name
+		about := a.Title + ": " + a.Description
+		if a.Description == "" {
+			about = a.Title + ", for requests such as: " + strings.Join(a.Examples[:min(len(a.Examples), 5)], " / ")
+			for _, t := range a.Triggers {
+				about += ", " + strings.Join(append([]string{t.Intent}, t.Keywords...), " ")
+			}
+		}
+		offered[strings.ReplaceAll(name, "-", "_")] = a.Name
+		req.Tools = append(req.Tools, model.Declaration{Name: name, Description: about, Parameters: json.RawMessage(with)})
+	}
+	req.Tools = append(req.Tools, model.Declaration{
+		Name: noSuitable, Description: "No agent clearly fits the request.", Parameters: json.RawMessage(fmt.Sprintf(arguments, "")),
+	})
+	return offered
+}
+
+// routerPrompt returns what the model is told: the body of an agent file that replaces
+// the router, or ours (spec 8.2).
+func (s *Service) routerPrompt(folder string) string {
+	for _, name := range []string{"router", "router-agent"} {
+		e := s.Agents().Meant(folder, name)
+		if e == nil || e.State != registry.OK || !e.Definition.Router || s.permitted(e.Definition) != nil {
+			continue
+		}
+		return e.Definition.Prompt
+	}
+	return routerPrompt
+}
+
+// routable is the agents that inputs in a folder may be routed to, with their index.
+// Nobody changes it.
+type routable struct {
+	catalog *registry.Snapshot
+	folder  string
+	origins *Origins // of the settings; each reading has its own
+	agents  []*definition.Definition
+	index   *route.Index
+}
+
+// routing keeps the newest [routable]. Its lock is held while one is compiled: who
+// asks meanwhile needs it.
+type routing struct {
+	mu sync.Mutex
+	of *routable
+}
+
+// routable returns the agents that inputs in a folder may be routed to, compiled once
+// for each catalog and reading of the settings. What changes trust and reviews makes
+// the catalog another (registry.Renumber).
+func (s *Service) routable(folder string, set Settings) *routable {
+	s.routing.mu.Lock()
+	defer s.routing.mu.Unlock()
+	catalog := s.Agents()
+	if r := s.routing.of; r != nil && set.Origins != nil && r.catalog == catalog && r.folder == folder && r.origins == set.Origins {
+		return r
+	}
+	r := &routable{catalog: catalog, folder: folder, origins: set.Origins}
+	var indexed []route.Agent
+	for _, e := range catalog.Entries() {
+		d := override(e.Definition, set.Overrides[e.Definition.Name])
+		if e.State != registry.OK || catalog.Meant(folder, d.Name) != e || !s.mayRoute(&d) {
+			continue
+		}
+		r.agents = append(r.agents, d.Definition)
+		indexed = append(indexed, route.Agent{
+			Name: d.Name, Description: d.Description, Triggers: d.Triggers, Examples: d.Examples, Priority: d.Priority,
+		})
+	}
+	r.index = route.NewIndex(indexed)
+	s.routing.of = r
+	return r
+}
+
+// PrepareRouting compiles what routing needs of a new catalog, where inputs are routed
+// at all. It takes as long as that takes.
+func (s *Service) PrepareRouting() {
+	s.routing.mu.Lock()
+	last := s.routing.of
+	s.routing.mu.Unlock()
+	if last != nil {
+		s.routable(last.folder, s.Settings(last.folder))
+	}
+}
+
+// mayRoute reports whether inputs may be routed to an agent: it can run, wants to be
+// routed to, and says what it is for.
+func (s *Service) mayRoute(d *tuned) bool {
+	router := d.Router || d.Scope == definition.System && d.Name == "router"
+	says := len(d.Triggers)+len(d.Examples) > 0 || d.Description != ""
+	if !d.Routable || !says || router || d.Name == mainAgent && d.Scope == definition.System {
+		return false
+	}
+	return len(d.Authority) == 0 && d.Off == (authority.Origin{}) && s.permitted(d.Definition) == nil
+}
+
+// routed finds the agent of a run that names none. One that names its agent, or is
+// main's, stays as it is.
+func (s *Service) routed(ctx context.Context, p *Start) error {
+	auto := p.Agent == mention.Auto
+	if !auto && (p.Agent != "" || p.Definition != nil) {
+		return nil
+	}
+	set := s.Settings(s.folderOr(p.Folder)).Routing
+	switch {
+	case !auto && !(set.Auto && set.Enabled):
+		return nil
+	case !set.Enabled:
+		return fault.New(fault.Invalid, "agents.route", `Routing is disabled in config. Name an agent: @<name> "<prompt>"`).Because(fault.Config)
+	}
+	input := promptOf(p.Input)
+	if input == "" {
+		return badParam("input", "has no text to pick an agent by; say what is to be done, or name an agent")
+	}
+	ctx, done := s.untilCancelled(ctx, p.Run)
+	defer done()
+	d, err := s.Route(ctx, RoutingRequest{Input: input, Strategy: p.Strategy, Folder: p.Folder})
+	if err == nil && d.Agent == "" {
+		err = s.pickByPerson(ctx, p, &d)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return fault.New(fault.Canceled, "agents.route", "the request was cancelled before it had an agent")
+		}
+		return err
+	}
+	p.Agent, p.decided = d.Agent, &d
+	return nil
+}
+
+// untilCancelled returns a context that ends when the person cancels the run that is
+// being started, too.
+func (s *Service) untilCancelled(ctx context.Context, id string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	r := s.reserved[id]
+	s.mu.Unlock()
+	if r == nil {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(r.over, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// promptOf returns what an input asks for in words: its first text. What follows may be
+// about where it was asked.
+func promptOf(input []activity.ContentBlock) string {
+	for _, b := range input {
+		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
+			return b.Text
+		}
+	}
+	return ""
+}
+
+// pickByPerson has the person pick an agent, where the settings say so and the client
+// can be asked. Else the error has the list.
+func (s *Service) pickByPerson(ctx context.Context, p *Start, d *activity.RouteDecided) error {
+	names, list := s.pickable(p.Folder, d)
+	if d.Fallback != promptUser {
+		return noAgent(d, list, "")
+	}
+	ask := p.Desk.Ask(cmp.Or(p.Session, session.Default), p.Run, "agentls")
+	if ask == nil || len(names) == 0 {
+		return noAgent(d, list, "\n"+numbered(list))
+	}
+	answer, err := ask(ctx, tool.Question{
+		Title: "Which agent?", Message: "No agent clearly fits. Which one is it for?\n" + numbered(list), Choices: names[:min(len(names), maxChoices)],
+	})
+	name := strings.TrimPrefix(strings.TrimSpace(answer.Text), "@")
+	if err != nil || answer.Action != "accept" || !slices.Contains(names, name) {
+		return noAgent(d, list, "\n"+numbered(list))
+	}
+	d.Agent, d.By = name, byUser
+	d.Text += fmt.Sprintf(" → %s · chosen by you", name)
+	return nil
+}
+
+// Pickable is an agent that a person can name.
+type Pickable struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// pickable returns the agents that a person can pick, those first that most speaks for.
+func (s *Service) pickable(folder string, d *activity.RouteDecided) (names []string, list []Pickable) {
+	folder = s.folderOr(folder)
+	place := make(map[string]int)
+	for i, c := range d.Candidates {
+		place[c.Agent] = i - len(d.Candidates)
+	}
+	agents := slices.Clone(s.routable(folder, s.Settings(folder)).agents)
+	slices.SortStableFunc(agents, func(a, b *definition.Definition) int { return cmp.Compare(place[a.Name], place[b.Name]) })
+	for _, a := range agents[:min(len(agents), maxCandidates)] {
+		names = append(names, a.Name)
+		list = append(list, Pickable{a.Name, a.Description})
+	}
+	return names, list
+}
+
+// numbered is a list for people, with how to name an agent.
+func numbered(list []Pickable) string {
+	var b strings.Builder
+	for i, a := range list {
+		fmt.Fprintf(&b, "%d. %s", i+1, a.Name)
+		if a.Description != "" {
+			b.WriteString(" – " + tool.Escape(a.Description))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// noAgent is the error of an input that is for nobody.
+func noAgent(d *activity.RouteDecided, list []Pickable, shown string) error {
+	if list == nil {
+		list = []Pickable{}
+	}
+	why := d.Text[strings.LastIndex(d.Text, "→ no agent: ")+len("→ no agent: "):]
+	return fault.New(fault.NotFound, "agents.route", "No agent fits this request: %s. Name one: @<name> \"<prompt>\"%s", strings.TrimSuffix(why, "."), strings.TrimSuffix(shown, "\n")).
+		Because(fault.NoAgent, "candidates", list)
+}

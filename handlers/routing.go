@@ -1,0 +1,113 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+	"github.com/agentls/agentls/workspace"
+)
+
+// route serves agents/route.
+func (h *Handlers) route(ctx context.Context, s *workspace.Snapshot, p *wire.RouteParams) (*wire.RouteResult, error) {
+	if _, err := h.catalog(ctx); err != nil {
+		return nil, err
+	}
+	folder := ""
+	if path, ok := filePath(p.URI); ok {
+		if f, _, ok := workspace.Within(s.Folders(), path); ok {
+			folder = f.Canonical
+		}
+	}
+	decided, err := h.daemon.Agents.Route(ctx, agents.RoutingRequest{Input: p.Input, Strategy: p.Strategy, Folder: folder})
+	if err != nil {
+		return nil, err
+	}
+	return &decided, nil
+}
+
+// firstFolder is the workspace folder whose settings are meant where none is named.
+func (h *Handlers) firstFolder() string {
+	if folders := h.Workspace.Snapshot().Folders(); len(folders) > 0 {
+		return folders[0].Canonical
+	}
+	return ""
+}
+
+// getConfig serves agents/config/get.
+func (h *Handlers) getConfig(ctx context.Context, _ struct{}, p *wire.ConfigGetParams) (*wire.ConfigGetResult, error) {
+	if _, err := h.catalog(ctx); err != nil { // what was saved before counts
+		return nil, err
+	}
+	settings := h.daemon.Values(h.firstFolder())
+	key, found := settings.Find(p.Key)
+	if len(found) == 0 {
+		return nil, noSetting(p.Key)
+	}
+	r := &wire.ConfigGetResult{Values: []wire.ConfigValue{}, Problems: []string{}}
+	for _, e := range found {
+		r.Values = append(r.Values, h.configValue(e))
+	}
+	for _, problem := range settings.Problems {
+		if key == "" || problem.Key == key || strings.HasPrefix(problem.Key, key+".") {
+			r.Problems = append(r.Problems, string(h.shownText([]byte(problem.String()))))
+		}
+	}
+	return r, nil
+}
+
+// setConfig serves agents/config/set.
+func (h *Handlers) setConfig(ctx context.Context, _ struct{}, p *wire.ConfigSetParams) (*wire.ConfigSetResult, error) {
+	if _, err := h.catalog(ctx); err != nil {
+		return nil, err
+	}
+	folder, scope := h.firstFolder(), workspace.ProjectScope
+	if p.Scope == "global" {
+		scope = workspace.UserScope
+	}
+	key, found := h.daemon.Values(folder).Find(p.Key)
+	if len(found) != 1 || found[0].Key != key {
+		return nil, noSetting(p.Key)
+	}
+	file, err := h.daemon.SetValue(ctx, folder, scope, key, p.Value)
+	if fault.KindOf(err) == fault.Invalid {
+		return nil, server.BadParams(wire.MethodConfigSet, "value", "does not fit: %s", fault.Message(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, found = h.daemon.Values(folder).Find(key)
+	return &wire.ConfigSetResult{URI: tool.URI(file), Value: h.configValue(found[0])}, nil
+}
+
+func noSetting(key string) error {
+	return fault.New(fault.NotFound, "handlers.config", "there is no setting %s; `agentls config` lists those that there are", tool.Escape(key))
+}
+
+// shownText returns what may be shown of a text.
+func (h *Handlers) shownText(text []byte) []byte {
+	if h.daemon.Mask == nil {
+		return text
+	}
+	return h.daemon.Mask(text)
+}
+
+func (h *Handlers) configValue(e workspace.Effective) wire.ConfigValue {
+	value, _ := json.Marshal(e.Value) // a string, a number, a bool or strings
+	if list, ok := e.Value.([]string); ok && list == nil {
+		value = []byte("[]")
+	}
+	v := wire.ConfigValue{Key: e.Key, Value: h.shownText(value), Scope: e.Origin.Scope.String(), Doc: e.Doc}
+	switch e.Origin.Scope {
+	case workspace.UserScope, workspace.ProjectScope:
+		v.URI, v.Line = tool.URI(e.Origin.File), e.Origin.Line
+	case workspace.EnvironmentScope:
+		v.Variable = e.Origin.File
+	}
+	return v
+}

@@ -1,0 +1,48 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
+)
+
+// values returns all settings that hold in a folder.
+func (b *daemon) values(folder string) *workspace.Settings { return b.settingsOf(folder).values }
+
+// setValue changes a setting in the file of a scope, and has it count at once.
+func (b *daemon) setValue(ctx context.Context, folder string, scope workspace.Scope, key string, raw []byte) (file string, err error) {
+	const op = "daemon.setValue"
+	value, err := b.values(folder).Check(key, raw, scope)
+	if err != nil {
+		return "", err
+	}
+	path := strings.Split(key, ".")
+	switch {
+	case scope == workspace.UserScope:
+		file = b.userSettings()
+		err = workspace.SetKey(ctx, file, path, value)
+	case folder == "":
+		return "", fault.New(fault.Denied, op, "there is no folder whose settings could say so; change your own with --global (scope: global)").Because(fault.Config)
+	case !b.trusted(folder):
+		return "", fault.New(fault.Denied, op, "the settings of %s do not count, since the folder is not trusted; trust it with `agentls trust %s`, or change your own settings with --global (scope: global)", folder, folder).
+			Because(fault.Untrusted, "folder", tool.URI(folder))
+	default:
+		file = filepath.Join(folder, workspace.ProjectSettings)
+		err = b.setInProject(ctx, folder, path, value)
+	}
+	b.settings.forget()
+	return file, err
+}
+
+func (b *daemon) setInProject(ctx context.Context, folder string, path []string, value any) error {
+	disk, err := workspace.OpenDisk(folder)
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	return disk.SetKey(ctx, workspace.ProjectSettings, path, value)
+}
