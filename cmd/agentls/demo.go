@@ -38,7 +38,7 @@ type demoOptions struct{ keep, deny, live bool }
 func demoCommand(std streams) *cobra.Command {
 	var o demoOptions
 	c := &cobra.Command{
-		Use: "demo", Short: "Watch an agent mend a failing test; needs no key", Args: arguments(0, 0),
+		Use: "demo", Short: "Watch agents find, fix and review a bug; needs no key", Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return demo(c.Context(), std, o) },
 	}
 	c.Flags().BoolVar(&o.keep, "keep", false, "leave the folder")
@@ -88,7 +88,7 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	}
 
 	say := func(format string, args ...any) { fmt.Fprintf(std.out, format+"\n", args...) }
-	say("An agent finds out why a test fails and fixes the code.")
+	say("You say what is wrong; the agent for it takes over, and passes on what is not its own work.")
 	if o.live {
 		say("The model is the real one.")
 	} else {
@@ -107,13 +107,14 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	say("$ go test ./...\n%s\n", indent(output))
+	failure, _, _ := strings.Cut(output, "\ngoroutine ")
+	say("$ go test ./...\n%s\n", indent(failure))
 	if passed {
 		return fault.New(fault.Internal, "demo", "the demo's test passes before it is mended")
 	}
 
 	result, err := runAgent(ctx, config, project, &wire.RunParams{
-		Agent: "fixer", Input: wire.InputBlocks{{Type: "text", Text: "A test of this program fails. Find out why and mend it."}},
+		Agent: "auto", Input: wire.InputBlocks{{Type: "text", Text: "this panic: index out of range [3] with length 3, in average.go. Fix it"}},
 	}, newTimeline(streams{std.in, std.out, std.out}, demoTerminal(std, o)))
 	if err != nil {
 		return err
@@ -140,6 +141,10 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 		say("The edit was refused: average.go is unchanged, and the test still fails.")
 	default:
 		say("average.go changed: %v; the test passes: %v.", changed, passed)
+	}
+	say("\n$ agentls chain")
+	if err := printChain(std.out, result.Chain); err != nil {
+		return err
 	}
 	say("Tokens: %d in, %d out.", result.Usage.InputTokens, result.Usage.OutputTokens+result.Usage.ThoughtTokens)
 	log := filepath.Join(home, "agentls", "sessions", session.Key(project), result.Session+".jsonl")
@@ -223,7 +228,8 @@ func demoEnviron(own []string) []string {
 func unpack(folder string) error {
 	for name, path := range map[string]string{
 		"go.mod.txt": "go.mod", "average.go.txt": "average.go", "average_test.go.txt": "average_test.go",
-		"fixer.md": ".gemini/agents/fixer.md",
+		"debugger.md": ".gemini/agents/debugger.md", "fixer.md": ".gemini/agents/fixer.md",
+		"test-reader.md": ".gemini/agents/test-reader.md", "reviewer.md": ".gemini/agents/reviewer.md",
 	} {
 		data, err := demoFiles.ReadFile("demo/" + name)
 		if err != nil {
