@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -861,6 +862,26 @@ func TestDelegatedAgentHandsOver(t *testing.T) {
 	for _, d := range tm.requests["second"][0].Tools {
 		if d.Name == "write_file" {
 			t.Error("who took over may write")
+		}
+	}
+}
+
+// TestSubagentsNeedNoAllowance: an agent whose file names subagents may delegate to them,
+// also where its list of tools is about others; a list that denies wins.
+func TestSubagentsNeedNoAllowance(t *testing.T) {
+	for tools, want := range map[string]bool{
+		"tools: [ls]": true,
+		"tools: {allow: [ls], deny: [delegate_to_agent]}":   false,
+		"tools: {deny: [delegate_to_agent]}":                false,
+		"tools: {allow: [delegate_to_agent, ls], deny: []}": true,
+	} {
+		tm := newCrew(t, map[string]string{"lead": "subagents: [helper]\n" + tools, "helper": ""})
+		tm.says = func(context.Context, string, int, *model.Request) model.Answer { return text("Done.") }
+		s := tm.service()
+		tm.runs(s, "lead", "Go.")
+		got := slices.ContainsFunc(tm.requests["lead"][0].Tools, func(d model.Declaration) bool { return d.Name == tool.Delegate })
+		if got != want {
+			t.Errorf("with %s it may delegate: %v, want %v", tools, got, want)
 		}
 	}
 }

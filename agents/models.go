@@ -204,8 +204,12 @@ func (s *Service) searches(id string) bool {
 
 func (s *Service) setConfig(agent *tuned, all []tool.Tool, settings Settings) tool.SetConfig {
 	def := agent.Definition
+	allow := def.Tools.Allow
+	if len(def.Subagents) > 0 { // the file says so by naming them
+		allow = append(slices.Clip(allow), tool.Delegate)
+	}
 	return tool.SetConfig{
 		Tools: agent.tools(all), Exclude: settings.Exclude, Deny: def.Tools.Deny,
-		Allow: def.Tools.Allow, Restricted: def.Tools.Given, Canonical: definition.CanonicalTool,
+		Allow: allow, Restricted: def.Tools.Given, Canonical: definition.CanonicalTool,
 	}
 }
