@@ -404,10 +404,19 @@ func (s *Service) PrepareRouting() {
 func (s *Service) mayRoute(d *tuned) bool {
 	router := d.Router || d.Scope == definition.System && d.Name == "router"
 	says := len(d.Triggers)+len(d.Examples) > 0 || d.Description != ""
-	if !d.Routable || !says || router || d.Name == mainAgent && d.Scope == definition.System {
+	if !d.Routable || !says || router || (d.Name == mainAgent && d.Scope == definition.System) || needsInputs(d.Definition) {
 		return false
 	}
 	return len(d.Authority) == 0 && d.Off == (authority.Origin{}) && s.permitted(d.Definition) == nil
+}
+
+// needsInputs reports whether an agent cannot begin with a request alone.
+func needsInputs(d *definition.Definition) bool {
+	var schema struct {
+		Required []string `json:"required"`
+	}
+	_ = json.Unmarshal(d.Inputs, &schema) // what cannot be read requires nothing that is known
+	return len(schema.Required) > 0
 }
 
 // routed finds the agent of a run that names none. One that names its agent, or is

@@ -98,9 +98,9 @@ func TestDemo(t *testing.T) {
 		not   []string
 	}{
 		{nil, []string{
-			"--- FAIL: TestAverage", "✓ grep Average", "✓ read_file average.go", "edit_file", "-	for i := 1; i < len(readings); i++ {",
+			"--- FAIL: TestAverage", "→ debugger · rule · ", "✓ read_file average.go", "debugger → fixer: ", "Subagent 'test-reader' finished (GOAL", "Asked by: debugger → fixer", "-	for i := 0; i <= len(readings); i++ {",
 			"+	for i := 0; i < len(readings); i++ {", "the demo says yes itself", "✓ bash go test ./...  ok    example.com/thermometer  ", "Fixed:",
-			"average.go is changed, and the test passes.", "Tokens: ", "Folder: ", "Session: ", "removed",
+			"average.go is changed, and the test passes.", "user → debugger → fixer → reviewer", "Folder: ", "Session: ", "removed",
 		}, []string{"still fails"}},
 		{[]string{"--deny"}, []string{"no (--deny)", "You refused the edit", "average.go is unchanged, and the test still fails."}, []string{"Fixed:"}},
 	} {
@@ -180,7 +180,7 @@ func TestUsage(t *testing.T) {
 	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
 	for _, args := range [][]string{
 		{"nonsense"}, {"list", "--format", "xml"}, {"list", "--nonsense"}, {"run"}, {"run", "x", "--approve", "yolo"}, {"serve", "--approve", "yolo"}, {"trust", "a", "b"},
-		{"run", "x", "y", "--format", "xml"}, {"run", "x", "y", "--mode", "fast"}, {"run", "x", "y", "-p", "z"}, {"run", "@auto", "y"},
+		{"run", "x", "y", "--format", "xml"}, {"run", "x", "y", "--mode", "fast"}, {"run", "x", "y", "-p", "z"},
 		{"run", "x", "y", "--input", "novalue"}, {"run", "x", "y", "--inputs", "[1]"}, {"run", "-i", "--format", "json"},
 		{"serve", "--stdio", "--pipe", "x"}, {"serve", "--pipe", "x", "--socket", "1"}, {"serve", "--pipe="}, {"serve", "--socket", "0"},
 		{"serve", "--socket", "65536"}, {"serve", "--stdio=false"}, {"sessions"}, {"context"}, {"context", "show"}, {"sessions", "show", "a", "b"},

@@ -160,7 +160,7 @@ func TestCreateTicksWhatItMayUse(t *testing.T) {
 		"allowed and denied":     {"tools:\n  allow: [ask_user, bash, ls]\n  deny: [\"as[k]_*\"]\n", nil, "[•] safe    ls", "x\r", "[ ] here", "\r", "\ntools:\n  allow: [glob, ls, bash]\n  deny: "},
 		"all denied":             {"tools:\n  deny: [\"*\"]\n", nil, "", "", "[ ] here", "\r", "\ntools:\n  deny: [\"*\"]\n---"},
 		"a tool not known":       {"tools:\n  allow: [ask_user, old_tool]\n", nil, "old_tool is not known", "Gxgx\r", "[ ] here", "\r", "\ntools:\n  allow: []\n"},
-		"a server's":             {server + "subagents: [helper]\n", nil, all, "x\r", "[•] here", "\r", "\n    - \"mcp.here.*\"\n    - delegate_to_agent\nmcp:\n  servers: [here]\n"},
+		"a server's":             {server + "subagents: [helper]\n", nil, all, "x\r", "[•] here", "\r", "\n    - \"mcp.here.*\"\nmcp:\n  servers: [here]\n"},
 		"a server's, unticked":   {server, nil, all, "x\r", "[•] here", "x\r", "\nmcp:\n  servers: []\n"},
 		"a server's, of all":     {"", nil, all, "\r", "[ ] here", "x\r", ""},
 		"a server's, of a list":  {listed + server, nil, none, "\r", "[•] here", "\r", "\ntools:\n  allow: [ls]\n"},

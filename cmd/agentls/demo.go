@@ -107,8 +107,7 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	failure, _, _ := strings.Cut(output, "\ngoroutine ")
-	say("$ go test ./...\n%s\n", indent(failure))
+	say("$ go test ./...\n%s\n", indent(output))
 	if passed {
 		return fault.New(fault.Internal, "demo", "the demo's test passes before it is mended")
 	}
@@ -146,7 +145,6 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	if err := printChain(std.out, result.Chain); err != nil {
 		return err
 	}
-	say("Tokens: %d in, %d out.", result.Usage.InputTokens, result.Usage.OutputTokens+result.Usage.ThoughtTokens)
 	log := filepath.Join(home, "agentls", "sessions", session.Key(project), result.Session+".jsonl")
 	if o.keep {
 		say("Folder: %s\nSession: %s", project, log)
@@ -293,6 +291,8 @@ func differs(folder, name string) (bool, error) {
 	return !bytes.Equal(want, have), err
 }
 
+// indent sets the output of a command off, without the stacks of a panic.
 func indent(text string) string {
+	text, _, _ = strings.Cut(text, "\ngoroutine ")
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
 }

@@ -95,7 +95,7 @@ func TestInteractiveOnATerminal(t *testing.T) {
 	code, shown := perform(t, writer(t), func(types func(string) func()) []act {
 		return []act{
 			{"main> ", types("/help\n")}, {"main> ", types("what is here\n")}, {"main> ", types("context\n")}, {"main> ", types("@writer and you\n")},
-			{"main> ", types("/agents run writer \"you again\"\n")}, {"main> ", types("/agents list\n")}, {"main> ", types("/agents route x\n")},
+			{"main> ", types("/agents run writer \"you again\"\n")}, {"main> ", types("/agents list\n")}, {"main> ", types("/agents trace x\n")},
 			{"main> ", types("/nonsense\n")}, {"main> ", types("@nobody hello\n")}, {"main> ", types("clear\n")}, {"main> ", types("\n")}, {"main> ", types("anew\n")},
 			{"main> ", types("/context\n")}, {"main> ", types("exit\n")},
 		}
@@ -104,7 +104,7 @@ func TestInteractiveOnATerminal(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	has(t, shown, " · gemini-", " · session main · ", "/compress", "✓ ls .", "Nothing.", "main in session main: 4 messages", "you: what is here", "main: calls ls",
-		"The Writer\n", "I write.", "Still.", "Agents of this folder", "/agents route does not exist in this version", "There is no command /nonsense", "nobody",
+		"The Writer\n", "I write.", "Still.", "Agents of this folder", "/agents trace does not exist in this version", "There is no command /nonsense", "nobody",
 		"The context of main is cleared", "Anew.", "main in session main: 2 messages")
 	if strings.Contains(shown, "continues") {
 		t.Errorf("a context of this dialogue is called an old one:\n%s", shown)
@@ -385,7 +385,7 @@ func TestCompletions(t *testing.T) {
 	t.Setenv("GEMINI_HOME", home)
 	dir := writer(t)
 	for _, c := range []struct{ args, want string }{
-		{"run ", "main\nwriter\tThe Writer\n:4"}, {"run writer ", ":4"}, {"context show ", "main\nwriter\tThe Writer\n:4"},
+		{"run ", "main\nwriter\tThe Writer\ncodebase_investigator\tCodebase Investigator\n:4"}, {"run writer ", ":4"}, {"context show ", "main\nwriter\tThe Writer\ncodebase_investigator\tCodebase Investigator\n:4"},
 		{"run --approve ", "plan\nask\nedits\nauto\n:4"}, {"run --format ", "text\njson\nstream-json\n:4"}, {"run --session ", "new\n:4"}, {"sessions show ", ":4"},
 	} {
 		fields := strings.Split(c.args, " ")

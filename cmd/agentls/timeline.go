@@ -434,7 +434,11 @@ func (t *timeline) call(who string, b activity.ToolState) {
 		if b.Name == "bash" {
 			display = printed(display)
 		}
-		t.say("  ✓ %s%s  %s", who, subject(b), tool.Escape(first(display)))
+		line := "  ✓ " + who + subject(b)
+		if said := tool.Escape(first(display)); said != b.Name { // the tools that end or pass on a run say no more
+			line += "  " + said
+		}
+		t.say("%s", line)
 	case activity.Failed, activity.Cancelled:
 		t.say("  ✗ %s%s  %s", who, subject(b), tool.Escape(first(b.Error.Message)))
 	}
