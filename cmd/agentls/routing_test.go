@@ -172,7 +172,7 @@ func TestRouting7(t *testing.T) {
 		t.Fatalf("exit %d\n%s", code, errs)
 	}
 	tells(t, "route", out, `^→ debugger · rule · 90 % · error`, `^No model was needed: 90 % is at or over the threshold of 80 %\.$`, `^strategy +hybrid +default$`,
-		`^llm\.model +flash-lite +default$`, `^debugger +27 +90 % +keyword "error" \+9\.0, pattern "\\\\bTypeError\\\\b" \+18\.0$`, `^5 agents looked at, something speaks for 1$`)
+		`^llm\.model +flash-lite +default$`, `^debugger +27 +90 % +keyword "error" \+9\.0, pattern "\\\\bTypeError\\\\b" \+18\.0$`, `^4 agents looked at, something speaks for 1$`)
 	_, out, _ = command(t, dir, "route", "--json", typeError)
 	var r wire.RouteResult
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Agent != "debugger" || r.Confidence != 90 || len(r.Settings) != 7 {
