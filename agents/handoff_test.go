@@ -35,7 +35,6 @@ type team struct {
 	mu       sync.Mutex
 	acts     map[string]func(ctx context.Context, req *model.Request) (model.Answer, error) // by what the system prompt begins with
 	requests map[string]*model.Request                                                      // the newest, by the same
-	asked    time.Time                                                                      // when a model was asked last
 	answered time.Time                                                                      // when the one before had answered
 	switched []time.Duration
 }
