@@ -40,7 +40,7 @@ func fillWith(v reflect.Value, way string) {
 func TestPurgedKeepsNoWords(t *testing.T) {
 	keeps := map[string]bool{}
 	for _, name := range strings.Fields(`
-		run.started.Mode run.started.Approval run.started.Model run.started.Tools run.started.Chain run.started.Definition run.started.Taint
+		run.started.Mode run.started.Approval run.started.Model run.started.Tools run.started.Chain run.started.Definition run.started.Taint run.started.Call
 		run.state.From run.state.To
 		run.finished.Reason run.finished.Recovered run.finished.Cost.Currency run.finished.Chain.Run run.finished.Chain.Agent run.finished.Chain.From
 		run.finished.Guardrails.Name run.finished.Guardrails.Policy run.finished.Guardrails.Outcome run.finished.Error.Kind
