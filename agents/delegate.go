@@ -73,8 +73,7 @@ func (s *Service) callable(def *definition.Definition, folder string, set Settin
 	found = slices.DeleteFunc(found, func(d *definition.Definition) bool {
 		usable, _ := d.Usable()
 		off := override(d, set.Overrides[d.Name]).Off != (authority.Origin{})
-		strange := d.Scope == definition.Project && !s.Trusted(d.Folder)
-		return d.Name == def.Name || !usable || off || strange || !d.Delegable || len(d.Authority) > 0 || inputs(d)[agentName] != nil
+		return d.Name == def.Name || !usable || off || !d.Delegable || len(d.Authority) > 0 || inputs(d)[agentName] != nil || s.permitted(d) != nil
 	})
 	slices.SortFunc(found, func(a, b *definition.Definition) int { return strings.Compare(a.Name, b.Name) })
 	return found
@@ -117,6 +116,12 @@ func (s *Service) delegation(def *definition.Definition, folder string, set Sett
 // Spec implements tool.Tool.
 func (d *delegation) Spec() tool.Spec { return d.spec() }
 
+// What the model is told of agents.
+const (
+	maxDescribed   = 64  // agents; the names of the others are told
+	maxDescription = 200 // characters of one
+)
+
 // describe makes what the model is told: who there is, and what each takes.
 func (d *delegation) describe() tool.Spec {
 	var about strings.Builder
@@ -126,7 +131,7 @@ func (d *delegation) describe() tool.Spec {
 	properties := map[string]json.RawMessage{}
 	takers := map[string][]string{} // by property: who takes it
 	differs := map[string]bool{}
-	for _, a := range d.agents {
+	for i, a := range d.agents {
 		names = append(names, a.Name)
 		takes := "query"
 		own := map[string]json.RawMessage{"query": json.RawMessage(`{"type":"string","description":"What the agent is to do, whole and understandable by itself."}`)}
@@ -144,7 +149,17 @@ func (d *delegation) describe() tool.Spec {
 		if len(own) > 0 {
 			takes = strings.Join(sortedKeys(own), ", ")
 		}
-		fmt.Fprintf(&about, "\n- %s: %s (takes %s)", a.Name, cmp.Or(oneLine(a.Description), a.Title, a.Name), takes)
+		if i >= maxDescribed {
+			continue
+		}
+		does := []rune(cmp.Or(oneLine(a.Description), a.Title, a.Name))
+		if len(does) > maxDescription {
+			does = append(does[:maxDescription-1], '…')
+		}
+		fmt.Fprintf(&about, "\n- %s: %s (takes %s)", a.Name, string(does), takes)
+	}
+	if more := len(d.agents) - maxDescribed; more > 0 {
+		fmt.Fprintf(&about, "\n%d more are named in the schema of %s.", more, agentName)
 	}
 	for name := range properties {
 		// What has another meaning for each agent, or refers to its agent's schema, is

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
@@ -882,6 +883,118 @@ func TestSubagentsNeedNoAllowance(t *testing.T) {
 		got := slices.ContainsFunc(tm.requests["lead"][0].Tools, func(d model.Declaration) bool { return d.Name == tool.Delegate })
 		if got != want {
 			t.Errorf("with %s it may delegate: %v, want %v", tools, got, want)
+		}
+	}
+}
+
+// TestRunThatEndedAtItsLimitGoesOnAsItWas: resumed in the same daemon, it has still read
+// the web, and is still the run that an input was routed to.
+func TestRunThatEndedAtItsLimitGoesOnAsItWas(t *testing.T) {
+	tm := newCrew(t, map[string]string{"quiet": "user_invocable: false\ntools: {allow: ['*']}\nrun: {max_turns: 1}"})
+	tm.tools = append(tm.tools, page{})
+	s := tm.service()
+	var taint tool.Taint
+	tm.says = func(_ context.Context, _ string, n int, _ *model.Request) model.Answer {
+		if n == 1 {
+			return several("page", `{}`)
+		}
+		if conv, _, err := s.open(""); err == nil {
+			taint = conv.gate.Tainted("root")
+		}
+		return text("Done.")
+	}
+	live, err := s.Start(t.Context(), Start{
+		Run: "root", Agent: "quiet", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Mode: definition.Chat,
+		Desk: at{tm.site, tm}, Client: t.Context(), decided: &activity.RouteDecided{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-live.Done()
+	if got := live.Result(); got.Reason != activity.MaxTurns {
+		t.Fatalf("%+v", got)
+	}
+	live, err = s.Resume(t.Context(), Resume{Run: "root", Desk: at{tm.site, tm}, Client: t.Context()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-live.Done()
+	if got := live.Result(); got.Text != "Done." || taint != tool.Web {
+		t.Errorf("%q, tainted %v", got.Text, taint)
+	}
+}
+
+// TestChangesOfAChain: the result has what all agents of the chain changed.
+func TestChangesOfAChain(t *testing.T) {
+	tm := newCrew(t, map[string]string{"first": "handoffs: [{to: second}]\ntools: {allow: [write_file]}", "second": "tools: {allow: [write_file]}"})
+	tm.says = func(_ context.Context, agent string, n int, _ *model.Request) model.Answer {
+		switch {
+		case n == 1:
+			return several("write_file", fmt.Sprintf(`{"file_path":"%s.txt","content":"x"}`, agent))
+		case agent == "first":
+			return several("transfer_to_second", `{"reason":"r"}`)
+		}
+		return text("Done.")
+	}
+	got := tm.runs(tm.service(), "first", "go")
+	if len(got.Changes) != 2 || !strings.HasSuffix(string(got.Changes[0].URI), "first.txt") || !strings.HasSuffix(string(got.Changes[1].URI), "second.txt") {
+		t.Errorf("%s %+v", got.Reason, got.Changes)
+	}
+}
+
+// TestDescriptionOfManyAgents is bounded, and all of them can be named.
+func TestDescriptionOfManyAgents(t *testing.T) {
+	front := map[string]string{"lead": "subagents: '*'"}
+	for i := range 100 {
+		front[fmt.Sprintf("helper-%02d", i)] = ""
+	}
+	tm := newCrew(t, front)
+	s := tm.service()
+	agents := s.callable(&definition.Definition{Name: "lead", Subagents: []string{"*"}}, tm.site.folder, Settings{})
+	for i, a := range agents {
+		long := *a
+		long.Description = strings.Repeat("ä", 1000)
+		agents[i] = &long
+	}
+	spec := (&delegation{service: s, agents: agents}).describe()
+	if n := strings.Count(spec.Description, "\n- "); n != 64 || utf8.RuneCountInString(spec.Description) > 64*250+500 || !strings.Contains(string(spec.Parameters), "helper-99") {
+		t.Errorf("%d agents in %d bytes", n, len(spec.Description))
+	}
+}
+
+// TestUntrustedAgentsHideNothing: an agent of a folder that is not trusted does not take
+// the place of the person's own in routing and among those that may be called.
+func TestUntrustedAgentsHideNothing(t *testing.T) {
+	tm := newCrew(t, map[string]string{"mine": ""})
+	own, err := tm.agents.Lookup(tm.site.folder, "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(tm.site.folder, ".gemini", "agents")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "mine.md"), []byte("---\nkind: agent\nname: mine\ntitle: T\ndescription: Theirs.\n---\nI am theirs.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tm.agents, err = registry.New(registry.Config{Places: []registry.Place{
+		{Scope: definition.Project, Dir: dir, Folder: tm.site.folder}, {Scope: definition.Global, Dir: filepath.Dir(own.Definition.Path)},
+	}}).Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, trusted := range []bool{true, false} {
+		s := tm.service()
+		s.Trusted = func(string) bool { return trusted }
+		want := map[bool]string{true: "Theirs.", false: "The mine."}[trusted]
+		count := 0
+		all, byName := s.others(tm.site.folder, Settings{})
+		for _, d := range append(all, s.routable(tm.site.folder, Settings{}).agents...) {
+			if d.Name == "mine" && d.Description == want {
+				count++
+			}
+		}
+		if count != 2 || byName["mine"].Description != want {
+			t.Errorf("trusted %t: %d, %q", trusted, count, byName["mine"].Description)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (s *Service) others(folder string, set Settings) ([]*definition.Definition,
 	known := s.known
 	s.mu.Unlock()
 	if known == nil || set.Origins == nil || known.catalog != catalog || known.folder != folder || known.origins != set.Origins {
-		known = &othersOf{catalog: catalog, folder: folder, origins: set.Origins, all: meant(catalog, folder, set)}
+		known = &othersOf{catalog: catalog, folder: folder, origins: set.Origins, all: s.meant(catalog, folder, set)}
 		known.byName = make(map[string]*definition.Definition, len(known.all))
 		for _, d := range known.all {
 			known.byName[d.Name] = d
@@ -157,7 +157,7 @@ func (s *Service) others(folder string, set Settings) ([]*definition.Definition,
 	return known.all, known.byName
 }
 
-func meant(catalog *registry.Snapshot, folder string, set Settings) []*definition.Definition {
+func (s *Service) meant(catalog *registry.Snapshot, folder string, set Settings) []*definition.Definition {
 	entries := catalog.Entries()
 	own := make(map[string]bool)
 	for _, e := range entries {
@@ -166,12 +166,14 @@ func meant(catalog *registry.Snapshot, folder string, set Settings) []*definitio
 		}
 	}
 	all := make([]*definition.Definition, 0, len(entries))
+	seen := make(map[string]bool, len(entries))
 	for _, e := range entries {
 		d := e.Definition
-		if e.State != registry.OK || own[d.Name] && d.Folder != folder {
+		if e.State != registry.OK || own[d.Name] && d.Folder != folder || seen[d.Name] {
 			continue
 		}
-		all = append(all, override(d, set.Overrides[d.Name]).Definition)
+		seen[d.Name] = true
+		all = append(all, override(s.unhide(d, d.Name), set.Overrides[d.Name]).Definition)
 	}
 	return all
 }

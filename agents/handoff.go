@@ -70,8 +70,8 @@ func (h *handed) before() []activity.Link {
 	return h.links
 }
 
-// handoffs returns what control may pass to in a run. An agent that is not there
-// when the run begins is not offered, and the problems of the run's agent say so.
+// handoffs returns what control may pass to in a run. An agent that control
+// cannot pass to when the run begins is not offered, and nothing of its file is told.
 func (s *Service) handoffs(r *planned) run.Handoffs {
 	h := run.Handoffs{
 		Max: cmp.Or(r.settings.MaxHandoffDepth, defaultHandoffDepth), NewRun: func() string { return uuid.Must(uuid.NewV7()).String() },
@@ -92,9 +92,9 @@ func (s *Service) handoffs(r *planned) run.Handoffs {
 		}
 		var target handoff.Target
 		if entry.To != handoff.User {
-			found, err := s.Agents().Lookup(r.folder, entry.To)
+			agent, _, err := s.target(entry.To, r.folder)
 			if err == nil {
-				target = handoff.Target{Title: found.Definition.Title, Description: found.Definition.Description}
+				target = handoff.Target{Title: agent.Title, Description: agent.Description}
 			}
 			h.Unknown = append(h.Unknown, err != nil)
 		} else {
@@ -173,7 +173,9 @@ func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, 
 		return
 	}
 	<-next.done
+	changes := append(slices.Clip(live.result.Changes), next.result.Changes...)
 	live.result, live.by, live.unwritten = next.result, next.by, next.unwritten
+	live.result.Changes = changes
 }
 
 // passOn begins the run of a handoff. start says how it came about, what led to the run
@@ -187,6 +189,7 @@ func (s *Service) passOn(conv *conversation, from *definition.Definition, start 
 	start.Inputs, start.Mode, start.Model, start.Definition, start.Queue = nil, "", "", nil, false
 	start.Taint = start.Taint.Max(tool.TaintOf(h.Taint))
 	start.from.chain, start.from.contextID = slices.Clone(h.Chain[:len(h.Chain)-1]), h.Run
+	start.from.project = cmp.Or(start.from.project, h.Project)
 	agent, _, err := s.find(start)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -270,6 +271,62 @@ func TestChainSharesTheLimits(t *testing.T) {
 	}
 }
 
+// TestSuccessorHasWhatAPersonAdded: who takes over is not charged for calls that a person
+// allowed on top.
+func TestSuccessorHasWhatAPersonAdded(t *testing.T) {
+	w := newTeam(t, map[string]string{"one": "handoffs: [{to: two}]", "two": ""})
+	w.limits.ModelCalls = 2
+	w.says("two", "All done.")
+	n := 0
+	w.acts["one"] = func(ctx context.Context, req *model.Request) (model.Answer, error) {
+		if n++; n < 3 {
+			return calls("nothing", fmt.Sprintf(`{"n":%d}`, n)), nil
+		}
+		w.passes("one", "two", "I begin.")
+		return w.acts["one"](ctx, req)
+	}
+	s := w.daemon()
+	live := w.start(s, "one", "first")
+	for s.Waiting() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := s.Resume(t.Context(), Resume{Run: "first", Desk: away{}, Client: context.Background()}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-live.Done():
+	case <-time.After(10 * time.Second):
+		s.Cancel("first", "")
+		<-live.Done()
+	}
+	if got := live.Result(); got.Reason != activity.Goal || got.Text != "All done." {
+		t.Errorf("%s %q", got.Reason, got.Text)
+	}
+}
+
+// TestSEC09UnreviewedTargetsAreNotTold: a model is told nothing of the file of an agent
+// that has to be looked at first.
+func TestSEC09UnreviewedTargetsAreNotTold(t *testing.T) {
+	w := newTeam(t, map[string]string{"one": "handoffs: [{to: two}]\nsubagents: [two]", "two": ""})
+	w.says("one", "Done.")
+	for _, reviewed := range []bool{true, false} {
+		s := w.apart()
+		s.Reviewed = func(d *definition.Definition) error {
+			if d.Name == "two" && !reviewed {
+				return errors.New("two is new")
+			}
+			return nil
+		}
+		<-w.start(s, "one", "first").Done()
+		told := fmt.Sprint(w.request("one").Tools)
+		for _, name := range []string{"transfer_to_two", tool.Delegate} {
+			if strings.Contains(told, name) != reviewed {
+				t.Errorf("reviewed %t: %s", reviewed, told)
+			}
+		}
+	}
+}
+
 // TestChildThatHandsOver: who delegated gets the result of who took over.
 func TestChildThatHandsOver(t *testing.T) {
 	w := newTeam(t, map[string]string{"caller": "subagents: [one]", "one": "handoffs: [{to: two}]", "two": ""})
@@ -369,6 +426,9 @@ func TestSuccessorIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-live.Done()
+	if live.start.from.project != w.folder {
+		t.Errorf("who took over is held to the project %q", live.start.from.project)
+	}
 	if got := live.Result(); got.Reason != activity.Goal || got.Text != "All done." || len(got.Chain) != 3 || !strings.HasPrefix(links(got.Chain), "one 11, two<one:r of one 11, three<two:r of two") {
 		t.Errorf("%s %q %s", got.Reason, got.Text, links(got.Chain))
 	}
@@ -394,7 +454,7 @@ func TestPendingHandoffIsResumed(t *testing.T) {
 	for _, b := range []activity.Body{
 		activity.RunStarted{Input: []activity.ContentBlock{{Type: "text", Text: "the request"}}, Mode: "chat", Approval: "ask", Chain: []string{"one"}, Folder: tool.URI(w.folder)},
 		activity.TurnStarted{Turn: 1}, activity.TurnFinished{Turn: 1},
-		activity.HandoffStarted{From: "one", To: "two", Reason: "r of one", Chain: []string{"one", "two"}, Depth: 1, Run: "second", History: blob, Taint: "foreign"},
+		activity.HandoffStarted{From: "one", To: "two", Reason: "r of one", Chain: []string{"one", "two"}, Depth: 1, Run: "second", History: blob, Taint: "foreign", Project: "/p"},
 		activity.RunState{From: activity.Running, To: activity.Finished, Why: "HANDOFF"},
 		activity.RunFinished{Reason: activity.HandedOff, Chain: []activity.Link{{Run: "first", Agent: "one"}}},
 	} {
@@ -403,6 +463,10 @@ func TestPendingHandoffIsResumed(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Remove(filepath.Join(w.folder, "one.md")); err != nil { // which says what it may
+		t.Fatal(err)
+	}
+	w.load()
 	w.passes("two", "three", "I go on.")
 	w.says("three", "All done.")
 	s := w.daemon()
@@ -416,6 +480,9 @@ func TestPendingHandoffIsResumed(t *testing.T) {
 	<-live.Done()
 	if got := live.Result(); live.ID != "second" || got.Reason != activity.Goal || links(got.Chain) != "one 0, two<one:r of one 11, three<two:r of two 11" {
 		t.Errorf("%s: %s %s", live.ID, got.Reason, links(got.Chain))
+	}
+	if live.start.from.project != "/p" {
+		t.Errorf("the second is held to the project %q", live.start.from.project)
 	}
 	if req := w.request("two"); req.Messages[0].Parts[0].Text != "the request" || !strings.Contains(req.System, "> one: I begin.") {
 		t.Errorf("the second is told %q\n%s", req.Messages[0].Parts[0].Text, req.System)

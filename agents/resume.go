@@ -79,6 +79,7 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 		chain := before.Passed.Chain
 		start.from.chain, start.from.contextID, start.from.correlationID = slices.Clone(chain[:len(chain)-1]), past.Origin.Context, past.Origin.CorrelationID
 		start.from.handed = s.handed(conv, *before.Passed, before.Chain)
+		start.from.project = cmp.Or(start.from.project, before.Passed.Project)
 	}
 	plan, err := s.plan(start)
 	if err != nil {
@@ -103,6 +104,7 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 			conv.Append(past.Origin, activity.Note{Level: "info", Message: fmt.Sprintf(
 				"The file of %s has changed since the run began; it goes on as the file says now.", plan.def.Name)}, 0)
 		}
+		conv.gate.Taint(start.Run, tool.TaintOf(conv.Taint(start.Run))) // the gate forgets a run that ends
 		return live.run.Continue(run.Past{
 			State: past.Run.State, Turn: past.Turn, ModelCalls: past.ModelCalls, ToolCalls: past.ToolCalls, Usage: past.Usage, Delegated: past.Delegated,
 			Active: past.Active, Changes: past.Changes, Open: openOf(past.Open), TurnOver: past.TurnOver, Limit: past.Limit, Extended: past.Extended,

@@ -18,6 +18,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/handoff"
 	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
@@ -314,7 +315,7 @@ func (d *deciding) offer(req *model.Request) map[string]string {
 	}
 	offered := make(map[string]string, len(agents))
 	for _, a := range agents {
-		name := "transfer_to_" + a.Name
+		name := handoff.ToolName(a.Name)
 		about := a.Title + ": " + a.Description
 		if a.Description == "" {
 			about = a.Title + ", for requests such as: " + strings.Join(a.Examples[:min(len(a.Examples), 5)], " / ")
@@ -374,8 +375,11 @@ func (s *Service) routable(folder string, set Settings) *routable {
 	r := &routable{catalog: catalog, folder: folder, origins: set.Origins}
 	var indexed []route.Agent
 	for _, e := range catalog.Entries() {
-		d := override(e.Definition, set.Overrides[e.Definition.Name])
-		if e.State != registry.OK || catalog.Meant(folder, d.Name) != e || !s.mayRoute(&d) {
+		if e.State != registry.OK || catalog.Meant(folder, e.Definition.Name) != e {
+			continue
+		}
+		d := override(s.unhide(e.Definition, e.Definition.Name), set.Overrides[e.Definition.Name])
+		if !s.mayRoute(&d) {
 			continue
 		}
 		r.agents = append(r.agents, d.Definition)

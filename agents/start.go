@@ -370,13 +370,7 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 		return nil, "", fault.New(fault.Invalid, "agents.start", "%s cannot run: %s", def.Name, why.Message).
 			Because(fault.InvalidAgent, "problems", def.Problems)
 	}
-	if def.Scope == definition.Project && !s.Trusted(def.Folder) {
-		// Nothing of an untrusted folder takes effect, so it does not hide the
-		// person's own agent of that name either.
-		if own := s.hidden(name); own != nil {
-			def = own
-		}
-	}
+	def = s.unhide(def, name)
 	if def.Scope == definition.Project {
 		folder = def.Folder
 	}
@@ -391,7 +385,7 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 	if p.from.parent != nil && !def.Delegable {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is run by a person, not by other agents (%s)", def.Name, "disable-model-invocation").Because(fault.Refused)
 	}
-	if !def.UserInvocable && !p.from.byAgent() && p.decided == nil {
+	if !def.UserInvocable && !p.from.byAgent() && p.decided == nil && p.from.past == nil {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is not meant to be run by a person (user_invocable: false)", def.Name).Because(fault.Refused)
 	}
 	agent := override(def, s.Settings(folder).Overrides[def.Name])
@@ -452,6 +446,17 @@ func (s *Service) hidden(name string) *definition.Definition {
 		}
 	}
 	return nil
+}
+
+// unhide returns the person's own agent of a name instead of one that comes with an
+// untrusted folder: nothing of such a folder takes effect, so it hides nothing either.
+func (s *Service) unhide(def *definition.Definition, name string) *definition.Definition {
+	if def.Scope == definition.Project && !s.Trusted(def.Folder) {
+		if own := s.hidden(name); own != nil {
+			return own
+		}
+	}
+	return def
 }
 
 // leftOut returns the problems of an agent that a person is told with the

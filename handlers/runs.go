@@ -50,7 +50,13 @@ func (h *Handlers) reserve(p *wire.RunParams) request {
 // request that is cancelled cancels its run.
 func (h *Handlers) run(ctx context.Context, r request, p *wire.RunParams) (any, error) {
 	if r.before != nil {
-		<-r.before // which waits for the disk, and for who is to take an input that names nobody
+		select {
+		case <-r.before: // which waits for the disk, and for who is to take an input that names nobody
+		case <-ctx.Done():
+			r.release()
+			h.work.Go(func() { <-r.before; r.started() }) // the requests behind it keep their order
+			return nil, ctx.Err()
+		}
 	}
 	live, err := func() (*agents.Live, error) {
 		defer r.release()

@@ -477,6 +477,9 @@ type (
 		// says, as of ToolState, that others may have written what it is told.
 		History string `json:"history,omitempty"`
 		Taint   string `json:"taint,omitempty"`
+		// Project is the folder that From, or an agent before it, comes with: To may do
+		// no more in it than that one.
+		Project string `json:"project,omitempty"`
 	}
 
 	// HandoffRejected says that an agent wanted to pass control on and may not. Code is

@@ -14,7 +14,7 @@ import (
 // handoffs brings the tool with it, also where the file has a list of tools; what the
 // settings exclude and the file denies it has not.
 func Transfers(def *definition.Definition, exclude []string, to string) bool {
-	name := handoff.ToolName(to)
+	name := handoff.FullName(to)
 	for _, list := range [][]string{exclude, def.Tools.Deny} {
 		if _, away := newPatterns(list).find(name, true); away {
 			return false
@@ -48,10 +48,11 @@ func (s *toolset) transfers(judge *judge) (tools []Tool, tokens int) {
 			t.Why += ", while " + h.Condition
 		}
 		if t.Offered = Transfers(s.def, exclude, h.To); !t.Offered {
-			t.Why = cmp.Or(s.taken(spec.Name), "its lists do not allow it")
+			t.Why = cmp.Or(s.taken(handoff.FullName(h.To)), "its lists do not allow it")
 		} else {
 			tokens += model.EstimateTokens(spec.Name) + model.EstimateTokens(spec.Description) + model.EstimateTokens(string(spec.Parameters))
 		}
+		spec.Name = handoff.FullName(h.To) // which rules match
 		judge.decide(&t, spec)
 		tools = append(tools, t)
 	}

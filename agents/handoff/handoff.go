@@ -4,6 +4,7 @@ package handoff
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,7 +79,20 @@ func New(h definition.Handoff, target Target) *Entry {
 
 // ToolName returns the name of the tool that hands over to an agent, which an entry
 // names as name or folder:name.
-func ToolName(to string) string { return prefix + to[strings.LastIndexByte(to, ':')+1:] }
+//
+// Providers take names of up to 64 bytes: the end of a longer one is a digest of it.
+func ToolName(to string) string {
+	name := FullName(to)
+	if len(name) <= maxToolName {
+		return name
+	}
+	return fmt.Sprintf("%s_%.4x", name[:maxToolName-9], sha256.Sum256([]byte(name)))
+}
+
+// FullName is ToolName in full, as lists of tools and rules write it.
+func FullName(to string) string { return prefix + to[strings.LastIndexByte(to, ':')+1:] }
+
+const maxToolName = 64 // bytes
 
 // Spec says how the tool of the entry is offered.
 func (e *Entry) Spec() tool.Spec { return e.spec }
@@ -169,8 +183,10 @@ func Named(name string) (to string, ok bool) {
 func (l List) Find(to string) *Entry {
 	plain := func(name string) string { return strings.ReplaceAll(name, "-", "_") }
 	for _, same := range []func(e *Entry) bool{
-		func(e *Entry) bool { return e.spec.Name == prefix+to },
-		func(e *Entry) bool { return plain(e.spec.Name) == prefix+plain(to) },
+		func(e *Entry) bool { return e.spec.Name == prefix+to || FullName(e.To) == prefix+to },
+		func(e *Entry) bool {
+			return plain(e.spec.Name) == prefix+plain(to) || plain(FullName(e.To)) == prefix+plain(to)
+		},
 	} {
 		if i := slices.IndexFunc(l, same); i >= 0 {
 			return l[i]

@@ -181,3 +181,23 @@ func TestQuoteIsTrimmed(t *testing.T) {
 		t.Error("a conversation out of nothing")
 	}
 }
+
+// TestLongNames: a provider takes names of 64 bytes; two that begin alike stay apart.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("a", 63)
+	l := List{New(definition.Handoff{To: long + "x"}, Target{}), New(definition.Handoff{To: "web:" + long + "y"}, Target{})}
+	for i, e := range l {
+		name := e.Spec().Name
+		if len(name) != 64 || name == l[1-i].Spec().Name {
+			t.Errorf("%s", name)
+		}
+		for _, written := range []string{name, FullName(e.To)} {
+			if to, ok := Named(written); !ok || l.Find(to) != e {
+				t.Errorf("%s means another", written)
+			}
+		}
+	}
+	if name := ToolName(strings.Repeat("b", 52)); name != FullName(strings.Repeat("b", 52)) {
+		t.Errorf("%s", name)
+	}
+}

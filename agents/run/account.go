@@ -23,11 +23,16 @@ type account struct {
 type Spent struct{ Calls, InputTokens int }
 
 // Spent returns what the run, those that it delegated to and those before it in its
-// chain used.
+// chain used, less what a person has added to the limits: the successor begins with the
+// limits as they were first.
 func (run *Run) Spent() Spent {
-	used, _ := run.r.account.total()
-	before := run.r.account.before
-	return Spent{before.Calls + used.calls, before.InputTokens + used.tokens.InputTokens}
+	a, first := run.r.account, run.r.Limits
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return Spent{
+		Calls:       a.before.Calls + a.used.calls - max(0, a.limits.ModelCalls-first.ModelCalls),
+		InputTokens: a.before.InputTokens + a.used.tokens.InputTokens - max(0, a.limits.InputTokens-first.InputTokens),
+	}
 }
 
 // newAccount returns the account of a run that another one waits for; parent is nil

@@ -137,11 +137,11 @@ func (b *batch) confinement(t *task) guard.Sandbox {
 
 // project returns the folder that the run's agent comes with, or one before it: who
 // is asked by an agent of a project may do no more than that one.
-func (b *batch) project() string {
-	if b.Definition.Scope != definition.Project {
-		return b.Project
+func (r *runner) project() string {
+	if r.Definition.Scope != definition.Project {
+		return r.Project
 	}
-	return cmp.Or(b.Definition.Folder, b.Env.Folder)
+	return cmp.Or(r.Definition.Folder, r.Env.Folder)
 }
 
 // question puts a call before the person and writes what was answered.

@@ -16,8 +16,8 @@ import (
 // Handoffs is what control may pass to (spec 5.2).
 type Handoffs struct {
 	List handoff.List
-	// Unknown says of each entry whether its agent was not there when the run began:
-	// then it is not offered. nil = all were.
+	// Unknown says of each entry whether control could not pass to its agent when the
+	// run began: then it is not offered. nil = it could to all.
 	Unknown []bool
 	Max     int // agents in a chain
 	// Resolve is that of [handoff.Transfer], as things are now; nil = control passes to
@@ -103,7 +103,11 @@ func (t *transfer) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) (*
 	if err != nil {
 		return nil, err
 	}
-	name := t.Spec().Name
+	to := t.to
+	if t.entry != nil {
+		to = t.entry.To
+	}
+	name := handoff.FullName(to) // which rules match
 	return &tool.Plan{
 		Tool: name, Args: canonical, Risk: tool.Safe, Why: "it passes control to " + t.to, Title: name,
 		Do: func(context.Context, *tool.Env) (*tool.Result, error) { return t.pass(canonical) },
@@ -182,7 +186,7 @@ func (r *runner) passOn(end ending) ending {
 func (r *runner) tellHandoff(p *passing) {
 	b := activity.HandoffStarted{
 		From: r.Definition.Name, To: p.to, Reason: p.message.Reason, Summary: p.message.Summary, Context: p.message.Context, Payload: p.message.Payload,
-		Chain: slices.Clone(r.Chain), Depth: len(r.Chain),
+		Chain: slices.Clone(r.Chain), Depth: len(r.Chain), Project: r.project(),
 	}
 	if p.to != handoff.User {
 		b.Chain, b.Run = append(b.Chain, p.to), r.Handoffs.NewRun()

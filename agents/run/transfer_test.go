@@ -39,6 +39,7 @@ const because = `{"reason":"It is your trade."}`
 
 func TestTransferEndsTheRun(t *testing.T) {
 	in(t, func(w *world) {
+		w.config.Project = "/p"
 		w.passes(definition.Handoff{To: "code-fixer"}).says(asks(text("I look."), calls("transfer_to_code_fixer", `{"reason":"r","summary":"s","context":"c"}`)))
 		got := w.do()
 		w.ended(got, activity.HandedOff)
@@ -46,7 +47,7 @@ func TestTransferEndsTheRun(t *testing.T) {
 			t.Errorf("the text is %q", got.Text)
 		}
 		b := of[activity.HandoffStarted](w)
-		if len(b) != 1 || fmt.Sprintf("%+v", b[0]) != fmt.Sprintf("%+v", activity.HandoffStarted{From: agentName, To: "code-fixer", Reason: "r", Summary: "s", Context: "c", Chain: []string{agentName, "code-fixer"}, Depth: 1, Run: "next-run"}) {
+		if len(b) != 1 || fmt.Sprintf("%+v", b[0]) != fmt.Sprintf("%+v", activity.HandoffStarted{From: agentName, To: "code-fixer", Reason: "r", Summary: "s", Context: "c", Chain: []string{agentName, "code-fixer"}, Depth: 1, Run: "next-run", Project: "/p"}) {
 			t.Errorf("told is %+v", b)
 		}
 		if names := of[activity.RunStarted](w)[0].Tools; !slices.Contains(names, "transfer_to_code-fixer") {

@@ -48,3 +48,29 @@ func TestDelegatedRunsHaveContextsOfTheirOwn(t *testing.T) {
 		t.Error("a delegated run can be taken up again, and its context is gone")
 	}
 }
+
+// A log that somebody wrote may have runs that delegated to each other in a circle.
+func TestCircleOfDelegatedRuns(t *testing.T) {
+	store := New(Config{Dir: t.TempDir(), Now: clock})
+	s := open(t, store, "")
+	for _, o := range []activity.Origin{{Run: "r1", ParentRun: "r2", Agent: "a", Context: "r1"}, {Run: "r2", ParentRun: "r1", Agent: "a", Context: "r2"}, {Run: "r3", ParentRun: "r3", Agent: "a", Context: "r3"}} {
+		s.Log.Append(o, activity.RunStarted{}, 0)
+		s.Log.Append(o, activity.TurnStarted{Turn: 1}, 0)
+		s.Log.Append(o, activity.Checkpoint{Kept: []activity.Kept{{URI: "file:///x"}}}, 0)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, store, "")
+	for _, run := range []string{"r1", "r3"} {
+		s.Caller(run)
+		if s.Abandon(run) == 0 {
+			t.Errorf("%s is not abandoned", run)
+		}
+	}
+	for _, r := range s.Runs() {
+		if r.Reason != activity.Aborted {
+			t.Errorf("%s is %s", r.Run, r.State)
+		}
+	}
+}

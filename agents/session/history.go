@@ -98,7 +98,7 @@ func (s *Session) caller(o activity.Origin) string {
 	if o.ParentRun == "" {
 		return ""
 	}
-	for o.ParentRun != "" {
+	for range s.total.runs { // a log that somebody wrote may have a circle
 		r := s.total.run(o.ParentRun)
 		if r == nil {
 			break

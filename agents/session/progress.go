@@ -287,7 +287,11 @@ func (s *Session) Delegated(caller, call string) (Run, bool) {
 func (s *Session) Caller(run string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for r := s.total.run(run); r != nil && r.about.ParentRun != ""; r = s.total.run(run) {
+	for range s.total.runs { // a log that somebody wrote may have a circle
+		r := s.total.run(run)
+		if r == nil || r.about.ParentRun == "" {
+			break
+		}
 		run = r.about.ParentRun
 	}
 	return run
@@ -296,9 +300,15 @@ func (s *Session) Caller(run string) string {
 // AbandonDelegated ends the runs that a run delegated to and left unfinished, but for
 // those of the calls that are to go on.
 func (s *Session) AbandonDelegated(run string, goOn func(call string) bool) {
+	s.abandonDelegated(run, goOn, map[string]bool{run: true})
+}
+
+// abandonDelegated is AbandonDelegated, but for the runs seen: a log that somebody wrote
+// may have a circle.
+func (s *Session) abandonDelegated(run string, goOn func(call string) bool, seen map[string]bool) {
 	for _, r := range s.Runs() {
-		if r.about.ParentRun == run && !goOn(r.call) {
-			s.Abandon(r.Run)
+		if r.about.ParentRun == run && !goOn(r.call) && !seen[r.Run] {
+			s.abandon(r.Run, seen)
 		}
 	}
 }
@@ -307,7 +317,10 @@ func (s *Session) AbandonDelegated(run string, goOn func(call string) bool) {
 // interrupted or paused: the calls that it left open get results, and it finishes
 // ABORTED with what it has used. It returns the number of its last event; 0 where
 // there is no such run.
-func (s *Session) Abandon(run string) uint64 {
+func (s *Session) Abandon(run string) uint64 { return s.abandon(run, make(map[string]bool)) }
+
+func (s *Session) abandon(run string, seen map[string]bool) uint64 {
+	seen[run] = true
 	s.mu.Lock()
 	r := s.total.run(run)
 	left := r != nil && (r.State == activity.Interrupted || r.State == activity.Paused)
@@ -315,7 +328,7 @@ func (s *Session) Abandon(run string) uint64 {
 	if !left {
 		return 0
 	}
-	s.AbandonDelegated(run, func(string) bool { return false }) // before it: what they used counts
+	s.abandonDelegated(run, func(string) bool { return false }, seen) // before it: what they used counts
 	return s.abort(run)
 }
 

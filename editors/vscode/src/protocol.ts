@@ -728,6 +728,8 @@ export interface HandoffStarted {
 	/** `history` is the blob of what `to` is told of the conversation so far, and `taint` says, as of ToolState, that others may have written what it is told. */
 	history?: string;
 	taint?: string;
+	/** `project` is the folder that `from`, or an agent before it, comes with: `to` may do no more in it than that one. */
+	project?: string;
 }
 
 /** Hunk is a part of a change that a person can keep or undo by itself. */
