@@ -38,6 +38,7 @@ type ServerChange struct {
 	Server  string
 	Tools   []string // with their descriptions, a line each
 	Approve func() error
+	Again   func() // the person could not be asked: the next run is told of it as well
 }
 
 // serversOf returns the tools of the servers that an agent may use, for a run.
@@ -99,10 +100,11 @@ func (c *conversation) beginWith(offered ServerTools, first func(*Live) (uint64,
 // askAboutServers asks the person about tools that changed, beside the run: their
 // answer holds from the next run on.
 func (s *Service) askAboutServers(ctx context.Context, ask tool.Ask, changes []ServerChange) {
-	if ask == nil {
-		return
-	}
 	for _, change := range changes {
+		if ask == nil {
+			change.Again()
+			continue
+		}
 		s.work.Go(func() {
 			const no, yes = "Leave them out", "Approve"
 			answer, err := ask(ctx, tool.Question{
@@ -111,7 +113,11 @@ func (s *Service) askAboutServers(ctx context.Context, ask tool.Ask, changes []S
 					change.Server, strings.Join(change.Tools, "\n")),
 				Choices: []string{no, yes}, Aside: true,
 			})
-			if err != nil || answer.Action != "accept" || answer.Text != yes {
+			if err != nil {
+				change.Again()
+				return
+			}
+			if answer.Action != "accept" || answer.Text != yes {
 				return
 			}
 			if err := change.Approve(); err != nil {

@@ -16,22 +16,30 @@ func (s *Service) read(id string) (*session.Session, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, fault.New(fault.Unavailable, "agents.read", "the daemon is ending")
-	}
 	watched := s.watched[id]
-	if watched == nil {
-		if watched, err = s.Sessions.Watch(id); err != nil {
-			return nil, err
-		}
-		if s.watched == nil {
-			s.watched = make(map[string]*session.Session)
-		}
-		s.watched[id] = watched
-		return watched, nil
+	s.mu.Unlock()
+	if watched != nil {
+		return watched, watched.Log.Look()
 	}
-	return watched, watched.Log.Look()
+	own, err := s.Sessions.Watch(id) // it may be long; nobody waits for it
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if watched = s.watched[id]; s.closed || watched != nil {
+		_ = own.Log.Close() // nothing was written
+	}
+	switch {
+	case s.closed:
+		return nil, fault.New(fault.Unavailable, "agents.read", "the daemon is ending")
+	case watched != nil: // another was faster
+		return watched, nil
+	case s.watched == nil:
+		s.watched = make(map[string]*session.Session)
+	}
+	s.watched[id] = own
+	return own, nil
 }
 
 // closeWatched ends the reading of other daemons' sessions.

@@ -34,7 +34,10 @@ type MemoryQuery struct {
 	Folder  string                   // the workspace folder of the run, canonical; "" = none
 	File    string                   // the file at hand; "" = none
 	Trusted func(folder string) bool // instructions of any other folder are not taken
-	Refused func(path string) string // why a file may not be imported, "" if it may: it holds credentials, or a rule denies it
+	Data    string                   // the heading of a section that is data and imports nothing: what agents noted; "" = none
+	// Refused returns why a file that says text may not be taken, "" if it may: it
+	// holds credentials, or a rule denies it.
+	Refused func(path, text string) string
 }
 
 // Memory is what memory files say, outermost folder first.
@@ -176,12 +179,13 @@ func (r *memoryReader) read(disk *Disk, name, called string, depth int, into *Me
 		return "", false
 	}
 	text, err := f.Text()
-	switch why := r.refused(path, into.Global); {
+	if err != nil {
+		r.leaveOut(called, "it is not text")
+		return "", false
+	}
+	switch why := r.refused(path, text.Text, into.Global); {
 	case why != "":
 		r.leaveOut(called, why)
-		return "", false
-	case err != nil:
-		r.leaveOut(called, "it is not text")
 		return "", false
 	case len(r.taken) == maxMemoryFiles || r.size+len(text.Text) > maxMemoryText:
 		r.leaveOut(called, fmt.Sprintf("the memory files before it are %d already, or together with it larger than %d KiB", len(r.taken), maxMemoryText>>10))
@@ -193,12 +197,12 @@ func (r *memoryReader) read(disk *Disk, name, called string, depth int, into *Me
 }
 
 // refused returns why a file is not taken, whatever name led to it.
-func (r *memoryReader) refused(path string, global bool) string {
+func (r *memoryReader) refused(path, text string, global bool) string {
 	switch {
 	case !global && !r.q.Trusted(filepath.Dir(path)):
 		return "its folder is not trusted"
 	case r.q.Refused != nil:
-		return r.q.Refused(path)
+		return r.q.Refused(path, text)
 	}
 	return ""
 }
@@ -217,15 +221,19 @@ var (
 )
 
 // withImports returns a text with the files that it imports, each behind the line that
-// names it. What stands in code is no import.
+// names it. What stands in code is no import, and what agents noted is none either.
 func (r *memoryReader) withImports(disk *Disk, name, text string, depth int, into *MemoryFile) string {
 	if !strings.Contains(text, "@") {
 		return text
 	}
 	var b strings.Builder
 	fence := "" // of the block of code that a line is in
+	data := false
 	for line := range strings.Lines(text) {
 		b.WriteString(line)
+		if strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "## ") {
+			data = strings.TrimSpace(line) == r.q.Data
+		}
 		mark := strings.TrimSpace(line)
 		switch mark = mark[:min(3, len(mark))]; {
 		case fence == mark:
@@ -233,6 +241,7 @@ func (r *memoryReader) withImports(disk *Disk, name, text string, depth int, int
 		case fence != "":
 		case mark == "```" || mark == "~~~":
 			fence = mark
+		case data:
 		default:
 			for _, m := range importing.FindAllStringSubmatch(inlineCode.ReplaceAllString(line, "`"), -1) {
 				r.take(disk, name, strings.TrimRight(m[1], ".,;:!?"), depth, into, &b)

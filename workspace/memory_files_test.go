@@ -86,6 +86,10 @@ func TestMemoryFiles(t *testing.T) {
 				"not h/w/6.md: imports lead 5 files deep at most\n"},
 		{name: "too large, or no text", files: map[string]string{"h/w/GEMINI.md": strings.Repeat("x", maxMemoryFile+1), "h/w/AGENTS.md": "\x00\x01"},
 			want: "not h/w/GEMINI.md: it is larger than 64 KiB; move parts of it to files that agents read when they need them\nnot h/w/AGENTS.md: it is not text\n"},
+		{name: "what agents noted imports nothing", files: map[string]string{"h/w/GEMINI.md": "## Noted\n- @a.md\n# Own\n@b.md\n", "h/w/a.md": "A", "h/w/b.md": "B"},
+			want: "h/w/GEMINI.md: ## Noted - @a.md # Own @b.md [b.md] B [end of b.md] +h/w/b.md\n"},
+		{name: "a file is refused by what it says", files: map[string]string{"h/w/GEMINI.md": "@a.md\n", "h/w/a.md": "password"},
+			want: "h/w/GEMINI.md: @a.md\nnot h/w/a.md: it holds credentials\n"},
 		{name: "the person's own may be a link", files: map[string]string{"h/.gemini/GEMINI.md": "-> ../dot/g.md", "h/dot/g.md": "mine @x.md", "h/dot/x.md": "X"},
 			want: "h/.gemini/GEMINI.md: mine @x.md [x.md] X [end of x.md] +h/dot/x.md\n"},
 	} {
@@ -98,8 +102,9 @@ func TestMemoryFiles(t *testing.T) {
 					rel, ok := Below(base, folder)
 					return ok && !slices.Contains(test.untrusted, filepath.ToSlash(rel))
 				},
-				Refused: func(path string) string {
-					if filepath.Base(path) == ".env" {
+				Data: "## Noted",
+				Refused: func(path, text string) string {
+					if filepath.Base(path) == ".env" || strings.Contains(text, "password") {
 						return "it holds credentials"
 					}
 					return ""

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -37,7 +38,7 @@ var (
 func namedFiles(disk *Disk, said []string) []string {
 	n := naming{disk: disk, dirs: []string{"."}, seen: map[string]bool{}, found: map[string]bool{}}
 	for _, text := range said {
-		n.hear(text)
+		n.expand(text)
 	}
 	for i := 0; i < len(n.dirs); i++ { // both grow with the packages that are found
 		for j := 0; j < len(n.words); j++ {
@@ -60,6 +61,32 @@ type naming struct {
 	goes        bool // the go tool is run
 }
 
+var (
+	byDefault = regexp.MustCompile(`\$\{\w+:-([^}]*)\}`)
+	behind    = regexp.MustCompile(`(?:\$\{[^}]*\}|\$\w+|~)/`)
+)
+
+// expand hears a text, also with the defaults of its variables, and what stands
+// behind a variable or ~ in a path: these may be the folder, or one above it. It
+// looks at no environment, so that everyone finds the same.
+func (n *naming) expand(text string) {
+	n.hear(text)
+	given := byDefault.ReplaceAllString(text, "$1")
+	n.hear(given)
+	n.hear(byDefault.ReplaceAllString(text, " ")) // the variable may be set, and empty
+	above := strings.Count(filepath.ToSlash(n.disk.Path()), "/")
+	for _, text := range []string{text, given} {
+		for _, at := range behind.FindAllStringIndex(text, -1) {
+			rest, _, _ := strings.Cut(text[at[1]:min(len(text), at[1]+4096)], " ")
+			rest = path.Clean(strings.TrimRight(rest, "\t\r\n;|&()<>\"'`"))
+			for i := 0; i <= above && rest != ""; i++ {
+				n.hear(rest)
+				_, rest, _ = strings.Cut(rest, "/")
+			}
+		}
+	}
+}
+
 // hear takes over the words of a text.
 func (n *naming) hear(text string) {
 	for _, word := range append(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>\"'`=,$", r) }), text) {
@@ -70,17 +97,23 @@ func (n *naming) hear(text string) {
 			word = rel
 		}
 		word = filepath.ToSlash(filepath.Clean(word))
-		if n.seen[word] || word != "." && !filepath.IsLocal(word) && !filepath.IsAbs(word) {
+		if n.seen[word] {
 			continue
 		}
 		n.seen[word] = true
 		program := strings.TrimSuffix(path.Base(word), ".exe")
 		n.goes = n.goes || program == "go"
 		n.words = append(n.words, implied[program]...)
+		if filepath.IsAbs(word) {
+			continue
+		}
+		n.words = append(n.words, word) // with ..: seen from a folder below, it may be there
+		if rel, ok := Below(n.disk.Path(), filepath.Join(n.disk.Path(), word)); ok && filepath.ToSlash(rel) != word {
+			n.hear(rel)
+		}
 		if !filepath.IsLocal(word) {
 			continue
 		}
-		n.words = append(n.words, word)
 		if info, err := n.disk.root.Stat(word); err == nil && info.IsDir() && word != "." {
 			n.dirs = append(n.dirs, word)
 		}
@@ -133,7 +166,7 @@ func (n *naming) file(name string) bool {
 		}
 		if content, err := fs.ReadFile(n.disk.root.FS(), name); err == nil && json.Unmarshal(content, &is) == nil {
 			for _, text := range append(spoken(map[string]any{"bin": is.Bin, "scripts": is.Scripts}), is.Main, is.Module) {
-				n.hear(text)
+				n.expand(text)
 			}
 			if at := path.Dir(name); !slices.Contains(n.dirs, at) {
 				n.dirs = append(n.dirs, at)

@@ -119,13 +119,41 @@ func (c Config) Main(f Facts) (string, error) {
 	if c.write == "" {
 		return text, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(c.write), 0o700); err != nil {
-		return "", c.unwritten(err)
+	now, err := os.Stat(c.write)
+	if read, missing := os.Stat(c.replace); err == nil && missing == nil && os.SameFile(now, read) {
+		return text, nil // it is the person's own, and the one that is in use
 	}
-	if err := os.WriteFile(c.write, []byte(text+"\n"), 0o600); err != nil {
+	if old, err := os.ReadFile(c.write); err == nil && string(old) == text+"\n" {
+		return text, nil
+	}
+	if err := c.writeWhole(text + "\n"); err != nil {
 		return "", c.unwritten(err)
 	}
 	return text, nil
+}
+
+// writeWhole writes the prompt so that nobody reads a part of it.
+func (c Config) writeWhole(text string) error {
+	if err := os.MkdirAll(filepath.Dir(c.write), 0o700); err != nil {
+		return err
+	}
+	path := c.write
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // a link stays one
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // it is renamed, mostly
+	_, err = f.WriteString(text)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
 }
 
 func (c Config) unwritten(err error) error {

@@ -125,6 +125,24 @@ func TestOwnPrompt(t *testing.T) {
 	if got := main(t, missing, whole); got != "Mine." {
 		t.Errorf("%q", got)
 	}
+	own := filepath.Join(state, "system.md")
+	if err := os.WriteFile(own, []byte("Mine, by hand.\n\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	main(t, Read([]string{"GEMINI_SYSTEM_MD=1", "GEMINI_WRITE_SYSTEM_MD=1"}, state, home), whole)
+	if got, _ := os.ReadFile(own); string(got) != "Mine, by hand.\n\n" {
+		t.Errorf("the file that is read was written: %q", got)
+	}
+	other := Read([]string{"GEMINI_WRITE_SYSTEM_MD=" + filepath.Join(home, "out.md")}, state, home)
+	text := main(t, other, whole)
+	before, err := os.Stat(filepath.Join(home, "out.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	main(t, other, whole)
+	if after, err := os.Stat(filepath.Join(home, "out.md")); err != nil || !os.SameFile(before, after) || after.Size() != int64(len(text)+1) {
+		t.Errorf("the same text was written again: %v", err)
+	}
 }
 
 // TestSEC134MemoryIsFramed: memory files follow in their order, what agents noted is

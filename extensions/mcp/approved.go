@@ -81,12 +81,12 @@ func (e *entry) save() error {
 func (e *entry) take(tools []listed, left []string, settling bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if first := e.accepted == nil; first || settling && e.fresh {
+	e.fresh = e.accepted == nil || settling && e.fresh
+	if e.fresh {
 		e.accepted = make(map[string]string, len(tools))
 		for _, t := range tools {
 			e.accepted[t.Name] = t.Digest
 		}
-		e.fresh = true
 	}
 	if e.left = left; slices.EqualFunc(e.listed, tools, func(a, b listed) bool { return a.Digest == b.Digest }) && !e.fresh {
 		return
@@ -100,18 +100,6 @@ func (e *entry) keep() {
 	if err := e.save(); err != nil {
 		e.all.Log.Warn("the approved tools of an MCP server could not be kept", "server", e.name, "err", err)
 	}
-}
-
-// approve approves the tools as they are listed now.
-func (e *entry) approve() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.accepted = make(map[string]string, len(e.listed))
-	for _, t := range e.listed {
-		e.accepted[t.Name] = t.Digest
-	}
-	e.asked = ""
-	return e.save()
 }
 
 // approvedTools returns the tools that may be offered; the lock is held.
@@ -163,7 +151,13 @@ func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
 	problem = fmt.Sprintf("The MCP server %s has tools that are new or changed since you approved it; they are left out until you approve them: %s.", name, strings.Join(names, ", "))
 	if asked := strings.Join(digests, " "); asked != e.asked {
 		e.asked = asked
-		change = &Change{Server: name, Tools: changed, Approve: func() error { return e.accept(pending) }}
+		change = &Change{Server: name, Tools: changed, Approve: func() error { return e.accept(pending) }, Again: func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if e.asked == asked {
+				e.asked = ""
+			}
+		}}
 	}
 	return tools, problem, change
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -47,10 +49,14 @@ var usual = times{
 	idle: 10 * time.Minute, first: time.Second, most: time.Minute, list: time.Second, settle: 2 * time.Second,
 }
 
+// lastWait is how long servers are waited for when all are closed.
+const lastWait = 500 * time.Millisecond
+
 // The limits of a list of tools.
 const (
 	maxTools = 512
 	maxPages = 50
+	maxLeft  = 100 // of which it is told why they are left out
 )
 
 // connection is a server that runs.
@@ -70,6 +76,7 @@ type connection struct {
 	why  error              // set before dead is closed
 	work conc.WaitGroup     // its goroutines but those of the library
 	in   *os.File           // what the server reads
+	open atomic.Int64       // its requests that it has read no answer to
 
 	changed chan struct{} // capacity 1: its list of tools has
 
@@ -107,6 +114,7 @@ type pipeEnd struct {
 	*os.File
 	patience time.Duration
 	die      func(error)
+	open     *atomic.Int64 // requests of the server; each message but a request of ours answers one
 }
 
 // Write implements [io.Writer].
@@ -115,6 +123,9 @@ func (p pipeEnd) Write(data []byte) (int, error) {
 	n, err := p.File.Write(data)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		p.die(errors.New("it does not read what it is sent"))
+	}
+	if !bytes.Contains(data, []byte(`"method":`)) {
+		p.open.Add(-1)
 	}
 	return n, err
 }
@@ -137,7 +148,8 @@ func connect(ctx context.Context, e *entry, s Server, stderr *ring) (*connection
 		return nil, err
 	}
 	in := newLines(out, e.all.Now, c.notify)
-	stdio := transport.NewIO(endReader{in, func() { c.die(cmp.Or(in.ended, errEnded)) }}, pipeEnd{c.in, e.all.times.write, c.die}, io.NopCloser(strings.NewReader("")))
+	in.open = &c.open
+	stdio := transport.NewIO(endReader{in, func() { c.die(cmp.Or(in.ended, errEnded)) }}, pipeEnd{c.in, e.all.times.write, c.die, &c.open}, io.NopCloser(strings.NewReader("")))
 	c.client = client.NewClient(recorder{stdio}, client.WithDiscoverTimeout(e.all.times.connect/3), client.WithRootsHandler(roots{e.all.Roots}))
 	if err := c.greet(ctx); err != nil {
 		c.die(err)
@@ -333,9 +345,10 @@ func (c *connection) confine(ctx context.Context, job *process.Job, cmd *exec.Cm
 		} else {
 			protected = append(append([]string{}, spec.Protected...), tool.ProtectedAt(c.entry.folder)...)
 		}
-		report, err := confined.Release(protected)
-		for _, q := range report.Quarantined {
-			all.Log.Warn("an MCP server made or changed a protected place, which was moved to quarantine", "server", c.server.Name, "path", q.Path, "to", q.To)
+		// The person worked in the folder meanwhile: it may be theirs.
+		changed, err := confined.ReleaseShared(protected)
+		for _, path := range changed {
+			all.Log.Warn("a protected place is new or changed since an MCP server was started; look at it if it was not you", "server", c.server.Name, "path", path)
 		}
 		if err != nil {
 			all.Log.Warn("the sandbox of an MCP server could not be cleaned up", "server", c.server.Name, "err", err)
@@ -521,6 +534,12 @@ func (c *connection) tools(ctx context.Context) (tools []listed, left []string, 
 			return nil, nil, fmt.Errorf("its list of tools cannot be read: %w", err)
 		}
 		for _, t := range page.Tools {
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
+			if len(left) > maxLeft {
+				left = append(left[:maxLeft], "and others")
+			}
 			switch schema, err := cleanSchema(t.Schema); {
 			case !c.server.offers(t.Name):
 			case !nameable(t.Name):
@@ -598,7 +617,11 @@ func (c *connection) close() {
 	c.closed = true
 	c.mu.Unlock()
 	_ = c.in.Close() // also while something is written to it
-	timer := time.NewTimer(c.entry.all.times.closing)
+	patience := c.entry.all.times.closing
+	if c.entry.all.starts.Err() != nil {
+		patience = min(patience, lastWait)
+	}
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-c.gone:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -17,6 +18,8 @@ const (
 	maxMessage = 16 << 20 // bytes
 	maxGarbage = 100      // lines in a row that are no message
 	perSecond  = 10_000   // messages that are read
+	maxOpen    = 100      // requests of the server that it has read no answer to
+	maxID      = 256      // bytes
 )
 
 // lines passes the answers and requests of a server on to the library, which
@@ -28,7 +31,8 @@ type lines struct {
 	notify  func(method string, params []byte) // of each notification; must not block
 	wait    func(time.Duration)
 	now     func() time.Time
-	ended   error // why nothing more is read
+	open    *atomic.Int64 // requests of the server that it has read no answer to; who writes the answers counts them down
+	ended   error         // why nothing more is read
 	pending []byte
 	garbage int // lines in a row
 	second  time.Time
@@ -36,7 +40,7 @@ type lines struct {
 }
 
 func newLines(in io.Reader, now func() time.Time, notify func(string, []byte)) *lines {
-	return &lines{in: bufio.NewReaderSize(in, 64<<10), notify: notify, now: now, wait: time.Sleep}
+	return &lines{in: bufio.NewReaderSize(in, 64<<10), notify: notify, now: now, wait: time.Sleep, open: new(atomic.Int64)}
 }
 
 // Read implements [io.Reader]. Each end is io.EOF: why is in ended.
@@ -73,6 +77,12 @@ func (l *lines) next() ([]byte, error) {
 	if m.Method != "" && m.ID == nil {
 		l.notify(m.Method, m.Params)
 		return nil, nil
+	}
+	if len(m.ID) > maxID {
+		return nil, fmt.Errorf("it sent a message with an id of more than %d bytes", maxID)
+	}
+	if m.Method != "" && l.open.Add(1) > maxOpen {
+		return nil, fmt.Errorf("it sent more than %d requests and read no answer", maxOpen)
 	}
 	out, err := json.Marshal(m)
 	if err != nil {

@@ -65,7 +65,17 @@ type cleaner struct {
 	root  map[string]any
 	open  map[string]bool // references that are being put in
 	nodes int
+	size  int // of the words with a value, each time that they are put in
 	err   error
+}
+
+// count counts a value that is put in, once more with each reference to it.
+func (c *cleaner) count(value any) any {
+	raw, err := json.Marshal(value)
+	if c.size += len(raw); err != nil || c.size > maxSchema {
+		c.err = fmt.Errorf("its schema has more than %d KiB with its references put in", maxSchema>>10)
+	}
+	return value
 }
 
 // schema cleans one schema. It returns an empty one, which takes anything, once
@@ -90,14 +100,16 @@ func (c *cleaner) schema(in any, depth int) map[string]any {
 	}
 	for word, value := range object {
 		switch {
+		case c.err != nil:
+			return out
 		case word == "description":
 			if text, ok := value.(string); ok {
-				out[word] = description(text)
+				out[word] = c.count(description(text))
 			}
 		case plain[word]:
-			out[word] = value
+			out[word] = c.count(value)
 		case word == "const":
-			out["enum"] = []any{value}
+			out["enum"] = []any{c.count(value)}
 		case word == "type":
 			c.types(out, value)
 		case word == "properties":

@@ -65,6 +65,7 @@ func TestSEC104Schemas(t *testing.T) {
 		{`{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"},"b":{"type":["string","null","x"]},"c":{"oneOf":[{"type":"string"},true]}}}`,
 			`{"properties":{"a":{},"b":{"type":["string","null"]},"c":{"anyOf":[{"type":"string"},{}]}},"type":"object"}`},
 		{`{"allOf":[{"properties":{"a":{"type":"string"}}},{"required":["a"]}]}`, `{"properties":{"a":{"type":"string"}},"required":["a"],"type":"object"}`},
+		{`{"properties":{"x":{"$ref":"#/$defs/a"},"y":{"$ref":"#/$defs/a"},"z":{"$ref":"#/$defs/a"}},"$defs":{"a":{"enum":["` + strings.Repeat("x", maxSchema/2) + `"]}}}`, ""},
 		{deep, ""}, {wide, ""}, {`{"type":"array"}`, ""}, {`[]`, ""}, {`{"a":1,"a":2}`, ""}, {`{"x":"` + strings.Repeat("x", maxSchema) + `"}`, ""},
 	} {
 		got, err := cleanSchema([]byte(c.in))
@@ -104,6 +105,7 @@ func TestPlacesOfArguments(t *testing.T) {
 	for args, want := range map[string]tool.Risk{
 		`{"path": "a/b.txt"}`: tool.Medium, `{"path": "/etc/passwd"}`: tool.High, `{"deep": [{"p": "../../x"}]}`: tool.High, `{"uri": "file:///etc/hosts"}`: tool.High,
 		`{"path": "~/.ssh/id_rsa"}`: tool.High, `{"path": "x/.env"}`: tool.Protected, `{"path": ".git/config"}`: tool.Protected, `{"url": "https://example.com/a"}`: tool.Medium,
+		`{"name": "GEMINI.md"}`: tool.Protected, `{"name": ".env"}`: tool.Protected, `{"text": "GEMINI.md is a file"}`: tool.Medium,
 		`{"text": "a/b is\nnot a path"}`: tool.Medium, `{"text": "hidden \u202e"}`: tool.High,
 	} {
 		one := newTool(&entry{all: &Servers{}}, Server{Name: "s"}, listed{Name: "t"})

@@ -47,8 +47,11 @@ type Servers struct {
 	times times
 	ctx   context.Context // ends when they are closed
 	end   context.CancelFunc
-	work  conc.WaitGroup
-	slots chan struct{} // for servers that are being started
+
+	starts    context.Context // of those that are being started: ends when closing begins
+	endStarts context.CancelFunc
+	work      conc.WaitGroup
+	slots     chan struct{} // for servers that are being started
 
 	mu      sync.Mutex
 	entries map[string]*entry // by folder and name; guarded by mu
@@ -69,12 +72,15 @@ const maxFailures = 5
 func New(ctx context.Context, c Config) *Servers { return newServers(ctx, c, usual) }
 
 func newServers(ctx context.Context, c Config, t times) *Servers {
-	own, end := context.WithCancel(ctx)
-	return &Servers{Config: c, times: t, ctx: own, end: end, slots: make(chan struct{}, maxStarting), entries: make(map[string]*entry)}
+	a := &Servers{Config: c, times: t, slots: make(chan struct{}, maxStarting), entries: make(map[string]*entry)}
+	a.ctx, a.end = context.WithCancel(ctx)
+	a.starts, a.endStarts = context.WithCancel(a.ctx)
+	return a
 }
 
 // Close ends all servers, and returns when nothing of them is left.
 func (a *Servers) Close() {
+	a.endStarts()
 	a.mu.Lock()
 	a.closed = true
 	var open conc.WaitGroup
@@ -125,6 +131,7 @@ type Change struct {
 	Server  string
 	Tools   []Tool
 	Approve func() error
+	Again   func() // the person could not be asked: the next run is told of it as well
 }
 
 // Offer is what an agent gets of servers.
@@ -309,7 +316,7 @@ func (a *Servers) List(folder string) []State {
 
 // Restart starts a server anew, also one that has failed too often or that was
 // stopped, and waits until it is there. With approve the tools that changed are
-// approved as they are.
+// approved as they were listed before, which is what the person saw.
 func (a *Servers) Restart(ctx context.Context, folder, name string, approve bool) (State, error) {
 	e, err := a.named(folder, name)
 	if err != nil {
@@ -318,10 +325,11 @@ func (a *Servers) Restart(ctx context.Context, folder, name string, approve bool
 	e.shut()
 	e.mu.Lock()
 	e.failures, e.retry, e.stopped = 0, time.Time{}, false
+	shown, known := e.listed, e.accepted != nil
 	e.mu.Unlock()
 	_, err = e.acquire(ctx)
-	if err == nil && approve {
-		err = e.approve()
+	if err == nil && approve && known {
+		err = e.accept(shown)
 	}
 	if err != nil && ctx.Err() != nil {
 		return State{}, ctx.Err()
@@ -375,7 +383,7 @@ type entry struct {
 	listed   []listed      // what the server lists, or listed last
 	left     []string
 	accepted map[string]string // digests of tools that were approved, by name; nil = the server was never seen
-	fresh    bool              // this process saw the server first, and its list may settle
+	fresh    bool              // the connection is the first to the server, and its list may settle
 	worked   bool              // it was ready when it was started last
 	asked    string            // the pending tools that the person was asked about
 	title    string
@@ -457,7 +465,7 @@ func (e *entry) begin() <-chan struct{} {
 
 // try runs do, unless the servers are being closed.
 func (a *Servers) try(do func()) bool {
-	if a.ctx.Err() != nil {
+	if a.starts.Err() != nil {
 		return false
 	}
 	a.work.Go(do)
@@ -508,18 +516,19 @@ func (e *entry) connectAfter(s Server, delay time.Duration) (*connection, error)
 	if delay > 0 {
 		select {
 		case <-time.After(delay):
-		case <-e.all.ctx.Done():
-			return nil, e.all.ctx.Err()
+		case <-e.all.starts.Done():
 		}
 	}
 	select {
 	case e.all.slots <- struct{}{}:
 		defer func() { <-e.all.slots }()
-	case <-e.all.ctx.Done():
-		return nil, e.all.ctx.Err()
+	case <-e.all.starts.Done():
+	}
+	if err := e.all.starts.Err(); err != nil {
+		return nil, err
 	}
 	e.set(Starting, "")
-	ctx, cancel := context.WithTimeout(e.all.ctx, e.all.times.connect)
+	ctx, cancel := context.WithTimeout(e.all.starts, e.all.times.connect)
 	defer cancel()
 	conn, err := connect(ctx, e, s, e.stderr)
 	if err != nil {

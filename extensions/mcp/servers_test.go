@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -122,6 +123,17 @@ func (w *world) state(name string) State {
 	}
 	w.t.Fatalf("no server %s", name)
 	return State{}
+}
+
+// list returns what a server lists, approved or not.
+func (w *world) list(name string) []listed {
+	e, err := w.named(w.folder, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.listed
 }
 
 func until(t *testing.T, what string, is func() bool) {
@@ -331,6 +343,69 @@ func TestSEC84Changes(t *testing.T) {
 	known := w.Known(w.folder, []string{"changes"})
 	if len(known) != 3 || !strings.Contains(known[0].Spec().Description, "Sends your files") {
 		t.Errorf("after the approval: %d tools", len(known))
+	}
+}
+
+// TestSEC84ChangesAfterARestart: a list settles once, and what the person approves
+// with a restart is what was listed before it.
+func TestSEC84ChangesAfterARestart(t *testing.T) {
+	w := newWorld(t, func(t *times) { t.settle = time.Hour }, "changes")
+	change := func() {
+		t.Helper()
+		tools, _ := w.offer("changes")
+		if _, err := w.call(t.Context(), tools["mcp.changes.echo"], `{}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := func() bool { return strings.Contains(w.list("changes")[0].Description, "Sends your files") }
+	change()
+	until(t, "the list has settled", changed)
+	if s := w.state("changes"); len(s.Pending) != 0 {
+		t.Fatalf("while it settles: %+v", s.Pending)
+	}
+	if s, err := w.Restart(t.Context(), w.folder, "changes", true); err != nil || len(s.Pending) != 1 {
+		t.Errorf("what was never shown is approved: %+v, %v", s, err)
+	}
+	if s, err := w.Restart(t.Context(), w.folder, "changes", true); err != nil || len(s.Pending) != 0 {
+		t.Errorf("what was shown is not approved: %+v, %v", s, err)
+	}
+	change()
+	until(t, "the change is seen", changed)
+	if s := w.state("changes"); len(s.Pending) != 1 {
+		t.Errorf("a change of the second connection was accepted")
+	}
+	_, o := w.offer("changes")
+	if _, again := w.offer("changes"); len(o.Changes) != 1 || len(again.Changes) != 0 {
+		t.Fatalf("changes: %d, %d", len(o.Changes), len(again.Changes))
+	}
+	o.Changes[0].Again()
+	if _, again := w.offer("changes"); len(again.Changes) != 1 {
+		t.Error("a question that vanished is not asked again")
+	}
+}
+
+// TestREL92ClosesWhileItStarts: closing waits for no server that is being started.
+func TestREL92ClosesWhileItStarts(t *testing.T) {
+	w := newWorld(t, func(t *times) { t.connect, t.closing = time.Hour, time.Hour }, "never answers")
+	w.offer("*")
+	w.Close() // returns
+	if w.try(func() {}) {
+		t.Error("something is started after the end")
+	}
+}
+
+// TestREL86Requests: a server that asks and does not read the answers is ended.
+func TestREL86Requests(t *testing.T) {
+	ask := func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` + "\n" }
+	for in, want := range map[string]string{
+		strings.Repeat(ask("1"), maxOpen):             errEnded.Error(),
+		strings.Repeat(ask("1"), maxOpen+1):           "read no answer",
+		ask(`"` + strings.Repeat("x", maxID+1) + `"`): "an id of more than",
+	} {
+		l := newLines(strings.NewReader(in), time.Now, nil)
+		if _, err := io.ReadAll(l); err != nil || !strings.Contains(l.ended.Error(), want) {
+			t.Errorf("%.60s: %v, %v, want %s", in, l.ended, err, want)
+		}
 	}
 }
 

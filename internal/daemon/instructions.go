@@ -18,12 +18,16 @@ func (b *daemon) instructions(folder, file string) prompt.Memory {
 	}
 	read := workspace.ReadMemory(b.ctx, workspace.MemoryQuery{
 		Home: canonical(b.Home), Person: canonical(b.env("HOME")), Folder: folder, File: file, Trusted: b.instructs,
-		Refused: func(path string) string {
+		Data: prompt.Remembered,
+		Refused: func(path, text string) string {
 			switch {
 			case tool.IsCredential(path):
 				return "it may hold credentials"
 			case slices.ContainsFunc(deny, func(r tool.Rule) bool { return r.Covers("read_file", path, folder) }):
 				return "the settings (tools.exclude) deny agents to read it"
+			}
+			if why := tool.SecretIn(path, text); why != "" {
+				return "it holds " + why
 			}
 			return ""
 		},

@@ -80,7 +80,7 @@ func (b *daemon) describedServers(folder string) []mcp.Server {
 func (b *daemon) approvesServer(folder string, item workspace.TrustItem, raw []byte) bool {
 	basis := b.basis(folder)
 	if !basis.reviewed {
-		return true // for this process, in which nothing is reviewed
+		return b.Trust // for this process, in which nothing is reviewed
 	}
 	var value any
 	if item.Digest == "" || json.Unmarshal(raw, &value) != nil {
@@ -118,7 +118,7 @@ func (o offers) Offer(ctx context.Context, folder string, names []string) agents
 	offer := o.Servers.Offer(ctx, folder, names)
 	all := agents.ServerTools{Tools: offer.Tools, Problems: offer.Problems}
 	for _, change := range offer.Changes {
-		one := agents.ServerChange{Server: change.Server, Approve: change.Approve}
+		one := agents.ServerChange{Server: change.Server, Approve: change.Approve, Again: change.Again}
 		for _, t := range change.Tools {
 			one.Tools = append(one.Tools, fmt.Sprintf("%s: %s", t.Name, t.Description))
 		}

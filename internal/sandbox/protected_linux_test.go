@@ -1,8 +1,11 @@
 package sandbox_test
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/agentls/agentls/internal/sandbox"
@@ -21,6 +24,28 @@ func TestSEC19NothingNewStaysInAProtectedFolder(t *testing.T) {
 			if err != nil || statErr != nil || len(entries) != 1 || info.Mode() != 0o644 || read(filepath.Join(w.folder, ".vscode/tasks.json")) != "{}" {
 				t.Errorf("after %q .vscode has %v, %v", text, entries, err)
 			}
+		}
+	})
+}
+
+// TestReleaseShared: what is new or changed is told, and stays.
+func TestReleaseShared(t *testing.T) {
+	eachWall(t, func(t *testing.T, w *world) {
+		box, err := w.box.Confine(exec.Command("/bin/true"), w.spec(sandbox.Write))
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(w.folder, ".vscode", "own"), "mine")
+		tasks := filepath.Join(w.folder, ".vscode", "tasks.json")
+		if err := errors.Join(os.WriteFile(tasks+".new", []byte("mine"), 0o600), os.Rename(tasks+".new", tasks)); err != nil {
+			t.Fatal(err)
+		}
+		changed, err := box.ReleaseShared([]string{tasks})
+		if err != nil || !slices.Contains(changed, tasks) {
+			t.Errorf("told: %q, %v", changed, err)
+		}
+		if read(tasks) != "mine" || read(filepath.Join(w.folder, ".vscode", "own")) != "mine" {
+			t.Error("what the person made meanwhile is gone")
 		}
 	})
 }

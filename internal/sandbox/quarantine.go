@@ -48,6 +48,16 @@ type kept struct {
 	mode fs.FileMode
 }
 
+// stillAt reports whether the file at a path is as it was.
+func (k kept) stillAt(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != k.mode {
+		return false
+	}
+	now, err := os.ReadFile(path)
+	return err == nil && bytes.Equal(now, k.data)
+}
+
 // The bounds of what is kept of protected places behind Landlock. Beyond them a
 // change is not found.
 const (
@@ -136,13 +146,7 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 		move(path)
 	}
 	for path, before := range b.before.files {
-		info, err := os.Lstat(path)
-		if err == nil && info.Mode().IsRegular() && info.Mode().Perm() == before.mode {
-			if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, before.data) {
-				continue
-			}
-		}
-		if exists(path) && !move(path) {
+		if before.stillAt(path) || exists(path) && !move(path) {
 			continue
 		}
 		if err := b.putBack(path, before); err != nil {
@@ -167,6 +171,31 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 		}
 	}
 	return moved, failed
+}
+
+// changed returns what quarantine would move or put back.
+func (b *Box) changed(now []string) []string {
+	if now == nil {
+		now = b.spec.Protected
+	}
+	out := b.before.added()
+	for _, path := range append(protectedPlaces(now), b.before.targets...) {
+		if at, err := placeAt(path); err == nil && !b.before.has(path, at) {
+			out = append(out, path)
+		}
+	}
+	for path, before := range b.before.files {
+		if !before.stillAt(path) {
+			out = append(out, path)
+		}
+	}
+	for path, target := range b.before.links {
+		if now, err := os.Readlink(path); (err != nil || now != target) && isFolder(filepath.Dir(path)) {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // added returns what is new inside of the places, where the wall does not keep them

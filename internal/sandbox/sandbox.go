@@ -275,6 +275,18 @@ func (b *Box) Release(protected []string) (Report, error) {
 	return Report{Quarantined: moved}, errors.Join(err, failed)
 }
 
+// ReleaseShared is [Box.Release] where others work in the folders at the same time,
+// as a person does while a server runs. It moves nothing, and returns the protected
+// places that are new or changed, whoever did it.
+func (b *Box) ReleaseShared(protected []string) ([]string, error) {
+	b.closeFiles()
+	err := b.removeTemp()
+	if b.before == nil {
+		return nil, err
+	}
+	return b.changed(protected), err
+}
+
 func (b *Box) removeTemp() error {
 	if b.temp == "" {
 		return nil

@@ -46,7 +46,7 @@ type (
 	MCPRestartParams struct {
 		Name    string `json:"name"`
 		Folder  string `json:"folder,omitempty"`  // as in agents/mcp/list
-		Approve bool   `json:"approve,omitempty"` // the person approves the tools that it lists then
+		Approve bool   `json:"approve,omitempty"` // the person approves the tools as they were listed before
 	}
 
 	// MCPStopParams names a server that is to end and not to be started again.
