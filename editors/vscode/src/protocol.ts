@@ -827,7 +827,7 @@ export interface MCPRestartParams {
 	name: string;
 	/** as in agents/mcp/list */
 	folder?: string;
-	/** the person approves the tools that it lists then */
+	/** the person approves the tools as they were listed before */
 	approve?: boolean;
 }
 
