@@ -150,6 +150,12 @@ func (s *Service) plan(p Start) (*planned, error) {
 func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p Start, first func(*Live) (uint64, error)) (*Live, error) {
 	def, task := r.def, r.task
 	offered := s.serversOf(ctx, r)
+	unasked := offered.Changes
+	defer func() {
+		for _, change := range unasked {
+			change.Again() // it does not come to the run
+		}
+	}()
 	shared := p.from.treeOf(r.settings)
 	var under *run.Run
 	if parent := p.from.parent; parent != nil {
@@ -230,6 +236,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		return nil, err
 	}
 	s.askAboutServers(runCtx, p.Desk.Ask(conv.ID, live.ID, def.Name), offered.Changes) // while the run holds s.work
+	unasked = nil
 	live.begun <- func() {
 		defer release()
 		defer cancel(nil)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -406,6 +407,21 @@ func TestREL86Requests(t *testing.T) {
 		if _, err := io.ReadAll(l); err != nil || !strings.Contains(l.ended.Error(), want) {
 			t.Errorf("%.60s: %v, %v, want %s", in, l.ended, err, want)
 		}
+	}
+	read, file, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer file.Close()
+	end := pipeEnd{file, time.Minute, func(error) {}, new(atomic.Int64)}
+	for _, message := range []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
+		if _, err := end.Write([]byte(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if open := end.open.Load(); open != -1 {
+		t.Errorf("one answer was counted as %d", open)
 	}
 }
 
