@@ -28,7 +28,7 @@ func (h *Handlers) route(ctx context.Context, s *workspace.Snapshot, p *wire.Rou
 	if err != nil {
 		return nil, err
 	}
-	return &decided, nil
+	return &wire.RouteResult{RouteDecided: decided}, nil
 }
 
 // firstFolder is the workspace folder whose settings are meant where none is named.

@@ -245,8 +245,8 @@ func TestEmacsAuthor(t *testing.T) {
 	t.Logf("what is wrong:\n%s", s.await("The tool read_fil is not known"))
 	s.send("C-x", "1")
 	find("to:")
-	s.send(" co")
-	s.await("to: co")
+	s.send(" code-")
+	s.await("to: code-")
 	call("completion-at-point")
 	t.Logf("what is offered:\n%s", s.await("to: code-fixer"))
 	s.await("[eglot:001] ") // it has no answer to wait for any more

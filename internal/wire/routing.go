@@ -16,7 +16,9 @@ type (
 	}
 
 	// RouteResult says which, and why (spec 5.1). Nothing has run.
-	RouteResult = activity.RouteDecided
+	RouteResult struct {
+		activity.RouteDecided
+	}
 
 	// ConfigGetParams names a setting, or a section of settings.
 	ConfigGetParams struct {

@@ -1313,6 +1313,41 @@ export interface RouteParams {
 	uri?: string;
 }
 
+/** RouteResult says which, and why. Nothing has run. */
+export interface RouteResult {
+	/** rule, llm, hybrid */
+	strategy: string;
+	/** absent = none fits */
+	agent?: string;
+	/** rule, llm, user, default */
+	by?: string;
+	/** 0 to 100; of rule and llm */
+	confidence?: number;
+	/** the model's */
+	reason?: string;
+	/** the model's: what the agent should know */
+	context?: string;
+	/** those that something speaks for, the best first, 32 at most */
+	candidates: RouteCandidate[];
+	/** how many agents were looked at */
+	considered: number;
+	/** points between the first two candidates */
+	margin: number;
+	/** confidence from which hybrid asks no model */
+	threshold: number;
+	/** absent = none was asked */
+	model?: RouteModel;
+	/** why a model was asked, or was not */
+	why: string;
+	/** what counts since no agent was picked: none, prompt_user, default_agent */
+	fallback?: string;
+	settings: RouteSetting[];
+	/** not all patterns were tried: it took too long */
+	partial?: boolean;
+	/** the decision in one line, for people */
+	text: string;
+}
+
 /** RouteSetting is a setting that counted, by its key below agents.routing. */
 export interface RouteSetting {
 	key: string;
