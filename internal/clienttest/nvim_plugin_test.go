@@ -337,10 +337,8 @@ func TestNeovimPluginTrouble(t *testing.T) {
 			setup, command string
 			want           []string
 		}{
-			"missing":  {"{ cmd = { 'no-such-agentls', 'serve' } }", "AgentsRun fixer hello", []string{"no-such-agentls is not in your PATH: install agentls, or see :checkhealth agents"}},
-			"crashing": {"{ cmd = { 'sh', '-c', 'exit 3' } }", "AgentsRun fixer hello", []string{"agentls ended by itself (code 3): see :checkhealth agents"}},
-			"too old": {`{ cmd = { 'sh', '-c', [[printf 'Content-Length: 53\r\n\r\n{"jsonrpc":"2.0","id":1,"result":{"capabilities":{}}}'; cat >/dev/null]] } }`,
-				"AgentsRun fixer hello", []string{"too old for the plugin: update it"}},
+			"missing":         {"{ cmd = { 'no-such-agentls', 'serve' } }", "AgentsRun fixer hello", []string{"no-such-agentls is not in your PATH: install agentls, or see :checkhealth agents"}},
+			"crashing":        {"{ cmd = { 'sh', '-c', 'exit 3' } }", "AgentsRun fixer hello", []string{"agentls ended by itself (code 3): see :checkhealth agents"}},
 			"unknown agent":   {"{}", "AgentsRun @fixr hello", []string{"fixr", "fixer"}},
 			"health":          {"{}", "checkhealth agents", []string{"sandbox", "Neovim"}},
 			"no run":          {"{}", "AgentsCancel", []string{"no run goes on"}},
