@@ -37,7 +37,7 @@ func (s *Service) Compress(ctx context.Context, id, agent string, force bool) (a
 		return none, err
 	}
 	defer release()
-	conv.Mend(def.Name)
+	conv.CloseCalls(def.Name)
 	event, err := run.Compress(ctx, run.Outside{
 		Session: conv, Definition: def, Window: choices[0].Entry.Window, Compression: s.summarizer(settings, choices[0]),
 		Force: force, Folder: folder, Now: s.Now,

@@ -72,7 +72,7 @@ func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool
 		return err
 	}
 	defer release()
-	conv.Mend(name)
+	conv.CloseCalls(name)
 	seq, err := conv.Clear(name, purge)
 	if seq > 0 { // also where not all could be erased
 		conv.mu.Lock()

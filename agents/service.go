@@ -25,7 +25,6 @@ import (
 	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/dial"
-	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
@@ -173,19 +172,6 @@ type reservation struct {
 	cancelled bool
 	over      context.Context // ends when it is cancelled
 	end       context.CancelFunc
-}
-
-// conversation is a session with what its runs share.
-type conversation struct {
-	*session.Session
-	gate *guard.Gate
-
-	changes sync.Mutex // held while files are brought back, kept or undone; taken before mu
-
-	mu            sync.Mutex
-	seen          map[string]*tool.Seen // by context, as [activity.Origin.ContextID] has it
-	toldOfServers map[string]bool       // why tools of servers are left out, as the person was told; guarded by mu
-	loops         bool                  // the person does not want loops looked for; guarded by mu
 }
 
 // Live is a run that was started.
@@ -440,89 +426,6 @@ func (s *Service) Timeline(id string) (*activity.Log, error) {
 	}
 	return read.Log, nil
 }
-
-// open returns a session, from disk when it is not in use yet. "" is the
-// default one. note is for the person: it is not the session that they asked
-// for.
-func (s *Service) open(id string) (conv *conversation, note string, err error) {
-	opened, err := s.Sessions.Open(id)
-	if err != nil {
-		return nil, "", err
-	}
-	s.mu.Lock()
-	for conv := s.sessions[opened.ID]; conv == nil || conv.Session != opened; conv = s.sessions[opened.ID] {
-		leaving := s.leaving[opened.ID]
-		if leaving == nil && conv == nil && slices.Contains(s.Sessions.Live(), opened) {
-			break
-		}
-		s.mu.Unlock() // it was closed since
-		if leaving != nil {
-			<-leaving
-		}
-		if opened, err = s.Sessions.Open(id); err != nil {
-			return nil, "", err
-		}
-		s.mu.Lock()
-	}
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, "", fault.New(fault.Unavailable, "agents.open", "the daemon is ending")
-	}
-	if id == "" {
-		s.standard = opened.ID
-	}
-	if conv := s.sessions[opened.ID]; conv != nil {
-		return conv, "", nil
-	}
-	conv = &conversation{Session: opened, gate: guard.NewKeeping(s.Grants), seen: make(map[string]*tool.Seen)}
-	for run, taint := range opened.Taints() { // grants are never restored (SEC-135), what they must not hide is
-		conv.gate.Taint(run, tool.TaintOf(taint))
-	}
-	s.sessions[opened.ID] = conv
-	return conv, opened.Note, nil
-}
-
-func (s *Service) approval(c *conversation, own Approval) Approval {
-	if own != "" {
-		return own
-	}
-	return s.approvalOf(c)
-}
-
-func (c *conversation) seenBy(contextID string) *tool.Seen {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.seen[contextID] == nil {
-		c.seen[contextID] = tool.NewSeen()
-	}
-	return c.seen[contextID]
-}
-
-// forget drops what is kept of a context that goes with its run.
-func (c *conversation) forget(about activity.Origin) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if about.Context != "" {
-		delete(c.seen, about.Context)
-	}
-}
-
-// Append implements run.Session.
-func (c *conversation) Append(o activity.Origin, b activity.Body, d time.Duration) uint64 {
-	return c.Log.Append(o, b, d)
-}
-
-// Recovered implements run.Session.
-func (c *conversation) Recovered(ctx context.Context) error { return c.Log.Recovered(ctx) }
-
-// GoUnsaved implements run.Session.
-func (c *conversation) GoUnsaved() { c.Log.GoUnsaved() }
-
-// Err implements run.Session.
-func (c *conversation) Err() error { return c.Log.Err() }
-
-// Commit implements run.Session.
-func (c *conversation) Commit(ctx context.Context, seq uint64) error { return c.Log.Commit(ctx, seq) }
 
 // String names the run for logs.
 func (l *Live) String() string { return fmt.Sprintf("%s/%s", l.Session, l.ID) }

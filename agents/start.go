@@ -95,7 +95,7 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 		return nil, badParam("run", "is %q, which was in session %s already; choose another id", p.Run, conv.ID)
 	}
 	live, err := s.begin(ctx, conv, plan, p, func(live *Live) (uint64, error) {
-		conv.Mend(live.about.ContextID()) // calls that an interrupted run left open
+		conv.CloseCalls(live.about.ContextID()) // calls that an interrupted run left open
 		first := live.run.Begin(plan.task.input)
 		if p.decided != nil {
 			conv.Append(activity.Origin{Run: p.Run, Agent: plan.def.Name, CorrelationID: p.Run}, *p.decided, 0)

@@ -242,22 +242,6 @@ func (b *batch) precede(i int) bool {
 	return true
 }
 
-// awaitWriters waits for the calls that t is behind, and plans it again. It
-// returns false if the batch ended meanwhile.
-func (b *batch) awaitWriters(t *task) bool {
-	for _, earlier := range t.behind {
-		select {
-		case <-earlier.done:
-		case <-t.ctx.Done():
-			return false
-		}
-	}
-	if len(t.behind) > 0 && t.ctx.Err() == nil {
-		b.makePlan(t)
-	}
-	return t.ctx.Err() == nil
-}
-
 // settle says that a call will not ask any more, and gives the next ones their
 // turn.
 func (b *batch) settle(t *task) {
@@ -267,48 +251,6 @@ func (b *batch) settle(t *task) {
 	for ; b.unasked < len(b.tasks) && b.tasks[b.unasked].settled; b.unasked++ {
 		close(b.tasks[b.unasked].asked)
 	}
-}
-
-// writers are the calls of a batch that others may have to wait for.
-type writers struct {
-	of   map[string][]*task // by the files that they write
-	late []*task
-}
-
-func (w *writers) add(t *task) {
-	switch {
-	case t.late:
-		w.late = append(w.late, t)
-	case t.plan != nil:
-		for _, path := range t.plan.Writes {
-			if w.of == nil {
-				w.of = make(map[string][]*task)
-			}
-			w.of[path] = append(w.of[path], t)
-		}
-	}
-}
-
-// conflicts returns which of the calls before t it has to wait for: they write
-// the same file, or may bring about what t lacks. It goes by the plans of the
-// validation; a call without one may write anything, unless its tool only reads.
-func (w *writers) conflicts(before []*task, t *task) (behind []*task) {
-	switch {
-	case t.late:
-		for _, earlier := range before {
-			if earlier.tool != nil {
-				behind = append(behind, earlier)
-			}
-		}
-	case t.plan != nil:
-		if t.plan.Risk != tool.Safe {
-			behind = slices.Clone(w.late)
-		}
-		for _, path := range t.plan.Writes {
-			behind = append(behind, w.of[path]...)
-		}
-	}
-	return behind
 }
 
 // execute runs a permitted call and writes its result.

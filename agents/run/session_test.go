@@ -220,7 +220,7 @@ func TestREL103SessionAfterACancellation(t *testing.T) {
 					if runs := k.session.Runs(); len(runs) != 1 || runs[0].State != want {
 						w.t.Errorf("the session has the runs %+v", runs)
 					}
-					if n := k.session.Mend(agentName); n != 0 && cause == run.ErrCancelled {
+					if n := k.session.CloseCalls(agentName); n != 0 && cause == run.ErrCancelled {
 						w.t.Errorf("the run left calls open")
 					}
 					next := k.run()

@@ -38,3 +38,80 @@ func step[S ~string](machine map[S][]S, from, next S) (S, error) {
 	}
 	return next, nil
 }
+
+// context returns the key of the run's context.
+func (r *runner) context() string { return r.origin().ContextID() }
+
+// move says that the run's state changed. A move that the machine does not have
+// is a bug: it is told, and the run goes on.
+func (r *runner) move(to activity.State, why, resumes string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moveLocked(to, why, resumes)
+}
+
+func (r *runner) moveLocked(to activity.State, why, resumes string) {
+	r.shift(activity.RunState{To: to, Why: why, Resumes: resumes})
+}
+
+// shift is move with all that there is to say of it; mu is held.
+func (r *runner) shift(moved activity.RunState) {
+	next, err := step(moves, r.state, moved.To)
+	if err != nil {
+		r.say(activity.ErrorSeen{Code: "internal", Message: fault.Message(err), Where: "run"})
+		return
+	}
+	moved.From = r.state
+	r.say(moved)
+	r.state = next
+}
+
+// asking marks that a person is waited for, until the function that it returns
+// is called. Meanwhile the run's clock stands still. A tool that outlives the
+// run marks nothing.
+func (r *runner) asking(why string) (answered func()) {
+	release := r.holdCallers()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open++; r.open == 1 && !r.ended() {
+		r.clock.pause()
+		r.moveLocked(activity.Waiting, why, "the answer")
+		r.tellWaits()
+	}
+	return func() {
+		defer release()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.open--; r.open == 0 && !r.ended() {
+			r.moveLocked(activity.Running, "", "")
+			r.clock.resume()
+			r.tellWaits()
+		}
+	}
+}
+
+// holdCallers stops the clocks of the runs that wait for this one, while this one waits
+// for a person, until release is called.
+func (r *runner) holdCallers() (release func()) {
+	var held []*stopwatch
+	for up := r.Under; up != nil; up = up.r.Under {
+		held = append(held, up.r.clock)
+		up.r.clock.pause()
+	}
+	return func() {
+		for _, clock := range held {
+			clock.resume()
+		}
+	}
+}
+
+func (r *runner) tellWaits() {
+	if r.Waits != nil {
+		r.Waits()
+	}
+}
+
+// ended reports whether the last event of the run is written; mu is held.
+func (r *runner) ended() bool {
+	return r.state == activity.Finished || r.state == activity.Interrupted
+}

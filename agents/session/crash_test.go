@@ -239,7 +239,7 @@ func checkStory(t *testing.T, what string, cfg Config, st story, want map[string
 			}
 		}
 		// It goes on.
-		s.Mend("a")
+		s.CloseCalls("a")
 		s.Log.Append(activity.Origin{Run: "next", Agent: "a"}, activity.RunStarted{Input: text("on")}, 0)
 		if err := Check(s.Context("a")); err != nil {
 			t.Fatalf("%s: %v", what, err)

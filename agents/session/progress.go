@@ -240,7 +240,7 @@ func (p *progress) purge() {
 }
 
 // Progress returns how far a run has come; false for one that has finished, but for
-// its agent's newest that ended at a limit, or has not begun. The calls that Mend ends are open before it only.
+// its agent's newest that ended at a limit, or has not begun. The calls that CloseCalls ends are open before it only.
 func (s *Session) Progress(run string) (Progress, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -338,7 +338,7 @@ func (s *Session) abort(run string) uint64 {
 	if !ok {
 		return 0
 	}
-	s.mend(p.Origin.ContextID(), func(r *Run) bool { return r == nil || r.Run == run })
+	s.closeCalls(p.Origin.ContextID(), func(r *Run) bool { return r == nil || r.Run == run })
 	var used model.Usage
 	for _, u := range p.Usage {
 		used = used.Add(u)
@@ -354,18 +354,18 @@ func (s *Session) abort(run string) uint64 {
 	}, 0)
 }
 
-// Mend ends the calls of a context that nobody will end any more,
+// CloseCalls ends the calls of a context that nobody will end any more,
 // since the run that made them was interrupted, paused or is over: each gets a
 // tool.state cancelled that says so. Call it before a run of the agent begins
 // or goes on. It returns the number of the last event, 0 when there was nothing
-// to mend.
-func (s *Session) Mend(id string) uint64 {
-	return s.mend(id, func(r *Run) bool { return r == nil || !r.live() })
+// to end.
+func (s *Session) CloseCalls(id string) uint64 {
+	return s.closeCalls(id, func(r *Run) bool { return r == nil || !r.live() })
 }
 
-// mend ends the open calls of those runs of which over says that they will not;
+// closeCalls ends the open calls of those runs of which over says that they will not;
 // it gets nil for a run that is not known.
-func (s *Session) mend(id string, over func(*Run) bool) uint64 {
+func (s *Session) closeCalls(id string, over func(*Run) bool) uint64 {
 	s.mu.Lock()
 	var open []openCall
 	if v := s.views[id]; v != nil {

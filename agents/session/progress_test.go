@@ -136,7 +136,7 @@ func TestREL103SessionsThatEndInTheMiddle(t *testing.T) {
 					t.Error("a question was answered")
 				}
 			}
-			s.Mend("a")
+			s.CloseCalls("a")
 			if p, ok := s.Progress("r"); len(p.Open) != 0 || !ok {
 				t.Errorf("after mending %+v, %v", p.Open, ok)
 			}

@@ -83,8 +83,8 @@ func TestREL61LiveEqualsReloaded(t *testing.T) {
 		}
 		// The next run of each agent finds a context that can be sent.
 		for _, agent := range players {
-			loaded.Mend(agent)
-			if loaded.Mend(agent) != 0 {
+			loaded.CloseCalls(agent)
+			if loaded.CloseCalls(agent) != 0 {
 				t.Fatal("mended twice")
 			}
 			loaded.Log.Append(activity.Origin{Run: "next-" + agent, Agent: agent}, activity.RunStarted{Input: text("on")}, 0)

@@ -89,7 +89,7 @@ func TestREL103OpenCallsAreMended(t *testing.T) {
 	s.Log.Append(o, activity.RunState{From: activity.Running, To: activity.Waiting}, 0)
 	s.Log.Append(activity.Origin{Run: "p", Agent: "b"}, activity.RunStarted{}, 0)
 	s.Log.Append(activity.Origin{Run: "p", Agent: "b"}, activity.RunState{From: activity.Running, To: activity.Paused}, 0)
-	if s.Info().State != Waiting || s.Mend("a") != 0 {
+	if s.Info().State != Waiting || s.CloseCalls("a") != 0 {
 		t.Error("a call of a live run was ended")
 	}
 	store.Close()
@@ -99,7 +99,7 @@ func TestREL103OpenCallsAreMended(t *testing.T) {
 	if runs := s.Runs(); runs[0].State != activity.Interrupted || runs[1].State != activity.Paused {
 		t.Errorf("runs %+v", runs)
 	}
-	last := s.Mend("a")
+	last := s.CloseCalls("a")
 	entries, err := read(t, s, last-1)
 	if err != nil || len(entries) != 1 {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/mention"
-	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
@@ -296,91 +294,6 @@ func kindOf(err error) string {
 	return fault.KindOf(err).String()
 }
 
-// runAgent runs an agent of a folder to its end, and shows it on the way.
-func runAgent(ctx context.Context, config daemon.Config, folder string, p *wire.RunParams, t *timeline) (*wire.RunResult, error) {
-	config.Brief = true
-	conn, err := connect(ctx, config, folder, t.handlers())
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	if err := conn.prepare(ctx, &runOptions{session: "new"}, p, t); err != nil {
-		return nil, err
-	}
-	return conn.run(ctx, p, t)
-}
-
-// address finds out for whom a request is that names somebody, as in
-// "@reviewer look at this". One that was given to an agent stays its.
-func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
-	if p.Agent != "" || len(p.Input) == 0 || !strings.Contains(p.Input[0].Text, "@") {
-		return nil
-	}
-	var said wire.ParseResult
-	if err := c.Call(ctx, wire.MethodParse, &wire.ParseParams{Text: new(p.Input[0].Text)}, &said); err != nil {
-		return err
-	}
-	switch {
-	case said.Auto && said.Prompt == "":
-		return usage{errors.New("there is nothing to do: say what, as in @auto your request")}
-	case said.Auto:
-		p.Agent, p.Strategy = mention.Auto, cmp.Or(said.Strategy, p.Strategy)
-		p.Input = wire.InputBlocks{{Type: "text", Text: said.Prompt}}
-		return nil
-	case said.Agent == "":
-		return nil
-	case said.Prompt == "":
-		return usage{fmt.Errorf("there is nothing to do for %s: say what, as in @%s your request", said.Agent, said.Agent)}
-	}
-	p.Agent, p.Input = said.Agent, wire.InputBlocks{{Type: "text", Text: said.Prompt}}
-	return nil
-}
-
-// prepare tells the timeline who is about to run and in what context, and gives
-// the agent's inputs the types that it wants.
-func (c *connection) prepare(ctx context.Context, o *runOptions, p *wire.RunParams, t *timeline) error {
-	// Who an agent is, is told by another method than what it does. Without an
-	// answer its name is as good: the run itself says what is wrong.
-	agent := new(wire.GetResult)
-	name := cmp.Or(p.Agent, "main")
-	if name == mention.Auto {
-		if len(o.inputs)+len(o.input) > 0 {
-			return usage{errors.New("inputs belong to an agent: name it, or leave them out with @auto")}
-		}
-		return c.introduceAll(ctx, t) // who it is, is told when it begins
-	}
-	_ = c.Call(ctx, wire.MethodGet, &wire.GetParams{Name: name}, agent)
-	var err error
-	if p.Inputs, err = inputsOf(o.inputs, o.input, agent.Inputs); err != nil {
-		return usage{err}
-	}
-	var goesOn continuation
-	if p.Agent == "" {
-		if err := c.introduceAll(ctx, t); err != nil { // it may be routed
-			return err
-		}
-	}
-	if o.session != "new" {
-		goesOn = c.continues(ctx, p.Session, name)
-	}
-	t.introduce(name, agent.Title, goesOn)
-	return nil
-}
-
-// introduceAll gives the titles of all agents: it is not known yet who is about to run.
-func (c *connection) introduceAll(ctx context.Context, t *timeline) error {
-	var list wire.ListResult
-	if err := c.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
-		return err
-	}
-	for _, a := range list.Agents {
-		if a.State == "ok" {
-			t.introduce(a.Name, a.Title, continuation{})
-		}
-	}
-	return nil
-}
-
 // inputsOf returns the inputs of an agent: those of a JSON object, then those
 // that were given as key=value. A value is JSON where the schema has another
 // type than string for it and it is such JSON; else it is a string, and the run
@@ -445,88 +358,4 @@ func isA(value any, kind string) bool {
 		return kind == "null"
 	}
 	return false
-}
-
-// continues says in what old context a run of an agent goes on. session is the
-// one that was asked for, "" for main.
-func (c *connection) continues(ctx context.Context, session, agent string) continuation {
-	if session == "" {
-		session = c.standard(ctx)
-	}
-	var old wire.ContextGetResult
-	// What is wrong with a session the run says, and better.
-	if c.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session, Agent: agent}, &old) != nil || len(old.Messages) == 0 {
-		return continuation{}
-	}
-	when := ""
-	if last, err := time.Parse(time.RFC3339, old.LastActiveAt); err == nil {
-		when = ", " + ago(time.Since(last))
-	}
-	return continuation{session, fmt.Sprintf("continues %s: %s%s", session, count(len(old.Messages), "message"), when)}
-}
-
-// standard returns the session that a run gets which names none: main, or
-// main-2 and so on where others have those before it. When the run begins, the
-// daemon decides anew.
-func (c *connection) standard(ctx context.Context) string {
-	const most = 100
-	for n := 1; n <= most; n++ {
-		name := session.Default
-		if n > 1 {
-			name = fmt.Sprintf("%s-%d", session.Default, n)
-		}
-		var s wire.SessionGetResult
-		if err := c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: name}, &s); err != nil || !s.Locked {
-			return name // one that is not there yet is begun
-		}
-	}
-	return session.Default
-}
-
-// run runs an agent to its end. When ctx ends, the run is cancelled.
-func (c *connection) run(ctx context.Context, p *wire.RunParams, t *timeline) (*wire.RunResult, error) {
-	if p.Run == "" {
-		p.Run = runID()
-	}
-	return c.toItsEnd(ctx, wire.MethodRun, p, p.Run, cmp.Or(p.Agent, "main"), t)
-}
-
-// toItsEnd sends a request that is answered when a run has ended, and shows the
-// run. When ctx ends, the run is cancelled.
-func (c *connection) toItsEnd(ctx context.Context, method string, params any, run, agent string, t *timeline) (*wire.RunResult, error) {
-	result := new(wire.RunResult)
-	// The run ends by itself when ctx is done: the request is cancelled, and is
-	// answered with the result all the same.
-	call := context.WithoutCancel(ctx)
-	stop := context.AfterFunc(ctx, func() {
-		_ = c.Call(call, wire.MethodCancel, &wire.CancelParams{Run: run}, nil) // the answer to the run says how it ended
-	})
-	defer stop()
-	end := t.watch(agent)
-	err := c.Call(call, method, params, result)
-	end()
-	if err != nil {
-		return nil, err
-	}
-	t.end(&result.RunFinished)
-	if result.Reason == "TIMEOUT" || result.Reason == "MAX_TURNS" {
-		t.say("To give it more: agentls sessions resume %s", tool.Escape(result.Session))
-	}
-	return result, nil
-}
-
-// runID returns an id for a run, which is no other run's of this process.
-func runID() string {
-	return fmt.Sprintf("cli-%s-%d", time.Now().UTC().Format("20060102T150405.000000000"), os.Getpid())
-}
-
-// verdict turns a run's end into the process's.
-func verdict(ctx context.Context, r *wire.RunResult) error {
-	switch {
-	case r.Reason == "GOAL":
-		return nil
-	case ctx.Err() != nil:
-		return exit{exitInterrupted}
-	}
-	return exit{exitFailed}
 }

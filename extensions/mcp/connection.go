@@ -4,22 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -385,183 +380,6 @@ func expandHome(path, home string) string {
 		return filepath.Join(home, rest)
 	}
 	return path
-}
-
-// notify takes a notification of the server's. It is called by who reads its
-// output, and does not wait.
-func (c *connection) notify(method string, params []byte) {
-	switch method {
-	case string(mcp.MethodNotificationToolsListChanged):
-		select {
-		case c.changed <- struct{}{}:
-		default: // it is known already
-		}
-	case string(mcp.MethodNotificationProgress):
-		var p struct {
-			Token    jsontext.Value `json:"progressToken"`
-			Progress float64        `json:"progress"`
-			Total    float64        `json:"total"`
-			Message  string         `json:"message"`
-		}
-		if json.Unmarshal(params, &p) != nil {
-			return
-		}
-		var token string
-		if json.Unmarshal(p.Token, &token) != nil {
-			token = string(p.Token)
-		}
-		c.mu.Lock()
-		tell := c.progress[token]
-		c.mu.Unlock()
-		if tell != nil {
-			tell(progressLine(p.Progress, p.Total, p.Message))
-		}
-	}
-}
-
-func progressLine(progress, total float64, message string) string {
-	line := strconv.FormatFloat(progress, 'f', -1, 64)
-	if total > 0 {
-		line += " of " + strconv.FormatFloat(total, 'f', -1, 64)
-	}
-	if message != "" {
-		short, _ := tool.CutLine(tool.Escape(message), 200)
-		line += ": " + short
-	}
-	return line + "\n"
-}
-
-// call calls a tool and returns the result as the server wrote it.
-func (c *connection) call(ctx context.Context, name string, args []byte, told func(string)) ([]byte, error) {
-	t := c.entry.all.times
-	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Timeout, fmt.Errorf("it took longer than its timeout of %v", c.server.Timeout))
-	defer cancel()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	silent := time.AfterFunc(t.silence, func() { stop(fmt.Errorf("it told no progress for %v", t.silence)) })
-	defer silent.Stop()
-
-	c.mu.Lock()
-	c.tokens++
-	token := strconv.Itoa(c.tokens)
-	lines := make(chan string, 16) // who reads the server's output does not wait for who is told
-	c.progress[token] = func(line string) {
-		silent.Reset(t.silence)
-		select {
-		case lines <- line:
-		default: // one of many
-		}
-	}
-	c.calls++
-	c.used = c.entry.all.Now()
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.progress, token)
-		c.calls--
-		c.used = c.entry.all.Now()
-	}()
-	over := make(chan struct{})
-	var telling conc.WaitGroup
-	telling.Go(func() {
-		for {
-			select {
-			case line := <-lines:
-				told(line)
-			case <-over:
-				return
-			}
-		}
-	})
-	defer telling.Wait()
-	defer close(over)
-
-	var request mcp.CallToolRequest
-	request.Params.Name = name
-	request.Params.Arguments = jsontext.Value(args)
-	request.Params.Meta = &mcp.Meta{ProgressToken: token}
-	ctx, raw := keepRaw(ctx)
-	err := c.await(ctx, func() error {
-		_, err := c.client.CallTool(ctx, request)
-		if *raw != nil {
-			return nil // whether it can be read is said elsewhere
-		}
-		return err
-	})
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = cause
-	}
-	if err != nil {
-		return nil, err // who waits for the answer may still write raw
-	}
-	return *raw, nil
-}
-
-// listed is a tool as a server lists it.
-type listed struct {
-	Name        string         `json:"name"`
-	Description string         `json:"description,omitzero"`
-	Schema      jsontext.Value `json:"inputSchema"` // cleaned
-	Digest      string         `json:"digest"`      // of what the server wrote
-}
-
-// tools reads the list of tools. left says which are left out and why.
-func (c *connection) tools(ctx context.Context) (tools []listed, left []string, err error) {
-	var request mcp.ListToolsRequest
-	seen := make(map[string]bool)
-	for range maxPages {
-		ctx, raw := keepRaw(ctx)
-		err := c.await(ctx, func() error {
-			_, err := c.client.ListToolsByPage(ctx, request)
-			if *raw != nil {
-				return nil
-			}
-			return err
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		var page struct {
-			Tools []struct {
-				Name        string         `json:"name"`
-				Description string         `json:"description"`
-				Schema      jsontext.Value `json:"inputSchema"`
-			} `json:"tools"`
-			Next string `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(*raw, &page); err != nil {
-			return nil, nil, fmt.Errorf("its list of tools cannot be read: %w", err)
-		}
-		for _, t := range page.Tools {
-			if err := ctx.Err(); err != nil {
-				return nil, nil, err
-			}
-			if len(left) > maxLeft {
-				left = append(left[:maxLeft], "and others")
-			}
-			switch schema, err := cleanSchema(t.Schema); {
-			case !c.server.offers(t.Name):
-			case !nameable(t.Name):
-				left = append(left, fmt.Sprintf("%.80q: its name cannot be used", t.Name))
-			case err != nil:
-				left = append(left, fmt.Sprintf("%s: %v", t.Name, err))
-			case seen[t.Name]:
-				left = append(left, t.Name+": it is listed twice")
-			case len(tools) == maxTools:
-				return tools, append(left, fmt.Sprintf("all behind the first %d", maxTools)), nil
-			default:
-				seen[t.Name] = true
-				sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", t.Name, t.Description, t.Schema))
-				tools = append(tools, listed{t.Name, description(t.Description), schema, hex.EncodeToString(sum[:])})
-			}
-		}
-		if page.Next == "" {
-			return tools, left, nil
-		}
-		request.Params.Cursor = mcp.Cursor(page.Next)
-	}
-	return nil, nil, errors.New("its list of tools does not end")
 }
 
 // watch pings the server, reads its list again when it has changed, and ends it

@@ -38,16 +38,10 @@ You work.
 // the middle of a call is an error at once and is there in the next run, and nothing
 // is left of them.
 func TestREL84MCPServersFromNPM(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed")
-	}
+	node := needPackages(t, ".", "@modelcontextprotocol/server-everything")
 	modules, err := filepath.Abs("node_modules/@modelcontextprotocol")
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(modules, "server-everything")); err != nil {
-		t.Skip("the packages of internal/clienttest/package.json are not installed: run npm ci there")
 	}
 	dir := unfold(t, map[string]string{"note.txt": "milk\n", ".gemini/agents/worker.md": withServers})
 	outside := filepath.Join(outliving(t), "secret.txt")

@@ -12,22 +12,10 @@ import (
 // extensionFolder is our extension of VS Code.
 const extensionFolder = "../../editors/vscode"
 
-// needExtension leaves a test out where the packages of the extension are not
-// installed.
-func needExtension(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("node is not installed")
-	}
-	if _, err := os.Stat(filepath.Join(extensionFolder, "node_modules", "esbuild")); err != nil {
-		t.Skip("the packages of editors/vscode are not installed: run npm ci there")
-	}
-}
-
 // TestVSCodeExtensionChecks runs what the extension checks by itself: types,
 // lint, unit tests. That src/protocol.ts is current is held by protocoldoc.
 func TestVSCodeExtensionChecks(t *testing.T) {
-	needExtension(t)
+	needPackages(t, extensionFolder, "esbuild")
 	c := exec.Command("node", "scripts/check.mjs")
 	c.Dir = extensionFolder
 	if out, err := c.CombinedOutput(); err != nil {
@@ -66,7 +54,7 @@ func installExtension(t *testing.T, v *vscode) {
 // extensionInVSCode drives our extension through the list of the specification
 // (14.4), in a light and in a dark theme; the driver looks at the screen.
 func extensionInVSCode(t *testing.T) {
-	needExtension(t)
+	needPackages(t, extensionFolder, "esbuild")
 	script, err := os.ReadFile("testdata/vscode/extension.model")
 	if err != nil {
 		t.Fatal(err)

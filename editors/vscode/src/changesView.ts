@@ -60,7 +60,7 @@ export class ChangesView implements vscode.TreeDataProvider<Node>, vscode.TextDo
 			command("agents.change.keepAll", () => this.resolveAll("keep")),
 			command("agents.change.undoAll", () => this.resolveAll("undo")),
 		);
-		server.notified("agents/filesWritten", () => this.soon());
+		server.onNotification("agents/filesWritten", () => this.soon());
 	}
 
 	dispose(): void {

@@ -39,7 +39,7 @@ export class Confirmations implements vscode.Disposable {
 	constructor(server: Server) {
 		server.answers("agents/confirm", (params, token) => this.confirm(params, token));
 		server.answers("agents/ask", (params, token) => ask(params, token));
-		server.notified("agents/confirm/resolved", (p) => this.withdraw(p.id, p.reason));
+		server.onNotification("agents/confirm/resolved", (p) => this.withdraw(p.id, p.reason));
 		const command = (id: string, run: (q: Question) => void) =>
 			vscode.commands.registerCommand(id, (asked: unknown) => this.withQuestion(asked, run));
 		this.subscriptions.push(

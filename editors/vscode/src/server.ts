@@ -56,9 +56,9 @@ export class Server implements vscode.Disposable {
 		private readonly log: vscode.LogOutputChannel,
 		private readonly middleware: Middleware,
 	) {
-		this.notified("agents/activity", (e) => this.activityCame.fire(e));
-		this.notified("agents/didChange", () => this.agentsChanged.fire());
-		this.notified("agents/status", (status) => this.setHealth({ kind: "ready", status }));
+		this.onNotification("agents/activity", (e) => this.activityCame.fire(e));
+		this.onNotification("agents/didChange", () => this.agentsChanged.fire());
+		this.onNotification("agents/status", (status) => this.setHealth({ kind: "ready", status }));
 	}
 
 	/** program finds the server's program. */
@@ -104,9 +104,9 @@ export class Server implements vscode.Disposable {
 		this.handlers.push((client) => client.onRequest<unknown, unknown>(method, answer));
 	}
 
-	/** notified has notifications of the server's heard. */
-	notified<M extends keyof Notifications>(method: M, hear: (params: Notifications[M]) => void): void {
-		this.handlers.push((client) => client.onNotification(method, hear));
+	/** onNotification calls back for each notification of the server. */
+	onNotification<M extends keyof Notifications>(method: M, onParams: (params: Notifications[M]) => void): void {
+		this.handlers.push((client) => client.onNotification(method, onParams));
 	}
 
 	/** setKey keeps the API key in the secret storage of VS Code; without a key it forgets it. */

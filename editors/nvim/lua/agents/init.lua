@@ -529,12 +529,18 @@ function M.cancel()
   }, stop)
 end
 
--- transcript serves :AgentsTranscript [session].
-function M.transcript(o)
+-- in_session calls a function of agents.ui with the session that a command names, else
+-- the one of this buffer, else the one that runs belong to.
+local function in_session(o, name)
   local session = o.args ~= '' and o.args or vim.b.agents_session or M.options.session
   M.with_client(function(client)
-    require('agents.ui').replay(client, session)
+    require('agents.ui')[name](client, session)
   end)
+end
+
+-- transcript serves :AgentsTranscript [session].
+function M.transcript(o)
+  in_session(o, 'replay')
 end
 
 -- sessions serves :AgentsSessions. Runs belong to the chosen one from then on.
@@ -594,10 +600,7 @@ end
 
 -- changes serves :AgentsChanges [session].
 function M.changes(o)
-  local session = o.args ~= '' and o.args or vim.b.agents_session or M.options.session
-  M.with_client(function(client)
-    require('agents.ui').changes(client, session)
-  end)
+  in_session(o, 'changes')
 end
 
 -- trust serves :AgentsTrust. The server says what trust is about, and asks.

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// call shows what became of a call; who is in front of it, for a delegated run.
+func (t *timeline) call(who string, b activity.ToolState) {
+	switch b.State {
+	case activity.Executing:
+		if b.Name == "bash" {
+			t.say("  … %s%s", who, subject(b)) // it may take a while
+		}
+	case activity.Success:
+		display := b.Result.Display
+		if b.Name == "bash" {
+			display = printed(display)
+		}
+		line := "  ✓ " + who + subject(b)
+		if said := tool.Escape(first(display)); said != b.Name { // the tools that end or pass on a run say no more
+			line += "  " + said
+		}
+		t.say("%s", line)
+	case activity.Failed, activity.Cancelled:
+		t.say("  ✗ %s%s  %s", who, subject(b), tool.Escape(first(b.Error.Message)))
+	}
+}
+
+// subject names a call by its tool and the argument that tells most.
+func subject(b activity.ToolState) string {
+	var args map[string]any
+	_ = json.Unmarshal(b.Args, &args) // arguments that are no object have no subject
+	for _, name := range []string{"agent_name", "file_path", "command", "pattern", "dir_path", "question"} {
+		if s, ok := args[name].(string); ok {
+			return b.Name + " " + tool.Escape(first(s))
+		}
+	}
+	return b.Name
+}
+
+// printed returns what a command that went well printed, without the lines that
+// the tool says of it. What printed nothing says how it ended.
+func printed(display string) string {
+	text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(display), "```\n"), "\n```")
+	const well = "Exit code: 0\n"
+	rest, ok := strings.CutPrefix(text, well)
+	if !ok {
+		return text
+	}
+	rest = strings.TrimSuffix(rest+"\n", "Stderr: (empty)\n")
+	for _, heading := range []string{"Stdout:\n", "Stdout: (empty)\n", "Stderr:\n"} {
+		rest = strings.TrimPrefix(rest, heading)
+	}
+	return cmp.Or(strings.TrimSpace(rest), strings.TrimSpace(well))
+}
+
+// first returns the first line that says something: not the fence of a block of
+// code. Its columns stay apart.
+func first(s string) string {
+	s = strings.TrimSpace(s)
+	for strings.HasPrefix(s, "```") {
+		_, s, _ = strings.Cut(s, "\n")
+	}
+	line, rest, _ := strings.Cut(s, "\n")
+	line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return r == '\t' }), "  ")
+	if rest != "" && rest != "```" {
+		line += " …"
+	}
+	return line
+}

@@ -1,0 +1,371 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// entry is a server in a folder, whether it runs or not.
+type entry struct {
+	all    *Servers
+	folder string
+	name   string
+	stderr *ring
+
+	mu       sync.Mutex // held for short; all below is guarded by it
+	server   Server
+	state    string
+	why      string
+	conn     *connection
+	starting chan struct{} // closed when the attempt that goes on is over; nil for none
+	failures int           // in a row
+	retry    time.Time     // not before
+	stopped  bool          // by the person
+	listed   []listed      // what the server lists, or listed last
+	left     []string
+	accepted map[string]string // digests of tools that were approved, by name; nil = the server was never seen
+	fresh    bool              // the connection is the first to the server, and its list may settle
+	worked   bool              // it was ready when it was started last
+	asked    string            // the pending tools that the person was asked about
+	title    string
+	version  string
+	calls    int
+	errors   int
+	took     []time.Duration // of the newest calls, a ring of maxTook
+}
+
+// maxTook is of how many calls it is known how long they took.
+const maxTook = 256
+
+// update takes over a description; the lock of all is held.
+func (e *entry) update(s Server) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.server.Digest == s.Digest && e.server.Problem == s.Problem {
+		if s.Problem != "" {
+			e.state, e.why = Unusable, s.Problem
+		}
+		return
+	}
+	conn := e.conn
+	e.server, e.conn, e.failures, e.retry = s, nil, 0, time.Time{}
+	e.state, e.why = Idle, ""
+	if e.stopped {
+		e.state, e.why = Stopped, "you stopped it"
+	}
+	if s.Problem != "" {
+		e.state, e.why = Unusable, s.Problem
+	}
+	if conn != nil {
+		e.all.work.Go(conn.close) // a server that is described anew is another one (SEC-11)
+	}
+}
+
+// set changes the state and tells it.
+func (e *entry) set(state, why string) {
+	e.mu.Lock()
+	same := e.state == state && e.why == why
+	e.state, e.why = state, why
+	e.mu.Unlock()
+	if !same && e.all.Changed != nil {
+		e.all.Changed(e.folder, State{Name: e.name, State: state, Why: why})
+	}
+}
+
+// known reports whether there is a list of tools that was approved.
+func (e *entry) known() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.accepted != nil
+}
+
+// begin starts the server if it does not run and may be started. It returns what
+// is closed when the attempt that goes on is over; nil for none.
+func (e *entry) begin() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.starting != nil {
+		return e.starting
+	}
+	if e.conn != nil || e.hindered() != nil {
+		return nil
+	}
+	delay := e.retry.Sub(e.all.Now())
+	if e.failures > 0 && delay > e.all.times.first {
+		return nil
+	}
+	done := make(chan struct{})
+	e.starting = done
+	server := e.server
+	if !e.all.try(func() { e.attempt(server, delay, done) }) {
+		e.starting = nil
+		return nil
+	}
+	return done
+}
+
+// try runs do, unless the servers are being closed.
+func (a *Servers) try(do func()) bool {
+	if a.starts.Err() != nil {
+		return false
+	}
+	a.work.Go(do)
+	return true
+}
+
+// hindered returns why the server may not be started; the lock is held.
+func (e *entry) hindered() error {
+	switch {
+	case e.server.Problem != "":
+		return errors.New(e.server.Problem)
+	case e.stopped:
+		return errors.New("you stopped it; restart it with agents/mcp/restart")
+	case e.failures >= maxFailures:
+		return fmt.Errorf("it failed %d times in a row (%s); restart it with agents/mcp/restart", e.failures, e.why)
+	}
+	return nil
+}
+
+// attempt tries to start the server once, after a delay.
+func (e *entry) attempt(s Server, delay time.Duration, done chan struct{}) {
+	conn, err := e.connectAfter(s, delay)
+	e.mu.Lock()
+	replaced := e.server.Digest != s.Digest || e.stopped
+	if err == nil && !replaced {
+		e.conn, e.worked = conn, true
+		e.title, e.version = conn.name, conn.version
+	}
+	if err != nil {
+		e.worked = false
+		e.fail()
+	}
+	e.starting = nil
+	e.mu.Unlock()
+	switch {
+	case err != nil:
+		e.set(Failed, told(err))
+	case replaced:
+		conn.close()
+	default:
+		e.set(Ready, "")
+		e.all.work.Go(func() { e.await(conn) })
+	}
+	close(done)
+}
+
+func (e *entry) connectAfter(s Server, delay time.Duration) (*connection, error) {
+	if delay > 0 {
+		select {
+		case <-time.After(delay):
+		case <-e.all.starts.Done():
+		}
+	}
+	select {
+	case e.all.slots <- struct{}{}:
+		defer func() { <-e.all.slots }()
+	case <-e.all.starts.Done():
+	}
+	if err := e.all.starts.Err(); err != nil {
+		return nil, err
+	}
+	e.set(Starting, "")
+	ctx, cancel := context.WithTimeout(e.all.starts, e.all.times.connect)
+	defer cancel()
+	conn, err := connect(ctx, e, s, e.stderr)
+	if err != nil {
+		if last := e.stderr.last(1); len(last) > 0 && errors.Is(err, errEnded) {
+			err = fmt.Errorf("%w; it last printed: %s", err, last[0])
+		}
+		return nil, err
+	}
+	tools, left, err := conn.tools(ctx)
+	if err != nil {
+		conn.close()
+		return nil, err
+	}
+	e.take(tools, left, false)
+	return conn, nil
+}
+
+// fail counts a failure; the lock is held.
+func (e *entry) fail() {
+	e.failures++
+	wait := e.all.times.first << min(e.failures-1, 10)
+	e.retry = e.all.Now().Add(min(wait, e.all.times.most))
+}
+
+// await waits for the end of a connection.
+func (e *entry) await(conn *connection) {
+	<-conn.dead
+	e.mu.Lock()
+	own := e.conn == conn
+	idle := errors.Is(conn.why, errIdle)
+	if own {
+		e.conn = nil
+		if !idle {
+			e.fail()
+		}
+	}
+	e.mu.Unlock()
+	if own && idle {
+		e.set(Idle, "")
+	} else if own {
+		e.all.Log.Warn("an MCP server ended", "server", e.name, "why", conn.why)
+		e.set(Failed, told(conn.why))
+	}
+	conn.close()
+}
+
+// shut ends the server, if it runs or is being started, and waits for that.
+func (e *entry) shut() {
+	e.mu.Lock()
+	conn, starting := e.conn, e.starting
+	e.conn = nil
+	e.mu.Unlock()
+	if starting != nil {
+		select {
+		case <-starting:
+		case <-e.all.ctx.Done():
+		}
+		e.mu.Lock()
+		conn, e.conn = cmp.Or(conn, e.conn), nil
+		e.mu.Unlock()
+	}
+	if conn != nil {
+		conn.close()
+		e.set(Idle, "")
+	}
+}
+
+// acquire returns the connection, which is made if there is none.
+func (e *entry) acquire(ctx context.Context) (*connection, error) {
+	e.mu.Lock()
+	conn, hindered := e.conn, e.hindered()
+	e.mu.Unlock()
+	if conn != nil {
+		return conn, nil
+	}
+	if hindered != nil {
+		return nil, hindered
+	}
+	if done := e.begin(); done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.conn != nil {
+		return e.conn, nil
+	}
+	wait := max(e.retry.Sub(e.all.Now()).Round(time.Second), time.Second)
+	return nil, fmt.Errorf("it does not run (%s) and is tried again in %v", cmp.Or(e.why, "it ended"), wait)
+}
+
+// call calls a tool of the server, if it is still the one that was offered.
+func (e *entry) call(ctx context.Context, s Server, name string, args []byte, told func(string)) ([]byte, error) {
+	now := e.all.current(e.folder) // what was approved may be gone since (SEC-11)
+	if !slices.Contains(now, e) {
+		return nil, errors.New("it is not described in the settings any more")
+	}
+	e.mu.Lock()
+	current := e.server
+	e.mu.Unlock()
+	if current.Problem != "" {
+		return nil, errors.New(current.Problem)
+	}
+	if current.Digest != s.Digest {
+		return nil, errors.New("its description in the settings changed; the next run has it as it is now")
+	}
+	conn, err := e.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if why := e.withdrawn(name); why != nil {
+		return nil, why
+	}
+	began := e.all.Now()
+	raw, err := conn.call(ctx, name, args, told)
+	took := e.all.Now().Sub(began)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.calls++; err != nil {
+		e.errors++
+		return nil, err
+	}
+	e.failures = 0
+	if len(e.took) < maxTook {
+		e.took = append(e.took, took)
+	} else {
+		e.took[e.calls%maxTook] = took
+	}
+	return raw, nil
+}
+
+// withdrawn returns why a tool that was offered is not called: it is gone, or is
+// another by now.
+func (e *entry) withdrawn(name string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i := slices.IndexFunc(e.listed, func(l listed) bool { return l.Name == name })
+	switch {
+	case i < 0:
+		return fmt.Errorf("it has no tool %s any more", name)
+	case e.accepted[name] != e.listed[i].Digest:
+		return fmt.Errorf("its tool %s changed, and the person has not approved that yet", name)
+	}
+	return nil
+}
+
+// relist reads the list of tools again.
+func (e *entry) relist(c *connection) {
+	ctx, cancel := context.WithTimeout(e.all.ctx, e.all.times.connect)
+	defer cancel()
+	tools, left, err := c.tools(ctx)
+	if err != nil {
+		c.die(fmt.Errorf("its list of tools could not be read again: %w", err))
+		return
+	}
+	e.take(tools, left, e.all.Now().Sub(c.began) < e.all.times.settle)
+}
+
+// told returns what is known of the server.
+func (e *entry) told() State {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := State{
+		Name: e.name, Project: e.server.Project, Command: e.server.Command, Description: e.server.Description, State: e.state, Why: e.why,
+		Title: e.title, Version: e.version, Tools: []Tool{}, Left: slices.Clone(e.left), Calls: e.calls, Errors: e.errors, Stderr: e.stderr.last(20),
+	}
+	if e.conn != nil {
+		s.Since = e.conn.began
+	}
+	for _, l := range e.listed {
+		t := Tool{l.Name, canonicalName(e.name, l.Name), l.Description}
+		if e.accepted[l.Name] == l.Digest {
+			s.Tools = append(s.Tools, t)
+		} else {
+			s.Pending = append(s.Pending, t)
+		}
+	}
+	if took := slices.Sorted(slices.Values(e.took)); len(took) > 0 {
+		s.P50, s.P95 = took[len(took)/2], took[len(took)*95/100]
+	}
+	return s
+}
+
+// file is where the approved tools are kept.
+func (e *entry) file() string {
+	if e.all.Dir == "" {
+		return ""
+	}
+	return filepath.Join(e.all.Dir, fileName(e.folder, e.name))
+}
