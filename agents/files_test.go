@@ -219,7 +219,7 @@ func begins(t *testing.T) *history {
 	t.Helper()
 	h := &history{site: newSite(t), t: t, dir: t.TempDir()}
 	h.s = h.service(h.dir, nil)
-	id, err := h.s.NewSession("")
+	id, err := h.s.NewSession("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

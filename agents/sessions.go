@@ -24,9 +24,10 @@ func (s *Service) Named(id string) string {
 }
 
 // NewSession begins a session and returns its id. title is shown for it; "" for
-// the first line of its first request.
-func (s *Service) NewSession(title string) (id string, err error) {
-	begun, err := s.Sessions.New(title)
+// the first line of its first request. agent is who answers in it where a request
+// names nobody; "" for main.
+func (s *Service) NewSession(title, agent string) (id string, err error) {
+	begun, err := s.Sessions.New(title, agent)
 	if err != nil {
 		return "", err
 	}
@@ -36,6 +37,9 @@ func (s *Service) NewSession(title string) (id string, err error) {
 	}
 	return conv.ID, nil
 }
+
+// AgentOf returns the agent that a session was begun for, "" for none in particular.
+func (s *Service) AgentOf(session string) string { return s.Sessions.AgentOf(session) }
 
 // CloseSession lets go of a session; "" is the default one. The next request that
 // names it opens it again, without what was only kept in memory: answers that hold

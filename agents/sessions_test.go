@@ -81,7 +81,7 @@ func TestListSessions(t *testing.T) {
 // it has read is forgotten with it.
 func TestClearContext(t *testing.T) {
 	s := keeping(t, t.TempDir())
-	id, err := s.NewSession("A title")
+	id, err := s.NewSession("A title", "")
 	if err != nil {
 		t.Fatal(err)
 	}

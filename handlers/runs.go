@@ -139,6 +139,9 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 		Inputs: slices.Clone(p.Inputs), Context: p.Context, Mode: definition.Mode(p.Mode), Queue: p.Queue,
 		Approval: agents.Approval(p.Approval), Model: p.Model, Strategy: p.Strategy, Desk: h.person(s), Client: h.ctx,
 	}
+	if st.Agent == "" && st.Session != "" {
+		st.Agent = h.daemon.Agents.AgentOf(st.Session)
+	}
 	st.Folder = folderOf(s, p)
 	if len(p.Input) == 0 {
 		entry, err := catalog.Lookup(st.Folder, cmp.Or(st.Agent, "main"))

@@ -54,7 +54,7 @@ func (h *Handlers) getSession(_ context.Context, _ struct{}, p *wire.SessionPara
 
 func sessionOut(info session.Info) wire.Session {
 	s := wire.Session{
-		Session: info.Session, Title: info.Title, CreatedAt: stamp(info.CreatedAt), UpdatedAt: stamp(info.UpdatedAt),
+		Session: info.Session, Title: info.Title, Agent: info.Agent, CreatedAt: stamp(info.CreatedAt), UpdatedAt: stamp(info.UpdatedAt),
 		Agents: list(info.Agents), AgentChain: list(info.AgentChain), HandoffCount: info.HandoffCount, Runs: info.Runs,
 		State: string(info.State), Usage: info.Usage, Cost: info.Cost, Locked: info.Locked, Problem: info.Problem,
 	}
@@ -71,11 +71,15 @@ func (h *Handlers) newSession(ctx context.Context, _ struct{}, p *wire.SessionNe
 		return nil, err
 	}
 	if p.Agent != "" {
-		if _, err := catalog.Lookup("", p.Agent); err != nil {
+		entry, err := catalog.Lookup("", p.Agent)
+		if err != nil {
 			return nil, h.encoded(err)
 		}
+		if !entry.Definition.UserInvocable {
+			return nil, server.BadParams(wire.MethodSessionNew, "agent", "is %s, which is not meant to be talked to by a person (user_invocable: false)", p.Agent)
+		}
 	}
-	id, err := h.daemon.Agents.NewSession(strings.Clone(p.Title))
+	id, err := h.daemon.Agents.NewSession(strings.Clone(p.Title), strings.Clone(p.Agent))
 	if err != nil {
 		return nil, err
 	}

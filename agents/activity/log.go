@@ -36,9 +36,9 @@ type Config struct {
 	Path string
 	// Session is the session's id. Required.
 	Session string
-	// Workspace, Version and, of a log that is begun, Title are written in the
-	// header.
-	Workspace, Version, Title string
+	// Workspace, Version and, of a log that is begun, Title and Agent are written
+	// in the header.
+	Workspace, Version, Title, Agent string
 	// Now gives the time of each event. Required.
 	Now func() time.Time
 	// Log hears of damage and failures. Nil hears nothing.
@@ -110,6 +110,7 @@ type Log struct {
 	watched *watcher  // of a log that another process writes; nil for our own
 	created time.Time // set by Open
 	title   string    // set by Open
+	agent   string    // set by Open
 
 	syncing sync.Mutex // held during a sync and while segments change; taken before mu
 	wg      sync.WaitGroup
@@ -224,6 +225,9 @@ func (l *Log) Created() time.Time { return l.created }
 
 // Title returns the title that the log was begun with; "" for none.
 func (l *Log) Title() string { return l.title }
+
+// Agent returns the agent that the log was begun for; "" for none.
+func (l *Log) Agent() string { return l.agent }
 
 // Announced returns the number of the newest event that readers may see.
 func (l *Log) Announced() uint64 {
@@ -396,6 +400,7 @@ type header struct {
 	Created   string `json:"created"` // RFC 3339 with ms
 	Agentls   string `json:"agentls"` // the version that wrote it
 	Title     string `json:"title,omitempty"`
+	Agent     string `json:"agent,omitempty"` // who answers where a request names nobody
 }
 
 // created returns when the log was begun; zero where that cannot be read.
@@ -407,7 +412,7 @@ func (h header) created() time.Time {
 // headerLine returns the first line of a segment, with its line feed.
 func (l *Log) headerLine() []byte {
 	line, err := json.Marshal(header{Format: Format, Session: l.cfg.Session, Workspace: l.cfg.Workspace,
-		Created: l.cfg.Now().UTC().Format(timeLayout), Agentls: l.cfg.Version, Title: l.title})
+		Created: l.cfg.Now().UTC().Format(timeLayout), Agentls: l.cfg.Version, Title: l.title, Agent: l.agent})
 	if err != nil {
 		panic(err) // strings and a number
 	}

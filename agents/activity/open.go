@@ -89,7 +89,8 @@ type edit struct {
 // inMemory begins a log without a file.
 func (o *opener) inMemory() error {
 	l := o.log
-	l.created, l.title = l.cfg.Now().UTC().Truncate(time.Millisecond), l.cfg.Title
+	l.created = l.cfg.Now().UTC().Truncate(time.Millisecond)
+	l.title, l.agent = l.cfg.Title, l.cfg.Agent
 	if l.cfg.Copy == nil {
 		return nil
 	}
@@ -169,7 +170,7 @@ func (o *opener) create() error {
 	}
 	s.file = f
 	o.segs = []*segment{s}
-	l.title = l.cfg.Title
+	l.title, l.agent = l.cfg.Title, l.cfg.Agent
 	head := l.headerLine()
 	if _, err := f.Write(head); err != nil {
 		return err
@@ -260,7 +261,7 @@ func (o *opener) read(s *segment, limit uint64) error {
 		if first {
 			if h, err := parseHeader(line); err == nil && whole {
 				if s.number == 1 {
-					l.created, l.title = h.created(), h.Title
+					l.created, l.title, l.agent = h.created(), h.Title, h.Agent
 				}
 				continue
 			}

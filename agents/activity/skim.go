@@ -36,6 +36,7 @@ type Skimmed struct {
 	Session string    // "" where the header cannot be read
 	Format  int       // of the log; more than [Format] is a newer version's
 	Title   string    // "" for none
+	Agent   string    // as [Log.Agent]
 	Agentls string    // the version that began it
 	Created time.Time // zero where the header cannot be read
 	Updated time.Time // of the newest event that was read; else Created
@@ -136,7 +137,8 @@ func (s *skim) read(f File, from, to int64, header bool) error {
 		if first {
 			// Of a segment its header; else a line whose beginning was not read.
 			if h, err := parseHeader(line); err == nil && header {
-				s.out.Session, s.out.Format, s.out.Agentls, s.out.Title, s.out.Created = h.Session, h.Format, h.Agentls, h.Title, h.created()
+				s.out.Session, s.out.Format, s.out.Agentls = h.Session, h.Format, h.Agentls
+				s.out.Title, s.out.Agent, s.out.Created = h.Title, h.Agent, h.created()
 			}
 			continue
 		}

@@ -295,7 +295,7 @@ func TestMaskedInEveryFile(t *testing.T) {
 	const key = "swordfish"
 	dir := t.TempDir()
 	store := New(Config{Dir: dir, Now: clock, Mask: func(data []byte) []byte { return bytes.ReplaceAll(data, []byte(key), []byte("[masked:KEY]")) }})
-	s, err := store.New("about " + key)
+	s, err := store.New("about "+key, "")
 	if err != nil {
 		t.Fatal(err)
 	}

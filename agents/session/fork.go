@@ -43,7 +43,7 @@ func (s *Store) Fork(ctx context.Context, from *Session, atSeq uint64) (*Session
 		return nil, err
 	}
 	s.tidy()
-	next, err := s.open(s.NewID(), opening{begin: true, title: forkTitle(from.Info().Title), fork: &fork{from.ID, activity.Copy{Of: from.Log, Until: atSeq}}})
+	next, err := s.open(s.NewID(), opening{begin: true, title: forkTitle(from.Info().Title), agent: from.Log.Agent(), fork: &fork{from.ID, activity.Copy{Of: from.Log, Until: atSeq}}})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func forkTitle(title string) string {
 func (s *Store) build(id string, how opening) error {
 	const op = "session.fork"
 	made := s.blank(id)
-	cfg := s.config(made, how.title)
+	cfg := s.config(made, how)
 	cfg.Path, cfg.Copy, cfg.Health = filepath.Join(s.cfg.Dir, forkPrefix+id+".jsonl"), &how.fork.of, nil
 	log, _, err := activity.Open(cfg)
 	if err == nil {

@@ -41,7 +41,7 @@ func TestFork(t *testing.T) {
 				cfg.Dir = t.TempDir()
 			}
 			store := New(cfg)
-			s, err := store.New("The title")
+			s, err := store.New("The title", "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,8 +38,9 @@ func (s State) closed() State {
 // Info is what a session's events add up to: the Session of spec 2.2.
 type Info struct {
 	Session      string         `json:"session"`
-	Title        string         `json:"title"`  // given, or the first line of the first request
-	Folder       string         `json:"folder"` // the workspace's
+	Title        string         `json:"title"`           // given, or the first line of the first request
+	Agent        string         `json:"agent,omitempty"` // who answers where a request names nobody; absent = main
+	Folder       string         `json:"folder"`          // the workspace's
 	CreatedAt    time.Time      `json:"createdAt"`
 	UpdatedAt    time.Time      `json:"updatedAt"`
 	Agents       []string       `json:"agents"`       // in the order of their first run

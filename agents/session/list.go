@@ -179,7 +179,7 @@ func (s *Store) look(f *foundFiles, k *activity.Skimmer, reads, writes *atomic.I
 		info.Problem = fault.Message(err)
 		return info, true
 	}
-	t.title = oneLine(sum.Title)
+	t.title, t.info.Agent = oneLine(sum.Title), sum.Agent
 	if sum.Session == "" && sum.Whole && sum.Last == 0 && sum.Bad == 0 {
 		// Its header was never written whole, so nobody was told of it.
 		if start, err := readFile(s.cfg.Files, path); err == nil && (len(start) == 0 || start[0] == '{') {

@@ -54,7 +54,7 @@ func TestListTellsWhatTheSessionWould(t *testing.T) {
 	now := clock()
 	cfg := Config{Dir: dir, Folder: "/w", Now: func() time.Time { now = now.Add(time.Minute); return now }}
 	store := New(cfg)
-	s, err := store.New("  A title\nand more")
+	s, err := store.New("  A title\nand more", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,24 @@ func (s *Store) Peek(id string) (Info, []Run, error) {
 	return told, runs, nil
 }
 
+// AgentOf returns who answers in a session where a request names nobody; "" for main,
+// and for a session that is not there or cannot be read. Its log is not read whole.
+func (s *Store) AgentOf(id string) string {
+	for _, open := range s.Live() {
+		if open.ID == id {
+			return open.Log.Agent()
+		}
+	}
+	if s.cfg.Dir == "" || CheckID(id) != nil {
+		return ""
+	}
+	sum, err := (&activity.Skimmer{Files: s.cfg.Files, Segments: 1}).Skim(filepath.Join(s.cfg.Dir, segmentName(id, 1)), nil)
+	if err != nil {
+		return "" // who opens it is told
+	}
+	return sum.Agent
+}
+
 // skim reads the log of a session that is not open whole.
 func (s *Store) skim(id string) (Info, []Run, error) {
 	var t totals
@@ -58,7 +76,7 @@ func (s *Store) skim(id string) (Info, []Run, error) {
 	if err != nil {
 		return Info{}, nil, err
 	}
-	t.title = oneLine(sum.Title)
+	t.title, t.info.Agent = oneLine(sum.Title), sum.Agent
 	told := t.told(id, s.cfg.Folder)
 	told.UpdatedAt = sum.Updated
 	if !sum.Created.IsZero() {

@@ -15,7 +15,7 @@ import (
 func TestPeek(t *testing.T) {
 	dir := t.TempDir()
 	one := New(Config{Dir: dir, Folder: "/w", Now: clock})
-	s, err := one.New("Mend the lexer")
+	s, err := one.New("Mend the lexer", "")
 	if err != nil {
 		t.Fatal(err)
 	}

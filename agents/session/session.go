@@ -52,10 +52,11 @@ func (s *Store) blank(id string) *Session {
 }
 
 // begun takes what the log's header says; zero where it is lost.
-func (s *Session) begun(at time.Time, title string) {
+func (s *Session) begun() {
+	at := s.Log.Created()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.total.title = title
+	s.total.title, s.total.info.Agent = s.Log.Title(), s.Log.Agent()
 	if !at.IsZero() {
 		s.total.info.CreatedAt = at
 	}

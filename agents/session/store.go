@@ -102,14 +102,15 @@ func Key(folder string) string {
 }
 
 // New begins a session with a new id. The title, of which the first line
-// counts, is what [Info] tells instead of the first request; "" for none. The
-// errors are those of [Store.Open].
-func (s *Store) New(title string) (*Session, error) {
+// counts, is what [Info] tells instead of the first request; "" for none. agent is
+// who answers in it where a request names nobody; "" for main. The errors are those
+// of [Store.Open].
+func (s *Store) New(title, agent string) (*Session, error) {
 	title = oneLine(title)
 	if s.cfg.Mask != nil {
 		title = valid(string(s.cfg.Mask([]byte(title))))
 	}
-	return s.open(s.NewID(), opening{begin: true, title: title})
+	return s.open(s.NewID(), opening{begin: true, title: title, agent: agent})
 }
 
 // NewID returns an id that no session has.
@@ -222,6 +223,7 @@ func (s *Store) Get(id string) (*Session, error) { return s.open(id, opening{}) 
 type opening struct {
 	begin bool   // it may be one that there is not yet
 	title string // of one that is begun
+	agent string // of one that is begun
 	fork  *fork  // what one that is begun goes on from; nil for nothing
 }
 
@@ -271,7 +273,7 @@ func (s *Store) fill(t *slot, id string, how opening) (*Session, error) {
 // load opens a session's log under its lock.
 func (s *Store) load(id string, how opening) (_ *Session, err error) {
 	session := s.blank(id)
-	cfg := s.config(session, how.title)
+	cfg := s.config(session, how)
 	if s.cfg.Dir == "" {
 		if !how.begin {
 			return nil, unknown(id)
@@ -313,7 +315,7 @@ func (s *Store) load(id string, how opening) (_ *Session, err error) {
 		session.forked(how.fork)
 	}
 	session.loaded()
-	session.begun(log.Created(), log.Title())
+	session.begun()
 	if found.Cut > 0 {
 		log.Append(activity.Origin{}, activity.Note{Level: "warning", Message: fmt.Sprintf(
 			"The last %d bytes of this session had not been wholly written and were cut.", found.Cut)}, 0)
@@ -324,9 +326,9 @@ func (s *Store) load(id string, how opening) (_ *Session, err error) {
 }
 
 // config returns how a session's log is opened, but for its path.
-func (s *Store) config(session *Session, title string) activity.Config {
+func (s *Store) config(session *Session, how opening) activity.Config {
 	cfg := activity.Config{
-		Session: session.ID, Version: s.cfg.Version, Title: title, Now: s.cfg.Now, Log: s.cfg.Log, Fold: session.fold, Blob: s.blobs.get,
+		Session: session.ID, Version: s.cfg.Version, Title: how.title, Agent: how.agent, Now: s.cfg.Now, Log: s.cfg.Log, Fold: session.fold, Blob: s.blobs.get,
 		Mask: s.cfg.Mask, Files: s.cfg.Files,
 	}
 	if s.cfg.Dir != "" {

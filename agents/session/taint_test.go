@@ -15,7 +15,7 @@ func TestSEC107And135TaintOutlivesTheDaemon(t *testing.T) {
 	dir := t.TempDir()
 	fresh := func() *Store { return New(Config{Folder: "/w", Dir: dir, Now: time.Now}) }
 	store := fresh()
-	s, err := store.New("")
+	s, err := store.New("", "")
 	if err != nil {
 		t.Fatal(err)
 	}

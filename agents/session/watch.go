@@ -20,7 +20,7 @@ func (s *Store) Watch(id string) (*Session, error) {
 		return nil, unknown(id)
 	}
 	session := s.blank(id)
-	cfg := s.config(session, "")
+	cfg := s.config(session, opening{})
 	cfg.Path = filepath.Join(s.cfg.Dir, segmentName(id, 1))
 	if !exists(s.cfg.Files, cfg.Path) {
 		return nil, unknown(id)
@@ -30,6 +30,6 @@ func (s *Store) Watch(id string) (*Session, error) {
 		return nil, err
 	}
 	session.Log = log
-	session.begun(log.Created(), log.Title())
+	session.begun()
 	return session, nil
 }

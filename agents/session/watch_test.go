@@ -14,7 +14,7 @@ import (
 func TestWatch(t *testing.T) {
 	dir := t.TempDir()
 	one := New(Config{Dir: dir, Folder: "/w", Now: clock})
-	s, err := one.New("Mend the lexer")
+	s, err := one.New("Mend the lexer", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,12 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 		return err
 	}
 	defer conn.Close()
+	if err := conn.begin(ctx, o, p); err != nil {
+		return misread(err, o.args, p.Agent)
+	}
+	if p.Agent == "" {
+		p.Agent = conn.agentOf(ctx, p.Session)
+	}
 	d := &dialogue{
 		conn: conn, t: t, std: streams{std.in, out, std.err}, o: o, first: p, terminal: console.there, keys: keys,
 		session: p.Session, told: make(map[string]bool),

@@ -49,7 +49,8 @@ read from standard input, where that is no terminal; an agent with a query of it
 own needs none.
 
 Runs of an agent go on in the same context until agentls context clear NAME, or
-begin a new one with --session new.`,
+begin a new one with --session new. A session that was begun so with a NAME is that
+agent's: without a NAME, --session ID talks to it instead of main.`,
 		Example: `  agentls run "what does this program do?"
   agentls run reviewer "look at src/app.ts"
   git diff | agentls run reviewer --format json
@@ -188,10 +189,16 @@ func (o *outlet) Write(b []byte) (int, error) {
 // runOnce runs an agent once, and shows it in the format that was asked for.
 func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptions, p *wire.RunParams) error {
 	return o.follow(ctx, config, std, func(ctx context.Context, conn *connection, t *timeline) (*wire.RunResult, error) {
+		if err := conn.begin(ctx, o, p); err != nil {
+			return nil, misread(err, o.args, p.Agent)
+		}
 		if !o.given {
 			if err := conn.address(ctx, p); err != nil {
 				return nil, err
 			}
+		}
+		if p.Agent == "" {
+			p.Agent = conn.agentOf(ctx, p.Session)
 		}
 		if err := conn.prepare(ctx, o, p, t); err != nil {
 			return nil, misread(err, o.args, p.Agent)

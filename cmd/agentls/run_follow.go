@@ -30,6 +30,28 @@ func runAgent(ctx context.Context, config daemon.Config, folder string, p *wire.
 	return conn.run(ctx, p, t)
 }
 
+// begin begins the session that a run asks for, where it is to be an agent's.
+func (c *connection) begin(ctx context.Context, o *runOptions, p *wire.RunParams) error {
+	if o.session != "new" || p.Agent == "" || p.Agent == mention.Auto {
+		return nil
+	}
+	var begun wire.SessionNewResult
+	if err := c.Call(ctx, wire.MethodSessionNew, &wire.SessionNewParams{Agent: p.Agent}, &begun); err != nil {
+		return err
+	}
+	p.Session = begun.Session
+	return nil
+}
+
+// agentOf returns the agent of a session that somebody named, "" for none.
+func (c *connection) agentOf(ctx context.Context, session string) string {
+	var known wire.SessionGetResult
+	if session == "" || c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: session}, &known) != nil {
+		return "" // what is wrong with the session the run says, and better
+	}
+	return known.Agent
+}
+
 // address finds out for whom a request is that names somebody, as in
 // "@reviewer look at this". One that was given to an agent stays its.
 func (c *connection) address(ctx context.Context, p *wire.RunParams) error {

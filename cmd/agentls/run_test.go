@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -146,6 +147,48 @@ func TestRunInANewSession(t *testing.T) {
 		}
 	}
 	if ids := sessions(t, home); len(ids) != 2 {
+		t.Errorf("sessions: %q", ids)
+	}
+}
+
+// TestRunInAnAgentsSession: a session that was begun with an agent is that agent's, which
+// answers in it where nobody is named, also in a dialogue; who is named still answers.
+func TestRunInAnAgentsSession(t *testing.T) {
+	home := play(t, "> first\n>system You write.\n< One.\n\n> second\n>system You write.\n>messages 3\n< Two.\n\n"+
+		"> third\n>system You write.\n>messages 5\n< Three.\n\n> fourth\n>!system You write.\n>messages 1\n< Four.\n")
+	dir := writer(t)
+	if code, _, errs := command(t, dir, "run", "--trust", "--session", "new", "writer", "the first"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, errs)
+	}
+	ids := sessions(t, home)
+	if len(ids) != 1 {
+		t.Fatalf("sessions: %q", ids)
+	}
+	if code, _, errs := command(t, dir, "run", "--trust", "--session", ids[0], "the second"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, errs)
+	}
+	typed := filepath.Join(t.TempDir(), "typed")
+	if err := os.WriteFile(typed, []byte("the third\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(typed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var stdout, stderr bytes.Buffer
+	code := execute([]string{"run", "--trust", "-i", "--session", ids[0]}, streams{in, &stdout, &stderr})
+	out, errs := stdout.String(), stderr.String()
+	if code != 0 || !strings.Contains(out, "Three.") || !strings.Contains(errs, "The Writer · ") {
+		t.Errorf("exit %d, stdout %q\n%s", code, out, errs)
+	}
+	if code, _, errs := command(t, dir, "run", "--trust", "--session", ids[0], "main", "the fourth"); code != 0 {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+	if code, _, errs := command(t, dir, "run", "--trust", "--session", "new", "wirter", "the fifth"); code != 1 || !strings.Contains(errs, "writer") {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+	if ids := sessions(t, home); len(ids) != 1 {
 		t.Errorf("sessions: %q", ids)
 	}
 }

@@ -167,7 +167,7 @@ func TestREL33SessionsInUseStay(t *testing.T) {
 	if len(b.projects()) != 0 || len(h.Notes) != 1 || !strings.Contains(h.Notes[0], "another agentls has the session main") {
 		t.Errorf("agents %q, notes %q", b.projects(), h.Notes)
 	}
-	if _, err := h.Agents.NewSession("mine"); err != nil {
+	if _, err := h.Agents.NewSession("mine", ""); err != nil {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(sessions); len(left) != 2 {

@@ -98,6 +98,19 @@ func cmdFork(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// cmdBegin begins a session of an agent: begin AGENT VAR. VAR is a variable for its id.
+func cmdBegin(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	var r wire.SessionNewResult
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err := s.editor.Call(ctx, wire.MethodSessionNew, &wire.SessionNewParams{Agent: args[0]}, &r)
+	expect(ts, neg, withData(err))
+	if err == nil {
+		ts.Setenv(args[1], r.Session)
+	}
+}
+
 // withData has an error's data behind its text.
 func withData(err error) error {
 	if data := dataOf(err); data != "" {

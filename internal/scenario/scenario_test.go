@@ -107,6 +107,7 @@ func TestScenario(t *testing.T) {
 			"symbols":     show(func(s *story, a []string) (string, error) { return s.symbols(a) }),
 			"rewind":      cmdRewind,
 			"fork":        cmdFork,
+			"begin":       cmdBegin,
 			"changes":     show(func(s *story, a []string) (string, error) { return s.changes(a) }),
 			"resolve":     cmdResolve,
 			"resume":      cmdResume,

@@ -19,7 +19,7 @@ import (
 type (
 	// RunParams starts a run.
 	RunParams struct {
-		Agent         string          `json:"agent,omitempty"`         // absent = main, or who it is routed to where agents.autoRoute is on; auto = it is routed
+		Agent         string          `json:"agent,omitempty"`         // absent = the session's, else main, or who it is routed to where agents.autoRoute is on; auto = it is routed
 		Strategy      string          `json:"strategy,omitempty"`      // of routing: rule, llm, hybrid; absent = the settings'
 		Input         InputBlocks     `json:"input,omitempty"`         // a string, or content blocks; absent only where the agent has a query or runs a task
 		Session       string          `json:"session,omitempty"`       // absent = main

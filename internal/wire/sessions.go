@@ -94,6 +94,7 @@ type (
 	Session struct {
 		Session      string         `json:"session"`
 		Title        string         `json:"title"`               // as it was begun with, else the first line of the first request
+		Agent        string         `json:"agent,omitempty"`     // who answers where a request names nobody; absent = main
 		Folder       string         `json:"folder"`              // URI of the workspace's first folder; "" without one
 		CreatedAt    string         `json:"createdAt,omitempty"` // RFC 3339 with ms
 		UpdatedAt    string         `json:"updatedAt,omitempty"`
@@ -130,7 +131,7 @@ type (
 
 	// SessionNewParams begins a session.
 	SessionNewParams struct {
-		Agent string `json:"agent,omitempty"` // who is to be talked to; must exist
+		Agent string `json:"agent,omitempty"` // who answers in it where a request names nobody; must exist; absent = main
 		Title string `json:"title,omitempty"` // one line, 200 characters at most; absent = the first line of the first request
 	}
 

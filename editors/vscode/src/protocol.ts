@@ -1383,7 +1383,7 @@ export interface RunFinished {
 
 /** RunParams starts a run. */
 export interface RunParams {
-	/** absent = main, or who it is routed to where agents.autoRoute is on; auto = it is routed */
+	/** absent = the session's, else main, or who it is routed to where agents.autoRoute is on; auto = it is routed */
 	agent?: string;
 	/** of routing: rule, llm, hybrid; absent = the settings' */
 	strategy?: string;
@@ -1507,6 +1507,8 @@ export interface Session {
 	session: string;
 	/** as it was begun with, else the first line of the first request */
 	title: string;
+	/** who answers where a request names nobody; absent = main */
+	agent?: string;
 	/** URI of the workspace's first folder; "" without one */
 	folder: string;
 	/** RFC 3339 with ms */
@@ -1578,6 +1580,8 @@ export interface SessionGetResult {
 	session: string;
 	/** as it was begun with, else the first line of the first request */
 	title: string;
+	/** who answers where a request names nobody; absent = main */
+	agent?: string;
 	/** URI of the workspace's first folder; "" without one */
 	folder: string;
 	/** RFC 3339 with ms */
@@ -1616,7 +1620,7 @@ export interface SessionListResult {
 
 /** SessionNewParams begins a session. */
 export interface SessionNewParams {
-	/** who is to be talked to; must exist */
+	/** who answers in it where a request names nobody; must exist; absent = main */
 	agent?: string;
 	/** one line, 200 characters at most; absent = the first line of the first request */
 	title?: string;
