@@ -28,6 +28,7 @@ type Start struct {
 	Strategy   string                  // of routing; "" = the settings'
 	Folder     string                  // of the document that the run is about; "" = the first
 	Input      []activity.ContentBlock // none = the agent's own query
+	Shell      []string                // commands whose output Input needs, run before the model is asked
 	Inputs     json.RawMessage         // an object: values of the agent's inputs; nil = none
 	Context    *activity.EditorContext // what the person has in the editor; may be nil
 	Mode       definition.Mode         // "" = the agent's
@@ -195,7 +196,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	live.run = run.New(run.Config{
 		ID: live.ID, Parent: about.ParentRun, Call: p.from.call, Under: under, ContextID: about.Context, CorrelationID: about.CorrelationID, Chain: append(slices.Clone(p.from.chain), def.Name),
 		Require: p.from.require, Project: p.from.project,
-		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.memory, r.folder, s.Now()) + p.from.handed.tell(), Examples: task.examples, Context: p.Context, Inputs: p.Inputs,
+		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.memory, r.folder, s.Now()) + p.from.handed.tell(), Examples: task.examples, Context: p.Context, Shell: p.Shell, Inputs: p.Inputs,
 		Models:   choices,
 		Approval: live.approval, Asked: p.Model,
 		Session: conv, Tools: usable, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,

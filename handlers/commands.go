@@ -90,6 +90,9 @@ func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot, p *pro
 	if err != nil {
 		return nil, err
 	}
+	if call := h.typedCommand(run.Agent); call != nil {
+		run.Agent, run.Command = "main", call
+	}
 	if strings.HasPrefix(run.Agent, "@") {
 		if err := h.addressed(catalog, run); err != nil {
 			return nil, h.toldWhy(err)
@@ -108,7 +111,7 @@ func (h *Handlers) addressed(catalog *registry.Snapshot, run *wire.RunParams) er
 	if typed.Auto {
 		run.Agent = mention.Auto
 	}
-	if typed.Prompt != "" {
+	if run.Command = h.typedCommand(typed.Prompt); run.Command == nil && typed.Prompt != "" {
 		run.Input = append(wire.InputBlocks{{Type: "text", Text: typed.Prompt}}, run.Input...)
 	}
 	return nil
@@ -123,7 +126,7 @@ func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalo
 			return nil, err
 		}
 	}
-	if len(run.Input) == 0 {
+	if len(run.Input) == 0 && run.Command == nil {
 		run.Input = firstMessage(catalog, folderOf(s, run), run.Agent)
 	}
 	if at, err := run.Check(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/extensions/command"
 	"github.com/agentls/agentls/extensions/mcp"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
@@ -61,6 +62,9 @@ type Daemon struct {
 	Reviews Reviews
 	// MCP are the MCP servers of the settings; nil = there are none.
 	MCP *mcp.Servers
+	// Commands returns the custom commands of a folder, "" for none; nil = there are
+	// none.
+	Commands func(folder string) []command.Command
 	// SetFolders takes over the client's workspace folders, the first one first.
 	// It does not wait; Catalog then waits for their agents. Sessions stay with
 	// the first folder of the start.
@@ -198,6 +202,7 @@ func (h *Handlers) Routes() []server.Route {
 
 		// input.go
 		server.Query(wire.MethodParse, nothing[wire.ParseParams], h.parse),
+		server.Query(wire.MethodCommands, nothing[wire.CommandsParams], h.listCommands),
 		server.Query(wire.MethodTemplates, nothing[struct{}], h.templates),
 
 		// routing.go

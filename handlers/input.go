@@ -29,6 +29,7 @@ func (h *Handlers) parse(ctx context.Context, _ struct{}, p *wire.ParseParams) (
 	}
 	result := &wire.ParseResult{
 		Agent: parsed.Agent, Auto: parsed.Auto, Strategy: parsed.Strategy, Prompt: parsed.Prompt, Mentions: []wire.Mention{},
+		Command: h.typedCommand(parsed.Prompt),
 	}
 	units := h.units(*p.Text)
 	for _, m := range parsed.Mentions {

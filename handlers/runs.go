@@ -143,7 +143,11 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 		st.Agent = h.daemon.Agents.AgentOf(st.Session)
 	}
 	st.Folder = folderOf(s, p)
-	if len(p.Input) == 0 {
+	if p.Command != nil {
+		if err := h.expandCommand(ctx, p.Command, &st); err != nil {
+			return nil, err
+		}
+	} else if len(p.Input) == 0 {
 		entry, err := catalog.Lookup(st.Folder, cmp.Or(st.Agent, "main"))
 		if err == nil && entry.Definition.Query == "" && entry.Definition.Output == nil && entry.Definition.Mode != definition.Task && st.Mode != definition.Task {
 			return nil, server.BadParams(wire.MethodRun, "input", "is required: a string or content blocks")

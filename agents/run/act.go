@@ -81,6 +81,25 @@ type batch struct {
 // It returns when each has its result: the calls of tools, in order, as a search
 // for loops wants them.
 func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
+	tasks := r.perform(parent, calls)
+	var done []loop.Call
+	failed := ""
+	for _, t := range tasks {
+		if t.state != activity.Failed || t.ran || t.answered {
+			failed = ""
+			break
+		}
+		failed = t.said
+	}
+	r.failures.count(failed)
+	for _, t := range tasks {
+		done = append(done, loop.Call{Name: t.name, Args: t.call.Args, Result: t.said, Failed: t.state != activity.Success})
+	}
+	return done
+}
+
+// perform does calls, and returns when each has its result.
+func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	b := &batch{runner: r, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxAtOnce), reaching: make(chan struct{}, 1)}
@@ -120,20 +139,7 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 	b.using.Lock()
 	b.over = true
 	b.using.Unlock()
-	var done []loop.Call
-	failed := ""
-	for _, t := range b.tasks {
-		if t.state != activity.Failed || t.ran || t.answered {
-			failed = ""
-			break
-		}
-		failed = t.said
-	}
-	r.failures.count(failed)
-	for _, t := range b.tasks {
-		done = append(done, loop.Call{Name: t.name, Args: t.call.Args, Result: t.said, Failed: t.state != activity.Success})
-	}
-	return done
+	return b.tasks
 }
 
 // completes reports whether the call ends the run.

@@ -116,6 +116,7 @@ type Config struct {
 	System     string                  // the system prompt, whole
 	Examples   []definition.Exchange   // the agent's initial messages, filled in
 	Context    *activity.EditorContext // what the person has in the editor; may be nil
+	Shell      []string                // commands whose output the input needs, run before the first turn (spec 9.3)
 	Inputs     json.RawMessage         // as they were given, for a daemon that takes the run up again; may be nil
 	Asked      string                  // the model that the request named; "" = none
 	Models     []Choice                // the first answers; the others are tried in order when it fails
@@ -332,7 +333,11 @@ func (r *runner) loop(parent context.Context) ending {
 	defer cancel(nil)
 	r.clock = startStopwatch(r.remaining(), func() { cancel(errTimeout) })
 	r.unpriced()
+	past := r.past
 	end, over := r.takeUp(ctx)
+	if !over && past == nil && len(r.Shell) > 0 {
+		end, over = r.runShell(ctx)
+	}
 	if !over {
 		end = r.turns(ctx)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -278,6 +279,7 @@ func (d *dialogue) obey(ctx context.Context, line string) error {
   /agents route TEXT       says which one that is, and why
   /agents config [KEY [VALUE]]  shows settings, or changes one of the folder
   exit                     leaves; so does Ctrl-D`, tool.Escape(d.name()))
+		return d.listCommands(ctx)
 	case "context":
 		return showContext(ctx, d.conn, d.std.out, d.session, d.name(), maxShown)
 	case "clear":
@@ -295,9 +297,42 @@ func (d *dialogue) obey(ctx context.Context, line string) error {
 	case "agents":
 		return d.agents(ctx, rest)
 	default:
-		d.t.say("There is no command %s; /help lists those that there are.", tool.Escape(word))
+		return d.custom(ctx, word, line)
 	}
 	return nil
+}
+
+// custom does a command of the person's, the project's or an extension's.
+func (d *dialogue) custom(ctx context.Context, word, line string) error {
+	all, err := d.conn.commands(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(c wire.CustomCommand) bool { return "/"+c.Name == word }) {
+		return d.request(ctx, line)
+	}
+	d.t.say("There is no command %s; /help lists those that there are.", tool.Escape(word))
+	return nil
+}
+
+// commands returns the custom commands of the folder.
+func (c *connection) commands(ctx context.Context) ([]wire.CustomCommand, error) {
+	var all wire.CommandsResult
+	err := c.Call(ctx, wire.MethodCommands, &wire.CommandsParams{}, &all)
+	return all.Commands, err
+}
+
+// listCommands shows the custom commands.
+func (d *dialogue) listCommands(ctx context.Context) error {
+	all, err := d.conn.commands(ctx)
+	for _, c := range all {
+		text := c.Description
+		if c.Problem != "" {
+			text = "cannot be used: " + c.Problem
+		}
+		d.t.say("  %-24s %s", tool.Escape("/"+c.Name), tool.Escape(first(text)))
+	}
+	return err
 }
 
 // compressed says what came of a compression.

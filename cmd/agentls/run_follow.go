@@ -53,9 +53,14 @@ func (c *connection) agentOf(ctx context.Context, session string) string {
 }
 
 // address finds out for whom a request is that names somebody, as in
-// "@reviewer look at this". One that was given to an agent stays its.
+// "@reviewer look at this", and which custom command it calls, as in "/review this".
+// One that was given to an agent stays its.
 func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
-	if p.Agent != "" || len(p.Input) == 0 || !strings.Contains(p.Input[0].Text, "@") {
+	if len(p.Input) == 0 {
+		return nil
+	}
+	slash := strings.HasPrefix(strings.TrimSpace(p.Input[0].Text), "/")
+	if !slash && (p.Agent != "" || !strings.Contains(p.Input[0].Text, "@")) {
 		return nil
 	}
 	var said wire.ParseResult
@@ -63,6 +68,17 @@ func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 		return err
 	}
 	switch {
+	case said.Command != nil:
+		p.Command, p.Input = said.Command, nil
+		if said.Agent != "" {
+			p.Agent = said.Agent
+		}
+		if said.Auto {
+			p.Agent, p.Strategy = mention.Auto, cmp.Or(said.Strategy, p.Strategy)
+		}
+		return nil
+	case slash:
+		return nil
 	case said.Auto && said.Prompt == "":
 		return usage{errors.New("there is nothing to do: say what, as in @auto your request")}
 	case said.Auto:

@@ -237,7 +237,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		b.work.Go(func() { b.guarded("record its start", func(ctx context.Context) { b.becomeReady(ctx, answered) }) })
 	}
 	return &handlers.Daemon{
-		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, MCP: b.mcp, Reach: b.reach, Settings: work.Settings,
+		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, MCP: b.mcp, Commands: b.commands, Reach: b.reach, Settings: work.Settings,
 		Values: b.values, SetValue: b.setValue,
 		Memory: filepath.Join(canonical(c.Home), "GEMINI.md"), Mask: c.Secrets.Shown, Known: c.Secrets.Known,
 		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Knowledge: b.knowledge(), Renew: b.reread,

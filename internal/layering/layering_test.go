@@ -20,7 +20,7 @@ var floors = [][]string{
 	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/condition", "agents/prompt", "workspace"},
 	{"agents/activity", "agents/registry", "agents/route", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template", "agents/explanation"},
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
-	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/tool/tooltest", "agents/exchange"},
+	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/tool/tooltest", "agents/exchange", "extensions/command"},
 	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language"},
 	{"agents", "extensions/mcp"},
 	{"handlers", "internal/editortest"},
@@ -59,6 +59,7 @@ var doors = map[string][]string{
 	"github.com/fsnotify/fsnotify": {"workspace"},
 	"code.dny.dev/ssrf":            {"internal/dial"},
 	"github.com/mark3labs/mcp-go":  {"extensions/mcp"},
+	"github.com/BurntSushi/toml":   {"extensions/command"},
 
 	"github.com/JohannesKaufmann/html-to-markdown": {"agents/tool/builtin"},
 	"github.com/tailscale/hujson":                  {"workspace"},

@@ -30,6 +30,8 @@ const (
 	MethodUnsubscribe = "agents/unsubscribe"
 	// MethodParse takes apart what a person typed: whom it is for, and what they are to do.
 	MethodParse = "agents/parse"
+	// MethodCommands lists the custom commands that a person can type: those of the project, of theirs and of extensions.
+	MethodCommands = "agents/commands"
 	// MethodRoute says which agent an input is for that names none, and why. A model may be asked; nothing runs.
 	MethodRoute = "agents/route"
 	// MethodConfigGet returns settings that hold, each with where it comes from.

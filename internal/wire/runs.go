@@ -22,6 +22,7 @@ type (
 		Agent         string          `json:"agent,omitempty"`         // absent = the session's, else main, or who it is routed to where agents.autoRoute is on; auto = it is routed
 		Strategy      string          `json:"strategy,omitempty"`      // of routing: rule, llm, hybrid; absent = the settings'
 		Input         InputBlocks     `json:"input,omitempty"`         // a string, or content blocks; absent only where the agent has a query or runs a task
+		Command       *CommandCall    `json:"command,omitempty"`       // a custom command, as agents/parse found it
 		Session       string          `json:"session,omitempty"`       // absent = main
 		Run           string          `json:"run,omitempty"`           // an id of the client's, so that it can cancel before any answer
 		Mode          string          `json:"mode,omitempty"`          // chat, task; absent = the agent's
@@ -178,6 +179,9 @@ func (p *RunParams) Check() (string, error) {
 	}
 	if p.Run != "" && !runForm.MatchString(p.Run) {
 		return "run", fmt.Errorf("is %q, which cannot name a run; use 1 to 128 letters, digits, dots, dashes, underscores and colons", p.Run)
+	}
+	if at, err := p.Command.check(); err != nil {
+		return at, err
 	}
 	if at, err := oneOf("strategy", p.Strategy, "", "rule", "llm", "hybrid"); err != nil {
 		return at, err

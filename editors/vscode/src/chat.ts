@@ -68,8 +68,14 @@ export class Participant implements vscode.Disposable {
 			const session = before?.session ?? (await this.server.request("agents/session/new", {})).session;
 			const [blocks, references] = attachments(request.references);
 			const prompt = parsed.prompt.trim();
-			const input = prompt === "" ? [] : [{ type: "text", text: parsed.prompt }];
-			const task = { agent, session, references, ...(input.length + blocks.length > 0 ? { input: [...input, ...blocks] } : {}) };
+			const input = prompt === "" || parsed.command ? [] : [{ type: "text", text: parsed.prompt }];
+			const task = {
+				agent,
+				session,
+				references,
+				...(parsed.command ? { command: parsed.command } : {}),
+				...(input.length + blocks.length > 0 ? { input: [...input, ...blocks] } : {}),
+			};
 			return await this.perform(stream, { session, agent }, (hear) => this.runs.start(task, hear, token));
 		} catch (err) {
 			return { errorDetails: { message: this.explain(err, stream) }, ...(before ? { metadata: before } : {}) };

@@ -235,6 +235,25 @@ export interface ClientCapabilities {
 	filesWritten?: boolean;
 }
 
+/** CommandCall is a custom command that a person typed. Its prompt goes before the input. */
+export interface CommandCall {
+	name: string;
+	/** what was typed behind the name */
+	args?: string;
+}
+
+/** CommandsParams asks for the custom commands of a folder. */
+export interface CommandsParams {
+	/** URI of a workspace folder; absent = the first */
+	folder?: string;
+}
+
+/** CommandsResult has the custom commands that a person can type there. */
+export interface CommandsResult {
+	/** by name */
+	commands: CustomCommand[];
+}
+
 /** ConfigGetParams names a setting, or a section of settings. */
 export interface ConfigGetParams {
 	/** with dots; agents. may be left out. Absent = all */
@@ -485,6 +504,21 @@ export interface CreateResult {
 	notes: string[];
 	/** `unsaved` says that the file is made and its text stands in the editor alone: there is the agent once the person saves it. */
 	unsaved?: boolean;
+}
+
+/** CustomCommand is a prompt that has a name. */
+export interface CustomCommand {
+	/** as it is typed behind the slash */
+	name: string;
+	description?: string;
+	/** project, global, extension */
+	scope: string;
+	/** that it comes with */
+	extension?: string;
+	/** of its file */
+	uri: string;
+	/** why it cannot be used */
+	problem?: string;
 }
 
 /** DeleteParams name an agent whose file is to go. Without a scope it is the agent that the name means. */
@@ -1031,6 +1065,8 @@ export interface ParseResult {
 	strategy?: string;
 	/** without the name, the quotes around it, and what escaped an @ */
 	prompt: string;
+	/** the custom command that the prompt calls: agents/run takes it instead of the prompt */
+	command?: CommandCall;
 	/** of known agents in the prompt, in order */
 	mentions: Mention[];
 }
@@ -1389,6 +1425,8 @@ export interface RunParams {
 	strategy?: string;
 	/** a string, or content blocks; absent only where the agent has a query or runs a task */
 	input?: InputBlocks;
+	/** a custom command, as agents/parse found it */
+	command?: CommandCall;
 	/** absent = main */
 	session?: string;
 	/** an id of the client's, so that it can cancel before any answer */
@@ -1954,6 +1992,7 @@ export interface Requests {
 	"agents/subscribe": { params: SubscribeParams; result: SubscribeResult };
 	"agents/unsubscribe": { params: UnsubscribeParams; result: Empty };
 	"agents/parse": { params: ParseParams; result: ParseResult };
+	"agents/commands": { params: CommandsParams; result: CommandsResult };
 	"agents/route": { params: RouteParams; result: RouteResult };
 	"agents/config/get": { params: ConfigGetParams; result: ConfigGetResult };
 	"agents/config/set": { params: ConfigSetParams; result: ConfigSetResult };

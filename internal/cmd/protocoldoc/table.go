@@ -92,6 +92,10 @@ var rows = []row{
 		without: "Nothing: templates are for clients that make agents' files.",
 	},
 	{
+		constant: "MethodCommands", params: "CommandsParams", results: []string{"CommandsResult"},
+		without: "`agentls run` and the command agentls.run take a text that begins with /name; `/help` of `agentls run --interactive` lists them.",
+	},
+	{
 		constant: "MethodSessionList", params: "SessionListParams", results: []string{"SessionListResult"},
 		without: "The command `agentls.sessions` answers the same, and shows it to the person where the client knows only LSP.",
 	},

@@ -1,0 +1,115 @@
+package handlers
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/extensions/command"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+)
+
+// listCommands serves agents/commands.
+func (h *Handlers) listCommands(_ context.Context, _ struct{}, p *wire.CommandsParams) (*wire.CommandsResult, error) {
+	folder, err := h.serverFolder(p.Folder)
+	if err != nil {
+		return nil, err
+	}
+	result := &wire.CommandsResult{Commands: []wire.CustomCommand{}}
+	for _, c := range h.commandsIn(folder) {
+		result.Commands = append(result.Commands, wire.CustomCommand{
+			Name: c.Name, Description: c.Description, Scope: c.Scope, Extension: c.Extension, URI: tool.URI(c.Path), Problem: c.Problem,
+		})
+	}
+	return result, nil
+}
+
+func (h *Handlers) commandsIn(folder string) []command.Command {
+	if h.daemon.Commands == nil {
+		return nil
+	}
+	return h.daemon.Commands(folder)
+}
+
+// commands returns the custom commands of a folder, then those that only others have.
+func (h *Handlers) commands(folder string) []command.Command {
+	if folder == "" {
+		folder = h.firstFolder()
+	}
+	all := h.commandsIn(folder)
+	for _, f := range h.Workspace.Snapshot().Folders() {
+		if f.Canonical == folder {
+			continue
+		}
+		for _, c := range h.commandsIn(f.Canonical) {
+			if _, err := command.Find(all, c.Name); err != nil {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// typedCommand returns the custom command that a text calls, nil for none.
+func (h *Handlers) typedCommand(text string) *wire.CommandCall {
+	if !strings.HasPrefix(strings.TrimSpace(text), "/") {
+		return nil // the folders are not looked at for it
+	}
+	all := h.commands("")
+	name, args, ok := command.Typed(text, func(name string) bool {
+		_, err := command.Find(all, name)
+		return err == nil
+	})
+	if !ok {
+		return nil
+	}
+	return &wire.CommandCall{Name: name, Args: args}
+}
+
+// expandCommand puts the prompt of a custom command before the input of a run: its
+// files with their text, as far as agents are given it by a name, and its commands of
+// the shell as what the run has to do first.
+func (h *Handlers) expandCommand(ctx context.Context, call *wire.CommandCall, st *agents.Start) error {
+	c, err := command.Find(h.commands(st.Folder), call.Name)
+	if err != nil {
+		return server.BadParams(wire.MethodRun, "command.name", "names no command: %s", fault.Message(err))
+	}
+	parts, err := c.Expand(call.Args)
+	if err != nil {
+		return err
+	}
+	env := h.lookingFrom(st.Folder)
+	var blocks []activity.ContentBlock
+	var text strings.Builder
+	flush := func() {
+		if text.Len() > 0 {
+			blocks = append(blocks, activity.ContentBlock{Type: "text", Text: text.String()})
+			text.Reset()
+		}
+	}
+	for _, p := range parts {
+		switch p.Kind {
+		case command.File:
+			flush()
+			path := p.Text
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(env.Folder, filepath.FromSlash(path))
+			}
+			block, taint := h.reference(ctx, env, st.Desk, tool.URI(path))
+			blocks, st.Taint = append(blocks, block), st.Taint.Max(taint)
+		case command.Shell:
+			st.Shell = append(st.Shell, p.Text)
+			text.WriteString("[the output of the command " + p.Text + ", which follows this message]")
+		default:
+			text.WriteString(p.Text)
+		}
+	}
+	flush()
+	st.Input = append(blocks, st.Input...)
+	return nil
+}
