@@ -86,7 +86,7 @@ func (h *Handlers) serverInfo(s mcp.State) wire.MCPServer {
 		return string(h.daemon.Mask([]byte(text)))
 	}
 	info := wire.MCPServer{
-		Name: s.Name, Scope: "global", Command: shown(s.Command), Description: s.Description, State: s.State, Why: shown(s.Why), Title: s.Title, Version: s.Version,
+		Name: s.Name, Scope: "global", Command: shown(s.Command), URL: shown(s.URL), Description: s.Description, State: s.State, Why: shown(s.Why), Title: s.Title, Version: s.Version,
 		Tools: serverTools(s.Tools), LeftOut: s.Left, Calls: s.Calls, Errors: s.Errors,
 		P50Ms: milliseconds(s.P50), P95Ms: milliseconds(s.P95),
 	}

@@ -11,6 +11,6 @@
 // scope asks for one (package sandbox). It gets the variables that commands get
 // and those that its settings name, and nothing else of the daemon's environment.
 //
-// Only stdio is spoken. A description that needs more is refused with the reason:
-// see [Parse].
+// Others are reached over HTTP, at public addresses and those that the person named.
+// A description that needs more is refused with the reason: see [Parse].
 package mcp

@@ -22,25 +22,17 @@ const (
 	maxID      = 256      // bytes
 )
 
-// lines passes the answers and requests of a server on to the library, which
-// reads them without limits and without minding the case of names: a message is
-// read within bounds, must be JSON without a name given twice, and goes on as it
-// was understood here (SEC-86). Notifications end here.
+// lines passes the messages of a server on its standard output on to the library, as
+// its filter has them.
 type lines struct {
+	*filter
 	in      *bufio.Reader
-	notify  func(method string, params []byte) // of each notification; must not block
-	wait    func(time.Duration)
-	now     func() time.Time
-	open    *atomic.Int64 // requests of the server that it has read no answer to; who writes the answers counts them down
-	ended   error         // why nothing more is read
+	ended   error // why nothing more is read
 	pending []byte
-	garbage int // lines in a row
-	second  time.Time
-	count   int // messages in this second
 }
 
 func newLines(in io.Reader, now func() time.Time, notify func(string, []byte)) *lines {
-	return &lines{in: bufio.NewReaderSize(in, 64<<10), notify: notify, now: now, wait: time.Sleep, open: new(atomic.Int64)}
+	return &lines{in: bufio.NewReaderSize(in, 64<<10), filter: &filter{notify: notify, now: now, wait: time.Sleep, open: new(atomic.Int64)}}
 }
 
 // Read implements [io.Reader]. Each end is io.EOF: why is in ended.
@@ -58,69 +50,97 @@ func (l *lines) Read(p []byte) (int, error) {
 
 // next reads a line and returns what goes on of it.
 func (l *lines) next() ([]byte, error) {
-	line, err := l.line()
-	if err != nil {
+	line, err := readLine(l.in)
+	if errors.Is(err, errTooLarge) {
 		return nil, err
+	} else if err != nil {
+		return nil, errEnded // a line without its end is not whole
 	}
 	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return nil, nil
 	}
 	l.slow()
-	var m message
-	if !m.read(line) {
-		if l.garbage++; l.garbage >= maxGarbage {
-			return nil, fmt.Errorf("it prints what is no JSON-RPC: %.80q", line)
-		}
-		return nil, nil
-	}
-	l.garbage = 0
-	if m.Method != "" && m.ID == nil {
-		l.notify(m.Method, m.Params)
-		return nil, nil
-	}
-	if len(m.ID) > maxID {
-		return nil, fmt.Errorf("it sent a message with an id of more than %d bytes", maxID)
-	}
-	if m.Method != "" && l.open.Add(1) > maxOpen {
-		return nil, fmt.Errorf("it sent more than %d requests and read no answer", maxOpen)
-	}
-	out, err := json.Marshal(m)
-	if err != nil {
-		return nil, nil // it was read from JSON
+	out, _, err := l.take(line)
+	if len(out) == 0 || err != nil {
+		return nil, err
 	}
 	return append(out, '\n'), nil
 }
 
-// line reads up to the next line end.
-func (l *lines) line() ([]byte, error) {
+// errTooLarge says that a message is larger than what is read.
+var errTooLarge = fmt.Errorf("it sent a message of more than %d MiB", maxMessage>>20)
+
+// readLine reads up to the next line end.
+func readLine(in *bufio.Reader) ([]byte, error) {
 	var whole []byte
 	for {
-		part, err := l.in.ReadSlice('\n')
+		part, err := in.ReadSlice('\n')
 		if len(whole)+len(part) > maxMessage {
-			return nil, fmt.Errorf("it sent a message of more than %d MiB", maxMessage>>20)
+			return nil, errTooLarge
 		}
 		whole = append(whole, part...)
 		switch {
 		case err == nil:
 			return whole, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, errEnded // a line without its end is not whole
+			return nil, err
 		}
 	}
+}
+
+// filter judges what a server sends before the library reads it, which does so
+// without limits and without minding the case of names: a message must be JSON without
+// a name given twice, and goes on as it was understood here (SEC-86). Notifications
+// end here.
+type filter struct {
+	notify  func(method string, params []byte) // of each notification; must not block
+	wait    func(time.Duration)
+	now     func() time.Time
+	open    *atomic.Int64 // requests of the server that it has read no answer to; who writes the answers counts them down
+	garbage int           // messages in a row
+	second  time.Time
+	count   int // messages in this second
+}
+
+// take returns what goes on of a message, and the message. What is none is skipped, up
+// to a limit.
+func (f *filter) take(text []byte) (out []byte, m message, err error) {
+	if !m.read(text) {
+		if f.garbage++; f.garbage >= maxGarbage {
+			err = fmt.Errorf("it prints what is no JSON-RPC: %.80q", text)
+		}
+		return nil, message{}, err
+	}
+	f.garbage = 0
+	if m.Method != "" && m.ID == nil {
+		f.notify(m.Method, m.Params)
+		return nil, m, nil
+	}
+	if len(m.ID) > maxID {
+		return nil, m, fmt.Errorf("it sent a message with an id of more than %d bytes", maxID)
+	}
+	if m.Method != "" && f.open.Add(1) > maxOpen {
+		return nil, m, fmt.Errorf("it sent more than %d requests and read no answer", maxOpen)
+	}
+	out, err = json.Marshal(m)
+	if err != nil {
+		return nil, m, nil // it was read from JSON
+	}
+	return out, m, nil
 }
 
 // errEnded says that a server closed its output.
 var errEnded = errors.New("it has ended")
 
 // slow lets a server wait that sends too much: its own pipe fills up.
-func (l *lines) slow() {
-	now := l.now()
-	if now.Sub(l.second) >= time.Second || now.Before(l.second) {
-		l.second, l.count = now, 0
+func (f *filter) slow() {
+	now := f.now()
+	if now.Sub(f.second) >= time.Second || now.Before(f.second) {
+		f.second, f.count = now, 0
 	}
-	if l.count++; l.count > perSecond {
-		l.wait(time.Second - now.Sub(l.second))
-		l.second, l.count = l.now(), 0
+	if f.count++; f.count > perSecond {
+		f.wait(time.Second - now.Sub(f.second))
+		f.second, f.count = f.now(), 0
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,14 +15,24 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/net/http/httpguts"
 
+	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // Server is the description of a server in the settings.
 type Server struct {
-	Name        string
-	Project     bool // the description is a project's, and not the person's own
+	Name    string
+	Project bool // the description is a project's, and not the person's own
+
+	// Via is the key of the address of a server that is not started here, [overHTTP]
+	// or [overSSE]; "" = it is started by Command.
+	Via     string
+	URL     string
+	Address string      // the URL as it is written, without what variables stand for
+	Headers http.Header // of each request
+
 	Command     string
 	Args        []string
 	Env         []string // NAME=value, sorted
@@ -56,6 +67,7 @@ type described struct {
 	Cwd          string                    `json:"cwd"`
 	URL          string                    `json:"url"`
 	HTTPURL      string                    `json:"httpUrl"`
+	Headers      map[string]string         `json:"headers"`
 	Timeout      float64                   `json:"timeout"`
 	Trust        bool                      `json:"trust"`
 	SafeTools    []string                  `json:"safeTools"`
@@ -95,15 +107,26 @@ func Parse(name string, project bool, raw []byte, approved string, lookup func(s
 }
 
 func (s *Server) fill(d described, lookup func(string) (string, bool)) error {
-	switch {
-	case d.Command == "" && d.HTTPURL != "":
-		return errors.New("servers over HTTP (httpUrl) are not supported yet; use one that is started by a command")
-	case d.Command == "" && d.URL != "":
-		return errors.New("servers over SSE (url) are not supported; use one that is started by a command")
-	case d.Command == "":
-		return errors.New("its description has no command; add the program that starts it")
+	for via, address := range map[string]string{overHTTP: d.HTTPURL, overSSE: d.URL} {
+		switch {
+		case address == "":
+		case d.Command != "" || s.Via != "":
+			return errors.New("its description has more than one of command, httpUrl and url; leave one")
+		default:
+			s.Via, s.Address = via, address
+		}
+	}
+	switch remote := s.Via != ""; {
+	case !remote && d.Command == "":
+		return errors.New("its description has no command, httpUrl or url; add the program that starts it, or its address")
+	case len(d.OAuth) > 0 && remote:
+		return errors.New("oauth is not supported yet; give the server its token by headers")
 	case len(d.OAuth) > 0:
 		return errors.New("oauth is not supported yet; give the server its token by env")
+	case remote && (len(d.Args) > 0 || len(d.Env) > 0 || d.Cwd != "" || d.Sandbox != ""):
+		return errors.New("args, env, cwd and sandbox are for servers that are started by a command; leave them out")
+	case !remote && len(d.Headers) > 0:
+		return errors.New("headers are for servers over HTTP; leave them out")
 	}
 	if s.Timeout = time.Duration(d.Timeout * float64(time.Millisecond)); d.Timeout == 0 {
 		s.Timeout = defaultTimeout
@@ -111,6 +134,7 @@ func (s *Server) fill(d described, lookup func(string) (string, bool)) error {
 		return errors.New("its timeout is in milliseconds, from 1000 to 86400000")
 	}
 	switch access := sandbox.Access(d.Sandbox); {
+	case s.Via != "":
 	case access == "" && s.Project:
 		s.Sandbox = sandbox.Write
 	case access == "", access == sandbox.Full:
@@ -141,7 +165,17 @@ func (s *Server) expand(d described, lookup func(string) (string, bool)) error {
 			return value
 		})
 	}
-	s.Command, s.Dir = put(d.Command), put(d.Cwd)
+	s.Command, s.Dir, s.URL = put(d.Command), put(d.Cwd), put(s.Address)
+	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
+		value := put(d.Headers[name])
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return fmt.Errorf("headers has %q, which no request can have", name)
+		}
+		if s.Headers == nil {
+			s.Headers = make(http.Header)
+		}
+		s.Headers.Set(name, value)
+	}
 	for _, arg := range d.Args {
 		s.Args = append(s.Args, put(arg))
 	}
@@ -164,6 +198,26 @@ func (s *Server) expand(d described, lookup func(string) (string, bool)) error {
 			where = "a project's server gets only the variables that commands get; describe the server in your own settings to give it others"
 		}
 		return fmt.Errorf("the variable %s is not set; %s", strings.Join(missing, ", "), where)
+	}
+	if s.Via != "" {
+		return s.checkAddress()
+	}
+	return nil
+}
+
+// checkAddress refuses addresses that cannot be used, and those at which others could
+// read what is sent: http is for this machine and private addresses.
+func (s *Server) checkAddress() error {
+	u, err := dial.ParseURL(s.URL)
+	if err != nil {
+		return fmt.Errorf("its %s: %w", s.Via, err)
+	}
+	inside := new(dial.Dialer).Check(u.Hostname, 80) != nil
+	switch {
+	case inside && s.Project:
+		return fmt.Errorf("its %s is an address of this machine or a private network; describe the server in your own settings", s.Via)
+	case u.Scheme == "http" && !inside:
+		return fmt.Errorf("its %s is not encrypted; use https (http is for this machine, and for private networks by an IP address)", s.Via)
 	}
 	return nil
 }

@@ -21,8 +21,6 @@ func TestParse(t *testing.T) {
 		{`{"command": "x", "env": {"A": "${NONE} ${OTHER}"}}`, "the variable NONE, OTHER is not set"},
 		{`{"command": "x", "env": {"A": {}}}`, "env.A must be a text"},
 		{`{"command": "x", "env": {"A=": "1"}}`, "no variable can have"},
-		{`{"httpUrl": "https://x"}`, "not supported yet"},
-		{`{"url": "https://x"}`, "not supported"},
 		{`{}`, "no command"},
 		{`{"command": "x", "oauth": {}}`, "oauth is not supported"},
 		{`{"command": "x", "timeout": 5}`, "timeout"},

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"github.com/sourcegraph/conc"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/sandbox"
 )
@@ -30,6 +33,10 @@ type Config struct {
 	Sandbox func(folder string) *sandbox.Sandbox
 	// Places returns what the wall of a server in a folder hides and protects.
 	Places func(ctx context.Context, folder string) (tool.Places, error)
+	// Hosts returns the hosts that the person lets agents of a folder reach, and Proxy
+	// the proxy of a request, for servers over HTTP; both may be nil.
+	Hosts func(folder string) dial.Hosts
+	Proxy func(*http.Request) (*url.URL, error)
 	// Dir is where the lists of tools are kept that were approved; "" = nowhere.
 	Dir     string
 	Changed func(folder string, s State) // told of each change of state; may be nil; must not call Servers
@@ -106,6 +113,7 @@ type State struct {
 	Name        string
 	Project     bool
 	Command     string
+	URL         string // of one over HTTP, as it is written
 	Description string
 	State       string
 	Why         string // for the person

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/extensions/mcp"
+	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/internal/process"
 	"github.com/agentls/agentls/internal/sandbox"
 	"github.com/agentls/agentls/workspace"
@@ -30,6 +32,7 @@ func (b *daemon) newServers() *mcp.Servers {
 		Places: func(ctx context.Context, folder string) (tool.Places, error) {
 			return survey.Look(ctx, folder, b.settingsOf(folder).runs.Deny)
 		},
+		Hosts: func(folder string) dial.Hosts { return b.settingsOf(folder).runs.Hosts }, Proxy: http.ProxyFromEnvironment,
 		Dir: filepath.Join(b.state(), "mcp"), Version: b.Version, Now: b.Now, Log: b.Log,
 		Changed: func(folder string, s mcp.State) {
 			if service := b.service.Load(); service != nil {

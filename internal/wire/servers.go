@@ -20,6 +20,7 @@ type (
 		Name        string    `json:"name"`
 		Scope       string    `json:"scope"`             // project, global: whose settings describe it
 		Command     string    `json:"command,omitempty"` // without its arguments
+		URL         string    `json:"url,omitempty"`     // of a server over HTTP, as the settings write it
 		Description string    `json:"description,omitempty"`
 		State       string    `json:"state"`         // idle, starting, ready, failed, stopped, unusable
 		Why         string    `json:"why,omitempty"` // for the person

@@ -872,6 +872,8 @@ export interface MCPServer {
 	scope: string;
 	/** without its arguments */
 	command?: string;
+	/** of a server over HTTP, as the settings write it */
+	url?: string;
 	description?: string;
 	/** idle, starting, ready, failed, stopped, unusable */
 	state: string;

@@ -1,0 +1,113 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// maxEndpoint is how long the address may be that a server over SSE is written to.
+const maxEndpoint = 4 << 10
+
+// events passes a stream of server-sent events on to the library, each message as a
+// filter has it. A stream that answers a request ends with the answer.
+type events struct {
+	io.Closer
+	*filter
+	in      *bufio.Reader
+	answers bool            // one request
+	refuse  func(m message) // answers a request of the server; nil = the library does
+	broken  func(err error) // the stream did not end as it should
+	pending []byte
+	ended   error
+}
+
+func (g *guard) events(body io.ReadCloser, q *http.Request) io.ReadCloser {
+	e := &events{Closer: body, filter: g.filter(q.Context()), in: bufio.NewReaderSize(body, 64<<10), answers: q.Method == http.MethodPost, refuse: g.refuse}
+	e.broken = func(err error) {
+		if q.Context().Err() == nil && g.life.Err() == nil {
+			g.die(err)
+		}
+	}
+	return e
+}
+
+// Read implements [io.Reader].
+func (e *events) Read(p []byte) (int, error) {
+	for len(e.pending) == 0 {
+		if e.ended != nil {
+			return 0, e.ended
+		}
+		e.pending, e.ended = e.next()
+	}
+	n := copy(p, e.pending)
+	e.pending = e.pending[n:]
+	return n, nil
+}
+
+// next reads an event and returns what goes on of it.
+func (e *events) next() ([]byte, error) {
+	var out bytes.Buffer
+	var data []byte
+	name := "message"
+	for {
+		line, err := readLine(e.in)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, io.EOF // an event without its end is not whole
+		case err != nil:
+			if e.answers || errors.Is(err, errTooLarge) {
+				e.broken(err) // the library connects anew where it only listens
+			}
+			return nil, err
+		}
+		e.slow()
+		if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
+			break
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "data":
+			if len(data)+len(value) > maxMessage {
+				e.broken(errTooLarge)
+				return nil, errTooLarge
+			}
+			if data != nil {
+				data = append(data, '\n')
+			}
+			data = append(data, value...)
+		case "event":
+			name = string(value)
+		case "id", "retry":
+			if len(value) <= maxID {
+				fmt.Fprintf(&out, "%s: %s\n", field, value)
+			}
+		}
+	}
+	end := error(nil)
+	switch {
+	case len(data) == 0:
+	case name == "endpoint" && len(data) <= maxEndpoint && !bytes.ContainsRune(data, '\n'):
+		fmt.Fprintf(&out, "event: endpoint\ndata: %s\n", data)
+	case name == "message":
+		text, m, err := e.take(data)
+		switch {
+		case err != nil:
+			e.broken(err)
+			return nil, err
+		case m.Method != "" && m.ID != nil && e.refuse != nil:
+			e.refuse(m)
+		case text != nil:
+			fmt.Fprintf(&out, "data: %s\n", text)
+			if e.answers && m.Method == "" {
+				end = io.EOF
+			}
+		}
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), end
+}

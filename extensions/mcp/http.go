@@ -1,0 +1,313 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/agentls/agentls/internal/dial"
+)
+
+// The ways in which a server is reached that is not started here.
+const (
+	overHTTP = "httpUrl" // streamable HTTP
+	overSSE  = "url"     // server-sent events, as before streamable HTTP
+)
+
+// maxHops is how many redirects are followed.
+const maxHops = 5
+
+// maxErrorBody is how much is read of an answer that is no success, in bytes.
+const maxErrorBody = 4 << 10
+
+// dial returns the transport to a server over HTTP. Nothing is sent yet.
+func (c *connection) dial(context.Context) (transport.Interface, error) {
+	all, s := c.entry.all, c.server
+	u, err := dial.ParseURL(s.URL)
+	if err != nil {
+		return nil, fmt.Errorf("its %s cannot be used: %w", s.Via, err)
+	}
+	dialer := &dial.Dialer{Hosts: s.hosts(u), Proxy: all.Proxy}
+	if all.Hosts != nil {
+		dialer.Hosts = append(dialer.Hosts, all.Hosts(c.entry.folder)...)
+	}
+	g := &guard{connection: c, next: dialer.Transport(0), headers: s.Headers}
+	c.idle = g.next.CloseIdleConnections
+	httpClient := &http.Client{Transport: g, CheckRedirect: checkRedirect}
+	quiet := slog.New(slog.DiscardHandler)
+	if s.Via == overSSE {
+		sse, err := transport.NewSSE(u.String(), transport.WithHTTPClient(httpClient), transport.WithSSELogger(quiet),
+			transport.WithEndpointTimeout(all.times.connect), transport.WithResponseTimeout(maxTimeout))
+		if err != nil {
+			return nil, err
+		}
+		sse.SetConnectionLostHandler(func(error) { c.die(errEnded) })
+		g.refuse = func(m message) { c.refuse(httpClient, sse.GetEndpoint(), m) }
+		return sseRecorder{sse, c}, nil
+	}
+	streamable, err := transport.NewStreamableHTTP(u.String(), transport.WithHTTPBasicClient(httpClient), transport.WithHTTPLogger(quiet),
+		transport.WithContinuousListening())
+	if err != nil {
+		return nil, err
+	}
+	return httpRecorder{streamable, c}, nil
+}
+
+// hosts returns what a description lets through besides public addresses: the host
+// of the person's own servers, whatever its address, and the port of a project's
+// (SEC-90).
+func (s *Server) hosts(u *dial.URL) dial.Hosts {
+	if s.Project {
+		return dial.Hosts{{Any: true, Port: u.Port}}
+	}
+	return dial.Hosts{{Name: u.Hostname, Port: u.Port}}
+}
+
+// checkRedirect follows redirects that stay at the server and keep the request.
+func checkRedirect(q *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	code := q.Response.StatusCode
+	if q.URL.Host != first.Host || q.URL.Scheme != first.Scheme || len(via) > maxHops ||
+		(code != http.StatusTemporaryRedirect && code != http.StatusPermanentRedirect) {
+		return fmt.Errorf("it redirects to %s; correct its address in the settings if you trust that one", q.URL.Redacted())
+	}
+	return nil
+}
+
+// guard is what the library sends requests through. It adds the headers of the
+// description, ends them with the connection, and passes on only what a filter lets
+// through.
+type guard struct {
+	*connection
+	next    *dial.Transport
+	headers http.Header
+	refuse  func(m message) // answers a request of the server; nil = the library does
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(q.Context())
+	stop := context.AfterFunc(g.life, cancel)
+	end := sync.OnceFunc(func() {
+		stop()
+		cancel()
+	})
+	r := q.Clone(ctx)
+	for name, values := range g.headers {
+		r.Header[name] = values
+	}
+	if answersServer(q) {
+		g.open.Add(-1)
+	}
+	resp, err := g.next.RoundTrip(r)
+	if err != nil {
+		end()
+		if q.Method == http.MethodGet && q.Context().Err() == nil {
+			g.die(unreachable(err)) // nobody waits for what the server tells by itself
+		}
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what cannot be read is no kind of ours
+	body := closer{resp.Body, end}
+	switch {
+	case resp.StatusCode/100 != 2:
+		g.refused.Store(&resp.Status)
+		if q.Method == http.MethodGet && resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusUnauthorized {
+			resp.StatusCode = http.StatusMethodNotAllowed // the library would ask each second again
+		}
+		resp.Body = limited{io.LimitReader(body, maxErrorBody), body}
+	case kind == "text/event-stream":
+		resp.Body = g.events(body, q)
+	case kind == "application/json":
+		resp.Body, err = g.answer(q.Context(), body)
+		if err != nil {
+			return nil, err
+		}
+	default:
+		resp.Body = limited{io.LimitReader(body, maxErrorBody), body}
+	}
+	return resp, nil
+}
+
+// answersServer reports whether a request carries the answer to one of the server's.
+func answersServer(q *http.Request) bool {
+	if q.GetBody == nil {
+		return false
+	}
+	body, err := q.GetBody()
+	if err != nil {
+		return false
+	}
+	text, err := io.ReadAll(body) // it is in memory
+	return err == nil && len(text) > 0 && !bytes.Contains(text, []byte(`"method":`))
+}
+
+// answer reads an answer that is one message.
+func (g *guard) answer(ctx context.Context, body io.ReadCloser) (io.ReadCloser, error) {
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, maxMessage+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxMessage:
+		g.die(errTooLarge)
+		return nil, errTooLarge
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	out, _, err := g.filter(ctx).take(text)
+	if err != nil {
+		g.die(err)
+		return nil, err
+	}
+	if out == nil {
+		return nil, fmt.Errorf("it answered what is no JSON-RPC: %.80q", text)
+	}
+	return io.NopCloser(bytes.NewReader(out)), nil
+}
+
+// refuse answers a request of a server over SSE, where the library answers none: a
+// ping, and that others are not known.
+func (c *connection) refuse(through *http.Client, to *url.URL, m message) {
+	answer := message{Version: "2.0", ID: m.ID, Result: jsontext.Value("{}")}
+	if m.Method != string(mcp.MethodPing) {
+		answer.Result, answer.Error = nil, jsontext.Value(`{"code":-32601,"message":"not supported"}`)
+	}
+	text, err := json.Marshal(answer)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || to == nil || err != nil {
+		return
+	}
+	c.work.Go(func() {
+		ctx, cancel := context.WithTimeout(c.life, c.entry.all.times.write)
+		defer cancel()
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(text))
+		if err != nil {
+			return // the library took the address
+		}
+		q.Header.Set("Content-Type", "application/json")
+		if resp, err := through.Do(q); err == nil {
+			_ = resp.Body.Close() // nothing is lost with it
+		}
+	})
+}
+
+// filter returns what judges one answer of the server, to a request with ctx.
+func (c *connection) filter(ctx context.Context) *filter {
+	return &filter{notify: c.notify, now: c.entry.all.Now, open: &c.open, wait: func(d time.Duration) {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+		case <-c.life.Done():
+		}
+	}}
+}
+
+// closer ends a request when its answer is closed.
+type closer struct {
+	io.ReadCloser
+	end func()
+}
+
+// Close implements [io.Closer].
+func (c closer) Close() error {
+	defer c.end()
+	return c.ReadCloser.Close()
+}
+
+// limited reads a part of what it closes.
+type limited struct {
+	io.Reader
+	io.Closer
+}
+
+// httpRecorder is a transport over streamable HTTP that also keeps results as the
+// server wrote them.
+type httpRecorder struct {
+	*transport.StreamableHTTP
+	c *connection
+}
+
+// RequiresLegacyProtocol hides that the transport listens, which it does with old
+// versions only: the library can speak the newest all the same.
+func (httpRecorder) RequiresLegacyProtocol() bool { return false }
+
+// SendRequest implements [transport.Interface].
+func (r httpRecorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	response, err := r.StreamableHTTP.SendRequest(ctx, request)
+	r.c.cancelled(ctx, r.StreamableHTTP, request, err)
+	return keep(ctx, response, err)
+}
+
+// sseRecorder is httpRecorder over server-sent events.
+type sseRecorder struct {
+	*transport.SSE
+	c *connection
+}
+
+// SendRequest implements [transport.Interface].
+func (r sseRecorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	response, err := r.SSE.SendRequest(ctx, request)
+	r.c.cancelled(ctx, r.SSE, request, err)
+	return keep(ctx, response, err)
+}
+
+// cancelled tells a server that nobody waits for a call any more, which the library
+// does over stdio only. With the newest version the end of the request says it.
+func (c *connection) cancelled(ctx context.Context, to transport.Interface, request transport.JSONRPCRequest, err error) {
+	if err == nil || ctx.Err() == nil || request.Method != string(mcp.MethodToolsCall) || mcp.IsModernProtocol(c.client.ProtocolVersion()) {
+		return
+	}
+	var n mcp.JSONRPCNotification
+	n.JSONRPC, n.Method = mcp.JSONRPC_VERSION, string(mcp.MethodNotificationCancelled)
+	n.Params.AdditionalFields = map[string]any{"requestId": request.ID, "reason": "nobody waits for it any more"}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.work.Go(func() {
+		ctx, cancel := context.WithTimeout(c.life, c.entry.all.times.write)
+		defer cancel()
+		_ = to.SendNotification(ctx, n) // the server may be gone
+	})
+}
+
+// explain returns an error of the library over HTTP in words for the person. fatal
+// says that no other call can be answered either.
+func (c *connection) explain(err error) (why error, fatal bool) {
+	var network *url.Error
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err, false
+	case errors.Is(err, transport.ErrSessionTerminated):
+		return errors.New("it does not know the session any more"), true
+	case errors.Is(err, transport.ErrAuthorizationRequired):
+		return errors.New("it asks for a login (401); give it its token by headers, as {\"Authorization\": \"Bearer ${TOKEN}\"}"), true
+	case errors.Is(err, transport.ErrLegacySSEServer):
+		if status := c.refused.Load(); status != nil {
+			return fmt.Errorf("it answered %s; correct its address, or give it as url if it speaks SSE", *status), true
+		}
+	case errors.As(err, &network): // its text has the address, which may hold a token
+		return unreachable(network.Err), true
+	}
+	return err, false
+}
+
+func unreachable(err error) error { return fmt.Errorf("it cannot be reached: %w", err) }

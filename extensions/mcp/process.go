@@ -1,0 +1,223 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/internal/sandbox"
+)
+
+// start starts the process of a server and returns the transport to it.
+func (c *connection) start(ctx context.Context) (transport.Interface, error) {
+	out, err := c.startProcess(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in := newLines(out, c.entry.all.Now, c.notify)
+	in.open = &c.open
+	end := endReader{in, func() { c.die(cmp.Or(in.ended, errEnded)) }}
+	return recorder{transport.NewIO(end, pipeEnd{c.in, c.entry.all.times.write, c.die, &c.open}, io.NopCloser(strings.NewReader("")))}, nil
+}
+
+// startProcess starts the process and returns its output.
+func (c *connection) startProcess(ctx context.Context) (io.Reader, error) {
+	all, s := c.entry.all, c.server
+	dir := s.Dir
+	if dir = expandHome(dir, all.Home); !filepath.IsAbs(dir) {
+		dir = filepath.Join(cmp.Or(c.entry.folder, all.Home), dir)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("its folder %s is not there; correct cwd", dir)
+	}
+	program, err := find(expandHome(s.Command, all.Home), dir, s.Env, all.Environ)
+	if err != nil {
+		return nil, err
+	}
+	job := process.NewJob(process.Options{Dir: dir, Environ: all.Environ, Now: all.Now})
+	cmd := job.Command(program, append([]string{s.Command}, s.Args...), s.Env)
+	var theirs, ours []*os.File
+	open := func() (r, w *os.File) {
+		if r, w, err = pipe(err); err == nil {
+			theirs, ours = append(theirs, r), append(ours, w)
+		}
+		return r, w
+	}
+	stdin, in := open()
+	out, stdout := open()
+	errs, stderr := open()
+	closeAll := func(files ...*os.File) {
+		for _, f := range files {
+			_ = f.Close() // nothing is lost with it
+		}
+	}
+	if err != nil {
+		closeAll(append(theirs, ours...)...)
+		return nil, err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
+	start, release, err := c.confine(ctx, job, cmd)
+	if err != nil {
+		closeAll(append(theirs, ours...)...)
+		return nil, err
+	}
+	started := make(chan process.Started, 1)
+	all.work.Go(func() {
+		defer close(c.gone)
+		defer c.end()
+		job.RunBackground(c.life, start, started)
+		job.Output.Close()
+		release()
+		c.die(errEnded)
+	})
+	first := <-started
+	closeAll(stdin, stdout, stderr) // the server has its own
+	if first.Err != nil {
+		closeAll(in, out, errs)
+		<-c.gone
+		return nil, first.Err
+	}
+	c.in = in
+	c.work.Go(func() {
+		_, _ = io.Copy(c.stderr, errs) // ends with the server, or when it is closed
+	})
+	all.work.Go(func() { // what outlives the server may hold its output
+		<-c.gone
+		closeAll(out, errs)
+	})
+	return out, nil
+}
+
+// pipe is os.Pipe, unless there was an error before.
+func pipe(before error) (r, w *os.File, err error) {
+	if before != nil {
+		return nil, nil, before
+	}
+	return os.Pipe()
+}
+
+// confine returns how the process is started behind the wall that the server is
+// described with, and what is to be done when it has ended.
+func (c *connection) confine(ctx context.Context, job *process.Job, cmd *exec.Cmd) (start func() (*process.Child, error), release func(), err error) {
+	all, access := c.entry.all, c.server.Sandbox
+	box := all.Sandbox(c.entry.folder)
+	if access == "" || access == sandbox.Full || box == nil {
+		return func() (*process.Child, error) { return job.StartReaped(cmd) }, func() {}, nil
+	}
+	spec := sandbox.Spec{Access: access, Folders: []string{c.entry.folder}}
+	places, err := all.Places(ctx, c.entry.folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, list := range [][]string{places.Credentials, places.Denied} {
+		spec.Masked = append(spec.Masked, list...)
+	}
+	spec.Protected = places.Protected
+	if wall, why := box.Wall(); wall == sandbox.None {
+		return nil, nil, fmt.Errorf("it is to run in a sandbox, and none works here (%s); describe it in your own settings to start it without one", why)
+	}
+	if len(spec.Masked) > 0 && !box.CanMask(access) || !places.Complete {
+		return nil, nil, errors.New("the sandbox of this machine cannot hide the credential files of the workspace from it; describe it in your own settings to start it without one")
+	}
+	confined, err := box.Confine(cmd, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func() (*process.Child, error) { return confined.Start(job) }, func() {
+		var protected []string
+		if after, err := all.Places(context.WithoutCancel(ctx), c.entry.folder); err == nil && after.Complete {
+			protected = append([]string{}, after.Protected...)
+		} else {
+			protected = append(append([]string{}, spec.Protected...), tool.ProtectedAt(c.entry.folder)...)
+		}
+		// The person worked in the folder meanwhile: it may be theirs.
+		changed, err := confined.ReleaseShared(protected)
+		for _, path := range changed {
+			all.Log.Warn("a protected place is new or changed since an MCP server was started; look at it if it was not you", "server", c.server.Name, "path", path)
+		}
+		if err != nil {
+			all.Log.Warn("the sandbox of an MCP server could not be cleaned up", "server", c.server.Name, "err", err)
+		}
+	}, nil
+}
+
+// find returns the path of a program: as it is named, or in the folders of PATH.
+func find(command, dir string, env, environ []string) (string, error) {
+	if filepath.IsAbs(command) {
+		return command, nil
+	}
+	if strings.ContainsRune(command, filepath.Separator) {
+		return filepath.Join(dir, command), nil
+	}
+	search := process.SearchPath(environ)
+	for _, entry := range env {
+		if path, ok := strings.CutPrefix(entry, "PATH="); ok {
+			search = process.SearchPath([]string{"PATH=" + path})
+		}
+	}
+	for _, folder := range search {
+		path := filepath.Join(folder, command)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no program %s in PATH; install it, or correct command", command)
+}
+
+// expandHome returns a path with ~ as the person's home.
+func expandHome(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
+		return filepath.Join(home, rest)
+	}
+	return path
+}
+
+// endReader tells when its reader ends.
+type endReader struct {
+	io.Reader
+	over func()
+}
+
+// Read implements [io.Reader].
+func (r endReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil {
+		r.over()
+	}
+	return n, err
+}
+
+// pipeEnd is what a server reads: a message that it does not take ends it, since a
+// part of it cannot be taken back.
+type pipeEnd struct {
+	*os.File
+	patience time.Duration
+	die      func(error)
+	open     *atomic.Int64 // requests of the server; each message but a request of ours answers one
+}
+
+// Write implements [io.Writer].
+func (p pipeEnd) Write(data []byte) (int, error) {
+	_ = p.SetWriteDeadline(time.Now().Add(p.patience)) // where that is not possible a dead server ends the write
+	n, err := p.File.Write(data)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		p.die(errors.New("it does not read what it is sent"))
+	}
+	if !bytes.Contains(data, []byte(`"method":`)) {
+		p.open.Add(-1)
+	}
+	return n, err
+}
