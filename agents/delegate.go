@@ -281,7 +281,11 @@ func (n *byName) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) 
 // the log. The error is for the model.
 func (s *Service) delegate(ctx context.Context, caller *Live, call string, asked Start) (*tool.Result, error) {
 	earlier, again := caller.conv.Delegated(caller.ID, call)
-	if again && earlier.State == activity.Finished {
+	pending := false
+	if again { // control may have passed on, also to a run that never began
+		earlier, pending = holds(caller.conv.Runs(), earlier)
+	}
+	if again && !pending && earlier.State == activity.Finished {
 		finished, err := s.finishedIn(caller.conv, earlier.Run)
 		if err != nil {
 			return nil, err
@@ -306,9 +310,14 @@ func (s *Service) delegate(ctx context.Context, caller *Live, call string, asked
 		require: append(slices.Clip(from.from.require), caller.def.Confirmation.Require...), project: cmp.Or(projectOf(caller.def), from.from.project),
 	}
 	var live *Live
-	if again {
+	switch {
+	case pending:
+		if live, err = s.resumeHandoff(caller.conv, earlier, asked); err != nil {
+			caller.conv.Abandon(earlier.Run) // its caller does not try again
+		}
+	case again:
 		live, err = s.takeUp(s.ctx, caller.conv, asked, run.Extension{})
-	} else {
+	default:
 		live, err = s.Start(s.ctx, asked)
 	}
 	if err != nil {

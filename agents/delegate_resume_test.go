@@ -57,7 +57,7 @@ func answered(req *model.Request) bool {
 func TestREL103TreeResumesAtEveryEvent(t *testing.T) {
 	build := func(t *testing.T) (*crew, *effect) {
 		tm := newCrew(t, map[string]string{
-			"lead": "subagents: [middle, quick]", "middle": "subagents: [worker]\ntools: {allow: ['*']}", "worker": "tools: {allow: ['*']}", "quick": "",
+			"lead": "subagents: [middle, quick]", "middle": "subagents: [worker]\ntools: {allow: ['*']}", "worker": "tools: {allow: ['*']}", "quick": "handoffs: [{to: closer}]", "closer": "",
 		})
 		tm.asks = func(context.Context, Question) Answer { return Answer{Outcome: guard.Once, By: "user"} }
 		tm.says = func(_ context.Context, agent string, _ int, req *model.Request) model.Answer {
@@ -70,6 +70,10 @@ func TestREL103TreeResumesAtEveryEvent(t *testing.T) {
 				return delegates("worker", "deep")
 			case agent == "worker" && !answered(req):
 				return several("effect", `{}`)
+			case agent == "quick":
+				return several("transfer_to_closer", `{"reason":"it closes"}`)
+			case agent == "closer":
+				return text("closer is done")
 			}
 			return completes(agent + " is done")
 		}
@@ -79,7 +83,7 @@ func TestREL103TreeResumesAtEveryEvent(t *testing.T) {
 	}
 	tm, _ := build(t)
 	s := tm.service()
-	if got := tm.runs(s, "lead", "go"); got.Text != "Done." || got.Usage.TotalTokens != 77 {
+	if got := tm.runs(s, "lead", "go"); got.Text != "Done." || got.Usage.TotalTokens != 88 {
 		t.Fatalf("%+v", got)
 	}
 	if err := s.Close(); err != nil {
@@ -148,21 +152,25 @@ func TestREL103TreeResumesAtEveryEvent(t *testing.T) {
 				t.Errorf("%d calls were executed", len(executed))
 			}
 			runs := conv.Runs()
-			if len(runs) != 4 {
+			if len(runs) != 5 {
 				t.Errorf("%d runs", len(runs))
 			}
 			for _, r := range runs {
-				if r.State != activity.Finished || r.Reason != activity.Goal {
+				want := activity.Goal
+				if r.Agent == "quick" {
+					want = activity.HandedOff
+				}
+				if r.State != activity.Finished || r.Reason != want {
 					t.Errorf("%s is left %s %s", r.Agent, r.State, r.Reason)
 				}
 			}
-			if said := strings.Join(tm.results("lead"), "\n"); len(tm.requests["lead"]) > 0 && (strings.Count(said, "finished (GOAL") != 2 || !strings.Contains(said, "middle is done")) {
+			if said := strings.Join(tm.results("lead"), "\n"); len(tm.requests["lead"]) > 0 && (strings.Count(said, "finished (GOAL") != 2 || !strings.Contains(said, "middle is done") || !strings.Contains(said, "closer is done")) {
 				t.Errorf("the first agent was told %q", said)
 			}
 			if state := conv.Info().State; state != session.Idle {
 				t.Errorf("the session is %s", state)
 			}
-			if got := live.Result().Usage.TotalTokens; got < 66 {
+			if got := live.Result().Usage.TotalTokens; got < 77 {
 				t.Errorf("%d tokens: what was used before does not count", got)
 			}
 		})

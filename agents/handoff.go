@@ -168,7 +168,7 @@ func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, 
 			return // agents/resume begins it
 		}
 		message := fmt.Sprintf("%s could not take over from %s: %s", h.To, h.From, fault.Message(err))
-		conv.Append(live.about, activity.ErrorSeen{Code: "handoff", Message: message, Where: h.To}, 0)
+		conv.GiveUpHandoff(live.ID, message)
 		live.result.Error = &activity.Failure{Kind: "handoff", Message: message}
 		return
 	}
@@ -206,8 +206,10 @@ func (s *Service) passOn(conv *conversation, from *definition.Definition, start 
 
 func (s *Service) handed(conv *conversation, h activity.HandoffStarted, links []activity.Link) *handed {
 	passed := &handed{HandoffStarted: h, links: links}
-	for _, link := range links { // an earlier daemon's count of calls is not known
-		passed.spent.InputTokens += link.Usage.InputTokens
+	for _, link := range links {
+		calls, added := conv.Asked(link.Run)
+		passed.spent.Calls += max(0, calls-added.ModelCalls)
+		passed.spent.InputTokens += max(0, link.Usage.InputTokens-added.InputTokens)
 	}
 	if h.History != "" {
 		text, err := conv.GetBlob(h.History)

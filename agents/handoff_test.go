@@ -437,10 +437,10 @@ func TestSuccessorIsResumed(t *testing.T) {
 	}
 }
 
-// TestPendingHandoffIsResumed: a daemon that ended between the handoff and the run that
-// follows it: the next one begins that.
-func TestPendingHandoffIsResumed(t *testing.T) {
-	w := three(t)
+// pend leaves a session in which a daemon ended between a handoff of one to two and the
+// run that follows it.
+func (w *team) pend() {
+	t := w.t
 	store := session.New(session.Config{Dir: w.dir, Now: time.Now})
 	conv, err := store.Open("")
 	if err != nil {
@@ -463,6 +463,13 @@ func TestPendingHandoffIsResumed(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestPendingHandoffIsResumed: a daemon that ended between the handoff and the run that
+// follows it: the next one begins that.
+func TestPendingHandoffIsResumed(t *testing.T) {
+	w := three(t)
+	w.pend()
 	if err := os.Remove(filepath.Join(w.folder, "one.md")); err != nil { // which says what it may
 		t.Fatal(err)
 	}
@@ -495,13 +502,120 @@ func TestPendingHandoffIsResumed(t *testing.T) {
 	}
 }
 
+// TestPendingHandoffIsCancelled: what never began ends with the run that passed control
+// to it, for good, by the person's wish or with the run that delegated to it.
+func TestPendingHandoffIsCancelled(t *testing.T) {
+	w := three(t)
+	w.pend()
+	s := w.daemon()
+	if !s.Cancel("first", "") || s.Cancel("first", "") {
+		t.Error("it is not cancelled once")
+	}
+	for range 2 { // also after a restart
+		if info, _, err := s.Sessions.Peek("main"); err != nil || info.State != session.Idle {
+			t.Errorf("the session is %s, %v", info.State, err)
+		}
+		if _, err := s.Resume(t.Context(), Resume{Run: "first", Desk: away{}, Client: context.Background()}); err == nil || !strings.Contains(err.Error(), "has finished (HANDOFF)") {
+			t.Errorf("it is resumed: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = w.daemon()
+	}
+}
+
+// TestPendingHandoffEndsWithItsCaller: so does one of an agent that another one waits for.
+func TestPendingHandoffEndsWithItsCaller(t *testing.T) {
+	w := newTeam(t, map[string]string{"caller": "subagents: [one]", "one": "handoffs: [{to: two}]", "two": ""})
+	w.passes("one", "two", "I begin.")
+	w.acts["caller"] = func(context.Context, *model.Request) (model.Answer, error) {
+		return calls("delegate_to_agent", `{"agent_name":"one","query":"do it"}`), nil
+	}
+	asked := w.stalls("two")
+	s := w.daemon()
+	live := w.start(s, "caller", "first")
+	<-asked
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-live.Done()
+	path := filepath.Join(w.dir, "main.jsonl")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := strings.Index(string(data), `"reason":"HANDOFF"`)
+	end += strings.Index(string(data[end:]), "\n") + 1
+	if err := os.WriteFile(path, data[:end], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = w.daemon()
+	if !s.Cancel("first", "") {
+		t.Error("there is nothing to cancel")
+	}
+	if info, _, err := s.Sessions.Peek("main"); err != nil || info.State != session.Idle {
+		t.Errorf("the session is %s, %v", info.State, err)
+	}
+}
+
+// TestChainSharesTheLimitsAfterARestart: what earlier agents of a chain asked their models
+// counts on.
+func TestChainSharesTheLimitsAfterARestart(t *testing.T) {
+	w := three(t)
+	w.limits.ModelCalls = 3
+	w.passes("one", "two", "I begin.")
+	w.passes("two", "three", "I go on.")
+	asked := w.stalls("three")
+	s := w.daemon()
+	live := w.start(s, "one", "first")
+	<-asked
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-live.Done()
+	w.says("three", "All done.")
+	s = w.daemon()
+	paused := make(chan struct{}, 1)
+	live, err := s.Resume(t.Context(), Resume{Run: "first", Desk: stopped{paused: paused}, Client: context.Background()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-paused:
+		s.Cancel("first", "")
+		<-live.Done()
+	case <-live.Done():
+		t.Errorf("a fourth request was sent: %s %q", live.Result().Reason, live.Result().Text)
+	}
+}
+
+// stopped is a person who is asked whether a paused run may go on, and does not answer.
+type stopped struct {
+	away
+	paused chan struct{}
+}
+
+// Ask implements [Desk].
+func (s stopped) Ask(string, string, string) tool.Ask {
+	return func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+		s.paused <- struct{}{}
+		<-ctx.Done()
+		return tool.Answer{}, ctx.Err()
+	}
+}
+
 // TestSuccessorThatCannotBegin: the person hears why, and the request is answered.
 func TestSuccessorThatCannotBegin(t *testing.T) {
 	w := three(t)
 	w.write("two", "inputs: {goal: {type: string, required: true}}")
 	w.passes("one", "two", "I begin.")
-	live := w.start(w.daemon(), "one", "first")
+	s := w.daemon()
+	live := w.start(s, "one", "first")
 	<-live.Done()
+	if info, _, err := s.Sessions.Peek("main"); err != nil || info.State != session.Idle {
+		t.Errorf("the session is %s, %v", info.State, err)
+	}
 	if got := live.Result(); got.Reason != activity.HandedOff || got.Error == nil || got.Error.Kind != "handoff" || !strings.Contains(got.Error.Message, "goal") {
 		t.Errorf("%s %+v", got.Reason, got.Error)
 	}

@@ -59,7 +59,7 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 	}
 	r, pending := holds(conv.Runs(), r) // control may have passed on
 	if pending {
-		return s.resumeHandoff(conv, r, p)
+		return s.resumeHandoff(conv, r, Start{Desk: p.Desk, Client: p.Client})
 	}
 	return s.takeUp(ctx, conv, Start{Run: r.Run, Desk: p.Desk, Client: p.Client}, p.More)
 }
@@ -114,8 +114,8 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 }
 
 // resumeHandoff begins the run to which a run passed control right before a daemon
-// ended.
-func (s *Service) resumeHandoff(conv *conversation, r session.Run, p Resume) (*Live, error) {
+// ended. start says for whom.
+func (s *Service) resumeHandoff(conv *conversation, r session.Run, start Start) (*Live, error) {
 	past, ok := conv.Progress(r.Run)
 	if !ok {
 		return nil, fault.New(fault.Invalid, "agents.resume", "the run %s has passed control to %s, which did not begin, and %s has gone on since; run %s", r.Run, r.Passed.To, r.Agent, r.Passed.To)
@@ -125,11 +125,11 @@ func (s *Service) resumeHandoff(conv *conversation, r session.Run, p Resume) (*L
 	if entry, err := s.Agents().Lookup(folder, r.Agent); err == nil {
 		from = entry.Definition
 	}
-	return s.passOn(conv, from, Start{
-		Folder: folder, Session: conv.ID, Input: past.Started.Input, Context: past.Started.Context,
-		atMost: guard.Approval(past.Started.Approval), Desk: p.Desk, Client: p.Client,
-		from: origin{correlationID: past.Origin.CorrelationID, project: projectOf(from), handed: s.handed(conv, *r.Passed, r.Chain)},
-	})
+	start.Folder, start.Session, start.Input, start.Context = folder, conv.ID, past.Started.Input, past.Started.Context
+	start.atMost = guard.Approval(past.Started.Approval)
+	start.from.correlationID, start.from.handed = past.Origin.CorrelationID, s.handed(conv, *r.Passed, r.Chain)
+	start.from.project = cmp.Or(start.from.project, projectOf(from))
+	return s.passOn(conv, from, start)
 }
 
 // unfinished returns how far a run came that was left interrupted or paused, or ended

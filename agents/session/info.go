@@ -71,11 +71,13 @@ type Run struct {
 	Passed *activity.HandoffStarted `json:"-"` // by which it passed control on; nil for none; must not be modified
 
 	about activity.Origin
-	call  string  // of its caller
-	seq   uint64  // of its first event
-	over  bool    // it has its last event; a state may say so before
-	cost  float64 // that its last event told; when it is taken up again, the next one has it too
-	title string  // what its request suggests for the session
+	call  string            // of its caller
+	calls int               // of models, its own; not of one whose log was only skimmed
+	added activity.Extended // to its limits
+	seq   uint64            // of its first event
+	over  bool              // it has its last event; a state may say so before
+	cost  float64           // that its last event told; when it is taken up again, the next one has it too
+	title string            // what its request suggests for the session
 }
 
 // live reports whether the run goes on or waits for a person.
@@ -124,6 +126,19 @@ func (t *totals) apply(e activity.Event) {
 			if !r.over {
 				r.State = b.To
 			}
+			if b.Extended != nil {
+				r.added = r.added.Plus(*b.Extended)
+			}
+		}
+	case activity.ModelStarted:
+		if r := t.run(e.Run); r != nil {
+			r.calls++
+		}
+	case activity.ErrorSeen:
+		if r := t.run(e.Run); r != nil && b.Code == givenUp && r.over && r.Passed != nil {
+			passed := *r.Passed
+			passed.Run = ""
+			r.Passed = &passed
 		}
 	case activity.RunFinished:
 		t.finish(e.Origin, b)
@@ -168,7 +183,7 @@ func (t *totals) told(id, folder string) Info {
 // totalled are the types of the events that the totals are folded from.
 var totalled = []string{
 	activity.RunStarted{}.Type(), activity.RunState{}.Type(), activity.RunFinished{}.Type(),
-	activity.ModelFinished{}.Type(), activity.HandoffStarted{}.Type(), activity.ContextCleared{}.Type(), activity.Forked{}.Type(),
+	activity.ModelFinished{}.Type(), activity.HandoffStarted{}.Type(), activity.ErrorSeen{}.Type(), activity.ContextCleared{}.Type(), activity.Forked{}.Type(),
 }
 
 // run returns a run that has started; nil for another.
@@ -272,6 +287,10 @@ func (t *totals) state() State {
 	}
 	return Idle
 }
+
+// givenUp is the code of the error which says that nobody takes over from a run that
+// passed control on.
+const givenUp = "handoff"
 
 // pending reports whether a run passed control on to one that has not begun.
 func (t *totals) pending(r *Run) bool {

@@ -93,6 +93,10 @@ func (s *Session) foldProgress(e activity.Event) {
 		}
 	}
 	p := s.progress[e.Run]
+	if b, failed := e.Body.(activity.ErrorSeen); failed && b.Code == givenUp && p != nil && s.total.run(e.Run).over {
+		delete(s.progress, e.Run)
+		return
+	}
 	if _, begins := e.Body.(activity.RunStarted); begins {
 		maps.DeleteFunc(s.progress, func(id string, _ *progress) bool { // control has passed on
 			r := s.total.run(id)
@@ -313,8 +317,42 @@ func (s *Session) abandonDelegated(run string, goOn func(call string) bool, seen
 	}
 }
 
-// Abandon ends a run that nobody is going to take up again, one that is
-// interrupted or paused: the calls that it left open get results, and it finishes
+// GiveUpHandoff says that nobody takes over from a run which passed control to one that
+// has not begun, and why. It returns the number of the event; 0 where there is no such run.
+func (s *Session) GiveUpHandoff(run, why string) uint64 {
+	s.mu.Lock()
+	r := s.total.run(run)
+	if r == nil || !s.total.pending(r) {
+		s.mu.Unlock()
+		return 0
+	}
+	about, to := r.about, r.Passed.To
+	s.mu.Unlock()
+	return s.Log.Append(about, activity.ErrorSeen{Code: givenUp, Message: why, Where: to}, 0)
+}
+
+// Asked returns how often a run and those that it delegated to asked models, and what
+// persons have added to its limits.
+func (s *Session) Asked(run string) (calls int, added activity.Extended) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := map[string]bool{run: true}
+	for _, r := range s.total.runs { // who delegates begins before whom it delegates to
+		if in[r.about.ParentRun] {
+			in[r.Run] = true
+		}
+		if in[r.Run] {
+			calls += r.calls
+		}
+	}
+	if r := s.total.run(run); r != nil {
+		added = r.added
+	}
+	return calls, added
+}
+
+// Abandon ends a run that nobody is going to take up again, one that is interrupted or
+// paused, or that passed control to one which never began ([Session.GiveUpHandoff]): the calls that it left open get results, and it finishes
 // ABORTED with what it has used. It returns the number of its last event; 0 where
 // there is no such run.
 func (s *Session) Abandon(run string) uint64 { return s.abandon(run, make(map[string]bool)) }
@@ -324,8 +362,15 @@ func (s *Session) abandon(run string, seen map[string]bool) uint64 {
 	s.mu.Lock()
 	r := s.total.run(run)
 	left := r != nil && (r.State == activity.Interrupted || r.State == activity.Paused)
+	to := ""
+	if r != nil && s.total.pending(r) {
+		to = r.Passed.To
+	}
 	s.mu.Unlock()
-	if !left {
+	switch {
+	case to != "":
+		return s.GiveUpHandoff(run, "The handoff to "+to+" was cancelled before it began.")
+	case !left:
 		return 0
 	}
 	s.abandonDelegated(run, func(string) bool { return false }, seen) // before it: what they used counts
