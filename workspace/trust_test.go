@@ -203,9 +203,6 @@ func TestREL102ConcurrentProcessesLoseNothing(t *testing.T) {
 		writeMany(t, dir, os.Getenv("AGENTLS_TEST_NAME"))
 		return
 	}
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
 	const processes = 4
 	dir := t.TempDir()
 	var wg sync.WaitGroup

@@ -157,7 +157,11 @@ func TestREL121ResetBeginsAnew(t *testing.T) {
 // behind anything.
 func TestREL121EveryCycleIsFoundAtItsThirdRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(121, 1))
-	for range 3000 {
+	cycles := 3000
+	if testing.Short() {
+		cycles = 300
+	}
+	for range cycles {
 		p := 2 + r.IntN(6)
 		round := make([]loop.Call, p)
 		for i := range round {
@@ -224,7 +228,7 @@ func TestREL121NoFalseAlarm(t *testing.T) {
 		"two rounds, then others":     func(i int) loop.Call { return made("t", i/4*2+i%2, 0) },
 	} {
 		var d loop.Detector
-		for i := 0; i < 3000; {
+		for i := 0; i < 1000; {
 			batch := make([]loop.Call, 0, 4)
 			for range 1 + r.IntN(4) {
 				batch = append(batch, next(i))
@@ -242,7 +246,11 @@ func TestREL121NoFalseAlarm(t *testing.T) {
 // remembers all and tries every length.
 func TestREL121AgreesWithItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(121, 3))
-	for range 300 {
+	sequences := 300
+	if testing.Short() {
+		sequences = 30
+	}
+	for range sequences {
 		var d loop.Detector
 		var all []loop.Call
 		for range 300 {

@@ -74,9 +74,6 @@ func generate(b testing.TB, n int) Config {
 
 // TestREL109TenThousandFiles: all are indexed and found.
 func TestREL109TenThousandFiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes 10,000 files")
-	}
 	s, err := New(generate(t, 10000)).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)

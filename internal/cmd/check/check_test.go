@@ -51,6 +51,20 @@ NOT well: go vet; binary failed; 2 steps ok, 2 left out, 9 s (9s)
 	}
 }
 
+// TestStepsAtOnce holds that the steps of a group go on together, and that each
+// has its line.
+func TestStepsAtOnce(t *testing.T) {
+	var out strings.Builder
+	r := &report{out: &out, now: time.Now}
+	met := make(chan struct{})
+	r.do(step{"first", func() outcome { met <- struct{}{}; return outcome{} }},
+		step{"second", func() outcome { <-met; return failed("", "no") }},
+		step{"third", func() outcome { panic("no") }})
+	if r.ok != 1 || r.failed != 2 || !strings.Contains(out.String(), "first  ok") {
+		t.Errorf("%d ok, %d failed:\n%s", r.ok, r.failed, &out)
+	}
+}
+
 func TestVerdictOfSuccess(t *testing.T) {
 	var out strings.Builder
 	r := &report{out: &out, now: clock()}
@@ -163,7 +177,7 @@ func TestRestore(t *testing.T) {
 // -long does all that check does.
 func TestChanceIsForLong(t *testing.T) {
 	names := func(c *checks) (all []string) {
-		for _, s := range c.steps() {
+		for _, s := range slices.Concat(c.steps()...) {
 			all = append(all, s.name)
 		}
 		return all
@@ -172,10 +186,10 @@ func TestChanceIsForLong(t *testing.T) {
 	if got, want := names(long), append(names(fixed), "crash loop", "the wall", "fuzzing"); !slices.Equal(got, want) {
 		t.Errorf("the steps of -long are %q, want %q", got, want)
 	}
-	if args, env := fixed.testing(); slices.Contains(args, "-shuffle=on") || !slices.Contains(env, "RAPID_SEED=1") {
+	if args, env := fixed.testing(); slices.Contains(args, "-shuffle=on") || !slices.Contains(args, "-short") || !slices.Contains(env, "RAPID_SEED=1") {
 		t.Errorf("check leaves something to chance: %q, %q", args, env)
 	}
-	if args, env := long.testing(); !slices.Contains(args, "-shuffle=on") || slices.Contains(env, "RAPID_SEED=1") {
+	if args, env := long.testing(); !slices.Contains(args, "-shuffle=on") || slices.Contains(args, "-short") || slices.Contains(env, "RAPID_SEED=1") {
 		t.Errorf("-long leaves nothing to chance: %q, %q", args, env)
 	}
 }

@@ -11,10 +11,11 @@
 // poisoned, generated documents and expected timelines without a difference, the
 // size of the binary, mutants that a test must find, and clients that others
 // wrote. Nothing in it is left to chance: the tests run in the order of their
-// source, and properties draw from a fixed seed.
+// source, and properties draw from a fixed seed, a part of their samples (go test's
+// -short).
 //
-// With -long chance takes part: the tests run in a random order with random seeds,
-// soak and kill for longer, a daemon is killed in 200 moments, and new inputs are
+// With -long chance takes part: the tests run whole, in a random order with random
+// seeds, soak and kill for longer, a daemon is killed in 200 moments, and new inputs are
 // looked for with each fuzz target. A failure that it finds is committed with its
 // fix: an input of a fuzz target as the file that go test wrote to testdata/fuzz, a
 // seed as a case of a test.
@@ -73,11 +74,11 @@ func run(ctx context.Context, long bool, fuzztime time.Duration) (bool, error) {
 	}
 	c := &checks{machine: m, long: long, fuzztime: fuzztime}
 	r := &report{out: os.Stdout, now: time.Now, width: 34}
-	for _, s := range c.steps() {
+	for _, group := range c.steps() {
 		if ctx.Err() != nil {
 			return false, errors.New("interrupted")
 		}
-		r.do(s)
+		r.do(group...)
 	}
 	r.verdict()
 	if len(c.closing) > 0 {

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/sourcegraph/conc"
 )
 
 // step is one thing that must hold.
@@ -54,23 +57,39 @@ func failed(output, format string, args ...any) outcome {
 
 // report says what came of steps, a line each.
 type report struct {
-	out    io.Writer
-	now    func() time.Time
-	width  int // of names
-	begun  time.Time
+	out   io.Writer
+	now   func() time.Time
+	width int // of names
+	begun time.Time
+
+	mu     sync.Mutex // of steps that are done at once
 	ok     int
 	failed int
 	left   int
 	names  []string // of what failed
 }
 
-// do does a step and says what came of it. A panic of a step is its failure.
-func (r *report) do(s step) {
+// do does steps at once and says what came of each when it ends. A panic of a
+// step is its failure.
+func (r *report) do(steps ...step) {
 	start := r.now()
 	if r.begun.IsZero() {
 		r.begun = start
 	}
-	o := protected(s.do)
+	var all conc.WaitGroup
+	for _, s := range steps {
+		all.Go(func() {
+			o := protected(s.do)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.tell(s, o, start)
+		})
+	}
+	all.Wait()
+}
+
+// tell says what came of a step that began at start.
+func (r *report) tell(s step, o outcome, start time.Time) {
 	for _, l := range o.left {
 		r.left++
 		fmt.Fprintln(r.out, l)

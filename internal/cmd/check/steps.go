@@ -33,22 +33,21 @@ type checks struct {
 const clients = "internal/clienttest"
 
 // steps returns what is to be done, in order: what is quick and often wrong
-// first.
-func (c *checks) steps() []step {
-	list := []step{
-		{"gofmt", c.gofmt},
-		{"go vet", func() outcome { return passed(c.run("go", "vet", "./...")) }},
-		{"go mod tidy -diff", c.tidy},
-		{"staticcheck", c.staticcheck},
-		{"generated documents", c.documents},
-		{"binary", c.binary},
-		{"go test", c.test},
-		{"poisoned requests, UPDATE=1", c.poison},
-		{"mutants", c.mutants},
-		{"real clients", c.clients},
+// first. The steps of a group are done at once: the last ones wait for editors and
+// processes in turn.
+func (c *checks) steps() [][]step {
+	list := [][]step{
+		{{"gofmt", c.gofmt}},
+		{{"go vet", func() outcome { return passed(c.run("go", "vet", "./...")) }}},
+		{{"go mod tidy -diff", c.tidy}},
+		{{"staticcheck", c.staticcheck}},
+		{{"generated documents", c.documents}},
+		{{"binary", c.binary}},
+		{{"go test", c.test}},
+		{{"poisoned requests, UPDATE=1", c.poison}, {"mutants", c.mutants}, {"real clients", c.clients}},
 	}
 	if c.long {
-		list = append(list, step{"crash loop", c.crashes}, step{"the wall", c.wall}, step{"fuzzing", c.fuzz})
+		list = append(list, []step{{"crash loop", c.crashes}}, []step{{"the wall", c.wall}}, []step{{"fuzzing", c.fuzz}})
 	}
 	return list
 }
@@ -175,17 +174,19 @@ func (c *checks) test() outcome {
 }
 
 // testing returns the call of go test and its environment: with the same order
-// and the same seeds each time, or with chance and for longer. Vet is a step of
-// its own.
+// and the same seeds each time and fewer samples where a test takes many, or with
+// chance and for longer. Vet is a step of its own.
 func (c *checks) testing() (args, env []string) {
 	// Most tests wait for processes and files more than they compute, so twice as
-	// many packages as there are processors go on at once. A machine may be busy.
-	args = []string{"test", "-count=1", "-vet=off", "-timeout=1h", fmt.Sprintf("-p=%d", 2*runtime.NumCPU())}
+	// many packages as there are processors go on at once, and as many parallel
+	// tests of each. A machine may be busy.
+	atOnce := 2 * runtime.NumCPU()
+	args = []string{"test", "-count=1", "-vet=off", "-timeout=1h", fmt.Sprintf("-p=%d", atOnce), fmt.Sprintf("-parallel=%d", atOnce)}
 	if c.long {
 		return append(args, "-shuffle=on"),
 			[]string{"AGENTLS_SOAK=60s", "AGENTLS_KILLS=60", "AGENTLS_RACE=10s"}
 	}
-	return args, []string{"RAPID_SEED=1"}
+	return append(args, "-short"), []string{"RAPID_SEED=1"}
 }
 
 // noNews are lines of go test on packages in which nothing failed, and the

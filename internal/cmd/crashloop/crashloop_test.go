@@ -18,9 +18,6 @@ func loop(t *testing.T, o options) (code int, out string, err error) {
 	if runtime.GOOS != "linux" {
 		t.Skip("it looks for processes as Linux shows them")
 	}
-	if testing.Short() {
-		t.Skip("it builds the program")
-	}
 	var text strings.Builder
 	code, err = run(t.Context(), o, &text)
 	return code, text.String(), err
@@ -37,6 +34,9 @@ func TestREL30CrashLoop(t *testing.T) {
 // TestREL30AndREL99UnsafeIsFoundOut: the same checks find the losses of a build
 // that tells before it writes, and the session that two daemons have at once.
 func TestREL30AndREL99UnsafeIsFoundOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a second program and kills it up to 100 times")
+	}
 	code, out, err := loop(t, options{rounds: 100, seed: 1, unsafe: true, dir: t.TempDir()})
 	if err != nil || code != exitOK || !strings.Contains(out, "was found out") {
 		t.Errorf("%d, %v\n%s", code, err, out)
