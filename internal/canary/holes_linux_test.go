@@ -262,7 +262,7 @@ func TestSEC108NothingGetsOut(t *testing.T) {
 // the run, and cannot have others do it.
 func TestSEC43NothingOutlivesItsRun(t *testing.T) {
 	const wait = "for i in $(seq 50); do test -e $BASE/late && break; sleep 0.1; done" // a busy machine takes its time
-	const began = "; until test -e began; do sleep 0.02; done" // what has not left its group yet ends with the command
+	const began = "; until test -e began; do sleep 0.02; done"                         // what has not left its group yet ends with the command
 	for name, command := range map[string]string{
 		"nohup":  "nohup sh -c 'touch began; sleep 0.5; touch $BASE/late' >/dev/null 2>&1 & true" + began,
 		"setsid": "setsid sh -c 'touch began; sleep 0.5; touch $BASE/late' >/dev/null 2>&1 & disown" + began,
