@@ -73,7 +73,7 @@ var plain = sync.OnceValues(func() (string, error) {
 	}
 	leftovers = append(leftovers, func() { _ = os.RemoveAll(dir) })
 	name := filepath.Join(dir, "agentls")
-	out, err := exec.Command("go", "build", "-o", name, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", name, ".").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -71,7 +71,7 @@ func build(name, patch string) (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, name)
-	args := []string{"build", "-buildvcs=false", "-o", binary}
+	args := []string{"build", "-buildvcs=false", "-ldflags=-w", "-o", binary}
 	if patch != "" {
 		p, err := faults.ParsePatch(patch)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 // binary is where the built binary is, made once for all tests.
 var binary = sync.OnceValues(func() (string, error) {
 	name := filepath.Join(scratch, "agentls")
-	out, err := exec.Command("go", "build", "-o", name, "../../cmd/agentls").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", name, "../../cmd/agentls").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("go build: %w\n%s", err, out)
 	}

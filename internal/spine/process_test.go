@@ -33,7 +33,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "agentls")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/agentls").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", binary, "../../cmd/agentls").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return binary, nil

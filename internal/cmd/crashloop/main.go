@@ -147,7 +147,7 @@ func build(ctx context.Context, tmp string, unsafe bool) (string, error) {
 	}
 	root := filepath.Dir(strings.TrimSpace(string(mod)))
 	binary := filepath.Join(tmp, "agentls")
-	args := []string{"build", "-buildvcs=false", "-o", binary}
+	args := []string{"build", "-buildvcs=false", "-ldflags=-w", "-o", binary}
 	if unsafe {
 		text, err := os.ReadFile(filepath.Join(root, "internal", "cmd", "crashloop", "unsafe.patch"))
 		if err != nil {
