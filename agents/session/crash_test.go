@@ -309,7 +309,7 @@ func TestREL93CrashAtEveryCallOfASession(t *testing.T) {
 	}
 	step := 1
 	if testing.Short() {
-		step = 7
+		step = 3
 	}
 	crashes := 0
 	for k := 1; ; k += step {
@@ -359,7 +359,7 @@ func TestREL96And97OneFailureAtEveryCallOfASession(t *testing.T) {
 	want, begins, ops := whole(t)
 	step := 1
 	if testing.Short() {
-		step = 7
+		step = 3
 	}
 	for _, err := range []error{faults.ErrSpace, faults.ErrIO} {
 		for k := 1; k <= ops; k += step {
