@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -61,15 +63,29 @@ func progressLine(progress, total float64, message string) string {
 	return line + "\n"
 }
 
-// call calls a tool and returns the result as the server wrote it.
-func (c *connection) call(ctx context.Context, name string, args []byte, told func(string)) ([]byte, error) {
+// call calls a tool and returns the result as the server wrote it. env has who is told
+// of progress, and who is asked what the server wants to know.
+func (c *connection) call(ctx context.Context, name string, args []byte, env *tool.Env) ([]byte, error) {
 	t := c.entry.all.times
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Timeout, fmt.Errorf("it took longer than its timeout of %v", c.server.Timeout))
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	silent := time.AfterFunc(t.silence, func() { stop(fmt.Errorf("it told no progress for %v", t.silence)) })
+	var held atomic.Int32 // questions before the person
+	silent := time.AfterFunc(t.silence, func() {
+		if held.Load() == 0 {
+			stop(fmt.Errorf("it told no progress for %v", t.silence))
+		}
+	})
 	defer silent.Stop()
+	question := &asking{env: env, ctx: ctx, hold: func() func() {
+		held.Add(1)
+		return func() {
+			held.Add(-1)
+			silent.Reset(t.silence)
+		}
+	}}
+	ctx = context.WithValue(ctx, askingKey{}, question)
 
 	c.mu.Lock()
 	c.tokens++
@@ -83,6 +99,7 @@ func (c *connection) call(ctx context.Context, name string, args []byte, told fu
 		}
 	}
 	c.calls++
+	c.asking = append(c.asking, question)
 	c.used = c.entry.all.Now()
 	c.mu.Unlock()
 	defer func() {
@@ -90,6 +107,7 @@ func (c *connection) call(ctx context.Context, name string, args []byte, told fu
 		defer c.mu.Unlock()
 		delete(c.progress, token)
 		c.calls--
+		c.asking = slices.DeleteFunc(c.asking, func(a *asking) bool { return a == question })
 		c.used = c.entry.all.Now()
 	}()
 	over := make(chan struct{})
@@ -98,7 +116,7 @@ func (c *connection) call(ctx context.Context, name string, args []byte, told fu
 		for {
 			select {
 			case line := <-lines:
-				told(line)
+				env.Progress(line)
 			case <-over:
 				return
 			}

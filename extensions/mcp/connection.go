@@ -78,6 +78,7 @@ type connection struct {
 	tokens   int
 	calls    int       // that go on; guarded by mu
 	used     time.Time // guarded by mu
+	asking   []*asking // the calls that go on; guarded by mu
 	closed   bool      // nothing is begun any more; guarded by mu
 }
 
@@ -133,7 +134,7 @@ func connect(ctx context.Context, e *entry, s Server, stderr *ring) (*connection
 	if s.Via == overSSE { // the library answers no requests there, and servers of that time know no new version
 		options = append(options, client.WithLegacyProtocolOnly())
 	} else {
-		options = append(options, client.WithRootsHandler(roots{e.all.Roots}))
+		options = append(options, client.WithRootsHandler(roots{e.all.Roots}), client.WithElicitationHandler(elicitor{c}))
 	}
 	c.client = client.NewClient(wire, options...)
 	if err := c.greet(ctx); err != nil {

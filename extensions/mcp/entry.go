@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // entry is a server in a folder, whether it runs or not.
@@ -271,7 +273,7 @@ func (e *entry) acquire(ctx context.Context) (*connection, error) {
 }
 
 // call calls a tool of the server, if it is still the one that was offered.
-func (e *entry) call(ctx context.Context, s Server, name string, args []byte, told func(string)) ([]byte, error) {
+func (e *entry) call(ctx context.Context, s Server, name string, args []byte, env *tool.Env) ([]byte, error) {
 	now := e.all.current(e.folder) // what was approved may be gone since (SEC-11)
 	if !slices.Contains(now, e) {
 		return nil, errors.New("it is not described in the settings any more")
@@ -293,7 +295,7 @@ func (e *entry) call(ctx context.Context, s Server, name string, args []byte, to
 		return nil, why
 	}
 	began := e.all.Now()
-	raw, err := conn.call(ctx, name, args, told)
+	raw, err := conn.call(ctx, name, args, env)
 	took := e.all.Now().Sub(began)
 	e.mu.Lock()
 	defer e.mu.Unlock()

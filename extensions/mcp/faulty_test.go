@@ -51,6 +51,7 @@ func serve(fault string) {
 	}
 	described := "Says the text again."
 	calls := 0
+	var asked json.RawMessage // the call in which the person is asked
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 64<<20)
 	for in.Scan() {
@@ -65,6 +66,7 @@ func serve(fault string) {
 				} `json:"_meta"`
 				Reason string
 			}
+			Result json.RawMessage
 		}
 		if json.Unmarshal(in.Bytes(), &m) != nil {
 			continue
@@ -77,6 +79,9 @@ func serve(fault string) {
 			answer(`{"content":[{"type":"text","text":%s}]}`, quoted)
 		}
 		switch m.Method {
+		case "": // the person's answer
+			m.ID = asked
+			text(string(m.Result))
 		case "initialize":
 			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"Faulty","version":"1.2.3"}}`)
 			if fault == "floods" {
@@ -104,6 +109,9 @@ func serve(fault string) {
 		case "tools/call":
 			calls++
 			switch {
+			case fault == "asks" && m.Params.Name == "echo":
+				asked = m.ID
+				send(`{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":%s}`, m.Params.Arguments["text"])
 			case fault == "dies":
 				os.Exit(1)
 			case fault == "hangs":

@@ -101,6 +101,11 @@ type guard struct {
 // RoundTrip implements [http.RoundTripper].
 func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(q.Context())
+	if answersServer(q) {
+		g.open.Add(-1)
+		cancel()
+		ctx, cancel = context.WithTimeout(g.life, g.entry.all.times.write)
+	}
 	stop := context.AfterFunc(g.life, cancel)
 	end := sync.OnceFunc(func() {
 		stop()
@@ -109,9 +114,6 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 	r := q.Clone(ctx)
 	for name, values := range g.headers {
 		r.Header[name] = values
-	}
-	if answersServer(q) {
-		g.open.Add(-1)
 	}
 	resp, err := g.next.RoundTrip(r)
 	if err != nil {
@@ -247,6 +249,17 @@ type httpRecorder struct {
 // RequiresLegacyProtocol hides that the transport listens, which it does with old
 // versions only: the library can speak the newest all the same.
 func (httpRecorder) RequiresLegacyProtocol() bool { return false }
+
+// SetRequestHandler implements [transport.BidirectionalInterface]. The library gives an
+// answer 30 s, and the person may take longer: [guard] sends late ones all the same.
+func (r httpRecorder) SetRequestHandler(handler transport.RequestHandler) {
+	r.StreamableHTTP.SetRequestHandler(func(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		defer context.AfterFunc(r.c.life, cancel)()
+		return handler(ctx, request)
+	})
+}
 
 // SendRequest implements [transport.Interface].
 func (r httpRecorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -280,6 +281,20 @@ func TestRefusedStreams(t *testing.T) {
 	}
 	if resp.Body.Close(); resp.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("400 was passed on as %d", resp.StatusCode)
+	}
+	// The answer to a question of the server is sent also where the library does not
+	// wait for it any more.
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	q, err = http.NewRequestWithContext(late, http.MethodPost, r.URL, strings.NewReader(`{"jsonrpc":"2.0","id":7,"result":{"late":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err = (&http.Client{Transport: g}).Do(q); err != nil {
+		t.Fatal(err)
+	}
+	if resp.Body.Close(); !r.has(`{"late":1}`) {
+		t.Error("a late answer is not sent")
 	}
 	next.CloseIdleConnections()
 }

@@ -50,7 +50,7 @@ func readResult(raw []byte) (*tool.Result, error) {
 		return nil, fmt.Errorf("its result cannot be read: %w", err)
 	}
 	if len(a.InputAsked) > 0 && string(a.InputAsked) != "{}" {
-		return nil, fmt.Errorf("it asks the person for input, which is not supported yet")
+		return nil, fmt.Errorf("it asks for input that it does not get here")
 	}
 	r := &tool.Result{Taint: tool.Foreign, Failed: a.IsError}
 	var b strings.Builder

@@ -29,6 +29,8 @@ type world struct {
 	folder string
 	dir    string // of the approved tools
 
+	ask tool.Ask // of calls; may be nil
+
 	mu        sync.Mutex
 	described []Server
 	states    []string
@@ -101,7 +103,7 @@ func (w *world) call(ctx context.Context, t tool.Tool, args string) (string, err
 	w.t.Helper()
 	var mu sync.Mutex
 	progress := ""
-	env := &tool.Env{Folder: w.folder, Folders: []string{w.folder}, Trusted: true, Now: time.Now, Progress: func(s string) {
+	env := &tool.Env{Folder: w.folder, Folders: []string{w.folder}, Trusted: true, Now: time.Now, Ask: w.ask, Secret: func(text string) bool { return text == "key of the daemon" }, Progress: func(s string) {
 		mu.Lock()
 		defer mu.Unlock()
 		progress += s

@@ -174,7 +174,7 @@ func texts(value any, all []string) []string {
 
 // call does a call. What goes wrong is for the model.
 func (t *serverTool) call(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Result, error) {
-	raw, err := t.owner.call(ctx, t.server, t.name, args, env.Progress)
+	raw, err := t.owner.call(ctx, t.server, t.name, args, env)
 	var refused *tool.Error
 	switch {
 	case errors.As(err, &refused), ctx.Err() != nil:

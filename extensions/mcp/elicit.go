@@ -1,0 +1,255 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// The limits of what a server may ask the person.
+const (
+	maxQuestions = 20 // in one call
+	maxTries     = 3  // of an answer that does not fit
+)
+
+// asking is a call that goes on, with the person who can be asked meanwhile.
+type asking struct {
+	env   *tool.Env
+	ctx   context.Context // of the call
+	hold  func() func()   // while the person is asked nobody waits for progress
+	asked int             // guarded by the connection's mu
+}
+
+type askingKey struct{}
+
+// elicitor answers what a server asks the person (spec 9.1). The question goes to the
+// run whose call goes on; where there is none, or nobody can be asked, it is declined.
+type elicitor struct{ *connection }
+
+// Elicit implements [client.ElicitationHandler].
+func (c elicitor) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	result := &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionDecline}}
+	a := c.asker(ctx)
+	if a == nil || a.env.Ask == nil || cmp.Or(request.Params.Mode, mcp.ElicitationModeForm) != mcp.ElicitationModeForm {
+		return result, nil
+	}
+	release := a.hold()
+	defer release()
+	action, content, err := c.ask(a, request.Params)
+	if err != nil {
+		a.env.Progress(fmt.Sprintf("A question of the MCP server %s was declined: %s.\n", c.server.Name, told(err)))
+		return result, nil
+	}
+	result.Action = mcp.ElicitationResponseAction(action)
+	if action == string(mcp.ElicitationResponseActionAccept) {
+		result.Content = content
+	}
+	return result, nil
+}
+
+// asker returns the call in which a server asks: the one that ctx is of, which the
+// newest protocol says, or the newest.
+func (c *connection) asker(ctx context.Context) *asking {
+	if a, ok := ctx.Value(askingKey{}).(*asking); ok {
+		return a
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.asking) == 0 {
+		return nil
+	}
+	return c.asking[len(c.asking)-1]
+}
+
+// property is what a server wants to know.
+type property struct {
+	Type        string   `json:"type"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Format      string   `json:"format"`
+	Enum        []string `json:"enum"`
+	EnumNames   []string `json:"enumNames"`
+	OneOf       []struct {
+		Const string `json:"const"`
+		Title string `json:"title"`
+	} `json:"oneOf"`
+	Default any `json:"default"`
+}
+
+// ask asks the person for each property of a form. The error says why it is declined.
+func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, content map[string]any, err error) {
+	var form struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+	}
+	raw, err := json.Marshal(params.RequestedSchema)
+	if err == nil {
+		err = json.Unmarshal(raw, &form)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("its form cannot be read: %w", err)
+	}
+	names := slices.DeleteFunc(slices.Clone(form.Required), func(name string) bool { return form.Properties[name] == nil })
+	for _, name := range slices.Sorted(maps.Keys(form.Properties)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	properties := make(map[string]property)
+	for _, name := range names {
+		var p property
+		if err := json.Unmarshal(form.Properties[name], &p); err != nil || !slices.Contains([]string{"string", "number", "integer", "boolean"}, p.Type) {
+			if slices.Contains(form.Required, name) {
+				return "", nil, fmt.Errorf("%s is not a text, a number or a choice", name)
+			}
+			continue
+		}
+		if p.Format == "password" || secret.MatchString(name+" "+p.Title+" "+p.Description) || code.MatchString(name+" "+p.Title) {
+			return "", nil, fmt.Errorf("it asks for a secret (%s); give it one in its env or headers if you trust it", name)
+		}
+		properties[name] = p
+	}
+	message := description(params.Message)
+	if len(names) == 0 {
+		answer, err := c.question(a, message, []string{"OK"})
+		return answer.Action, map[string]any{}, err
+	}
+	content = make(map[string]any)
+	for _, name := range names {
+		p, ok := properties[name]
+		if !ok {
+			continue
+		}
+		action, value, err := c.askFor(a, message, name, p, form.Properties[name], slices.Contains(form.Required, name))
+		if err != nil || action != "accept" {
+			return action, nil, err
+		}
+		if value != nil {
+			content[name] = value
+		}
+	}
+	return "accept", content, nil
+}
+
+// secret and code match what the person is never asked for on behalf of a server
+// (SEC-88): code only in names, since descriptions say that they do not want one.
+var (
+	secret = regexp.MustCompile(`(?i)pass[-_ ]?(word|wd|code|phrase)|secret|credential|token|(api|access|private)[-_ ]?key`)
+	code   = regexp.MustCompile(`(?i)\b(otp|pin|cvv|cvc)\b`)
+)
+
+// skip is the choice of no answer.
+const skip = "(no answer)"
+
+// askFor asks for one property until the answer fits. value is nil where the person
+// leaves an optional one out.
+func (c elicitor) askFor(a *asking, message, name string, p property, schema json.RawMessage, required bool) (action string, value any, err error) {
+	one, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]json.RawMessage{name: schema}})
+	if err != nil {
+		return "", nil, err
+	}
+	check := tool.NewSchema(one, nil)
+	choices, values := p.choices()
+	hint := ""
+	switch p.Type {
+	case "boolean":
+		choices = []string{"true", "false"}
+	case "number", "integer":
+		hint = " (a number)"
+	}
+	if !required && len(choices) > 0 {
+		choices = append(choices, skip)
+	} else if !required {
+		hint += " (optional: it may stay empty)"
+	}
+	text := message + "\n\n" + description(cmp.Or(p.Title, name)) + hint
+	if p.Description != "" {
+		text += ": " + description(p.Description)
+	}
+	if p.Default != nil {
+		text += "\nUsual: " + description(fmt.Sprint(p.Default))
+	}
+	wrong := ""
+	for range maxTries {
+		answer, err := c.question(a, text+wrong, choices)
+		if err != nil || answer.Action != "accept" {
+			return answer.Action, nil, err
+		}
+		if !required && (answer.Text == "" || answer.Text == skip) {
+			return "accept", nil, nil
+		}
+		value, err := p.read(cmp.Or(values[answer.Text], answer.Text))
+		if err == nil {
+			var object []byte
+			if object, err = json.Marshal(map[string]any{name: value}); err == nil {
+				_, err = check.Check(object)
+			}
+		}
+		if err == nil {
+			return "accept", value, nil
+		}
+		wrong = "\n\nThat answer does not fit: " + told(err)
+	}
+	return "", nil, fmt.Errorf("no answer fits %s", name)
+}
+
+// choices returns what the person chooses from, and what each stands for.
+func (p *property) choices() (shown []string, values map[string]string) {
+	values = make(map[string]string)
+	add := func(value, title string) {
+		if title = description(cmp.Or(title, value)); values[title] != "" {
+			title = description(value)
+		}
+		shown, values[title] = append(shown, title), value
+	}
+	for i, value := range p.Enum {
+		title := ""
+		if i < len(p.EnumNames) {
+			title = p.EnumNames[i]
+		}
+		add(value, title)
+	}
+	for _, of := range p.OneOf {
+		add(of.Const, of.Title)
+	}
+	return shown, values
+}
+
+// read returns an answer as the value of a property.
+func (p *property) read(text string) (any, error) {
+	switch text = strings.TrimSpace(text); p.Type {
+	case "boolean":
+		return strconv.ParseBool(text)
+	case "integer":
+		return strconv.ParseInt(text, 10, 64)
+	case "number":
+		return strconv.ParseFloat(text, 64)
+	}
+	return text, nil
+}
+
+// question puts one question before the person.
+func (c elicitor) question(a *asking, message string, choices []string) (tool.Answer, error) {
+	c.mu.Lock()
+	a.asked++
+	many := a.asked > maxQuestions
+	c.mu.Unlock()
+	if many {
+		return tool.Answer{}, fmt.Errorf("it asked %d questions in one call", maxQuestions)
+	}
+	answer, err := a.env.Ask(a.ctx, tool.Question{Title: "The MCP server " + c.server.Name + " asks", Message: message, Choices: choices})
+	if err == nil && a.env.Secret != nil && a.env.Secret(answer.Text) {
+		return tool.Answer{}, fmt.Errorf("the answer holds a key of yours")
+	}
+	return answer, err
+}
