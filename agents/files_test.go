@@ -131,6 +131,8 @@ func (d *site) Open() []*tool.File { return nil }
 
 func (d *site) Edits(string) tool.Edits { return siteEdits{d} }
 
+func (d *site) Languages() tool.Languages { return nil }
+
 func (d *site) Ask(string, string, string) tool.Ask { return nil }
 
 func (d *site) Decode(data []byte) (string, bool) {

@@ -49,6 +49,8 @@ type Desk interface {
 	tool.Files
 	// Edits returns the way in which a run changes files.
 	Edits(run string) tool.Edits
+	// Languages asks the editor's language servers; nil where it cannot.
+	Languages() tool.Languages
 	// Ask returns the way in which an agent asks the person, nil when nobody
 	// can be asked.
 	Ask(session, run, agent string) tool.Ask

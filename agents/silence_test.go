@@ -53,6 +53,9 @@ func (away) Confirm(ctx context.Context, q Question) Answer {
 // Edits implements [Desk].
 func (away) Edits(string) tool.Edits { return nil }
 
+// Languages implements [Desk].
+func (away) Languages() tool.Languages { return nil }
+
 // Ask implements [Desk].
 func (away) Ask(string, string, string) tool.Ask {
 	return func(ctx context.Context, _ tool.Question) (tool.Answer, error) {

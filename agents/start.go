@@ -203,7 +203,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		Rules:  func() (deny, allow []tool.Rule) { now := s.Settings(r.folder); return now.Deny, now.Allow },
 		Locate: func(env *tool.Env) { s.locate(env, r.settings.AdditionalFolders) }, Taint: p.Taint,
 		Env: tool.Env{
-			Session: conv.ID, Folder: r.folder, Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID),
+			Session: conv.ID, Folder: r.folder, Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID), Languages: p.Desk.Languages(),
 			Ask: p.Desk.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenBy(about.ContextID()), Now: s.Now,
 			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State, Sandbox: r.settings.Sandbox,
 			Survey: func(ctx context.Context, folder string) (tool.Places, error) {

@@ -21,6 +21,7 @@ type editing struct {
 	versions bool          // with versions of documents
 	progress bool          // window/workDoneProgress/create
 	within   time.Duration // for it to say whether it applied an edit; 0 = applyIn
+	answers  time.Duration // for it to answer a question about languages; 0 = queryIn
 	synced   time.Duration // for an applied edit to come back as didChange; 0 = syncIn
 }
 

@@ -328,6 +328,9 @@ func (b *batch) execute(t *task, token *tool.Token) {
 		if o.result == nil && o.err == nil {
 			o.err = errors.New("it gave no result")
 		}
+		if o.result != nil && ctx.Err() == nil {
+			b.tellDiagnostics(ctx, env, t, o.result)
+		}
 		done <- o
 	}
 	b.Leftovers.Go(work)

@@ -23,6 +23,7 @@ type keeping struct {
 
 // Write implements [tool.Edits].
 func (k keeping) Write(ctx context.Context, path, base, text, label string) error {
+	k.b.diagnosed.before(ctx, k.b.Env.Languages, path)
 	before, had, err := k.read(ctx, path)
 	if err != nil {
 		return err

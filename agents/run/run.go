@@ -305,6 +305,8 @@ type runner struct {
 	successor *activity.HandoffStarted     // the end of the run; nil for another
 	spent     time.Duration                // of MaxTime, before it was taken up
 
+	diagnosed diagnosed // what the editor's language servers say about files that the run wrote
+
 	correcting chan struct{} // has a value while a model is asked for a correction; room for one
 
 	mu      sync.Mutex

@@ -52,11 +52,12 @@ type Env struct {
 	// cannot. The error is for the model.
 	Search func(ctx context.Context, query string) (*model.Answer, error)
 
-	Files Files
-	Edits Edits
-	Ask   Ask // nil when there is nobody to ask
-	Seen  *Seen
-	Now   func() time.Time
+	Files     Files
+	Edits     Edits
+	Languages Languages // nil where the editor answers no questions about languages
+	Ask       Ask       // nil when there is nobody to ask
+	Seen      *Seen
+	Now       func() time.Time
 
 	Sandbox  *sandbox.Sandbox  // what confines commands; nil = nothing does
 	Environ  []string          // what child processes get, as KEY=value

@@ -200,6 +200,6 @@ func (r Rule) fixes() bool {
 // read, or the file be brought to where it can. changing are those that change
 // files, beside write_file and edit_file.
 var (
-	revealing = []string{"read_many_files", "grep", "move_file", "bash"}
+	revealing = []string{"read_many_files", "grep", Diagnostics, Symbols, Definition, References, "move_file", "bash"}
 	changing  = []string{"apply_patch", "delete_file", "move_file"}
 )

@@ -275,4 +275,5 @@ func (brokenDesk) CanConfirm() bool                                 { return tru
 func (brokenDesk) Confirm(context.Context, run.Question) run.Answer { panic(bug) }
 func (brokenDesk) Open() []*tool.File                               { return nil }
 func (brokenDesk) Edits(string) tool.Edits                          { return nil }
+func (brokenDesk) Languages() tool.Languages                        { return nil }
 func (brokenDesk) Ask(string, string, string) tool.Ask              { return nil }

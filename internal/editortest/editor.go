@@ -47,6 +47,7 @@ type Config struct {
 	NoVersions     bool // it takes no versions in edits
 	NoProgress     bool // it has no work-done progress
 
+	NoAnswer       bool // it never answers agents/editorQuery
 	LiesAboutEdits bool // it says that it applied an edit, and did not
 	CRLF           bool // it ends the lines of what it edits with \r\n, whatever it was given
 }
@@ -55,7 +56,7 @@ type Config struct {
 func Native() *wire.ClientCapabilities {
 	return &wire.ClientCapabilities{
 		Version: wire.Version, Activity: &wire.ActivityCapability{}, Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true},
-		Ask: true, Status: true, SaveDocuments: true, FilesWritten: true,
+		Ask: true, Status: true, SaveDocuments: true, FilesWritten: true, EditorQueries: true,
 	}
 }
 

@@ -242,6 +242,19 @@ func (e *Editor) asked(ctx context.Context, method string, params []byte) (any, 
 			return nil, err
 		}
 		return e.saveDocuments(ctx, p), nil
+	case wire.MethodEditorQuery:
+		if e.config.Agents == nil || !e.config.Agents.EditorQueries {
+			return nil, e.unasked(method)
+		}
+		var p wire.EditorQueryParams
+		if err := decode(&p); err != nil {
+			return nil, err
+		}
+		if e.config.NoAnswer {
+			<-ctx.Done() // until it is withdrawn
+			return nil, jsonrpc2.Errorf(-32800, "withdrawn")
+		}
+		return e.query(p)
 	case protocol.MethodWindowShowMessageRequest:
 		var p protocol.ShowMessageRequestParams
 		if err := decode(&p); err != nil {

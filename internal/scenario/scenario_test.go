@@ -241,6 +241,8 @@ func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 			config.NoShowDocument = true
 		case "-noprogress":
 			config.NoProgress = true
+		case "-noanswer":
+			config.NoAnswer = true
 		case "-lies":
 			config.LiesAboutEdits = true
 		case "-crlf":

@@ -15,6 +15,7 @@ type ClientCapabilities struct {
 	Status        bool                `json:"status,omitempty"`        // takes agents/status
 	SaveDocuments bool                `json:"saveDocuments,omitempty"` // answers agents/saveDocuments
 	FilesWritten  bool                `json:"filesWritten,omitempty"`  // takes agents/filesWritten
+	EditorQueries bool                `json:"editorQueries,omitempty"` // answers agents/editorQuery
 }
 
 // ActivityCapability says which events a client takes.

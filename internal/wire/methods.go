@@ -93,6 +93,8 @@ const (
 	MethodAsk = "agents/ask"
 	// MethodSaveDocuments asks the client to save documents before a process reads them.
 	MethodSaveDocuments = "agents/saveDocuments"
+	// MethodEditorQuery asks the editor's own language servers, for the tools diagnostics, symbols, definition and references.
+	MethodEditorQuery = "agents/editorQuery"
 )
 
 // Notifications to the client.

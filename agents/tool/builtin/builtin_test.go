@@ -72,7 +72,7 @@ func TestToolsAreInTheOrderOfTheirDocumentation(t *testing.T) {
 	for _, b := range builtin.Tools() {
 		names = append(names, b.Spec().Name)
 	}
-	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep write_file edit_file apply_patch delete_file move_file bash git_commit web_fetch web_search save_memory write_todos ask_user"; got != want {
+	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep diagnostics symbols definition references write_file edit_file apply_patch delete_file move_file bash git_commit web_fetch web_search save_memory write_todos ask_user"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -101,6 +101,10 @@ func TestConformance(t *testing.T) {
 		"ls":              {`{}`, `{"path":"src"}`},
 		"glob":            {`{"pattern":"**/*.go"}`},
 		"grep":            {`{"pattern":"one"}`, `{"pattern":"one","dir_path":"a.txt"}`},
+		"diagnostics":     {`{}`, `{"path":"a.txt"}`, `{"file_path":"gone"}`},
+		"symbols":         {`{"file_path":"src/b.go"}`, `{"query":"b"}`},
+		"definition":      {`{"file_path":"a.txt","symbol":"two"}`, `{"path":"a.txt","symbol":"two","line":2}`},
+		"references":      {`{"file_path":"a.txt","symbol":"two"}`, `{"file_path":"gone","symbol":"two"}`},
 		"write_file":      {`{"file_path":"new.txt","content":"x"}`, `{"absolute_path":"a.txt","content":"x"}`, `{"file_path":".git/hooks/new","content":"x"}`},
 		"edit_file":       {`{"file_path":"a.txt","old_string":"one","new_string":"1"}`},
 		"apply_patch":     {`{"patch":"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+1\n"}`, `{"diff":"--- /dev/null\n+++ b/.git/x\n@@ -0,0 +1 @@\n+1\n"}`},

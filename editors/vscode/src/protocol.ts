@@ -233,6 +233,8 @@ export interface ClientCapabilities {
 	saveDocuments?: boolean;
 	/** takes agents/filesWritten */
 	filesWritten?: boolean;
+	/** answers agents/editorQuery */
+	editorQueries?: boolean;
 }
 
 /** CommandCall is a custom command that a person typed. Its prompt goes before the input. */
@@ -564,6 +566,63 @@ export interface EditorContext {
 	/** URIs of the open documents */
 	open?: string[];
 }
+
+/** EditorDiagnostic is a Diagnostic of LSP, as far as it is used. */
+export interface EditorDiagnostic {
+	range: Range;
+	/** 1 error, 2 warning, 3 information, 4 hint; absent = error */
+	severity?: number;
+	/** a number or a string */
+	code?: unknown;
+	source?: string;
+	message: string;
+}
+
+/** EditorDiagnostics is the answer about diagnostics. */
+export interface EditorDiagnostics {
+	items: EditorFileDiagnostics[];
+}
+
+/** EditorFileDiagnostics are those of one file. */
+export interface EditorFileDiagnostics {
+	uri: string;
+	diagnostics: EditorDiagnostic[];
+}
+
+/** EditorLocation is a Location of LSP. */
+export interface EditorLocation {
+	uri: string;
+	range: Range;
+}
+
+/** EditorLocations is the answer about definitions and references: Location[] of LSP. */
+export type EditorLocations = EditorLocation[];
+
+/** EditorQueryParams is a question to the editor's language servers. The answer is about what the editor shows, saved or not. */
+export interface EditorQueryParams {
+	/** diagnostics, symbols, definition, references */
+	kind: string;
+	/** of the file; absent with diagnostics and symbols = the workspace */
+	uri?: string;
+	/** with definition and references */
+	position?: Position;
+	/** with symbols: a part of their names */
+	query?: string;
+	/** `fresh`: where the file was changed a moment ago, the answer waits for what the servers say of its latest text, a second at most. */
+	fresh?: boolean;
+}
+
+/** EditorSymbol is a SymbolInformation of LSP, as far as it is used. */
+export interface EditorSymbol {
+	name: string;
+	/** a SymbolKind of LSP */
+	kind: number;
+	containerName?: string;
+	location: EditorLocation;
+}
+
+/** EditorSymbols is the answer about symbols: SymbolInformation[] of LSP. */
+export type EditorSymbols = EditorSymbol[];
 
 /** Empty is the answer that says nothing but that it was done. */
 export type Empty = Record<string, never>;
@@ -2027,6 +2086,7 @@ export interface Questions {
 	"agents/confirm": { params: ConfirmParams; result: ConfirmResult };
 	"agents/ask": { params: AskParams; result: AskResult };
 	"agents/saveDocuments": { params: SaveDocumentsParams; result: SaveDocumentsResult };
+	"agents/editorQuery": { params: EditorQueryParams; result: EditorDiagnostics | EditorSymbols | EditorLocations };
 }
 
 /** Notifications to the client. */

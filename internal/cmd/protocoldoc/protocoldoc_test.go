@@ -136,7 +136,7 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := said.Capabilities.Experimental.Agents
-	if c.Version != wire.Version || c.Activity == nil || c.Confirm == nil || !c.Ask || !c.Status || !c.SaveDocuments || !c.FilesWritten {
+	if c.Version != wire.Version || c.Activity == nil || c.Confirm == nil || !c.Ask || !c.Status || !c.SaveDocuments || !c.FilesWritten || !c.EditorQueries {
 		t.Errorf("the example does not say everything: %+v", c)
 	}
 }

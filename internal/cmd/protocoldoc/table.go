@@ -192,6 +192,11 @@ var rows = []row{
 		constant: "MethodSaveDocuments", params: "SaveDocumentsParams", results: []string{"SaveDocumentsResult"}, needs: "`saveDocuments`",
 		without: "Nothing is saved; the tool is told which documents have unsaved changes.",
 	},
+	{
+		constant: "MethodEditorQuery", params: "EditorQueryParams", results: []string{"EditorDiagnostics", "EditorSymbols", "EditorLocations"},
+		when:  []string{"with `kind: \"diagnostics\"`", "with `kind: \"symbols\"`", "with `kind: \"definition\"` and `\"references\"`"},
+		needs: "`editorQueries`", without: "The tools `diagnostics`, `symbols`, `definition` and `references` fail and say so to the agent, and it is told no new diagnostics after its edits.",
+	},
 
 	{
 		constant: "MethodActivity", params: "ActivityParams", needs: "`activity`",
@@ -243,7 +248,8 @@ const example = `{"capabilities": {"experimental": {"agents": {
   "ask": true,
   "status": true,
   "saveDocuments": true,
-  "filesWritten": true
+  "filesWritten": true,
+  "editorQueries": true
 }}}}`
 
 // offered are the roots of the negotiation, by which side says them.
