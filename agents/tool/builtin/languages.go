@@ -32,7 +32,7 @@ type diagnosticsArgs struct {
 func diagnostics() tool.Tool {
 	return define("diagnostics", tool.Safe, `{"type": "object", "properties": {`+fileProperty+`}, "additionalProperties": false}`, fileAliases,
 		func(_ context.Context, env *tool.Env, args diagnosticsArgs) (*tool.Plan, error) {
-			return planQuery(env, tool.LanguageQuery{Kind: tool.Diagnostics}, args.FilePath, "")
+			return planQuery(env, tool.LanguageQuery{Kind: tool.Diagnostics, Fresh: args.FilePath != ""}, args.FilePath, "")
 		})
 }
 

@@ -4,6 +4,7 @@ import { ChangesView } from "./changesView";
 import { chatIsOn, Participant } from "./chat";
 import { middleware, type Parts, talk } from "./commands";
 import { Confirmations } from "./confirm";
+import { Languages } from "./languages";
 import { registerModel } from "./model";
 import { Panels } from "./panel";
 import type { SaveDocumentsParams, SaveDocumentsResult } from "./protocol";
@@ -25,12 +26,15 @@ export function activate(context: vscode.ExtensionContext): void {
 	const confirmations = new Confirmations(server);
 	const panels = new Panels(context, server, confirmations);
 	parts = { server, runs, panels };
+	const languages = new Languages();
 	server.answers("agents/saveDocuments", saveDocuments);
+	server.answers("agents/editorQuery", (p) => languages.answer(p));
 	context.subscriptions.push(
 		log,
 		watchEditors(),
 		confirmations,
 		panels,
+		languages,
 		new Status(server, confirmations),
 		new AgentsView(parts),
 		new SessionsView(parts),

@@ -22,6 +22,7 @@ const capabilities: ClientCapabilities = {
 	status: true,
 	saveDocuments: true,
 	filesWritten: true,
+	editorQueries: true,
 };
 
 /** How the server is: not there, on its way, or what it says of itself. */

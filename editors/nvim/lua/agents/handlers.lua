@@ -2,6 +2,7 @@
 -- A handler returns the result of a request. Before Neovim 0.10 it cannot wait for a
 -- person, so questions are answered "later", and then by agents/respond.
 local M = {}
+local languages = require('agents.languages')
 
 local function client_of(context)
   return vim.lsp.get_client_by_id(context.client_id)
@@ -61,6 +62,10 @@ M['agents/saveDocuments'] = function(_, asked)
     table.insert(saved and result.saved or result.failed, uri)
   end
   return result
+end
+
+M['agents/editorQuery'] = function(_, asked, context)
+  return languages.answer(asked, client_of(context))
 end
 
 -- A buffer with unsaved changes is left to the person, whom Neovim warns.

@@ -85,6 +85,7 @@ function M.config()
       status = true,
       saveDocuments = true,
       filesWritten = true,
+      editorQueries = true,
     },
   }
   return {

@@ -2,7 +2,7 @@
 # Unpacks newer editors than this Debian has into a folder of their own, beside
 # the system and without changing it: Neovim 0.10 and Helix from the packages of
 # the suite trixie, and the newest Neovim (0.12) from those of forky. Needs apt-get
-# and patchelf.
+# and patchelf. gopls is built from its module.
 # Use: install.sh FOLDER; then AGENTLS_NEWER=FOLDER go test ./internal/clienttest
 set -euo pipefail
 root=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -47,6 +47,8 @@ if ! [ -x "$root/bin/nvim" ] || ! [ -x "$root/bin/hx" ]; then
 	link files nvim nvim
 	link files hx hx
 fi
+# The language server that agents ask through the plugin for Neovim.
+[ -x "$root/bin/gopls" ] || GOBIN=$root/bin go install golang.org/x/tools/gopls@v0.21.0
 if ! [ -x "$root/bin/nvim-newest" ]; then
 	unpack forky newest neovim
 	link newest nvim nvim-newest

@@ -1,0 +1,88 @@
+package clienttest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// gopls returns the language server of Go: of the PATH, else of testdata/newer.
+func gopls(t *testing.T) string {
+	t.Helper()
+	if program, err := exec.LookPath("gopls"); err == nil {
+		return program
+	}
+	program := filepath.Join(os.Getenv("AGENTLS_NEWER"), "bin", "gopls")
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("gopls is neither in the PATH nor in the folder that AGENTLS_NEWER names")
+	}
+	return program
+}
+
+// TestNeovimPluginLanguages: an agent fixes an error of a Go file that it learned of by
+// diagnostics alone, which gopls reports of a buffer that is not saved; it finds its way
+// by symbols, definition and references, and is told what its edit broke.
+func TestNeovimPluginLanguages(t *testing.T) {
+	server := gopls(t)
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		dir := unfold(t, map[string]string{
+			"go.mod": "module shop\n\ngo 1.20\n", ".gemini/agents/fixer.md": fixer,
+			"main.go":  "package main\n\nfunc main() {\n\tprintln(price(2))\n}\n",
+			"price.go": "package main\n\nfunc price(n int) int { return 3 * n }\n",
+		})
+		_, env := perform(t, `> make it compile
+<call diagnostics {"file_path": "main.go"}
+
+>result diagnostics contains main.go:4 error (compiler
+<call symbols {"file_path": "main.go"}
+
+>result symbols contains main.go:3 function: main
+<call definition {"file_path": "main.go", "symbol": "price"}
+
+>result definition contains price.go:3
+<call references {"file_path": "main.go", "symbol": "price"}
+
+>result references contains main.go:4
+<call read_file {"file_path": "main.go"}
+
+>result read_file contains milk
+<call edit_file {"file_path": "main.go", "old_string": "\"milk\"", "new_string": "two"}
+
+>result edit_file contains main.go:4 error: undefined: two
+<call edit_file {"file_path": "main.go", "old_string": "two", "new_string": "2"}
+
+>result edit_file
+>!result edit_file contains New diagnostics
+<call diagnostics {"file_path": "main.go"}
+
+>result diagnostics contains report nothing
+< It compiles.
+`, patience)
+		s := n.plugged(t, append(env, "AGENTLS_TRUST=1", "GOFLAGS=-mod=mod"), dir, "main.go", fmt.Sprintf(`
+vim.api.nvim_create_autocmd('FileType', { pattern = 'go', callback = function()
+  local config = { name = 'gopls', cmd = { '%s' }, root_dir = '%s' }
+  if vim.lsp.start then
+    vim.lsp.start(config)
+  else
+    vim.lsp.buf_attach_client(0, vim.lsp.start_client(config))
+  end
+end })
+`, server, dir))
+		s.await("println")
+		s.command("4s/2/\"milk\"/")
+		t.Logf("what gopls says:\n%s", s.await(`cannot use "milk"`))
+		s.command("AgentsRun fixer make it compile")
+		for range 2 {
+			s.await("[r] reject")
+			s.answer("a")
+		}
+		t.Logf("it is fixed:\n%s", s.await("It compiles."))
+		if disk, _ := os.ReadFile(filepath.Join(dir, "main.go")); strings.Contains(string(disk), "milk") {
+			t.Errorf("control: the error was saved: %s", disk)
+		}
+		s.command("qall!")
+	})
+}
