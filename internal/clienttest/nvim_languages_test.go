@@ -29,9 +29,10 @@ func TestNeovimPluginLanguages(t *testing.T) {
 	server := gopls(t)
 	inPlugin(t, func(t *testing.T, n neovimOf) {
 		dir := unfold(t, map[string]string{
-			"go.mod": "module shop\n\ngo 1.20\n", ".gemini/agents/fixer.md": fixer,
-			"main.go":  "package main\n\nfunc main() {\n\tprintln(price(2))\n}\n",
-			"price.go": "package main\n\nfunc price(n int) int { return 3 * n }\n",
+			"go.mod":                  "module shop\n\ngo 1.20\n",
+			".gemini/agents/fixer.md": strings.Replace(fixer, "read_file", "diagnostics, symbols, definition, references, read_file", 1),
+			"main.go":                 "package main\n\nfunc main() {\n\tprintln(price(2))\n}\n",
+			"price.go":                "package main\n\nfunc price(n int) int { return 3 * n }\n",
 		})
 		_, env := perform(t, `> make it compile
 <call diagnostics {"file_path": "main.go"}
