@@ -112,10 +112,10 @@ func facts(q agents.Question) string {
 		fmt.Fprintf(&b, "%s\n", note)
 	}
 	if q.Covers != "" {
-		line("An answer for longer covers", q.Covers)
+		line("This run, this session and always also allow", q.Covers)
 	}
 	if text := prefix(q); text != "" {
-		line("Or, if you choose so", text)
+		line("Or everything that begins", text)
 	}
 	if text := described(q.Plan); text != "" {
 		fmt.Fprintf(&b, "The model says:\n%s", quoted(text))

@@ -63,7 +63,7 @@ func TestAlwaysIsOfferedOnce(t *testing.T) {
 				t.Errorf("%s has no label", o.Kind)
 			}
 		}
-		if !slices.Equal(got, c.want) || !strings.Contains(p.Message, "An answer for longer covers: "+p.Remembers) {
+		if !slices.Equal(got, c.want) || !strings.Contains(p.Message, "This run, this session and always also allow: "+p.Remembers) {
 			t.Errorf("options %v, want %v:\n%s", got, c.want, p.Message)
 		}
 	}
@@ -91,7 +91,7 @@ Which runs:
 Reads: /w/a
 Writes: /w/.gemini/x
 Note: docs/a leads to /w/.gemini/x
-An answer for longer covers: changes of ordinary files in /w
+This run, this session and always also allow: changes of ordinary files in /w
 The model says:
 > copies
 > Folder: /

@@ -44,8 +44,8 @@ func TestScenarioAgents7(t *testing.T) {
 `)
 	dir := handovers(t, map[string]string{"debug-analyzer": "handoffs: [{to: code-fixer}]\n", "code-fixer": "handoffs: [{to: code-reviewer}]\n", "code-reviewer": ""})
 	code, out, errs := command(t, dir, "run", "debug-analyzer", "-p", "Fix this bug", "--trust")
-	if code != 0 || !strings.HasSuffix(strings.TrimSpace(out), "It is right.") || !strings.Contains(out, "The debug-analyzer\nA nil map.") || !strings.Contains(out, "code-fixer\nFixed.") {
-		t.Errorf("exit %d, printed\n%s", code, out)
+	if code != 0 || out != "It is right.\n" || !strings.Contains(errs, "The debug-analyzer\n") || !strings.Contains(errs, "A nil map.\n") || !strings.Contains(errs, "Fixed.\n") {
+		t.Errorf("exit %d, printed\n%s and\n%s", code, out, errs)
 	}
 	for _, line := range []string{"debug-analyzer → code-fixer: It needs a fix", "code-fixer → code-reviewer: Look at it", "3 agents, 1 turn, 0 tool calls, 300 tokens in, 30 out"} {
 		if strings.Count(errs, line) != 1 {

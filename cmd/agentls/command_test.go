@@ -183,12 +183,15 @@ func TestUsage(t *testing.T) {
 		{"run", "x", "y", "--format", "xml"}, {"run", "x", "y", "--mode", "fast"}, {"run", "x", "y", "-p", "z"},
 		{"run", "x", "y", "--input", "novalue"}, {"run", "x", "y", "--inputs", "[1]"}, {"run", "-i", "--format", "json"},
 		{"serve", "--stdio", "--pipe", "x"}, {"serve", "--pipe", "x", "--socket", "1"}, {"serve", "--pipe="}, {"serve", "--socket", "0"},
-		{"serve", "--socket", "65536"}, {"serve", "--stdio=false"}, {"sessions"}, {"context"}, {"context", "show"}, {"sessions", "show", "a", "b"},
+		{"serve", "--socket", "65536"}, {"serve", "--stdio=false"}, {"sessions", "x"}, {"context"}, {"run", "x", "y", "--new", "--session", "z"}, {"context", "show"}, {"sessions", "show", "a", "b"},
 	} {
 		code, out, errs := command(t, t.TempDir(), args...)
 		if code != 2 || out != "" || !strings.HasPrefix(errs, "agentls: ") {
 			t.Errorf("agentls %s: exit %d, stdout %q, stderr %q", strings.Join(args, " "), code, out, errs)
 		}
+	}
+	if code, out, _ := command(t, t.TempDir(), "--version"); code != 0 || !strings.HasPrefix(out, "agentls ") {
+		t.Errorf("--version: exit %d, %q", code, out)
 	}
 	if code, out, _ := command(t, t.TempDir(), "version"); code != 0 || !strings.HasPrefix(out, "agentls ") {
 		t.Errorf("version: exit %d, %q", code, out)
@@ -206,14 +209,16 @@ func TestErrorsSayWhichCommandHelps(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"sessions", "foo"}, 2, []string{"there is no agentls sessions foo", "agentls sessions list", "agentls sessions show"}},
-		{[]string{"context", "foo"}, 2, []string{"agentls context show", "agentls context clear"}},
-		{[]string{"lst"}, 2, []string{"agentls: there is no command lst; did you mean list?\nRun `agentls --help` for what there is.\n"}},
+		{[]string{"sessions", "foo"}, 2, []string{`unknown command "foo" for agentls sessions; use delete, fork, list, resume, rewind or show`}},
+		{[]string{"context", "foo"}, 2, []string{`unknown command "foo" for agentls context; use clear or show`}},
+		{[]string{"lst"}, 2, []string{"agentls: unknown command \"lst\"; did you mean list?\nRun `agentls --help` for usage.\n"}},
+		{[]string{"resume"}, 2, []string{`unknown command "resume"; did you mean sessions?`}},
+		{[]string{"context"}, 2, []string{"missing subcommand; try `agentls context clear`"}},
 		{[]string{"list", "--foo"}, 2, []string{"unknown flag: --foo\nRun `agentls list --help` for"}},
 		{[]string{"sessions", "show", "a", "b"}, 2, []string{"Run `agentls sessions show --help` for"}},
-		{[]string{"list", "foo"}, 2, []string{`agentls list takes no arguments, got "foo"`}},
-		{[]string{"context", "show"}, 2, []string{"an argument is missing: agentls context show NAME"}},
-		{[]string{"trust", "a", "b"}, 2, []string{`"b" is too much: agentls trust [PATH]`}},
+		{[]string{"list", "foo"}, 2, []string{`unexpected argument "foo": use agentls list`}},
+		{[]string{"context", "show"}, 2, []string{"missing argument: use agentls context show NAME"}},
+		{[]string{"trust", "a", "b"}, 2, []string{`unexpected argument "b": use agentls trust [PATH]`}},
 		{[]string{"run", "look", "at", "this"}, 2, []string{`quote it, as in agentls run "look at this"`}},
 		{[]string{"run", "hello"}, 1, []string{"there is no agent hello", "agentls list", `agentls run --prompt "hello"`}},
 		{[]string{"run", "fix", "this"}, 1, []string{"there is no agent fix", `agentls run "fix this"`}},
@@ -252,7 +257,7 @@ func TestRunWithoutAPrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := command(t, dir, "run", "asker", "--trust", "--input", "path=app.ts", "--input", "why=so")
-	if code != 0 || out != "A\nI look.\n" {
+	if code != 0 || out != "I look.\n" || !strings.HasPrefix(errs, "A\n") {
 		t.Errorf("exit %d, stdout %q\n%s", code, out, errs)
 	}
 	if code, _, errs := command(t, dir, "run", "asker", "--trust"); code == 0 || !strings.Contains(errs, "path, why") {

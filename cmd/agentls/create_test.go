@@ -66,9 +66,9 @@ func TestCreateByFlags(t *testing.T) {
 		{[]string{"main"}, exitFailed, "reserved"},
 		{nil, exitUsage, "agentls create NAME --template"},
 		{[]string{"x", "--extended"}, exitUsage, "--extended asks"},
-		{[]string{"x", "--scope", "system"}, exitUsage, "want project or global"},
+		{[]string{"x", "--scope", "system"}, exitUsage, "use project or global"},
 		{[]string{"x", "--scope", "project", "--global"}, exitUsage, "do not go together"},
-		{[]string{"x", "y"}, exitUsage, "too much"},
+		{[]string{"x", "y"}, exitUsage, `unexpected argument "y"`},
 	} {
 		code, out, errs := command(t, dir, append([]string{"create"}, c.args...)...)
 		if code != c.code || !strings.Contains(errs, c.says) || out != "" {
@@ -306,7 +306,7 @@ func TestDelete(t *testing.T) {
 		{[]string{"main", "--yes"}, exitFailed, "main is built in and cannot be deleted"},
 		{[]string{"nobody", "--yes"}, exitFailed, "see `agentls list`"},
 		{[]string{"writer", "--scope", "global", "--yes"}, exitFailed, "there is no global agent writer"},
-		{[]string{"writer", "--scope", "all", "--yes"}, exitUsage, "want project or global"},
+		{[]string{"writer", "--scope", "all", "--yes"}, exitUsage, "use project or global"},
 	} {
 		if code, _, errs := command(t, dir, append([]string{"delete"}, c.args...)...); code != c.code || !strings.Contains(errs, c.says) {
 			t.Errorf("%v: exit %d\n%s", c.args, code, errs)

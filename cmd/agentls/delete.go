@@ -104,7 +104,7 @@ func stillNaming(ctx context.Context, conn *connection, name string) (list []str
 // checkScope refuses what is no scope of an agent that a person makes.
 func checkScope(scope string) error {
 	if scope != "" && scope != "project" && scope != "global" {
-		return usage{fmt.Errorf("--scope is %q, want project or global", scope)}
+		return usage{fmt.Errorf("invalid --scope %q: use project or global", scope)}
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ docs/migrating.md goes key by key.`,
 			case o.to == "":
 				return usage{fmt.Errorf("--to is missing: %s", listed(toolNames))}
 			case !slices.Contains(toolNames, o.to):
-				return usage{fmt.Errorf("--to is %q, want %s", o.to, listed(toolNames))}
+				return usage{fmt.Errorf("invalid --to %q: use %s", o.to, listed(toolNames))}
 			case o.all == (len(args) > 0):
 				return usage{errors.New("name the agents, or give --all; not both")}
 			case o.stdout && (o.out != "" || o.force):

@@ -71,7 +71,7 @@ func TestExport(t *testing.T) {
 		{"nothing named", agent, []string{"--to", "claude"}, 2, []string{"name the agents, or give --all"}, nil},
 		{"both", agent, []string{"fixer", "--all", "--to", "claude"}, 2, []string{"not both"}, nil},
 		{"no tool", agent, []string{"fixer"}, 2, []string{"--to is missing: claude, copilot, opencode or gemini-cli"}, nil},
-		{"a wrong tool", agent, []string{"fixer", "--to", "cursor"}, 2, []string{`--to is "cursor"`}, nil},
+		{"a wrong tool", agent, []string{"fixer", "--to", "cursor"}, 2, []string{`invalid --to "cursor"`}, nil},
 		{"several on one output", agent, []string{"fixer", "other", "--to", "claude", "--stdout"}, 2, []string{"--stdout is for one agent"}, nil},
 		{"output and folder", agent, []string{"fixer", "--to", "claude", "--stdout", "--out", "x"}, 2, []string{"--stdout writes no file"}, nil},
 	} {

@@ -49,7 +49,7 @@ they are. docs/migrating.md goes key by key.`,
 				return err
 			}
 			if o.from != "" && !slices.Contains(toolNames, o.from) {
-				return usage{fmt.Errorf("--from is %q, want %s", o.from, listed(toolNames))}
+				return usage{fmt.Errorf("invalid --from %q: use %s", o.from, listed(toolNames))}
 			}
 			o.global = scope == "global"
 			return importAgents(c.Context(), std, o, args)

@@ -192,8 +192,8 @@ func TestImport(t *testing.T) {
 			"a restriction", map[string]string{"r.md": strings.Replace(claudeAgent, "vibe:", "isolation: worktree\nvibe:", 1)}, []string{"r.md"}, 0,
 			[]string{"warning: isolation: This restriction cannot be kept here", "1 file: 1 imported, 0 refused.\nNot to be run yet, for a restriction that cannot be kept here: 1."}, nil, "reviewer.md",
 		},
-		{"a wrong tool", nil, []string{"--from", "cursor"}, 2, []string{`--from is "cursor", want claude, copilot, opencode or gemini-cli`}, nil, ""},
-		{"a wrong scope", nil, []string{"--scope", "system"}, 2, []string{`--scope is "system"`}, nil, ""},
+		{"a wrong tool", nil, []string{"--from", "cursor"}, 2, []string{`invalid --from "cursor": use claude, copilot, opencode or gemini-cli`}, nil, ""},
+		{"a wrong scope", nil, []string{"--scope", "system"}, 2, []string{`invalid --scope "system"`}, nil, ""},
 		{"two scopes", nil, []string{"--scope", "project", "--global"}, 2, []string{"do not go together"}, nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -488,9 +488,9 @@ func (d *dialogue) steer(ctx context.Context, p *wire.RunParams, line string) (w
 	case err != nil:
 		d.t.say("→ not told: %s", shownError(err))
 	case r.Position > 0:
-		d.t.say("→ told before the next turn, after %s", count(r.Position, "other"))
+		d.t.say("→ queued: the agent sees this at its next step, after %s", count(r.Position, "other"))
 	default:
-		d.t.say("→ told before the next turn")
+		d.t.say("→ queued: the agent sees this at its next step")
 	}
 	return false
 }

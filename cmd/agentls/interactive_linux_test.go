@@ -117,7 +117,7 @@ func TestSteering(t *testing.T) {
 	_, model := stage(t, "> look at a.ts\n< I look.\n<gate first\n<call ls {\"dir_path\": \".\"}\n\n>result ls\n> and at b.ts\n< Both are fine.\n")
 	code, shown := perform(t, t.TempDir(), func(types func(string) func()) []act {
 		return []act{
-			{"main> ", types("look at a.ts\n")}, {"I look.", types("and at b.ts\n")}, {"→ told before the next turn", types("/context\n")},
+			{"main> ", types("look at a.ts\n")}, {"I look.", types("and at b.ts\n")}, {"→ queued: the agent sees this at its next step", types("/context\n")},
 			{"→ after this run: /context", func() { model.Open("first") }}, {"main in session main", types("\x04")},
 		}
 	}, "run", "-i")
@@ -128,15 +128,15 @@ func TestSteering(t *testing.T) {
 }
 
 // TestSEC80AQuestionTakesTheNextLine, and what was typed before it is no answer: it
-// was told to the run.
+// was told to the run. What is said with a no is told to the agent.
 func TestSEC80AQuestionTakesTheNextLine(t *testing.T) {
-	_, model := stage(t, "> note it\n< Yes.\n<gate first\n<call write_file {\"file_path\": \"a.txt\", \"content\": \"a\"}\n\n>result-error write_file contains denied\n> y\n"+
+	_, model := stage(t, "> note it\n< Yes.\n<gate first\n<call write_file {\"file_path\": \"a.txt\", \"content\": \"a\"}\n\n>result-error write_file contains The person says: use b.txt\n> y\n"+
 		"<gate second\n<call write_file {\"file_path\": \"b.txt\", \"content\": \"b\"}\n\n>result write_file\n< Noted.\n")
 	dir := writer(t)
 	code, shown := perform(t, dir, func(types func(string) func()) []act {
 		return []act{
-			{"writer> ", types("note it\n")}, {"Yes.", types("y\n")}, {"→ told before the next turn", func() { model.Open("first") }},
-			{"anything else = no: ", types("no\n")}, {"✗ write_file", func() { model.Open("second") }}, {"anything else = no: ", types("y\n")},
+			{"writer> ", types("note it\n")}, {"Yes.", types("y\n")}, {"→ queued: the agent sees this at its next step", func() { model.Open("first") }},
+			{"or say why not: ", types("no, use b.txt\n")}, {"✗ write_file", func() { model.Open("second") }}, {"or say why not: ", types("y\n")},
 			{"writer> ", types("exit\n")},
 		}
 	}, "run", "writer", "-i", "--trust")
@@ -262,7 +262,7 @@ func TestStatusOnATerminal(t *testing.T) {
 	code := execute([]string{"run", "look here"}, streams{null, &out, screen})
 	screen.Close()
 	shown := <-ended
-	if code != 0 || !strings.HasSuffix(out.String(), "\nDone.\n") {
+	if code != 0 || out.String() != "Done.\n" {
 		t.Errorf("exit %d, %q", code, out.String())
 	}
 	at := thinking.FindStringIndex(shown)

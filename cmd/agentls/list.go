@@ -24,10 +24,10 @@ func listCommand(std streams) *cobra.Command {
 		Use: "list", Short: "List the agents of this folder and your own", Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if scope != "all" && scope != "project" && scope != "global" {
-				return usage{fmt.Errorf("--scope is %q, want global, project or all", scope)}
+				return usage{fmt.Errorf("invalid --scope %q: use global, project or all", scope)}
 			}
 			if format != "table" && format != "json" {
-				return usage{fmt.Errorf("--format is %q, want table or json", format)}
+				return usage{fmt.Errorf("invalid --format %q: use table or json", format)}
 			}
 			config, err := base(std)
 			if err != nil {

@@ -30,6 +30,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitRefused     = 3 // a run ended well, and something that it asked for was refused
 	exitInterrupted = 130
 )
 
@@ -62,23 +63,27 @@ func execute(args []string, std streams) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := &cobra.Command{
-		Use:           "agentls",
-		Short:         "The agent language server: AI agents as a service of the editor",
-		Long:          "agentls serves AI agents, which are Markdown files under .gemini/agents, to editors.\nTry `agentls demo`: it needs no key.",
+		Use:   "agentls",
+		Short: "The agent language server: AI agents as a service of the editor",
+		Long: `Run AI agents, written as Markdown files, from your editor or terminal.
+You approve every risky step. Try it without a key: agentls demo`,
+		Example: `  agentls "what does this program do?"
+  agentls run reviewer "look at src/app.ts"`,
+		Version:       version,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
-			text := "there is no command " + tool.Escape(args[0])
-			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-				text += "; did you mean " + strings.Join(near, " or ") + "?"
-			}
-			return usage{errors.New(text)}
+			return unknownCommand(c, args[0])
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SuggestionsMinimumDistance = 2
+	root.SetVersionTemplate("agentls {{.Version}}\n")
+	if isPrompt(args) {
+		args = append([]string{"run"}, args...)
+	}
 	root.SetArgs(args)
 	root.SetIn(std.in)
 	root.SetOut(std.out)
@@ -99,13 +104,43 @@ func execute(args []string, std streams) int {
 	fmt.Fprintln(std.err, "agentls:", shownError(err))
 	var u usage
 	if errors.As(err, &u) {
-		fmt.Fprintf(std.err, "Run `%s --help` for what there is.\n", c.CommandPath())
+		fmt.Fprintf(std.err, "Run `%s --help` for usage.\n", c.CommandPath())
 		return exitUsage
 	}
 	if ctx.Err() != nil {
 		return exitInterrupted
 	}
 	return exitFailed
+}
+
+// isPrompt reports whether the arguments are those of run without its name: a
+// prompt, which has a blank in it, or the flag that gives one.
+func isPrompt(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	flag, _, _ := strings.Cut(args[0], "=")
+	return flag == "-p" || flag == "--prompt" || !strings.HasPrefix(args[0], "-") && strings.ContainsAny(args[0], " \n")
+}
+
+// unknownCommand is the error for a name that is none of c's subcommands.
+func unknownCommand(c *cobra.Command, name string) error {
+	text := fmt.Sprintf("unknown command %q", tool.Escape(name))
+	if c.HasParent() {
+		text += " for " + c.CommandPath()
+	}
+	near := c.SuggestionsFor(name)
+	switch {
+	case len(near) > 0:
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	case c.HasParent():
+		var names []string
+		for _, sub := range c.Commands() {
+			names = append(names, sub.Name())
+		}
+		text += "; use " + listed(names)
+	}
+	return usage{errors.New(text)}
 }
 
 // arguments returns a check of how many arguments a command takes; its use says
@@ -116,11 +151,9 @@ func arguments(least, most int) cobra.PositionalArgs {
 		case len(args) >= least && len(args) <= most:
 			return nil
 		case len(args) < least:
-			return usage{fmt.Errorf("an argument is missing: %s", c.UseLine())}
-		case most == 0:
-			return usage{fmt.Errorf("%s takes no arguments, got %s", c.CommandPath(), quoted(strings.Join(args, " ")))}
+			return usage{fmt.Errorf("missing argument: use %s", c.UseLine())}
 		}
-		return usage{fmt.Errorf("%s is too much: %s", quoted(strings.Join(args[most:], " ")), c.UseLine())}
+		return usage{fmt.Errorf("unexpected argument %s: use %s", quoted(strings.Join(args[most:], " ")), c.UseLine())}
 	}
 }
 

@@ -26,12 +26,12 @@ func TestREL129AlwaysOnTheTerminal(t *testing.T) {
 	play(t, script.String())
 	dir := writer(t)
 	run := []string{"run", "writer", "write", "--trust"}
-	_, shown := perform(t, dir, func(types func(string) func()) []act { return []act{{"anything else = no: ", types("a\n")}} }, run...)
-	has(t, shown, "a = always in this folder", "An answer for longer covers: changes of ordinary files in ")
+	_, shown := perform(t, dir, func(types func(string) func()) []act { return []act{{"or say why not: ", types("a\n")}} }, run...)
+	has(t, shown, "a = always in this folder", "This run, this session and always also allow: changes of ordinary files in ")
 	if _, shown = perform(t, dir, func(func(string) func()) []act { return nil }, run...); strings.Contains(shown, "Allow?") {
 		t.Errorf("it is asked again:\n%s", shown)
 	}
-	no := func(types func(string) func()) []act { return []act{{"anything else = no: ", types("n\n")}} }
+	no := func(types func(string) func()) []act { return []act{{"or say why not: ", types("n\n")}} }
 	perform(t, writer(t), no, run...)
 	none := func(func(string) func()) []act { return nil }
 	_, shown = perform(t, dir, none, "permissions")
@@ -88,7 +88,7 @@ func TestSEC81NoEditorNoTerminal(t *testing.T) {
 			dir := writer(t)
 			args := []string{"run", "writer", "write", "--trust"}
 			if c.before != "" {
-				perform(t, dir, func(types func(string) func()) []act { return []act{{"anything else = no: ", types(c.before)}} }, args...)
+				perform(t, dir, func(types func(string) func()) []act { return []act{{"or say why not: ", types(c.before)}} }, args...)
 			}
 			t.Chdir(dir)
 			r, w, err := os.Pipe()

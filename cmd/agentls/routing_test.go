@@ -58,7 +58,7 @@ const (
 func TestRouting1(t *testing.T) {
 	play(t, "> TypeError\n>system You are the debugger.\n< x may be undefined.\n")
 	code, out, errs := command(t, routable(t), "run", "@auto", typeError)
-	if code != 0 || out != "The debugger\nx may be undefined.\n" {
+	if code != 0 || out != "x may be undefined.\n" {
 		t.Errorf("exit %d, stdout %q", code, out)
 	}
 	tells(t, "stderr", errs, `^→ debugger · rule · 90 % · error, \\bTypeError\\b$`)
@@ -68,7 +68,7 @@ func TestRouting1(t *testing.T) {
 func TestRouting2(t *testing.T) {
 	play(t, "> 性能\n>tool no_suitable_agent\n<call transfer_to_performance-optimizer {\"reason\": \"speed\"}\n\n> 性能\n>system You are the performance-optimizer.\n< Cache it.\n")
 	code, out, errs := command(t, routable(t), "run", `@auto "帮我优化一下代码性能"`)
-	if code != 0 || out != "The performance-optimizer\nCache it.\n" {
+	if code != 0 || out != "Cache it.\n" {
 		t.Errorf("exit %d, stdout %q", code, out)
 	}
 	tells(t, "stderr", errs, `^rule 67 % is too low, asking flash-lite → performance-optimizer · llm · 95 %$`)
@@ -191,7 +191,7 @@ func TestAgents6(t *testing.T) {
 	agent(t, dir, "debug-analyzer", "description: Analyses bugs.\ntriggers: {keywords: [bug], patterns: ['\\bbugs?\\b']}")
 	writeFile(t, filepath.Join(home, "settings.json"), `{"agents": {"autoRoute": true}}`)
 	code, out, errs := command(t, dir, "run", "There's a bug in the login flow")
-	if code != 0 || out != "The debug-analyzer\nFound it.\n" {
+	if code != 0 || out != "Found it.\n" {
 		t.Errorf("exit %d, stdout %q", code, out)
 	}
 	tells(t, "stderr", errs, `^→ debug-analyzer · rule · \d\d % · bug, `)
@@ -203,7 +203,7 @@ func TestHandoff1(t *testing.T) {
 	dir := routable(t)
 	writeFile(t, filepath.Join(dir, ".gemini", "agents", "router-agent.md"), "---\nkind: agent\nname: router-agent\ntitle: Router\nscope: system\n---\nYou are the switchboard.\n")
 	code, out, errs := command(t, dir, "run", "@auto", typeError+"Cannot read property 'x'", "--strategy", "llm")
-	if code != 0 || out != "The debugger\nx may be undefined.\n" {
+	if code != 0 || out != "x may be undefined.\n" {
 		t.Errorf("exit %d, stdout %q\n%s", code, out, errs)
 	}
 	tells(t, "stderr", errs, `→ debugger · llm · 95 %$`)

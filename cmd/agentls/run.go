@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ type runOptions struct {
 	inputs                                        string   // JSON, whole
 	input                                         []string // key=value
 	strategy                                      string   // of routing
-	interactive, trust                            bool
+	interactive, trust, fresh                     bool
 	given                                         bool     // the prompt came from a pipe: what is in it names nobody
 	args                                          []string // besides the flags
 }
@@ -49,8 +50,11 @@ read from standard input, where that is no terminal; an agent with a query of it
 own needs none.
 
 Runs of an agent go on in the same context until agentls context clear NAME, or
-begin a new one with --session new. A session that was begun so with a NAME is that
-agent's: without a NAME, --session ID talks to it instead of main.`,
+begin a new one with --new. A session that was begun so with a NAME is that
+agent's: without a NAME, --session ID talks to it instead of main.
+
+Where standard output is no terminal, only the final text goes there. The exit code
+is 3 where the run ended well, and something that it asked for was refused.`,
 		Example: `  agentls run "what does this program do?"
   agentls run reviewer "look at src/app.ts"
   git diff | agentls run reviewer --format json
@@ -78,6 +82,7 @@ agent's: without a NAME, --session ID talks to it instead of main.`,
 	f.StringVarP(&o.prompt, "prompt", "p", "", "what the agent is to do")
 	f.BoolVarP(&o.interactive, "interactive", "i", false, "talk to the agent, one request after the other")
 	f.StringVar(&o.session, "session", "", "the session to go on with, or new; without it, main")
+	f.BoolVar(&o.fresh, "new", false, "begin a new session; the same as --session new")
 	f.StringVar(&o.approve, "approve", "", approveHelp)
 	f.StringVar(&o.format, "format", "text", "text, json (the result at the end) or stream-json (each event as it comes)")
 	f.StringVar(&o.mode, "mode", "", "chat or task; without it, the agent's own")
@@ -108,7 +113,7 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	case o.strategy != "" && o.strategy != "rule" && o.strategy != "llm" && o.strategy != "hybrid":
 		err = fmt.Errorf("invalid --strategy %q: use rule, llm or hybrid", o.strategy)
 	case o.mode != "" && o.mode != "chat" && o.mode != "task":
-		err = fmt.Errorf("--mode is %q, want chat or task", o.mode)
+		err = fmt.Errorf("invalid --mode %q: use chat or task", o.mode)
 	}
 	if err != nil {
 		return nil, daemon.Config{}, usage{err}
@@ -146,6 +151,12 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	if prompt != "" {
 		p.Input = wire.InputBlocks{{Type: "text", Text: prompt}}
 	}
+	if o.fresh && o.session != "" && o.session != "new" {
+		return nil, daemon.Config{}, usage{errors.New("--new and --session NAME exclude each other: leave one out")}
+	}
+	if o.fresh {
+		o.session = "new"
+	}
 	if o.session == "new" {
 		// The form of a time has no dash before the milliseconds, and the id
 		// of a session does not end in a dot and a number.
@@ -158,14 +169,14 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 }
 
 // approveHelp explains the flag --approve of run and serve.
-const approveHelp = "what runs without asking: plan, ask, edits or auto; never high or critical calls"
+const approveHelp = "plan (read only), ask, edits (files change without a question) or auto (medium risks, too)"
 
 // approval returns the mode that --approve names; "" is the default.
 func approval(mode string) (agents.Approval, error) {
 	if a := agents.Approval(mode); mode == "" || a.Valid() {
 		return a, nil
 	}
-	return "", usage{fmt.Errorf("--approve is %q, want plan, ask, edits or auto", mode)}
+	return "", usage{fmt.Errorf("invalid --approve %q: use plan, ask, edits or auto", mode)}
 }
 
 // errOutputClosed ends a run whose text nobody reads any more.
@@ -219,6 +230,8 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 	out := &outlet{std.out, cancel}
 	t := newTimeline(streams{std.in, out, std.err}, newTerminal(std))
 	t.status = newStatus(std.err, false)
+	f, isFile := std.out.(*os.File)
+	t.final = o.format == "text" && !(isFile && term.IsTerminal(int(f.Fd())))
 	if o.format != "text" {
 		t.out = io.Discard
 	}
@@ -234,13 +247,16 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 		defer conn.Close()
 		return run(ctx, conn, t)
 	}()
+	if t.final {
+		t.finish(result)
+	}
 	if err := o.report(out, result, err); err != nil {
 		return err
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, errOutputClosed) {
 		return cause
 	}
-	return verdict(ctx, result)
+	return verdict(ctx, result, t.refused)
 }
 
 // report writes the result, or the error, where a machine reads it. It returns
@@ -312,7 +328,7 @@ func inputsOf(whole string, given []string, schema json.RawMessage) (json.RawMes
 	values := map[string]json.RawMessage{}
 	if whole != "" {
 		if err := json.Unmarshal([]byte(whole), &values); err != nil || values == nil {
-			return nil, errors.New(`--inputs is no JSON object, want one as in --inputs '{"path": "app.ts"}'`)
+			return nil, errors.New(`invalid --inputs: use a JSON object, as in --inputs '{"path": "app.ts"}'`)
 		}
 	}
 	var form struct {
@@ -324,7 +340,7 @@ func inputsOf(whole string, given []string, schema json.RawMessage) (json.RawMes
 	for _, pair := range given {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, fmt.Errorf("--input is %q, want key=value", pair)
+			return nil, fmt.Errorf("invalid --input %q: use key=value", pair)
 		}
 		var types []string
 		switch t := form.Properties[key].Type.(type) {

@@ -212,9 +212,12 @@ func runID() string {
 	return fmt.Sprintf("cli-%s-%d", time.Now().UTC().Format("20060102T150405.000000000"), os.Getpid())
 }
 
-// verdict turns a run's end into the process's.
-func verdict(ctx context.Context, r *wire.RunResult) error {
+// verdict turns a run's end into the process's; refused says that the run asked for
+// something in vain.
+func verdict(ctx context.Context, r *wire.RunResult, refused bool) error {
 	switch {
+	case r.Reason == "GOAL" && refused:
+		return exit{exitRefused}
 	case r.Reason == "GOAL":
 		return nil
 	case ctx.Err() != nil:

@@ -102,15 +102,15 @@ func sessions(t *testing.T, home string) (names []string) {
 	return names
 }
 
-// TestRunPrintsTitleAndText: standard output is the agent's title and its text
-// and nothing else; what it does is told on standard error (spec 10).
-func TestRunPrintsTitleAndText(t *testing.T) {
+// TestRunPrintsItsText: standard output, where it is no terminal, is the final text
+// and nothing else; what the agent says and does before is told on standard error.
+func TestRunPrintsItsText(t *testing.T) {
 	play(t, "> look\n< I look.\n<call ls {\"dir_path\": \".\"}\n\n>result ls\n< There is nothing.\n")
 	code, out, errs := command(t, writer(t), "run", "writer", "look around", "--trust")
-	if code != 0 || out != "The Writer\nI look.\nThere is nothing.\n" {
+	if code != 0 || out != "There is nothing.\n" {
 		t.Errorf("exit %d, stdout %q\n%s", code, out, errs)
 	}
-	for _, want := range []string{"model gemini-", "✓ ls .", "2 turns, 1 tool call,"} {
+	for _, want := range []string{"The Writer\n", "I look.\n", "model gemini-", "✓ ls .", "2 turns, 1 tool call,"} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("stderr does not tell %q:\n%s", want, errs)
 		}
@@ -125,7 +125,7 @@ func TestRunOfMainPrintsItsTitle(t *testing.T) {
 	if title == nil {
 		t.Fatalf("main is not listed:\n%s", list)
 	}
-	if code, out, errs := command(t, t.TempDir(), "run", "say hello"); code != 0 || out != title[1]+"\nHello.\n" {
+	if code, out, errs := command(t, t.TempDir(), "run", "say hello"); code != 0 || out != "Hello.\n" || !strings.HasPrefix(errs, title[1]+"\n") {
 		t.Errorf("exit %d, stdout %q, title %q\n%s", code, out, title[1], errs)
 	}
 }

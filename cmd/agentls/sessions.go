@@ -18,10 +18,6 @@ import (
 )
 
 func sessionsCommand(std streams) *cobra.Command {
-	c := &cobra.Command{
-		Use: "sessions", Short: "List the sessions of this folder, show one, go on, go back",
-		Args: cobra.ArbitraryArgs, RunE: needsPart,
-	}
 	var listJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "List the sessions of this folder, newest first", Args: arguments(0, 0),
@@ -38,7 +34,22 @@ func sessionsCommand(std streams) *cobra.Command {
 			})
 		},
 	}
-	list.Flags().BoolVar(&listJSON, "json", false, "print JSON")
+	c := &cobra.Command{
+		Use: "sessions", Short: "List the sessions of this folder, show one, resume, rewind",
+		Long: `Lists the sessions of this folder, newest first. A SESSION is named by its id, by
+the beginning of it, or as latest.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(c, args[0])
+			}
+			return nil
+		},
+		SuggestFor: []string{"resume", "rewind", "fork", "history"},
+		RunE:       list.RunE,
+	}
+	for _, part := range []*cobra.Command{c, list} {
+		part.Flags().BoolVar(&listJSON, "json", false, "print JSON")
+	}
 	var showJSON bool
 	show := &cobra.Command{
 		Use: "show [ID]", Short: "Show a session as you saw it; without an ID, main",
@@ -47,11 +58,11 @@ how each run ended. A number in brackets is a place that rewind and fork take. W
 --json its events, one a line.`,
 		Args: arguments(0, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
-			id := "main"
-			if len(args) == 1 {
-				id = args[0]
-			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				id, err := conn.sessionNamed(ctx, append(args, "main")[0])
+				if err != nil {
+					return err
+				}
 				return showSession(ctx, conn, std.out, id, showJSON)
 			})
 		},
@@ -61,17 +72,18 @@ how each run ended. A number in brackets is a place that rewind and fork take. W
 	return c
 }
 
-// needsPart answers a command that is nothing without one of its parts.
+// needsPart is the error for a command that is called without a subcommand.
 func needsPart(c *cobra.Command, args []string) error {
-	var names []string
-	for _, sub := range c.Commands() {
-		names = append(names, c.CommandPath()+" "+sub.Name())
-	}
-	there := strings.Join(names, ", ")
 	if len(args) > 0 {
-		return usage{fmt.Errorf("there is no %s %s, only: %s", c.CommandPath(), tool.Escape(args[0]), there)}
+		return unknownCommand(c, args[0])
 	}
-	return usage{fmt.Errorf("%s wants one of its parts: %s", c.CommandPath(), there)}
+	first := c.Commands()[0]
+	for _, sub := range c.Commands() {
+		if sub.Name() == "list" {
+			first = sub
+		}
+	}
+	return usage{fmt.Errorf("missing subcommand; try `%s`", first.CommandPath())}
 }
 
 // with does something with a daemon of this folder.
@@ -109,6 +121,32 @@ func (c *connection) sessions(ctx context.Context) ([]wire.Session, error) {
 			return all, nil
 		}
 	}
+}
+
+// sessionNamed returns the id of the session that a person means: by its id, by the
+// beginning of it, or as latest. A name that none has is returned as it is; the
+// daemon's error says so.
+func (c *connection) sessionNamed(ctx context.Context, name string) (string, error) {
+	sessions, err := c.sessions(ctx)
+	if err != nil {
+		return "", err
+	}
+	var begin []string
+	for _, s := range sessions { // the newest first
+		switch {
+		case s.Session == name, name == "latest":
+			return s.Session, nil
+		case strings.HasPrefix(s.Session, name):
+			begin = append(begin, s.Session)
+		}
+	}
+	switch len(begin) {
+	case 0:
+		return name, nil
+	case 1:
+		return begin[0], nil
+	}
+	return "", usage{fmt.Errorf("%d sessions begin with %q: %s", len(begin), name, strings.Join(begin[:min(len(begin), 5)], ", "))}
 }
 
 // printSessions prints a line for each session.

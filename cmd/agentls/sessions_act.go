@@ -21,11 +21,12 @@ func sessionResumeCommand(std streams) *cobra.Command {
 	var p wire.ResumeParams
 	var more wire.Extend
 	c := &cobra.Command{
-		Use: "resume RUN|SESSION", Short: "Take up a run that was interrupted, paused or ended at a limit, or the newest of a session",
-		Long: `Takes up a run that was interrupted, since its agentls ended, that is paused, or that
-ended at its limit of turns or time, from its last checkpoint. What it has used counts
+		Use: "resume [RUN|SESSION]", Short: "Resume a run that was interrupted, paused or ended at a limit",
+		Long: `Resumes a run that was interrupted, since its agentls ended, that is paused, or that
+ended at its limit of turns or time, from its last checkpoint. SESSION is its newest
+such run; without an argument it is the newest of all sessions. What it has used counts
 on; the flags give it more, and without them it has as much again of what it came to.`,
-		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
+		Args: arguments(0, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.checkFormat(); err != nil {
 				return err
@@ -39,7 +40,7 @@ on; the flags give it more, and without them it has as much again of what it cam
 				p.Extend = &more
 			}
 			return o.follow(c.Context(), config, std, func(ctx context.Context, conn *connection, t *timeline) (*wire.RunResult, error) {
-				agent, err := conn.leftRun(ctx, args[0], &p)
+				agent, err := conn.resumable(ctx, args, &p)
 				if err != nil {
 					return nil, err
 				}
@@ -59,6 +60,31 @@ on; the flags give it more, and without them it has as much again of what it cam
 	complete(c, "format", formats...)
 	completeSessionFlag(c)
 	return c
+}
+
+// resumable finds out which run a person means to resume, the newest without a
+// name, and returns its agent.
+func (c *connection) resumable(ctx context.Context, args []string, p *wire.ResumeParams) (agent string, err error) {
+	if len(args) == 1 {
+		name, err := c.sessionNamed(ctx, args[0])
+		if err != nil {
+			return "", err
+		}
+		return c.leftRun(ctx, name, p)
+	}
+	sessions, err := c.sessions(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range sessions {
+		if s.Locked || s.Problem != "" || p.Session != "" && p.Session != s.Session {
+			continue
+		}
+		if agent, err = c.leftRun(ctx, s.Session, p); err == nil {
+			return agent, nil
+		}
+	}
+	return "", errors.New("there is no run to resume: all have ended; see `agentls sessions`")
 }
 
 // leftRun finds out which run is meant by the name of a run or of a session, and
@@ -106,8 +132,11 @@ func sessionForkCommand(std streams) *cobra.Command {
 		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				var err error
+				if args[0], err = conn.sessionNamed(ctx, args[0]); err != nil {
+					return err
+				}
 				if !c.Flags().Changed("at") {
-					var err error
 					if at, err = conn.lastEvent(ctx, args[0]); err != nil {
 						return err
 					}
@@ -119,7 +148,7 @@ func sessionForkCommand(std streams) *cobra.Command {
 				if asJSON {
 					return printJSON(std.out, r)
 				}
-				_, err := fmt.Fprintf(std.out, "Session %s begins with %s up to %d. Go on there: agentls run --session %s \"your request\"\n", r.Session, tool.Escape(args[0]), at, r.Session)
+				_, err = fmt.Fprintf(std.out, "Session %s begins with %s up to %d. Go on there: agentls run --session %s \"your request\"\n", r.Session, tool.Escape(args[0]), at, r.Session)
 				return err
 			})
 		},
@@ -160,8 +189,11 @@ only runs that had not finished, and began after the place, are ended for good.`
 			if p.Force && !p.Files {
 				return usage{errors.New("--force is about files: add --files, or leave it out")}
 			}
-			p.Session = args[0]
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				var err error
+				if p.Session, err = conn.sessionNamed(ctx, args[0]); err != nil {
+					return err
+				}
 				before, err := conn.lastEvent(ctx, p.Session)
 				if err != nil {
 					return err
@@ -235,6 +267,10 @@ func sessionDeleteCommand(std streams) *cobra.Command {
 		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				var err error
+				if args[0], err = conn.sessionNamed(ctx, args[0]); err != nil {
+					return err
+				}
 				var s wire.SessionGetResult
 				if err := conn.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: args[0]}, &s); err != nil {
 					return err
@@ -248,7 +284,7 @@ func sessionDeleteCommand(std streams) *cobra.Command {
 				if err := conn.Call(ctx, wire.MethodSessionDelete, &wire.SessionDeleteParams{Session: args[0]}, nil); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(std.out, "Session %s is erased.\n", tool.Escape(args[0]))
+				_, err = fmt.Fprintf(std.out, "Session %s is erased.\n", tool.Escape(args[0]))
 				return err
 			})
 		},
@@ -294,7 +330,7 @@ func (o *runOptions) checkFormat() error {
 			return nil
 		}
 	}
-	return usage{fmt.Errorf("--format is %q, want text, json or stream-json", o.format)}
+	return usage{fmt.Errorf("invalid --format %q: use text, json or stream-json", o.format)}
 }
 
 // formats are those of --format of run.

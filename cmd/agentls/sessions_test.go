@@ -91,7 +91,7 @@ func TestSessionsRewindAndFork(t *testing.T) {
 		{1, "there is no session nope", []string{"rewind", "nope", "--to", "1"}},
 		{1, "there is no session nope", []string{"fork", "nope"}},
 		{1, "there is no session nope", []string{"delete", "nope", "--yes"}},
-		{2, "an argument is missing", []string{"fork"}},
+		{2, "missing argument", []string{"fork"}},
 	} {
 		if code, out, errs := command(t, dir, append([]string{"sessions"}, c.args...)...); code != c.code || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit %d, %q, %q", c.args, code, out, errs)
@@ -162,7 +162,7 @@ func TestApproveCountsMoreThanTheSession(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := command(t, dir, "run", "writer", "the third", "--approve", "plan"); code != 0 {
+	if code, _, errs := command(t, dir, "run", "writer", "the third", "--approve", "plan"); code != exitRefused {
 		t.Fatalf("exit %d\n%s", code, errs)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "b.txt")); err == nil {
@@ -224,7 +224,7 @@ func TestSessionsResume(t *testing.T) {
 		stage(t, "> goes\n>result ls\n< Taken up.\n")
 		t.Setenv("GEMINI_HOME", home)
 		code, out, errs := command(t, dir, "sessions", "resume", name)
-		if code != 0 || out != "The Writer\nTaken up.\n" {
+		if code != 0 || out != "Taken up.\n" {
 			t.Errorf("resume %s: exit %d, %q\n%s", name, code, out, errs)
 		}
 	}

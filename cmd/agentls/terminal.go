@@ -250,7 +250,31 @@ func rows(text string, columns int) int {
 	return n
 }
 
-// confirm asks about a call. Anything but one of the keys offered is no.
+// feedback is what a person said with a no: the line without a no at its beginning.
+// One word alone is no reason but a key that was not offered.
+func feedback(line string) string {
+	for _, no := range []string{"no", "n"} {
+		rest, ok := cutPrefixFold(line, no)
+		if ok && (rest == "" || strings.ContainsAny(rest[:1], " ,.:;")) {
+			return strings.TrimLeft(rest, " ,.:;")
+		}
+	}
+	if !strings.Contains(line, " ") {
+		return ""
+	}
+	return line
+}
+
+// cutPrefixFold is [strings.CutPrefix] that takes letters of either case.
+func cutPrefixFold(s, prefix string) (string, bool) {
+	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
+		return s, false
+	}
+	return s[len(prefix):], true
+}
+
+// confirm asks about a call. Anything but one of the keys offered is no, and told
+// to the agent as the reason.
 func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.ConfirmResult, error) {
 	fmt.Fprintf(t.out, "\n%s\n", strings.TrimRight(p.Message, "\n"))
 	if t.answer != nil {
@@ -260,7 +284,7 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 		}
 	}
 	if !t.there {
-		fmt.Fprintln(t.out, "→ no: there is no terminal to ask on (--approve says what runs without asking)")
+		fmt.Fprintln(t.out, "→ no: there is no terminal to ask on; --approve edits or auto lets more run without a question")
 		return nil, jsonrpc2.ErrMethodNotFound
 	}
 	if lines, more := t.scrolled(p.Message); more {
@@ -281,7 +305,7 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 	for {
 		// Before the last line: who answers as soon as it is there is not dropped.
 		answer := t.listen()
-		fmt.Fprintf(t.out, "Allow? %s, anything else = no: ", strings.Join(offers, ", "))
+		fmt.Fprintf(t.out, "Allow? %s, n = no, or say why not: ", strings.Join(offers, ", "))
 		line, ok := t.await(ctx, answer)
 		outcome, prefix := "reject", false
 		for _, k := range keys {
@@ -303,6 +327,8 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 			return changed, nil
 		case outcome == "modify" && !edits:
 			return &wire.ConfirmResult{Outcome: "reject"}, nil
+		case outcome == "reject":
+			return &wire.ConfirmResult{Outcome: outcome, Feedback: feedback(line)}, nil
 		case !edits:
 			return &wire.ConfirmResult{Outcome: outcome, Prefix: prefix}, nil
 		}

@@ -66,6 +66,8 @@ func TestEditOnTheTerminal(t *testing.T) {
 		"once is for one call":            {"", kept, []string{"y*\n"}, `{"outcome":"reject"}`},
 		"for the run, not offered":        {"", kept, []string{"r*\n"}, `{"outcome":"reject"}`},
 		"without a prefix":                {"", question, []string{"s*\n"}, `{"outcome":"reject"}`},
+		"a reason":                        {"", kept, []string{"n, use go test\n"}, `{"outcome":"reject","feedback":"use go test"}`},
+		"a reason without a no":           {"", kept, []string{"not this file\n"}, `{"outcome":"reject","feedback":"not this file"}`},
 		"always, where it is not offered": {"", question, []string{"a\n"}, `{"outcome":"always"}`}, // which the daemon does not take
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,12 +116,12 @@ func TestSEC139EditedCallsPassTheGate(t *testing.T) {
 			play(t, "> do it\n<call bash {\"command\": \"touch p\", \"access\": \"write\"}\n\n"+c.model)
 			dir := writer(t)
 			_, shown := perform(t, dir, func(types func(string) func()) []act {
-				acts := []act{{"anything else = no: ", types("e\n")}, {"> ", types(c.edited + "\n")}}
+				acts := []act{{"or say why not: ", types("e\n")}, {"> ", types(c.edited + "\n")}}
 				if c.edited == "" {
-					acts = []act{{"anything else = no: ", types("y\n")}}
+					acts = []act{{"or say why not: ", types("y\n")}}
 				}
 				for _, answer := range c.again {
-					acts = append(acts, act{"anything else = no: ", types(answer)})
+					acts = append(acts, act{"or say why not: ", types(answer)})
 				}
 				return acts
 			}, "run", "do it", "--trust")

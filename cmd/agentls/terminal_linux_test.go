@@ -25,7 +25,7 @@ type person struct {
 // Write takes what the terminal shows.
 func (p *person) Write(b []byte) (int, error) {
 	p.shown.Write(b)
-	if s := string(b); strings.HasSuffix(s, "no: ") || s == "> " {
+	if s := string(b); strings.HasSuffix(s, "not: ") || s == "> " {
 		p.prompted()
 	}
 	return len(b), nil

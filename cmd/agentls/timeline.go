@@ -28,6 +28,7 @@ type timeline struct {
 	out, err io.Writer
 	terminal *terminal
 	past     bool
+	final    bool               // out gets the final text alone, when the run has ended; the rest goes to err
 	screen   bool               // the text goes to the terminal at which somebody types
 	raw      func(event []byte) // takes each event as it came; may be nil
 	status   *status            // nil where it is not shown
@@ -39,6 +40,7 @@ type timeline struct {
 	speaks  string                   // the run whose text was shown last
 	midLine bool                     // text was written that does not end in a line end
 	tried   strings.Builder          // with past: text that may be withdrawn still
+	refused bool                     // a call was refused, and nobody is at the terminal who saw it
 	shown   bool                     // this answer of the model's has shown text
 	asked   map[string]chan struct{} // by question: closed when its event was shown
 	failed  string                   // the error that was shown last
@@ -294,16 +296,20 @@ func (t *timeline) speak(e wire.ActivityParams) {
 	title := cmp.Or(t.titles[e.Agent], e.Agent)
 	t.newLineLocked()
 	t.mu.Unlock()
+	if t.final {
+		t.say("%s", tool.Escape(title))
+		return
+	}
 	t.text(tool.Escape(title) + "\n")
 }
 
-// delta shows text as it comes. With past it is kept until it is clear that it
-// stays.
+// delta shows text as it comes. With past and final it is kept until it is clear
+// that it stays.
 func (t *timeline) delta(e wire.ActivityParams, text string) {
 	t.mu.Lock()
 	other := t.speaks != e.Run
 	t.shown = true
-	if t.past && !other {
+	if (t.past || t.final) && !other {
 		t.tried.WriteString(text)
 		t.mu.Unlock()
 		return
@@ -328,10 +334,45 @@ func (t *timeline) settle(e wire.ActivityParams, body activity.Body) {
 		t.mu.Unlock()
 		return
 	}
+	if t.final && !endsText(body) {
+		t.mu.Unlock()
+		return
+	}
 	t.tried.Reset()
 	t.mu.Unlock()
-	if !ok || !retry.Discard {
+	switch {
+	case ok && retry.Discard:
+	case t.final:
+		t.say("%s", strings.TrimRight(plainText(text), "\n"))
+	default:
 		t.text(text)
+	}
+}
+
+// endsText reports whether the text before an event was not the final one.
+func endsText(body activity.Body) bool {
+	switch body.(type) {
+	case activity.ToolState, activity.TurnStarted, activity.Retry, activity.RunStarted:
+		return true
+	}
+	return false
+}
+
+// finish writes the text that a run ended with, where out gets no more than that.
+func (t *timeline) finish(r *wire.RunResult) {
+	t.mu.Lock()
+	said := t.tried.String()
+	t.tried.Reset()
+	t.mu.Unlock()
+	text := ""
+	if r != nil {
+		text = r.Text
+	}
+	if strings.TrimSpace(said) != "" && strings.TrimSpace(said) != strings.TrimSpace(text) {
+		t.say("%s", strings.TrimRight(plainText(said), "\n"))
+	}
+	if text != "" {
+		t.text(strings.TrimRight(text, "\n") + "\n")
 	}
 }
 
