@@ -33,6 +33,15 @@ func serve(fault string) {
 	switch fault {
 	case "never answers":
 		select {}
+	case "waits for others": // until so many are there as its last argument says
+		dir := os.Args[len(os.Args)-2]
+		if err := os.WriteFile(fmt.Sprintf("%s/%d", dir, os.Getpid()), nil, 0o600); err != nil {
+			os.Exit(1)
+		}
+		for there := 0; fmt.Sprint(there) != os.Args[len(os.Args)-1]; time.Sleep(time.Millisecond) {
+			all, _ := os.ReadDir(dir)
+			there = len(all)
+		}
 	case "cannot start":
 		fmt.Fprintln(os.Stderr, "no database")
 		os.Exit(3)
