@@ -109,6 +109,15 @@ func TestRouting5(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	tells(t, "stderr", errs, `No agent fits this request: It is about the weather\. Name one: @<name> "<prompt>"$`, `^1\. code-fixer – Changes code so that it works\.$`, `^4\. reviewer – `)
+	// A project raises its own limit again, up to the person's.
+	for value, fits := range map[string]bool{"2": true, "7": true, "9": false} {
+		command(t, dir, "config", "limits.live", "1")
+		code, out, errs := command(t, dir, "config", "limits.live", value)
+		if (code == 0) != fits || fits && !strings.Contains(out, "agents.limits.live = "+value) {
+			t.Errorf("limits.live %s: exit %d, %s%s", value, code, out, errs)
+		}
+	}
+	command(t, dir, "config", "limits.live", "null")
 	command(t, dir, "config", "routing.fallback", "none")
 	code, out, errs := command(t, dir, "run", "@auto", weather, "--format", "json")
 	if code != 1 || strings.Contains(errs, "1. code-fixer") {

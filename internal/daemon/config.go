@@ -16,7 +16,11 @@ func (b *daemon) values(folder string) *workspace.Settings { return b.settingsOf
 // setValue changes a setting in the file of a scope, and has it count at once.
 func (b *daemon) setValue(ctx context.Context, folder string, scope workspace.Scope, key string, raw []byte) (file string, err error) {
 	const op = "daemon.setValue"
-	value, err := b.values(folder).Check(key, raw, scope)
+	before := b.values(folder)
+	if scope == workspace.ProjectScope {
+		before = b.values("") // a limit that the project lowered itself it may raise again
+	}
+	value, err := before.Check(key, raw, scope)
 	if err != nil {
 		return "", err
 	}
