@@ -35,7 +35,8 @@ type crew struct {
 	limits Limits
 	mode   Approval
 	rules  Settings
-	tools  []tool.Tool // besides those of the daemon
+	tools  []tool.Tool    // besides those of the daemon
+	files  activity.Files // nil = the machine's
 
 	// says is what an agent's model answers; n counts the agent's requests from 1.
 	says func(ctx context.Context, agent string, n int, req *model.Request) model.Answer
@@ -76,7 +77,7 @@ func newCrew(t testing.TB, agents map[string]string) *crew {
 
 func (tm *crew) service() *Service {
 	s := NewService(context.Background(), Config{
-		Agents: func() *registry.Snapshot { return tm.agents }, Sessions: session.New(session.Config{Dir: tm.dir, Now: time.Now}),
+		Agents: func() *registry.Snapshot { return tm.agents }, Sessions: session.New(session.Config{Dir: tm.dir, Now: time.Now, Files: tm.files}),
 		Table: model.NewTable(time.Now), Tools: append(builtin.Tools(), tm.tools...), Folders: func() []string { return []string{tm.site.folder} }, Trusted: func(string) bool { return true },
 		Settings: func(string) Settings { set := tm.rules; set.Limits = tm.limits; return set },
 		Provider: func(string) (model.Model, *model.Retries, error) { return tm, nil, nil },

@@ -261,8 +261,13 @@ func (s *Service) Close() error {
 	return s.Sessions.Close()
 }
 
-// settle ends a run's being known, after its last event is on stable storage.
+// settle ends a run's being known, after its last event is on stable storage. Of runs
+// that another one waits for, that one's end is the end.
 func (s *Service) settle(live *Live) {
+	if live.start.from.within != nil {
+		s.forget(live)
+		return
+	}
 	// The run's own context may have ended; its last event is written all the same.
 	patience := settleIn
 	if live.result.Reason != activity.Aborted && s.ctx.Err() == nil {

@@ -238,7 +238,11 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	}
 	s.askAboutServers(runCtx, p.Desk.Ask(conv.ID, live.ID, def.Name), offered.Changes) // while the run holds s.work
 	unasked = nil
+	// Its first event may not come to be recorded before the run is over: then its
+	// result is the answer, and who cancelled it does not wait for the disk.
+	recording, over := context.WithCancel(s.ctx)
 	live.begun <- func() {
+		defer over()
 		defer release()
 		defer cancel(nil)
 		ended := sync.OnceFunc(func() { close(live.ended) })
@@ -272,7 +276,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		s.settle(live)
 	}
 	// Not ctx: a request that is cancelled now has a run, which is its answer.
-	if err := conv.Commit(s.ctx, live.First); err != nil && s.ctx.Err() == nil {
+	if err := conv.Commit(recording, live.First); err != nil && recording.Err() == nil {
 		cause := run.ErrCancelled
 		if p.atMost != "" {
 			cause = run.ErrInterrupted // it can be resumed once more
