@@ -3,7 +3,9 @@ package route
 import (
 	"cmp"
 	"context"
+	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -53,6 +55,40 @@ const (
 // MaxInput is how much of an input is looked at, in bytes: its beginning.
 const MaxInput = 32 << 10
 
+// interruptible is from how many bytes on a pattern is stopped while it is tried. Of
+// shorter inputs the costliest pattern that an agent file may have takes some milliseconds.
+const interruptible = 512
+
+// match reports whether a pattern is in an input, and whether that was found out before
+// ctx ended.
+func match(ctx context.Context, re *regexp.Regexp, input string) (matches, tried bool) {
+	if ctx.Err() != nil {
+		return false, false
+	}
+	if len(input) < interruptible {
+		return re.MatchString(input), true
+	}
+	in := &interrupted{Reader: strings.NewReader(input), ctx: ctx}
+	matches = re.MatchReader(in)
+	return matches && !in.cut, !in.cut
+}
+
+// interrupted is a text that ends when ctx does.
+type interrupted struct {
+	*strings.Reader
+	ctx context.Context
+	cut bool // by ctx
+}
+
+// ReadRune implements [io.RuneReader].
+func (in *interrupted) ReadRune() (rune, int, error) {
+	const often = 64 // runes between two looks at ctx
+	if in.cut = in.cut || (in.Len()%often == 0 && in.Len() > 0 && in.ctx.Err() != nil); in.cut {
+		return 0, 0, io.EOF
+	}
+	return in.Reader.ReadRune()
+}
+
 // Rank tells what in an input speaks for which agent. Patterns are not tried any more
 // when ctx has ended: those left out are told by Partial.
 func (x *Index) Rank(ctx context.Context, input string) Analysis {
@@ -67,12 +103,13 @@ func (x *Index) Rank(ctx context.Context, input string) Analysis {
 	}
 	x.findKeywords(input, func(k keyword) { add(k.agent, k.trigger, Match{Kind: "keyword", Text: k.text}, keywordPoints) })
 	a := Analysis{}
-	for i, p := range x.patterns {
-		if i%32 == 31 && ctx.Err() != nil {
+	for _, p := range x.patterns {
+		matches, tried := match(ctx, p.re, input)
+		if !tried {
 			a.Partial = true
 			break
 		}
-		if p.re.MatchString(input) {
+		if matches {
 			add(p.agent, p.trigger, Match{Kind: "pattern", Text: p.text}, patternPoints)
 		}
 	}

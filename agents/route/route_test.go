@@ -132,6 +132,41 @@ func TestLateIsPartial(t *testing.T) {
 	}
 }
 
+// TestSlowPatternIsStopped: a pattern that alone would take a second of a long input is
+// stopped in the midst of it, and what was found out before counts.
+func TestSlowPatternIsStopped(t *testing.T) {
+	agent := debugger()
+	agent.Triggers[0].Patterns = []string{`err(or)?`, `(?:.{0,900}x){1}y`}
+	x := route.NewIndex([]route.Agent{agent})
+	input := "an error " + strings.Repeat("x", 16<<10)
+	asked := 0
+	a := x.Rank(&ends{t.Context(), func() bool { asked++; return asked > 20 }}, input)
+	if !a.Partial || len(a.Candidates) != 1 || !slices.Equal(matched(a.Candidates[0], "pattern"), []string{`err(or)?`}) {
+		t.Errorf("%+v", a)
+	}
+	if asked > 25 {
+		t.Errorf("it was asked %d times whether it is over", asked)
+	}
+	agent.Triggers[0].Patterns = []string{`err(or)?`, `x$`}
+	if a := route.NewIndex([]route.Agent{agent}).Rank(t.Context(), input); a.Partial || len(matched(a.Candidates[0], "pattern")) != 2 {
+		t.Errorf("in time: %+v", a)
+	}
+}
+
+// ends is a context that ends when over says so.
+type ends struct {
+	context.Context
+	over func() bool
+}
+
+// Err implements [context.Context].
+func (e *ends) Err() error {
+	if e.over() {
+		return context.Canceled
+	}
+	return nil
+}
+
 // TestRankHolds what must be true of any input: it ends, confidences are percentages,
 // and the order is that of the scores, the same each time.
 func TestRankHolds(t *testing.T) {
