@@ -105,6 +105,18 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestNames: what no command can be called calls none, whatever there is.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"git:commit": true, "a_b.c-1": true, "übersetze": true, "翻译²": true, strings.Repeat("é", 128): true,
+		strings.Repeat("é", 129): false, "a\x80": false, "a\u200bb": false, "a/b": false, "": false, "a$": false,
+	} {
+		if _, _, ok := command.Typed("/"+name, func(string) bool { return true }); ok != want {
+			t.Errorf("%q: %v, want %v", name, ok, want)
+		}
+	}
+}
+
 // TestTyped: a text calls a command only where there is one of that name.
 func TestTyped(t *testing.T) {
 	has := func(name string) bool { return name == "git:commit" }
