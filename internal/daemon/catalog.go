@@ -171,6 +171,9 @@ func (b *daemon) follow(ctx context.Context) {
 	if _, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil && ctx.Err() == nil {
 		b.Log.Error("the agents could not be read", "err", err)
 	}
+	if !b.Brief {
+		unmapBinary()
+	}
 	b.folders.reached(list)
 	b.tellProblems()
 	if !b.Brief {
