@@ -73,6 +73,7 @@ func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool
 	}
 	defer release()
 	conv.CloseCalls(name)
+	s.endHooks(ctx, conv, "clear", "clear")
 	seq, err := conv.Clear(name, purge)
 	if seq > 0 { // also where not all could be erased
 		conv.mu.Lock()

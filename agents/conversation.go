@@ -23,6 +23,9 @@ type conversation struct {
 	mu            sync.Mutex
 	seen          map[string]*tool.Seen // by context, as [activity.Origin.ContextID] has it
 	toldOfServers map[string]bool       // why tools of servers are left out, as the person was told; guarded by mu
+	starts        string                // why it begins for hooks with the next run; "" = it has begun; guarded by mu
+	started       bool                  // hooks of its start were run, and none of its end since; guarded by mu
+	hookFolder    string                // whose hooks these were; guarded by mu
 	loops         bool                  // the person does not want loops looked for; guarded by mu
 }
 
@@ -59,7 +62,10 @@ func (s *Service) open(id string) (conv *conversation, note string, err error) {
 	if conv := s.sessions[opened.ID]; conv != nil {
 		return conv, "", nil
 	}
-	conv = &conversation{Session: opened, gate: guard.NewKeeping(s.Grants), seen: make(map[string]*tool.Seen)}
+	conv = &conversation{Session: opened, gate: guard.NewKeeping(s.Grants), seen: make(map[string]*tool.Seen), starts: "startup"}
+	if opened.Log.Last() > 1 { // there is more than a note that it is another one than was asked for
+		conv.starts = "resume"
+	}
 	for run, taint := range opened.Taints() { // grants are never restored (SEC-135), what they must not hide is
 		conv.gate.Taint(run, tool.TaintOf(taint))
 	}

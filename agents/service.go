@@ -106,6 +106,7 @@ type Config struct {
 	Provider func(id string) (model.Model, *model.Retries, error)
 	Tools    []tool.Tool
 	Servers  Servers                  // nil = there are none
+	Hooks    run.Hooks                // nil = there are none
 	Folders  func() []string          // workspace folders, canonical, the first one first
 	Trusted  func(folder string) bool // spec 4.4
 	// TrustError returns why it cannot be told whether a folder is trusted, which
@@ -257,6 +258,7 @@ func (s *Service) Close() error {
 	s.end(run.ErrInterrupted)
 	s.work.Wait()
 	s.tools.Wait()
+	s.endAllHooks()
 	s.closeWatched()
 	return s.Sessions.Close()
 }

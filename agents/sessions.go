@@ -55,6 +55,7 @@ func (s *Service) CloseSession(id string, closed func()) error {
 			_, _, err := s.Sessions.Peek(id)
 			return err
 		}
+		s.endHooks(s.ctx, conv, "other", "")
 		return conv.Close()
 	})
 }
@@ -66,6 +67,7 @@ func (s *Service) CloseSession(id string, closed func()) error {
 func (s *Service) DeleteSession(id string, closed func()) error {
 	return s.depart(id, closed, func(conv *conversation) error {
 		if conv != nil {
+			s.endHooks(s.ctx, conv, "other", "")
 			if err := conv.Close(); err != nil {
 				s.Log.Debug("a session that is deleted could not be written to its end", "session", id, "err", err)
 			}

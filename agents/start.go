@@ -217,7 +217,8 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			ModelCalls: shared.limits.ModelCalls, InputTokens: shared.limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
 		},
 		Compression: s.summarizer(r.settings, choices[0]), Repeats: &repeats{conv, r.settings.DisableLoopDetection},
-		Problems: slices.Concat(leftOut(r.agent), task.lowered, offered.problems()), Mask: s.Mask, Output: s.credentials.Masker, Snapshots: s.Snapshots, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
+		Problems: slices.Concat(leftOut(r.agent), task.lowered, offered.problems()), Mask: s.Mask, Output: s.credentials.Masker, Snapshots: s.Snapshots,
+		Hooks: s.Hooks, Transcript: conv.File(), SessionStart: func() string { return conv.startHooks(r.folder) }, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
 	})
 	// From here on others see it: it is whole.
 	position, err := s.enlist(live, p.Queue)

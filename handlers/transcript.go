@@ -121,6 +121,10 @@ func describe(b *strings.Builder, e activity.Event) {
 		if body.State == "failed" {
 			fmt.Fprintf(b, "\n- the MCP server %s failed: %s\n", tool.Escape(body.Server), tool.Escape(body.Why))
 		}
+	case activity.HookRan:
+		if body.Decision != "allow" {
+			fmt.Fprintf(b, "\n- %s\n", tool.Escape(firstLine(body.Line())))
+		}
 	case activity.LoopDetected:
 		fmt.Fprintf(b, "\n- %s (%s)\n", repeats(body), tool.Escape(body.Action))
 	case activity.RunState:

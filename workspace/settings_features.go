@@ -141,15 +141,19 @@ func makeSettingShapes() []settingShape {
 		{path: "mcpServers.*.description", kind: textKind, doc: "What the server is for."},
 		{path: "mcpServers.*.autoStart", kind: boolKind, doc: "Whether it is started with the workspace, and not on first need."},
 		{path: "mcpServers.*.oauth", kind: objectKind, doc: "How to sign in."},
-		{path: "hooks", kind: objectKind, doc: "Commands that are run at points of a run, by event. They have no effect in this version."},
+		{path: "hooks", kind: objectKind, doc: "Commands that are run at points of a run, by event."},
 		{path: "hooks.*", kind: objectsKind, doc: "What is run at this event; all in parallel where none is sequential."},
 		{path: "hooks.*.[].matcher", kind: textKind, doc: "A regular expression over the tool's name, or the trigger; all where it is not given."},
+		{path: "hooks.*.[].sequential", kind: boolKind, doc: "Whether its hooks are run one after another, and each sees what those before it changed."},
 		{path: "hooks.*.[].hooks", kind: objectsKind, doc: "The commands."},
 		{path: "hooks.*.[].hooks.[].type", kind: textKind, doc: "What kind of hook it is.", values: []string{"command"}},
 		{path: "hooks.*.[].hooks.[].command", kind: textKind, doc: "A line for bash, as it is; with args an executable. It gets JSON on its standard input."},
 		{path: "hooks.*.[].hooks.[].args", kind: textsKind, doc: "The arguments of an executable."},
 		{path: "hooks.*.[].hooks.[].timeout", kind: numberKind, doc: "Milliseconds, at most 600000; 60000 where it is not given."},
 		{path: "hooks.*.[].hooks.[].name", kind: textKind, doc: "What it is called in messages."},
+		{path: "hooks.*.[].hooks.[].description", kind: textKind, doc: "What it is for."},
+		{path: "hooks.*.[].hooks.[].env", kind: objectKind, doc: "Variables that it gets; ${NAME} is taken from the environment."},
+		{path: "hooks.*.[].hooks.[].sandbox", kind: textKind, doc: "The wall that confines it: read, write or full; a project's has write where it is not given, the person's own none.", values: []string{"read", "write", "full"}},
 		{path: "hooks.*.[].hooks.[].sequential", kind: boolKind, doc: "Whether it is run after the one before, and sees what that changed."},
 	}
 	standard := defaultSettings()
@@ -342,15 +346,15 @@ func (d *settingsReader) object(object *hujson.Object, path []string) {
 			continue
 		}
 		shape := shapeOf(inner)
+		if len(path) == 1 && path[0] == "hooks" && (name == "enabled" || name == "disabled") {
+			continue // gemini-cli's switches
+		}
 		if len(path) == 1 && path[0] == "hooks" && !slices.Contains(hookEvents, name) && name != "ToolNotification" {
 			shape = nil
 		}
 		if shape == nil {
 			d.unknown(m, path, keys)
 			continue
-		}
-		if hooks, is := m.Value.Value.(*hujson.Object); len(path) == 0 && name == "hooks" && is && len(hooks.Members) > 0 {
-			d.find(m.Name.StartOffset, m.Name.EndOffset, "settings/no-effect", "warning", "The key hooks has no effect in this version: no hook is run, also none that would refuse a call.")
 		}
 		if genericPath(inner) == "agents.overrides.*" && d.names.Agents != nil && !slices.Contains(d.names.Agents, name) {
 			d.renamed(m, "settings/agent-unknown", "warning", fmt.Sprintf("There is no agent %s", name), d.names.Agents)
@@ -432,7 +436,7 @@ func (d *settingsReader) value(v *hujson.Value, path []string, shape *settingSha
 			text := value.String()
 			if shape.values != nil && !slices.Contains(shape.values, text) {
 				wrong(v, "must be %s, not %q", strings.Join(shape.values, " or "), text)
-			} else if shape.name() == "matcher" {
+			} else if shape.name() == "matcher" && text != "*" {
 				if _, err := syntax.Parse(text, syntax.Perl); err != nil {
 					wrong(v, "does not compile: %v; correct the pattern", err)
 				}

@@ -59,8 +59,7 @@ func TestDiagnoseSettings(t *testing.T) {
 			`settings/value error ["comand"] A server needs a command, a url or an httpUrl.`,
 			`settings/value error [3] mcpServers.web.httpUrl must be a string, not a number.`,
 			`settings/value error [1] mcpServers.no must be an object, not a number; it is ignored.`}},
-		{"hooks", `{"hooks": {"BeforTool": [], "AfterTool": [{"matcher": "(", "hooks": [{"type": "http", "command": "x", "timeout": "1"}]}], "ToolNotification": []}}`, []string{
-			`settings/no-effect warning ["hooks"] The key hooks has no effect in this version: no hook is run, also none that would refuse a call.`,
+		{"hooks", `{"hooks": {"BeforTool": [], "AfterTool": [{"matcher": "(", "hooks": [{"type": "http", "command": "x", "timeout": "1"}]}], "ToolNotification": [{"matcher": "*"}], "enabled": true, "disabled": ["x"]}}`, []string{
 			`settings/unknown-key hint ["BeforTool"] The key hooks.BeforTool is not known and has no effect; did you mean BeforeTool?`,
 			"settings/value error [\"(\"] hooks.AfterTool.[].matcher does not compile: error parsing regexp: missing closing ): `(`; correct the pattern.",
 			`settings/value error ["http"] hooks.AfterTool.[].hooks.[].type must be command, not "http".`,

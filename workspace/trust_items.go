@@ -95,6 +95,15 @@ func ReadActive(ctx context.Context, folder string) (Active, error) {
 // ReadServers looks at the MCP servers of a folder's settings as [ReadActive] does;
 // none where they cannot be read.
 func ReadServers(ctx context.Context, folder string) []TrustItem {
+	return readSection(ctx, folder, MCPItem, "mcpServers")
+}
+
+// ReadHooks does the same for the hooks of a folder's settings, an item for each event.
+func ReadHooks(ctx context.Context, folder string) []TrustItem {
+	return readSection(ctx, folder, HookItem, "hooks")
+}
+
+func readSection(ctx context.Context, folder, kind, section string) []TrustItem {
 	disk, err := OpenDisk(folder)
 	if err != nil {
 		return nil
@@ -106,14 +115,17 @@ func ReadServers(ctx context.Context, folder string) []TrustItem {
 	}
 	var a Active
 	s := MergeSettings(SettingsSource{Scope: ProjectScope, File: ProjectSettings, Content: f.Bytes})
-	for _, raw := range s.Lookup("mcpServers") {
-		a.addSection(ctx, disk, MCPItem, "mcpServers", raw.JSON)
+	for _, raw := range s.Lookup(section) {
+		a.addSection(ctx, disk, kind, section, raw.JSON)
 	}
 	return a.Items
 }
 
 // ServerItem is the name of the item of an MCP server.
 func ServerItem(server string) string { return ProjectSettings + "#mcpServers." + server }
+
+// HooksItem is the name of the item of the hooks of an event.
+func HooksItem(event string) string { return ProjectSettings + "#hooks." + event }
 
 // ReadAgent returns the item of one agent file, by its path relative to a folder;
 // false for what cannot be read.

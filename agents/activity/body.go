@@ -317,6 +317,14 @@ type (
 		Why    string `json:"why,omitempty"`
 	}
 
+	// HookRan says what a hook decided (spec 9.2). Hooks of a session's end have no run.
+	HookRan struct {
+		Event    string `json:"event"`    // as in the settings: BeforeTool
+		Name     string `json:"name"`     // of the hook, its command where it has none
+		Decision string `json:"decision"` // allow, ask, deny, stop; failed: it could not be run to its end
+		Reason   string `json:"reason,omitempty"`
+	}
+
 	// LoopDetected says that a run repeats itself.
 	LoopDetected struct {
 		Kind   string `json:"kind"`

@@ -2,6 +2,7 @@ package activity
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
@@ -68,7 +69,7 @@ type (
 
 	// Failure is why a run ended as an error.
 	Failure struct {
-		Kind    string `json:"kind"` // a reason of spec 2.5, or truncated, blocked, script
+		Kind    string `json:"kind"` // a reason of spec 2.5, or truncated, blocked, hook, script
 		Message string `json:"message"`
 	}
 
@@ -142,3 +143,22 @@ const (
 	Interrupted State = "interrupted"
 	Finished    State = "finished"
 )
+
+// Line says for a person what a hook decided.
+func (h HookRan) Line() string {
+	text := fmt.Sprintf("hook %s (%s): ", h.Name, h.Event)
+	switch h.Decision {
+	case "deny":
+		text += "refused"
+	case "ask":
+		text += "asks you"
+	case "stop":
+		text += "stopped the run"
+	default:
+		text += h.Decision
+	}
+	if h.Reason != "" {
+		text += ": " + h.Reason
+	}
+	return text
+}

@@ -67,6 +67,8 @@ func Purged(b Body) Body {
 		return Retry{Of: b.Of, Attempt: b.Attempt, WaitMs: b.WaitMs, Discard: b.Discard}
 	case MCPState:
 		return MCPState{Server: b.Server, State: b.State}
+	case HookRan:
+		return HookRan{Event: b.Event, Name: b.Name, Decision: b.Decision}
 	case LoopDetected:
 		return LoopDetected{Kind: b.Kind, Count: b.Count, Action: b.Action}
 	case HandoffStarted:

@@ -51,7 +51,8 @@ func TestPurgedKeepsNoWords(t *testing.T) {
 		approval.changed.From approval.changed.To file.changed.Kind change.resolved.Action forked.Session retry.Of loop.detected.Kind loop.detected.Action
 		context.compressed.Agent context.compressed.Status context.cleared.Agent error.Code note.Level
 		handoff.started.From handoff.started.To handoff.started.Chain handoff.started.Run handoff.started.Taint
-		handoff.rejected.From handoff.rejected.To handoff.rejected.Code mcp.state.Server mcp.state.State`) {
+		handoff.rejected.From handoff.rejected.To handoff.rejected.Code mcp.state.Server mcp.state.State
+		hook.ran.Event hook.ran.Name hook.ran.Decision`) {
 		keeps[name] = true
 	}
 	for name := range bodies {

@@ -34,6 +34,7 @@ func (HandoffRejected) Type() string      { return "handoff.rejected" }      // 
 func (ContextCompressed) Type() string    { return "context.compressed" }    // Type implements [Body].
 func (ContextCleared) Type() string       { return "context.cleared" }       // Type implements [Body].
 func (MCPState) Type() string             { return "mcp.state" }             // Type implements [Body].
+func (HookRan) Type() string              { return "hook.ran" }              // Type implements [Body].
 func (TodosChanged) Type() string         { return "todos.changed" }         // Type implements [Body].
 func (ErrorSeen) Type() string            { return "error" }                 // Type implements [Body].
 func (Note) Type() string                 { return "note" }                  // Type implements [Body].
@@ -67,6 +68,7 @@ var bodies = map[string]func([]byte) (Body, error){
 	HandoffStarted{}.Type():       read[HandoffStarted],
 	HandoffRejected{}.Type():      read[HandoffRejected],
 	MCPState{}.Type():             read[MCPState],
+	HookRan{}.Type():              read[HookRan],
 	ContextCompressed{}.Type():    read[ContextCompressed],
 	ContextCleared{}.Type():       read[ContextCleared],
 	TodosChanged{}.Type():         read[TodosChanged],

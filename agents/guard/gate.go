@@ -47,6 +47,7 @@ type Request struct {
 	Sandbox    Sandbox     // what confines commands (spec 4.5)
 	NoUndo     string      // why what a command changes could not be undone; "" = it can be (spec 3.7)
 	Require    []string    // the agent's own list of tools that always ask (globs, spec 1.3)
+	HookAsks   string      // why a hook has the person asked; "" = none does
 	Critical   bool        // the user's settings say security.critical: ask
 	Deny       []tool.Rule // of all scopes: these calls are refused
 	Allow      []tool.Rule // of the user's own settings: these need no question; never above medium but for words of commands
@@ -136,21 +137,24 @@ func (g *Gate) Authorize(r Request) Decision {
 		return d
 	}
 	always := slices.ContainsFunc(r.Require, func(glob string) bool { return matches(glob, p.Tool) })
+	hooked := r.HookAsks != ""
 	web := taint == tool.Web && d.Risk > tool.Safe
-	if d.Verdict == Auto && (always || c.asks || web) {
+	if d.Verdict == Auto && (always || hooked || c.asks || web) {
 		d.Verdict = Ask
 	}
 	if d.Verdict != Ask {
 		return d
 	}
 	switch {
+	case hooked:
+		d.Why += "; a hook asks: " + tool.Escape(r.HookAsks)
 	case always:
 		d.Why = "the agent's file says that " + p.Tool + " always asks"
 	case web:
 		d.Taint = true
 		d.Why += "; a page of the web was read in this run"
 	}
-	longer := !always && !d.Taint
+	longer := !always && !hooked && !d.Taint
 	remembered := longer && c.each == "" && g.remembers(r, d.Risk)
 	if remembered || (longer && r.allowed(d.Risk)) {
 		d.Verdict, d.Kept = Auto, true

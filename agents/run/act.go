@@ -39,16 +39,18 @@ type task struct {
 	state activity.CallState
 	began time.Time
 
-	settled  bool          // it will not ask any more; guarded by the batch's settling
-	asked    chan struct{} // closed when neither it nor a call before it will ask any more
-	done     chan struct{} // closed when it has ended
-	modified bool          // the person changed its arguments
-	answered bool          // a person refused it, or let its question expire
-	ran      bool          // its tool has a result
-	late     bool          // it could not be planned, and earlier calls of the batch may change that
-	behind   []*task       // it waits for these, and is planned again
-	said     string        // what the model gets of it, once it has ended
-	told     []string      // URIs of files whose change is in the log; guarded by the runner's mu
+	settled     bool          // it will not ask any more; guarded by the batch's settling
+	asked       chan struct{} // closed when neither it nor a call before it will ask any more
+	done        chan struct{} // closed when it has ended
+	modified    string        // who changed its arguments: The person, A hook; "" = nobody
+	hookAsks    string        // why a hook wants the person to be asked; "" = none does
+	hookContext []string      // what hooks add to its result
+	answered    bool          // a person refused it, or let its question expire
+	ran         bool          // its tool has a result
+	late        bool          // it could not be planned, and earlier calls of the batch may change that
+	behind      []*task       // it waits for these, and is planned again
+	said        string        // what the model gets of it, once it has ended
+	told        []string      // URIs of files whose change is in the log; guarded by the runner's mu
 
 	output  *mask.Masker     // of its command's output, once it runs; may be nil
 	noUndo  string           // why what its command changes could not be undone, as the gate was told
@@ -63,6 +65,7 @@ type task struct {
 // batch is the calls of one answer.
 type batch struct {
 	*runner
+	run    context.Context // of the run; the batch's ends with the last call
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	tasks  []*task
@@ -102,13 +105,20 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	b := &batch{runner: r, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxAtOnce), reaching: make(chan struct{}, 1)}
-	var before writers
+	b := &batch{runner: r, run: parent, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxAtOnce), reaching: make(chan struct{}, 1)}
 	for _, c := range calls {
-		t := b.validate(c)
-		t.behind = before.conflicts(b.tasks, t)
+		b.tasks = append(b.tasks, b.accept(c))
+	}
+	var hooks conc.WaitGroup
+	for _, t := range b.tasks {
+		hooks.Go(func() { b.askHooks(t) })
+	}
+	hooks.Wait()
+	var before writers
+	for i, t := range b.tasks {
+		b.validate(t)
+		t.behind = before.conflicts(b.tasks[:i], t)
 		before.add(t)
-		b.tasks = append(b.tasks, t)
 	}
 	for _, t := range b.tasks {
 		if t.completes() { // whatever else was called finishes first (spec 3.3)
@@ -154,9 +164,8 @@ func (t *task) completes() bool {
 // delegates reports whether the call runs another agent.
 func (t *task) delegates() bool { return t.name == tool.Delegate }
 
-// validate finds the tool and plans the call. What fails here may still be
-// planned again when earlier calls of the batch have written.
-func (b *batch) validate(c model.Call) *task {
+// accept finds the tool of a call.
+func (b *batch) accept(c model.Call) *task {
 	t := &task{call: c, name: c.Name, began: b.Now(), asked: make(chan struct{}), done: make(chan struct{})}
 	ctx, cancel := context.WithCancelCause(b.ctx)
 	t.ctx = ctx
@@ -164,14 +173,21 @@ func (b *batch) validate(c model.Call) *task {
 	t.tool, t.bad = b.Tools.Find(c.Name)
 	if t.bad == nil {
 		t.name = t.tool.Spec().Name
+		t.bad = b.narrowed(t.tool)
 	}
 	b.enter(t, activity.Validating, nil, nil)
-	if t.bad == nil {
-		b.makePlan(t)
-		// A call that only reads is not worth an approval's wait (spec 3.4).
-		t.late = t.bad != nil && t.tool.Spec().Risk != tool.Safe
-	}
 	return t
+}
+
+// validate plans a call. What fails here may still be planned again when earlier calls
+// of the batch have written.
+func (b *batch) validate(t *task) {
+	if t.bad != nil {
+		return
+	}
+	b.makePlan(t)
+	// A call that only reads is not worth an approval's wait (spec 3.4).
+	t.late = t.bad != nil && t.tool.Spec().Risk != tool.Safe
 }
 
 func (b *batch) makePlan(t *task) {
@@ -204,6 +220,10 @@ func (b *batch) conduct(i int) {
 		}
 	}
 	if !b.awaitWriters(t) {
+		b.drop(t, "")
+		return
+	}
+	if t.ctx.Err() != nil {
 		b.drop(t, "")
 		return
 	}
@@ -367,6 +387,9 @@ func (b *batch) execute(t *task, token *tool.Token) {
 	}
 	ended = true
 	mu.Unlock()
+	if o.err == nil || ctx.Err() == nil {
+		o.result, o.err = b.afterTool(t, o.result, o.err)
+	}
 	switch {
 	case o.err != nil && ctx.Err() != nil:
 		b.drop(t, "")

@@ -48,6 +48,7 @@ func (r *runner) compress(ctx context.Context) error {
 		r.drop(before, limit, window)
 		return nil
 	}
+	r.fire(ctx, "PreCompress", []string{"auto"}, map[string]any{"trigger": "auto"})
 	result, err := compression.Compress(ctx, r.Session.Context(r.context()), compression.Config{
 		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID, Window: c.Model.Entry.Window, Folder: r.Env.Folder,
 		Canonical: definition.CanonicalTool,
@@ -127,7 +128,7 @@ func (r *runner) consult(ctx context.Context, choice Choice, req *model.Request)
 }
 
 // Outside is what is needed to compress a context outside of a run. Everything
-// is required.
+// without a remark is required.
 type Outside struct {
 	Session     Session
 	Definition  *definition.Definition
@@ -136,6 +137,9 @@ type Outside struct {
 	Force       bool // below the threshold and after a failure too
 	Folder      string
 	Now         func() time.Time
+	Hooks       Hooks  // nil = none
+	ID          string // of the session, for hooks
+	Transcript  string // its log, for hooks; "" in memory
 }
 
 // Compress makes an agent's context shorter outside of a run, and says what
@@ -151,6 +155,13 @@ func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error
 		limit = 0 // reducing stale results is not all that is asked for
 	}
 	origin := activity.Origin{Agent: agent}
+	if o.Hooks != nil && o.Hooks.Has(o.Folder, "PreCompress") {
+		answer := o.Hooks.Fire(ctx, HookEvent{
+			Name: "PreCompress", Folder: o.Folder, Session: o.ID, Transcript: o.Transcript, Agent: agent,
+			Match: []string{"manual"}, Fields: map[string]any{"trigger": "manual"},
+		})
+		TellHooks(answer, func(b activity.Body, took time.Duration) uint64 { return o.Session.Append(origin, b, took) })
+	}
 	attempt := 0
 	result, err := compression.Compress(ctx, o.Session.Context(agent), compression.Config{
 		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID, Window: c.Model.Entry.Window, Folder: o.Folder,

@@ -27,8 +27,8 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 	}
 	b.mu.Unlock()
 	content, blob, size := b.cut(result)
-	if t.modified {
-		content = "The person changed this call; it ran with " + string(t.call.Args) + "\n" + content
+	if t.modified != "" {
+		content = t.modified + " changed this call; it ran with " + string(t.call.Args) + "\n" + content
 	}
 	t.ran = true
 	if !t.completes() {
@@ -96,8 +96,8 @@ func (b *batch) fail(t *task, err error) {
 		code, message = tool.CodeDenied, fault.Message(err)
 	}
 	message = tool.Fence(message, b.mark)
-	if t.modified {
-		message = "The person changed this call to " + string(t.call.Args) + "\n" + message
+	if t.modified != "" {
+		message = t.modified + " changed this call to " + string(t.call.Args) + "\n" + message
 	}
 	t.said = message
 	b.enter(t, activity.Failed, nil, &activity.ToolError{Code: code, Message: message})

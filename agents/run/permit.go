@@ -92,7 +92,7 @@ func (b *batch) gateRequest(t *task) guard.Request {
 		Plan: t.plan, Approval: b.Approval(), Trusted: trusted, Place: place, TrustError: env.TrustError, CanAsk: b.Person.CanConfirm(),
 		Require: append(slices.Clip(b.Definition.Confirmation.Require), b.Require...), Critical: b.Critical,
 		Deny: deny, Allow: allow, Folder: b.Env.Folder, Project: b.project(), Writable: writable(env),
-		Sandbox: b.confinement(t), NoUndo: b.noUndo(t),
+		Sandbox: b.confinement(t), NoUndo: b.noUndo(t), HookAsks: t.hookAsks,
 	}
 }
 
@@ -171,6 +171,7 @@ func (b *batch) question(t *task, d guard.Decision) Answer {
 			asked.ExpiresAt = expires.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 		}
 		b.say(asked)
+		b.notifyAsked(t, d)
 	}
 	a := b.Person.Confirm(t.ctx, q)
 	switch {
@@ -209,7 +210,7 @@ func (b *batch) modify(t *task, a Answer) (token *tool.Token, again bool, err er
 		return nil, false, err
 	}
 	shown := t.plan
-	t.call.Args, t.modified = args, true
+	t.call.Args, t.modified = args, "The person"
 	if b.makePlan(t); t.bad != nil {
 		return nil, false, t.bad
 	}

@@ -150,11 +150,16 @@ type Config struct {
 	Mask      Mask                 // takes what the daemon holds out of what tools say; nil = nothing
 	// Output returns what masks the output of a call's commands (SEC-38); nil = nothing
 	// does. The error says, for the model, why that is not known.
-	Output    func(ctx context.Context, env *tool.Env) (*mask.Masker, error)
-	Leftovers *conc.WaitGroup // takes tools that outlive the run
-	Now       func() time.Time
-	Waits     func()       // told when the run begins to wait for a person, and when it goes on; may be nil
-	Log       *slog.Logger // hears of defects, with their stacks; nil hears nothing
+	Output     func(ctx context.Context, env *tool.Env) (*mask.Masker, error)
+	Hooks      Hooks  // of the settings; nil = none
+	Transcript string // the session's log, for hooks; "" in memory
+	// SessionStart is called once, and says why the session begins with this run:
+	// startup, resume or clear; "" = it has begun. nil = it always has.
+	SessionStart func() string
+	Leftovers    *conc.WaitGroup // takes tools that outlive the run
+	Now          func() time.Time
+	Waits        func()       // told when the run begins to wait for a person, and when it goes on; may be nil
+	Log          *slog.Logger // hears of defects, with their stacks; nil hears nothing
 }
 
 // Run is one run: make it with [New], begin it, then let it go on to its end.
@@ -257,7 +262,9 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 		over()
 		r.awaitBackground() // what it still writes counts
 		r.closeWindows(ctx)
+		r.notifyEnd(ctx, end)
 	}
+	r.beside.Wait()
 	r.silenceBackground()
 	return r.finish(end)
 }
@@ -305,7 +312,10 @@ type runner struct {
 	successor *activity.HandoffStarted     // the end of the run; nil for another
 	spent     time.Duration                // of MaxTime, before it was taken up
 
-	diagnosed diagnosed // what the editor's language servers say about files that the run wrote
+	diagnosed diagnosed      // what the editor's language servers say about files that the run wrote
+	edit      *edit          // what hooks make of the requests of this answer; nil = nothing
+	prefer    string         // the model that a hook wants to be asked first
+	beside    conc.WaitGroup // hooks that only take note of something
 
 	correcting chan struct{} // has a value while a model is asked for a correction; room for one
 
@@ -325,6 +335,7 @@ type runner struct {
 	windows []openWindow                       // of commands that go on; guarded by mu
 	lasting []<-chan struct{}                  // closed when a task in the background has ended; guarded by mu
 	quiet   bool                               // tasks in the background say nothing any more; guarded by mu
+	halted  *ending                            // a hook ended the run; guarded by mu
 	noted   map[string]bool                    // what a person was told about commands; guarded by mu
 }
 
@@ -336,13 +347,21 @@ func (r *runner) loop(parent context.Context) ending {
 	r.clock = startStopwatch(r.remaining(), func() { cancel(errTimeout) })
 	r.unpriced()
 	past := r.past
+	r.startSession(ctx)
 	end, over := r.takeUp(ctx)
+	if !over && past == nil {
+		end, over = r.admit(ctx)
+	}
 	if !over && past == nil && len(r.Shell) > 0 {
 		end, over = r.runShell(ctx)
 	}
 	if !over {
 		end = r.turns(ctx)
 	}
+	for before := false; r.rejected(ctx, &end, before); before = true {
+		end = r.turns(ctx)
+	}
+	r.beside.Wait()
 	r.clock.stop()
 	if r.tools != nil && (end.reason == activity.Timeout || end.reason == activity.MaxTurns || end.reason == activity.NoCompleteTask) {
 		return r.grace(parent, end)
@@ -353,8 +372,11 @@ func (r *runner) loop(parent context.Context) ending {
 // over reports whether the run is to end before anything else is done.
 func (r *runner) over(ctx context.Context) (ending, bool) {
 	r.mu.Lock()
-	stop := r.stop
+	stop, halted := r.stop, r.halted
 	r.mu.Unlock()
+	if halted != nil && !stop && ctx.Err() == nil {
+		return *halted, true
+	}
 	if stop {
 		return ending{reason: activity.Aborted}, true
 	}

@@ -28,8 +28,11 @@ const (
 // withdrawn when it is tried again, also with another model. shown reports
 // whether a part of the answer was told.
 func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, err error) {
+	if answer, err := r.askModelHooks(ctx); answer != nil || err != nil {
+		return answer, answer != nil, err
+	}
 	var first error
-	for i, choice := range r.Models {
+	for i, choice := range r.order() {
 		if i > 0 {
 			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: fmt.Sprintf("%v; trying %s", err, choice.ID), Discard: shown})
 		}
@@ -52,6 +55,15 @@ func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, e
 		err = first
 	}
 	return answer, shown, err
+}
+
+// order returns the models as they are tried: a hook may want another first.
+func (r *runner) order() []Choice {
+	i := slices.IndexFunc(r.Models, func(c Choice) bool { return r.prefer != "" && c.ID == r.prefer })
+	if i <= 0 {
+		return r.Models
+	}
+	return slices.Concat(r.Models[i:i+1], r.Models[:i], r.Models[i+1:])
 }
 
 // ask asks one model until it answers or trying again does not help. shown is
@@ -162,6 +174,7 @@ func wake(ctx context.Context, after time.Duration) error {
 // class Cut.
 func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answer *model.Answer, shown bool, err error) {
 	req := r.request(choice)
+	r.edit.apply(req)
 	if err := session.Check(req.Messages); err != nil {
 		// Better no request than one that a provider refuses for ever (REL-61).
 		return nil, false, fmt.Errorf("the conversation cannot be sent: %w", err)
@@ -182,6 +195,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	slow := r.watchSilence(choice.ID)
 	defer slow.stop()
 	told, came := r.deltas(), r.stream()
+	held := r.hooked("AfterModel") // what a hook may take out is not shown before
 	for chunk, err := range choice.Model.Generate(ctx, req) {
 		if err != nil {
 			told.flush()
@@ -191,7 +205,9 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 		if first == 0 {
 			first = max(r.Now().Sub(began), 1)
 		}
-		shown = told.take(chunk.Subject, chunk.Thought, chunk.Text) || shown
+		if !held {
+			shown = told.take(chunk.Subject, chunk.Thought, chunk.Text) || shown
+		}
 		if chunk.Answer != nil {
 			answer = chunk.Answer
 		} else if came.runsAway(chunk.Text) {
@@ -219,6 +235,16 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	unknown := answer.Finish == model.Other && n == 0 && textOf(answer) == ""
 	invalid := answer.Finish == model.Malformed || answer.Finish == model.Empty || answer.Finish == model.Blocked ||
 		answer.Finish == model.Length && (n > 0 || textOf(answer) == "") || unknown
+	if held && !invalid {
+		if err := r.review(ctx, req, answer); err != nil {
+			r.say(activity.ModelContent{Content: list(answer.Message.Parts), Raw: answer.Message.Raw, Invalid: true})
+			return nil, false, err
+		}
+		for _, p := range answer.Message.Parts {
+			shown = told.take(p.Subject, p.Thought, p.Text) || shown
+		}
+		told.flush()
+	}
 	r.say(activity.ModelContent{Content: list(answer.Message.Parts), Raw: answer.Message.Raw, Invalid: invalid})
 	switch answer.Finish {
 	case model.Malformed:
@@ -276,23 +302,29 @@ func (r *runner) request(choice Choice) *model.Request {
 		s := t.Spec()
 		req.Tools = append(req.Tools, model.Declaration{Name: s.ModelName(), Description: s.Description, Parameters: s.Parameters})
 	}
-	req.Messages = slices.Clone(r.examples())
-	for _, m := range r.Session.Context(r.context()) {
-		n := len(req.Messages)
+	req.Messages = alternate(slices.Concat(r.examples(), r.Session.Context(r.context())))
+	return req
+}
+
+// alternate returns messages so that user and model speak in turn, the user last.
+func alternate(messages []model.Message) []model.Message {
+	var all []model.Message
+	for _, m := range messages {
+		n := len(all)
 		switch {
-		case n == 0 || req.Messages[n-1].Role != m.Role:
+		case n == 0 || all[n-1].Role != m.Role:
 		case m.Role == model.Reply:
-			req.Messages = append(req.Messages, goOn)
-		default: // the last example is the user's
-			req.Messages[n-1].Parts = slices.Concat(req.Messages[n-1].Parts, m.Parts)
+			all = append(all, goOn)
+		default: // as the last example, and the first message after it
+			all[n-1].Parts = slices.Concat(all[n-1].Parts, m.Parts)
 			continue
 		}
-		req.Messages = append(req.Messages, m)
+		all = append(all, m)
 	}
-	if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == model.Reply {
-		req.Messages = append(req.Messages, goOn)
+	if n := len(all); n > 0 && all[n-1].Role == model.Reply {
+		all = append(all, goOn)
 	}
-	return req
+	return all
 }
 
 // options are what the agent says about answers, as far as the model takes it; a

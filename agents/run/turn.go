@@ -112,7 +112,10 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 		}
 		var budget *errBudget
 		var runaway *errRunaway
+		var refused *errHook
 		switch {
+		case errors.As(err, &refused):
+			return nil, shown, failed("hook", refused.reason), false
 		case errors.As(err, &runaway):
 			if end, over := r.repeats(ctx, r.detector.Text(runaway.text)); over {
 				return nil, shown, end, false

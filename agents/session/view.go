@@ -35,6 +35,7 @@ type view struct {
 	marked   bool                    // its newest mark is of what it is now
 	batch    []openCall              // of the last reply, until all have results
 	queued   []model.Part            // input that the run's next turn takes
+	asked    int                     // parts at the end of the messages that the run began with, until its first turn
 	apart    bool                    // something of a result lies in a blob
 	started  time.Time               // of the first event
 	active   time.Time               // of the newest one
@@ -68,14 +69,21 @@ func (v *view) apply(e activity.Event) {
 		v.run = e.Run
 		v.take()
 		v.user(v.editing(b.Context))
-		v.user(Render(b.Input))
+		asked := Render(b.Input)
+		v.asked = len(asked)
+		v.user(asked)
 	case activity.Input:
 		v.queued = append(v.queued, Render(b.Input)...)
 	case activity.Note:
 		if text := valid(b.Message); b.ToModel && text != "" {
 			v.queued = append(v.queued, model.Part{Text: text})
 		}
+	case activity.HookRan:
+		if b.Event == "BeforeAgent" && b.Decision == "deny" && e.Run == v.run {
+			v.unask()
+		}
 	case activity.TurnStarted:
+		v.asked = 0
 		v.run, v.turn = e.Run, e.Seq
 		v.take()
 	case activity.RunState:
@@ -192,6 +200,26 @@ func (v *view) user(parts []model.Part) {
 		return
 	}
 	v.messages = append(v.messages, model.Message{Role: model.User, Parts: parts})
+}
+
+// unask takes back what the newest run was asked, which a hook has refused: no model
+// is told it.
+func (v *view) unask() {
+	n := len(v.messages)
+	if v.asked == 0 || n == 0 || len(v.messages[n-1].Parts) < v.asked {
+		return
+	}
+	parts := v.messages[n-1].Parts
+	left := len(parts) - v.asked
+	for i := range parts[left:] {
+		v.since -= compression.PartTokens(&parts[left+i])
+	}
+	v.messages = slices.Clone(v.messages[:n-1]) // who holds the old list sees it as it was
+	if left > 0 {
+		v.messages = append(v.messages, model.Message{Role: model.User, Parts: slices.Clone(parts[:left])})
+	}
+	v.asked = 0
+	v.epoch++
 }
 
 // reply adds what the model said.

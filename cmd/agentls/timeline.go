@@ -247,6 +247,10 @@ func (t *timeline) show(e wire.ActivityParams) {
 		if b.State == "failed" {
 			t.say("the MCP server %s failed: %s", tool.Escape(b.Server), tool.Escape(b.Why))
 		}
+	case activity.HookRan:
+		if b.Decision != "allow" {
+			t.say("%s", tool.Escape(b.Line()))
+		}
 	case activity.LoopDetected:
 		t.say("it repeats itself (%s, %d times): %s", tool.Escape(b.Kind), b.Count, tool.Escape(b.Action))
 	case activity.Note:

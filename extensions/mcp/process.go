@@ -18,7 +18,6 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/process"
-	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // start starts the process of a server and returns the transport to it.
@@ -43,7 +42,7 @@ func (c *connection) startProcess(ctx context.Context) (io.Reader, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("its folder %s is not there; correct cwd", dir)
 	}
-	program, err := find(expandHome(s.Command, all.Home), dir, s.Env, all.Environ)
+	program, err := process.Find(expandHome(s.Command, all.Home), dir, s.Env, all.Environ)
 	if err != nil {
 		return nil, err
 	}
@@ -112,69 +111,20 @@ func pipe(before error) (r, w *os.File, err error) {
 // confine returns how the process is started behind the wall that the server is
 // described with, and what is to be done when it has ended.
 func (c *connection) confine(ctx context.Context, job *process.Job, cmd *exec.Cmd) (start func() (*process.Child, error), release func(), err error) {
-	all, access := c.entry.all, c.server.Sandbox
-	box := all.Sandbox(c.entry.folder)
-	if access == "" || access == sandbox.Full || box == nil {
-		return func() (*process.Child, error) { return job.StartReaped(cmd) }, func() {}, nil
-	}
-	spec := sandbox.Spec{Access: access, Folders: []string{c.entry.folder}}
-	places, err := all.Places(ctx, c.entry.folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, list := range [][]string{places.Credentials, places.Denied} {
-		spec.Masked = append(spec.Masked, list...)
-	}
-	spec.Protected = places.Protected
-	if wall, why := box.Wall(); wall == sandbox.None {
-		return nil, nil, fmt.Errorf("it is to run in a sandbox, and none works here (%s); describe it in your own settings to start it without one", why)
-	}
-	if len(spec.Masked) > 0 && !box.CanMask(access) || !places.Complete {
-		return nil, nil, errors.New("the sandbox of this machine cannot hide the credential files of the workspace from it; describe it in your own settings to start it without one")
-	}
-	confined, err := box.Confine(cmd, spec)
-	if err != nil {
-		return nil, nil, err
-	}
-	return func() (*process.Child, error) { return confined.Start(job) }, func() {
-		var protected []string
-		if after, err := all.Places(context.WithoutCancel(ctx), c.entry.folder); err == nil && after.Complete {
-			protected = append([]string{}, after.Protected...)
-		} else {
-			protected = append(append([]string{}, spec.Protected...), tool.ProtectedAt(c.entry.folder)...)
-		}
+	all := c.entry.all
+	start, done, err := tool.Confine(ctx, job, cmd, tool.Enclosure{
+		Sandbox: all.Sandbox(c.entry.folder), Access: c.server.Sandbox, Folder: c.entry.folder, Places: all.Places,
+	})
+	return start, func() {
 		// The person worked in the folder meanwhile: it may be theirs.
-		changed, err := confined.ReleaseShared(protected)
+		changed, err := done()
 		for _, path := range changed {
 			all.Log.Warn("a protected place is new or changed since an MCP server was started; look at it if it was not you", "server", c.server.Name, "path", path)
 		}
 		if err != nil {
 			all.Log.Warn("the sandbox of an MCP server could not be cleaned up", "server", c.server.Name, "err", err)
 		}
-	}, nil
-}
-
-// find returns the path of a program: as it is named, or in the folders of PATH.
-func find(command, dir string, env, environ []string) (string, error) {
-	if filepath.IsAbs(command) {
-		return command, nil
-	}
-	if strings.ContainsRune(command, filepath.Separator) {
-		return filepath.Join(dir, command), nil
-	}
-	search := process.SearchPath(environ)
-	for _, entry := range env {
-		if path, ok := strings.CutPrefix(entry, "PATH="); ok {
-			search = process.SearchPath([]string{"PATH=" + path})
-		}
-	}
-	for _, folder := range search {
-		path := filepath.Join(folder, command)
-		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("there is no program %s in PATH; install it, or correct command", command)
+	}, err
 }
 
 // expandHome returns a path with ~ as the person's home.

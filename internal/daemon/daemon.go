@@ -32,6 +32,7 @@ import (
 	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/template"
 	"github.com/agentls/agentls/agents/tool/builtin"
+	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/extensions/mcp"
 	"github.com/agentls/agentls/handlers"
 	"github.com/agentls/agentls/internal/fault"
@@ -57,6 +58,8 @@ type Config struct {
 	// Secrets are what the environment holds; nil has them read from Environ. The
 	// settings' are added, so whoever masks a log with them knows those too.
 	Secrets *Secrets
+	// Hooks are run in every folder, before those of the settings.
+	Hooks []hook.Compiled
 	// Memory is a limit of what the process uses, in bytes: from 80 % of it on what
 	// can be read again is let go of, and new runs are refused (REL-42). 0 = none.
 	Memory int64
@@ -199,9 +202,10 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	store := session.New(sessions)
 	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}
 	b.mcp = b.newServers()
+	hooks := b.newHooks()
 	work := agents.Config{
-		Servers: offers{b.mcp},
-		Agents:  b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
+		Servers: offers{b.mcp}, Hooks: hooks,
+		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
 		Tools: builtin.Config{Reaper: true}.Tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
@@ -243,6 +247,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Knowledge: b.knowledge(), Renew: b.reread,
 		Close: func() error {
 			err := service.Close()
+			hooks.Close()
 			b.mcp.Close()
 			end()
 			b.work.Wait()

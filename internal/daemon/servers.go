@@ -22,16 +22,13 @@ import (
 
 // newServers returns the MCP servers of this daemon; none runs.
 func (b *daemon) newServers() *mcp.Servers {
-	survey := tool.NewSurvey(b.Now)
+	walls := b.newWalls()
 	return mcp.New(b.ctx, mcp.Config{
 		Described: b.describedServers, Environ: process.Environ(b.Environ), Home: canonical(b.env("HOME")),
 		Roots: func() []string {
 			return slices.DeleteFunc(b.folders.paths(), func(folder string) bool { return !b.trusted(folder) })
 		},
-		Sandbox: func(folder string) *sandbox.Sandbox { return b.settingsOf(folder).runs.Sandbox },
-		Places: func(ctx context.Context, folder string) (tool.Places, error) {
-			return survey.Look(ctx, folder, b.settingsOf(folder).runs.Deny)
-		},
+		Sandbox: walls.sandbox, Places: walls.places,
 		Hosts: func(folder string) dial.Hosts { return b.settingsOf(folder).runs.Hosts }, Proxy: http.ProxyFromEnvironment,
 		Dir: filepath.Join(b.state(), "mcp"), Version: b.Version, Now: b.Now, Log: b.Log,
 		Changed: func(folder string, s mcp.State) {
@@ -40,6 +37,20 @@ func (b *daemon) newServers() *mcp.Servers {
 			}
 		},
 	})
+}
+
+// walls say what confines the processes that settings describe.
+type walls struct {
+	b      *daemon
+	survey *tool.Survey
+}
+
+func (b *daemon) newWalls() walls { return walls{b, tool.NewSurvey(b.Now)} }
+
+func (w walls) sandbox(folder string) *sandbox.Sandbox { return w.b.settingsOf(folder).runs.Sandbox }
+
+func (w walls) places(ctx context.Context, folder string) (tool.Places, error) {
+	return w.survey.Look(ctx, folder, w.b.settingsOf(folder).runs.Deny)
 }
 
 // describedServers returns the MCP servers of the settings of a folder. A project's
@@ -70,7 +81,7 @@ func (b *daemon) describedServers(folder string) []mcp.Server {
 		switch {
 		case !trusted:
 			s.Problem = fmt.Sprintf("the folder %s is not trusted, so nothing is started in it; trust it with `agentls trust`", folder)
-		case project && !b.approvesServer(folder, item, raw.JSON):
+		case project && !b.approvesItem(folder, item, raw.JSON):
 			s.Problem = fmt.Sprintf("it comes with the folder %s, and is new or changed since you approved what the folder brings; look at it, then approve it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`", folder, folder)
 		}
 		list = append(list, s)
@@ -78,9 +89,10 @@ func (b *daemon) describedServers(folder string) []mcp.Server {
 	return list
 }
 
-// approvesServer reports whether the person has approved a server of a project as it
-// was read: its description, and the files of the folder that this names (SEC-11).
-func (b *daemon) approvesServer(folder string, item workspace.TrustItem, raw []byte) bool {
+// approvesItem reports whether the person has approved a server, or the hooks of an
+// event, of a project as they were read: their description, and the files of the folder
+// that this names (SEC-10, SEC-11).
+func (b *daemon) approvesItem(folder string, item workspace.TrustItem, raw []byte) bool {
 	basis := b.basis(folder)
 	if !basis.reviewed {
 		return b.Trust // for this process, in which nothing is reviewed

@@ -31,6 +31,7 @@ type folderSettings struct {
 	retention  session.Retention // of sessions; the zero one keeps all
 	servers    []language.Server // of mcpServers, by name
 	described  []language.Server // those of the folder, where it is not trusted
+	hooks      []describedHook   // in the order in which they are run
 	scope      string            // of new agents
 	answer     string            // of inline commands: where it goes
 	values     *workspace.Settings
@@ -162,6 +163,7 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 		s.servers = append(s.servers, language.Server{Name: name, Summary: serverSummary(all.MCPServers[name].JSON)})
 	}
 	s.readProvider(all)
+	b.readHooks(s, all)
 	for _, p := range all.Problems {
 		s.problems = append(s.problems, p.String())
 	}

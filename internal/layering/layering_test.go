@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
 	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/tool/tooltest", "agents/exchange", "extensions/command"},
 	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language"},
-	{"agents", "extensions/mcp"},
+	{"agents", "extensions/mcp", "extensions/hook"},
 	{"handlers", "internal/editortest"},
 	{"internal/daemon"},
 	{"cmd/agentls", "internal/scenario", "internal/spine", "internal/clienttest", "internal/canary", "internal/layering", "internal/cmd/*"},

@@ -697,7 +697,7 @@ export interface Extended {
 
 /** Failure is why a run ended as an error. */
 export interface Failure {
-	/** a reason, or truncated, blocked, script */
+	/** a reason, or truncated, blocked, hook, script */
 	kind: string;
 	message: string;
 }
@@ -823,6 +823,17 @@ export interface HandoffStarted {
 	taint?: string;
 	/** `project` is the folder that `from`, or an agent before it, comes with: `to` may do no more in it than that one. */
 	project?: string;
+}
+
+/** HookRan says what a hook decided. Hooks of a session's end have no run. */
+export interface HookRan {
+	/** as in the settings: BeforeTool */
+	event: string;
+	/** of the hook, its command where it has none */
+	name: string;
+	/** allow, ask, deny, stop; failed: it could not be run to its end */
+	decision: string;
+	reason?: string;
 }
 
 /** Hunk is a part of a change that a person can keep or undo by itself. */
@@ -2032,6 +2043,7 @@ export interface Events {
 	"context.compressed": ContextCompressed;
 	"context.cleared": ContextCleared;
 	"mcp.state": MCPState;
+	"hook.ran": HookRan;
 	"todos.changed": TodosChanged;
 	"error": ErrorSeen;
 	"note": Note;

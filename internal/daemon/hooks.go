@@ -1,0 +1,131 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/agentls/agentls/extensions/hook"
+	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/workspace"
+)
+
+// describedHook is a hook of the settings with what the person approves of it.
+type describedHook struct {
+	hook.Described
+	raw    []byte // the hooks of its event, as they are written
+	origin workspace.Origin
+}
+
+// newHooks returns the hooks of this daemon.
+func (b *daemon) newHooks() *hook.Hooks {
+	walls := b.newWalls()
+	return hook.New(hook.Config{
+		Described: b.describedHooks, Compiled: b.Hooks, Trusted: b.trusted,
+		Has: func(folder, event string) bool {
+			return slices.ContainsFunc(b.settingsOf(folder).hooks, func(h describedHook) bool { return h.Event == event })
+		},
+		Environ: process.Environ(b.Environ), Home: canonical(b.env("HOME")), Sandbox: walls.sandbox, Places: walls.places,
+		Mask: b.Secrets.Known, Now: b.Now, Log: b.Log,
+	})
+}
+
+// readHooks reads the hooks of all settings, a project's first, as gemini-cli runs them. A
+// project switches off its own only.
+func (b *daemon) readHooks(s *folderSettings, all *workspace.Settings) {
+	var off []string // by the person
+	sections := all.Lookup("hooks")
+	kept := slices.Repeat([][]describedHook{nil}, len(sections))
+	for i, raw := range sections {
+		project := raw.Origin.Scope == workspace.ProjectScope
+		list, names := hook.Parse(raw.JSON, project, b.lookup(project))
+		if !project {
+			off = append(off, names...)
+		}
+		var keys map[string]json.RawMessage
+		_ = json.Unmarshal(raw.JSON, &keys) // else there are none in the list
+		for _, d := range list {
+			if slices.Contains(off, d.Name) || slices.Contains(names, d.Name) {
+				continue
+			}
+			origin := raw.Origin
+			for _, at := range all.Lookup("hooks", d.Key) {
+				if at.Origin.File == origin.File {
+					origin = at.Origin
+				}
+			}
+			kept[i] = append(kept[i], describedHook{d, keys[d.Key], origin})
+			if d.Problem != "" {
+				s.ignoreHook(origin, d)
+			}
+		}
+	}
+	for _, list := range slices.Backward(kept) {
+		for _, h := range list {
+			same := func(other describedHook) bool {
+				return other.Event == h.Event && other.Name == h.Name && other.Command == h.Command && slices.Equal(other.Args, h.Args) && other.Project != h.Project
+			}
+			if i := slices.IndexFunc(s.hooks, same); i >= 0 {
+				s.hooks[i] = h // of two that are the same the person's own is run, once
+				continue
+			}
+			s.hooks = append(s.hooks, h)
+		}
+	}
+}
+
+// ignoreHook notes that a hook cannot be run.
+func (s *folderSettings) ignoreHook(origin workspace.Origin, d hook.Described) {
+	what := "it is not run"
+	if d.Gates() {
+		what = "until it is corrected, it blocks what it is to check"
+	}
+	s.problems = append(s.problems, at(origin, fmt.Sprintf("hooks.%s: the hook %s cannot be run: %s; %s", d.Key, d.Name, d.Problem, what)))
+}
+
+// describedHooks returns the hooks of an event that hold in a folder. A project's are run
+// only as the person approved them (spec 4.4); those that changed since are not, and block
+// what they checked.
+func (b *daemon) describedHooks(folder, event string) []hook.Described {
+	var list []hook.Described
+	var brings []workspace.TrustItem
+	for _, h := range b.settingsOf(folder).hooks {
+		if h.Event != event {
+			continue
+		}
+		if !h.Project {
+			list = append(list, h.Described)
+			continue
+		}
+		if brings == nil {
+			brings = workspace.ReadHooks(b.ctx, folder)
+		}
+		waits, known := b.waits(folder, h, brings)
+		if !waits {
+			list = append(list, h.Described)
+		} else if known {
+			h.Problem = changedHook(folder)
+			list = append(list, h.Described)
+		}
+	}
+	return list
+}
+
+// changedHook says that a hook waits for the person.
+func changedHook(folder string) string {
+	return fmt.Sprintf("it comes with the folder %s, and changed since you approved what the folder brings; look at it, then approve it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`", folder, folder)
+}
+
+// waits reports whether a project's hook is not as the person approved it; known says that
+// they have approved another one in its place.
+func (b *daemon) waits(folder string, h describedHook, brings []workspace.TrustItem) (waits, known bool) {
+	item := workspace.TrustItem{Name: workspace.HooksItem(h.Key)}
+	if i := slices.IndexFunc(brings, func(other workspace.TrustItem) bool { return other.Name == item.Name }); i >= 0 {
+		item = brings[i]
+	}
+	if b.trusted(folder) && b.approvesItem(folder, item, h.raw) {
+		return false, true
+	}
+	basis := b.basis(folder)
+	return true, basis.items[item.Under(basis.rel).Name] != ""
+}
