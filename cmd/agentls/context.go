@@ -134,8 +134,12 @@ func showContext(ctx context.Context, conn *connection, out io.Writer, session, 
 			who = "you"
 		}
 		for _, part := range m.Parts {
+			by := who
+			if part.Result != nil { // the API puts it in the person's mouth
+				by = "tool"
+			}
 			if text := inWords(part); text != "" {
-				fmt.Fprintf(&b, "%s: %s\n", tool.Escape(who), strings.ReplaceAll(plainText(text), "\n", "\n  "))
+				fmt.Fprintf(&b, "%s: %s\n", tool.Escape(by), strings.ReplaceAll(plainText(text), "\n", "\n  "))
 			}
 		}
 	}

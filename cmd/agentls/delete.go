@@ -148,8 +148,8 @@ func agentOf(ctx context.Context, conn *connection, name, scope string) (wire.Ag
 	return wire.AgentInfo{}, fmt.Errorf("there is no %s agent %s; see `agentls list`", scope, tool.Escape(name))
 }
 
-// yes asks a question that is answered with yes or no; other is what an answer
-// means that is neither, as an empty one. Nobody's answer is no.
+// yes asks a question that is answered with yes or no; other is what an empty answer
+// means. Any other answer, and nobody's, is no.
 func (t *terminal) yes(ctx context.Context, question string, other bool) bool {
 	answer := t.listen()
 	fmt.Fprint(t.out, question)
@@ -161,8 +161,8 @@ func (t *terminal) yes(ctx context.Context, question string, other bool) bool {
 	switch strings.ToLower(line) {
 	case "y", "yes":
 		return true
-	case "n", "no":
-		return false
+	case "":
+		return other
 	}
-	return other
+	return false
 }

@@ -365,7 +365,7 @@ func TestSessionsAndContext(t *testing.T) {
 	if last := events[len(events)-1]; last["type"] != (activity.RunFinished{}).Type() {
 		t.Errorf("the last event: %v", last)
 	}
-	has(t, ok("context", "show", "writer"), "writer in session main: 4 messages", "you: look around", "writer: I look.", "writer: calls ls", "you: ls returned", "writer: There is nothing.")
+	has(t, ok("context", "show", "writer"), "writer in session main: 4 messages", "you: look around", "writer: I look.", "writer: calls ls", "tool: ls returned", "writer: There is nothing.")
 	c := objects(t, strings.ReplaceAll(ok("context", "show", "writer", "--json"), "\n", ""))[0]
 	if history, _ := c["conversationHistory"].([]any); c["agentName"] != "writer" || len(history) != 4 || c["metadata"] == nil || c["startedAt"] == nil || c["lastActiveAt"] == nil {
 		t.Errorf("as JSON: %v", c)

@@ -111,7 +111,7 @@ func (c *connection) leftRun(ctx context.Context, name string, p *wire.ResumePar
 		}
 	}
 	if p.Run == "" {
-		return "", fmt.Errorf("no run of session %s was left: all have ended; go on with agentls run --session %s \"your request\"", tool.Escape(name), tool.Escape(name))
+		return "", fmt.Errorf("session %s has no run to resume: all have ended. Continue it: agentls run --session %s \"your request\"", tool.Escape(name), tool.Escape(name))
 	}
 	return "", nil
 }

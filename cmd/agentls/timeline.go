@@ -262,7 +262,7 @@ func (t *timeline) show(e wire.ActivityParams) {
 		t.mu.Lock()
 		t.failed = b.Message
 		t.mu.Unlock()
-		t.say("error: %s", tool.Escape(b.Message))
+		t.say("error: %s", joinLines(b.Message))
 	case activity.RunFinished:
 		if t.past {
 			if b.Reason != activity.HandedOff { // the handoff is told
@@ -405,11 +405,15 @@ func (t *timeline) again(b activity.Retry) {
 	withdrawn := b.Discard && t.shown && !t.past
 	t.shown = false
 	t.mu.Unlock()
-	if withdrawn {
-		t.say("trying again (%s): the text above of this answer does not count", tool.Escape(b.Cause))
-		return
+	line := fmt.Sprintf("retrying now, attempt %d", b.Attempt)
+	if b.WaitMs > 0 {
+		wait := max(time.Duration(b.WaitMs)*time.Millisecond, time.Second)
+		line = fmt.Sprintf("retrying in %v, attempt %d", wait.Round(time.Second), b.Attempt)
 	}
-	t.say("trying again (%s)", tool.Escape(b.Cause))
+	if withdrawn {
+		line += "; ignore the text above of this answer"
+	}
+	t.say("%s: %s", line, tool.Escape(first(b.Cause)))
 }
 
 // plan shows an agent's plan in one line.
@@ -466,6 +470,11 @@ func (t *timeline) awaitEvent(ctx context.Context, id string) {
 	}
 }
 
+// joinLines escapes a message, which may have several lines, for one line.
+func joinLines(s string) string {
+	return tool.Escape(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " "))
+}
+
 // end shows how a run ended, and an error that was not shown yet.
 func (t *timeline) end(r *activity.RunFinished) {
 	t.mu.Lock()
@@ -475,7 +484,7 @@ func (t *timeline) end(r *activity.RunFinished) {
 	switch {
 	case r.Error != nil && told == r.Error.Message:
 	case r.Error != nil:
-		t.say("%s (%s): %s", r.Reason, r.Error.Kind, tool.Escape(r.Error.Message))
+		t.say("%s (%s): %s", r.Reason, r.Error.Kind, joinLines(r.Error.Message))
 	case r.Reason == activity.HandedOff:
 		t.say("a person is needed: %s", tool.Escape(r.Text))
 	case r.Reason != activity.Goal:

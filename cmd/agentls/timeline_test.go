@@ -43,7 +43,7 @@ func story() []wire.ActivityParams {
 		event(1, "1", "main", activity.RunStarted{Input: text("Look.\nTwice."), Model: "m"}),
 		event(2, "1", "main", activity.ModelStarted{Model: "m"}),
 		event(3, "1", "main", activity.ContentDelta{Text: "I lo"}),
-		event(4, "1", "main", activity.Retry{Of: "model", Cause: "the stream was cut", Discard: true}),
+		event(4, "1", "main", activity.Retry{Of: "model", Attempt: 2, Cause: "the stream was cut", Discard: true}),
 		event(5, "1", "main", activity.ContentDelta{Text: "I look"}),
 		event(6, "1", "main", activity.ThoughtDelta{Text: "hm"}),
 		event(7, "1", "main", activity.ContentDelta{Text: " now."}),
@@ -86,7 +86,7 @@ func TestPastIsShownAsItWasSeen(t *testing.T) {
 > Twice.
 Main
 model m
-trying again (the stream was cut)
+retrying now, attempt 2: the stream was cut
 I look now.
   ✓ read_file a.ts  Read 3 lines
 > and b.ts
@@ -100,7 +100,7 @@ Main
 Really.
 2 turns, 1 tool call, 9 tokens in, 4 out
 [15]
-ERROR (provider): no\nmore
+ERROR (provider): no more
 0 turns, 0 tool calls, 0 tokens in, 0 out
 [16]
 mode edits, was ask
