@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/agentls/agentls/internal/process"
 	"github.com/agentls/agentls/internal/sandbox"
@@ -47,10 +48,22 @@ func expandAll(paths []string, home string) []string {
 	return out
 }
 
-// cleanCaches keeps the caches of commands small.
+// cleanEvery is how often the caches of commands are looked at after the start.
+const cleanEvery = 24 * time.Hour
+
+// cleanCaches keeps the caches of commands small, until ctx ends.
 func (b *daemon) cleanCaches(ctx context.Context) {
-	if err := b.settingsOf("").runs.Sandbox.CleanCache(ctx); err != nil {
-		b.Log.Warn("the caches of commands cannot be cleaned", "error", err)
+	next := time.NewTicker(cleanEvery)
+	defer next.Stop()
+	for {
+		if err := b.settingsOf("").runs.Sandbox.CleanCache(ctx); err != nil {
+			b.Log.Warn("the caches of commands cannot be cleaned", "error", err)
+		}
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
