@@ -18,6 +18,7 @@ import (
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -232,7 +233,17 @@ func (a *author) world(folder string) *language.World {
 		w.Model = h.daemon.Agents.Resolve(&definition.Definition{Folder: folder}) // the table's default
 	}
 	if k.Servers != nil {
-		w.Servers = k.Servers(folder)
+		w.Servers = slices.Clone(k.Servers(folder))
+	}
+	if h.daemon.MCP != nil {
+		tools, states := h.daemon.MCP.Seen(cmp.Or(folder, h.firstFolder()))
+		w.Tools = slices.Clone(w.Tools)
+		for _, t := range tools {
+			w.Tools = append(w.Tools, toolOffered(t, nil))
+		}
+		for i, s := range w.Servers {
+			w.Servers[i].State = cmp.Or(s.State, states[s.Name])
+		}
 	}
 	w.Configure = a.configure
 	a.explaining(w)
@@ -258,18 +269,23 @@ func (h *Handlers) toolsOffered() []language.Tool {
 	}
 	var list []language.Tool
 	for _, t := range h.daemon.Agents.Tools {
-		s := t.Spec()
-		summary, _, _ := strings.Cut(strings.ReplaceAll(s.Description, "`", ""), "\n")
-		risk := s.Risk.String()
-		if authority.ByCommand(s.Name) {
-			risk = language.ByCommand
-		}
-		list = append(list, language.Tool{
-			Name: s.Name, Aliases: aliases[s.Name], Risk: risk, Summary: summary,
-			Tokens: model.EstimateTokens(s.Name) + model.EstimateTokens(s.Description) + model.EstimateTokens(string(s.Parameters)),
-		})
+		list = append(list, toolOffered(t, aliases[t.Spec().Name]))
 	}
 	return list
+}
+
+// toolOffered puts a tool into words for the author of an agent.
+func toolOffered(t tool.Tool, aliases []string) language.Tool {
+	s := t.Spec()
+	summary, _, _ := strings.Cut(strings.ReplaceAll(s.Description, "`", ""), "\n")
+	risk := s.Risk.String()
+	if authority.ByCommand(s.Name) {
+		risk = language.ByCommand
+	}
+	return language.Tool{
+		Name: s.Name, Aliases: aliases, Risk: risk, Summary: summary,
+		Tokens: model.EstimateTokens(s.Name) + model.EstimateTokens(s.Description) + model.EstimateTokens(string(s.Parameters)),
+	}
 }
 
 // uri returns the URI of a path as the client would spell it: below a workspace

@@ -206,6 +206,31 @@ func (a *Servers) Known(folder string, names []string) []tool.Tool {
 	return tools
 }
 
+// Seen returns the tools of all servers of a folder as they were offered last, and
+// what each server does, by its name. It reads nothing: servers are there once a run or
+// [Servers.Warm] looked at the folder.
+func (a *Servers) Seen(folder string) (tools []tool.Tool, states map[string]string) {
+	a.mu.Lock()
+	var entries []*entry
+	for _, e := range a.entries {
+		if e.folder == folder {
+			entries = append(entries, e)
+		}
+	}
+	a.mu.Unlock()
+	slices.SortFunc(entries, func(x, y *entry) int { return strings.Compare(x.name, y.name) })
+	states = make(map[string]string)
+	for _, e := range entries {
+		e.mu.Lock()
+		states[e.name] = e.state
+		for _, t := range e.approvedTools() {
+			tools = append(tools, t)
+		}
+		e.mu.Unlock()
+	}
+	return tools, states
+}
+
 // chosen returns the servers with the names, and the names that no server has.
 func (a *Servers) chosen(folder string, names []string) (entries []*entry, unknown []string) {
 	if len(names) == 0 {
