@@ -225,6 +225,7 @@ type routable struct {
 	folder  string
 	origins *Origins // of the settings; each reading has its own
 	agents  []*definition.Definition
+	files   []*definition.Definition // as the catalog has them, before the settings' overrides
 	index   *route.Index
 }
 
@@ -255,7 +256,7 @@ func (s *Service) routable(folder string, set Settings) *routable {
 		if !s.mayRoute(&d) {
 			continue
 		}
-		r.agents = append(r.agents, d.Definition)
+		r.agents, r.files = append(r.agents, d.Definition), append(r.files, e.Definition)
 		indexed = append(indexed, route.Agent{
 			Name: d.Name, Description: d.Description, Triggers: d.Triggers, Examples: d.Examples, Priority: d.Priority,
 		})
@@ -263,17 +264,6 @@ func (s *Service) routable(folder string, set Settings) *routable {
 	r.index = route.NewIndex(indexed)
 	s.routing.of = r
 	return r
-}
-
-// PrepareRouting compiles what routing needs of a new catalog, where inputs are routed
-// at all. It takes as long as that takes.
-func (s *Service) PrepareRouting() {
-	s.routing.mu.Lock()
-	last := s.routing.of
-	s.routing.mu.Unlock()
-	if last != nil {
-		s.routable(last.folder, s.Settings(last.folder))
-	}
 }
 
 // mayRoute reports whether inputs may be routed to an agent: it can run, wants to be

@@ -149,6 +149,7 @@ type Service struct {
 	survey      *tool.Survey       // of the workspace folders, for what confines commands
 	credentials *credential.Reader // masks the output of commands
 	routing     routing            // which agents inputs may be routed to
+	overlaps    overlaps           // which of them routing cannot tell apart
 
 	mu       sync.Mutex
 	sessions map[string]*conversation

@@ -228,6 +228,7 @@ func (h *Handlers) trustChanged(catalog *registry.Snapshot, folder string) {
 
 func (h *Handlers) tellChanged(catalog *registry.Snapshot, changed, removed []string) {
 	h.refresh()
+	h.prepareRouting()
 	if h.plain || len(changed)+len(removed) == 0 {
 		return
 	}

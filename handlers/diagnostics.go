@@ -84,10 +84,14 @@ type checkedFile struct {
 
 // generation grows when what is known beside files may be other than before.
 func (a *author) generation() uint64 {
-	if of := a.h.daemon.Knowledge.Generation; of != nil {
-		return of()
+	n := uint64(0)
+	if a.h.daemon.Agents != nil {
+		n = a.h.daemon.Agents.OverlapsGeneration()
 	}
-	return 0
+	if of := a.h.daemon.Knowledge.Generation; of != nil {
+		n += of()
+	}
+	return n
 }
 
 // reportOpen returns the report of an open document, nil of one that is neither
@@ -118,7 +122,7 @@ func (a *author) reportOf(ctx context.Context, name uri.URI, version *int32) (*r
 				return cmp.Or(cmp.Compare(x.Range.Start.Line, y.Range.Start.Line), cmp.Compare(x.Range.Start.Character, y.Range.Start.Character))
 			})
 		}
-		return a.report(name, version, f.Text, problems), nil
+		return a.report(name, version, f.Text, a.overlapping(f.Definition, problems)), nil
 	}
 	text, scope, path, ok := a.settingsFile(name)
 	if !ok {
@@ -168,7 +172,7 @@ func (a *author) reportDisk(ctx context.Context) ([]checkedFile, error) {
 		if path == "" {
 			continue
 		}
-		problems := a.catalog.Findings(e)
+		problems := a.overlapping(e.Definition, a.catalog.Findings(e))
 		if len(problems) == 0 {
 			continue
 		}

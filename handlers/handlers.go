@@ -130,6 +130,7 @@ type Handlers struct {
 	explanations explanations      // of the agent files that were asked about last
 	checks       checks            // what was found in files last
 	publisher    publisher         // what the client was told of it
+	routing      chan struct{}     // capacity 1: what inputs are routed by may be other than before
 	consents     consents          // dialogs about folders
 	typed        map[string]typing // of agent files, by path; only the read loop uses it
 	byTool       tooled            // what tools made of agent files
@@ -160,6 +161,7 @@ func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), typed: make(map[string]typing), starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
 	}
 	h.checks.making = make(chan struct{}, 1)
+	h.routing = make(chan struct{}, 1)
 	h.publisher = publisher{due: make(chan struct{}, 1), told: make(map[uri.URI]finding)}
 	h.desk = newDesk(h)
 	return h

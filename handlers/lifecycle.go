@@ -116,6 +116,10 @@ func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) err
 			h.work.Go(h.reportStatus)
 		}
 		h.startRefreshing()
+		if h.client.TextDocument != nil { // who edits no files can wait for a route
+			h.prepareRouting()
+			h.work.Go(h.followRouting)
+		}
 		h.work.Go(h.registerFormatter)
 		if h.published() {
 			h.check()

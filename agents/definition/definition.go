@@ -106,6 +106,8 @@ type Definition struct {
 	Examples []string  // sentences that the agent is for
 	Priority int       // 0 to 100: of Examples and Description
 
+	DescriptionRange, TriggersRange, ExamplesRange Range // of the values; zero = not given
+
 	SubagentRanges []Range // of the first Subagents, as many as the file lists in a field of their own
 
 	Inputs          json.RawMessage // JSON Schema of the inputs (spec 1.4), nil without

@@ -61,7 +61,9 @@ func (r *reader) field(k *key, v *node) bool {
 			r.stringField(v, k.name, &r.Title)
 		}
 	case "description":
-		r.stringField(v, k.name, &r.Description)
+		if r.stringField(v, k.name, &r.Description) {
+			r.DescriptionRange = r.text.span(v.start, v.end)
+		}
 	case "systemPrompt", "system_prompt", "prompt":
 		if k.name == "prompt" && r.Dialect != OpenCode {
 			return false

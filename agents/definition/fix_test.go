@@ -205,6 +205,7 @@ func TestFixes(t *testing.T) {
 func plainly(d *Definition) Definition {
 	c := *d
 	c.Digest, c.NameRange, c.Problems, c.front = "", Range{}, nil, ""
+	c.DescriptionRange, c.TriggersRange, c.ExamplesRange = Range{}, Range{}, Range{}
 	c.Created, c.Updated = time.Time{}, time.Time{}
 	c.Handoffs = slices.Clone(c.Handoffs)
 	for i := range c.Handoffs {

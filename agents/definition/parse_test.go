@@ -219,6 +219,7 @@ func TestAllFields(t *testing.T) {
 	temperature, topP, budget := 0.1, 1.0, -1
 	want := &Definition{
 		Path: ownPath, Folder: "/w", Scope: Project, Dialect: Agentls, Digest: d.Digest, NameRange: d.NameRange,
+		DescriptionRange: place(4, 13, 22), TriggersRange: place(16, 10, 82), ExamplesRange: place(16, 59, 67),
 		Name: "code-fixer", Title: "Code Fixer", Description: "Fixes it.", Prompt: "You fix code.", Model: "flash", Color: "#12ab34", Version: "1.2.3-rc.1",
 		Tools:        Tools{Allow: []string{"read_file", "grep", "mcp.github.*", "transfer_to_x"}, Deny: []string{"bash"}, Given: true},
 		Confirmation: Confirmation{Require: []string{"edit_file", "mcp.*"}, Prompt: "go {tool_name}?", Timeout: 90 * time.Second, Given: true},

@@ -155,6 +155,7 @@ func (r *reader) triggersField(v *node) {
 	if !r.shape(v, "triggers", mapping, list) {
 		return
 	}
+	r.TriggersRange = r.text.span(v.start, v.end)
 	if v.kind == mapping {
 		t := Trigger{Priority: DefaultPriority}
 		for i := range v.keys {
@@ -163,7 +164,7 @@ func (r *reader) triggersField(v *node) {
 			case "keywords":
 				t.Keywords = texts(r.strings(n, "triggers.keywords"))
 			case "examples":
-				r.Examples = texts(r.strings(n, "triggers.examples"))
+				r.Examples, r.ExamplesRange = texts(r.strings(n, "triggers.examples")), r.text.span(n.start, n.end)
 			case "patterns":
 				t.Patterns = r.patterns(n, "triggers.patterns")
 			case "priority":

@@ -15,8 +15,8 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 )
 
-// mistakes are all codes of spec 1.5 but agent/graph, agent/subagent-unknown and agent/overlap, which what
-// is still to come will find. It is all that is wrong with the files of testdata/language: the code of
+// mistakes are the codes of spec 1.5 but agent/graph, agent/subagent-unknown and
+// agent/overlap, which scenarios have. It is all that is wrong with the files of testdata/language: the code of
 // each finding, its severity and its exact range; in bytes, too, where that is
 // another. all.md has one mistake of each code that can stand beside the others;
 // those that exclude one another, or need a second file, have files of their own.
