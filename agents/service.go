@@ -128,6 +128,7 @@ type Config struct {
 	// in particular; nil = there are none. It reads them.
 	Memory    func(folder, file string) prompt.Memory
 	Prompt    prompt.Config                         // of main
+	Headless  bool                                  // nobody is there to answer what the client is asked
 	Environ   []string                              // of child processes
 	Home      string                                // the person's home folder
 	State     string                                // the daemon's own folder, which no tool writes

@@ -239,7 +239,7 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 		t.raw = func(event []byte) { writeLine(out, event) }
 	}
 	result, err := func() (*wire.RunResult, error) {
-		config.Brief = true
+		config.Brief, config.Headless = true, !t.terminal.there
 		conn, err := connect(ctx, config, ".", t.handlers())
 		if err != nil {
 			return nil, err

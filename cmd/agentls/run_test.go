@@ -151,6 +151,19 @@ func TestRunInANewSession(t *testing.T) {
 	}
 }
 
+// TestMainIsToldThatNobodyAnswers: without a terminal nobody can be asked, and main's
+// prompt says so; a conversation has a reader, also over a pipe.
+func TestMainIsToldThatNobodyAnswers(t *testing.T) {
+	play(t, "> first\n>system nobody reads along\n< One.\n\n> second\n>!system nobody reads along\n< Two.\n")
+	dir := t.TempDir()
+	if code, _, errs := command(t, dir, "run", "-p", "the first"); code != 0 {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+	if code, _, errs := command(t, dir, "run", "-i", "-p", "the second"); code != 0 {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+}
+
 // TestRunInAnAgentsSession: a session that was begun with an agent is that agent's, which
 // answers in it where nobody is named, also in a dialogue; who is named still answers.
 func TestRunInAnAgentsSession(t *testing.T) {

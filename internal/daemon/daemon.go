@@ -52,6 +52,8 @@ type Config struct {
 	Transport http.RoundTripper
 	Version   string
 	Parent    int // process that is watched; 0 = none
+	// Headless: the client has nobody who could answer; main is told so.
+	Headless bool
 	// Brief: files are not watched, since the daemon ends as soon as it has done
 	// what it was started for. To end a watch costs the kernel up to 17 ms.
 	Brief bool
@@ -211,7 +213,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
 		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets, Proxy: http.ProxyFromEnvironment,
 		Reviewed: b.reviewed, Unreviewed: b.unreviewed,
-		Memory: b.instructions, Prompt: prompt.Read(c.Environ, c.Home, b.env("HOME")),
+		Memory: b.instructions, Prompt: prompt.Read(c.Environ, c.Home, b.env("HOME")), Headless: c.Headless,
 		Snapshots: snapshot.New(snapshot.Config{
 			Dir: filepath.Join(canonical(c.state()), "snapshots"), Home: canonical(b.env("HOME")), Environ: c.Environ, Now: c.Now,
 		}),
