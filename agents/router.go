@@ -63,6 +63,9 @@ func (d *deciding) ask(input string) (agent string, err error) {
 	}
 	choice.Retries.Answered()
 	d.Model.Usage = answer.Usage
+	if usd, known := model.Cost(choice.Entry, answer.Usage); known {
+		d.Model.Cost = &activity.Cost{Amount: usd, Currency: "USD"}
+	}
 	for _, p := range answer.Message.Parts {
 		if p.Call == nil {
 			continue

@@ -100,6 +100,7 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 		first := live.run.Begin(plan.task.input)
 		if p.decided != nil {
 			conv.Append(activity.Origin{Run: p.Run, Agent: plan.def.Name, CorrelationID: p.Run}, *p.decided, 0)
+			live.run.Charge(p.decided.Model)
 		}
 		return first, nil
 	})

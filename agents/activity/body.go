@@ -140,7 +140,8 @@ type (
 	RouteModel struct {
 		ID         string      `json:"id"`
 		DurationMs int64       `json:"durationMs"`
-		Usage      model.Usage `json:"usage"`
+		Usage      model.Usage `json:"usage"`           // counts as the run's own
+		Cost       *Cost       `json:"cost,omitempty"`  // absent where its price is not known
 		Error      string      `json:"error,omitempty"` // why it did not decide
 	}
 
@@ -412,3 +413,6 @@ type (
 		ToModel bool `json:"toModel,omitempty"`
 	}
 )
+
+// Answered reports whether the model answered, so that something was used.
+func (m *RouteModel) Answered() bool { return m.Usage != (model.Usage{}) }

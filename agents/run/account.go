@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
 )
 
@@ -33,6 +34,18 @@ func (run *Run) Spent() Spent {
 		Calls:       a.before.Calls + a.used.calls - max(0, a.limits.ModelCalls-first.ModelCalls),
 		InputTokens: a.before.InputTokens + a.used.tokens.InputTokens - max(0, a.limits.InputTokens-first.InputTokens),
 	}
+}
+
+// Charge counts what the model used that picked the run's agent; nil for none.
+func (run *Run) Charge(router *activity.RouteModel) {
+	if router == nil || !router.Answered() {
+		return
+	}
+	used := usage{tokens: router.Usage, calls: 1, priced: router.Cost != nil}
+	if used.priced {
+		used.usd = router.Cost.Amount
+	}
+	run.r.account.past(used)
 }
 
 // newAccount returns the account of a run that another one waits for; parent is nil

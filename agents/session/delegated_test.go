@@ -49,6 +49,35 @@ func TestDelegatedRunsHaveContextsOfTheirOwn(t *testing.T) {
 	}
 }
 
+// What the model used that picked a run's agent is the run's, also after a restart.
+func TestRouterIsCounted(t *testing.T) {
+	store := New(Config{Dir: t.TempDir(), Now: clock})
+	s := open(t, store, "")
+	o := activity.Origin{Run: "r", Agent: "a"}
+	s.Log.Append(o, activity.RunStarted{}, 0)
+	s.Log.Append(o, activity.RouteDecided{Agent: "a", Model: &activity.RouteModel{
+		ID: "router", Usage: model.Usage{InputTokens: 7, TotalTokens: 9}, Cost: &activity.Cost{Amount: 0.5, Currency: "USD"},
+	}}, 0)
+	s.Log.Append(activity.Origin{Run: "n", Agent: "n"}, activity.RunStarted{}, 0)
+	s.Log.Append(activity.Origin{Run: "n", Agent: "n"}, activity.RouteDecided{Agent: "n", Model: &activity.RouteModel{ID: "router", Error: "it is late"}}, 0)
+	for range 2 {
+		p, _ := s.Progress("r")
+		if d := p.Delegated; d.ModelCalls != 1 || d.Usage.InputTokens != 7 || d.USD != 0.5 || d.Unpriced || d.Runs != 0 {
+			t.Errorf("%+v", d)
+		}
+		if p, _ := s.Progress("n"); p.Delegated != (Delegated{}) {
+			t.Errorf("one that did not answer: %+v", p.Delegated)
+		}
+		if calls, _ := s.Asked("r"); calls != 1 || s.Info().Usage.TotalTokens != 9 {
+			t.Errorf("%d calls, %+v", calls, s.Info().Usage)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, store, "")
+	}
+}
+
 // A log that somebody wrote may have runs that delegated to each other in a circle.
 func TestCircleOfDelegatedRuns(t *testing.T) {
 	store := New(Config{Dir: t.TempDir(), Now: clock})

@@ -130,6 +130,11 @@ func (t *totals) apply(e activity.Event) {
 				r.added = r.added.Plus(*b.Extended)
 			}
 		}
+	case activity.RouteDecided:
+		if m, r := b.Model, t.run(e.Run); m != nil && r != nil && m.Answered() {
+			t.info.Usage, r.Used = t.info.Usage.Add(m.Usage), r.Used.Add(m.Usage)
+			r.calls++
+		}
 	case activity.ModelStarted:
 		if r := t.run(e.Run); r != nil {
 			r.calls++
@@ -183,7 +188,7 @@ func (t *totals) told(id, folder string) Info {
 // totalled are the types of the events that the totals are folded from.
 var totalled = []string{
 	activity.RunStarted{}.Type(), activity.RunState{}.Type(), activity.RunFinished{}.Type(),
-	activity.ModelFinished{}.Type(), activity.HandoffStarted{}.Type(), activity.ErrorSeen{}.Type(), activity.ContextCleared{}.Type(), activity.Forked{}.Type(),
+	activity.ModelFinished{}.Type(), activity.HandoffStarted{}.Type(), activity.ErrorSeen{}.Type(), activity.RouteDecided{}.Type(), activity.ContextCleared{}.Type(), activity.Forked{}.Type(),
 }
 
 // run returns a run that has started; nil for another.

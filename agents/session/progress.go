@@ -41,7 +41,7 @@ type Progress struct {
 }
 
 // Delegated is what the delegated runs of a run have used that have finished, and those
-// that they delegated to.
+// that they delegated to, with what the model used that picked the run's agent.
 type Delegated struct {
 	Runs       int
 	ModelCalls int
@@ -166,6 +166,16 @@ func (p *progress) apply(e activity.Event) {
 		p.answered(b)
 	case activity.ModelContent:
 		p.said(b)
+	case activity.RouteDecided:
+		if m := b.Model; m != nil && m.Answered() {
+			t.Delegated.ModelCalls++
+			t.Delegated.Usage = t.Delegated.Usage.Add(m.Usage)
+			if m.Cost == nil {
+				t.Delegated.Unpriced = true
+			} else {
+				t.Delegated.USD += m.Cost.Amount
+			}
+		}
 	case activity.FileChanged:
 		if b.URI != "" { // was not purged
 			t.Changes = append(t.Changes, b.Change)

@@ -1407,7 +1407,10 @@ export interface RouteMatch {
 export interface RouteModel {
 	id: string;
 	durationMs: number;
+	/** counts as the run's own */
 	usage: Usage;
+	/** absent where its price is not known */
+	cost?: Cost;
 	/** why it did not decide */
 	error?: string;
 }
