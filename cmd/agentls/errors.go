@@ -68,6 +68,7 @@ func inOurWords(method string, err error) error {
 			a.text = what + "; end that one first, or use another: --session NAME, or --session new"
 		}
 	}
+	a.text = strings.Replace(a.text, "the command agentls.trustWorkspace of your editor (agents/trust) or ", "", 1)
 	if method == wire.MethodCreate {
 		a.text = strings.Replace(a.text, "replace it with force", "replace it with --force", 1)
 	}

@@ -187,6 +187,9 @@ func (c *connection) run(ctx context.Context, p *wire.RunParams, t *timeline) (*
 // run. When ctx ends, the run is cancelled.
 func (c *connection) toItsEnd(ctx context.Context, method string, params any, run, agent string, t *timeline) (*wire.RunResult, error) {
 	result := new(wire.RunResult)
+	t.mu.Lock()
+	t.running = ctx
+	t.mu.Unlock()
 	// The run ends by itself when ctx is done: the request is cancelled, and is
 	// answered with the result all the same.
 	call := context.WithoutCancel(ctx)

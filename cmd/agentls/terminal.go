@@ -347,6 +347,10 @@ func (t *terminal) ask(ctx context.Context, p *wire.AskParams) (*wire.AskResult,
 	answer := t.listen()
 	fmt.Fprint(t.out, "> ")
 	line, ok := t.await(ctx, answer)
+	if ctx.Err() != nil {
+		fmt.Fprintln(t.out, "(withdrawn)")
+		return nil, ctx.Err()
+	}
 	if !ok || line == "" {
 		return &wire.AskResult{Action: "decline"}, nil
 	}

@@ -40,6 +40,7 @@ type timeline struct {
 	speaks  string                   // the run whose text was shown last
 	midLine bool                     // text was written that does not end in a line end
 	tried   strings.Builder          // with past: text that may be withdrawn still
+	running context.Context          // of the run that is shown: it ends when the person interrupts it
 	refused bool                     // a call was refused, and nobody is at the terminal who saw it
 	shown   bool                     // this answer of the model's has shown text
 	asked   map[string]chan struct{} // by question: closed when its event was shown
@@ -126,6 +127,8 @@ func (t *timeline) handlers() client.Config {
 				}
 				t.awaitEvent(ctx, p.ID)
 				defer t.hold()()
+				ctx, release := t.untilInterrupted(ctx)
+				defer release()
 				return t.terminal.confirm(ctx, p)
 			case wire.MethodAsk:
 				p := new(wire.AskParams)
@@ -133,11 +136,28 @@ func (t *timeline) handlers() client.Config {
 					return nil, err
 				}
 				defer t.hold()()
+				ctx, release := t.untilInterrupted(ctx)
+				defer release()
 				return t.terminal.ask(ctx, p)
 			}
 			return nil, jsonrpc2.ErrMethodNotFound
 		},
 	}
+}
+
+// untilInterrupted returns a context for a question, which ends too when the person
+// interrupts the run that it is for: that withdraws the question, also one that
+// comes before the run has begun.
+func (t *timeline) untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	t.mu.Lock()
+	running := t.running
+	t.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	if running == nil {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(running, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // show shows one event.

@@ -22,6 +22,7 @@ func TestTrustOnTheTerminal(t *testing.T) {
 		"no":         {[]string{"1\n"}, exitFailed, "which is not trusted"},
 		"shown":      {[]string{"2\n", "2\n"}, 0, "Done."},
 		"trusted":    {[]string{"3\n"}, 0, "Done."},
+		"Ctrl-C":     {nil, exitInterrupted, "(withdrawn)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			script := "> write\n< Done.\n"
@@ -33,6 +34,9 @@ func TestTrustOnTheTerminal(t *testing.T) {
 				var acts []act
 				for _, typed := range c.types {
 					acts = append(acts, act{"\n> ", types(typed)})
+				}
+				if c.types == nil {
+					acts = append(acts, act{"\n> ", interrupt})
 				}
 				return acts
 			}, "run", "writer", "write")
