@@ -14,7 +14,7 @@ import (
 
 const (
 	baselineIn     = time.Second     // for what was wrong before an edit
-	diagnosedIn    = 3 * time.Second // for what is wrong after it: servers have to look first
+	diagnosedIn    = 4 * time.Second // for what is wrong after it: servers have to look first
 	maxDiagnosed   = 20              // new diagnostics of one call that are told
 	maxDiagnosedIn = 5               // files of one call that are asked about
 )

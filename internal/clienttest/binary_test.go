@@ -28,6 +28,13 @@ var binary = sync.OnceValues(func() (string, error) {
 var scratch string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(beOld) != "" {
+		if err := serveOld(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(func() int {
 		var err error
 		if scratch, err = os.MkdirTemp("", "clienttest"); err != nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // gopls returns the language server of Go: of the PATH, else of testdata/newer.
@@ -84,6 +85,48 @@ end })
 		if disk, _ := os.ReadFile(filepath.Join(dir, "main.go")); strings.Contains(string(disk), "milk") {
 			t.Errorf("control: the error was saved: %s", disk)
 		}
+		s.command("qall!")
+	})
+}
+
+// TestNeovimPluginEditsFirst: a person makes another text of what an agent wants to
+// write, in the comparison, and accepts that; closed, it answers nothing.
+func TestNeovimPluginEditsFirst(t *testing.T) {
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		dir := notes(t)
+		_, env := perform(t, `> buy oats
+<call read_file {"file_path": "note.txt"}
+
+>result read_file
+<call edit_file {"file_path": "note.txt", "old_string": "milk", "new_string": "oat milk"}
+
+>result edit_file contains unsweetened
+< You want it unsweetened.
+`, patience)
+		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", "")
+		s.await("eggs")
+		s.command("AgentsRun fixer buy oats")
+		s.await("[e] edit first")
+		edit := func() {
+			s.until("the comparison", func(now string) bool {
+				if strings.Contains(now, ":w accepts") {
+					return true
+				}
+				s.send("e")
+				<-time.After(100 * time.Millisecond)
+				return false
+			})
+		}
+		edit()
+		s.command("tabclose!")
+		s.await("[e] edit first")
+		edit()
+		s.command("1s/$/, unsweetened/")
+		t.Logf("edited:\n%s", s.await("oat milk, unsweetened"))
+		s.command("w")
+		s.await("You want it unsweetened.")
+		s.command("wincmd t | only")
+		s.lines("after it was accepted", "oat milk, unsweetened", "eggs")
 		s.command("qall!")
 	})
 }

@@ -333,12 +333,17 @@ func TestNeovimPluginTrouble(t *testing.T) {
 		_, env := perform(t, "# it is not asked\n", patience)
 		trusted := append(env, "AGENTLS_TRUST=1")
 		dir := notes(t)
+		old, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for name, c := range map[string]struct {
 			setup, command string
 			want           []string
 		}{
 			"missing":         {"{ cmd = { 'no-such-agentls', 'serve' } }", "AgentsRun fixer hello", []string{"no-such-agentls is not in your PATH: install agentls, or see :checkhealth agents"}},
 			"crashing":        {"{ cmd = { 'sh', '-c', 'exit 3' } }", "AgentsRun fixer hello", []string{"agentls ended by itself (code 3): see :checkhealth agents"}},
+			"too old":         {"{ cmd = { 'env', '" + beOld + "=1', '" + old + "' } }", "AgentsRun fixer hello", []string{"too old for the plugin: update it"}},
 			"unknown agent":   {"{}", "AgentsRun @fixr hello", []string{"fixr", "fixer"}},
 			"health":          {"{}", "checkhealth agents", []string{"sandbox", "Neovim"}},
 			"no run":          {"{}", "AgentsCancel", []string{"no run goes on"}},

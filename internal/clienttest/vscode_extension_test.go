@@ -64,7 +64,7 @@ func extensionInVSCode(t *testing.T) {
 			_, env := perform(t, string(script), `{"tools": {"sandbox": {"mode": "off"}}}`)
 			work := unfold(t, map[string]string{
 				"note.txt": "milk\neggs\n", "app.ts": "export function sum(a: number, b: number) {\n  return a - b\n}\n",
-				".gemini/agents/fixer.md":  fixer,
+				".gemini/agents/fixer.md":  strings.Replace(fixer, "read_file", "diagnostics, symbols, definition, references, read_file", 1),
 				".gemini/agents/broken.md": strings.NewReplacer("name: fixer", "name: broken", "read_file", "read_fil").Replace(fixer),
 			})
 			v := startVSCodeWith(t, env, work, `"workbench.colorTheme": "`+label+`", "window.zoomLevel": 0`, func(v *vscode) { installExtension(t, v) })

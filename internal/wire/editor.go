@@ -15,7 +15,7 @@ type (
 		Position *definition.Position `json:"position,omitempty"` // with definition and references
 		Query    string               `json:"query,omitempty"`    // with symbols: a part of their names
 		// Fresh: where the file was changed a moment ago, the answer waits for what the
-		// servers say of its latest text, two seconds at most.
+		// servers say of its latest text, three seconds at most.
 		Fresh bool `json:"fresh,omitzero"`
 	}
 

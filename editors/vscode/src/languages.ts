@@ -1,18 +1,21 @@
 import * as vscode from "vscode";
 import type { EditorDiagnostics, EditorLocation, EditorLocations, EditorQueryParams, EditorSymbol, EditorSymbols } from "./protocol";
 
-/** How long diagnostics of the latest text are waited for. */
-const settling = 1500;
+/** How long diagnostics of the latest text are waited for, in milliseconds. */
+const settling = 2500;
+
+/** How long they have to stand: TypeScript brings those of the syntax first, and leaves the others as they were. */
+const quiet = 500;
 
 /** Languages answers what agents ask of the language servers of VS Code. */
 export class Languages implements vscode.Disposable {
-	/** the version of each document that its diagnostics came for last, by URI */
-	private readonly seen = new Map<string, number>();
+	/** the version of each document that its diagnostics came for last, and when, by URI */
+	private readonly seen = new Map<string, { version: number; at: number }>();
 	private readonly listener = vscode.languages.onDidChangeDiagnostics((e) => {
 		for (const uri of e.uris) {
 			const document = documentOf(uri);
 			if (document) {
-				this.seen.set(uri.toString(), document.version);
+				this.seen.set(uri.toString(), { version: document.version, at: Date.now() });
 			} else {
 				this.seen.delete(uri.toString());
 			}
@@ -43,21 +46,16 @@ export class Languages implements vscode.Disposable {
 	}
 
 	/** settled waits until the diagnostics of an open document are of its text as it is now. */
-	private settled(uri: vscode.Uri): Promise<void> {
+	private async settled(uri: vscode.Uri): Promise<void> {
 		const document = documentOf(uri);
-		const current = () => !document || document.isClosed || this.seen.get(uri.toString()) === document.version;
-		if (current()) {
-			return Promise.resolve();
+		const end = Date.now() + settling;
+		while (document && !document.isClosed && Date.now() < end) {
+			const seen = this.seen.get(uri.toString());
+			if (seen?.version === document.version && Date.now() - seen.at >= quiet) {
+				return;
+			}
+			await new Promise((resolve) => setTimeout(resolve, 50));
 		}
-		return new Promise((resolve) => {
-			const done = () => {
-				clearTimeout(timer);
-				listener.dispose();
-				resolve();
-			};
-			const timer = setTimeout(done, settling);
-			const listener = vscode.languages.onDidChangeDiagnostics(() => current() && done());
-		});
 	}
 }
 

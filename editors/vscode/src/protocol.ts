@@ -608,7 +608,7 @@ export interface EditorQueryParams {
 	position?: Position;
 	/** with symbols: a part of their names */
 	query?: string;
-	/** `fresh`: where the file was changed a moment ago, the answer waits for what the servers say of its latest text, two seconds at most. */
+	/** `fresh`: where the file was changed a moment ago, the answer waits for what the servers say of its latest text, three seconds at most. */
 	fresh?: boolean;
 }
 

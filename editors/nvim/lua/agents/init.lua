@@ -72,6 +72,16 @@ local function root_of(path)
   end
 end
 
+-- speaks reports whether a server knows what the plugin asks for, and tells the person
+-- if it does not: each time, since a message at the start is gone with the next one.
+local function speaks(client)
+  if vim.tbl_get(client.server_capabilities, 'experimental', 'agents', 'version') then
+    return true
+  end
+  M.notify('this agentls is too old for the plugin: update it (:checkhealth agents)', 'ERROR')
+  return false
+end
+
 -- config is what the language client is started with.
 function M.config()
   local capabilities = vim.lsp.protocol.make_client_capabilities()
@@ -80,7 +90,7 @@ function M.config()
       version = 1,
       activity = empty,
       -- Before 0.10 a handler cannot wait for a person: all questions are answered later.
-      confirm = { feedback = true, respond = true },
+      confirm = { feedback = true, modify = true, respond = true },
       ask = true,
       status = true,
       saveDocuments = true,
@@ -105,8 +115,7 @@ function M.config()
       vim.schedule(function() -- after the documents that are open were sent
         local calls = waiting[client.id] or {}
         waiting[client.id] = nil
-        if not vim.tbl_get(client.server_capabilities, 'experimental', 'agents', 'version') then
-          M.notify('this agentls is too old for the plugin: update it (:checkhealth agents)', 'ERROR')
+        if not speaks(client) then
           return
         end
         for _, call in ipairs(calls) do
@@ -184,7 +193,9 @@ function M.with_client(call)
   end
   local client = vim.lsp.get_client_by_id(id)
   if client and client.initialized then
-    call(client)
+    if speaks(client) then
+      call(client)
+    end
   else
     waiting[id] = waiting[id] or {}
     table.insert(waiting[id], call)

@@ -210,14 +210,15 @@ local function locations(buf, asked, encoding)
   return list
 end
 
--- answer returns the result of agents/editorQuery, or nil and an error of the protocol.
+-- answer returns the result of agents/editorQuery, or nil and an error of the protocol:
+-- InternalError, since Neovim 0.7 does not send a code that it does not know.
 function M.answer(asked, client)
   local buf
   if asked.uri then
     buf = vim.uri_to_bufnr(asked.uri)
     local name = vim.fn.fnamemodify(vim.uri_to_fname(asked.uri), ':~:.')
     if asked.kind ~= 'diagnostics' and not vim.api.nvim_buf_is_loaded(buf) then
-      return nil, { code = -32803, message = name .. ' is not open in Neovim, so no language server looks at it' }
+      return nil, { code = -32603, message = name .. ' is not open in Neovim, so no language server looks at it' }
     end
   end
   if asked.kind == 'diagnostics' then
@@ -232,7 +233,7 @@ function M.answer(asked, client)
     return nil, { code = -32602, message = 'the kind ' .. tostring(asked.kind) .. ' is not known' }
   end
   if #servers(methods[asked.kind], buf) == 0 then
-    return nil, { code = -32803, message = 'no language server of Neovim answers ' .. methods[asked.kind] .. ' here' }
+    return nil, { code = -32603, message = 'no language server of Neovim answers ' .. methods[asked.kind] .. ' here' }
   end
   if asked.kind == 'symbols' then
     return symbols(buf, asked)

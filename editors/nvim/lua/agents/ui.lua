@@ -596,13 +596,14 @@ local function close(question)
   show_next()
 end
 
-local function decide(question, outcome)
+local function decide(question, outcome, modified)
   local function send(feedback)
     if not question.done then
       close(question)
       respond(question.client, question, {
         outcome = outcome,
         feedback = feedback,
+        modified = modified,
         prefix = question.prefixed and keys[outcome] ~= 'a' or nil,
       })
     end
@@ -617,8 +618,43 @@ local function decide(question, outcome)
   end)
 end
 
--- compare shows what an edit would change, the old text beside the new one, in a tab.
-local function compare(question)
+-- accept_edited allows an edit with the text of a buffer in the place of the agent's.
+local function accept_edited(question, buf)
+  if question.done then
+    agents().notify('the question was answered or withdrawn meanwhile; this text goes nowhere', 'WARN')
+    return
+  end
+  local text = table.concat(api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
+  if vim.endswith(question.preview.newText or '', '\n') then
+    text = text .. '\n'
+  end
+  vim.bo[buf].modified = false
+  vim.cmd('tabclose')
+  if text == question.preview.newText then
+    decide(question, 'once')
+  else
+    decide(question, 'modify', { newText = text })
+  end
+end
+
+-- edit_new has the person edit the new text of a comparison; writing it is the answer.
+local function edit_new(question, buf)
+  vim.bo[buf].buftype = 'acwrite'
+  vim.bo[buf].modifiable = true
+  vim.bo[buf].modified = false
+  api.nvim_buf_set_name(buf, 'agents://edit/' .. question.id)
+  vim.wo.statusline = 'edit it: :w accepts, :tabclose! goes back'
+  api.nvim_create_autocmd('BufWriteCmd', {
+    buffer = buf,
+    callback = function()
+      accept_edited(question, buf)
+    end,
+  })
+end
+
+-- compare shows what an edit would change, the old text beside the new one, in a tab,
+-- where the person may edit the new one first.
+local function compare(question, edits)
   vim.cmd('tabnew')
   for i, text in ipairs({ question.preview.oldText or '', question.preview.newText or '' }) do
     if i == 2 then
@@ -631,8 +667,22 @@ local function compare(question)
     vim.bo[buf].modifiable = false
     vim.wo.statusline = (i == 1 and 'before' or 'after') .. '  (q: back to the question)'
     vim.cmd('diffthis')
-    api.nvim_buf_set_keymap(buf, 'n', 'q', '<Cmd>tabclose<CR>', { nowait = true })
+    if edits and i == 2 then
+      edit_new(question, buf)
+    else
+      api.nvim_buf_set_keymap(buf, 'n', 'q', '<Cmd>tabclose!<CR>', { nowait = true })
+    end
   end
+end
+
+-- may_edit reports whether the person may accept another text than the agent's.
+local function may_edit(question)
+  return question.preview
+    and question.preview.kind == 'diff'
+    and #vim.tbl_filter(function(option)
+        return option.kind == 'modify'
+      end, question.options)
+      > 0
 end
 
 -- question_lines are the keys, and then what is asked, whole.
@@ -645,6 +695,9 @@ local function question_lines(question)
   end
   if question.preview and question.preview.kind == 'diff' then
     table.insert(offered, '[d] compare')
+  end
+  if may_edit(question) then
+    table.insert(offered, '[e] edit first')
   end
   local lines = { '' }
   for _, item in ipairs(offered) do
@@ -725,6 +778,11 @@ local function open_question(question)
   if question.preview and question.preview.kind == 'diff' then
     map('d', function()
       compare(question)
+    end)
+  end
+  if may_edit(question) then
+    map('e', function()
+      compare(question, true)
     end)
   end
   if question.prefix then

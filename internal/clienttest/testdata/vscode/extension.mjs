@@ -162,6 +162,22 @@ const steps = {
     await page.waitForSelector('.view-line:has-text("milk")')
     await page.waitForSelector('.view-line:has-text("oat milk")', { state: 'detached' })
   },
+  async 'has a type error fixed' () {
+    await open('app.ts')
+    await page.locator('.editor-instance .view-line:has-text("return a - b")').first().click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('const label: string = sum(1, 2)\n')
+    await page.waitForSelector('.squiggly-error')
+    await shot('type-error')
+    await say('@agents repair the types')
+    await toast('wants to run edit_file').waitFor()
+    await page.locator('.editor-actions a[aria-label^="Allow Once"]').first().click()
+    await answer('The types fit now').waitFor()
+    await open('app.ts')
+    await page.waitForSelector('.view-line:has-text("label: number")')
+    await page.waitForSelector('.squiggly-error', { state: 'detached' })
+    await page.waitForSelector('.tab.active.dirty') // it was never saved
+  },
   async 'cancels' () {
     await say('@agents take forever')
     await answer('I begin').waitFor()
