@@ -24,8 +24,12 @@ func TestMain(m *testing.M) {
 // TestSEC46And108NothingGetsThrough: a little of what the program does, the same
 // each time, behind each wall. The program itself proves that it would see harm.
 func TestSEC46And108NothingGetsThrough(t *testing.T) {
+	n, programs := "120", "40"
+	if testing.Short() {
+		n, programs = "40", "20"
+	}
 	for _, wall := range []sandbox.Wall{sandbox.Bubblewrap, sandbox.Landlock} {
-		t.Run(string(wall), func(t *testing.T) { fuzz(t, wall, "120", "40") })
+		t.Run(string(wall), func(t *testing.T) { fuzz(t, wall, n, programs) })
 	}
 }
 
