@@ -1,14 +1,17 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/extensions/command"
+	"github.com/agentls/agentls/extensions/mcp"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
@@ -26,6 +29,10 @@ func (h *Handlers) listCommands(_ context.Context, _ struct{}, p *wire.CommandsP
 			Name: c.Name, Description: c.Description, Scope: c.Scope, Extension: c.Extension, URI: tool.URI(c.Path), Problem: c.Problem,
 		})
 	}
+	for name, p := range h.promptsIn(folder) {
+		result.Commands = append(result.Commands, wire.CustomCommand{Name: name, Description: p.Description, Scope: "server"})
+	}
+	slices.SortStableFunc(result.Commands, func(a, b wire.CustomCommand) int { return strings.Compare(a.Name, b.Name) })
 	return result, nil
 }
 
@@ -34,6 +41,24 @@ func (h *Handlers) commandsIn(folder string) []command.Command {
 		return nil
 	}
 	return h.daemon.Commands(folder)
+}
+
+// promptsIn returns the prompts of the MCP servers of a folder by the names that they
+// are called by: server:prompt, unless a custom command has that name.
+func (h *Handlers) promptsIn(folder string) map[string]mcp.Prompt {
+	all := make(map[string]mcp.Prompt)
+	if h.daemon.MCP == nil {
+		return all
+	}
+	custom := h.commandsIn(folder)
+	for _, p := range h.daemon.MCP.Prompts(folder) {
+		name := p.Server + ":" + p.Name
+		typed, _, ok := command.Typed("/"+name, func(string) bool { return true })
+		if _, err := command.Find(custom, name); err != nil && ok && typed == name {
+			all[name] = p
+		}
+	}
+	return all
 }
 
 // commands returns the custom commands of a folder, then those that only others have.
@@ -61,9 +86,11 @@ func (h *Handlers) typedCommand(text string) *wire.CommandCall {
 		return nil // the folders are not looked at for it
 	}
 	all := h.commands("")
+	prompts := h.promptsIn(h.firstFolder())
 	name, args, ok := command.Typed(text, func(name string) bool {
 		_, err := command.Find(all, name)
-		return err == nil
+		_, prompt := prompts[name]
+		return err == nil || prompt
 	})
 	if !ok {
 		return nil
@@ -75,6 +102,16 @@ func (h *Handlers) typedCommand(text string) *wire.CommandCall {
 // files with their text, as far as agents are given it by a name, and its commands of
 // the shell as what the run has to do first.
 func (h *Handlers) expandCommand(ctx context.Context, call *wire.CommandCall, st *agents.Start) error {
+	folder := cmp.Or(st.Folder, h.firstFolder())
+	if p, ok := h.promptsIn(folder)[call.Name]; ok {
+		text, err := h.daemon.MCP.Prompt(ctx, folder, p, call.Args)
+		if err != nil {
+			return fault.New(fault.Invalid, "handlers.prompt", "%v", err)
+		}
+		st.Taint = st.Taint.Max(tool.Foreign)
+		st.Input = append([]activity.ContentBlock{{Type: "text", Text: text}}, st.Input...)
+		return nil
+	}
 	c, err := command.Find(h.commands(st.Folder), call.Name)
 	if err != nil {
 		return server.BadParams(wire.MethodRun, "command.name", "names no command: %s", fault.Message(err))

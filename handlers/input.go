@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/mention"
@@ -20,6 +21,10 @@ func (h *Handlers) parse(ctx context.Context, _ struct{}, p *wire.ParseParams) (
 	if err != nil {
 		return nil, err
 	}
+	references := h.resourcesIn(*p.Text)
+	if text := strings.TrimSpace(*p.Text); len(references) > 0 && strings.HasPrefix(text, references[0]) {
+		return &wire.ParseResult{Prompt: text, Mentions: []wire.Mention{}, References: references}, nil // it names no agent
+	}
 	parsed, err := mention.Parse(*p.Text, h.known(catalog))
 	if fault.KindOf(err) == fault.Invalid {
 		return nil, server.BadParams(wire.MethodParse, "text", "cannot be read: %s", fault.Message(err))
@@ -29,7 +34,7 @@ func (h *Handlers) parse(ctx context.Context, _ struct{}, p *wire.ParseParams) (
 	}
 	result := &wire.ParseResult{
 		Agent: parsed.Agent, Auto: parsed.Auto, Strategy: parsed.Strategy, Prompt: parsed.Prompt, Mentions: []wire.Mention{},
-		Command: h.typedCommand(parsed.Prompt),
+		Command: h.typedCommand(parsed.Prompt), References: references,
 	}
 	units := h.units(*p.Text)
 	for _, m := range parsed.Mentions {

@@ -159,7 +159,11 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			st.Taint = st.Taint.Max(taintOf(env, name))
 		}
 		for _, ref := range p.References {
-			block, taint := h.reference(ctx, env, st.Desk, ref)
+			block, ok := h.resource(ctx, st.Folder, ref)
+			taint := tool.Foreign
+			if !ok {
+				block, taint = h.reference(ctx, env, st.Desk, ref)
+			}
 			st.Input, st.Taint = append(st.Input, block), st.Taint.Max(taint)
 		}
 	}

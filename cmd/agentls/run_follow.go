@@ -60,12 +60,20 @@ func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 		return nil
 	}
 	slash := strings.HasPrefix(strings.TrimSpace(p.Input[0].Text), "/")
+	if p.Agent != "" && strings.Contains(p.Input[0].Text, "://") && strings.Contains(p.Input[0].Text, "@") {
+		var said wire.ParseResult
+		_ = c.Call(ctx, wire.MethodParse, &wire.ParseParams{Text: new(p.Input[0].Text)}, &said) // whom it names does not count
+		p.References = append(p.References, said.References...)
+	}
 	if !slash && (p.Agent != "" || !strings.Contains(p.Input[0].Text, "@")) {
 		return nil
 	}
 	var said wire.ParseResult
 	if err := c.Call(ctx, wire.MethodParse, &wire.ParseParams{Text: new(p.Input[0].Text)}, &said); err != nil {
 		return err
+	}
+	if p.Agent == "" {
+		p.References = append(p.References, said.References...)
 	}
 	switch {
 	case said.Command != nil:

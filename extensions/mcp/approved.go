@@ -22,6 +22,7 @@ type kept struct {
 	Server   string            `json:"server"`
 	Tools    []listed          `json:"tools"`
 	Accepted map[string]string `json:"approved"` // digests by name
+	Prompts  []Prompt          `json:"prompts,omitzero"`
 }
 
 func fileName(folder, server string) string {
@@ -44,7 +45,7 @@ func (e *entry) load() {
 	if err != nil || json.Unmarshal(raw, &k) != nil || k.Folder != e.folder || k.Server != e.name || k.Accepted == nil {
 		return
 	}
-	e.listed, e.accepted = k.Tools, k.Accepted
+	e.listed, e.accepted, e.prompts = k.Tools, k.Accepted, k.Prompts
 }
 
 // save keeps what is known; the lock is held.
@@ -53,7 +54,7 @@ func (e *entry) save() error {
 	if path == "" {
 		return nil
 	}
-	raw, err := json.Marshal(kept{e.folder, e.name, e.listed, e.accepted})
+	raw, err := json.Marshal(kept{e.folder, e.name, e.listed, e.accepted, e.prompts})
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}

@@ -23,7 +23,7 @@ import (
 // output, and does not wait.
 func (c *connection) notify(method string, params []byte) {
 	switch method {
-	case string(mcp.MethodNotificationToolsListChanged):
+	case string(mcp.MethodNotificationToolsListChanged), string(mcp.MethodNotificationPromptsListChanged):
 		select {
 		case c.changed <- struct{}{}:
 		default: // it is known already

@@ -56,6 +56,7 @@ type connection struct {
 	stderr *ring
 
 	name, version string // as the server says
+	hasPrompts    bool
 
 	life context.Context
 	end  context.CancelFunc // of life: kills the process and all that it started, or ends each request
@@ -168,6 +169,7 @@ func (c *connection) greet(ctx context.Context) error {
 		return err
 	}
 	c.name, c.version = description(result.ServerInfo.Name), description(result.ServerInfo.Version)
+	c.hasPrompts = result.Capabilities.Prompts != nil
 	if mcp.IsModernProtocol(result.ProtocolVersion) && result.Capabilities.Tools != nil && result.Capabilities.Tools.ListChanged {
 		// The stream ends with the connection.
 		_, err = c.client.ListenAsync(c.life, mcp.SubscriptionFilter{ToolsListChanged: true}, nil)

@@ -31,6 +31,7 @@ type entry struct {
 	stopped  bool          // by the person
 	listed   []listed      // what the server lists, or listed last
 	left     []string
+	prompts  []Prompt
 	accepted map[string]string // digests of tools that were approved, by name; nil = the server was never seen
 	fresh    bool              // the connection is the first to the server, and its list may settle
 	worked   bool              // it was ready when it was started last
@@ -192,6 +193,7 @@ func (e *entry) connectAfter(s Server, delay time.Duration) (*connection, error)
 		return nil, err
 	}
 	e.take(tools, left, false)
+	e.takePrompts(conn.prompts(ctx))
 	return conn, nil
 }
 
@@ -336,6 +338,7 @@ func (e *entry) relist(c *connection) {
 		c.die(fmt.Errorf("its list of tools could not be read again: %w", err))
 		return
 	}
+	e.takePrompts(c.prompts(ctx))
 	e.take(tools, left, e.all.Now().Sub(c.began) < e.all.times.settle)
 }
 

@@ -17,9 +17,9 @@ type (
 	CustomCommand struct {
 		Name        string `json:"name"` // as it is typed behind the slash
 		Description string `json:"description,omitempty"`
-		Scope       string `json:"scope"`               // project, global, extension
+		Scope       string `json:"scope"`               // project, global, extension, server: a prompt of an MCP server
 		Extension   string `json:"extension,omitempty"` // that it comes with
-		URI         string `json:"uri"`                 // of its file
+		URI         string `json:"uri"`                 // of its file; empty for a prompt of a server
 		Problem     string `json:"problem,omitempty"`   // why it cannot be used
 	}
 

@@ -28,7 +28,7 @@ type (
 		Mode          string          `json:"mode,omitempty"`          // chat, task; absent = the agent's
 		Approval      string          `json:"approval,omitempty"`      // plan, ask, edits, auto; absent = the session's
 		Model         string          `json:"model,omitempty"`         // instead of the agent's
-		References    []string        `json:"references,omitempty"`    // URIs of files that ride along
+		References    []string        `json:"references,omitempty"`    // URIs of files that ride along, and resources of MCP servers as @server:uri
 		Inputs        json.RawMessage `json:"inputs,omitempty"`        // an object: values of the agent's inputs
 		Context       *EditorContext  `json:"context,omitempty"`       // what the person has in the editor
 		Queue         bool            `json:"queue,omitempty"`         // wait in order where the agent is busy in this session

@@ -50,12 +50,13 @@ type (
 	// that agent, "@auto text" is to be routed, all else names nobody. Who sends it
 	// on gives Agent and Prompt to agents/run, which takes its input word for word.
 	ParseResult struct {
-		Agent    string       `json:"agent,omitempty"`    // whom it is for, as "name" or "folder:name"; absent = nobody is named
-		Auto     bool         `json:"auto,omitzero"`      // it is to be routed
-		Strategy string       `json:"strategy,omitempty"` // rule, llm or hybrid, where it says one
-		Prompt   string       `json:"prompt"`             // without the name, the quotes around it, and what escaped an @
-		Command  *CommandCall `json:"command,omitempty"`  // the custom command that the prompt calls: agents/run takes it instead of the prompt
-		Mentions []Mention    `json:"mentions"`           // of known agents in the prompt, in order
+		Agent      string       `json:"agent,omitempty"`      // whom it is for, as "name" or "folder:name"; absent = nobody is named
+		Auto       bool         `json:"auto,omitzero"`        // it is to be routed
+		Strategy   string       `json:"strategy,omitempty"`   // rule, llm or hybrid, where it says one
+		Prompt     string       `json:"prompt"`               // without the name, the quotes around it, and what escaped an @
+		Command    *CommandCall `json:"command,omitempty"`    // the custom command that the prompt calls: agents/run takes it instead of the prompt
+		Mentions   []Mention    `json:"mentions"`             // of known agents in the prompt, in order
+		References []string     `json:"references,omitempty"` // resources of MCP servers in it, as @server:uri: agents/run takes them as references
 	}
 
 	// Mention is an agent's name in a text. Start and End count in the negotiated

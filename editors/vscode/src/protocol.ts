@@ -513,11 +513,11 @@ export interface CustomCommand {
 	/** as it is typed behind the slash */
 	name: string;
 	description?: string;
-	/** project, global, extension */
+	/** project, global, extension, server: a prompt of an MCP server */
 	scope: string;
 	/** that it comes with */
 	extension?: string;
-	/** of its file */
+	/** of its file; empty for a prompt of a server */
 	uri: string;
 	/** why it cannot be used */
 	problem?: string;
@@ -1141,6 +1141,8 @@ export interface ParseResult {
 	command?: CommandCall;
 	/** of known agents in the prompt, in order */
 	mentions: Mention[];
+	/** resources of MCP servers in it, as @server:uri: agents/run takes them as references */
+	references?: string[];
 }
 
 /** Part is a piece of a message: exactly one of `text`, `thought`, `call`, `result` and `media` is set. */
@@ -1512,7 +1514,7 @@ export interface RunParams {
 	approval?: string;
 	/** instead of the agent's */
 	model?: string;
-	/** URIs of files that ride along */
+	/** URIs of files that ride along, and resources of MCP servers as @server:uri */
 	references?: string[];
 	/** an object: values of the agent's inputs */
 	inputs?: unknown;

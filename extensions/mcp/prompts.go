@@ -1,0 +1,248 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// maxPrompts is how many prompts of a server are known.
+const maxPrompts = 200
+
+// Prompt is a prompt of a server, which a person calls as a command (spec 9.1).
+type Prompt struct {
+	Server      string     `json:"-"`
+	Name        string     `json:"name"`
+	Description string     `json:"description,omitzero"`
+	Args        []Argument `json:"arguments,omitzero"`
+}
+
+// Argument is what a prompt wants to know.
+type Argument struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitzero"`
+	Required    bool   `json:"required,omitzero"`
+}
+
+// prompts reads the list of prompts. Without one a server is as good.
+func (c *connection) prompts(ctx context.Context) []Prompt {
+	if !c.hasPrompts {
+		return nil
+	}
+	var result *mcp.ListPromptsResult
+	err := c.await(ctx, func() (err error) {
+		result, err = c.client.ListPrompts(ctx, mcp.ListPromptsRequest{})
+		return err
+	})
+	if err != nil {
+		c.entry.all.Log.Warn("the prompts of an MCP server cannot be listed", "server", c.server.Name, "err", told(err))
+		return nil
+	}
+	var all []Prompt
+	for _, p := range result.Prompts[:min(len(result.Prompts), maxPrompts)] {
+		if !nameable(p.Name) {
+			continue // nobody could type it
+		}
+		one := Prompt{Name: p.Name, Description: description(p.Description)}
+		for _, a := range p.Arguments {
+			one.Args = append(one.Args, Argument{description(a.Name), description(a.Description), a.Required})
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// takePrompts takes over a list of prompts; the lock is not held.
+func (e *entry) takePrompts(all []Prompt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !slices.EqualFunc(e.prompts, all, func(a, b Prompt) bool {
+		return a.Name == b.Name && a.Description == b.Description && slices.Equal(a.Args, b.Args)
+	}) {
+		e.prompts = all
+		e.keep()
+	}
+}
+
+// Prompts returns the prompts of the servers of a folder, as they were listed last.
+// Like [Servers.Seen] it reads nothing.
+func (a *Servers) Prompts(folder string) []Prompt {
+	a.mu.Lock()
+	entries := slices.Collect(maps.Values(a.entries))
+	a.mu.Unlock()
+	var all []Prompt
+	for _, e := range entries {
+		e.mu.Lock()
+		if e.folder == folder && e.server.Problem == "" && !e.stopped {
+			for _, p := range e.prompts {
+				p.Server = e.name
+				all = append(all, p)
+			}
+		}
+		e.mu.Unlock()
+	}
+	return all
+}
+
+// Prompt returns the text of a prompt, for what was typed behind its name. The server
+// is started if it does not run. Its text is a stranger's.
+func (a *Servers) Prompt(ctx context.Context, folder string, p Prompt, typed string) (string, error) {
+	args, err := p.read(typed)
+	if err != nil {
+		return "", err
+	}
+	var request mcp.GetPromptRequest
+	request.Params.Name, request.Params.Arguments = p.Name, args
+	return a.fetch(ctx, folder, p.Server, "prompt", func(ctx context.Context, c *connection) error {
+		_, err := c.client.GetPrompt(ctx, request)
+		return err
+	}, readPrompt)
+}
+
+// Resource returns a resource of a server as text, as Prompt does.
+func (a *Servers) Resource(ctx context.Context, folder, server, uri string) (string, error) {
+	var request mcp.ReadResourceRequest
+	request.Params.URI = uri
+	return a.fetch(ctx, folder, server, "resource", func(ctx context.Context, c *connection) error {
+		_, err := c.client.ReadResource(ctx, request)
+		return err
+	}, readResource)
+}
+
+// fetch asks a server for something and reads the answer as text.
+func (a *Servers) fetch(
+	ctx context.Context, folder, server, what string, ask func(context.Context, *connection) error, read func([]byte) (string, error),
+) (string, error) {
+	e, err := a.named(folder, server)
+	if err != nil {
+		return "", err
+	}
+	conn, err := e.acquire(ctx)
+	if err == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, a.times.silence, fmt.Errorf("it did not answer within %v", a.times.silence))
+		defer cancel()
+		ctx, raw := keepRaw(ctx)
+		if err = conn.await(ctx, func() error { return ask(ctx, conn) }); err == nil {
+			var text string
+			if text, err = read(*raw); err == nil {
+				text, _ = tool.CutTo(strings.ToValidUTF8(text, "\uFFFD"), maxText)
+				return text, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("the %s of the MCP server %s cannot be read: %s", what, server, told(err))
+}
+
+// readPrompt returns the messages of a prompt, each as text.
+func readPrompt(raw []byte) (string, error) {
+	var p struct {
+		Messages []struct {
+			Role    string `json:"role"`
+			Content struct {
+				Type     string `json:"type"`
+				Text     string `json:"text"`
+				Resource struct {
+					URI  string `json:"uri"`
+					Text string `json:"text"`
+				} `json:"resource"`
+			} `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return "", err
+	}
+	var parts []string
+	for _, m := range p.Messages[:min(len(p.Messages), maxParts)] {
+		text := m.Content.Text
+		switch {
+		case m.Content.Resource.Text != "":
+			text = "[resource " + tool.Escape(m.Content.Resource.URI) + "]\n" + m.Content.Resource.Text
+		case m.Content.Type != "text":
+			text = fmt.Sprintf("[a part of type %q is left out]", m.Content.Type)
+		}
+		if m.Role == "assistant" {
+			text = "[as an answer of the assistant] " + text
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return "", errors.New("it is empty")
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
+
+// readResource returns the texts of a resource.
+func readResource(raw []byte) (string, error) {
+	var r struct {
+		Contents []struct {
+			URI      string `json:"uri"`
+			MimeType string `json:"mimeType"`
+			Text     string `json:"text"`
+		} `json:"contents"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return "", err
+	}
+	var parts []string
+	for _, c := range r.Contents[:min(len(r.Contents), maxParts)] {
+		if c.Text == "" && c.MimeType != "" && !strings.HasPrefix(c.MimeType, "text/") {
+			c.Text = fmt.Sprintf("[content of type %s is left out]", tool.Escape(c.MimeType))
+		}
+		parts = append(parts, c.Text)
+	}
+	if len(parts) == 0 {
+		return "", errors.New("it is empty")
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
+
+// named matches --name=value and --name="value with blanks".
+var named = regexp.MustCompile(`--([A-Za-z0-9_.-]+)=("[^"]*"|\S*)`)
+
+// read returns the arguments of a prompt from what was typed: those with names, then
+// the others in their order, the last of which is all the rest.
+func (p *Prompt) read(typed string) (map[string]string, error) {
+	args := make(map[string]string)
+	for _, m := range named.FindAllStringSubmatch(typed, -1) {
+		if !slices.ContainsFunc(p.Args, func(a Argument) bool { return a.Name == m[1] }) {
+			return nil, fmt.Errorf("the prompt %s of the MCP server %s has no argument %s", p.Name, p.Server, m[1])
+		}
+		args[m[1]] = strings.Trim(m[2], `"`)
+	}
+	rest := strings.TrimSpace(named.ReplaceAllString(typed, ""))
+	var open []string
+	for _, a := range p.Args {
+		if _, given := args[a.Name]; !given {
+			open = append(open, a.Name)
+		}
+	}
+	for i, name := range open {
+		value, behind, _ := strings.Cut(rest, " ")
+		if i == len(open)-1 {
+			value, behind = rest, ""
+		}
+		if value == "" {
+			break
+		}
+		args[name], rest = value, strings.TrimSpace(behind)
+	}
+	if len(open) == 0 && rest != "" {
+		return nil, fmt.Errorf("the prompt %s of the MCP server %s has no place for %q", p.Name, p.Server, rest)
+	}
+	for _, a := range p.Args {
+		if _, given := args[a.Name]; !given && a.Required {
+			return nil, fmt.Errorf("the prompt %s of the MCP server %s needs %s: write /%s:%s --%s=…", p.Name, p.Server, a.Name, p.Server, p.Name, a.Name)
+		}
+	}
+	return args, nil
+}
