@@ -78,6 +78,9 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 		},
 		Servers: s.withStates(origins.Servers, folder),
 	}
+	if s.ExplainHooks != nil {
+		in.Hooks = s.ExplainHooks(folder)
+	}
 	if s.Memory != nil && agent.MemoryFiles {
 		for _, f := range s.Memory(folder, "").Files {
 			in.MemoryFiles = append(append(in.MemoryFiles, f.Path), f.Imports...)

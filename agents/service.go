@@ -16,6 +16,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/credential"
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/prompt"
@@ -105,10 +106,12 @@ type Config struct {
 	// it is asked with. The error is for the person (authRequired without a key).
 	Provider func(id string) (model.Model, *model.Retries, error)
 	Tools    []tool.Tool
-	Servers  Servers                  // nil = there are none
-	Hooks    run.Hooks                // nil = there are none
-	Folders  func() []string          // workspace folders, canonical, the first one first
-	Trusted  func(folder string) bool // spec 4.4
+	Servers  Servers   // nil = there are none
+	Hooks    run.Hooks // nil = there are none
+	// ExplainHooks returns the hooks of a folder's runs, for explanations; nil = none.
+	ExplainHooks func(folder string) []explanation.Reference
+	Folders      func() []string          // workspace folders, canonical, the first one first
+	Trusted      func(folder string) bool // spec 4.4
 	// TrustError returns why it cannot be told whether a folder is trusted, which
 	// then counts as not trusted; nil = it can always be told.
 	TrustError func(folder string) error

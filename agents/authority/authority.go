@@ -130,7 +130,8 @@ type Input struct {
 	ByName      map[string]*definition.Definition // of Agents; nil = they are looked through
 	Callable    []string                          // the names of Agents that a run may delegate to; nil = it is not known
 	Servers     []Server
-	MemoryFiles []string // the files that follow the prompt; nil where none do
+	Hooks       []Reference // of the settings: of runs of every agent
+	MemoryFiles []string    // the files that follow the prompt; nil where none do
 }
 
 // What an explanation is made of.

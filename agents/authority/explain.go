@@ -46,6 +46,10 @@ func Explain(in Input) *Explanation {
 	x.sampling()
 	x.confirmation()
 	x.references()
+	for _, h := range in.Hooks {
+		h.Name, h.Text = tool.Escape(h.Name), tool.Escape(h.Text)
+		x.e.Hooks = append(x.e.Hooks, h)
+	}
 	x.e.Worst = Worst(x.worst(mode))
 	return x.e
 }

@@ -219,7 +219,7 @@ func naming(e *Explanation) func(Origin) string {
 	for _, t := range e.Tools {
 		note(t.Origin)
 	}
-	for _, r := range slices.Concat(e.Servers, e.Subagents, e.Handoffs) {
+	for _, r := range slices.Concat(e.Servers, e.Subagents, e.Handoffs, e.Hooks) {
 		note(r.Origin)
 	}
 	for longer := true; longer; {

@@ -101,7 +101,12 @@ func (g *Gate) Authorize(r Request) Decision {
 		}
 	}
 	if !r.Trusted {
-		return decideUntrusted(d, r)
+		d = decideUntrusted(d, r)
+		if d.Verdict == Auto && r.HookAsks != "" {
+			d.Verdict, d.Why = Ask, d.Why+"; a hook asks: "+tool.Escape(r.HookAsks)
+			return g.askable(d, r, false)
+		}
+		return d
 	}
 	c := r.command()
 	if c.runs && !r.Sandbox.Confines() && r.Sandbox.Required {
@@ -160,15 +165,24 @@ func (g *Gate) Authorize(r Request) Decision {
 		d.Verdict, d.Kept = Auto, true
 		return d
 	}
-	if !r.CanAsk {
-		d.Verdict = Refuse
-		d.Why = fmt.Sprintf("%s asks a person first (%s), and nobody can be asked here", p.Tool, d.Why)
+	if d = g.askable(d, r, longer && c.each == ""); d.Verdict == Refuse {
 		return d
 	}
-	g.offer(&d, p, longer && c.each == "")
 	if d.Covers != "" && c.walled && len(r.Writable) > 1 && includes(p.Access, sandbox.Write) {
 		d.Covers += ", which may change files in " + r.writable()
 	}
+	return d
+}
+
+// askable returns a decision to ask with what may be answered, or one to refuse where
+// nobody can be asked.
+func (g *Gate) askable(d Decision, r Request, longer bool) Decision {
+	if !r.CanAsk {
+		d.Verdict = Refuse
+		d.Why = fmt.Sprintf("%s asks a person first (%s), and nobody can be asked here", r.Plan.Tool, d.Why)
+		return d
+	}
+	g.offer(&d, r.Plan, longer)
 	return d
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/agentls/agentls/agents/tool"
@@ -53,6 +54,43 @@ func TestSEC02TheTableOfModes(t *testing.T) {
 			if got := New().Authorize(r).Verdict; got != want {
 				t.Errorf("nobody to ask, mode %q, %v: %v, want %v", row.mode, risk, got, want)
 			}
+		}
+	}
+}
+
+// TestSEC78AHookOnlyAddsQuestions: what a hook asks about is asked, whatever was answered
+// before and whatever rules allow, in every folder; what is refused stays refused.
+func TestSEC78AHookOnlyAddsQuestions(t *testing.T) {
+	g := New()
+	r := Request{ID: id, Plan: plan(tool.Low), Approval: Asks, Trusted: true, CanAsk: true}
+	if _, err := g.Permit(t.Context(), r, g.Authorize(r), Session); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Authorize(r).Verdict; got != Auto {
+		t.Fatalf("after an answer for the session: %v", got)
+	}
+	for _, risk := range []tool.Risk{tool.Safe, tool.Low} {
+		for _, trusted := range []bool{true, false} {
+			r.Plan, r.Trusted, r.HookAsks = plan(risk), trusted, ""
+			want := g.Authorize(r).Verdict
+			if want == Auto {
+				want = Ask
+			}
+			r.HookAsks = "why"
+			d := g.Authorize(r)
+			if d.Verdict != want {
+				t.Errorf("%v, trusted %v: %v, want %v", risk, trusted, d.Verdict, want)
+			}
+			for _, o := range []Outcome{Run, Session, Always} {
+				if slices.Contains(d.Outcomes, o) {
+					t.Errorf("%v, trusted %v: may be answered with %s", risk, trusted, o)
+				}
+			}
+			r.CanAsk = false
+			if got := g.Authorize(r).Verdict; got != Refuse {
+				t.Errorf("%v, trusted %v, nobody to ask: %v", risk, trusted, got)
+			}
+			r.CanAsk = true
 		}
 	}
 }

@@ -60,10 +60,10 @@ func Parse(raw []byte, project bool, lookup func(string) (string, bool)) (list [
 	if json.Unmarshal(raw, &section) != nil {
 		return nil, nil // the settings say so
 	}
-	var on *bool
+	on := true
 	_ = json.Unmarshal(section["enabled"], &on)   // anything else is as if it was not there:
 	_ = json.Unmarshal(section["disabled"], &off) // hooks are run rather than not
-	if on != nil && !*on {
+	if !on {
 		return nil, off
 	}
 	for _, key := range slices.Sorted(maps.Keys(section)) {

@@ -206,7 +206,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	b.mcp = b.newServers()
 	hooks := b.newHooks()
 	work := agents.Config{
-		Servers: offers{b.mcp}, Hooks: hooks,
+		Servers: offers{b.mcp}, Hooks: hooks, ExplainHooks: b.explainHooks,
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
 		Tools: builtin.Config{Reaper: true}.Tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },

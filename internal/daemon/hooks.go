@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/internal/process"
 	"github.com/agentls/agentls/workspace"
@@ -107,6 +108,32 @@ func (b *daemon) describedHooks(folder, event string) []hook.Described {
 			h.Problem = changedHook(folder)
 			list = append(list, h.Described)
 		}
+	}
+	return list
+}
+
+// explainHooks returns the hooks of a folder for explanations.
+func (b *daemon) explainHooks(folder string) []explanation.Reference {
+	var list []explanation.Reference
+	for _, c := range b.Hooks {
+		list = append(list, explanation.Reference{Name: c.Name, Known: true, Text: c.Event + ", built in", Origin: explanation.Origin{What: "this installation"}})
+	}
+	hooks := b.settingsOf(folder).hooks
+	var brings []workspace.TrustItem
+	if slices.ContainsFunc(hooks, func(h describedHook) bool { return h.Project }) {
+		brings = workspace.ReadHooks(b.ctx, folder)
+	}
+	for _, h := range hooks {
+		r := explanation.Reference{Name: h.Name, Known: h.Problem == "", Text: h.Summary(), Origin: origin(h.origin, "hooks."+h.Key)}
+		if h.Problem != "" {
+			r.Text += "; cannot be run: " + h.Problem
+		} else if h.Project {
+			if waits, _ := b.waits(folder, h, brings); waits {
+				r.Known = false
+				r.Text += "; waits for your approval"
+			}
+		}
+		list = append(list, r)
 	}
 	return list
 }

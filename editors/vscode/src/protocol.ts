@@ -670,6 +670,8 @@ export interface ExplainResult {
 	mcpServers?: Reference[];
 	subagents?: Reference[];
 	handoffs?: Reference[];
+	/** in the order in which they are run; Known: it can be */
+	hooks?: Reference[];
 	memoryFiles?: string[];
 	/** the mode that holds */
 	approval: string;
