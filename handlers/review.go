@@ -389,7 +389,7 @@ func reviewLines(folder string, pending []Pending) (lines []string, all bool) {
 			fresh = append(fresh, p.TrustItem)
 		}
 	}
-	lines = []string{fmt.Sprintf("In the trusted folder %s something is not as you approved it, and does not take effect until you do:", tool.Visible(folder, commandBlanks, false))}
+	lines = []string{fmt.Sprintf("Changed since you approved it in the folder %s; review it before it takes effect:", tool.Visible(folder, commandBlanks, false))}
 	others, named := counts(changed, nil)
 	for _, line := range others {
 		lines = append(lines, "changed: "+line)

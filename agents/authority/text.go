@@ -83,7 +83,7 @@ func Text(e *Explanation, columns int) string {
 	}
 	heading(&b, "Before it begins")
 	wrap(&b, "  ", fmt.Sprintf("about %d tokens of prompt and %d of tools with each request", e.Tokens.Prompt, e.Tokens.Tools))
-	wrap(&b, "  ", e.Worst.Text()+" until a person gives more")
+	wrap(&b, "  ", e.Worst.Text()+", then it asks")
 	return b.String()
 }
 

@@ -389,7 +389,7 @@ func (r *reader) resolveModel(name string, start, end int) (string, bool) {
 		r.modelUnknown(name, start, end)
 		return name, true
 	}
-	r.report("agent/dialect", Hint, start, end, fmt.Sprintf("No provider is configured for the model %s, so the model is inherited.", name))
+	r.report("agent/dialect", Hint, start, end, fmt.Sprintf("The model %s is not available here; the default model is used.", name))
 	return "", false
 }
 

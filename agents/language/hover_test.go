@@ -109,7 +109,7 @@ func TestHoverOtherTools(t *testing.T) {
 		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\ndisallowed‸Tools: Bash\n---\nx\n", "disallowedTools", "Read as tools.deny: bash, git_commit"},
 		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\ncolor: bl‸ue\n---\nx\n", "blue", "is read as #3B82F6"},
 		{"/w/.claude/agents/m.md", "---\nname: M‸ M\ndescription: d\n---\nx\n", "M M", "is read as m-m"},
-		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\nmodel: son‸net\n---\nx\n", "sonnet", "so the model is inherited"},
+		{"/w/.claude/agents/m.md", "---\nname: m\ndescription: d\nmodel: son‸net\n---\nx\n", "sonnet", "the default model is used"},
 		{"/w/.github/agents/m.agent.md", "---\ndescription: d\ntools: ['search/code‸base']\n---\nx\n", "'search/codebase'", "is read as grep"},
 		{"/w/.gemini/agents/m.md", "---\nkind: local\nname: m\ndescription: d\ntools: [read_f‸ile]\n---\nx\n", "read_file", "**read_file** · safe"},
 		{"/w/.gemini/agents/m.md", "---\nkind: local\nname: m\ndescription: d\n---\nIt is ${to‸day}.\n", "${today}", "gemini-cli's own"},

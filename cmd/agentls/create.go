@@ -76,7 +76,7 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&w.Template, "template", "", "what to begin from")
+	flags.StringVar(&w.Template, "template", "", "template name")
 	flags.StringVar(&w.title, "title", "", "the name that people see")
 	flags.StringVar(&w.description, "description", "", "what it is for, in a sentence: people, routers and other agents decide by it")
 	flags.StringVar(&w.model, "model", "", "its model: an alias, an id, auto or inherit")

@@ -329,7 +329,7 @@ func after(config daemon.Config, folder string, r importReport) []string {
 	}
 	trusted, _, err := trustOf(config).Trusted(folder)
 	if config.Trust || err == nil && trusted {
-		return append(lines, "Their text is somebody else's: you are shown it before they run, or look now and approve it: agentls trust")
+		return append(lines, "Imported agents need your review before they run: agentls trust")
 	}
 	return append(lines, "This folder is not trusted, so its agents do not run. Look at them, then: agentls trust")
 }

@@ -141,7 +141,7 @@ func TestImport(t *testing.T) {
 			}, nil, 0,
 			[]string{
 				".claude/agents (Claude Code)\n  ok        reviewer.md → .gemini/agents/reviewer.md\n", "\nIn several files (all of it with --verbose)\n  hint: ",
-				"  hint: tools: The tool Telepathy is not known here; correct it, or remove it. It is left out. (other.md, reviewer.md)\n", "hint: vibe: The field vibe", "hint: model: No provider", ".claude/agents/deep (Claude Code)\n", ".github/agents (GitHub Copilot)\n", "some-helper.md", ".opencode/agent (opencode)\n",
+				"  hint: tools: The tool Telepathy is not known here; correct it, or remove it. It is left out. (other.md, reviewer.md)\n", "hint: vibe: The field vibe", "hint: model: The model opus is not available", ".claude/agents/deep (Claude Code)\n", ".github/agents (GitHub Copilot)\n", "some-helper.md", ".opencode/agent (opencode)\n",
 				"4 files: 4 imported, 0 refused.\n", "This folder is not trusted",
 			}, []string{"README", "_off", "already"}, "o.md other.md reviewer.md some-helper.md",
 		},
@@ -282,7 +282,7 @@ func TestImportIsNotApproved(t *testing.T) {
 	dir := folderWith(t, map[string]string{".claude/agents/reviewer.md": claudeAgent})
 	command(t, dir, "trust")
 	code, out, _ := command(t, dir, "import")
-	if code != 0 || !strings.Contains(out, "you are shown it before they run, or look now and approve it: agentls trust\n") {
+	if code != 0 || !strings.Contains(out, "need your review before they run: agentls trust\n") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	_, out, _ = command(t, dir, "list", "--json")

@@ -163,7 +163,7 @@ func TestCtrlC(t *testing.T) {
 			return []act{{"main> ", interrupt}, {"Ctrl-C again leaves)\nmain> ", interrupt}}
 		}, ""},
 		{"once in a run", "> go on\n< Hello.\n<hang\n\n> and now\n< Well.\n", func(types func(string) func()) []act {
-			return []act{{"main> ", types("go on\n")}, {"Hello.", interrupt}, {"ABORTED", func() {}}, {"main> ", types("and now\n")}, {"Well.", func() {}}, {"main> ", interrupt}, {"main> ", interrupt}}
+			return []act{{"main> ", types("go on\n")}, {"Hello.", interrupt}, {"Cancelled.", func() {}}, {"main> ", types("and now\n")}, {"Well.", func() {}}, {"main> ", interrupt}, {"main> ", interrupt}}
 		}, "\ncancelling; Ctrl-C again leaves\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -244,7 +244,7 @@ func TestResumeAtALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := command(t, dir, "run", "writer", "look")
-	if code != 1 || !strings.Contains(errs, "MAX_TURNS The run ended after 1 turns.\n") || !strings.Contains(errs, "To give it more: agentls sessions resume main\n") {
+	if code != 1 || !strings.Contains(errs, "Out of turns. The run ended after 1 turns.\n") || !strings.Contains(errs, "To give it more: agentls sessions resume main\n") {
 		t.Errorf("exit %d, %q\n%s", code, out, errs)
 	}
 	code, out, errs = command(t, dir, "sessions", "resume", "main", "--turns", "2")

@@ -490,6 +490,12 @@ func (t *timeline) awaitEvent(ctx context.Context, id string) {
 	}
 }
 
+// endings say how a run ended, for people.
+var endings = map[activity.Reason]string{
+	activity.Aborted: "Cancelled.", activity.Timeout: "Out of time.", activity.MaxTurns: "Out of turns.", activity.Budget: "Out of budget.",
+	activity.Loop: "Stopped, since it repeated itself.", activity.NoCompleteTask: "Ended without its result.", activity.Guardrail: "Stopped by a guardrail.",
+}
+
 // joinLines escapes a message, which may have several lines, for one line.
 func joinLines(s string) string {
 	return tool.Escape(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " "))
@@ -508,7 +514,7 @@ func (t *timeline) end(r *activity.RunFinished) {
 	case r.Reason == activity.HandedOff:
 		t.say("a person is needed: %s", tool.Escape(r.Text))
 	case r.Reason != activity.Goal:
-		t.say("%s %s", r.Reason, tool.Escape(r.Text))
+		t.say("%s %s", cmp.Or(endings[r.Reason], string(r.Reason)+":"), tool.Escape(r.Text))
 	}
 	by := ""
 	if len(r.Fallbacks) > 0 {
