@@ -86,8 +86,10 @@ func sameMeaning(f *File, text string) bool {
 	same := definition.Parse(definition.Source{Path: d.Path, Folder: d.Folder, Scope: d.Scope, URI: f.URI, Data: []byte(f.Text), Updated: d.Updated, Created: d.Created, Model: sameModel(d)})
 	a, b := reflect.ValueOf(same).Elem(), reflect.ValueOf(other).Elem()
 	for i := range a.NumField() {
-		switch field := a.Type().Field(i); {
-		case !field.IsExported(), field.Name == "Digest", field.Name == "NameRange", field.Name == "SubagentRanges", field.Name == "Problems":
+		field := a.Type().Field(i)
+		place := strings.HasSuffix(strings.TrimSuffix(field.Name, "s"), "Range")
+		switch {
+		case !field.IsExported(), place, field.Name == "Digest", field.Name == "Problems":
 		case field.Name == "Handoffs" && slices.EqualFunc(same.Handoffs, other.Handoffs, sameHandoff):
 		case !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()):
 			return false
