@@ -193,7 +193,7 @@ func (e *entry) connectAfter(s Server, delay time.Duration) (*connection, error)
 		return nil, err
 	}
 	e.take(tools, left, false)
-	e.takePrompts(conn.prompts(ctx))
+	e.readPrompts(ctx, conn)
 	return conn, nil
 }
 
@@ -220,7 +220,9 @@ func (e *entry) await(conn *connection) {
 	if own && idle {
 		e.set(Idle, "")
 	} else if own {
-		e.all.Log.Warn("an MCP server ended", "server", e.name, "why", conn.why)
+		if e.all.starts.Err() == nil { // else all are being closed
+			e.all.Log.Warn("an MCP server ended", "server", e.name, "why", conn.why)
+		}
 		e.set(Failed, told(conn.why))
 	}
 	conn.close()
@@ -338,8 +340,8 @@ func (e *entry) relist(c *connection) {
 		c.die(fmt.Errorf("its list of tools could not be read again: %w", err))
 		return
 	}
-	e.takePrompts(c.prompts(ctx))
 	e.take(tools, left, e.all.Now().Sub(c.began) < e.all.times.settle)
+	e.readPrompts(ctx, c)
 }
 
 // told returns what is known of the server.

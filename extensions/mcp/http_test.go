@@ -164,7 +164,13 @@ func (r *remote) serve(w http.ResponseWriter, q *http.Request) {
 	switch {
 	case m.Method == "initialize":
 		w.Header().Set("Mcp-Session-Id", session)
-		answer(message(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"Remote","version":"1.2.3"}}`))
+		more := ""
+		if r.fault == "keeps its prompts" {
+			more = `,"prompts":{}`
+		}
+		answer(message(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}%s},"serverInfo":{"name":"Remote","version":"1.2.3"}}`, more))
+	case m.Method == "prompts/list":
+		<-q.Context().Done()
 	case m.Method == "server/discover", r.fault == "garbage" && m.Method == "tools/call":
 		answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"},"ID":1,"id":2}`, m.ID))
 	case !known && !sse:
@@ -416,6 +422,15 @@ func TestSEC90AddressesInside(t *testing.T) {
 		t.Errorf("a project's server on this machine: %v, %q", tools, o.Problems)
 	}
 	w.Close()
+}
+
+// TestPromptsAreNotWaitedFor: a server that does not list its prompts is as good.
+func TestPromptsAreNotWaitedFor(t *testing.T) {
+	w, r, _, _ := reach(t, "keeps its prompts", func(t *times) { t.connect = time.Second })
+	until(t, "it is ready", func() bool { return w.state("far").State == Ready })
+	if s := w.state("far"); len(s.Tools) != 3 || !r.has("prompts/list") {
+		t.Errorf("state: %+v", s)
+	}
 }
 
 // TestServersOverHTTPThatRefuse: what a server wants is told.

@@ -33,19 +33,25 @@ type Argument struct {
 	Required    bool   `json:"required,omitzero"`
 }
 
-// prompts reads the list of prompts. Without one a server is as good.
-func (c *connection) prompts(ctx context.Context) []Prompt {
+// readPrompts reads the list of prompts of a server. Without one a server is as good,
+// and is not waited for long.
+func (e *entry) readPrompts(ctx context.Context, c *connection) {
 	if !c.hasPrompts {
-		return nil
+		e.takePrompts(nil)
+		return
 	}
-	var result *mcp.ListPromptsResult
+	ctx, cancel := context.WithTimeout(ctx, e.all.times.connect/5)
+	defer cancel()
+	var result *mcp.ListPromptsResult // who waits for an answer that comes late may still write it
 	err := c.await(ctx, func() (err error) {
 		result, err = c.client.ListPrompts(ctx, mcp.ListPromptsRequest{})
 		return err
 	})
 	if err != nil {
-		c.entry.all.Log.Warn("the prompts of an MCP server cannot be listed", "server", c.server.Name, "err", told(err))
-		return nil
+		if e.all.starts.Err() == nil { // else all are being closed
+			e.all.Log.Warn("the prompts of an MCP server cannot be listed", "server", e.name, "err", told(err))
+		}
+		return
 	}
 	var all []Prompt
 	for _, p := range result.Prompts[:min(len(result.Prompts), maxPrompts)] {
@@ -58,10 +64,10 @@ func (c *connection) prompts(ctx context.Context) []Prompt {
 		}
 		all = append(all, one)
 	}
-	return all
+	e.takePrompts(all)
 }
 
-// takePrompts takes over a list of prompts; the lock is not held.
+// takePrompts takes over a list of prompts.
 func (e *entry) takePrompts(all []Prompt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
