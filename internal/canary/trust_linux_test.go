@@ -178,7 +178,7 @@ func (d *desk) run(agent, session string) error {
 
 // reviews returns the dialogs about what changed.
 func reviews(d *desk) []string {
-	return slices.DeleteFunc(d.Seen().Dialogs, func(text string) bool { return !strings.HasPrefix(text, "In the trusted folder") })
+	return slices.DeleteFunc(d.Seen().Dialogs, func(text string) bool { return !strings.HasPrefix(text, "Changed since you approved it") })
 }
 
 // fired reports whether a file has come to be.
