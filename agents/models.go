@@ -175,6 +175,9 @@ func (s *Service) toolsOfRun(r *planned, from origin, shared *tree, ofServers []
 // has the tool for it besides.
 func (s *Service) toolsFor(def *definition.Definition, folder string, settings Settings) []tool.Tool {
 	all := s.providedTools(def, settings)
+	if s.Skills != nil {
+		all = append(slices.Clip(all), s.Skills(folder)...)
+	}
 	if settings.Limits.Depth > 0 {
 		if d := s.delegation(def, folder, settings); d != nil {
 			all = append(slices.Clip(all), d)

@@ -110,8 +110,11 @@ type Config struct {
 	Hooks    run.Hooks // nil = there are none
 	// ExplainHooks returns the hooks of a folder's runs, for explanations; nil = none.
 	ExplainHooks func(folder string) []explanation.Reference
-	Folders      func() []string          // workspace folders, canonical, the first one first
-	Trusted      func(folder string) bool // spec 4.4
+	// Skills returns the tool that loads the skills of a folder, in a list that is empty
+	// where it has none; nil = no folder has any. It reads them.
+	Skills  func(folder string) []tool.Tool
+	Folders func() []string          // workspace folders, canonical, the first one first
+	Trusted func(folder string) bool // spec 4.4
 	// TrustError returns why it cannot be told whether a folder is trusted, which
 	// then counts as not trusted; nil = it can always be told.
 	TrustError func(folder string) error

@@ -67,7 +67,6 @@ var foreignTools = map[string]foreign{
 
 	// gemini-cli, where its names are not aliases of ours.
 	"codebase_investigator": {nil, []string{"delegate_to_agent"}},
-	"activate_skill":        {nil, nil},
 	"get_internal_docs":     {nil, nil},
 	"enter_plan_mode":       {nil, nil},
 	"exit_plan_mode":        {nil, nil},

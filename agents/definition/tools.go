@@ -45,6 +45,7 @@ var toolNames = []ToolName{
 	{Name: "ask_user", Safe: true},
 	{Name: "delegate_to_agent", Safe: true},
 	{Name: "complete_task", Safe: true},
+	{Name: "activate_skill"},
 }
 
 // toolIndex leads from each name and alias to the canonical name.

@@ -90,9 +90,9 @@ func TestImportEach(t *testing.T) {
 		want              []string // lines of ours
 		lost              []string // beginnings of messages
 	}{
-		{"/w/.gemini/agents/a.md", "kind: local\nname: a\ndisplay_name: The A\ndescription: x\ntools: [read_file, mcp_git_*, activate_skill]\nmcp_servers: {git: {command: run}}\nmax_turns: 9\ntimeout_mins: 1.5\ntemperature: 0.2\nmodel: gemini-3-pro",
+		{"/w/.gemini/agents/a.md", "kind: local\nname: a\ndisplay_name: The A\ndescription: x\ntools: [read_file, mcp_git_*, get_internal_docs]\nmcp_servers: {git: {command: run}}\nmax_turns: 9\ntimeout_mins: 1.5\ntemperature: 0.2\nmodel: gemini-3-pro",
 			"Today is ${today}.", []string{"title: The A", "model: gemini-3-pro", "  allow: [read_file, \"mcp.git.*\"]", "  servers: [git]", "  max_turns: 9", `  max_time: "1m30s"`, "temperature: 0.2"},
-			[]string{"The tool activate_skill has no counterpart", "An agent file cannot start the MCP server git", "The placeholder ${today}"}},
+			[]string{"The tool get_internal_docs has no counterpart", "An agent file cannot start the MCP server git", "The placeholder ${today}"}},
 		{"/w/.opencode/agent/Look Around.md", "description: x\nmode: subagent\nsteps: 4\nmodel: google/gemini-3-pro\ntools: {write: false, edit: false}\npermission: {bash: ask}\ntop_p: 0.5",
 			"Look.", []string{"name: look-around", "model: gemini-3-pro", "  deny: [write_file, apply_patch, move_file, delete_file, edit_file]", "    require_confirmation: [bash, git_commit, delete_file, move_file]", "top_p: 0.5"},
 			[]string{"The file has no name and is called look-around", "The field mode has no counterpart", "Without a list of tools"}},

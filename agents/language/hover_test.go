@@ -160,7 +160,7 @@ func TestHints(t *testing.T) {
 		t.Errorf("in a range: %q", got)
 	}
 	bare := open("---\nkind: agent\nname: mine\ntitle: M\n---\nDo it.\n")
-	want = "name: mine ← gemini-3.8-flash · 28 tools, 2.7k tokens · ≤ 240 model calls, ≤ $1.90\n--- ← ≈ 2 tokens\n"
+	want = "name: mine ← gemini-3.8-flash · 29 tools, 2.8k tokens · ≤ 240 model calls, ≤ $1.90\n--- ← ≈ 2 tokens\n"
 	if got := show(bare, whole); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

@@ -1,0 +1,179 @@
+package bundle
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// The bounds of an archive (SEC-95).
+const (
+	maxUnpacked = 64 << 20 // bytes
+	maxEntries  = 10_000
+	maxRatio    = 100     // unpacked to packed
+	ratioFrom   = 1 << 20 // unpacked bytes: below it the ratio says nothing
+	maxName     = 4096
+)
+
+// unpacking is an archive on its way into a fresh folder.
+type unpacking struct {
+	ctx     context.Context
+	into    *os.Root
+	packed  int64
+	size    int64
+	entries int
+	seen    map[string]bool // names of files, in small letters; of folders with a slash
+}
+
+// unpack unpacks an archive. It stops at the first entry that is not plainly a file or
+// a folder in it, and who called throws away what is there by then.
+func unpack(ctx context.Context, archive string, into *os.Root) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return refuse("%s is neither a folder nor a file", archive)
+	}
+	u := &unpacking{ctx: ctx, into: into, packed: info.Size(), seen: make(map[string]bool)}
+	r := bufio.NewReader(f)
+	head, _ := r.Peek(4)
+	switch {
+	case bytes.HasPrefix(head, []byte("PK")):
+		return u.zip(f)
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		zipped, err := gzip.NewReader(r)
+		if err != nil {
+			return refuse("%s cannot be read: %w", archive, err)
+		}
+		return u.tar(zipped)
+	case strings.HasSuffix(archive, ".tar"):
+		return u.tar(r)
+	}
+	return refuse("%s is no archive that can be read; use .zip, .tar or .tar.gz", archive)
+}
+
+func refuse(format string, args ...any) error {
+	return fault.New(fault.Invalid, "bundle.unpack", format, args...)
+}
+
+func (u *unpacking) zip(f *os.File) error {
+	archive, err := zip.NewReader(f, u.packed)
+	if err != nil {
+		return refuse("%s cannot be read: %w", f.Name(), err)
+	}
+	if len(archive.File) > maxEntries {
+		return refuse("the archive has more than %d entries", maxEntries)
+	}
+	for _, e := range archive.File {
+		content, err := e.Open()
+		if err != nil {
+			return refuse("the entry %q cannot be read: %w", e.Name, err)
+		}
+		err = u.entry(e.Name, e.Mode(), content)
+		if err := errors.Join(err, content.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *unpacking) tar(r io.Reader) error {
+	// What an archive says between its entries counts too.
+	counted := &io.LimitedReader{R: r, N: maxUnpacked + maxEntries*1024 + 1}
+	archive := tar.NewReader(counted)
+	for {
+		e, err := archive.Next()
+		switch {
+		case errors.Is(err, io.EOF) && counted.N > 0:
+			return nil
+		case counted.N <= 0:
+			return refuse("the archive has more than %d MiB", maxUnpacked>>20)
+		case err != nil:
+			return refuse("the archive cannot be read: %w", err)
+		case e.Typeflag == tar.TypeXGlobalHeader: // of git archive: a comment
+			continue
+		case e.Typeflag != tar.TypeReg && e.Typeflag != tar.TypeDir:
+			return refuse("the entry %q is neither a file nor a folder; links and devices are not taken", e.Name)
+		}
+		if err := u.entry(e.Name, e.FileInfo().Mode(), archive); err != nil {
+			return err
+		}
+	}
+}
+
+// entry takes one entry.
+func (u *unpacking) entry(name string, mode fs.FileMode, content io.Reader) error {
+	if u.entries++; u.entries > maxEntries {
+		return refuse("the archive has more than %d entries", maxEntries)
+	}
+	if err := u.ctx.Err(); err != nil {
+		return err
+	}
+	clean := path.Clean(strings.TrimSuffix(name, "/"))
+	switch {
+	case len(name) > maxName, strings.ContainsAny(name, "\\\x00:"), !filepath.IsLocal(filepath.FromSlash(clean)), strings.Contains("/"+name+"/", "/../"):
+		return refuse("the entry %.100q leads out of the archive, or cannot be a file's name", name)
+	case mode.IsDir() && clean == ".":
+		return nil
+	case !mode.IsDir() && !mode.IsRegular():
+		return refuse("the entry %q is neither a file nor a folder; links and devices are not taken", name)
+	}
+	parent := path.Dir(clean)
+	if mode.IsDir() {
+		parent = clean
+	}
+	if err := u.folder(parent); err != nil || mode.IsDir() {
+		return err
+	}
+	folded := strings.ToLower(clean)
+	if u.seen[folded] || u.seen[folded+"/"] {
+		return refuse("the archive has two entries %q, or two that differ only in capitals", name)
+	}
+	u.seen[folded] = true
+	left := u.left()
+	n, err := writeFile(u.into, filepath.FromSlash(clean), content, mode, left)
+	u.size += n
+	if n > left {
+		return refuse("the archive is a bomb: its %d bytes unpack to more than %d MiB, or to more than %d times as much", u.packed, maxUnpacked>>20, maxRatio)
+	}
+	return err
+}
+
+// left returns how many more bytes are taken.
+func (u *unpacking) left() int64 {
+	return min(maxUnpacked, max(u.packed*maxRatio, ratioFrom)) - u.size
+}
+
+// folder makes a folder and those above it. One name has one spelling.
+func (u *unpacking) folder(name string) error {
+	if name == "." || u.seen[name+"//"] {
+		return nil
+	}
+	if err := u.folder(path.Dir(name)); err != nil {
+		return err
+	}
+	folded := strings.ToLower(name)
+	if u.seen[folded] || u.seen[folded+"/"] {
+		return refuse("the archive has two entries %q, or two that differ only in capitals", name)
+	}
+	u.seen[folded+"/"], u.seen[name+"//"] = true, true
+	return u.into.Mkdir(filepath.FromSlash(name), 0o755)
+}

@@ -1,0 +1,112 @@
+package bundle
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/extensions/command"
+	"github.com/agentls/agentls/extensions/skill"
+)
+
+// Commands is where the bundle's custom commands are.
+func (b *Bundle) Commands() command.Place {
+	return command.Place{Dir: filepath.Join(b.Dir, "commands"), Within: b.Dir, Scope: "extension", Extension: b.Name}
+}
+
+// Skills is where the bundle's skills are.
+func (b *Bundle) Skills() skill.Place {
+	return skill.Place{Dir: filepath.Join(b.Dir, "skills"), Within: b.Dir, Scope: "extension", Extension: b.Name}
+}
+
+// Agents is the folder of the bundle's agents; "" where it has none.
+func (b *Bundle) Agents() string {
+	if !slices.ContainsFunc(b.Items, func(i Item) bool { return i.Kind == AgentItem }) {
+		return ""
+	}
+	return filepath.Join(b.Dir, "agents")
+}
+
+// ContextFiles are the names of the bundle's instructions, relative to its Dir.
+func (b *Bundle) ContextFiles() []string { return b.contextFiles }
+
+// ExcludeTools are the tools that the bundle wants no agent to have, as entries of the
+// setting tools.exclude.
+func (b *Bundle) ExcludeTools() []string { return b.exclude }
+
+// Servers returns the descriptions of the bundle's MCP servers for a workspace folder,
+// by name, as settings have them. A bundle does not say how far a server is to be
+// trusted, and one of a project stays behind a wall.
+func (b *Bundle) Servers(workspace string, lookup func(string) (string, bool)) map[string][]byte {
+	all := make(map[string][]byte, len(b.servers))
+	for name, raw := range b.servers {
+		var d map[string]any
+		if json.Unmarshal(raw, &d) != nil || d == nil {
+			continue
+		}
+		each(d, func(text string) string { return b.expand(text, workspace) })
+		delete(d, "trust")
+		delete(d, "safeTools")
+		if _, given := d["sandbox"]; b.Project != "" && !given {
+			d["sandbox"] = "write"
+		}
+		env, _ := d["env"].(map[string]any)
+		for _, s := range b.settings {
+			if value, ok := lookup(s.EnvVar); ok && s.EnvVar != "" && env[s.EnvVar] == nil {
+				if env == nil {
+					env = map[string]any{}
+				}
+				env[s.EnvVar] = value
+			}
+		}
+		if len(env) > 0 {
+			d["env"] = env
+		}
+		if data, err := json.Marshal(d); err == nil {
+			all[name] = data
+		}
+	}
+	return all
+}
+
+// Hooks returns the bundle's hooks as the section hooks of settings has them; nil for
+// none.
+func (b *Bundle) Hooks(workspace string) []byte {
+	var events map[string]any
+	if len(b.hooks) == 0 || json.Unmarshal(b.hooks, &events) != nil {
+		return nil
+	}
+	each(events, func(text string) string { return b.expand(text, workspace) })
+	data, err := json.Marshal(events)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// expand puts the variables of bundles into a text.
+func (b *Bundle) expand(text, workspace string) string {
+	return strings.NewReplacer(
+		"${extensionPath}", b.Dir, "${workspacePath}", workspace, "${/}", string(os.PathSeparator), "${pathSeparator}", string(os.PathSeparator),
+	).Replace(text)
+}
+
+// each replaces every text of a JSON value that is no name of a member, in place, and
+// returns the value.
+func each(value any, by func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		return by(v)
+	case []any:
+		for i := range v {
+			v[i] = each(v[i], by)
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = each(v[name], by)
+		}
+	}
+	return value
+}

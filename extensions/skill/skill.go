@@ -1,0 +1,228 @@
+// Package skill reads skills: folders with a SKILL.md, whose name and description a
+// model is offered, and whose text it loads when it needs it (spec 9.3).
+//
+//	---
+//	name: release-notes
+//	description: How release notes are written here.
+//	---
+//	The instructions, and what they name of the folder's files.
+//
+// The text is instructions of whoever keeps the folder: the person, a project that
+// they trust, or an extension that they approved.
+package skill
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+)
+
+// The bounds of what is read.
+const (
+	maxFile        = 256 << 10
+	maxSkills      = 200 // of one place
+	maxListed      = 200 // files of a skill
+	maxDescription = 1024
+)
+
+// fileName is the file that makes a folder a skill.
+const fileName = "SKILL.md"
+
+// Place is a folder whose folders are skills.
+type Place struct {
+	Dir       string
+	Within    string // a folder above Dir that links must not lead out of; "" = Dir
+	Scope     string // project, global or extension
+	Extension string // the extension's name; "" for none
+}
+
+// Skill is one skill.
+type Skill struct {
+	Name        string
+	Description string
+	Dir         string
+	Scope       string
+	Extension   string
+	Problem     string // why it is not offered; "" = it is
+
+	place Place
+	rel   string // below the place
+}
+
+// Read returns the skills of places, by name. Of two with one name the earlier
+// place's counts.
+func Read(places []Place) []Skill {
+	var all []Skill
+	for _, place := range places {
+		for _, s := range readPlace(place) {
+			if !slices.ContainsFunc(all, func(other Skill) bool { return other.Name == s.Name }) {
+				all = append(all, s)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// readPlace returns the skills of one folder. Links that lead out of it are not
+// followed.
+func readPlace(place Place) []Skill {
+	root, err := place.open()
+	if err != nil {
+		return nil // most folders have no skills
+	}
+	defer root.Close()
+	entries, _ := fs.ReadDir(root.FS(), ".")
+	var all []Skill
+	for _, e := range entries {
+		rel := e.Name()
+		if _, err := root.Lstat(path.Join(rel, fileName)); err != nil || strings.HasPrefix(rel, ".") || len(all) == maxSkills {
+			continue
+		}
+		s := Skill{Name: rel, Dir: filepath.Join(place.Dir, rel), Scope: place.Scope, Extension: place.Extension, place: place, rel: rel}
+		if err := s.readHead(root); err != nil {
+			s.Problem = err.Error()
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (p Place) open() (*os.Root, error) {
+	if p.Within == "" {
+		return os.OpenRoot(p.Dir)
+	}
+	rel, err := filepath.Rel(p.Within, p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	above, err := os.OpenRoot(p.Within)
+	if err != nil {
+		return nil, err
+	}
+	defer above.Close()
+	return above.OpenRoot(rel)
+}
+
+var nameForm = regexp.MustCompile(`^[\pL\pN_.-]{1,64}$`)
+
+// readHead takes over name and description.
+func (s *Skill) readHead(root *os.Root) error {
+	data, err := readFile(root, path.Join(s.rel, fileName))
+	if err != nil {
+		return err
+	}
+	head, _, ok := split(data)
+	if !ok {
+		return errors.New("SKILL.md has no front matter; begin it with ---, name, description, ---")
+	}
+	var meta struct {
+		Name        string `yaml:"name"`
+		Description string `yaml:"description"`
+	}
+	if err := yaml.Unmarshal(head, &meta); err != nil {
+		return fmt.Errorf("the front matter of SKILL.md is not YAML: %s", yaml.FormatError(err, false, false))
+	}
+	s.Name = cmp.Or(strings.TrimSpace(meta.Name), s.Name)
+	s.Description = strings.Join(strings.Fields(meta.Description), " ")
+	switch {
+	case !nameForm.MatchString(s.Name):
+		return fmt.Errorf("its name %q cannot be that of a skill: use letters, digits, dots, - and _", s.Name)
+	case s.Description == "":
+		return errors.New("SKILL.md has no description, so no model would know when to use it")
+	case len(s.Description) > maxDescription:
+		return fmt.Errorf("its description is longer than %d bytes", maxDescription)
+	}
+	return nil
+}
+
+// split takes a file apart into front matter and text.
+func split(data []byte) (head, body []byte, ok bool) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	line, rest, found := bytes.Cut(data, []byte("\n"))
+	if !found || strings.TrimSpace(string(line)) != "---" {
+		return nil, data, false
+	}
+	for at := 0; at < len(rest); {
+		line, _, _ := bytes.Cut(rest[at:], []byte("\n"))
+		end := min(at+len(line)+1, len(rest))
+		if strings.TrimSpace(string(line)) == "---" {
+			return rest[:at], rest[end:], true
+		}
+		at = end
+	}
+	return nil, data, false
+}
+
+// readFile returns a text file beneath a folder.
+func readFile(root *os.Root, name string) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxFile:
+		return nil, fmt.Errorf("it is larger than %d KiB", maxFile>>10)
+	case !utf8.Valid(data):
+		return nil, errors.New("it is not text")
+	}
+	return data, nil
+}
+
+// file returns the text of one of a skill's files; "" is its instructions, followed by
+// the names of the others.
+func (s *Skill) file(name string) (string, error) {
+	place, err := s.place.open()
+	if err != nil {
+		return "", err
+	}
+	defer place.Close()
+	root, err := place.OpenRoot(s.rel)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	if name != "" {
+		data, err := readFile(root, filepath.FromSlash(name))
+		return string(data), err
+	}
+	data, err := readFile(root, fileName)
+	if err != nil {
+		return "", err
+	}
+	_, body, _ := split(data)
+	var names []string
+	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || len(names) > maxListed:
+			return fs.SkipAll
+		case !d.IsDir() && name != fileName:
+			names = append(names, name)
+		}
+		return nil
+	})
+	text := strings.TrimSpace(string(body))
+	if len(names) > 0 {
+		text += "\n\nFiles of this skill, in " + s.Dir + ":\n- " + strings.Join(names, "\n- ")
+	}
+	return text, nil
+}
