@@ -178,7 +178,10 @@ func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextPa
 	}
 	for _, f := range c.Memory.Files {
 		file := wire.MemoryFile{URI: tool.URI(f.Path), Scope: "project", Tokens: model.EstimateTokens(f.Text)}
-		if f.Global {
+		switch {
+		case f.Bundle != "":
+			file.Scope = "extension"
+		case f.Global:
 			file.Scope = "global"
 		}
 		for _, path := range f.Imports {

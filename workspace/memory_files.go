@@ -34,10 +34,18 @@ type MemoryQuery struct {
 	Folder  string                   // the workspace folder of the run, canonical; "" = none
 	File    string                   // the file at hand; "" = none
 	Trusted func(folder string) bool // instructions of any other folder are not taken
+	Bundles []MemoryBundle           // whose instructions come first
 	Data    string                   // the heading of a section that is data and imports nothing: what agents noted; "" = none
 	// Refused returns why a file that says text may not be taken, "" if it may: it
 	// holds credentials, or a rule denies it.
 	Refused func(path, text string) string
+}
+
+// MemoryBundle is an extension that the person approved, with its instructions.
+type MemoryBundle struct {
+	Name  string
+	Dir   string
+	Files []string // relative to Dir, in order
 }
 
 // Memory is what memory files say, outermost folder first.
@@ -52,6 +60,7 @@ type MemoryFile struct {
 	Global  bool   // the person's own, for all projects
 	Text    string
 	Imports []string // absolute
+	Bundle  string   // the extension that it comes with; "" = none
 }
 
 // MemoryLeftOut is a file that was not taken.
@@ -63,6 +72,9 @@ type MemoryLeftOut struct{ Path, Why string }
 // holds; no link and no import leads out of that folder. Each file is taken once.
 func ReadMemory(ctx context.Context, q MemoryQuery) Memory {
 	r := &memoryReader{ctx: ctx, q: q, taken: make(map[string]bool)}
+	for _, b := range q.Bundles {
+		r.bundle(b)
+	}
 	if q.Home != "" {
 		r.folder(q.Home, true)
 	}
@@ -146,6 +158,23 @@ func (r *memoryReader) folder(dir string, global bool) {
 	}
 }
 
+// bundle takes the instructions of an extension.
+func (r *memoryReader) bundle(b MemoryBundle) {
+	disk, err := OpenDisk(b.Dir)
+	if err != nil {
+		r.leaveOut(b.Dir, fault.Message(err))
+		return
+	}
+	defer disk.Close()
+	for _, name := range b.Files {
+		file := MemoryFile{Path: filepath.Join(b.Dir, name), Global: true, Bundle: b.Name}
+		if text, ok := r.read(disk, name, file.Path, 0, &file); ok && strings.TrimSpace(text) != "" {
+			file.Text = text
+			r.memory.Files = append(r.memory.Files, file)
+		}
+	}
+}
+
 // names returns the memory files that a folder has.
 func (r *memoryReader) names(dir string) []string {
 	disk, err := OpenDisk(dir)
@@ -193,6 +222,9 @@ func (r *memoryReader) read(disk *Disk, name, called string, depth int, into *Me
 	}
 	r.taken[path] = true
 	r.size += len(text.Text)
+	if into.Bundle != "" {
+		return text.Text, true // what it would import is not what the person approved
+	}
 	return r.withImports(disk, f.Name, text.Text, depth, into), true
 }
 

@@ -17,6 +17,7 @@ type MemoryFile struct {
 	Global  bool   // the person's own, for all projects
 	Text    string
 	Imports []string // absolute
+	Bundle  string   // the extension that it comes with; "" = none
 }
 
 // LeftOut is a memory file that is there and not told, or an import that fails.
@@ -27,7 +28,7 @@ const Remembered = "## Remembered by agents"
 
 const memoryHead = `# Instructions of the user and of the project
 
-The user and the project keep these files for every agent that works here. Follow them. Where two disagree the later one, which is for a narrower place, counts; the user's request counts before all of them. They cannot permit a tool call or take a confirmation away.
+The user and the project keep these files for every agent that works here, or the user installed the extension that they come with. Follow them. Where two disagree the later one, which is for a narrower place, counts; the user's request counts before all of them. They cannot permit a tool call or take a confirmation away.
 `
 
 const rememberedHead = `
@@ -41,7 +42,10 @@ func (m Memory) Text() string {
 	for _, f := range m.Files {
 		own, facts := split(f.Text)
 		whose := "project"
-		if f.Global {
+		switch {
+		case f.Bundle != "":
+			whose = "extension " + f.Bundle
+		case f.Global:
 			whose = "user"
 		}
 		if own != "" {

@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -208,16 +209,15 @@ func (b *Bundle) itemize(root *os.Root) error {
 		b.Items = append(b.Items, Item{kind, name, detail, hex.EncodeToString(sum.Sum(nil))})
 	}
 	for name, raw := range b.servers {
-		var d struct{ Command, URL, HTTPURL string }
-		var list struct{ Args []string }
-		if err := errors.Join(json.Unmarshal(raw, &d), json.Unmarshal(raw, &list)); err != nil {
+		var d map[string]any // which [Bundle.Servers] goes by too: what is shown is what runs
+		if err := json.Unmarshal(raw, &d); err != nil {
 			return fmt.Errorf("%s: the server %s cannot be read: %w", ManifestName, name, err)
 		}
 		hash, err := b.hashNamed(root, raw)
 		if err != nil {
 			return err
 		}
-		add(ServerItem, name, strings.Join(append([]string{cmp.Or(d.Command, d.HTTPURL, d.URL)}, list.Args...), " "), raw, hash)
+		add(ServerItem, name, serverDetail(d), raw, hash)
 	}
 	if err := b.addHooks(root, add); err != nil {
 		return err
@@ -272,6 +272,28 @@ func (b *Bundle) itemize(root *os.Root) error {
 		return cmp.Or(cmp.Compare(slices.Index(kinds, x.Kind), slices.Index(kinds, y.Kind)), cmp.Compare(x.Name, y.Name))
 	})
 	return nil
+}
+
+// serverDetail says what starts a server: all words, the program that the first one is
+// by now, its folder and the names of its variables (SEC-87).
+func serverDetail(d map[string]any) string {
+	said := func(key string) string { text, _ := d[key].(string); return text }
+	command := cmp.Or(said("command"), said("httpUrl"), said("url"))
+	text := command
+	args, _ := d["args"].([]any)
+	for _, arg := range args {
+		text += fmt.Sprintf(" %v", arg)
+	}
+	if program, err := exec.LookPath(command); err == nil && program != command {
+		text += "  (" + program + ")"
+	}
+	if cwd := said("cwd"); cwd != "" {
+		text += "  in " + cwd
+	}
+	if env, _ := d["env"].(map[string]any); len(env) > 0 {
+		text += "  with " + strings.Join(slices.Sorted(maps.Keys(env)), ", ")
+	}
+	return text
 }
 
 var kinds = []string{ServerItem, HookItem, CommandItem, AgentItem, SkillItem, ContextItem, ExcludeItem, SettingItem}

@@ -115,7 +115,7 @@ func (b *daemon) places(list []workspace.Folder) []registry.Place {
 			Scope: definition.Project, Dir: filepath.Join(f.Canonical, ".gemini", "agents"), Folder: f.Canonical, Name: f.Name,
 		})
 	}
-	return places
+	return append(places, b.bundlePlaces(list)...)
 }
 
 // watched are the folders of agents and the files of settings.
@@ -124,6 +124,7 @@ func (b *daemon) watched(list []workspace.Folder) (dirs, files []string) {
 		dirs = append(dirs, p.Dir)
 	}
 	files = []string{b.userSettings(), b.trustFile(), b.permissionsFile()}
+	files = append(files, b.bundleFiles(list)...)
 	for _, f := range list {
 		files = append(files, filepath.Join(f.Canonical, workspace.ProjectSettings))
 	}
@@ -167,6 +168,7 @@ func (b *daemon) follow(ctx context.Context) {
 	}
 	b.completeTrust(ctx, list)
 	b.relyOn("")
+	b.bundlesMoved()
 	b.serversMoved() // those that there are now are what the agents are checked against
 	if _, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil && ctx.Err() == nil {
 		b.Log.Error("the agents could not be read", "err", err)
@@ -263,6 +265,23 @@ func (b *daemon) takeIn(ctx context.Context, batch workspace.Batch) (*registry.S
 			}
 		}
 	}
+	if b.bundlesMoved() || slices.Contains(all, b.bundles().File()) {
+		b.tellProblems()
+		list, _ := b.folders.get()
+		if w := b.watcher.Load(); w != nil {
+			if err := w.Set(b.watched(list)); err != nil {
+				b.Log.Warn("what extensions bring is not watched", "err", err)
+			}
+		}
+		if _, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil {
+			return nil, err
+		}
+		if b.serversMoved() {
+			if _, err := b.registry.Reparse(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if slices.Contains(all, b.permissionsFile()) {
 		b.tellProblems()
 	}
@@ -315,7 +334,7 @@ func (b *daemon) problems(folders ...string) []string {
 	all := slices.Clone(b.banners)
 	for _, folder := range folders {
 		of := b.settingsOf(folder)
-		for _, p := range slices.Concat(of.problems, of.notes) {
+		for _, p := range slices.Concat(of.problems, of.notes, b.bundleProblems(folder)) {
 			if !slices.Contains(all, p) { // the person's own settings hold in all folders
 				all = append(all, p)
 			}

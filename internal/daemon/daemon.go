@@ -158,10 +158,11 @@ type daemon struct {
 
 	telling sync.Mutex // held while what is wrong with settings and trust is read and told
 
-	mu     sync.Mutex
-	rows   []model.Entry     // of the settings, that the table has
-	named  string            // the MCP servers of all folders, as they were last
-	relied map[string]string // how far each folder of the workspace was trusted when that was last looked at
+	mu      sync.Mutex
+	rows    []model.Entry     // of the settings, that the table has
+	bundled string            // the bundles that took effect, as they were last
+	named   string            // the MCP servers of all folders, as they were last
+	relied  map[string]string // how far each folder of the workspace was trusted when that was last looked at
 }
 
 // build makes the parts of the daemon for a workspace. What an answer to
@@ -188,7 +189,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	if c.seams.build != nil {
 		c.seams.build(b)
 	}
-	b.registry = registry.New(registry.Config{Places: b.places(site.Folders), Model: b.knows, Installed: b.installed()})
+	b.registry = registry.New(registry.Config{Model: b.knows, Installed: b.installed()})
 	settings := b.settingsOf(b.first)
 	b.setTable(settings.table)
 	notes := b.problems(b.first)
@@ -206,7 +207,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	b.mcp = b.newServers()
 	hooks := b.newHooks()
 	work := agents.Config{
-		Servers: offers{b.mcp}, Hooks: hooks, ExplainHooks: b.explainHooks,
+		Servers: offers{b.mcp}, Hooks: hooks, ExplainHooks: b.explainHooks, Skills: b.skills,
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
 		Tools: builtin.Config{Reaper: true}.Tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },

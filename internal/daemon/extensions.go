@@ -1,18 +1,213 @@
 package daemon
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/explanation"
+	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/extensions/bundle"
 	"github.com/agentls/agentls/extensions/command"
+	"github.com/agentls/agentls/extensions/skill"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/workspace"
 )
 
+// bundles is where extension bundles are (spec 9.3).
+func (b *daemon) bundles() *bundle.Store { return &bundle.Store{Home: b.Home, State: b.state()} }
+
+// listBundles returns the bundles of a folder, "" for none: the person's, and the
+// folder's own where it is trusted.
+func (b *daemon) listBundles(folder string) ([]bundle.Listed, error) {
+	if folder != "" && !b.trusted(folder) {
+		folder = ""
+	}
+	return b.bundles().List(folder)
+}
+
+// activeBundles returns the bundles that take effect in a folder, as they are now:
+// what the person has not approved is none.
+func (b *daemon) activeBundles(folder string) []*bundle.Bundle {
+	if b.safe {
+		return nil
+	}
+	all, _ := b.listBundles(folder) // the error is a problem of the settings, and then none is active
+	var active []*bundle.Bundle
+	for _, l := range all {
+		if l.State == bundle.Active {
+			active = append(active, l.Bundle)
+		}
+	}
+	return active
+}
+
+// addBundles adds the MCP servers of bundles to the settings of a folder. A server that
+// the settings describe hides one of its name.
+func (b *daemon) addBundles(all *workspace.Settings, bundles []*bundle.Bundle, folder string) map[string]string {
+	bundled := make(map[string]string)
+	for _, of := range bundles {
+		origin := workspace.Origin{Scope: workspace.UserScope, File: filepath.Join(of.Dir, bundle.ManifestName), Line: 1, Column: 1}
+		if of.Project != "" {
+			origin.Scope = workspace.ProjectScope
+		}
+		for name, raw := range of.Servers(folder, b.lookup(of.Project != "")) {
+			if _, taken := all.MCPServers[name]; taken {
+				continue
+			}
+			if len(bundled) == 0 {
+				if all.MCPServers = maps.Clone(all.MCPServers); all.MCPServers == nil {
+					all.MCPServers = make(map[string]workspace.Raw)
+				}
+			}
+			all.MCPServers[name] = workspace.Raw{JSON: raw, Origin: origin}
+			bundled[name] = of.Folder
+		}
+	}
+	return bundled
+}
+
+// excludeTools takes the tools away that bundles want no agent to have.
+func (s *folderSettings) excludeTools(bundles []*bundle.Bundle, in places) {
+	for _, of := range bundles {
+		for _, text := range of.ExcludeTools() {
+			raw, err := json.Marshal(text)
+			if err != nil {
+				continue // texts can always be written
+			}
+			at := workspace.Origin{Scope: workspace.UserScope, File: filepath.Join(of.Dir, bundle.ManifestName), Line: 1, Column: 1}
+			s.noting(explanation.Origin{What: "the extension " + of.Name}, func() { s.exclude(workspace.Raw{JSON: raw, Origin: at}, in) })
+		}
+	}
+}
+
+// bundlePlaces are where the agents of bundles are, for all folders of the workspace.
+func (b *daemon) bundlePlaces(list []workspace.Folder) []registry.Place {
+	var places []registry.Place
+	for _, folder := range folderPaths(list) {
+		for _, of := range b.settingsOf(folder).bundles {
+			place := registry.Place{Scope: definition.Extension, Dir: of.Agents()}
+			if place.Dir != "" && !slices.Contains(places, place) {
+				places = append(places, place)
+			}
+		}
+	}
+	return places
+}
+
+// folderPaths returns the folders of a list, or "" where there is none.
+func folderPaths(list []workspace.Folder) []string {
+	if len(list) == 0 {
+		return []string{""}
+	}
+	var paths []string
+	for _, f := range list {
+		paths = append(paths, f.Canonical)
+	}
+	return paths
+}
+
+// bundleFiles are the files whose change makes other bundles take effect.
+func (b *daemon) bundleFiles(list []workspace.Folder) []string {
+	files := []string{b.bundles().File()}
+	for _, folder := range folderPaths(list) {
+		for _, of := range b.settingsOf(folder).bundles {
+			files = append(files, filepath.Join(of.Dir, bundle.ManifestName))
+		}
+	}
+	return files
+}
+
+// bundlesMoved reports whether other bundles take effect than when it was asked last.
+func (b *daemon) bundlesMoved() bool {
+	list, _ := b.folders.get()
+	var all strings.Builder
+	for _, folder := range folderPaths(list) {
+		for _, of := range b.settingsOf(folder).bundles {
+			fmt.Fprintf(&all, "%s\x00%s\x00%v\n", folder, of.Dir, of.Items)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.bundled
+	b.bundled = all.String()
+	return before != b.bundled
+}
+
+// bundleProblems says which bundles of a folder take no effect, and what to do.
+func (b *daemon) bundleProblems(folder string) []string {
+	all, err := b.listBundles(folder)
+	var problems, waiting []string
+	if err != nil {
+		problems = append(problems, fault.Message(err))
+	}
+	for _, l := range all {
+		switch {
+		case l.State == bundle.Broken:
+			problems = append(problems, fmt.Sprintf("The extension %s cannot be used: %s.", l.Name, l.Problem))
+		case l.State == bundle.Unapproved && err == nil:
+			waiting = append(waiting, l.Name)
+		}
+	}
+	if len(waiting) > 0 {
+		problems = append(problems, fmt.Sprintf("Extensions that you have not approved as they are now take no effect: %s. Look at each and approve it with `agentls extensions enable NAME`.", strings.Join(waiting, ", ")))
+	}
+	return problems
+}
+
+// approvesExtension returns why an extension's agent may not run, nil where it may.
+func (b *daemon) approvesExtension(d *definition.Definition) error {
+	list, _ := b.folders.get()
+	for _, folder := range folderPaths(list) {
+		for _, of := range b.activeBundles(folder) {
+			if of.Agents() == filepath.Dir(d.Path) {
+				return nil
+			}
+		}
+	}
+	return fault.New(fault.Denied, "daemon.review", "%s comes with an extension that brings something else than you approved, or is disabled: look at it with `agentls extensions list`, then approve it with `agentls extensions enable NAME`", d.Name).
+		Because(fault.Untrusted)
+}
+
 // commands returns the custom commands that hold in a folder, "" for none: those of
-// the folder where it is trusted, then the person's.
+// the folder where it is trusted, then the person's, then those of bundles.
 func (b *daemon) commands(folder string) []command.Command {
 	var places []command.Place
 	if folder != "" && b.trusted(folder) {
 		places = append(places, command.Place{Dir: filepath.Join(folder, ".gemini", "commands"), Within: folder, Scope: "project"})
 	}
 	places = append(places, command.Place{Dir: filepath.Join(b.Home, "commands"), Scope: "global"})
+	for _, of := range b.activeBundles(folder) {
+		places = append(places, of.Commands())
+	}
 	return command.Read(places)
+}
+
+// skills returns the tool that loads the skills of a folder, "" for none.
+func (b *daemon) skills(folder string) []tool.Tool {
+	var places []skill.Place
+	if folder != "" && b.trusted(folder) {
+		places = append(places, skill.Place{Dir: filepath.Join(folder, ".gemini", "skills"), Within: folder, Scope: "project"})
+	}
+	places = append(places, skill.Place{Dir: filepath.Join(b.Home, "skills"), Scope: "global"})
+	for _, of := range b.activeBundles(folder) {
+		places = append(places, of.Skills())
+	}
+	return skill.Tools(skill.Read(places))
+}
+
+// bundleInstructions are the context files of bundles, for memory files.
+func (b *daemon) bundleInstructions(folder string) []workspace.MemoryBundle {
+	var all []workspace.MemoryBundle
+	for _, of := range b.activeBundles(folder) {
+		if files := of.ContextFiles(); len(files) > 0 {
+			all = append(all, workspace.MemoryBundle{Name: of.Name, Dir: of.Dir, Files: files})
+		}
+	}
+	return all
 }

@@ -18,7 +18,7 @@ func (b *daemon) instructions(folder, file string) prompt.Memory {
 	}
 	read := workspace.ReadMemory(b.ctx, workspace.MemoryQuery{
 		Home: canonical(b.Home), Person: canonical(b.env("HOME")), Folder: folder, File: file, Trusted: b.instructs,
-		Data: prompt.Remembered,
+		Data: prompt.Remembered, Bundles: b.bundleInstructions(folder),
 		Refused: func(path, text string) string {
 			switch {
 			case tool.IsCredential(path):

@@ -213,6 +213,9 @@ func (f basis) approves(d *definition.Definition) bool {
 // reviewed is what runs ask about an agent before they use it. One that is typed
 // in an editor, on top of a file that is approved, is the person's own.
 func (b *daemon) reviewed(d *definition.Definition) error {
+	if d.Scope == definition.Extension {
+		return b.approvesExtension(d)
+	}
 	if d.Scope != definition.Project {
 		return nil
 	}

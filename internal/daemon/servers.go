@@ -60,11 +60,18 @@ func (b *daemon) describedServers(folder string) []mcp.Server {
 	if folder != "" && !slices.Contains(b.folders.paths(), folder) {
 		return nil
 	}
-	all := b.settingsOf(folder).values.MCPServers
+	settings := b.settingsOf(folder)
+	all := settings.values.MCPServers
 	if len(all) == 0 {
 		return nil
 	}
 	trusted := b.trusted(folder)
+	active := make(map[string]bool) // bundles by now, by folder
+	if len(settings.bundled) > 0 {
+		for _, of := range b.activeBundles(folder) {
+			active[of.Folder] = true
+		}
+	}
 	var brings []workspace.TrustItem
 	if slices.ContainsFunc(slices.Collect(maps.Values(all)), func(r workspace.Raw) bool { return r.Origin.Scope == workspace.ProjectScope }) {
 		brings = workspace.ReadServers(b.ctx, folder)
@@ -72,6 +79,7 @@ func (b *daemon) describedServers(folder string) []mcp.Server {
 	var list []mcp.Server
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		raw := all[name]
+		from, bundled := settings.bundled[name]
 		project := raw.Origin.Scope == workspace.ProjectScope
 		var item workspace.TrustItem
 		if i := slices.IndexFunc(brings, func(item workspace.TrustItem) bool { return item.Name == workspace.ServerItem(name) }); project && i >= 0 {
@@ -81,7 +89,9 @@ func (b *daemon) describedServers(folder string) []mcp.Server {
 		switch {
 		case !trusted:
 			s.Problem = fmt.Sprintf("the folder %s is not trusted, so nothing is started in it; trust it with `agentls trust`", folder)
-		case project && !b.approvesItem(folder, item, raw.JSON):
+		case bundled && !active[from]:
+			s.Problem = fmt.Sprintf("its extension brings something else than you approved (%s); look at it, then approve it with `agentls extensions enable`", from)
+		case project && !bundled && !b.approvesItem(folder, item, raw.JSON):
 			s.Problem = fmt.Sprintf("it comes with the folder %s, and is new or changed since you approved what the folder brings; look at it, then approve it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`", folder, folder)
 		}
 		list = append(list, s)

@@ -18,6 +18,7 @@ import (
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/extensions/bundle"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -35,6 +36,8 @@ type folderSettings struct {
 	scope      string            // of new agents
 	answer     string            // of inline commands: where it goes
 	values     *workspace.Settings
+	bundles    []*bundle.Bundle  // that took effect when this was read
+	bundled    map[string]string // the folders of bundles, by the MCP server that each brings
 	problems   []string
 	notes      []string // what has no effect, though nothing is wrong with it
 }
@@ -68,7 +71,11 @@ func (b *daemon) settingsOf(folder string) *folderSettings {
 	if b.Secrets != nil { // not so where only the access to models is checked
 		b.Secrets.read(all)
 	}
+	bundles := b.activeBundles(folder)
+	bundled := b.addBundles(all, bundles, folder)
 	s := b.translate(all, folder)
+	s.bundles, s.bundled = bundles, bundled
+	s.excludeTools(bundles, places{home: b.env("HOME"), folder: folder, workspace: append(b.folders.paths(), folder)})
 	if !trusted && folder != "" {
 		s.describe(b.ctx, folder)
 	}

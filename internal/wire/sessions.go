@@ -179,7 +179,7 @@ type (
 	// CLAUDE.md.
 	MemoryFile struct {
 		URI     string   `json:"uri"`
-		Scope   string   `json:"scope,omitempty"`   // global, project
+		Scope   string   `json:"scope,omitempty"`   // global, project, extension
 		Tokens  int      `json:"tokens,omitempty"`  // estimated, with its imports
 		Imports []string `json:"imports,omitempty"` // URIs
 		LeftOut string   `json:"leftOut,omitempty"` // why agents are not told it

@@ -1006,7 +1006,7 @@ export interface Media {
 /** MemoryFile is a file of instructions for every agent: GEMINI.md, AGENTS.md or CLAUDE.md. */
 export interface MemoryFile {
 	uri: string;
-	/** global, project */
+	/** global, project, extension */
 	scope?: string;
 	/** estimated, with its imports */
 	tokens?: number;
