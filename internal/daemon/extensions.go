@@ -14,6 +14,7 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/extensions/bundle"
 	"github.com/agentls/agentls/extensions/command"
+	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/extensions/skill"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/workspace"
@@ -82,6 +83,30 @@ func (s *folderSettings) excludeTools(bundles []*bundle.Bundle, in places) {
 			}
 			at := workspace.Origin{Scope: workspace.UserScope, File: filepath.Join(of.Dir, bundle.ManifestName), Line: 1, Column: 1}
 			s.noting(explanation.Origin{What: "the extension " + of.Name}, func() { s.exclude(workspace.Raw{JSON: raw, Origin: at}, in) })
+		}
+	}
+}
+
+// addHooks adds the hooks of bundles behind those of the settings.
+func (b *daemon) addHooks(s *folderSettings, bundles []*bundle.Bundle, folder string) {
+	for _, of := range bundles {
+		raw := of.Hooks(folder)
+		if raw == nil {
+			continue
+		}
+		origin := workspace.Origin{Scope: workspace.UserScope, File: filepath.Join(of.Dir, "hooks", "hooks.json"), Line: 1, Column: 1}
+		if of.Project != "" {
+			origin.Scope = workspace.ProjectScope
+		}
+		list, off := hook.Parse(raw, of.Project != "", b.lookup(of.Project != ""))
+		for _, d := range list {
+			if slices.Contains(off, d.Name) {
+				continue
+			}
+			s.hooks = append(s.hooks, describedHook{Described: d, raw: raw, origin: origin, bundle: of.Folder})
+			if d.Problem != "" {
+				s.ignoreHook(origin, d)
+			}
 		}
 	}
 }

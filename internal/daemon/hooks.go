@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agentls/agentls/agents/explanation"
+	"github.com/agentls/agentls/extensions/bundle"
 	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/internal/process"
 	"github.com/agentls/agentls/workspace"
@@ -16,6 +17,7 @@ type describedHook struct {
 	hook.Described
 	raw    []byte // the hooks of its event, as they are written
 	origin workspace.Origin
+	bundle string // the folder of the extension that it comes with; "" = none
 }
 
 // newHooks returns the hooks of this daemon.
@@ -55,7 +57,7 @@ func (b *daemon) readHooks(s *folderSettings, all *workspace.Settings) {
 					origin = at.Origin
 				}
 			}
-			kept[i] = append(kept[i], describedHook{d, keys[d.Key], origin})
+			kept[i] = append(kept[i], describedHook{Described: d, raw: keys[d.Key], origin: origin})
 			if d.Problem != "" {
 				s.ignoreHook(origin, d)
 			}
@@ -92,6 +94,13 @@ func (b *daemon) describedHooks(folder, event string) []hook.Described {
 	var brings []workspace.TrustItem
 	for _, h := range b.settingsOf(folder).hooks {
 		if h.Event != event {
+			continue
+		}
+		if h.bundle != "" {
+			if !slices.ContainsFunc(b.activeBundles(folder), func(of *bundle.Bundle) bool { return of.Folder == h.bundle }) {
+				h.Problem = "its extension brings something else than you approved (" + h.bundle + "); look at it, then approve it with `agentls extensions enable`"
+			}
+			list = append(list, h.Described)
 			continue
 		}
 		if !h.Project {

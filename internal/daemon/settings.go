@@ -75,6 +75,7 @@ func (b *daemon) settingsOf(folder string) *folderSettings {
 	bundled := b.addBundles(all, bundles, folder)
 	s := b.translate(all, folder)
 	s.bundles, s.bundled = bundles, bundled
+	b.addHooks(s, bundles, folder)
 	s.excludeTools(bundles, places{home: b.env("HOME"), folder: folder, workspace: append(b.folders.paths(), folder)})
 	if !trusted && folder != "" {
 		s.describe(b.ctx, folder)

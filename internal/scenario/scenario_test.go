@@ -88,6 +88,7 @@ func TestScenario(t *testing.T) {
 			"forget":      step(1, func(ctx context.Context, s *story, a []string) error { return s.forget(ctx, a[0]) }),
 			"trust":       step(1, func(ctx context.Context, s *story, a []string) error { return s.trust(ctx, a[0]) }),
 			"elsewhere":   step(1, func(ctx context.Context, s *story, a []string) error { return s.trustElsewhere(ctx, a[0]) }),
+			"extension":   step(2, func(ctx context.Context, s *story, a []string) error { return s.extension(ctx, a[0], a[1]) }),
 			"gate":        step(1, func(_ context.Context, s *story, a []string) error { s.model.Open(a[0]); return nil }),
 			"activity":    show(func(s *story, a []string) (string, error) { return s.activity(a), nil }),
 			"asked":       show(func(s *story, _ []string) (string, error) { return s.asked(), nil }),
