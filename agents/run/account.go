@@ -18,6 +18,10 @@ type account struct {
 	asked  int  // tokens of the requests that are not answered yet, estimated
 	asks   bool // a person can be asked
 	before Spent
+
+	asking  chan struct{} // holds one while a person is asked for more
+	decided int           // how often the person has said whether there is more; guarded by mu
+	goOn    bool          // what they said last; guarded by mu
 }
 
 // Spent is what the runs of a chain of handoffs used of the limits of their tree.
@@ -51,7 +55,7 @@ func (run *Run) Charge(router *activity.RouteModel) {
 // newAccount returns the account of a run that another one waits for; parent is nil
 // where none does. The tree's limits are the first run's.
 func newAccount(parent *account, limits Limits, asks bool) *account {
-	a := &account{parent: parent, limits: limits, asks: asks, used: usage{priced: true}}
+	a := &account{parent: parent, limits: limits, asks: asks, used: usage{priced: true}, asking: make(chan struct{}, 1)}
 	if parent == nil {
 		a.mu = new(sync.Mutex)
 		return a
@@ -69,7 +73,7 @@ func (a *account) begin(choice Choice, tokens int) error {
 	defer a.mu.Unlock()
 	for at := a; at != nil; at = at.parent {
 		if err := at.check(choice, tokens); err != nil {
-			err.shared = at != a
+			err.of, err.decided = at, at.decided
 			return err
 		}
 	}

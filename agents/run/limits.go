@@ -35,9 +35,10 @@ type Extension struct {
 
 // errBudget is why a model was not asked.
 type errBudget struct {
-	limit  string // which: calls, input, tokens, cost
-	text   string
-	shared bool // the limit is that of a run which waits for this one
+	limit   string // which: calls, input, tokens, cost
+	text    string
+	of      *account // whose limit it is: the run's, or that of a run which waits for it
+	decided int      // by the person until then, as the account has it
 }
 
 func (e *errBudget) Error() string { return e.text }
@@ -136,6 +137,15 @@ func (r *runner) extend(x activity.Extended) {
 	}
 }
 
+// given gives a run that waits for another more of the limits that both share, and says
+// so: the state is as it was.
+func (r *runner) given(x activity.Extended) {
+	r.account.extend(x)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.say(activity.RunState{From: r.state, To: r.state, Extended: &x})
+}
+
 // extend adds to the limits; one that there is not stays away.
 func (a *account) extend(x activity.Extended) {
 	a.mu.Lock()
@@ -183,15 +193,61 @@ func (r *runner) unpriced() {
 // to end: the person says so, or nobody can be asked. limit is the one that it
 // would cross, "" for another reason; on is what the person is offered.
 func (r *runner) pause(ctx context.Context, limit, why, on string) bool {
-	_, goOn := r.pauseUntil(ctx, limit, why, []string{on}, nil)
+	_, goOn := r.pauseUntil(ctx, r, limit, why, []string{on}, nil)
 	return goOn
+}
+
+// more asks the person for more of what a request would use up. The limit may be that of
+// a run which waits for this one: of all that come to it one asks at a time, and the
+// answer counts for those that came to it meanwhile.
+func (r *runner) more(ctx context.Context, budget *errBudget) (goOn bool) {
+	if r.Env.Ask == nil {
+		return false
+	}
+	release := r.holdCallers()
+	r.clock.pause()
+	select {
+	case budget.of.asking <- struct{}{}:
+		defer func() { <-budget.of.asking }()
+	case <-ctx.Done():
+	}
+	r.clock.resume()
+	release()
+	if ctx.Err() != nil {
+		return false
+	}
+	if goOn, decided := budget.of.decision(budget.decided); decided {
+		return goOn
+	}
+	holder := r
+	for up := r.Under; up != nil && holder.account != budget.of; up = up.r.Under {
+		holder = up.r
+	}
+	_, goOn = r.pauseUntil(ctx, holder, budget.limit, budget.text, []string{"Go on, with as much again"}, nil)
+	budget.of.decide(goOn)
+	return goOn
+}
+
+// decision returns what the person has decided since so many decisions; false for
+// nothing.
+func (a *account) decision(since int) (goOn, decided bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.goOn, a.decided != since
+}
+
+func (a *account) decide(goOn bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.decided++
+	a.goOn = goOn
 }
 
 // pauseUntil stops the run until a person lets it go on in one of the ways that
 // are offered, or until what stopped it goes away: gone waits for that, and may
 // be nil. choice is the way that was chosen, "" where none was. A run that goes on
-// has what it was given.
-func (r *runner) pauseUntil(ctx context.Context, limit, why string, ways []string, gone func(context.Context) error) (choice string, goOn bool) {
+// has what it was given, or holder has it: the run itself, or one that waits for it.
+func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why string, ways []string, gone func(context.Context) error) (choice string, goOn bool) {
 	ask := r.Env.Ask
 	if ask == nil {
 		return "", false
@@ -238,6 +294,12 @@ func (r *runner) pauseUntil(ctx context.Context, limit, why string, ways []strin
 		goOn = true
 	case <-ctx.Done():
 	}
+	var shared activity.Extended
+	defer func() { // without this run's lock
+		if shared != (activity.Extended{}) {
+			holder.given(shared)
+		}
+	}()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.resumed = nil
@@ -249,7 +311,9 @@ func (r *runner) pauseUntil(ctx context.Context, limit, why string, ways []strin
 	goOn = goOn && ctx.Err() == nil
 	if goOn {
 		moved := activity.RunState{To: activity.Running}
-		if x := r.extension(limit, e); x != (activity.Extended{}) {
+		if x := holder.extension(limit, e); x != (activity.Extended{}) && holder != r {
+			shared = x
+		} else if x != (activity.Extended{}) {
 			moved.Extended = &x
 			r.extend(x)
 			delete(r.reminded, limit)
@@ -280,7 +344,7 @@ const (
 func (r *runner) unwritable(ctx context.Context, err error) (ending, bool) {
 	for err != nil {
 		why := "The session cannot be written: " + fault.Message(err) + " Nothing is lost so far. Make room or repair the disk, and the run goes on by itself."
-		choice, goOn := r.pauseUntil(ctx, "", why, []string{tryAgain, goUnsaved}, r.Session.Recovered)
+		choice, goOn := r.pauseUntil(ctx, r, "", why, []string{tryAgain, goUnsaved}, r.Session.Recovered)
 		if !goOn {
 			return failed(string(fault.Config), "The run ended, since its session cannot be written: "+fault.Message(err)), true
 		}

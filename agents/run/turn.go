@@ -123,9 +123,7 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: err.Error(), Discard: shown})
 			return nil, shown, ending{anew: true}, false
 		case errors.As(err, &budget):
-			// A limit that runs share is for the first of them to ask about: this one ends,
-			// and that one comes to the limit when it goes on.
-			if !budget.shared && r.pause(ctx, budget.limit, budget.text, "Go on, with as much again") {
+			if r.more(ctx, budget) {
 				if r.spoken() {
 					return nil, shown, ending{}, false
 				}
