@@ -37,7 +37,7 @@ func (n neovimOf) plugged(t *testing.T, env []string, dir, file, more string) *s
 // notes is a workspace with a note and an agent that edits it.
 func notes(t *testing.T) string {
 	t.Helper()
-	return unfold(t, map[string]string{"note.txt": "milk\neggs\n", ".gemini/agents/fixer.md": fixer})
+	return unfold(t, map[string]string{"note.txt": "milk\neggs\n", ".gemini/agents/fixer.md": strings.Replace(fixer, "title: Fixer\n", "title: Fixer\ndescription: Fixes the notes.\n", 1)})
 }
 
 // command types a command of Neovim.
@@ -121,6 +121,9 @@ func TestNeovimPluginRuns(t *testing.T) {
 > are you there
 < I am there.
 
+> fixes the notes
+< I was picked.
+
 > cut me
 < I am cut
 <heartbeat 1s
@@ -189,6 +192,10 @@ func TestNeovimPluginRuns(t *testing.T) {
 
 		s.command("AgentsRun fixer are you there")
 		s.await("I am there.")
+
+		s.command("AgentsRun @auto --strategy=rule fixes the notes")
+		t.Logf("routed:\n%s", s.await("→ fixer · rule"))
+		s.await("I was picked.")
 
 		s.command("AgentsRun fixer cut me")
 		s.await("I am cut")

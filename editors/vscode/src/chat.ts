@@ -3,7 +3,7 @@ import type { ActivityParams, ContentBlock, RunResult } from "./protocol";
 import { chooseAgent, type Runs } from "./runs";
 import { kindOf, messageOf, type Server } from "./server";
 import { type Entry, Timeline } from "./timeline";
-import { asCode, callEnded, escapeMarkdown, fileName, mayResume } from "./words";
+import { asCode, callEnded, escapeMarkdown, fileName, mayResume, namedAgent } from "./words";
 
 /** What a turn of a chat remembers for the next one. */
 interface Memory {
@@ -60,9 +60,9 @@ export class Participant implements vscode.Disposable {
 				return await this.perform(stream, before, (hear) => this.runs.resume(session, run, hear, token));
 			}
 			const parsed = await this.server.request("agents/parse", { text: request.prompt });
-			const agent = parsed.agent ?? before?.agent ?? (await chooseAgent(this.server, "Which agent is this for?"));
+			const agent = namedAgent(parsed) ?? before?.agent ?? (await chooseAgent(this.server, "Which agent is this for?"));
 			if (!agent) {
-				stream.markdown("No agent was chosen. Name one, as in `@agents @reviewer look at this file`.");
+				stream.markdown("No agent was chosen. Name one, as in `@agents @reviewer look at this file`, or have one picked with `@auto`.");
 				return {};
 			}
 			const session = before?.session ?? (await this.server.request("agents/session/new", {})).session;
@@ -73,6 +73,7 @@ export class Participant implements vscode.Disposable {
 				agent,
 				session,
 				references,
+				...(parsed.strategy ? { strategy: parsed.strategy } : {}),
 				...(parsed.command ? { command: parsed.command } : {}),
 				...(input.length + blocks.length > 0 ? { input: [...input, ...blocks] } : {}),
 			};

@@ -6,6 +6,8 @@ import type { Server } from "./server";
 /** What to run. */
 export interface Task {
 	agent: string;
+	/** of routing, where the agent is auto */
+	strategy?: string;
 	input?: string | ContentBlock[];
 	session: string;
 	references?: string[];

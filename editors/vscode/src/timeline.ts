@@ -53,6 +53,8 @@ export class Timeline {
 				return this.question(run, e.data.id, `Waiting for you: ${this.titles.get(e.data.call) ?? e.data.tool}`);
 			case "confirmation.answered":
 				return this.question(run, e.data.id, answered(e.data));
+			case "route.decided":
+				return this.line(run, "handoff", e.data.text);
 			case "handoff.started":
 				return this.line(run, "handoff", `${e.data.from} → ${e.data.to}: ${clip(e.data.reason, 200)}`);
 			case "handoff.rejected":

@@ -117,6 +117,11 @@ export function ago(time: string | undefined, now: number): string {
 	return "just now";
 }
 
+/** namedAgent is whom a prompt names: an agent, or auto where agentls is to pick one. */
+export function namedAgent(parsed: { agent?: string; auto?: boolean }): string | undefined {
+	return parsed.auto ? "auto" : parsed.agent;
+}
+
 /** asCode shows a text as it is within a line of Markdown. */
 export function asCode(text: string): string {
 	const fence = "`".repeat(Math.max(0, ...[...text.matchAll(/`+/g)].map((m) => m[0].length)) + 1);

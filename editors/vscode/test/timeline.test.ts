@@ -56,6 +56,13 @@ test("a question and its answer are one entry", () => {
 	assert.equal(answered?.kind === "line" && answered.text, "Rejected: not now");
 });
 
+test("who an input was routed to is a line", () => {
+	const t = new Timeline();
+	const text = "→ debugger · rule · 90 % · error";
+	const [line] = t.apply(event("route.decided", { strategy: "hybrid", agent: "debugger", text })).filter((e) => e.kind === "line");
+	assert.equal(line?.kind === "line" && line.text, text);
+});
+
 test("a handoff is a line, and then another agent speaks", () => {
 	const t = new Timeline();
 	t.apply(event("content.delta", { text: "a" }));

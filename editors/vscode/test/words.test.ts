@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, asCode, clip, count, ending, escapeMarkdown, toolOutcome, toolTitle } from "../src/words";
+import { ago, asCode, clip, count, ending, escapeMarkdown, namedAgent, toolOutcome, toolTitle } from "../src/words";
 
 test("a call is named by its file, else by what it is about", () => {
 	assert.equal(toolTitle({ name: "read_file", args: { file_path: "x/a.ts" }, path: "file:///w/x/a%20b.ts" }), "read_file a b.ts");
@@ -35,4 +35,10 @@ test("numbers and times are short", () => {
 	assert.equal(clip("abcdef", 4), "abc…");
 	assert.equal(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T03:00:01Z")), "3 h ago");
 	assert.equal(ago(undefined, 0), "");
+});
+
+test("@auto has an agent picked, whoever answered before", () => {
+	assert.equal(namedAgent({ auto: true }), "auto");
+	assert.equal(namedAgent({ agent: "fixer" }), "fixer");
+	assert.equal(namedAgent({}), undefined);
 });

@@ -371,15 +371,22 @@ local function random_id()
   end))
 end
 
--- start_run runs an agent. One that is at work in this session can be told the prompt, or
--- gets it afterwards.
+-- start_run runs an agent; of auto, the prompt may begin with --strategy=. One that is at
+-- work in this session can be told the prompt, or gets it afterwards.
 local function start_run(client, agent, prompt, context, queue)
   local run, session = random_id(), M.options.session
+  local strategy, rest = prompt:match('^%-%-strategy=(%S+)%s*(.*)$')
+  if agent == 'auto' and strategy then
+    prompt = rest
+  else
+    strategy = nil
+  end
   local ui = require('agents.ui')
   ui.open(client, session)
   M.runs[run] = { agent = agent or 'main', session = session, client = client.id }
   M.request(client, 'agents/run', {
     agent = agent,
+    strategy = strategy,
     input = prompt,
     session = session,
     run = run,
@@ -401,7 +408,7 @@ local function start_run(client, agent, prompt, context, queue)
       if choice == 'Tell it now' then
         M.request(client, 'agents/steer', { run = other, input = prompt }, function() end)
       elseif choice then
-        start_run(client, agent, prompt, context, true)
+        start_run(client, agent, (strategy and '--strategy=' .. strategy .. ' ' or '') .. prompt, context, true)
       end
     end)
     return true
