@@ -390,6 +390,14 @@ func (s *Service) pickable(folder string, d *activity.RouteDecided) (names []str
 	return names, list
 }
 
+// LikelyAgents returns the agents that an input may be for, those first that most speaks
+// for. No model is asked.
+func (s *Service) LikelyAgents(ctx context.Context, folder, input string) ([]string, error) {
+	d, err := s.Route(ctx, RoutingRequest{Input: input, Strategy: byRule, Folder: folder})
+	names, _ := s.pickable(folder, &d)
+	return names, err
+}
+
 // numbered is a list for people, with how to name an agent.
 func numbered(list []Pickable) string {
 	var b strings.Builder

@@ -31,6 +31,13 @@ func (h *Handlers) codeAction(ctx context.Context, s *workspace.Snapshot, p *pro
 		if err != nil {
 			return nil, err
 		}
+		if d, open := s.Document(p.TextDocument.URI); open && !d.Lost && wantedKind(p.Context, language.Write) {
+			examples, err := a.exampleActions(ctx, d, p)
+			if err != nil {
+				return nil, err
+			}
+			fixes = append(fixes, examples...)
+		}
 		for _, fix := range fixes {
 			if wantedKind(p.Context, fix.Kind) {
 				if action, ok := a.codeActionOf(t, fix, p.Context.Diagnostics); ok {

@@ -1,15 +1,19 @@
 package handlers
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
 	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
@@ -102,15 +106,9 @@ func (a *author) runActions(d *workspace.Document, p *protocol.CodeActionParams)
 	if r.Start != r.End {
 		about.Selection = &definition.Range{Start: definition.Position(p.Range.Start), End: definition.Position(p.Range.End)}
 	}
-	n := 0
-	for _, c := range a.inlineCommands(d) {
+	commands := a.commandsIn(d, r)
+	for _, c := range commands[:min(len(commands), maxRuns)] {
 		line := c.Range.Start.Line
-		if line < r.Start.Line || line > r.End.Line || line == r.End.Line && r.End.Character == 0 && r.Start.Line < line {
-			continue
-		}
-		if n++; n > maxRuns {
-			break
-		}
 		title, words := "Run @"+c.Agent, ""
 		if c.Text != "" {
 			words = ": " + clip(tool.Escape(c.Text), maxTitle)
@@ -126,6 +124,52 @@ func (a *author) runActions(d *workspace.Document, p *protocol.CodeActionParams)
 		}
 	}
 	return list
+}
+
+// commandsIn returns the inline commands on the lines of a range.
+func (a *author) commandsIn(d *workspace.Document, r definition.Range) []language.Command {
+	return slices.DeleteFunc(slices.Clone(a.inlineCommands(d)), func(c language.Command) bool {
+		line := c.Range.Start.Line
+		behindIt := line == r.End.Line && r.End.Character == 0 && r.Start.Line < line
+		return line < r.Start.Line || line > r.End.Line || behindIt
+	})
+}
+
+// exampleActions returns what keeps the words of an @auto command as an example of an
+// agent, so that the next sentence like it is routed there: of the likeliest agents, since
+// the one that it went to may be wrong. An editor that asks by itself gets none.
+func (a *author) exampleActions(ctx context.Context, d *workspace.Document, p *protocol.CodeActionParams) ([]language.Action, error) {
+	if p.Context.TriggerKind == protocol.CodeActionTriggerKindAutomatic {
+		return nil, nil
+	}
+	folder := a.folderOf(d.URI)
+	for _, c := range a.commandsIn(d, a.columnsOf(d.Text).in(p.Range)) {
+		if c.Agent != mention.Auto || c.Text == "" {
+			continue
+		}
+		names, err := a.h.daemon.Agents.LikelyAgents(ctx, folder, c.Text)
+		if err != nil {
+			return nil, err
+		}
+		var list []language.Action
+		for _, name := range names[:min(len(names), maxAsked)] {
+			e := a.catalog.Meant(folder, name)
+			if e == nil || e.Definition.Path == "" {
+				continue
+			}
+			f, ok := a.file(uri.URI(a.uri(e.Definition.Path)))
+			if !ok {
+				continue
+			}
+			if edit, ok := language.AddExample(f, c.Text); ok {
+				list = append(list, language.Action{
+					Title: "Add this sentence to " + name + "'s examples", Kind: language.Write, Edit: language.WorkspaceEdit{Edits: []language.Edit{edit}},
+				})
+			}
+		}
+		return list, nil
+	}
+	return nil, nil
 }
 
 // foreign returns the findings that are not the daemon's own, as a run is told of
