@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -173,5 +174,36 @@ func TestExtensionsSwitch(t *testing.T) {
 		if code, _, errs := command(t, dir, strings.Fields(tt.args)...); code == 0 || !strings.Contains(errs, tt.want) {
 			t.Errorf("%s: exit %d, %s", tt.args, code, errs)
 		}
+	}
+}
+
+// TestExtensionsSecurityServer: the server of a public extension is built by npm, and
+// lists its tools from where it was installed.
+func TestExtensionsSecurityServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("npm fetches packages for it")
+	}
+	source := filepath.Join(t.TempDir(), "security")
+	if err := os.CopyFS(source, os.DirFS(public(t, "security"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"}, {"npx", "tsc"}} {
+		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		cmd.Dir = filepath.Join(source, "mcp-server")
+		if out, err := cmd.CombinedOutput(); err != nil && os.Getenv("CI") == "" {
+			t.Skipf("it cannot be built here: %v\n%s", err, out)
+		} else if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	t.Setenv("AGENTLS_TRUST", "1")
+	dir := t.TempDir()
+	if code, out, errs := command(t, dir, "extensions", "install", source, "--yes"); code != 0 {
+		t.Fatalf("exit %d, %s%s", code, out, errs)
+	}
+	code, out, errs := command(t, dir, "mcp-servers", "test", "securityServer")
+	if code != 0 || !strings.Contains(out, "securityServer: ready") || !strings.Contains(out, "mcp.securityServer.find_line_numbers") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 }
