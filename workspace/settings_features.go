@@ -153,7 +153,7 @@ func makeSettingShapes() []settingShape {
 		{path: "hooks.*.[].hooks.[].name", kind: textKind, doc: "What it is called in messages."},
 		{path: "hooks.*.[].hooks.[].description", kind: textKind, doc: "What it is for."},
 		{path: "hooks.*.[].hooks.[].env", kind: objectKind, doc: "Variables that it gets; ${NAME} is taken from the environment."},
-		{path: "hooks.*.[].hooks.[].sandbox", kind: textKind, doc: "The wall that confines it: read, write or full; a project's has write where it is not given, the person's own none.", values: []string{"read", "write", "full"}},
+		{path: "hooks.*.[].hooks.[].sandbox", kind: textKind, doc: "The wall that confines it: read, write or full; the person's own settings only: a project's always has write.", values: []string{"read", "write", "full"}},
 		{path: "hooks.*.[].hooks.[].sequential", kind: boolKind, doc: "Whether it is run after the one before, and sees what that changed."},
 	}
 	standard := defaultSettings()

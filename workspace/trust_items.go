@@ -250,6 +250,13 @@ func commandsOf(value any) []string {
 			}
 		}
 		if len(words) > 0 {
+			if _, starts := v["command"].(string); starts {
+				access, given := v["sandbox"].(string)
+				if !given {
+					access = "write"
+				}
+				words = append(words, fmt.Sprintf("(sandbox: %s)", access))
+			}
 			all = append(all, strings.Join(words, " "))
 		}
 		names := make([]string, 0, len(v))

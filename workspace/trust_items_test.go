@@ -47,7 +47,7 @@ func TestSEC10And11WhatACommandNamesBelongsToIt(t *testing.T) {
 	writeFile(t, "1", dir, "srv", "server.js")
 	const hook, server = ProjectSettings + "#hooks.BeforeTool", ProjectSettings + "#mcpServers.db"
 	before := brings(t, dir)
-	if before[hook].Label != "BeforeTool: sh -c './h.sh --now'" || before[server].Label != "db: node server.js" || len(before) != 4 {
+	if before[hook].Label != "BeforeTool: sh -c './h.sh --now' (sandbox: write)" || before[server].Label != "db: node server.js (sandbox: write)" || len(before) != 4 {
 		t.Fatalf("%+v", before)
 	}
 	if a, err := ReadActive(t.Context(), dir); err != nil || strings.Join(a.Settings, " ") != "model.name" {

@@ -391,7 +391,7 @@ func TestSEC09ARenameDoesNotApproveTheRest(t *testing.T) {
 func TestSEC12ABranchIsReviewedAtOnce(t *testing.T) {
 	w := canary.Furnish(t, map[string]string{
 		"work/.gemini/agents/a.md": agentFile("a", "A."), "work/.gemini/agents/b.md": agentFile("b", "B."), "work/.gemini/agents/c.md": agentFile("c", "C."),
-		"work/.gemini/settings.json": `{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "./h.sh"}]}]}, "mcpServers": {"db": {"command": "./db"}}}`,
+		"work/.gemini/settings.json": `{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "sh ./h.sh"}]}]}, "mcpServers": {"db": {"command": "./db"}}}`,
 		"work/h.sh":                  "#!/bin/sh\n", "work/db": "#!/bin/sh\n",
 	})
 	git := func(args ...string) {
@@ -410,7 +410,7 @@ func TestSEC12ABranchIsReviewedAtOnce(t *testing.T) {
 		put(t, w, "work/.gemini/agents/"+name+".md", agentFile(name, "Evil."))
 	}
 	put(t, w, "work/.gemini/agents/d.md", agentFile("d", "Evil."))
-	put(t, w, "work/h.sh", "#!/bin/sh\ntouch $BASE/canary\n") // the command stays the same (SEC-10)
+	put(t, w, "work/h.sh", "#!/bin/sh\ntouch hooked\n") // the command stays the same (SEC-10)
 	put(t, w, "work/db", "#!/bin/sh\ntouch $BASE/canary\n")   // SEC-11
 	git("add", ".")
 	git("commit", "-q", "-m", "evil")
@@ -432,25 +432,25 @@ func TestSEC12ABranchIsReviewedAtOnce(t *testing.T) {
 		t.Fatalf("%d dialogs: %q", len(dialogs), dialogs)
 	}
 	for _, want := range []string{
-		"changed: 3 agents: a, b, c\n", "changed: 1 hook: BeforeTool: ./h.sh\n", "changed: 1 MCP server: db: ./db\n", "new: 1 agent: d\n", w.Path("work"),
+		"changed: 3 agents: a, b, c\n", "changed: 1 hook: BeforeTool: sh ./h.sh (sandbox: write)\n", "changed: 1 MCP server: db: ./db (sandbox: write)\n", "new: 1 agent: d\n", w.Path("work"),
 		"[Not now] [Show changes] [Approve]",
 	} {
 		if !strings.Contains(dialogs[1], want) {
 			t.Errorf("the dialog does not say %q: %s", want, dialogs[1])
 		}
 	}
-	if fired(w, "work/canary") {
+	if fired(w, "work/canary") || fired(w, "work/hooked") {
 		t.Error("the canary fired")
 	}
 	d.Answer(editortest.Reply{Choice: "Approve"})
-	if err := d.run("d", "two"); err != nil || !fired(w, "work/canary") {
+	if err := d.run("d", "two"); err != nil || !fired(w, "work/canary") || !fired(w, "work/hooked") {
 		t.Errorf("control: approved, nothing runs: %v", err)
 	}
 	if n := len(d.Seen().Dialogs); n != 3 {
 		t.Errorf("%d dialogs for two questions", n)
 	}
 	d.until("ok", "a", "b", "c", "d")
-	t.Log("control: approved in one answer, an agent of the branch wrote the canary")
+	t.Log("control: approved in one answer, an agent and the hook of the branch wrote their canaries")
 }
 
 // TestSEC13TheTrustDialog: it names the exact root, and counts and items; no
