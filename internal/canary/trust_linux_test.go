@@ -410,8 +410,8 @@ func TestSEC12ABranchIsReviewedAtOnce(t *testing.T) {
 		put(t, w, "work/.gemini/agents/"+name+".md", agentFile(name, "Evil."))
 	}
 	put(t, w, "work/.gemini/agents/d.md", agentFile("d", "Evil."))
-	put(t, w, "work/h.sh", "#!/bin/sh\ntouch hooked\n") // the command stays the same (SEC-10)
-	put(t, w, "work/db", "#!/bin/sh\ntouch $BASE/canary\n")   // SEC-11
+	put(t, w, "work/h.sh", "#!/bin/sh\ntouch hooked\n")     // the command stays the same (SEC-10)
+	put(t, w, "work/db", "#!/bin/sh\ntouch $BASE/canary\n") // SEC-11
 	git("add", ".")
 	git("commit", "-q", "-m", "evil")
 	git("checkout", "-q", "main")
