@@ -69,19 +69,20 @@ func TestSecretsOfTheSettings(t *testing.T) {
 	s := NewSecrets([]string{"GEMINI_API_KEY=the first key1"})
 	for _, text := range []string{
 		`{"env": {"GEMINI_API_KEY": "the second key2", "EDITOR": "some editor"}, "providers": {"x": {"apiKey": "provider1", "url": "https://x"}},
-		  "mcpServers": {"a": {"env": {"A_TOKEN": "server-token1", "B_TOKEN": "$TOKEN-of-env"}, "headers": {"Authorization": "Bearer header-token1", "Accept": "application/json"}, "args": ["--port", "argument"]}}}`,
+		  "mcpServers": {"a": {"env": {"A_TOKEN": "server-token1", "B_TOKEN": "$TOKEN-of-env"}, "headers": {"Authorization": "Bearer header-token1", "Accept": "application/json"}, "args": ["--port", "argument"]}},
+		  "hooks": {"BeforeTool": [{"hooks": [{"command": "x", "env": {"C_TOKEN": "hook-token1"}}]}]}}`,
 		`{"env": {"GEMINI_API_KEY": "the third key3"}}`, `{"env": 7}`,
 	} {
 		s.read(workspace.MergeSettings(workspace.SettingsSource{Scope: workspace.UserScope, File: "u", Content: []byte(text)}))
 	}
-	in := "the first key1, the second key2, the third key3, some editor, provider1, server-token1, $TOKEN-of-env, header-token1, application/json, argument"
+	in := "the first key1, the second key2, the third key3, some editor, provider1, server-token1, $TOKEN-of-env, header-token1, application/json, argument, hook-token1"
 	got := string(s.Known([]byte(in)))
 	for _, left := range []string{"key", "provider1", "server-token1", "header-token"} {
 		if strings.Contains(strings.ReplaceAll(got, "mcpServers.a.headers", ""), left) {
 			t.Errorf("%q is left in %s", left, got)
 		}
 	}
-	for _, kept := range []string{"some editor", "$TOKEN-of-env", "application/json", "argument", "[masked:GEMINI_API_KEY]", "[masked:env.GEMINI_API_KEY-2]", "[masked:mcpServers.a.env.A_TOKEN]"} {
+	for _, kept := range []string{"some editor", "$TOKEN-of-env", "application/json", "argument", "[masked:GEMINI_API_KEY]", "[masked:env.GEMINI_API_KEY-2]", "[masked:mcpServers.a.env.A_TOKEN]", "[masked:hooks.BeforeTool.hooks.env.C_TOKEN]"} {
 		if !strings.Contains(got, kept) {
 			t.Errorf("%q is not in %s", kept, got)
 		}
