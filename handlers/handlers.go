@@ -124,6 +124,8 @@ type Handlers struct {
 	ready     sync.Once                   // done by initialized
 	left      atomic.Bool                 // shutdown was asked for
 
+	focused atomic.Pointer[wire.FocusParams] // where the person was last; nil = the client does not say
+
 	work conc.WaitGroup // followers, reporters
 
 	written      written           // agent files as they were read last
@@ -196,6 +198,9 @@ func (h *Handlers) Routes() []server.Route {
 
 		// folders.go
 		server.Notify(protocol.MethodWorkspaceDidChangeWorkspaceFolders, h.didChangeFolders).Granting(foldered),
+
+		// focus.go
+		server.Notify(wire.MethodFocus, h.focus),
 
 		// catalog.go
 		server.Query(wire.MethodList, nothing[wire.ListParams], h.list),

@@ -33,6 +33,7 @@ func (h *Handlers) commandRunOnSelection(ctx context.Context, s *workspace.Snaps
 	if err != nil {
 		return nil, invalidArguments(err)
 	}
+	h.fillFromFocus(run, s)
 	d, err := h.chooseDocument(ctx, s, run.URI)
 	if err != nil || d == nil {
 		return nil, err

@@ -20,7 +20,7 @@ const (
 )
 
 // diagnosed is what a run knows of the errors and warnings of files that it
-// writes: it is told each new one once (spec 4.1, issue of the editors). The zero
+// writes: it is told each new one once. The zero
 // value knows nothing.
 type diagnosed struct {
 	mu    sync.Mutex
@@ -60,7 +60,8 @@ func (d *diagnosed) after(ctx context.Context, servers tool.Languages, path stri
 	})
 }
 
-// ask asks for the errors and warnings of one file, and remembers them.
+// ask asks for the errors and warnings of one file, and remembers them: also those that
+// come too late for one edit are told with the next.
 func (d *diagnosed) ask(ctx context.Context, servers tool.Languages, path string, fresh bool, within time.Duration) []tool.Found {
 	asking, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -130,3 +130,35 @@ func TestNeovimPluginEditsFirst(t *testing.T) {
 		s.command("qall!")
 	})
 }
+
+// TestNeovimPluginFocus: a command of the server's that names no document is about the
+// line that is selected.
+func TestNeovimPluginFocus(t *testing.T) {
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		dir := notes(t)
+		_, env := perform(t, `> look
+>body eggs
+>!body milk
+< I see eggs.
+`, patience)
+		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", `
+vim.api.nvim_set_keymap('x', 'X', '', { callback = function()
+  vim.lsp.buf_request(0, 'workspace/executeCommand', {
+    command = 'agentls.runOnSelection', arguments = { vim.NIL, vim.NIL, 'fixer', 'look' },
+  }, function(_, result)
+    vim.cmd('normal! \27')
+    vim.notify(result.text)
+  end)
+end })
+`)
+		s.await("eggs")
+		s.command("AgentsCancel") // the server has started
+		s.await("no run goes on")
+		s.send("Enter")
+		s.send("G", "V")
+		<-time.After(300 * time.Millisecond) // the cursor rests
+		s.send("X")
+		t.Logf("answers:\n%s", s.await("I see eggs."))
+		s.command("qall!")
+	})
+}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.lsp.dev/uri"
 	"go.uber.org/goleak"
 
 	"github.com/agentls/agentls/internal/daemon"
@@ -62,6 +63,7 @@ func TestScenario(t *testing.T) {
 			"save":        step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Save(ctx, a[0]) }),
 			"close":       step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.CloseFile(ctx, a[0]) }),
 			"buffer":      show(func(s *story, a []string) (string, error) { return s.editor.Buffer(a[0]) }),
+			"focus":       step(2, func(ctx context.Context, s *story, a []string) error { return s.focus(ctx, a[0], a[1]) }),
 			"reply":       cmdReply,
 			"write":       step(1, func(_ context.Context, s *story, a []string) error { s.editor.Write(a[0]); return nil }),
 			"run":         cmdRun,
@@ -357,6 +359,17 @@ func (s *story) typeFile(ctx context.Context, do func(ctx context.Context, name,
 		return err
 	}
 	return do(ctx, name, string(text))
+}
+
+// focus says where the person is. The range is JSON, "" for nothing said of it.
+func (s *story) focus(ctx context.Context, name, selection string) error {
+	p := &wire.FocusParams{TextDocument: wire.FocusDocument{URI: string(uri.File(filepath.Join(s.dir, "work", name)))}}
+	if selection != "" {
+		if err := json.Unmarshal([]byte(selection), &p.Selection); err != nil {
+			return err
+		}
+	}
+	return s.editor.Notify(ctx, wire.MethodFocus, p)
 }
 
 // changeFolders adds or removes a workspace folder: folders add B, folders

@@ -85,6 +85,12 @@ const (
 	MethodTrust = "agents/trust"
 )
 
+// Notifications from the client.
+const (
+	// MethodFocus says where the person is in the editor: what a command is about that names no document.
+	MethodFocus = "agents/focus"
+)
+
 // Requests to the client.
 const (
 	// MethodConfirm asks whether a tool call may run. Anything but a clear yes is no.
@@ -116,7 +122,7 @@ const (
 const (
 	// CommandRun runs an agent: [agent?, prompt?] or one object {agent, input}. Without an agent it asks which one.
 	CommandRun = "agentls.run"
-	// CommandRunOnSelection runs an agent on a part of an open document: [uri?, range?, agent?, prompt?] or one object {uri, range, agent, input}. Without a document, an agent or a prompt it asks for it; without a range it is all of the document.
+	// CommandRunOnSelection runs an agent on a part of an open document: [uri?, range?, agent?, prompt?] or one object {uri, range, agent, input}. Without a document it is about what agents/focus named last. Without that, an agent or a prompt it asks for it; without a range it is all of the document.
 	CommandRunOnSelection = "agentls.runOnSelection"
 	// CommandList returns what agents/list does, and shows it where nobody takes a result.
 	CommandList = "agentls.list"

@@ -4,6 +4,7 @@ import { ChangesView } from "./changesView";
 import { chatIsOn, Participant } from "./chat";
 import { middleware, type Parts, talk } from "./commands";
 import { Confirmations } from "./confirm";
+import { tellFocus } from "./focus";
 import { Languages } from "./languages";
 import { registerModel } from "./model";
 import { Panels } from "./panel";
@@ -32,6 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
 	context.subscriptions.push(
 		log,
 		watchEditors(),
+		tellFocus(server),
 		confirmations,
 		panels,
 		languages,

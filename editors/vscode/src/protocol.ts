@@ -739,6 +739,20 @@ export interface FilesWrittenParams {
 /** Finish says why an answer ended. */
 export type Finish = "stop" | "length" | "blocked" | "malformed" | "empty" | "other";
 
+/** FocusDocument names the document. */
+export interface FocusDocument {
+	uri: string;
+}
+
+/** FocusParams say where the person is in the editor: the document that is shown, and what is selected in it. A client sends them at most every 50 ms. */
+export interface FocusParams {
+	textDocument: FocusDocument;
+	/** empty where nothing is selected: the cursor */
+	selection?: Range;
+	/** what of the document is on the screen */
+	visibleRanges?: Range[];
+}
+
 /** Forked says that another session began with this one's events up to `atSeq`. In the new session, `from` is set and `session` is the one that it came from. */
 export interface Forked {
 	session: string;
@@ -2098,6 +2112,11 @@ export interface Requests {
 	"agents/permissions/list": { params: PermissionsListParams; result: PermissionsListResult };
 	"agents/permissions/forget": { params: PermissionsForgetParams; result: PermissionsForgetResult };
 	"agents/trust": { params: TrustParams; result: unknown };
+}
+
+/** Notifications from the client. */
+export interface ClientNotifications {
+	"agents/focus": FocusParams;
 }
 
 /** Requests to the client. */

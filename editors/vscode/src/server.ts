@@ -11,7 +11,7 @@ import {
 	State,
 } from "vscode-languageclient/node";
 import { locateBinary } from "./binary";
-import type { ActivityParams, ClientCapabilities, Notifications, Questions, Requests, StatusParams } from "./protocol";
+import type { ActivityParams, ClientCapabilities, ClientNotifications, Notifications, Questions, Requests, StatusParams } from "./protocol";
 
 /** What this extension can do, in the protocol's words. */
 const capabilities: ClientCapabilities = {
@@ -95,6 +95,13 @@ export class Server implements vscode.Disposable {
 			throw new Error(this.health.kind === "ready" ? "agentls is not running" : this.health.message);
 		}
 		return params === undefined ? this.client.sendRequest(method) : this.client.sendRequest(method, params);
+	}
+
+	/** notify tells the server something, if it runs; nobody waits for that. */
+	notify<M extends keyof ClientNotifications>(method: M, params: ClientNotifications[M]): void {
+		if (this.client?.state === State.Running) {
+			void this.client.sendNotification(method, params).catch((err) => this.log.debug(messageOf(err)));
+		}
 	}
 
 	/** answers has requests of the server's answered. */

@@ -181,6 +181,11 @@ var rows = []row{
 	},
 
 	{
+		constant: "MethodFocus", params: "FocusParams",
+		without: "A command that names no document asks which one it is about.",
+	},
+
+	{
 		constant: "MethodConfirm", params: "ConfirmParams", results: []string{"ConfirmResult"}, needs: "`confirm`",
 		without: "`window/showMessageRequest`, one question at a time: *Reject* first, *Show* for the whole, *Allow once*, *Allow for this session*. When the summary was cut, the call can be allowed only after *Show*. An error -32601 falls back to this too. Null, a time-out and anything else that is not a clear yes is no.",
 	},

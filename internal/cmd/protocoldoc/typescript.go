@@ -20,7 +20,7 @@ func (s *surface) typescript() []byte {
 	}
 	b.WriteString("}\n")
 	for _, f := range s.families {
-		name := map[string]string{"Requests from the client": "Requests", "Requests to the client": "Questions"}[f.title]
+		name := map[string]string{"Requests from the client": "Requests", "Requests to the client": "Questions", "Notifications from the client": "ClientNotifications"}[f.title]
 		if name == "" {
 			name = "Notifications"
 		}
@@ -33,7 +33,7 @@ func (s *surface) typescript() []byte {
 			if len(m.results) > 0 {
 				result = strings.Join(m.results, " | ")
 			}
-			if name == "Notifications" {
+			if strings.HasSuffix(name, "Notifications") {
 				fmt.Fprintf(&b, "\t%q: %s;\n", m.name, params)
 			} else {
 				fmt.Fprintf(&b, "\t%q: { params: %s; result: %s };\n", m.name, params, result)

@@ -118,6 +118,7 @@ function M.config()
         if not speaks(client) then
           return
         end
+        require('agents.focus').watch()
         for _, call in ipairs(calls) do
           call(client)
         end

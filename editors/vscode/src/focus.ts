@@ -1,0 +1,32 @@
+import * as vscode from "vscode";
+import type { Server } from "./server";
+
+/** How long the person has to rest before the server is told where, in milliseconds. */
+const rest = 50;
+
+/** tellFocus tells the server which document the person looks at, and what is selected there. */
+export function tellFocus(server: Server): vscode.Disposable {
+	let timer: NodeJS.Timeout | undefined;
+	const tell = () => {
+		const editor = vscode.window.activeTextEditor;
+		if (editor?.document.uri.scheme === "file") {
+			const range = (r: vscode.Range) => ({ start: r.start, end: r.end });
+			server.notify("agents/focus", {
+				textDocument: { uri: editor.document.uri.toString() },
+				selection: range(editor.selection),
+				visibleRanges: editor.visibleRanges.map(range),
+			});
+		}
+	};
+	const later = () => {
+		clearTimeout(timer);
+		timer = setTimeout(tell, rest);
+	};
+	return vscode.Disposable.from(
+		vscode.window.onDidChangeActiveTextEditor(later),
+		vscode.window.onDidChangeTextEditorSelection(later),
+		vscode.window.onDidChangeTextEditorVisibleRanges(later),
+		server.onStart(later),
+		{ dispose: () => clearTimeout(timer) },
+	);
+}

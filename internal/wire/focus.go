@@ -1,0 +1,23 @@
+package wire
+
+import "github.com/agentls/agentls/agents/definition"
+
+type (
+	// FocusParams say where the person is in the editor: the document that is shown, and
+	// what is selected in it. A client sends them at most every 50 ms.
+	FocusParams struct {
+		TextDocument  FocusDocument      `json:"textDocument"`
+		Selection     *definition.Range  `json:"selection,omitempty"`     // empty where nothing is selected: the cursor
+		VisibleRanges []definition.Range `json:"visibleRanges,omitempty"` // what of the document is on the screen
+	}
+
+	// FocusDocument names the document.
+	FocusDocument struct {
+		URI string `json:"uri"`
+	}
+)
+
+// Check implements the server's check of parameters.
+func (p *FocusParams) Check() (string, error) {
+	return required("textDocument.uri", p.TextDocument.URI)
+}
