@@ -43,7 +43,7 @@ func (s *Service) choice(name string) (run.Choice, error) {
 
 // lasting is the model of a run: it is looked for each time that it is asked, so
 // that a run which the credentials stopped goes on with those that the person
-// has mended meanwhile (REL-70).
+// has fixed meanwhile (REL-70).
 type lasting struct {
 	service *Service
 	id      string

@@ -79,7 +79,7 @@ func wantedKind(c protocol.CodeActionContext, kind string) bool {
 	})
 }
 
-// fixes returns what mends the findings in the range of a request: those of an
+// fixes returns what fixes the findings in the range of a request: those of an
 // agent file, or of settings. The error is that of settingsFindings.
 func (a *author) fixes(ctx context.Context, p *protocol.CodeActionParams) ([]language.Action, error) {
 	if f, ok := a.file(p.TextDocument.URI); ok {
@@ -137,7 +137,7 @@ func behind(p, other definition.Position) bool {
 }
 
 // codeActionOf returns an action as the client takes it, with those of its findings
-// that it mends; false where the client cannot make its edit.
+// that it fixes; false where the client cannot make its edit.
 func (a *author) codeActionOf(t *texts, fix language.Action, given []protocol.Diagnostic) (protocol.CodeAction, bool) {
 	edit, _, whole := a.workspaceEdit(t, fix.Edit)
 	if !whole {

@@ -97,7 +97,7 @@ func names(f workspace.Folder, u uri.URI) bool {
 }
 
 // notice tells the person something once, however often it is said, and keeps it
-// in the status until it is mended.
+// in the status until it is fixed.
 func (h *Handlers) notice(text string) {
 	text = strings.Clone(text)
 	h.mu.Lock()
@@ -112,7 +112,7 @@ func (h *Handlers) notice(text string) {
 	}
 }
 
-// mended takes a notice out of the status. The same may be told again.
+// fixed takes a notice out of the status. The same may be told again.
 func (h *Handlers) mended(text string) {
 	h.mu.Lock()
 	h.notices = slices.DeleteFunc(h.notices, func(other string) bool { return other == text })

@@ -192,7 +192,7 @@ func foreign(all []protocol.Diagnostic) json.RawMessage {
 	return raw
 }
 
-// fixActions returns Fix for what others found: an agent is asked to mend it.
+// fixActions returns Fix for what others found: an agent is asked to fix it.
 // Findings of agents' files have fixes of their own.
 func (a *author) fixActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
 	var list []protocol.CodeAction
@@ -270,7 +270,7 @@ func needsInputs(d *definition.Definition) bool {
 	return d.Inputs != nil && json.Unmarshal(d.Inputs, &schema) == nil && len(schema.Required) > 0
 }
 
-// fixer returns the agent that is asked to mend something: one that says so in its
+// fixer returns the agent that is asked to fix something: one that says so in its
 // name or title, else in its description; main where none does.
 func (a *author) fixer(folder string) string {
 	best, rank := "main", 3
@@ -285,7 +285,7 @@ func (a *author) fixer(folder string) string {
 	return best
 }
 
-// mends reports whether a text says of somebody that they fix or debug.
+// fixes reports whether a text says of somebody that they fix or debug.
 func mends(text string) bool {
 	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
 		switch word {

@@ -253,7 +253,7 @@ func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool,
 func (h *Handlers) askReview(ctx context.Context, folder string, by asker) (bool, error) {
 	pending, err := h.daemon.Reviews.Pending(ctx, folder)
 	if err != nil || len(pending) == 0 {
-		return err == nil, nil // what kept the run from starting is mended
+		return err == nil, nil // what kept the run from starting is fixed
 	}
 	lines, named := reviewLines(folder, pending)
 	all, part := differences(folder, pending)

@@ -121,7 +121,7 @@ func EditSettings(content []byte, path []string, value any) ([]byte, error) {
 	root, err := parseJSON(plain)
 	if err != nil {
 		line, column, message := syntaxError(err)
-		return nil, fault.New(fault.Invalid, op, "line %d, column %d: %s; mend the file first", line, column, message)
+		return nil, fault.New(fault.Invalid, op, "line %d, column %d: %s; fix the file first", line, column, message)
 	}
 	encoded, err := json.Marshal(value)
 	if err != nil {

@@ -255,7 +255,7 @@ func DiagnoseSettings(ctx context.Context, source SettingsSource, names Settings
 	if err != nil {
 		line, column, message := syntaxError(err)
 		start := lines.offset(line, column, len(d.content))
-		d.find(start, lineEndAt(d.content, start), "settings/json", "error", "The file is ignored: %s; mend it here.", message)
+		d.find(start, lineEndAt(d.content, start), "settings/json", "error", "The file is ignored: %s; fix it here.", message)
 		return d.findings, nil
 	}
 	d.ends = make(map[int]int)

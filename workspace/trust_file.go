@@ -235,7 +235,7 @@ func privateFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	// One that others can write is not mended in silence: what lies in it may be theirs.
+	// One that others can write is not fixed in silence: what lies in it may be theirs.
 	if perm := info.Mode().Perm(); perm&0o077 != 0 && perm&0o022 == 0 {
 		return os.Chmod(dir, 0o700)
 	}

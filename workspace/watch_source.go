@@ -241,9 +241,9 @@ func reason(err error) string {
 func remedy(err error) string {
 	switch {
 	case noWatches(err):
-		return "to mend it, close programs that watch many files, or raise the limit: sudo sysctl fs.inotify.max_user_watches=524288"
+		return "to fix it, close programs that watch many files, or raise the limit: sudo sysctl fs.inotify.max_user_watches=524288"
 	case noInstances(err):
-		return "to mend it, close programs that watch files, or raise the limits: sudo sysctl fs.inotify.max_user_instances=1024, and ulimit -n"
+		return "to fix it, close programs that watch files, or raise the limits: sudo sysctl fs.inotify.max_user_instances=1024, and ulimit -n"
 	}
 	return "changes are seen a little later, and nothing else is different"
 }

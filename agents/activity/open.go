@@ -33,7 +33,7 @@ func (r Recovery) Damaged() bool { return r.Bad > 0 || len(r.Lost) > 0 }
 // Open opens the log at cfg.Path, or begins it where there is none. The caller
 // makes sure that nobody else writes it.
 //
-// What it mends (spec 3.1), it reports: a line that was not wholly written is
+// What it fixes (spec 3.1), it reports: a line that was not wholly written is
 // cut; a line that does not match its checksum, or is out of order, is moved to
 // "<session>.bad", and a note takes the place of the events that are missing,
 // so that numbers stay without a gap; what follows is read. Types and members
@@ -63,10 +63,10 @@ func Open(cfg Config) (*Log, Recovery, error) {
 			return nil, Recovery{}, err
 		}
 		return nil, Recovery{}, fault.New(fault.Unavailable, "activity.open",
-			"The session %s cannot be opened: %w. Mend the file or use another session.", cfg.Session, err)
+			"The session %s cannot be opened: %w. Fix the file or use another session.", cfg.Session, err)
 	}
 	if r := o.found; r.Cut > 0 || r.Damaged() {
-		l.logger().Warn("log mended", "session", cfg.Session, "cutBytes", r.Cut, "badLines", r.Bad, "lost", r.Lost, "file", r.File)
+		l.logger().Warn("log fixed", "session", cfg.Session, "cutBytes", r.Cut, "badLines", r.Bad, "lost", r.Lost, "file", r.File)
 	}
 	return l, o.found, nil
 }
@@ -144,7 +144,7 @@ func (o *opener) open() error {
 		}
 	}
 	for _, s := range o.segs[:len(o.segs)-1] {
-		_ = s.file.Close() // only read, or synced by mend
+		_ = s.file.Close() // only read, or synced by fix
 		s.file = nil
 	}
 	l.seg = o.segs[len(o.segs)-1]
@@ -215,7 +215,7 @@ func (o *opener) begin(s *segment) (uint64, error) {
 	}
 }
 
-// read takes a segment's events before limit into the log, and mends the
+// read takes a segment's events before limit into the log, and fixes the
 // segment where it is damaged.
 func (o *opener) read(s *segment, limit uint64) error {
 	l := o.log
@@ -226,7 +226,7 @@ func (o *opener) read(s *segment, limit uint64) error {
 	var (
 		edits   []edit
 		pending []edit // bad lines that nothing readable has followed yet
-		shift   int64  // how much longer the mended segment is, so far
+		shift   int64  // how much longer the fixed segment is, so far
 		end     = size // where what is read ends
 		covered bool   // a line at or after limit was met
 	)
@@ -378,7 +378,7 @@ func (o *opener) hole(from, to uint64) []byte {
 
 func (o *opener) badPath() string { return strings.TrimSuffix(o.log.cfg.Path, suffix) + ".bad" }
 
-// mend rewrites a segment: the bad lines go to the file of bad lines, notes
+// fix rewrites a segment: the bad lines go to the file of bad lines, notes
 // come in, and what follows end is cut. The segment is replaced in one step, so
 // a crash meanwhile leaves it as it was.
 func (o *opener) mend(s *segment, edits []edit, end int64) error {
@@ -415,7 +415,7 @@ func (o *opener) mend(s *segment, edits []edit, end int64) error {
 	return err
 }
 
-// rewrite writes what a mended segment holds.
+// rewrite writes what a fixed segment holds.
 func (o *opener) rewrite(f File, s *segment, edits []edit, end int64) error {
 	at := int64(0)
 	for _, e := range edits {

@@ -47,7 +47,7 @@ func (l *Log) Purge(agent string, until uint64) (blobs []string, err error) {
 	if err != nil {
 		l.logger().Error("purge", "session", l.cfg.Session, "agent", agent, "err", err)
 		return p.names(), fault.New(fault.Unavailable, "activity.purge",
-			"Not all of what %s said in the session %s could be erased: %w. Mend the disk and try again.", agent, l.cfg.Session, err)
+			"Not all of what %s said in the session %s could be erased: %w. Fix the disk and try again.", agent, l.cfg.Session, err)
 	}
 	return p.names(), nil
 }
@@ -338,7 +338,7 @@ func (p *purger) rewrite(s *segment, limit uint64) (r redone, changed bool, err 
 			return r, false, err
 		}
 		if first {
-			// The header, or what is left of it: Open mended it.
+			// The header, or what is left of it: Open fixed it.
 			r.size = in.off
 			if out != nil {
 				return r, false, errors.New("a segment without a header")

@@ -21,7 +21,7 @@
 //
 // [ReadTree] gives the front-matter as it is written, with what a cursor is at
 // ([Tree.At]); [Fields] is the table of what may be written there; [Fixes] and
-// [FixAll] mend findings by edits of single places.
+// [FixAll] fix findings by edits of single places.
 //
 // # Cost
 //

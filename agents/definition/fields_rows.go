@@ -48,11 +48,11 @@ var fieldTable = []Field{
 
 	{Path: "guardrails", Type: []string{"object", "list"}, Default: "none", Doc: "What the agent's result is checked against before it is handed on."},
 	{Path: "guardrails.output_schema", Type: []string{"object"}, Doc: "A JSON Schema that the result must have."},
-	{Path: "guardrails.on_failure", Type: []string{"string"}, Values: []string{"reject", "repair", "warn"}, Default: "reject", Doc: "reject ends the run, repair lets the model mend its result twice, warn goes on with the finding."},
+	{Path: "guardrails.on_failure", Type: []string{"string"}, Values: []string{"reject", "repair", "warn"}, Default: "reject", Doc: "reject ends the run, repair lets the model fix its result twice, warn goes on with the finding."},
 	{Path: "guardrails.custom_validator", Type: []string{"string"}, Doc: "A validator by its name."},
 	{Path: "guardrails[].name", Type: []string{"string"}, Doc: "What the check is called in results."},
 	{Path: "guardrails[].schema", Type: []string{"object"}, Doc: "A JSON Schema that the result must have."},
-	{Path: "guardrails[].policy", Type: []string{"string"}, Values: []string{"reject", "repair", "warn"}, Default: "reject", Doc: "reject ends the run, repair lets the model mend its result twice, warn goes on with the finding."},
+	{Path: "guardrails[].policy", Type: []string{"string"}, Values: []string{"reject", "repair", "warn"}, Default: "reject", Doc: "reject ends the run, repair lets the model fix its result twice, warn goes on with the finding."},
 	{Path: "guardrails[].on", Type: []string{"string"}, Values: []string{"output", "input"}, Default: "output", Doc: "input checks what the agent is asked, before the model is called."},
 	{Path: "guardrails[].mode", Type: []string{"string"}, Values: []string{"parallel"}, Doc: "parallel lets a check of the input run beside the model's first call."},
 	{Path: "guardrails[].validator", Type: []string{"string"}, Doc: "A validator by its name."},

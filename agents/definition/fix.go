@@ -1,6 +1,6 @@
 package definition
 
-// What mends a finding: edits of the file's text at lines and columns, never a
+// What fixes a finding: edits of the file's text at lines and columns, never a
 // file written anew.
 
 import (
@@ -14,7 +14,7 @@ type Edit struct {
 	Text  string
 }
 
-// Fix is one way to mend a [Problem]. Of Edits, Rename, Create and Configure one
+// Fix is one way to fix a [Problem]. Of Edits, Rename, Create and Configure one
 // is given.
 type Fix struct {
 	Title     string // what it does, as a command: Add kind: agent
@@ -172,7 +172,7 @@ type fixer struct {
 	fixes   []Fix
 }
 
-// Fixes returns what mends a problem, the likeliest first. The path and the text
+// Fixes returns what fixes a problem, the likeliest first. The path and the text
 // are of the file that it was found in; the problem's range, code and Meant are
 // looked at. nil: only a person knows.
 func Fixes(path, text string, p Problem) []Fix {

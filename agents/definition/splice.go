@@ -12,7 +12,7 @@ import (
 type splice struct {
 	Span
 	text    string
-	changes Span // the lines whose findings it mends
+	changes Span // the lines whose findings it fixes
 }
 
 // splices returns what [repair] changes, a splice for each line or value of

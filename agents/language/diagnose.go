@@ -32,7 +32,7 @@ type Action struct {
 	Title     string
 	Kind      string // QuickFix, FixAll or Write
 	Edit      WorkspaceEdit
-	Problems  []definition.Problem // that it mends
+	Problems  []definition.Problem // that it fixes
 	Preferred bool                 // the one that is certainly meant
 }
 

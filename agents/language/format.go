@@ -50,7 +50,7 @@ func Unformatted(f *File) string {
 	}
 	for _, p := range f.Definition.Problems {
 		if strings.HasPrefix(p.Code, "agent/yaml") || p.Fatal() {
-			return fmt.Sprintf("%s is not formatted before its front-matter is mended, line %d: %s", filepath.Base(f.Path), p.Range.Start.Line+1, p.Message)
+			return fmt.Sprintf("%s is not formatted before its front-matter is fixed, line %d: %s", filepath.Base(f.Path), p.Range.Start.Line+1, p.Message)
 		}
 	}
 	return filepath.Base(f.Path) + " is not formatted, since its front-matter cannot be read."

@@ -123,10 +123,10 @@ func TestFormatKeepsMeaning(t *testing.T) {
 func TestUnformatted(t *testing.T) {
 	for text, want := range map[string]string{
 		"---\nkind: agent\nname: x\ntitle: X\n---\np\n":               "",
-		"---\nkind: agent\nname: x\ndescription: a: b\n---\np\n":      "x.md is not formatted before its front-matter is mended, line 4: ",
-		"---\nkind: agent\nname: [\n---\np\n":                         "x.md is not formatted before its front-matter is mended, line ",
-		"nothing":                                                     "x.md is not formatted before its front-matter is mended, line 1: The front-matter is missing",
-		"---\nkind: agent\nname: x\ntitle: &a X\nmodel: *a\n---\np\n": "x.md is not formatted before its front-matter is mended, line 4: ",
+		"---\nkind: agent\nname: x\ndescription: a: b\n---\np\n":      "x.md is not formatted before its front-matter is fixed, line 4: ",
+		"---\nkind: agent\nname: [\n---\np\n":                         "x.md is not formatted before its front-matter is fixed, line ",
+		"nothing":                                                     "x.md is not formatted before its front-matter is fixed, line 1: The front-matter is missing",
+		"---\nkind: agent\nname: x\ntitle: &a X\nmodel: *a\n---\np\n": "x.md is not formatted before its front-matter is fixed, line 4: ",
 	} {
 		f := openText("/w/.gemini/agents/x.md", text)
 		if got := Unformatted(f); (got == "") != (want == "") || !strings.HasPrefix(got, want) {

@@ -121,7 +121,7 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 		}
 	}
 	if file.Tree.Root == nil {
-		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "the front-matter of %s cannot be read; mend it first", filepath.Base(file.Path))
+		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "the front-matter of %s cannot be read; fix it first", filepath.Base(file.Path))
 	}
 	if newName == t.name && file.Definition.Name == newName {
 		return WorkspaceEdit{}, nil
@@ -326,7 +326,7 @@ func (t target) unread(w *World, files []*File) error {
 		for _, word := range words(front) {
 			to, _ := transferred(word)
 			if (word == t.name || to == t.name) && t.is(w, f.Folder, f.Scope, t.name) && !ownNameLine(front, t.name) {
-				return fault.New(fault.Invalid, "language.rename", "%s names %s, and its front-matter cannot be read; mend it first", filepath.Base(f.Path), t.name)
+				return fault.New(fault.Invalid, "language.rename", "%s names %s, and its front-matter cannot be read; fix it first", filepath.Base(f.Path), t.name)
 			}
 		}
 	}

@@ -183,7 +183,7 @@ func (r *Registry) read(j *job, w *worker) *file {
 	link := at.mode&fs.ModeSymlink != 0
 	if link {
 		if at, err = lookAt(j.path, true); err != nil {
-			return unreadable(stamp{link: true}, "The file is a link that leads nowhere (%s); mend or remove it.", reason(err))
+			return unreadable(stamp{link: true}, "The file is a link that leads nowhere (%s); fix or remove it.", reason(err))
 		}
 		if j.place.Folder != "" && outside(j.path, j.place.Folder) {
 			return unreadable(stamp{link: true}, "The file is a link that leads out of its workspace folder, so it is not read; copy the file.")

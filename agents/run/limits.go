@@ -375,7 +375,7 @@ func (run *Run) Resume(e Extension) bool {
 	return true
 }
 
-// provided reports whether a failure of models may mend, by itself or by other
+// provided reports whether a failure of models may fix, by itself or by other
 // credentials: what a person may want to wait for and try again.
 func provided(err error) bool {
 	var e *model.Error

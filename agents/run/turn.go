@@ -94,7 +94,7 @@ func (r *runner) turns(ctx context.Context) ending {
 }
 
 // answer gets the model's next answer, in a context that is short enough. What
-// stops it may be mended by a person; else end is how the run ends. An end without
+// stops it may be fixed by a person; else end is how the run ends. An end without
 // a reason is none: the person has said something while the run was paused, and
 // the model is to hear it first; or the answer was stopped, and the model is to give
 // another (anew).
@@ -132,7 +132,7 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 			end = ending{reason: activity.Budget, text: "The run ended. " + budget.text}
 		case provided(err):
 			why := "The model does not answer: " + err.Error()
-			if unauthorized(err) { // the error says how to mend them
+			if unauthorized(err) { // the error says how to fix them
 				why = "The credentials for the model are refused: " + err.Error()
 			}
 			if r.pause(ctx, "", why, "Try again") {

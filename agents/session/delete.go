@@ -80,7 +80,7 @@ func (s *Store) delete(id string, asked, dry bool) (gone bool, err error) {
 		return true, nil
 	}
 	if err := s.erase(id); err != nil {
-		return false, fault.New(fault.Unavailable, "session.delete", "Not all of the session %s could be removed: %w. Mend the disk and try again.", id, err)
+		return false, fault.New(fault.Unavailable, "session.delete", "Not all of the session %s could be removed: %w. Fix the disk and try again.", id, err)
 	}
 	return true, nil
 }

@@ -158,7 +158,7 @@ func CheckID(id string) error {
 // one is returned as it is. "" is the default session: main or, when another
 // daemon has it, main-2, main-3 and so on, which Note and a note in the log say.
 //
-// Loading mends the log ([activity.Open]), and runs that went on when the last
+// Loading fixes the log ([activity.Open]), and runs that went on when the last
 // daemon ended become interrupted.
 //
 // A bad id gives fault.Invalid; a session that another daemon has,
@@ -287,7 +287,7 @@ func (s *Store) load(id string, how opening) (_ *Session, err error) {
 			return nil, unknown(id)
 		}
 		if err := makeDir(s.cfg.Dir); err != nil {
-			return nil, fault.New(fault.Unavailable, "session.open", "The folder of the sessions cannot be made: %w. Mend it, or turn agents.contextPersistence off.", err)
+			return nil, fault.New(fault.Unavailable, "session.open", "The folder of the sessions cannot be made: %w. Fix it, or turn agents.contextPersistence off.", err)
 		}
 		if session.lock, err = acquire(filepath.Join(s.cfg.Dir, id+".lock"), id, s.cfg.Owner, s.cfg.Now()); err != nil {
 			return nil, err

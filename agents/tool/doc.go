@@ -22,7 +22,7 @@
 //
 // # Errors
 //
-// What the model can mend is an *[Error]: it becomes the result of the call.
+// What the model can fix is an *[Error]: it becomes the result of the call.
 // Any other error of Plan or Run is told to the model as an internal failure of
 // the tool, and never ends the run.
 //

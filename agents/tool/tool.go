@@ -38,7 +38,7 @@ func (s Spec) ModelName() string {
 	return s.Name
 }
 
-// Error is a failure that the model can mend: it becomes the call's result.
+// Error is a failure that the model can fix: it becomes the call's result.
 type Error struct {
 	Code    string // stable, as tool.stale or tool.args
 	Message string // for the model: what was wrong, and what to do

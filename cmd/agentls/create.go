@@ -40,7 +40,7 @@ that would not be valid.
 Templates: ` + strings.Join(builtinTemplates(), ", ") + `, and your own,
 which are the *.md files in ~/.gemini/agents/templates.`,
 		Example: "  agentls create\n  agentls create reviewer --template code-review\n" +
-			"  agentls create fixer --tools read_file,edit_file --prompt \"You mend what is broken.\" --global",
+			"  agentls create fixer --tools read_file,edit_file --prompt \"You fix what is broken.\" --global",
 		Args: arguments(0, 1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {

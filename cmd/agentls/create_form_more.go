@@ -28,7 +28,7 @@ func (f *form) more(ctx context.Context) []*huh.Group {
 			huh.NewText().Title("Guardrail").Description("A JSON Schema that its result must have. Empty: "+f.before.orTemplate("guardrails", "none")+"."+asYet("guardrails")).Lines(4).Value(&f.extra.schema).
 				Validate(func(text string) error { return f.checkObject(ctx, "guardrails", "output_schema", text) }),
 			huh.NewSelect[string]().Title("When the result does not have it").Value(&f.extra.onFailure).Options(
-				huh.NewOption("reject: the run ends", "reject"), huh.NewOption("repair: the model mends it, twice at most", "repair"), huh.NewOption("warn: it goes on", "warn")),
+				huh.NewOption("reject: the run ends", "reject"), huh.NewOption("repair: the model fixes it, twice at most", "repair"), huh.NewOption("warn: it goes on", "warn")),
 		),
 		huh.NewGroup(
 			huh.NewSelect[string]().Title("Memory").Description("What it keeps between sessions."+asYet("memory")).Value(&f.extra.memory).Options(

@@ -124,7 +124,7 @@ func scopeOf(scope string, global bool) (string, error) {
 
 // agentOf returns the agent of a name, and of a scope if one is given, for what is
 // done to its file. A file that has the name of what is built in is meant before
-// that: it is invalid, and can be mended or deleted.
+// that: it is invalid, and can be fixed or deleted.
 func agentOf(ctx context.Context, conn *connection, name, scope string) (wire.AgentInfo, error) {
 	var is wire.GetResult
 	if scope == "" {

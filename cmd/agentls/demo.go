@@ -48,7 +48,7 @@ func demoCommand(std streams) *cobra.Command {
 }
 
 // demo makes a program with a failing test in a folder of its own, has an agent
-// mend it, and says how that went.
+// fix it, and says how that went.
 func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	root, err := os.MkdirTemp("", "agentls-demo-")
 	if err != nil {
@@ -59,7 +59,7 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	}
 	project, home := filepath.Join(root, "project"), filepath.Join(root, "home")
 	defer func() {
-		if err != nil && ctx.Err() != nil { // what it was at is nothing to mend
+		if err != nil && ctx.Err() != nil { // what it was at is nothing to fix
 			fmt.Fprintln(std.err, "Stopped.")
 			err = exit{exitInterrupted}
 		}
@@ -109,7 +109,7 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	}
 	say("$ go test ./...\n%s\n", indent(output))
 	if passed {
-		return fault.New(fault.Internal, "demo", "the demo's test passes before it is mended")
+		return fault.New(fault.Internal, "demo", "the demo's test passes before it is fixed")
 	}
 
 	result, err := runAgent(ctx, config, project, &wire.RunParams{

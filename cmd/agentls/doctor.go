@@ -47,15 +47,15 @@ type finding struct {
 	Check  string `json:"check"` // key, baseURL, settings, agents, trust, answers, sessions, locks, process, sandbox, watches, ripgrep, git, terminal, model
 	Status health `json:"status"`
 	Text   string `json:"text"`
-	Mend   string `json:"mend,omitempty"` // how to; "" where there is nothing to mend
+	Fix    string `json:"fix,omitempty"` // how to; "" where there is nothing to fix
 }
 
 func doctorCommand(std streams) *cobra.Command {
 	var asJSON, live bool
 	c := &cobra.Command{
-		Use: "doctor", Short: "Check keys, settings, agents and what else a run needs, and say how to mend it",
+		Use: "doctor", Short: "Check keys, settings, agents and what else a run needs, and say how to fix it",
 		Long: `Checks what a run needs: one line each, ✓ as it should be, ! works less well than
-it could, ✗ does not work, with how to mend it. Nothing is sent over the network
+it could, ✗ does not work, with how to fix it. Nothing is sent over the network
 but with --live.`,
 		Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -93,8 +93,8 @@ func oneLine(err error) string { return strings.Join(textsOf(err), "; ") }
 func printFindings(out io.Writer, found []finding) error {
 	for _, f := range found {
 		line := marks[f.Status] + " " + tool.Escape(f.Text)
-		if f.Mend != "" {
-			line += " → " + tool.Escape(f.Mend)
+		if f.Fix != "" {
+			line += " → " + tool.Escape(f.Fix)
 		}
 		if _, err := fmt.Fprintln(out, line); err != nil {
 			return err
@@ -153,7 +153,7 @@ func checkKey(a daemon.Access) finding {
 	f := finding{"key", broken, "models: " + fault.Message(a.Err), ""}
 	_, data := fault.ReasonOf(a.Err)
 	if command, ok := data["command"].(string); ok && !strings.Contains(f.Text, command) {
-		f.Mend = command
+		f.Fix = command
 	}
 	return f
 }
@@ -191,7 +191,7 @@ func checkTrust(config daemon.Config, folder string) (bool, finding) {
 	trusted, record, err := workspace.NewTrust(filepath.Join(config.Home, "agentls", "trust.json"), config.Now).Trusted(folder)
 	switch {
 	case err != nil:
-		return trusted, finding{"trust", broken, "folder: trust cannot be read, so nothing is trusted: " + fault.Message(err), "mend or remove " + filepath.Join(config.Home, "agentls", "trust.json")}
+		return trusted, finding{"trust", broken, "folder: trust cannot be read, so nothing is trusted: " + fault.Message(err), "fix or remove " + filepath.Join(config.Home, "agentls", "trust.json")}
 	case record.Replaced:
 		return false, finding{"trust", odd, "folder: " + record.Folder + " is not trusted any more: another folder has taken its place since you trusted it", "look at it, then: agentls trust"}
 	case !trusted:
@@ -205,7 +205,7 @@ func checkAnswers(config daemon.Config, folder string) finding {
 	file := filepath.Join(config.Home, "agentls", "permissions.json")
 	answers, err := workspace.NewPermissions(file, config.Now).Of(folder)
 	if err != nil {
-		return finding{"answers", broken, "answers for always: " + fault.Message(err), "until then everything asks; mend or remove " + file}
+		return finding{"answers", broken, "answers for always: " + fault.Message(err), "until then everything asks; fix or remove " + file}
 	}
 	return finding{"answers", fine, "answers for always: " + count(len(answers), "rule") + " in this folder", ""}
 }
@@ -216,7 +216,7 @@ func checkSettings(config daemon.Config, folder string, trusted bool, access dae
 	user := filepath.Join(config.Home, "settings.json")
 	var found []finding
 	for _, p := range access.Problems {
-		found = append(found, finding{"settings", broken, "settings: " + p, "mend it: what is wrong does not count"})
+		found = append(found, finding{"settings", broken, "settings: " + p, "fix it: what is wrong does not count"})
 	}
 	for _, n := range access.Notes {
 		found = append(found, finding{"settings", odd, "settings: " + n, ""})
@@ -243,7 +243,7 @@ func checkOverrides(ctx context.Context, conn *connection, agents []string) []fi
 			continue // another folder has it
 		}
 		for _, p := range e.Ignored {
-			found = append(found, finding{"settings", broken, "settings: " + p, "mend it: what is wrong does not count"})
+			found = append(found, finding{"settings", broken, "settings: " + p, "fix it: what is wrong does not count"})
 		}
 	}
 	return found
@@ -340,7 +340,7 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 	}
 	for _, p := range list.Problems {
 		if p.Severity == "error" {
-			found = append(found, finding{"agents", odd, "agents: " + explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message), "mend it: it is no agent until then"})
+			found = append(found, finding{"agents", odd, "agents: " + explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message), "fix it: it is no agent until then"})
 		}
 	}
 	return found

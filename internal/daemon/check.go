@@ -14,7 +14,7 @@ import (
 // in it is a secret but BaseURL, which may have a password or a key.
 type Access struct {
 	Account    string   // how models are reached, in words; "" with Err
-	Err        error    // why they are not, and what mends it; see [fault.ReasonOf]
+	Err        error    // why they are not, and what fixes it; see [fault.ReasonOf]
 	BaseURL    string   // "" = the provider's own
 	Variable   string   // that says BaseURL
 	BaseURLErr error    // what is wrong with it

@@ -64,7 +64,7 @@ func (b *daemon) lookAtHome() (inMemory bool) {
 		return true
 	}
 	if err := b.private(); err != nil {
-		b.banners = append(b.banners, fmt.Sprintf("agentls keeps nothing where others can change it (%v), so %s. See who did that, mend it, and start it again.", err, lost))
+		b.banners = append(b.banners, fmt.Sprintf("agentls keeps nothing where others can change it (%v), so %s. See who did that, fix it, and start it again.", err, lost))
 		return true
 	}
 	if err := filelock.Works(there); err != nil {

@@ -130,7 +130,7 @@ func (b *daemon) closeClient() {
 }
 
 // account returns how the person wants models reached, which with an error is
-// not whole. The error has reason authRequired, and the command that mends it.
+// not whole. The error has reason authRequired, and the command that fixes it.
 func (b *daemon) account() (account, error) {
 	s := b.settingsOf(b.first)
 	of := s.variables(b.env)

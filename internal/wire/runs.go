@@ -133,7 +133,7 @@ type (
 		Message    string `json:"message,omitempty"`
 		ActiveRuns int    `json:"activeRuns"`
 		Waiting    int    `json:"waiting"`           // questions that wait for a person
-		Command    string `json:"command,omitempty"` // what mends it
+		Command    string `json:"command,omitempty"` // what fixes it
 	}
 
 	// FilesWrittenParams names files that a run wrote to disk.

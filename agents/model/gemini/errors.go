@@ -255,7 +255,7 @@ func keyRefused(message string) bool {
 			strings.Contains(m, "leaked") || strings.Contains(m, "not found"))
 }
 
-// Why a 429 is not one that a wait of minutes mends.
+// Why a 429 is not one that a wait of minutes fixes.
 const (
 	noDay    = "the quota of the day is used up"
 	noCredit = "the quota is 0, or there is no credit"

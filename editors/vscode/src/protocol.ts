@@ -1812,7 +1812,7 @@ export interface StatusParams {
 	activeRuns: number;
 	/** questions that wait for a person */
 	waiting: number;
-	/** what mends it */
+	/** what fixes it */
 	command?: string;
 }
 
