@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -479,23 +478,6 @@ func (r *runner) track(call string, cancel context.CancelCauseFunc) {
 	} else {
 		r.cancels[call] = cancel
 	}
-}
-
-func callsOf(a *model.Answer) (calls []model.Call) {
-	for _, p := range a.Message.Parts {
-		if p.Call != nil {
-			calls = append(calls, *p.Call)
-		}
-	}
-	return calls
-}
-
-func textOf(a *model.Answer) string {
-	var b strings.Builder
-	for _, p := range a.Message.Parts {
-		b.WriteString(p.Text)
-	}
-	return b.String()
 }
 
 // list returns s, and an empty list instead of none: absent means unknown on

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -393,4 +394,21 @@ func estimate(req *model.Request) int {
 		}
 	}
 	return n / 4
+}
+
+func callsOf(a *model.Answer) (calls []model.Call) {
+	for _, p := range a.Message.Parts {
+		if p.Call != nil {
+			calls = append(calls, *p.Call)
+		}
+	}
+	return calls
+}
+
+func textOf(a *model.Answer) string {
+	var b strings.Builder
+	for _, p := range a.Message.Parts {
+		b.WriteString(p.Text)
+	}
+	return b.String()
 }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// later are the parts of /agents that spec 10 names and this version has not.
+var later = map[string]bool{"trace": true, "validate": true}
+
+// obey does a command.
+func (d *dialogue) obey(ctx context.Context, line string) error {
+	word, rest := line, ""
+	if n := strings.IndexFunc(line, unicode.IsSpace); n >= 0 {
+		word, rest = line[:n], strings.TrimSpace(line[n:])
+	}
+	switch strings.TrimPrefix(word, "/") {
+	case "exit", "quit":
+		return errLeave
+	case "help":
+		d.t.say(`  TEXT                     asks %s; typed while it runs, steers it
+  @NAME TEXT               asks another agent
+  /context                 shows what %[1]s has seen and said
+  /clear                   begins a new context
+  /compress                makes the context shorter
+  /agents list             lists the agents
+  /agents run NAME TEXT    asks another agent
+  /agents handoff-chain    shows which agents passed control on, and why
+  @auto TEXT               asks the agent that it is for
+  /agents route TEXT       says which one that is, and why
+  /agents config [KEY [VALUE]]  shows settings, or changes one of the folder
+  exit                     leaves; so does Ctrl-D`, tool.Escape(d.name()))
+		return d.listCommands(ctx)
+	case "context":
+		return showContext(ctx, d.conn, d.std.out, d.session, d.name(), maxShown)
+	case "clear":
+		if err := d.conn.Call(ctx, wire.MethodContextClear, &wire.ContextClearParams{Session: d.session, Agent: d.name()}, nil); err != nil {
+			return err
+		}
+		d.t.say("The context of %s is cleared: the next request begins a new one.", tool.Escape(d.name()))
+	case "compress":
+		var r wire.SessionCompressResult
+		p := &wire.SessionCompressParams{Session: d.session, Agent: d.name(), Force: true}
+		if err := d.conn.Call(ctx, wire.MethodSessionCompress, p, &r); err != nil {
+			return err
+		}
+		d.t.say("%s", compressed(r))
+	case "agents":
+		return d.agents(ctx, rest)
+	default:
+		return d.custom(ctx, word, line)
+	}
+	return nil
+}
+
+// compressed says what came of a compression.
+func compressed(r wire.SessionCompressResult) string {
+	switch r.Status {
+	case "COMPRESSED":
+		return fmt.Sprintf("The context is shorter: %s → %s tokens.", short(r.Before), short(r.After))
+	case "NOOP":
+		return fmt.Sprintf("There is nothing to make shorter: %s tokens.", short(r.Before))
+	}
+	return fmt.Sprintf("The context is as long as before, %s tokens (%s).", short(r.Before), tool.Escape(r.Status))
+}
+
+// agents does a command that begins with /agents.
+func (d *dialogue) agents(ctx context.Context, rest string) error {
+	word, rest, _ := strings.Cut(rest, " ")
+	switch {
+	case word == "list":
+		var list wire.ListResult
+		if err := d.conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
+			return err
+		}
+		return printAgents(d.std.out, list, "all")
+	case word == "run" && strings.TrimSpace(rest) != "":
+		return d.request(ctx, "@"+strings.TrimPrefix(strings.TrimSpace(rest), "@"))
+	case word == "handoff-chain":
+		chain, err := d.conn.chain(ctx, d.session, strings.TrimSpace(rest))
+		if err != nil {
+			return err
+		}
+		return printChain(d.std.out, chain)
+	case word == "route" && strings.TrimSpace(rest) != "":
+		var r wire.RouteResult
+		if err := d.conn.Call(ctx, wire.MethodRoute, &wire.RouteParams{Input: strings.TrimSpace(rest)}, &r); err != nil {
+			return err
+		}
+		return printRoute(d.std.out, &r)
+	case word == "config":
+		key, value, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		if value = strings.TrimSpace(value); value != "" {
+			return setConfig(ctx, d.conn, d.std.out, key, value, false, false)
+		}
+		return showConfig(ctx, d.conn, d.std, key, false)
+	case later[word]:
+		d.t.say("/agents %s does not exist in this version; /help lists what does.", word)
+	default:
+		d.t.say("/agents list lists the agents, /agents run NAME TEXT asks one, /agents route TEXT says who would take it, /agents handoff-chain shows who passed control on.")
+	}
+	return nil
+}
