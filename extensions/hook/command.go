@@ -108,7 +108,8 @@ func (c command) start(ctx context.Context, input []byte) (e ended, notes []stri
 	if dir == "" || !all.Trusted(dir) {
 		dir = all.Home // nothing is started in a stranger's folder, and none of its files is meant
 	}
-	program, args := "", []string{}
+	var program string
+	var args []string
 	if c.hook.Args != nil {
 		name := c.hook.Command
 		if rest, ok := strings.CutPrefix(name, "~/"); ok {

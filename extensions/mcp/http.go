@@ -59,8 +59,9 @@ func (c *connection) dial(context.Context) (transport.Interface, error) {
 		g.refuse = func(m message) { c.refuse(httpClient, sse.GetEndpoint(), m) }
 		return sseRecorder{sse, c}, nil
 	}
-	streamable, err := transport.NewStreamableHTTP(u.String(), transport.WithHTTPBasicClient(httpClient), transport.WithHTTPLogger(quiet),
-		transport.WithContinuousListening())
+	//lint:ignore SA1019 the versions before 2026-07-28, which servers speak, tell changes by that stream alone
+	listening := transport.WithContinuousListening()
+	streamable, err := transport.NewStreamableHTTP(u.String(), transport.WithHTTPBasicClient(httpClient), transport.WithHTTPLogger(quiet), listening)
 	if err != nil {
 		return nil, err
 	}
