@@ -50,6 +50,7 @@ type form struct {
 
 	before answersBefore
 	width  int // of what is shown
+	rows   int // of the terminal
 }
 
 // answersBefore is what the template says: what is left as it was is not written
@@ -166,8 +167,8 @@ func newForm(ctx context.Context, conn *connection, config daemon.Config, w *wan
 func (f *form) ask(ctx context.Context, std streams) error {
 	// Of one width, since huh cannot show a field in a window that became too narrow
 	// for it.
-	columns, _, _ := term.GetSize(int(std.in.Fd())) // asked before
-	f.width = min(max(columns, 40), 100)
+	columns, rows, _ := term.GetSize(int(std.in.Fd())) // asked before
+	f.width, f.rows = min(max(columns, 40), 100), rows
 	groups := append([]*huh.Group{f.basics(ctx)}, f.lists(ctx)...)
 	if f.w.Template == "" {
 		groups = append(groups, huh.NewGroup(huh.NewText().Title("System prompt").Lines(8).

@@ -152,12 +152,12 @@ func TestCreateTicksWhatItMayUse(t *testing.T) {
 		want   string // in the new file, "" for no tools
 	}{
 		"all, as they were":      {"", nil, all, "\r", "[ ] here", "\r", ""},
-		"all but the first":      {"", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow:\n    - delegate_to_agent\n    - glob\n    - grep\n"},
+		"all but the first":      {"", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow:\n    - definition\n    - delegate_to_agent\n    - diagnostics\n    - glob\n"},
 		"none, by the flag":      {server, []string{"--tools", ""}, none, "\r", "[•] here", "\r", "\ntools:\n  allow: []\n"},
 		"one, by the flag":       {"", []string{"--tools", "ls"}, none, "\r", "[ ] here", "\r", "\ntools:\n  allow: [ls]\n"},
 		"none, unticked":         {"tools:\n  allow: [ask_user]\n", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow: []\n"},
 		"what is denied is none": {"tools:\n  deny: [ask_*]\n", nil, "is left out: ask_*", "\r", "[ ] here", "\r", "\ntools:\n  deny: [ask_*]\n---"},
-		"allowed and denied":     {"tools:\n  allow: [ask_user, bash, ls]\n  deny: [\"as[k]_*\"]\n", nil, "[•] safe    ls", "x\r", "[ ] here", "\r", "\ntools:\n  allow: [delegate_to_agent, ls, bash]\n  deny: "},
+		"allowed and denied":     {"tools:\n  allow: [ask_user, bash, ls]\n  deny: [\"as[k]_*\"]\n", nil, "[•] safe    ls", "x\r", "[ ] here", "\r", "\ntools:\n  allow: [definition, ls, bash]\n  deny: "},
 		"all denied":             {"tools:\n  deny: [\"*\"]\n", nil, "", "", "[ ] here", "\r", "\ntools:\n  deny: [\"*\"]\n---"},
 		"a tool not known":       {"tools:\n  allow: [ask_user, old_tool]\n", nil, "old_tool is not known", "Gxgx\r", "[ ] here", "\r", "\ntools:\n  allow: []\n"},
 		"a server's":             {server + "subagents: [helper]\n", nil, all, "x\r", "[•] here", "\r", "\n    - \"mcp.here.*\"\nmcp:\n  servers: [here]\n"},
