@@ -101,7 +101,7 @@ func (h *Handlers) followed(before *workspace.Snapshot, name uri.URI) {
 	if is {
 		h.notice(text)
 	} else {
-		h.mended(text)
+		h.resolved(text)
 	}
 }
 

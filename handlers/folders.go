@@ -76,7 +76,7 @@ func (h *Handlers) didChangeFolders(_ context.Context, p *protocol.DidChangeWork
 	})
 	for _, gone := range p.Event.Removed {
 		if _, err := workspace.NewFolder(gone.URI, gone.Name); err != nil {
-			h.mended(leftOut(err))
+			h.resolved(leftOut(err))
 		}
 	}
 	folders, _ = h.added(folders, p.Event.Added) // what cannot be used was told
@@ -112,8 +112,8 @@ func (h *Handlers) notice(text string) {
 	}
 }
 
-// fixed takes a notice out of the status. The same may be told again.
-func (h *Handlers) mended(text string) {
+// resolved takes a notice out of the status. The same may be told again.
+func (h *Handlers) resolved(text string) {
 	h.mu.Lock()
 	h.notices = slices.DeleteFunc(h.notices, func(other string) bool { return other == text })
 	h.mu.Unlock()

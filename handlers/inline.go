@@ -277,7 +277,7 @@ func (a *author) fixer(folder string) string {
 	for _, e := range a.askable(folder, len(a.catalog.Entries())+1) {
 		d := e.Definition
 		for i, text := range []string{d.Name + " " + d.Title, d.Description} {
-			if i+1 < rank && mends(text) {
+			if i+1 < rank && isFixer(text) {
 				best, rank = d.Name, i+1
 			}
 		}
@@ -285,8 +285,8 @@ func (a *author) fixer(folder string) string {
 	return best
 }
 
-// fixes reports whether a text says of somebody that they fix or debug.
-func mends(text string) bool {
+// isFixer reports whether a text says of somebody that they fix or debug.
+func isFixer(text string) bool {
 	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
 		switch word {
 		case "fix", "fixes", "fixer", "fixing", "debug", "debugs", "debugger", "debugging":

@@ -260,7 +260,7 @@ func TestMends(t *testing.T) {
 		"code-fixer Code Fixer": true, "Debugging": true, "It fixes bugs.": true, "修复 fix": true,
 		"prefix": false, "a fixture": false, "": false, "fixed": false, "debris": false,
 	} {
-		if mends(text) != want {
+		if isFixer(text) != want {
 			t.Errorf("%q: %v", text, !want)
 		}
 	}

@@ -44,7 +44,7 @@ func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, e
 		if err == nil || ctx.Err() != nil {
 			break
 		}
-		// A refusal is told as it is (REL-53): it would not fix with another model.
+		// A refusal is told as it is (REL-53): another model would not help.
 		if first == nil {
 			first = err // who the person chose says why
 		}

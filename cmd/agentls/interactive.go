@@ -73,6 +73,9 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 		return err
 	}
 	defer conn.Close()
+	if err := conn.latest(ctx, p); err != nil {
+		return err
+	}
 	if err := conn.begin(ctx, o, p); err != nil {
 		return misread(err, o.args, p.Agent)
 	}

@@ -30,7 +30,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitRefused     = 3 // a run ended well, and something that it asked for was refused
+	exitRefused     = 3 // a run ended well, and nobody was there to be asked about something
 	exitInterrupted = 130
 )
 
@@ -114,13 +114,13 @@ You approve every risky step. Try it without a key: agentls demo`,
 }
 
 // isPrompt reports whether the arguments are those of run without its name: a
-// prompt, which has a blank in it, or the flag that gives one.
+// prompt, which has a blank in it, or the flag that gives one, or asks for one.
 func isPrompt(args []string) bool {
 	if len(args) == 0 {
 		return false
 	}
 	flag, _, _ := strings.Cut(args[0], "=")
-	return flag == "-p" || flag == "--prompt" || !strings.HasPrefix(args[0], "-") && strings.ContainsAny(args[0], " \n")
+	return strings.HasPrefix(flag, "-p") || flag == "--prompt" || flag == "-i" || flag == "--interactive" || !strings.HasPrefix(args[0], "-") && strings.ContainsAny(args[0], " \n")
 }
 
 // unknownCommand is the error for a name that is none of c's subcommands.

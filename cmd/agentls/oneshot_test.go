@@ -34,6 +34,14 @@ func TestARefusalThatNobodySaw(t *testing.T) {
 	}
 }
 
+// TestAPolicyThatRefuses is not the person's absence: the run's end counts.
+func TestAPolicyThatRefuses(t *testing.T) {
+	play(t, "> note it\n<call write_file {\"file_path\": \"a.txt\", \"content\": \"a\"}\n\n>result-error write_file contains plan\n< I may not.\n")
+	if code, out, errs := command(t, t.TempDir(), "run", "-p", "note it", "--trust", "--approve", "plan"); code != 0 || out != "I may not.\n" {
+		t.Errorf("exit %d, stdout %q\n%s", code, out, errs)
+	}
+}
+
 // TestNamesOfSessions: an id, the beginning of one, or latest.
 func TestNamesOfSessions(t *testing.T) {
 	play(t, "> one\n< First.\n\n> two\n< Second.\n")
@@ -56,6 +64,11 @@ func TestNamesOfSessions(t *testing.T) {
 	}
 	if code, _, errs := command(t, dir, "sessions", "delete", "alpha-1", "--yes"); code != 0 {
 		t.Error(errs)
+	}
+	for _, args := range [][]string{{"delete", "alpha-1", "--yes"}, {"delete", "alpha", "--yes"}, {"delete", "latest", "--yes"}, {"rewind", "alpha", "--to", "1"}} {
+		if code, _, errs := command(t, dir, append([]string{"sessions"}, args...)...); code != exitFailed || !strings.Contains(errs, "there is no session") {
+			t.Errorf("%q: exit %d\n%s", args, code, errs)
+		}
 	}
 	if code, out, errs := command(t, dir, "sessions", "show", "al"); code != 0 || !strings.Contains(out, "Second.") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)

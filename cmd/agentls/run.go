@@ -54,7 +54,7 @@ begin a new one with --new. A session that was begun so with a NAME is that
 agent's: without a NAME, --session ID talks to it instead of main.
 
 Where standard output is no terminal, only the final text goes there. The exit code
-is 3 where the run ended well, and something that it asked for was refused.`,
+is 3 where the run ended well, and nobody was there to be asked about something.`,
 		Example: `  agentls run "what does this program do?"
   agentls run reviewer "look at src/app.ts"
   git diff | agentls run reviewer --format json
@@ -81,7 +81,7 @@ is 3 where the run ended well, and something that it asked for was refused.`,
 	f := c.Flags()
 	f.StringVarP(&o.prompt, "prompt", "p", "", "what the agent is to do")
 	f.BoolVarP(&o.interactive, "interactive", "i", false, "talk to the agent, one request after the other")
-	f.StringVar(&o.session, "session", "", "the session to go on with, or new; without it, main")
+	f.StringVar(&o.session, "session", "", "the session to go on with, latest, or new; without it, main")
 	f.BoolVar(&o.fresh, "new", false, "begin a new session; the same as --session new")
 	f.StringVar(&o.approve, "approve", "", approveHelp)
 	f.StringVar(&o.format, "format", "text", "text, json (the result at the end) or stream-json (each event as it comes)")
@@ -200,9 +200,10 @@ func (o *outlet) Write(b []byte) (int, error) {
 // runOnce runs an agent once, and shows it in the format that was asked for.
 func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptions, p *wire.RunParams) error {
 	return o.follow(ctx, config, std, func(ctx context.Context, conn *connection, t *timeline) (*wire.RunResult, error) {
-		if err := conn.begin(ctx, o, p); err != nil {
-			return nil, misread(err, o.args, p.Agent)
+		if err := conn.latest(ctx, p); err != nil {
+			return nil, err
 		}
+		named := p.Agent != ""
 		if !o.given {
 			if err := conn.address(ctx, p); err != nil {
 				return nil, err
@@ -213,6 +214,11 @@ func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptio
 		}
 		if err := conn.prepare(ctx, o, p, t); err != nil {
 			return nil, misread(err, o.args, p.Agent)
+		}
+		if named { // last, so that nothing is left of a request that cannot run
+			if err := conn.begin(ctx, o, p); err != nil {
+				return nil, misread(err, o.args, p.Agent)
+			}
 		}
 		result, err := conn.run(ctx, p, t)
 		if err != nil {
@@ -256,7 +262,7 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 	if cause := context.Cause(ctx); errors.Is(cause, errOutputClosed) {
 		return cause
 	}
-	return verdict(ctx, result, t.refused)
+	return verdict(ctx, result, t.terminal.unanswered.Load())
 }
 
 // report writes the result, or the error, where a machine reads it. It returns

@@ -43,6 +43,14 @@ func (c *connection) begin(ctx context.Context, o *runOptions, p *wire.RunParams
 	return nil
 }
 
+// latest has a run that asks for the session latest go on in the newest one.
+func (c *connection) latest(ctx context.Context, p *wire.RunParams) (err error) {
+	if p.Session == latestSession {
+		p.Session, err = c.sessionNamed(ctx, latestSession)
+	}
+	return err
+}
+
 // agentOf returns the agent of a session that somebody named, "" for none.
 func (c *connection) agentOf(ctx context.Context, session string) string {
 	var known wire.SessionGetResult

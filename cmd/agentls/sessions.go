@@ -123,6 +123,19 @@ func (c *connection) sessions(ctx context.Context) ([]wire.Session, error) {
 	}
 }
 
+// latestSession names the newest session, where none has this id.
+const latestSession = "latest"
+
+// exactSession checks that a name is a session's whole id, for what takes something
+// away: a script that names one that is gone must not meet another.
+func (c *connection) exactSession(ctx context.Context, name string) error {
+	id, err := c.sessionNamed(ctx, name)
+	if err == nil && id != name {
+		err = fmt.Errorf("there is no session %s; did you mean %s?", tool.Escape(name), id)
+	}
+	return err
+}
+
 // sessionNamed returns the id of the session that a person means: by its id, by the
 // beginning of it, or as latest. A name that none has is returned as it is; the
 // daemon's error says so.
@@ -134,16 +147,18 @@ func (c *connection) sessionNamed(ctx context.Context, name string) (string, err
 	var begin []string
 	for _, s := range sessions { // the newest first
 		switch {
-		case s.Session == name, name == "latest":
-			return s.Session, nil
+		case s.Session == name:
+			return name, nil
 		case strings.HasPrefix(s.Session, name):
 			begin = append(begin, s.Session)
 		}
 	}
-	switch len(begin) {
-	case 0:
+	switch {
+	case name == latestSession && len(sessions) > 0:
+		return sessions[0].Session, nil
+	case len(begin) == 0:
 		return name, nil
-	case 1:
+	case len(begin) == 1:
 		return begin[0], nil
 	}
 	return "", usage{fmt.Errorf("%d sessions begin with %q: %s", len(begin), name, strings.Join(begin[:min(len(begin), 5)], ", "))}

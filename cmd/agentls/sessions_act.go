@@ -80,7 +80,9 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 		if s.Locked || s.Problem != "" || p.Session != "" && p.Session != s.Session {
 			continue
 		}
-		if agent, err = c.leftRun(ctx, s.Session, p); err == nil {
+		left := wire.ResumeParams{Extend: p.Extend}
+		if agent, err = c.leftRun(ctx, s.Session, &left); err == nil {
+			*p = left
 			return agent, nil
 		}
 	}
@@ -105,7 +107,7 @@ func (c *connection) leftRun(ctx context.Context, name string, p *wire.ResumePar
 		switch r := s.Runs[i]; {
 		case p.Run == r.Run:
 			return r.Agent, nil
-		case p.Run == "" && (r.State == "interrupted" || r.State == "paused" || i == len(s.Runs)-1 && (r.Reason == "TIMEOUT" || r.Reason == "MAX_TURNS" || r.Reason == "HANDOFF")):
+		case p.Run == "" && (r.State == "interrupted" || r.State == "paused" || i == len(s.Runs)-1 && endedEarly(r.Reason, s.State)):
 			p.Run, p.Session = r.Run, s.Session.Session
 			return r.Agent, nil
 		}
@@ -114,6 +116,18 @@ func (c *connection) leftRun(ctx context.Context, name string, p *wire.ResumePar
 		return "", fmt.Errorf("session %s has no run to resume: all have ended. Continue it: agentls run --session %s \"your request\"", tool.Escape(name), tool.Escape(name))
 	}
 	return "", nil
+}
+
+// endedEarly reports whether the newest run of a session, with a state, ended with
+// more to do: at a limit, or passing control on to a run that has not begun.
+func endedEarly(reason, state string) bool {
+	switch reason {
+	case "TIMEOUT", "MAX_TURNS":
+		return true
+	case "HANDOFF":
+		return state == "interrupted"
+	}
+	return false
 }
 
 // titleOf returns an agent's title; "" for one that is not known.
@@ -190,8 +204,8 @@ only runs that had not finished, and began after the place, are ended for good.`
 				return usage{errors.New("--force is about files: add --files, or leave it out")}
 			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				var err error
-				if p.Session, err = conn.sessionNamed(ctx, args[0]); err != nil {
+				p.Session = args[0]
+				if err := conn.exactSession(ctx, p.Session); err != nil {
 					return err
 				}
 				before, err := conn.lastEvent(ctx, p.Session)
@@ -267,8 +281,7 @@ func sessionDeleteCommand(std streams) *cobra.Command {
 		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				var err error
-				if args[0], err = conn.sessionNamed(ctx, args[0]); err != nil {
+				if err := conn.exactSession(ctx, args[0]); err != nil {
 					return err
 				}
 				var s wire.SessionGetResult
@@ -284,7 +297,7 @@ func sessionDeleteCommand(std streams) *cobra.Command {
 				if err := conn.Call(ctx, wire.MethodSessionDelete, &wire.SessionDeleteParams{Session: args[0]}, nil); err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(std.out, "Session %s is erased.\n", tool.Escape(args[0]))
+				_, err := fmt.Fprintf(std.out, "Session %s is erased.\n", tool.Escape(args[0]))
 				return err
 			})
 		},

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"go.lsp.dev/jsonrpc2"
 	"golang.org/x/term"
@@ -31,8 +32,10 @@ type terminal struct {
 	out   io.Writer
 	in    *os.File
 	there bool // somebody can answer: in is a terminal, no pipe and no file
-	ready sync.Once
-	wake  chan struct{} // holds one when there is something to read for
+	// unanswered is set when a call was refused, since nobody is there.
+	unanswered atomic.Bool
+	ready      sync.Once
+	wake       chan struct{} // holds one when there is something to read for
 
 	editor []string // the person's own, with its arguments; empty = none
 
@@ -285,6 +288,7 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 	}
 	if !t.there {
 		fmt.Fprintln(t.out, "→ no: there is no terminal to ask on; --approve edits or auto lets more run without a question")
+		t.unanswered.Store(true)
 		return nil, jsonrpc2.ErrMethodNotFound
 	}
 	if lines, more := t.scrolled(p.Message); more {

@@ -40,7 +40,6 @@ type timeline struct {
 	midLine bool                     // text was written that does not end in a line end
 	tried   strings.Builder          // with past: text that may be withdrawn still
 	running context.Context          // of the run that is shown: it ends when the person interrupts it
-	refused bool                     // a call was refused, and nobody is at the terminal who saw it
 	shown   bool                     // this answer of the model's has shown text
 	asked   map[string]chan struct{} // by question: closed when its event was shown
 	failed  string                   // the error that was shown last

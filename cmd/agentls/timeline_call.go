@@ -28,11 +28,6 @@ func (t *timeline) call(who string, b activity.ToolState) {
 		t.say("%s", line)
 	case activity.Failed, activity.Cancelled:
 		t.say("  ✗ %s%s  %s", who, subject(b), tool.Escape(first(b.Error.Message)))
-		if b.Error.Code == tool.CodeDenied && t.terminal != nil && !t.terminal.there {
-			t.mu.Lock()
-			t.refused = true
-			t.mu.Unlock()
-		}
 	}
 }
 

@@ -27,7 +27,7 @@ func (t *timeline) finish(r *wire.RunResult) {
 	t.tried.Reset()
 	t.mu.Unlock()
 	text := ""
-	if r != nil {
+	if r != nil && r.Reason == activity.Goal { // else the text says how it ended, which is told
 		text = r.Text
 	}
 	if strings.TrimSpace(said) != "" && strings.TrimSpace(said) != strings.TrimSpace(text) {
