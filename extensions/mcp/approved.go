@@ -3,6 +3,7 @@ package mcp
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,13 +31,18 @@ func fileName(folder, server string) string {
 	return hex.EncodeToString(sum[:16]) + ".json"
 }
 
-// load reads what is kept. What cannot be read was never approved.
+// load reads what is kept. Without a file the server was never seen; with one that
+// cannot be used nothing of it is approved, and all waits for the person (SEC-84).
 func (e *entry) load() {
 	path := e.file()
 	if path == "" {
 		return
 	}
 	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	e.accepted = make(map[string]string)
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > maxKept {
 		return
 	}
@@ -54,7 +60,16 @@ func (e *entry) save() error {
 	if path == "" {
 		return nil
 	}
-	raw, err := json.Marshal(kept{e.folder, e.name, e.listed, e.accepted, e.prompts})
+	k := kept{e.folder, e.name, e.listed, e.accepted, e.prompts}
+	raw, err := json.Marshal(k)
+	if err == nil && len(raw) > maxKept { // what was approved goes before what is listed
+		k.Prompts = nil
+		raw, err = json.Marshal(k)
+	}
+	if err == nil && len(raw) > maxKept {
+		k.Tools = nil
+		raw, err = json.Marshal(k)
+	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}

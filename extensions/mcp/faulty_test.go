@@ -74,6 +74,7 @@ func serve(fault string) {
 					Token json.RawMessage `json:"progressToken"`
 				} `json:"_meta"`
 				Reason string
+				Cursor string
 			}
 			Result json.RawMessage
 		}
@@ -92,7 +93,11 @@ func serve(fault string) {
 			m.ID = asked
 			text(string(m.Result))
 		case "initialize":
-			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"Faulty","version":"1.2.3"}}`)
+			more := ""
+			if fault == "has prompts" {
+				more = `,"prompts":{}`
+			}
+			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}%s},"serverInfo":{"name":"Faulty","version":"1.2.3"}}`, more)
 			if fault == "floods" {
 				go func() {
 					for i := range 200_000 {
@@ -102,6 +107,8 @@ func serve(fault string) {
 					}
 				}()
 			}
+		case "prompts/list":
+			answer("%s", promptsPage(m.Params.Cursor))
 		case "notifications/cancelled":
 			fmt.Fprintln(os.Stderr, "told to cancel")
 		case "tools/list":

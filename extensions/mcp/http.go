@@ -45,7 +45,7 @@ func (c *connection) dial(context.Context) (transport.Interface, error) {
 	if all.Hosts != nil {
 		dialer.Hosts = append(dialer.Hosts, all.Hosts(c.entry.folder)...)
 	}
-	g := &guard{connection: c, next: dialer.Transport(0), headers: s.Headers}
+	g := &guard{connection: c, at: u.URL, next: dialer.Transport(0), headers: s.Headers}
 	c.idle = g.next.CloseIdleConnections
 	httpClient := &http.Client{Transport: g, CheckRedirect: checkRedirect}
 	quiet := slog.New(slog.DiscardHandler)
@@ -91,9 +91,10 @@ func checkRedirect(q *http.Request, via []*http.Request) error {
 
 // guard is what the library sends requests through. It adds the headers of the
 // description, ends them with the connection, and passes on only what a filter lets
-// through.
+// through. Only where the description says are requests sent: they may hold a token.
 type guard struct {
 	*connection
+	at      *url.URL // of the description
 	next    *dial.Transport
 	headers http.Header
 	refuse  func(m message) // answers a request of the server; nil = the library does
@@ -101,6 +102,9 @@ type guard struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.URL.Scheme != g.at.Scheme || !strings.EqualFold(q.URL.Host, g.at.Host) {
+		return nil, fmt.Errorf("it wants messages sent to %s, which is not where its settings have it", q.URL.Redacted())
+	}
 	ctx, cancel := context.WithCancel(q.Context())
 	if answersServer(q) {
 		g.open.Add(-1)

@@ -105,6 +105,9 @@ func (r *remote) serve(w http.ResponseWriter, q *http.Request) {
 	case q.Method == http.MethodGet && sse:
 		r.listen(w, q, "event: endpoint\ndata: /messages\n\n")
 		return
+	case q.Method == http.MethodGet && r.fault == "sse elsewhere":
+		r.listen(w, q, "event: endpoint\ndata: "+strings.Replace(r.URL, "http:", "https:", 1)+"/messages\n\n")
+		return
 	case q.Method == http.MethodGet && r.fault == "does not listen":
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -276,7 +279,7 @@ func TestRefusedStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := (&dial.Dialer{Hosts: w.described[0].hosts(u)}).Transport(0)
-	g := &guard{connection: &connection{entry: &entry{all: w.Servers}, life: t.Context()}, next: next}
+	g := &guard{connection: &connection{entry: &entry{all: w.Servers}, life: t.Context()}, at: u.URL, next: next}
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,12 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// maxPrompts is how many prompts of a server are known.
-const maxPrompts = 200
+// The limits of the prompts of a server.
+const (
+	maxPrompts   = 200
+	maxArguments = 20  // of each
+	maxArgument  = 200 // characters of the name and of the description of each
+)
 
 // Prompt is a prompt of a server, which a person calls as a command (spec 9.1).
 type Prompt struct {
@@ -42,29 +46,54 @@ func (e *entry) readPrompts(ctx context.Context, c *connection) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.all.times.connect/5)
 	defer cancel()
-	var result *mcp.ListPromptsResult // who waits for an answer that comes late may still write it
-	err := c.await(ctx, func() (err error) {
-		result, err = c.client.ListPrompts(ctx, mcp.ListPromptsRequest{})
-		return err
-	})
+	all, err := c.prompts(ctx)
 	if err != nil {
 		if e.all.starts.Err() == nil { // else all are being closed
 			e.all.Log.Warn("the prompts of an MCP server cannot be listed", "server", e.name, "err", told(err))
 		}
 		return
 	}
-	var all []Prompt
-	for _, p := range result.Prompts[:min(len(result.Prompts), maxPrompts)] {
-		if !nameable(p.Name) {
-			continue // nobody could type it
-		}
-		one := Prompt{Name: p.Name, Description: description(p.Description)}
-		for _, a := range p.Arguments {
-			one.Args = append(one.Args, Argument{description(a.Name), description(a.Description), a.Required})
-		}
-		all = append(all, one)
-	}
 	e.takePrompts(all)
+}
+
+// prompts reads the list of prompts, as far as there is room.
+func (c *connection) prompts(ctx context.Context) (all []Prompt, err error) {
+	short := func(text string) string {
+		text, _ = tool.CutLine(tool.Escape(text), maxArgument)
+		return text
+	}
+	var request mcp.ListPromptsRequest
+	for range maxPages {
+		page := new(mcp.ListPromptsResult)
+		err := c.await(ctx, func() error {
+			result, err := c.client.ListPromptsByPage(ctx, request)
+			if err == nil {
+				*page = *result
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err // who waits for the answer may still write page
+		}
+		for _, p := range page.Prompts {
+			if len(all) == maxPrompts {
+				return all, nil
+			}
+			if !nameable(p.Name) {
+				continue // nobody could type it
+			}
+			one := Prompt{Name: p.Name, Description: description(p.Description)}
+			for _, a := range p.Arguments[:min(len(p.Arguments), maxArguments)] {
+				one.Args = append(one.Args, Argument{short(a.Name), short(a.Description), a.Required})
+			}
+			all = append(all, one)
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		request.Params.Cursor = page.NextCursor
+	}
+	return all, nil
 }
 
 // takePrompts takes over a list of prompts.
