@@ -319,8 +319,13 @@ func TestRespondAsk(t *testing.T) {
 	var answer tool.Answer
 	var err error
 	var work sync.WaitGroup
-	work.Go(func() { answer, err = conn.h.desk.Ask("s", "r", "a")(t.Context(), tool.Question{Message: "Which?"}) })
+	work.Go(func() {
+		answer, err = conn.h.desk.Ask("s", "r", "a")(t.Context(), tool.Question{Message: "Which?\n\nOf \x1btwo"})
+	})
 	p := <-asked
+	if p.Message != "Which?\n\nOf \\x1btwo" {
+		t.Errorf("shown: %q", p.Message)
+	}
 	for _, raw := range []string{`{"action":"later"}`, `{"outcome":"once"}`, `7`} {
 		if err := conn.respond(t.Context(), p.ID, p.Nonce, raw); code(err) != invalid {
 			t.Errorf("%s: %v", raw, err)

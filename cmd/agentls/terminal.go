@@ -344,7 +344,7 @@ func (t *terminal) ask(ctx context.Context, p *wire.AskParams) (*wire.AskResult,
 	if !t.there {
 		return &wire.AskResult{Action: "decline"}, nil
 	}
-	fmt.Fprintf(t.out, "\n%s asks: %s\n", tool.Escape(p.Agent), p.Message)
+	fmt.Fprintf(t.out, "\n%s asks: %s\n", tool.Escape(p.Agent), strings.ReplaceAll(p.Message, "\n", "\n    "))
 	for i, c := range p.Choices {
 		fmt.Fprintf(t.out, "  %d %s\n", i+1, c)
 	}

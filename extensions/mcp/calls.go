@@ -98,17 +98,14 @@ func (c *connection) call(ctx context.Context, name string, args []byte, env *to
 		default: // one of many
 		}
 	}
-	c.calls++
 	c.asking = append(c.asking, question)
-	c.used = c.entry.all.Now()
 	c.mu.Unlock()
+	defer c.use()()
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.progress, token)
-		c.calls--
 		c.asking = slices.DeleteFunc(c.asking, func(a *asking) bool { return a == question })
-		c.used = c.entry.all.Now()
 	}()
 	over := make(chan struct{})
 	var telling conc.WaitGroup
@@ -146,6 +143,18 @@ func (c *connection) call(ctx context.Context, name string, args []byte, env *to
 	return *raw, nil
 }
 
+// use notes that the server is used until over is called.
+func (c *connection) use() (over func()) {
+	note := func(n int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.calls += n
+		c.used = c.entry.all.Now()
+	}
+	note(1)
+	return func() { note(-1) }
+}
+
 // listed is a tool as a server lists it.
 type listed struct {
 	Name        string         `json:"name"`
@@ -159,7 +168,7 @@ func (c *connection) tools(ctx context.Context) (tools []listed, left []string, 
 	var request mcp.ListToolsRequest
 	seen := make(map[string]bool)
 	for range maxPages {
-		ctx, raw := keepRaw(ctx)
+		ctx, raw := keepRaw(unasked(ctx))
 		err := c.await(ctx, func() error {
 			_, err := c.client.ListToolsByPage(ctx, request)
 			if *raw != nil {

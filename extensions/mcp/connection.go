@@ -171,9 +171,14 @@ func (c *connection) greet(ctx context.Context) error {
 	}
 	c.name, c.version = description(result.ServerInfo.Name), description(result.ServerInfo.Version)
 	c.hasPrompts = result.Capabilities.Prompts != nil
-	if mcp.IsModernProtocol(result.ProtocolVersion) && result.Capabilities.Tools != nil && result.Capabilities.Tools.ListChanged {
-		// The stream ends with the connection.
-		_, err = c.client.ListenAsync(c.life, mcp.SubscriptionFilter{ToolsListChanged: true}, nil)
+	if mcp.IsModernProtocol(result.ProtocolVersion) {
+		p, t := result.Capabilities.Prompts, result.Capabilities.Tools
+		changes := mcp.SubscriptionFilter{ToolsListChanged: t != nil && t.ListChanged, PromptsListChanged: p != nil && p.ListChanged}
+		if !changes.IsEmpty() { // the stream ends with the connection
+			_, err = c.client.ListenAsync(c.life, changes, func(err error) {
+				c.entry.all.Log.Warn("an MCP server tells no changes any more", "server", c.server.Name, "err", told(err))
+			})
+		}
 	}
 	return err
 }

@@ -43,8 +43,9 @@ func (c elicitor) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*
 	if a == nil || a.env.Ask == nil || cmp.Or(request.Params.Mode, mcp.ElicitationModeForm) != mcp.ElicitationModeForm {
 		return result, nil
 	}
-	release := a.hold()
-	defer release()
+	for _, call := range c.waiting() { // a server may do one thing at a time
+		defer call.hold()()
+	}
 	action, content, err := c.ask(a, request.Params)
 	if err != nil {
 		a.env.Progress(fmt.Sprintf("A question of the MCP server %s was declined: %s.\n", c.server.Name, told(err)))
@@ -57,18 +58,30 @@ func (c elicitor) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*
 	return result, nil
 }
 
-// asker returns the call in which a server asks: the one that ctx is of, which the
-// newest protocol says, or the newest.
+// asker returns the call in which a server asks: the one that ctx is of, or the only
+// one that goes on; nil where nobody can say which it is.
 func (c *connection) asker(ctx context.Context) *asking {
 	if a, ok := ctx.Value(askingKey{}).(*asking); ok {
 		return a
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.asking) == 0 {
+	if len(c.asking) != 1 || c.calls != 1 {
 		return nil
 	}
-	return c.asking[len(c.asking)-1]
+	return c.asking[0]
+}
+
+// waiting returns the calls that go on.
+func (c *connection) waiting() []*asking {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.asking)
+}
+
+// unasked returns a context for a request in which nobody can be asked.
+func unasked(ctx context.Context) context.Context {
+	return context.WithValue(ctx, askingKey{}, (*asking)(nil))
 }
 
 // property is what a server wants to know.
@@ -114,7 +127,9 @@ func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, c
 			}
 			continue
 		}
-		if p.Format == "password" || secret.MatchString(name+" "+p.Title+" "+p.Description) || code.MatchString(name+" "+p.Title) {
+		free := p.Type != "boolean" && len(p.Enum)+len(p.OneOf) == 0 // else the server knows the answers
+		if p.Format == "password" || secret.MatchString(name+" "+p.Title+" "+p.Description) || code.MatchString(name+" "+p.Title) ||
+			free && (secret.MatchString(params.Message) || code.MatchString(params.Message)) {
 			return "", nil, fmt.Errorf("it asks for a secret (%s); give it one in its env or headers if you trust it", name)
 		}
 		properties[name] = p
@@ -142,10 +157,10 @@ func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, c
 }
 
 // secret and code match what the person is never asked for on behalf of a server
-// (SEC-88): code only in names, since descriptions say that they do not want one.
+// (SEC-88): code not in descriptions, which say that they do not want one.
 var (
 	secret = regexp.MustCompile(`(?i)pass[-_ ]?(word|wd|code|phrase)|secret|credential|token|(api|access|private)[-_ ]?key`)
-	code   = regexp.MustCompile(`(?i)\b(otp|pin|cvv|cvc)\b`)
+	code   = regexp.MustCompile(`(?i:(?:\b|_)(?:otp|pin|cvv|cvc)(?:\b|_))|[a-z](?:Otp|OTP|Pin|PIN|Cvv|CVV|Cvc|CVC)(?:\b|_|[A-Z])`)
 )
 
 // skip is the choice of no answer.

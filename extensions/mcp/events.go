@@ -51,7 +51,7 @@ func (e *events) Read(p []byte) (int, error) {
 // next reads an event and returns what goes on of it.
 func (e *events) next() ([]byte, error) {
 	var out bytes.Buffer
-	var data []byte
+	var data, id, retry []byte
 	name := "message"
 	for {
 		line, err := readLine(e.in)
@@ -82,11 +82,22 @@ func (e *events) next() ([]byte, error) {
 			data = append(data, value...)
 		case "event":
 			name = string(value)
-		case "id", "retry":
-			if len(value) <= maxID {
-				fmt.Fprintf(&out, "%s: %s\n", field, value)
+		case "id", "retry": // the last counts
+			if len(value) > maxID {
+				break
+			}
+			if string(field) == "id" {
+				id = value
+			} else {
+				retry = value
 			}
 		}
+	}
+	if id != nil {
+		fmt.Fprintf(&out, "id: %s\n", id)
+	}
+	if retry != nil {
+		fmt.Fprintf(&out, "retry: %s\n", retry)
 	}
 	end := error(nil)
 	switch {

@@ -1,13 +1,20 @@
 package mcp
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -100,4 +107,81 @@ func promptsPage(cursor string) string {
 	}
 	page, _ := json.Marshal(map[string]any{"prompts": prompts, "nextCursor": cursor + "n"})
 	return string(page)
+}
+
+// TestREL86RequestsOverHTTP: a server over HTTP that asks and does not take the answers
+// is ended.
+func TestREL86RequestsOverHTTP(t *testing.T) {
+	w, _, _, _ := reach(t, "asks", nil)
+	until(t, "it is ended", func() bool { return strings.Contains(w.state("far").Why, "read no answer") })
+}
+
+// TestREL86Events: what a server writes into one event is not gathered, and a stream that
+// floods waits for the next second.
+func TestREL86Events(t *testing.T) {
+	now := time.Unix(0, 0)
+	var waited []time.Duration
+	e := &events{filter: &filter{notify: func(string, []byte) {}, open: new(atomic.Int64), now: func() time.Time { return now }, wait: func(d time.Duration) {
+		waited = append(waited, d)
+		now = now.Add(d)
+	}}}
+	ids := 2*perSecond + 1
+	e.in = bufio.NewReader(strings.NewReader(strings.Repeat("id: 1\nretry: 5\n", ids/2) + "id: 2\n\n"))
+	if out, err := io.ReadAll(e); err != nil || string(out) != "id: 2\nretry: 5\n\n" {
+		t.Errorf("%d bytes went on: %v", len(out), err)
+	}
+	if !slices.Equal(waited, []time.Duration{time.Second, time.Second}) {
+		t.Errorf("%d lines waited %v", ids, waited)
+	}
+}
+
+// TestREL86ListeningIsRefused: whatever a server answers to who wants to listen, it is not
+// asked each second again.
+func TestREL86ListeningIsRefused(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, status := range []int{200, 401, 403, 500, 503} {
+		r := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(status)
+		}))
+		at, err := dial.ParseURL(r.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := (&dial.Dialer{Hosts: dial.Hosts{{Name: at.Hostname, Port: at.Port}}}).Transport(0)
+		g := &guard{connection: &connection{entry: &entry{all: w.Servers}, life: t.Context()}, at: at.URL, next: next}
+		resp, err := (&http.Client{Transport: g}).Get(r.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("%d was passed on as %d", status, resp.StatusCode)
+		}
+		next.CloseIdleConnections()
+		r.Close()
+	}
+}
+
+// TestSEC88QuestionsOfNobody: a question is put to the run whose call goes on, and to none
+// where it may be another's.
+func TestSEC88QuestionsOfNobody(t *testing.T) {
+	one, two := new(asking), new(asking)
+	c := &connection{asking: []*asking{one}, calls: 1}
+	if c.asker(t.Context()) != one {
+		t.Error("the only call is not asked")
+	}
+	if a := c.asker(unasked(t.Context())); a != nil {
+		t.Error("a request that is no call is asked as a call")
+	}
+	c.calls = 2
+	if a := c.asker(t.Context()); a != nil {
+		t.Error("a question beside a prompt that is fetched is put to a call")
+	}
+	c.asking = []*asking{one, two}
+	if a := c.asker(t.Context()); a != nil {
+		t.Error("a question during two calls is put to one of them")
+	}
+	if c.asker(context.WithValue(t.Context(), askingKey{}, one)) != one {
+		t.Error("the call that is named is not asked")
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,8 +107,8 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("it wants messages sent to %s, which is not where its settings have it", q.URL.Redacted())
 	}
 	ctx, cancel := context.WithCancel(q.Context())
-	if answersServer(q) {
-		g.open.Add(-1)
+	answers := answersServer(q)
+	if answers {
 		cancel()
 		ctx, cancel = context.WithTimeout(g.life, g.entry.all.times.write)
 	}
@@ -121,6 +122,9 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 		r.Header[name] = values
 	}
 	resp, err := g.next.RoundTrip(r)
+	if answers && q.Response == nil { // a redirected one is counted already
+		g.open.Add(-1)
+	}
 	if err != nil {
 		end()
 		if q.Method == http.MethodGet && q.Context().Err() == nil {
@@ -130,15 +134,19 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what cannot be read is no kind of ours
 	body := closer{resp.Body, end}
+	listens := q.Method == http.MethodGet && g.server.Via != overSSE
 	switch {
 	case resp.StatusCode/100 != 2:
 		g.refused.Store(&resp.Status)
-		if q.Method == http.MethodGet && resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusUnauthorized {
+		if listens && !slices.Contains([]int{http.StatusNotFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}, resp.StatusCode) {
 			resp.StatusCode = http.StatusMethodNotAllowed // the library would ask each second again
 		}
 		resp.Body = limited{io.LimitReader(body, maxErrorBody), body}
 	case kind == "text/event-stream":
 		resp.Body = g.events(body, q)
+	case listens:
+		resp.StatusCode = http.StatusMethodNotAllowed
+		resp.Body = limited{io.LimitReader(body, maxErrorBody), body}
 	case kind == "application/json":
 		resp.Body, err = g.answer(q.Context(), body)
 		if err != nil {
@@ -160,7 +168,7 @@ func answersServer(q *http.Request) bool {
 		return false
 	}
 	text, err := io.ReadAll(body) // it is in memory
-	return err == nil && len(text) > 0 && !bytes.Contains(text, []byte(`"method":`))
+	return err == nil && isAnswer(text)
 }
 
 // answer reads an answer that is one message.

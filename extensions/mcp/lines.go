@@ -154,6 +154,12 @@ type message struct {
 	Error   jsontext.Value `json:"error,omitzero"`
 }
 
+// isAnswer reports whether a message of ours answers a request of the server.
+func isAnswer(text []byte) bool {
+	var m message
+	return json.Unmarshal(text, &m) == nil && m.Method == "" && m.ID != nil
+}
+
 // read reads a line, and reports whether it is a message. Names are compared as
 // they are, and none may be given twice, at any depth.
 func (m *message) read(line []byte) bool {

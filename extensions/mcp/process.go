@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -166,7 +165,7 @@ func (p pipeEnd) Write(data []byte) (int, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		p.die(errors.New("it does not read what it is sent"))
 	}
-	if !bytes.Contains(data, []byte(`"method":`)) {
+	if isAnswer(data) {
 		p.open.Add(-1)
 	}
 	return n, err

@@ -62,6 +62,7 @@ func (c *connection) prompts(ctx context.Context) (all []Prompt, err error) {
 		text, _ = tool.CutLine(tool.Escape(text), maxArgument)
 		return text
 	}
+	ctx = unasked(ctx)
 	var request mcp.ListPromptsRequest
 	for range maxPages {
 		page := new(mcp.ListPromptsResult)
@@ -166,7 +167,8 @@ func (a *Servers) fetch(
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, a.times.silence, fmt.Errorf("it did not answer within %v", a.times.silence))
 		defer cancel()
-		ctx, raw := keepRaw(ctx)
+		defer conn.use()()
+		ctx, raw := keepRaw(unasked(ctx))
 		if err = conn.await(ctx, func() error { return ask(ctx, conn) }); err == nil {
 			var text string
 			if text, err = read(*raw); err == nil {

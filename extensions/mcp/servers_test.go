@@ -417,13 +417,13 @@ func TestREL86Requests(t *testing.T) {
 	defer read.Close()
 	defer file.Close()
 	end := pipeEnd{file, time.Minute, func(error) {}, new(atomic.Int64)}
-	for _, message := range []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
+	for _, message := range []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"result":{"method":"x"}}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
 		if _, err := end.Write([]byte(message)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if open := end.open.Load(); open != -1 {
-		t.Errorf("one answer was counted as %d", open)
+	if open := end.open.Load(); open != -2 {
+		t.Errorf("two answers were counted as %d", open)
 	}
 }
 

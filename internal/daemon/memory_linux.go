@@ -37,11 +37,15 @@ type mapping struct{ start, end uintptr }
 // process may write, nor where the loader did (relocations), which would be lost.
 func unchanged(smaps io.Reader, file string) (found []mapping) {
 	var at mapping
-	ours := false
+	ours, clean := false, false
 	for lines := bufio.NewScanner(smaps); lines.Scan(); {
 		line := lines.Bytes()
 		if size, ok := bytes.CutPrefix(line, []byte("Anonymous:")); ok {
-			if ours && string(bytes.TrimSpace(size)) == "0 kB" {
+			clean = string(bytes.TrimSpace(size)) == "0 kB"
+			continue
+		}
+		if size, ok := bytes.CutPrefix(line, []byte("Swap:")); ok { // behind Anonymous, which does not count it
+			if ours && clean && string(bytes.TrimSpace(size)) == "0 kB" {
 				found = append(found, at)
 			}
 			continue

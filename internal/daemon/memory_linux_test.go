@@ -13,17 +13,26 @@ func TestUnchanged(t *testing.T) {
 	const smaps = `00400000-01a2e000 r-xp 00000000 fe:01 1234                   /opt/a b/agentls
 Size:              22712 kB
 Anonymous:             0 kB
+Swap:                  0 kB
 VmFlags: rd ex mr mw me
 01a2e000-02a2e000 r--p 0162e000 fe:01 1234                   /opt/a b/agentls
 Anonymous:             4 kB
+Swap:                  0 kB
 02a2e000-02b2e000 rw-p 0262e000 fe:01 1234                   /opt/a b/agentls
 Anonymous:             0 kB
+Swap:                  0 kB
 02b2e000-02c2e000 r--p 0272e000 fe:01 1234                   /opt/a b/agentls
 Anonymous:             0 kB
+Swap:                  0 kB
 c000000000-c000400000 rw-p 00000000 00:00 0 
 Anonymous:             0 kB
+Swap:                  0 kB
+02c2e000-02c2f000 r--p 0282e000 fe:01 1234                   /opt/a b/agentls
+Anonymous:             0 kB
+Swap:                  4 kB
 7f0000000000-7f0000001000 r--p 00000000 fe:01 99             /usr/lib/agentls
 Anonymous:             0 kB
+Swap:                  0 kB
 `
 	want := []mapping{{0x400000, 0x1a2e000}, {0x2b2e000, 0x2c2e000}}
 	if got := unchanged(strings.NewReader(smaps), "/opt/a b/agentls"); !slices.Equal(got, want) {
