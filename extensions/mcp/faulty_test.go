@@ -109,6 +109,8 @@ func serve(fault string) {
 			}
 		case "prompts/list":
 			answer("%s", promptsPage(m.Params.Cursor))
+		case "prompts/get":
+			answer(`{"messages":[{"role":"user","content":{"type":"text","text":%q}}]}`, strings.Repeat("x", 3*maxFetched))
 		case "notifications/cancelled":
 			fmt.Fprintln(os.Stderr, "told to cancel")
 		case "tools/list":

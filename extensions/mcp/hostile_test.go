@@ -93,6 +93,10 @@ func TestREL86Prompts(t *testing.T) {
 	if len(all) != maxPrompts || len(all[0].Args) != maxArguments || len(all[0].Args[0].Description) > maxArgument {
 		t.Errorf("%d prompts", len(all))
 	}
+	text, err := w.Prompt(t.Context(), w.folder, all[0], "x")
+	if err != nil || len(text) < maxFetched/2 || len(text) > maxFetched+200 {
+		t.Errorf("%d bytes of a prompt ride along: %v", len(text), err)
+	}
 }
 
 // promptsPage is a page of a list without an end.

@@ -15,6 +15,10 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
+// maxFetched is how many characters of a prompt or a resource a run is given; the middle
+// of a longer one is left out, with a note.
+const maxFetched = 64 << 10
+
 // The limits of the prompts of a server.
 const (
 	maxPrompts   = 200
@@ -172,7 +176,7 @@ func (a *Servers) fetch(
 		if err = conn.await(ctx, func() error { return ask(ctx, conn) }); err == nil {
 			var text string
 			if text, err = read(*raw); err == nil {
-				text, _ = tool.CutTo(strings.ToValidUTF8(text, "\uFFFD"), maxText)
+				text, _ = tool.CutTo(strings.ToValidUTF8(text, "\uFFFD"), maxFetched)
 				return text, nil
 			}
 		}
