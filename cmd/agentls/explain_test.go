@@ -155,7 +155,7 @@ func TestDoctorOnOverrides(t *testing.T) {
 		want     []string
 	}{
 		{`{"agents": {"overrides": {"fixer": {"run": {"max_turns": 20}}, "nobody": {"model": "pro"}}}}`, []string{"✓ settings: " + settings}},
-		{`{"agents": {"overrides": {"fixer": {"model": "pro"}}}}`, []string{"✗ settings: " + settings + ":1: agents.overrides.fixer.model can be set by your own settings only; it is ignored → mend it"}},
+		{`{"agents": {"overrides": {"fixer": {"model": "pro"}}}}`, []string{"✗ settings: " + settings + ":1: agents.overrides.fixer.model can be set by your own settings only; it is ignored → fix it"}},
 		{`{"tools": {"allowed": ["bash"]}, "agents": {"overrides": {"fixer": {"model": "pro"}}}}`,
 			[]string{"✗ settings: " + settings + ":1:12: a project cannot set tools.allowed", "✗ settings: " + settings + ":1: agents.overrides.fixer.model"}},
 	} {

@@ -127,7 +127,7 @@ func TestWithdrawnTextIsSaidToBe(t *testing.T) {
 	for _, e := range story()[:8] {
 		line.show(e)
 	}
-	if !strings.Contains(errs.String(), "the text above of this answer does not count") || out.String() != "main\nI lo\nI look now.\n" {
+	if !strings.Contains(errs.String(), "ignore the text above of this answer") || out.String() != "main\nI lo\nI look now.\n" {
 		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
 	}
 }
