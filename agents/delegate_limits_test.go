@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -23,6 +24,74 @@ func (g giver) Ask(string, string, string) tool.Ask {
 	return func(_ context.Context, q tool.Question) (tool.Answer, error) {
 		g.asked <- q
 		return tool.Answer{Action: "accept", Text: g.answer}, nil
+	}
+}
+
+// firstHangs is a desk at which the first question is answered by nobody, until what
+// asks is cancelled.
+type firstHangs struct {
+	giver
+	first *atomic.Bool
+}
+
+// Ask implements [Desk].
+func (d firstHangs) Ask(session, run, agent string) tool.Ask {
+	later := d.giver.Ask(session, run, agent)
+	return func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+		if d.first.CompareAndSwap(false, true) {
+			d.asked <- q
+			<-ctx.Done()
+			return tool.Answer{}, ctx.Err()
+		}
+		return later(ctx, q)
+	}
+}
+
+// TestREL122CancelledAskerDecidesNothing: a child that is cancelled while it asks for
+// more leaves the question to the next.
+func TestREL122CancelledAskerDecidesNothing(t *testing.T) {
+	tm := newCrew(t, map[string]string{"lead": "subagents: [helper]", "helper": ""})
+	tm.limits.ModelCalls = 3
+	var all sync.WaitGroup
+	all.Add(2)
+	tm.says = func(_ context.Context, agent string, n int, req *model.Request) model.Answer {
+		switch {
+		case agent == "lead" && n == 1:
+			return several(tool.Delegate, `{"agent_name":"helper","query":"a"}`, tool.Delegate, `{"agent_name":"helper","query":"b"}`)
+		case agent == "lead":
+			return text("Done.")
+		case !answered(req):
+			all.Done()
+			all.Wait()
+			return several("ls", `{"dir_path":"."}`)
+		}
+		return completes("found")
+	}
+	desk := firstHangs{giver{at{tm.site, tm}, make(chan tool.Question, 100), "Go on, with as much again"}, new(atomic.Bool)}
+	s := tm.service()
+	live, err := s.Start(t.Context(), Start{Run: "root", Agent: "lead", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: desk, Client: t.Context()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-desk.asked
+	asker := ""
+	for _, e := range tm.events(s) {
+		if b, ok := e.Body.(activity.RunState); ok && b.To == activity.Paused && e.Run != "root" {
+			asker = e.Run
+		}
+	}
+	if !s.Cancel(asker, "") {
+		t.Fatalf("the run %q cannot be cancelled", asker)
+	}
+	<-live.Done()
+	reasons := map[activity.Reason]int{}
+	for _, e := range tm.events(s) {
+		if b, ok := e.Body.(activity.RunFinished); ok {
+			reasons[b.Reason]++
+		}
+	}
+	if reasons[activity.Aborted] != 1 || reasons[activity.Goal] != 2 {
+		t.Errorf("%v, want one cancelled, and two that reached their goal", reasons)
 	}
 }
 

@@ -135,4 +135,5 @@ func (h *Handlers) setProblems(all []string) {
 	}
 	h.observe()
 	h.refresh() // settings or trust were read again
+	h.prepareRouting()
 }

@@ -224,7 +224,9 @@ func (r *runner) more(ctx context.Context, budget *errBudget) (goOn bool) {
 		holder = up.r
 	}
 	_, goOn = r.pauseUntil(ctx, holder, budget.limit, budget.text, []string{"Go on, with as much again"}, nil)
-	budget.of.decide(goOn)
+	if ctx.Err() == nil { // a run that was cancelled meanwhile has decided nothing for the others
+		budget.of.decide(goOn)
+	}
 	return goOn
 }
 
@@ -311,9 +313,13 @@ func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why stri
 	goOn = goOn && ctx.Err() == nil
 	if goOn {
 		moved := activity.RunState{To: activity.Running}
-		if x := holder.extension(limit, e); x != (activity.Extended{}) && holder != r {
+		x := holder.extension(limit, e)
+		if holder != r { // turns and time are each run's own
 			shared = x
-		} else if x != (activity.Extended{}) {
+			shared.Turns, shared.Seconds = 0, 0
+			x = activity.Extended{Turns: x.Turns, Seconds: x.Seconds}
+		}
+		if x != (activity.Extended{}) {
 			moved.Extended = &x
 			r.extend(x)
 			delete(r.reminded, limit)

@@ -59,7 +59,7 @@ function M.watch()
     timer:stop()
     timer:start(50, 0, vim.schedule_wrap(tell))
   end
-  vim.api.nvim_create_autocmd({ 'BufEnter', 'CursorMoved' }, {
+  vim.api.nvim_create_autocmd({ 'BufEnter', 'CursorMoved', 'ModeChanged' }, {
     group = vim.api.nvim_create_augroup('agents_focus', {}),
     callback = later,
   })

@@ -624,6 +624,10 @@ local function accept_edited(question, buf)
     agents().notify('the question was answered or withdrawn meanwhile; this text goes nowhere', 'WARN')
     return
   end
+  if api.nvim_get_current_buf() ~= buf then -- :wa and the like are no answer
+    agents().notify('write it in its own window (:w) to accept the edit', 'WARN')
+    return
+  end
   local text = table.concat(api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
   if vim.endswith(question.preview.newText or '', '\n') then
     text = text .. '\n'
