@@ -73,6 +73,7 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 	}
 	start.Agent, start.Folder, start.Session = past.Origin.Agent, tool.PathOf(past.Started.Folder), conv.ID
 	start.Input, start.Inputs, start.Context = past.Started.Input, past.Started.Inputs, past.Started.Context
+	start.Shell = past.Started.Shell
 	start.Mode, start.Model = definition.Mode(past.Started.Mode), past.Started.Asked
 	start.atMost, start.from.past = guard.Approval(past.Started.Approval), &past
 	if before, ok := predecessor(conv.Runs(), start.Run); ok {
@@ -107,7 +108,7 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 		conv.gate.Taint(start.Run, tool.TaintOf(conv.Taint(start.Run))) // the gate forgets a run that ends
 		return live.run.Continue(run.Past{
 			State: past.Run.State, Turn: past.Turn, ModelCalls: past.ModelCalls, ToolCalls: past.ToolCalls, Usage: past.Usage, Delegated: past.Delegated,
-			Active: past.Active, Changes: past.Changes, Open: openOf(past.Open), TurnOver: past.TurnOver, Limit: past.Limit, Extended: past.Extended,
+			Active: past.Active, Changes: past.Changes, Open: openOf(past.Open), Executed: past.Executed, TurnOver: past.TurnOver, Limit: past.Limit, Extended: past.Extended,
 			Moved: past.Moved, Finish: past.Finish, Input: past.Started.Input, More: more,
 		}), nil
 	})

@@ -366,6 +366,12 @@ func (h *Handlers) nameable(ctx context.Context, env *tool.Env, desk agents.Desk
 	if place.Credential && !place.Revealed {
 		return place, nil, "it holds credentials"
 	}
+	if h.daemon.Settings != nil {
+		denied := func(r tool.Rule) bool { return r.Covers("read_file", place.Real, env.Folder) }
+		if slices.ContainsFunc(h.daemon.Settings(env.Folder).Deny, denied) {
+			return place, nil, "a rule keeps agents from it"
+		}
+	}
 	return place, file, ""
 }
 

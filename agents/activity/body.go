@@ -26,6 +26,7 @@ type (
 		Folder string          `json:"folder,omitempty"`
 		Asked  string          `json:"asked,omitempty"` // the model that the request named
 		Taint  string          `json:"taint,omitempty"` // of what the person put to it, as of ToolState
+		Shell  []string        `json:"shell,omitempty"` // commands whose output the input needs, run before the first turn
 		Call   string          `json:"call,omitempty"`  // of the run that waits for this one: the call that delegated to it
 	}
 

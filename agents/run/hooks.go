@@ -260,8 +260,11 @@ func (b *batch) askHooks(t *task) {
 // of its result, or add to it.
 func (b *batch) afterTool(t *task, result *tool.Result, err error) (*tool.Result, error) {
 	result, err = addContext(result, err, t.hookContext)
-	if t.ctx.Err() != nil || !b.hooked("AfterTool") {
+	if !b.hooked("AfterTool") {
 		return result, err
+	}
+	if t.ctx.Err() != nil {
+		return replaceContent(result, err, "The result is not shown: the call was cancelled before the hooks saw it")
 	}
 	response := map[string]any{}
 	if result != nil {
@@ -280,6 +283,9 @@ func (b *batch) afterTool(t *task, result *tool.Result, err error) (*tool.Result
 	if a.Stop {
 		b.halt(a)
 	}
+	if t.ctx.Err() != nil && !a.Denied() {
+		return replaceContent(result, err, "The result is not shown: the call was cancelled before the hooks had decided")
+	}
 	var instead *string
 	if raw := a.Edited["tool_output"]; raw != nil {
 		var text string
@@ -292,17 +298,23 @@ func (b *batch) afterTool(t *task, result *tool.Result, err error) (*tool.Result
 		text := "The result is hidden by a hook: " + a.Reason
 		instead = &text
 	}
-	if instead != nil && result != nil {
-		if result.Whole != nil {
-			_ = result.Whole.Close() // nobody is to read it
-		}
-		hidden := *result
-		hidden.Content, hidden.Whole, hidden.Media = *instead, nil, nil
-		result = &hidden
-	} else if instead != nil {
-		err = tool.Errorf(tool.CodeFailed, "%s", *instead)
+	if instead != nil {
+		result, err = replaceContent(result, err, *instead)
 	}
 	return addContext(result, err, a.Context)
+}
+
+// replaceContent gives the model a text instead of what a call came to.
+func replaceContent(result *tool.Result, err error, text string) (*tool.Result, error) {
+	if result == nil {
+		return nil, tool.Errorf(tool.CodeFailed, "%s", text)
+	}
+	if result.Whole != nil {
+		_ = result.Whole.Close() // nobody is to read it
+	}
+	hidden := *result
+	hidden.Content, hidden.Whole, hidden.Media = text, nil, nil
+	return &hidden, err
 }
 
 // addContext adds what hooks say to what the model gets of a call.

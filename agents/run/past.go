@@ -26,6 +26,7 @@ type Past struct {
 	Active     time.Duration           // that counts towards the run's time
 	Changes    []activity.Change       // to files
 	Open       []Open                  // calls of the context's last reply without a result
+	Executed   bool                    // a command of the prompt had begun, before the first turn
 	TurnOver   bool                    // the newest turn has finished
 	Limit      string                  // that a paused run would cross, or a finished one came to
 	Extended   activity.Extended       // what persons have added to the run's limits
@@ -51,7 +52,7 @@ type Open struct {
 func (run *Run) Continue(p Past) uint64 {
 	r := run.r
 	r.began = r.Now()
-	r.past, r.spent = &p, p.Active
+	r.past, r.spent, r.asked = &p, p.Active, textOfBlocks(p.Input)
 	r.turn.Store(int32(p.Turn))
 	r.toolCalls, r.changes = p.ToolCalls, slices.Clone(p.Changes)
 	used := usage{calls: p.ModelCalls, priced: true}
@@ -115,7 +116,6 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 		return ending{}, false
 	}
 	r.past = nil
-	r.asked = textOfBlocks(p.Input)
 	if p.State == activity.Finished {
 		r.say(activity.Note{Level: "info", ToModel: true, Message: "Your run had come to its limit and ended. It has been given more, so go on where you were: its request was: " + textOfBlocks(p.Input)})
 		return ending{}, false

@@ -31,7 +31,7 @@ func (k *kept) resumes(w *world, more run.Extension) activity.RunFinished {
 	w.config.Tools = tool.NewSet(tool.SetConfig{Tools: w.tools, Canonical: definition.CanonicalTool})
 	past := run.Past{
 		State: p.Run.State, Turn: p.Turn, ModelCalls: p.ModelCalls, ToolCalls: p.ToolCalls, Usage: p.Usage, Active: p.Active,
-		TurnOver: p.TurnOver, Limit: p.Limit, Extended: p.Extended, Changes: p.Changes, Moved: p.Moved, Finish: p.Finish, Input: p.Started.Input, More: more,
+		Executed: p.Executed, TurnOver: p.TurnOver, Limit: p.Limit, Extended: p.Extended, Changes: p.Changes, Moved: p.Moved, Finish: p.Finish, Input: p.Started.Input, More: more,
 	}
 	for _, c := range p.Open {
 		past.Open = append(past.Open, run.Open{Call: c.Call, State: c.State, Risk: c.Risk})

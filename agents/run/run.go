@@ -204,7 +204,7 @@ func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	r.Gate.Taint(r.ID, r.Taint)
 	return r.say(activity.RunStarted{
 		Input: input, Context: r.Context, Mode: cmp.Or(string(r.Mode), string(definition.Chat)), Approval: string(r.Approval()), Model: r.Models[0].ID,
-		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest, Inputs: r.Inputs, Folder: folderURI(r.Env.Folder), Asked: r.Asked, Taint: r.Taint.String(), Call: r.Call,
+		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest, Inputs: r.Inputs, Folder: folderURI(r.Env.Folder), Asked: r.Asked, Taint: r.Taint.String(), Call: r.Call, Shell: r.Shell,
 	})
 }
 
@@ -346,13 +346,19 @@ func (r *runner) loop(parent context.Context) ending {
 	r.clock = startStopwatch(r.remaining(), func() { cancel(errTimeout) })
 	r.unpriced()
 	past := r.past
+	// Before the first turn nobody knows whether the request was admitted.
+	fresh := past == nil || past.Turn == 0 && past.ModelCalls == 0
 	r.startSession(ctx)
-	end, over := r.takeUp(ctx)
-	if !over && past == nil {
+	var end ending
+	var over bool
+	if fresh { // before takeUp, which may tell the model the request
 		end, over = r.admit(ctx)
 	}
-	if !over && past == nil && len(r.Shell) > 0 {
-		end, over = r.runShell(ctx)
+	if !over {
+		end, over = r.takeUp(ctx)
+	}
+	if !over && fresh && len(r.Shell) > 0 {
+		end, over = r.runShell(ctx, past != nil && past.Executed)
 	}
 	if !over {
 		end = r.turns(ctx)

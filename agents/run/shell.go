@@ -15,8 +15,13 @@ import (
 // runShell runs the commands that a custom command's prompt names (spec 9.3), and
 // tells the model their output before its first turn. They are calls of bash like any
 // other: the policy decides, and the person is asked. Where one is refused the run
-// ends, since its prompt is not complete.
-func (r *runner) runShell(ctx context.Context) (end ending, over bool) {
+// ends, since its prompt is not complete. executed says that an earlier daemon had begun
+// with them: nobody knows how far they came, and none is executed twice (REL-103).
+func (r *runner) runShell(ctx context.Context, executed bool) (end ending, over bool) {
+	if executed {
+		return failed("interrupted", "The daemon ended after it had begun to run the commands of the prompt, which may have taken effect wholly, in part or not at all: "+
+			strings.Join(r.Shell, "; ")+"\nLook what they did, then ask again."), true
+	}
 	var calls []model.Call
 	for i, text := range r.Shell {
 		args, err := json.Marshal(map[string]any{"command": text, "description": "a command of the prompt"})

@@ -30,6 +30,7 @@ type Progress struct {
 	Limit     string        // that a paused run would cross, or a finished one came to; "" for another reason
 	// Extended is what persons have added to the run's limits.
 	Extended activity.Extended
+	Executed bool         // a command of the prompt had begun, before the first turn
 	TurnOver bool         // the newest turn has finished
 	Finish   model.Finish // of the newest answer that is in the context; "" for none
 	// Moved says that the agent's context went on without the run: a later one of
@@ -157,6 +158,8 @@ func (p *progress) apply(e activity.Event) {
 		}
 	case activity.TurnStarted:
 		t.Turn, p.turn, t.TurnOver = b.Turn, e.Seq, false
+	case activity.ToolState:
+		t.Executed = t.Executed || t.Turn == 0 && b.State == activity.Executing
 	case activity.TurnFinished:
 		t.TurnOver = true
 	case activity.ModelStarted:

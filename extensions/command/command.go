@@ -237,8 +237,35 @@ func parse(prompt string) ([]Part, error) {
 		if inside == "" {
 			return nil, fmt.Errorf("%s} is empty", m.open)
 		}
+		if m.kind == Shell && quotesArgs(inside) {
+			return nil, fmt.Errorf("{{args}} is inside quotes: %q; leave out the quotes, it is quoted already", inside[:min(len(inside), 40)])
+		}
 		parts, prompt = append(parts, Part{m.kind, inside}), rest[end+1:]
 	}
+}
+
+// quotesArgs reports whether a command of the shell may have {{args}} inside quotes, where
+// quoting it once more would let what is typed run. A quote or a backslash before it that
+// does not end before it counts, and so does whatever has a syntax of its own.
+func quotesArgs(command string) bool {
+	var open rune
+	escaped := false
+	for i, c := range command {
+		if strings.HasPrefix(command[i:], "{{args}}") && (open != 0 || escaped) {
+			return true
+		}
+		switch {
+		case escaped:
+			escaped = false
+		case c == '\\' && open != '\'':
+			escaped = true
+		case c == open:
+			open = 0
+		case open == 0 && strings.ContainsRune("'\"`", c):
+			open = c
+		}
+	}
+	return strings.Contains(command, "{{args}}") && strings.Contains(command, "<<")
 }
 
 // closing returns where the brace stands that ends a text, -1 for nowhere.

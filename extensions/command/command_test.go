@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +56,22 @@ func TestExpand(t *testing.T) {
 				t.Error(err, diff)
 			}
 		})
+	}
+}
+
+// TestQuotedArguments: {{args}} inside quotes of a command would let what is typed run.
+func TestQuotedArguments(t *testing.T) {
+	for prompt, bad := range map[string]bool{
+		`!{grep "{{args}}" f}`: true, `!{grep '{{args}}' f}`: true, `!{echo a"b {{args}}"}`: true, "!{echo `x {{args}}`}": true,
+		`!{echo \{{args}}}`: true, `!{echo "\""{{args}}}`: false, "!{cat <<E\n{{args}}\nE\n}": true,
+		`!{grep {{args}} "f"}`: false, `!{grep "x" {{args}} 'y'}`: false, `!{echo '\'{{args}}}`: false, `say "{{args}}"`: false,
+	} {
+		dir := t.TempDir()
+		write(t, dir, "x.toml", fmt.Sprintf("prompt = %q\n", prompt))
+		_, err := command.Read([]command.Place{{Dir: dir, Scope: "global"}})[0].Expand("x")
+		if got := err != nil && strings.Contains(err.Error(), "leave out the quotes"); got != bad {
+			t.Errorf("%s: %v, want a problem: %v", prompt, err, bad)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
 // maxOutput is how much is read of what a hook prints, in bytes of each stream (SEC-94).
@@ -107,6 +108,16 @@ func (c command) start(ctx context.Context, input []byte) (e ended, notes []stri
 	dir := c.folder
 	if dir == "" || !all.Trusted(dir) {
 		dir = all.Home // nothing is started in a stranger's folder, and none of its files is meant
+		if walled := c.hook.Sandbox != "" && c.hook.Sandbox != sandbox.Full; walled {
+			// The wall opens its folder: that must not be the whole home.
+			if dir, err = os.MkdirTemp("", "agentls-hook-"); err != nil {
+				return e, nil, err
+			}
+			defer os.RemoveAll(dir)
+			if dir, err = filepath.EvalSymlinks(dir); err != nil {
+				return e, nil, err
+			}
+		}
 	}
 	var program string
 	var args []string

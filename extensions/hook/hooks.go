@@ -245,14 +245,13 @@ func (m *merging) add(d due, r result) {
 		return
 	}
 	ran.Decision, ran.Reason = decision, reason
+	m.decide(decision, reason)
 	if out.Continue != nil && !*out.Continue && flows(event) {
 		ran.Decision = "stop"
 		if !m.answer.Stop {
 			m.answer.Stop = true
 			m.answer.Reason = reason
 		}
-	} else {
-		m.decide(decision, reason)
 	}
 	if out.SystemMessage != "" && !out.SuppressOutput {
 		m.answer.Messages = append(m.answer.Messages, fmt.Sprintf("hook %s: %s", d.name, out.SystemMessage))
@@ -263,13 +262,17 @@ func (m *merging) add(d due, r result) {
 }
 
 // decide takes over a decision: the strictest counts, with the reasons of all that made
-// it.
+// it. The reason of a stop stays.
 func (m *merging) decide(decision, reason string) {
 	now, next := slices.Index(decisions, m.answer.Decision), slices.Index(decisions, decision)
 	switch {
-	case m.answer.Stop || next < now || decision == "allow":
+	case next < now || decision == "allow":
 	case next > now:
-		m.answer.Decision, m.answer.Reason = decision, reason
+		m.answer.Decision = decision
+		if !m.answer.Stop {
+			m.answer.Reason = reason
+		}
+	case m.answer.Stop:
 	case reason != "" && !strings.Contains(m.answer.Reason, reason):
 		m.answer.Reason = strings.TrimPrefix(m.answer.Reason+"; "+reason, "; ")
 	}

@@ -255,8 +255,25 @@ func TestSwitchedOff(t *testing.T) {
 // TestREL127CancelledHook: nobody waits for a hook whose run was cancelled, and nothing is
 // left of it.
 func TestREL127CancelledHook(t *testing.T) {
-	h, folder := hooks(t, one("BeforeTool", `echo $$ > pid; trap '' TERM; sleep 1000 & sleep 1000`), false)
+	began, end := make(chan struct{}), make(chan struct{})
+	h, folder := hooks(t, `{}`, false, hook.Compiled{Event: "BeforeTool", Hook: hook.Func(func(context.Context, []byte) (hook.Output, error) {
+		close(began)
+		<-end // as a process that takes its time to end
+		return hook.Output{}, nil
+	})})
 	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-began
+		cancel()
+	}()
+	a := h.Fire(ctx, run.HookEvent{Name: "BeforeTool", Folder: folder}) // where it waits the test does not end
+	close(end)
+	if !a.Denied() {
+		t.Errorf("a hook that was cancelled: %+v", a)
+	}
+
+	h, folder = hooks(t, one("BeforeTool", `echo $$ > pid; trap '' TERM; sleep 1000 & sleep 1000`), false)
+	ctx, cancel = context.WithCancel(t.Context())
 	go func() {
 		for { // until it runs
 			if data, err := os.ReadFile(filepath.Join(folder, "pid")); err == nil && len(data) > 0 {
@@ -265,9 +282,8 @@ func TestREL127CancelledHook(t *testing.T) {
 			}
 		}
 	}()
-	a := h.Fire(ctx, run.HookEvent{Name: "BeforeTool", Folder: folder})
-	if !a.Denied() {
-		t.Errorf("a hook that was cancelled: %+v", a)
+	if a := h.Fire(ctx, run.HookEvent{Name: "BeforeTool", Folder: folder}); !a.Denied() {
+		t.Errorf("a command that was cancelled: %+v", a)
 	}
 	h.Close()
 	pid, _ := os.ReadFile(filepath.Join(folder, "pid"))
@@ -276,6 +292,39 @@ func TestREL127CancelledHook(t *testing.T) {
 	}
 	if a := fire(t, h, folder, "BeforeTool", nil, nil); !a.Denied() {
 		t.Errorf("after the end: %+v", a)
+	}
+}
+
+// TestSEC78AStopOverrulesNoRefusal: a hook that hides a result hides it also where it, or
+// another one, ends the run.
+func TestSEC78AStopOverrulesNoRefusal(t *testing.T) {
+	const stop, deny = `{"hooks": [{"command": "echo '{\"continue\": false}'"}]}`, `{"hooks": [{"command": "echo '{\"decision\": \"deny\"}'"}]}`
+	const both = `{"hooks": [{"command": "echo '{\"continue\": false, \"decision\": \"deny\"}'"}]}`
+	for _, list := range []string{both, stop + "," + deny, deny + "," + stop} {
+		h, folder := hooks(t, `{"AfterTool": [`+list+`]}`, false)
+		if a := fire(t, h, folder, "AfterTool", []string{"x"}, nil); !a.Stop || !a.Denied() {
+			t.Errorf("%s: %+v", list, a)
+		}
+	}
+}
+
+// TestSEC92AWalledHookInAFolderThatIsNotTrusted has a folder of its own, and not the whole
+// home, which its wall would open.
+func TestSEC92AWalledHookInAFolderThatIsNotTrusted(t *testing.T) {
+	for sandbox, walled := range map[string]bool{"full": false, "write": true} {
+		h, folder := hooks(t, `{"BeforeAgent": [{"hooks": [{"command": "pwd >&2; ls >&2; exit 2", "sandbox": "`+sandbox+`"}]}]}`, false)
+		h.Trusted = func(string) bool { return false }
+		if err := os.WriteFile(filepath.Join(h.Home, "of-the-home"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := fire(t, h, folder, "BeforeAgent", nil, nil)
+		dir, files, _ := strings.Cut(a.Reason, "\n")
+		if !filepath.IsAbs(dir) || (files == "") != walled {
+			t.Errorf("sandbox %s: it ran in %s", sandbox, a.Reason)
+		}
+		if _, err := os.Stat(dir); (err != nil) != walled {
+			t.Errorf("sandbox %s: %s: %v", sandbox, dir, err)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func cmdReply(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // params are those of a run: [-session S] [-approval A] [-run ID] [-about FILE]
-// [-mode M] [-inputs JSON] [-context FILE] [-queue] AGENT PROMPT.
+// [-mode M] [-inputs JSON] [-context FILE] [-command NAME] [-queue] AGENT PROMPT.
 func params(ts *testscript.TestScript, args []string) *wire.RunParams {
 	p := &wire.RunParams{}
 	for len(args) > 2 && args[0][0] == '-' {
@@ -57,6 +57,8 @@ func params(ts *testscript.TestScript, args []string) *wire.RunParams {
 			p.Approval = args[1]
 		case "-run":
 			p.Run = args[1]
+		case "-command":
+			p.Command = &wire.CommandCall{Name: args[1]}
 		case "-about":
 			p.References = append(p.References, "file://"+filepath.Join(of(ts).dir, "work", args[1]))
 		default:

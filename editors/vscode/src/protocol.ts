@@ -1586,6 +1586,8 @@ export interface RunStarted {
 	asked?: string;
 	/** of what the person put to it, as of ToolState */
 	taint?: string;
+	/** commands whose output the input needs, run before the first turn */
+	shell?: string[];
 	/** of the run that waits for this one: the call that delegated to it */
 	call?: string;
 }
