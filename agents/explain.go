@@ -118,7 +118,7 @@ func (s *Service) unconfigured(id string) error {
 // homeOf returns the folder that a run of an agent is in when nobody says
 // another.
 func (s *Service) homeOf(def *definition.Definition) string {
-	if folders := s.Folders(); def.Scope != definition.Project && len(folders) > 0 {
+	if folders := s.Folders(); !def.FromProject() && len(folders) > 0 {
 		return folders[0]
 	}
 	return def.Folder

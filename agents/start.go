@@ -385,7 +385,7 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 			Because(fault.InvalidAgent, "problems", def.Problems)
 	}
 	def = s.unhide(def, name)
-	if def.Scope == definition.Project {
+	if def.FromProject() {
 		folder = def.Folder
 	}
 	if err := s.permitted(def); err != nil {
@@ -412,7 +412,7 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 // permitted returns why an agent does not run: it comes with a folder that is
 // not trusted, or has to be looked at first (spec 4.4).
 func (s *Service) permitted(def *definition.Definition) error {
-	if folder := def.Folder; def.Scope == definition.Project && !s.Trusted(folder) {
+	if folder := def.Folder; def.FromProject() && !s.Trusted(folder) {
 		if err := s.trustError(folder); err != nil {
 			return fault.New(fault.Unavailable, "agents.start",
 				"%s comes with the folder %s, and it cannot be told whether that is trusted: %s", def.Name, folder, fault.Message(err))
@@ -453,7 +453,7 @@ func (s *Service) locate(env *tool.Env, additional []string) {
 // for none.
 func (s *Service) hidden(name string) *definition.Definition {
 	for _, e := range s.Agents().Entries() { // by scope: the first is the one that would count
-		if d := e.Definition; e.State == registry.Shadowed && d.Name == name && d.Scope != definition.Project {
+		if d := e.Definition; e.State == registry.Shadowed && d.Name == name && !d.FromProject() {
 			if ok, _ := d.Usable(); ok {
 				return d
 			}
@@ -465,7 +465,7 @@ func (s *Service) hidden(name string) *definition.Definition {
 // unhide returns the person's own agent of a name instead of one that comes with an
 // untrusted folder: nothing of such a folder takes effect, so it hides nothing either.
 func (s *Service) unhide(def *definition.Definition, name string) *definition.Definition {
-	if def.Scope == definition.Project && !s.Trusted(def.Folder) {
+	if def.FromProject() && !s.Trusted(def.Folder) {
 		if own := s.hidden(name); own != nil {
 			return own
 		}

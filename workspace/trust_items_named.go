@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"io/fs"
 	"path"
@@ -29,6 +31,25 @@ var (
 	// starts are what interpreters run of a folder.
 	starts = []string{"package.json", "index.js", "index.mjs", "index.cjs", "index.ts", "__main__.py", "__init__.py"}
 )
+
+// ReadNamed returns a text that is another one after any change of a file of the folder
+// that texts may name, as commands do (SEC-11): each such file with its digest. The
+// error is ctx's, or says that the folder cannot be opened.
+func ReadNamed(ctx context.Context, folder string, said []string) ([]byte, error) {
+	disk, err := OpenDisk(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer disk.Close()
+	var text bytes.Buffer
+	for _, file := range namedFiles(disk, said) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		describe(ctx, disk, &text, file)
+	}
+	return text.Bytes(), ctx.Err()
+}
 
 // namedFiles returns the files of the folder that texts may name, as commands do:
 // relative to the folder, or to a folder that another of the texts names; also

@@ -96,7 +96,7 @@ func (x *explainer) refusals() {
 	if ok, why := x.def.Usable(); !ok {
 		refuse("line %d: %s", why.Range.Start.Line+1, why.Message)
 	}
-	if x.def.Scope == definition.Project && !x.in.Trusted {
+	if x.def.FromProject() && !x.in.Trusted {
 		refuse("its folder is not trusted: look at what it brings, then trust it (agentls trust)")
 	}
 	x.e.Restricted = slices.Clone(x.def.Authority)

@@ -353,7 +353,7 @@ func (j *judge) required(name string) bool {
 // projectOf returns the folder that an agent comes with, "" for one that comes
 // with none.
 func projectOf(def *definition.Definition) string {
-	if def.Scope != definition.Project {
+	if !def.FromProject() {
 		return ""
 	}
 	return cmp.Or(def.Folder, ".")

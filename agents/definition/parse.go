@@ -353,6 +353,12 @@ func stem(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".md"), ".agent")
 }
 
+// FromProject reports whether the definition comes with a project: with its folder, or
+// with an extension that lies in it.
+func (d *Definition) FromProject() bool {
+	return d.Scope == Project || (d.Scope == Extension && d.Folder != "")
+}
+
 // Usable reports whether a run may use the definition, and if not, the first
 // error of the list that ends spec 1.5. [Definition.Authority] is looked at when
 // a run starts, not here.

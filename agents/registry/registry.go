@@ -44,7 +44,7 @@ import (
 type Place struct {
 	Scope  definition.Scope // Project, Global or Extension
 	Dir    string           // the folder of *.md files, absolute; it need not exist
-	Folder string           // the workspace folder of a project place, absolute; else ""
+	Folder string           // the workspace folder of a project place or a project's extension, absolute; else ""
 	Name   string           // what folder:name calls the workspace folder; "" = its last part
 }
 

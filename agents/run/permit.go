@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/activity"
-	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
@@ -138,7 +137,7 @@ func (b *batch) confinement(t *task) guard.Sandbox {
 // project returns the folder that the run's agent comes with, or one before it: who
 // is asked by an agent of a project may do no more than that one.
 func (r *runner) project() string {
-	if r.Definition.Scope != definition.Project {
+	if !r.Definition.FromProject() {
 		return r.Project
 	}
 	return cmp.Or(r.Definition.Folder, r.Env.Folder)

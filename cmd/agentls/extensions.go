@@ -29,12 +29,12 @@ again when it brings something else.`,
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "List the extensions, and what each brings", Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			store, project, err := extensionsOf(std)
 			if err != nil {
 				return err
 			}
-			all, err := store.List(project)
+			all, err := store.List(c.Context(), project)
 			if err != nil {
 				fmt.Fprintln(std.err, "agentls:", shownError(err)) // they are listed all the same
 			}
@@ -55,7 +55,7 @@ again when it brings something else.`,
 				if err != nil {
 					return err
 				}
-				l, err := store.Find(project, args[0])
+				l, err := store.Find(c.Context(), project, args[0])
 				if err != nil {
 					return err
 				}
@@ -118,7 +118,7 @@ func extensionsOf(std streams) (*bundle.Store, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return &bundle.Store{Home: config.Home, State: filepath.Join(config.Home, "agentls")}, folder, nil
+	return &bundle.Store{Home: config.Home, State: filepath.Join(config.Home, "agentls"), Named: workspace.ReadNamed}, folder, nil
 }
 
 func installCommand(std streams) *cobra.Command {
@@ -145,7 +145,9 @@ func linkCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "link FOLDER", Short: "Use an extension where it lies, while you develop it", Args: arguments(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return install(c.Context(), std, yes, func(_ context.Context, store *bundle.Store) (*bundle.Staged, error) { return store.Link(args[0]) })
+			return install(c.Context(), std, yes, func(ctx context.Context, store *bundle.Store) (*bundle.Staged, error) {
+				return store.Link(ctx, args[0])
+			})
 		},
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")

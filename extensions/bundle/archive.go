@@ -74,14 +74,34 @@ func refuse(format string, args ...any) error {
 	return fault.New(fault.Invalid, "bundle.unpack", format, args...)
 }
 
+// boundedAt reads so many bytes, and then fails until it is unbounded.
+type boundedAt struct {
+	io.ReaderAt
+	left      int64
+	unbounded bool
+}
+
+// ReadAt implements [io.ReaderAt].
+func (b *boundedAt) ReadAt(p []byte, off int64) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 && !b.unbounded {
+		return 0, errors.New("it is too much")
+	}
+	return b.ReaderAt.ReadAt(p, off)
+}
+
 func (u *unpacking) zip(f *os.File) error {
-	archive, err := zip.NewReader(f, u.packed)
+	directory := &boundedAt{ReaderAt: f, left: maxEntries * 1024}
+	archive, err := zip.NewReader(directory, u.packed) // reads all headers, however few the archive says there are
+	if directory.left < 0 {
+		return refuse("the archive has more than %d entries, or their names are too long", maxEntries)
+	}
 	if err != nil {
 		return refuse("%s cannot be read: %w", f.Name(), err)
 	}
 	if len(archive.File) > maxEntries {
 		return refuse("the archive has more than %d entries", maxEntries)
 	}
+	directory.unbounded = true
 	for _, e := range archive.File {
 		content, err := e.Open()
 		if err != nil {

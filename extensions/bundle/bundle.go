@@ -10,6 +10,7 @@ package bundle
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,9 +18,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -81,6 +80,7 @@ type Bundle struct {
 	settings     []setting
 	servers      map[string]json.RawMessage
 	hooks        json.RawMessage
+	named        func(ctx context.Context, folder string, said []string) ([]byte, error) // as [Store.Named]
 }
 
 // setting is a value that a bundle wants from the person, by a variable of the
@@ -111,16 +111,17 @@ type installed struct {
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // Read returns the bundle in a folder. project is the workspace folder that it lies
-// in, "" for the person's own. One that cannot be used has a Problem.
-func Read(folder, project string) *Bundle {
-	b := &Bundle{Name: filepath.Base(folder), Folder: folder, Dir: folder, Project: project}
-	if err := b.read(); err != nil {
+// in, "" for the person's own. One that cannot be used, or that was not read to its end
+// because ctx ended, has a Problem.
+func (s *Store) Read(ctx context.Context, folder, project string) *Bundle {
+	b := &Bundle{Name: filepath.Base(folder), Folder: folder, Dir: folder, Project: project, named: s.Named}
+	if err := b.read(ctx); err != nil {
 		b.Problem, b.Items = err.Error(), nil
 	}
 	return b
 }
 
-func (b *Bundle) read() error {
+func (b *Bundle) read(ctx context.Context) error {
 	info, err := os.Lstat(b.Folder)
 	if err != nil {
 		return err
@@ -148,10 +149,10 @@ func (b *Bundle) read() error {
 			root, b.Dir, b.Linked = linked, from.Source, true
 		}
 	}
-	return b.readFrom(root)
+	return b.readFrom(ctx, root)
 }
 
-func (b *Bundle) readFrom(root *os.Root) error {
+func (b *Bundle) readFrom(ctx context.Context, root *os.Root) error {
 	data, err := readFile(root, ManifestName, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no %s in %s", ManifestName, b.Dir)
@@ -171,7 +172,7 @@ func (b *Bundle) readFrom(root *os.Root) error {
 	if b.contextFiles, err = contextFiles(root, m.ContextFileName); err != nil {
 		return err
 	}
-	return b.itemize(root)
+	return b.itemize(ctx, root)
 }
 
 // contextFiles returns the files that contextFileName names, else GEMINI.md if it is
@@ -199,7 +200,7 @@ func contextFiles(root *os.Root, raw json.RawMessage) ([]string, error) {
 }
 
 // itemize lists what the bundle brings.
-func (b *Bundle) itemize(root *os.Root) error {
+func (b *Bundle) itemize(ctx context.Context, root *os.Root) error {
 	add := func(kind, name, detail string, content ...[]byte) {
 		sum := sha256.New()
 		for _, c := range content {
@@ -213,13 +214,13 @@ func (b *Bundle) itemize(root *os.Root) error {
 		if err := json.Unmarshal(raw, &d); err != nil {
 			return fmt.Errorf("%s: the server %s cannot be read: %w", ManifestName, name, err)
 		}
-		hash, err := b.hashNamed(root, raw)
+		hash, err := b.hashNamed(ctx, raw)
 		if err != nil {
 			return err
 		}
-		add(ServerItem, name, serverDetail(d), raw, hash)
+		add(ServerItem, name, b.serverDetail(d), raw, hash)
 	}
-	if err := b.addHooks(root, add); err != nil {
+	if err := b.addHooks(ctx, root, add); err != nil {
 		return err
 	}
 	for _, c := range command.Read([]command.Place{b.Commands()}) {
@@ -228,6 +229,9 @@ func (b *Bundle) itemize(root *os.Root) error {
 	}
 	entries, _ := fs.ReadDir(root.FS(), "agents")
 	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if path.Ext(e.Name()) != ".md" || strings.ContainsAny(e.Name()[:1], "._#") {
 			continue
 		}
@@ -238,7 +242,7 @@ func (b *Bundle) itemize(root *os.Root) error {
 		add(AgentItem, strings.TrimSuffix(e.Name(), ".md"), "", data)
 	}
 	for _, s := range skill.Read([]skill.Place{b.Skills()}) {
-		hash, err := hashTree(root, b.rel(s.Dir))
+		hash, err := hashTree(ctx, root, b.rel(s.Dir))
 		if err != nil {
 			return err
 		}
@@ -274,154 +278,7 @@ func (b *Bundle) itemize(root *os.Root) error {
 	return nil
 }
 
-// serverDetail says what starts a server: all words, the program that the first one is
-// by now, its folder and the names of its variables (SEC-87).
-func serverDetail(d map[string]any) string {
-	said := func(key string) string { text, _ := d[key].(string); return text }
-	command := cmp.Or(said("command"), said("httpUrl"), said("url"))
-	text := command
-	args, _ := d["args"].([]any)
-	for _, arg := range args {
-		text += fmt.Sprintf(" %v", arg)
-	}
-	if program, err := exec.LookPath(command); err == nil && program != command {
-		text += "  (" + program + ")"
-	}
-	if cwd := said("cwd"); cwd != "" {
-		text += "  in " + cwd
-	}
-	if env, _ := d["env"].(map[string]any); len(env) > 0 {
-		text += "  with " + strings.Join(slices.Sorted(maps.Keys(env)), ", ")
-	}
-	return text
-}
-
 var kinds = []string{ServerItem, HookItem, CommandItem, AgentItem, SkillItem, ContextItem, ExcludeItem, SettingItem}
-
-// addHooks adds the hooks of hooks/hooks.json, each event with the files of the folder.
-func (b *Bundle) addHooks(root *os.Root, add func(kind, name, detail string, content ...[]byte)) error {
-	data, err := readFile(root, "hooks/hooks.json", maxManifest)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var file struct {
-		Hooks json.RawMessage `json:"hooks"`
-	}
-	var events map[string]json.RawMessage
-	if err == nil {
-		err = json.Unmarshal(data, &file)
-	}
-	if err == nil {
-		err = json.Unmarshal(file.Hooks, &events)
-	}
-	if err != nil {
-		return fmt.Errorf("hooks/hooks.json cannot be read: %w", err)
-	}
-	b.hooks = file.Hooks
-	files, err := hashTree(root, "hooks")
-	if err != nil {
-		return err
-	}
-	for event, raw := range events {
-		named, err := b.hashNamed(root, raw)
-		if err != nil {
-			return err
-		}
-		add(HookItem, event, strings.Join(commandsIn(raw), "; "), raw, files, named)
-	}
-	return nil
-}
-
-// commandsIn returns the values of each member command.
-func commandsIn(raw json.RawMessage) (all []string) {
-	var value any
-	_ = json.Unmarshal(raw, &value) // it was JSON before
-	var walk func(any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, one := range v {
-				walk(one)
-			}
-		case map[string]any:
-			if text, ok := v["command"].(string); ok {
-				all = append(all, text)
-			}
-			for _, key := range slices.Sorted(maps.Keys(v)) {
-				walk(v[key])
-			}
-		}
-	}
-	walk(value)
-	return all
-}
-
-// hashNamed returns a digest of the bundle's files that a description names, in its
-// own words or in those of a shell.
-func (b *Bundle) hashNamed(root *os.Root, raw json.RawMessage) ([]byte, error) {
-	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return nil, err
-	}
-	files := map[string]bool{}
-	each(value, func(text string) string {
-		text = b.expand(text, "")
-		for _, word := range append(strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'`=", c) }), text) {
-			if filepath.IsAbs(word) {
-				word = b.rel(word)
-			}
-			if word = filepath.Clean(word); filepath.IsLocal(word) {
-				if info, err := root.Stat(word); err == nil && info.Mode().IsRegular() {
-					files[word] = true
-				}
-			}
-		}
-		return text
-	})
-	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := hashFile(root, name, sum); err != nil {
-			return nil, err
-		}
-	}
-	return sum.Sum(nil), nil
-}
-
-// hashTree returns a digest of all files below a folder.
-func hashTree(root *os.Root, dir string) ([]byte, error) {
-	sum := sha256.New()
-	n := 0
-	err := fs.WalkDir(root.FS(), filepath.ToSlash(dir), func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		if n++; n > maxItems {
-			return fmt.Errorf("%s has more than %d files", dir, maxItems)
-		}
-		return hashFile(root, name, sum)
-	})
-	return sum.Sum(nil), err
-}
-
-func hashFile(root *os.Root, name string, into io.Writer) error {
-	f, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a file", name)
-	case info.Size() > maxHashed:
-		return fmt.Errorf("%s is larger than %d MiB", name, maxHashed>>20)
-	}
-	fmt.Fprintf(into, "%s\x00%d\x00", filepath.ToSlash(name), info.Size())
-	_, err = io.Copy(into, io.LimitReader(f, maxHashed))
-	return err
-}
 
 // readFile returns a regular file beneath a folder.
 func readFile(root *os.Root, name string, limit int64) ([]byte, error) {

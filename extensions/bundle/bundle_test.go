@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/agentls/agentls/extensions/bundle"
+	"github.com/agentls/agentls/extensions/hook"
+	"github.com/agentls/agentls/workspace"
 )
 
 const manifest = `{"name": "tools", "version": "1.0.0", "contextFileName": "GEMINI.md",
@@ -47,7 +50,7 @@ func whole() map[string]string {
 
 func store(t *testing.T) *bundle.Store {
 	home := t.TempDir()
-	return &bundle.Store{Home: home, State: filepath.Join(home, "agentls")}
+	return &bundle.Store{Home: home, State: filepath.Join(home, "agentls"), Named: workspace.ReadNamed}
 }
 
 func install(t *testing.T, s *bundle.Store, source string) *bundle.Bundle {
@@ -83,7 +86,7 @@ func TestSEC08ConsentCoversAll(t *testing.T) {
 	if got := names(staged.Items); !slices.Equal(got, want) {
 		t.Errorf("it brings %q", got)
 	}
-	if all, err := s.List(""); err != nil || len(all) != 0 {
+	if all, err := s.List(t.Context(), ""); err != nil || len(all) != 0 {
 		t.Errorf("before consent: %v, %v", all, err)
 	}
 	if err := staged.Discard(); err != nil {
@@ -94,7 +97,7 @@ func TestSEC08ConsentCoversAll(t *testing.T) {
 	}
 	// What lies there without having been approved by us takes no effect either.
 	write(t, filepath.Join(s.Dir(), "tools"), whole())
-	l, err := s.Find("", "tools")
+	l, err := s.Find(t.Context(), "", "tools")
 	if err != nil || l.State != bundle.Unapproved || len(l.News) != len(want) {
 		t.Errorf("%v %v, %v", l.State, names(l.News), err)
 	}
@@ -110,22 +113,22 @@ func TestSEC96ChangesAreApprovedAnew(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			s := store(t)
 			b := install(t, s, write(t, t.TempDir(), whole()))
-			if l, err := s.Find("", "tools"); err != nil || l.State != bundle.Active {
+			if l, err := s.Find(t.Context(), "", "tools"); err != nil || l.State != bundle.Active {
 				t.Fatalf("installed: %v, %v", l.State, err)
 			}
 			write(t, b.Folder, map[string]string{"other.txt": "changed"})
-			if l, _ := s.Find("", "tools"); l.State != bundle.Active {
+			if l, _ := s.Find(t.Context(), "", "tools"); l.State != bundle.Active {
 				t.Errorf("a file that nothing names: %v", l.State)
 			}
 			write(t, b.Folder, map[string]string{file: `prompt = "changed"`})
-			l, err := s.Find("", "tools")
+			l, err := s.Find(t.Context(), "", "tools")
 			if err != nil || l.State != bundle.Unapproved || !slices.Equal(names(l.News), []string{item}) {
 				t.Errorf("%v %v, %v", l.State, names(l.News), err)
 			}
 			if err := s.Approve(t.Context(), l.Bundle); err != nil {
 				t.Fatal(err)
 			}
-			if l, _ := s.Find("", "tools"); l.State != bundle.Active {
+			if l, _ := s.Find(t.Context(), "", "tools"); l.State != bundle.Active {
 				t.Errorf("approved: %v", l.State)
 			}
 		})
@@ -165,7 +168,7 @@ func TestUpdate(t *testing.T) {
 func TestSwitch(t *testing.T) {
 	s := store(t)
 	source := write(t, t.TempDir(), whole())
-	staged, err := s.Link(source)
+	staged, err := s.Link(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +177,7 @@ func TestSwitch(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := func() bundle.State {
-		l, err := s.Find("", "tools")
+		l, err := s.Find(t.Context(), "", "tools")
 		if err != nil {
 			return bundle.State(err.Error())
 		}
@@ -200,7 +203,7 @@ func TestSwitch(t *testing.T) {
 	if err := os.Chmod(s.File(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := s.List(""); err == nil || all[0].State != bundle.Unapproved {
+	if all, err := s.List(t.Context(), ""); err == nil || all[0].State != bundle.Unapproved {
 		t.Errorf("%v %v", all[0].State, err)
 	}
 }
@@ -223,14 +226,14 @@ func TestServers(t *testing.T) {
 	}
 	project := t.TempDir()
 	write(t, filepath.Join(project, ".gemini", "extensions", "mine"), map[string]string{bundle.ManifestName: strings.Replace(manifest, "tools", "mine", 1)})
-	l, err := s.Find(project, "mine")
+	l, err := s.Find(t.Context(), project, "mine")
 	if err != nil || l.State != bundle.Unapproved || l.Project != project {
 		t.Fatalf("%+v, %v", l, err)
 	}
 	if got := string(l.Servers(project, none)["srv"]); !strings.Contains(got, `"sandbox":"write"`) {
 		t.Error(got)
 	}
-	if !strings.Contains(string(b.Hooks("/w")), "bash "+b.Folder+"/hooks/check.sh") {
+	if !strings.Contains(string(b.Hooks("/w")), "bash ${extensionPath}/hooks/check.sh") {
 		t.Errorf("%s", b.Hooks("/w"))
 	}
 }
@@ -372,7 +375,7 @@ func TestSEC95Archives(t *testing.T) {
 					if _, err := staged.Commit(t.Context()); err != nil {
 						t.Error(err)
 					}
-					if l, err := s.Find("", "tools"); err != nil || l.State != bundle.Active {
+					if l, err := s.Find(t.Context(), "", "tools"); err != nil || l.State != bundle.Active {
 						t.Errorf("%v %v", l.State, err)
 					}
 					return
@@ -424,7 +427,7 @@ func TestGit(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(b.Folder, ".git")); !os.IsNotExist(err) {
 		t.Error(".git is there")
 	}
-	if l, err := s.Find("", "tools"); err != nil || l.State != bundle.Active || l.Source != "file://"+source {
+	if l, err := s.Find(t.Context(), "", "tools"); err != nil || l.State != bundle.Active || l.Source != "file://"+source {
 		t.Errorf("%v %v %v", l.State, l.Source, err)
 	}
 	if _, err := s.Stage(t.Context(), "file://"+source+"/nothing"); err == nil || !strings.Contains(err.Error(), "cannot be cloned") {
@@ -447,5 +450,135 @@ func TestNew(t *testing.T) {
 	}
 	if err := bundle.New(filepath.Join(t.TempDir(), "a b"), false); err == nil {
 		t.Error("a name with a space")
+	}
+}
+
+// hooksOf reads what the hooks of a bundle run, as the daemon does.
+func hooksOf(t *testing.T, b *bundle.Bundle, workspace string) []hook.Described {
+	t.Helper()
+	list, _ := hook.Parse(b.Hooks(workspace), b.Project != "", func(string) (string, bool) { return "", true })
+	return list
+}
+
+// TestSEC92BundleVariables: a folder's name is never part of a line for the shell; the
+// hook has it in its environment. Words of a program without a shell are filled in.
+func TestSEC92BundleVariables(t *testing.T) {
+	files := whole()
+	files["hooks/hooks.json"] = `{"hooks": {"BeforeTool": [{"hooks": [
+		{"command": "cd \"${workspacePath}\" && bash ${extensionPath}${/}hooks${/}check.sh"},
+		{"command": "${extensionPath}/hooks/check.sh", "args": ["${workspacePath}"]}]}]}}`
+	b := install(t, store(t), write(t, t.TempDir(), files))
+	const evil = "/w/x`touch canary`"
+	list := hooksOf(t, b, evil)
+	if len(list) != 2 || list[0].Command != `cd "${workspacePath}" && bash ${extensionPath}/hooks/check.sh` {
+		t.Fatalf("%+v", list)
+	}
+	if list[1].Command != b.Dir+"/hooks/check.sh" || !slices.Equal(list[1].Args, []string{evil}) {
+		t.Errorf("%+v", list[1])
+	}
+	if got := b.Variables(evil); !slices.Equal(got, []string{"extensionPath=" + b.Dir, "pathSeparator=/", "workspacePath=" + evil}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestSEC10And11And96FilesThatRun: the files that a server or a hook runs are part of what
+// is approved, however they are named: below its cwd, with path characters in the bundle's
+// own path, by an interpreter's rules, and in the project of a project's bundle.
+func TestSEC10And11And96FilesThatRun(t *testing.T) {
+	server := func(description string) string {
+		return `{"name": "tools", "mcpServers": {"srv": ` + description + `}}`
+	}
+	for name, tt := range map[string]struct{ manifest, hook, file string }{
+		"cwd":         {server(`{"command": "node", "args": ["main.js"], "cwd": "${extensionPath}/server"}`), "", "server/main.js"},
+		"no ending":   {server(`{"command": "node", "args": ["${extensionPath}/dist/index"]}`), "", "dist/index.js"},
+		"npm":         {server(`{"command": "npm", "args": ["start"], "cwd": "${extensionPath}"}`), "", "package.json"},
+		"module":      {server(`{"command": "python3", "args": ["-m", "tools.srv"], "cwd": "${extensionPath}"}`), "", "tools/srv.py"},
+		"quoted":      {server(`{"command": "x"}`), `bash \"${extensionPath}\"/run.sh`, "run.sh"},
+		"no brackets": {server(`{"command": "x"}`), `bash $extensionPath/run.sh`, "run.sh"},
+		"workspace":   {server(`{"command": "x"}`), `bash ${workspacePath}/run.sh`, "../../../run.sh"},
+		"relative":    {server(`{"command": "x"}`), `./run.sh`, "../../../run.sh"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := store(t)
+			project := filepath.Join(t.TempDir(), "a b;c=d")
+			dir := filepath.Join(project, ".gemini", "extensions", "tools")
+			write(t, dir, map[string]string{bundle.ManifestName: tt.manifest, tt.file: `{"a": 1}`})
+			if tt.hook != "" {
+				write(t, dir, map[string]string{"hooks/hooks.json": `{"hooks": {"BeforeTool": [{"hooks": [{"command": "` + tt.hook + `"}]}]}}`})
+			}
+			l, err := s.Find(t.Context(), project, "tools")
+			if err != nil || l.Problem != "" {
+				t.Fatal(err, l.Problem)
+			}
+			if err := s.Approve(t.Context(), l.Bundle); err != nil {
+				t.Fatal(err)
+			}
+			if l, _ := s.Find(t.Context(), project, "tools"); l.State != bundle.Active {
+				t.Fatalf("approved: %v", l.State)
+			}
+			write(t, dir, map[string]string{tt.file: `{"a": 2}`})
+			if l, _ := s.Find(t.Context(), project, "tools"); l.State != bundle.Unapproved {
+				t.Errorf("changed: %v", l.State)
+			}
+		})
+	}
+}
+
+// TestSEC08ConsentShowsWhatRuns: words, matchers, walls, names of variables and headers,
+// and the person's variables that a bundle is given, as they are read when they are run.
+func TestSEC08ConsentShowsWhatRuns(t *testing.T) {
+	files := whole()
+	files[bundle.ManifestName] = `{"name": "tools", "mcpServers": {
+		"far": {"httpUrl": "https://x.example", "headers": {"X-Key": "${MY_KEY}"}},
+		"near": {"command": "nothing-there", "sandbox": "full", "env": {"TOKEN": "$MY_TOKEN"}}}}`
+	files["hooks/hooks.json"] = `{"hooks": {"BeforeTool": [{"matcher": "bash", "hooks": [
+		{"command": "./check", "args": ["--all"], "sandbox": "read", "Sandbox": "full", "env": {"LEVEL": "${MY_LEVEL}"}}]}]}}`
+	b := install(t, store(t), write(t, t.TempDir(), files))
+	got := map[string]string{}
+	for _, item := range b.Items {
+		got[item.Name] = item.Detail
+	}
+	for name, want := range map[string]string{
+		"far":        "https://x.example  with headers X-Key  reads MY_KEY",
+		"near":       "nothing-there  (sandbox: full)  with TOKEN  reads MY_TOKEN",
+		"BeforeTool": "bash: ./check --all (sandbox: read) with LEVEL  reads MY_LEVEL",
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %q", name, got[name])
+		}
+	}
+	files["hooks/hooks.json"] = `{"hooks": {"BeforeTool": [{"hooks": [{"command": "good", "command": "bad"}]}]}}`
+	if _, err := store(t).Stage(t.Context(), write(t, t.TempDir(), files)); err == nil || !strings.Contains(err.Error(), "duplicate") {
+		t.Errorf("a member that is there twice: %v", err)
+	}
+}
+
+// TestReadIsCancelled: a bundle that was not read to its end takes no effect.
+func TestReadIsCancelled(t *testing.T) {
+	s := store(t)
+	install(t, s, write(t, t.TempDir(), whole()))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if l, err := s.Find(ctx, "", "tools"); err != nil || l.State != bundle.Broken {
+		t.Errorf("%v %v, %v", l.State, l.Problem, err)
+	}
+}
+
+// TestSEC95DirectoryOfAZip: the directory of an archive is not read without a bound,
+// whatever count its end gives.
+func TestSEC95DirectoryOfAZip(t *testing.T) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := range 200_000 {
+		if _, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := write(t, t.TempDir(), map[string]string{"a.zip": b.String()}) + "/a.zip"
+	if _, err := store(t).Stage(t.Context(), path); err == nil || !strings.Contains(err.Error(), "or their names are too long") {
+		t.Error(err)
 	}
 }

@@ -36,7 +36,7 @@ var remote = regexp.MustCompile(`^(https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:`)
 // Stage brings a bundle in: a folder, an archive (zip, tar, tar.gz), or the address of
 // a git repository. Nothing of it is run.
 func (s *Store) Stage(ctx context.Context, source string) (*Staged, error) {
-	return s.stage(source, func(root *os.Root) (kind, from string, err error) {
+	return s.stage(ctx, source, func(root *os.Root) (kind, from string, err error) {
 		if remote.MatchString(source) {
 			return "git", source, clone(ctx, source, root)
 		}
@@ -59,7 +59,7 @@ func (s *Store) Stage(ctx context.Context, source string) (*Staged, error) {
 
 // Link stages a bundle whose files stay where they are: what is changed there changes
 // the bundle.
-func (s *Store) Link(folder string) (*Staged, error) {
+func (s *Store) Link(ctx context.Context, folder string) (*Staged, error) {
 	path, err := filepath.Abs(folder)
 	if err != nil {
 		return nil, err
@@ -67,10 +67,10 @@ func (s *Store) Link(folder string) (*Staged, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return nil, fault.New(fault.NotFound, "bundle.link", "%s is no folder that is there", folder)
 	}
-	return s.stage(path, func(*os.Root) (string, string, error) { return "link", path, nil })
+	return s.stage(ctx, path, func(*os.Root) (string, string, error) { return "link", path, nil })
 }
 
-func (s *Store) stage(source string, fill func(*os.Root) (kind, from string, err error)) (staged *Staged, err error) {
+func (s *Store) stage(ctx context.Context, source string, fill func(*os.Root) (kind, from string, err error)) (staged *Staged, err error) {
 	if err := os.MkdirAll(s.Dir(), 0o700); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (s *Store) stage(source string, fill func(*os.Root) (kind, from string, err
 	if err := root.WriteFile(installedName, note, 0o600); err != nil {
 		return nil, err
 	}
-	b := Read(content, "")
+	b := s.Read(ctx, content, "")
 	if b.Problem != "" {
 		return nil, fault.New(fault.Invalid, "bundle.install", "%s is no extension that can be used: %s", source, strings.ReplaceAll(b.Problem, content, source))
 	}

@@ -20,6 +20,9 @@ import (
 type Store struct {
 	Home  string // the person's folder: ~/.gemini
 	State string // the daemon's own folder in it
+	// Named returns a text that is another one after any change of a file of the folder
+	// that texts may name, as commands do.
+	Named func(ctx context.Context, folder string, said []string) ([]byte, error)
 }
 
 // State says whether a bundle takes effect.
@@ -127,7 +130,7 @@ func replaceFile(name string, data []byte) error {
 // List returns the person's bundles and those of a workspace folder, "" for none, by
 // name. Of two with one name the person's is first, and the other is broken. The error
 // says that approvals cannot be read: no bundle is active then.
-func (s *Store) List(project string) ([]Listed, error) {
+func (s *Store) List(ctx context.Context, project string) ([]Listed, error) {
 	records, err := s.load()
 	var all []Listed
 	add := func(dir, project string) {
@@ -137,7 +140,7 @@ func (s *Store) List(project string) ([]Listed, error) {
 			if info, err := os.Stat(folder); err != nil || !info.IsDir() || strings.HasPrefix(e.Name(), ".") {
 				continue
 			}
-			l := judge(Read(folder, project), records)
+			l := judge(s.Read(ctx, folder, project), records)
 			if slices.ContainsFunc(all, func(other Listed) bool { return other.Name == l.Name }) {
 				l.State, l.Problem = Broken, "another extension has its name"
 			}
@@ -204,8 +207,8 @@ func judge(b *Bundle, r *records) Listed {
 func (i Item) key() string { return i.Kind + "  " + i.Name }
 
 // Find returns the bundle of a name.
-func (s *Store) Find(project, name string) (Listed, error) {
-	all, err := s.List(project)
+func (s *Store) Find(ctx context.Context, project, name string) (Listed, error) {
+	all, err := s.List(ctx, project)
 	var names []string
 	for _, l := range all {
 		if l.Name == name {

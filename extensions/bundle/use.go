@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,13 +73,13 @@ func (b *Bundle) Servers(workspace string, lookup func(string) (string, bool)) m
 }
 
 // Hooks returns the bundle's hooks as the section hooks of settings has them; nil for
-// none.
+// none. Nothing is put into a line for the shell (SEC-92): it has [Bundle.Variables].
 func (b *Bundle) Hooks(workspace string) []byte {
 	var events map[string]any
 	if len(b.hooks) == 0 || json.Unmarshal(b.hooks, &events) != nil {
 		return nil
 	}
-	each(events, func(text string) string { return b.expand(text, workspace) })
+	b.expandHooks(events, workspace)
 	data, err := json.Marshal(events)
 	if err != nil {
 		return nil
@@ -86,11 +87,54 @@ func (b *Bundle) Hooks(workspace string) []byte {
 	return data
 }
 
+// expandHooks puts variables into the words of each hook that starts a program without
+// a shell.
+func (b *Bundle) expandHooks(value any, workspace string) {
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			b.expandHooks(one, workspace)
+		}
+	case map[string]any:
+		command, isHook := v["command"].(string)
+		if !isHook {
+			for _, one := range v {
+				b.expandHooks(one, workspace)
+			}
+			return
+		}
+		separate := func(text string) string { return strings.ReplaceAll(text, "${/}", string(os.PathSeparator)) }
+		if args, ok := v["args"].([]any); ok {
+			v["command"] = b.expand(command, workspace)
+			each(args, func(text string) string { return b.expand(text, workspace) })
+		} else {
+			v["command"] = separate(command)
+		}
+		each(v["env"], separate)
+	}
+}
+
+// Variables are what a hook of the bundle gets besides its own variables, NAME=value,
+// sorted. They may stand in its env, too.
+func (b *Bundle) Variables(workspace string) (all []string) {
+	variables := b.variables(workspace)
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		all = append(all, name+"="+variables[name])
+	}
+	return all
+}
+
+func (b *Bundle) variables(workspace string) map[string]string {
+	return map[string]string{"extensionPath": b.Dir, "workspacePath": workspace, "pathSeparator": string(os.PathSeparator)}
+}
+
 // expand puts the variables of bundles into a text.
 func (b *Bundle) expand(text, workspace string) string {
-	return strings.NewReplacer(
-		"${extensionPath}", b.Dir, "${workspacePath}", workspace, "${/}", string(os.PathSeparator), "${pathSeparator}", string(os.PathSeparator),
-	).Replace(text)
+	pairs := []string{"${/}", string(os.PathSeparator)}
+	for name, value := range b.variables(workspace) {
+		pairs = append(pairs, "${"+name+"}", value)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
 }
 
 // each replaces every text of a JSON value that is no name of a member, in place, and

@@ -30,7 +30,8 @@ const maxAtOnce = 16
 type Config struct {
 	// Described returns the hooks of an event that hold in a folder, in their order,
 	// without those that wait for the person's approval. It is asked before each use.
-	Described func(folder, event string) []Described
+	// It returns early when ctx ends.
+	Described func(ctx context.Context, folder, event string) []Described
 	// Has reports whether there may be any.
 	Has      func(folder, event string) bool
 	Compiled []Compiled // may be nil
@@ -84,13 +85,13 @@ type due struct {
 }
 
 // due returns the hooks of an event that match.
-func (h *Hooks) due(e run.HookEvent) (list []due) {
+func (h *Hooks) due(ctx context.Context, e run.HookEvent) (list []due) {
 	for _, c := range h.Compiled {
 		if subject, ok := matches(c.Matcher, e.Match); ok && c.Event == e.Name {
 			list = append(list, due{Hook: c.Hook, name: c.Name, subject: subject})
 		}
 	}
-	for _, d := range h.Described(e.Folder, e.Name) {
+	for _, d := range h.Described(ctx, e.Folder, e.Name) {
 		if subject, ok := matches(d.Matcher, e.Match); ok {
 			list = append(list, due{command{h, d, e.Folder, e.Session}, d.Name, subject, d.Sequential})
 		}
@@ -101,7 +102,7 @@ func (h *Hooks) due(e run.HookEvent) (list []due) {
 // Fire implements [run.Hooks]. The hooks run at the same time; where one is sequential
 // they run one after another, and each sees what those before it changed.
 func (h *Hooks) Fire(ctx context.Context, e run.HookEvent) run.HookAnswer {
-	list := h.due(e)
+	list := h.due(ctx, e)
 	into := merging{event: e, answer: run.HookAnswer{Decision: "allow"}}
 	fields, err := into.begin()
 	if err != nil {

@@ -29,7 +29,7 @@ func hooks(t testing.TB, settings string, project bool, compiled ...hook.Compile
 		return value, ok && (name == "HOME" || !project)
 	})
 	all := hook.New(hook.Config{
-		Described: func(_, event string) []hook.Described {
+		Described: func(_ context.Context, _, event string) []hook.Described {
 			return slices.DeleteFunc(slices.Clone(list), func(d hook.Described) bool { return d.Event != event || slices.Contains(off, d.Name) })
 		},
 		Has:      func(_, event string) bool { return true },

@@ -2,7 +2,6 @@ package hook
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agentls/agentls/internal/sandbox"
 )
@@ -41,29 +43,28 @@ type Described struct {
 
 // written are the hooks of one event as settings have them.
 type written []struct {
-	Matcher    string
-	Sequential bool
+	Matcher    string `json:"matcher"`
+	Sequential bool   `json:"sequential"`
 	Hooks      []struct {
-		Type, Command, Name, Sandbox string
-		Args                         *[]string
-		Env                          map[string]string
-		Timeout                      float64
-		Sequential                   bool
-	}
+		Type       string            `json:"type"`
+		Command    string            `json:"command"`
+		Name       string            `json:"name"`
+		Sandbox    string            `json:"sandbox"`
+		Args       *[]string         `json:"args"`
+		Env        map[string]string `json:"env"`
+		Timeout    float64           `json:"timeout"`
+		Sequential bool              `json:"sequential"`
+	} `json:"hooks"`
 }
 
 // Parse reads the section hooks of one settings file. What cannot be used is returned
 // with its Problem. off are names of hooks that are switched off. lookup returns the
-// variables that $NAME and ${NAME} stand for in env.
+// variables that $NAME and ${NAME} stand for in env. Names of members are taken exactly
+// as they are written, since the person was shown these, and none may be there twice.
 func Parse(raw []byte, project bool, lookup func(string) (string, bool)) (list []Described, off []string) {
-	var section map[string]json.RawMessage
-	if json.Unmarshal(raw, &section) != nil {
-		return nil, nil // the settings say so
-	}
-	on := true
-	_ = json.Unmarshal(section["enabled"], &on)   // anything else is as if it was not there:
-	_ = json.Unmarshal(section["disabled"], &off) // hooks are run rather than not
-	if !on {
+	section := sectionOf(raw)                     // the settings say where it is none
+	_ = json.Unmarshal(section["disabled"], &off) // anything else is as if it was not there: hooks are run rather than not
+	if !Enabled(raw) {
 		return nil, off
 	}
 	for _, key := range slices.Sorted(maps.Keys(section)) {
@@ -99,6 +100,22 @@ func Parse(raw []byte, project bool, lookup func(string) (string, bool)) (list [
 		}
 	}
 	return list, off
+}
+
+// Enabled reports whether a section hooks leaves hooks switched on.
+func Enabled(raw []byte) bool {
+	on := true
+	_ = json.Unmarshal(sectionOf(raw)["enabled"], &on) // anything else is as if it was not there
+	return on
+}
+
+// sectionOf returns the members of a section hooks. One that is there twice is the last;
+// in it, a member that is there twice is an error of that event alone.
+func sectionOf(raw []byte) (section map[string]jsontext.Value) {
+	if json.Unmarshal(raw, &section, jsontext.AllowDuplicateNames(true)) != nil {
+		return nil
+	}
+	return section
 }
 
 // complete checks a description, and fills in what it leaves out.
@@ -157,6 +174,10 @@ func (d *Described) Summary() string {
 	text += ": " + strings.Join(append([]string{d.Command}, d.Args...), " ")
 	if d.Sandbox != "" {
 		text += fmt.Sprintf(" (sandbox: %s)", d.Sandbox)
+	}
+	for i, variable := range d.Env {
+		name, _, _ := strings.Cut(variable, "=")
+		text += []string{" with ", ", "}[min(i, 1)] + name
 	}
 	return text
 }

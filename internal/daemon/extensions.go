@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,24 +22,26 @@ import (
 )
 
 // bundles is where extension bundles are (spec 9.3).
-func (b *daemon) bundles() *bundle.Store { return &bundle.Store{Home: b.Home, State: b.state()} }
+func (b *daemon) bundles() *bundle.Store {
+	return &bundle.Store{Home: b.Home, State: b.state(), Named: workspace.ReadNamed}
+}
 
 // listBundles returns the bundles of a folder, "" for none: the person's, and the
 // folder's own where it is trusted.
-func (b *daemon) listBundles(folder string) ([]bundle.Listed, error) {
+func (b *daemon) listBundles(ctx context.Context, folder string) ([]bundle.Listed, error) {
 	if folder != "" && !b.trusted(folder) {
 		folder = ""
 	}
-	return b.bundles().List(folder)
+	return b.bundles().List(ctx, folder)
 }
 
 // activeBundles returns the bundles that take effect in a folder, as they are now:
 // what the person has not approved is none.
-func (b *daemon) activeBundles(folder string) []*bundle.Bundle {
+func (b *daemon) activeBundles(ctx context.Context, folder string) []*bundle.Bundle {
 	if b.safe {
 		return nil
 	}
-	all, _ := b.listBundles(folder) // the error is a problem of the settings, and then none is active
+	all, _ := b.listBundles(ctx, folder) // the error is a problem of the settings, and then none is active
 	var active []*bundle.Bundle
 	for _, l := range all {
 		if l.State == bundle.Active {
@@ -87,22 +90,33 @@ func (s *folderSettings) excludeTools(bundles []*bundle.Bundle, in places) {
 	}
 }
 
-// addHooks adds the hooks of bundles behind those of the settings.
+// addHooks adds the hooks of bundles behind those of the settings, but for those that
+// the person has switched off.
 func (b *daemon) addHooks(s *folderSettings, bundles []*bundle.Bundle, folder string) {
 	for _, of := range bundles {
 		raw := of.Hooks(folder)
-		if raw == nil {
+		if raw == nil || s.noHooks {
 			continue
 		}
 		origin := workspace.Origin{Scope: workspace.UserScope, File: filepath.Join(of.Dir, "hooks", "hooks.json"), Line: 1, Column: 1}
 		if of.Project != "" {
 			origin.Scope = workspace.ProjectScope
 		}
-		list, off := hook.Parse(raw, of.Project != "", b.lookup(of.Project != ""))
+		variables := of.Variables(folder)
+		lookup := func(name string) (string, bool) {
+			for _, variable := range variables {
+				if value, ok := strings.CutPrefix(variable, name+"="); ok {
+					return value, true
+				}
+			}
+			return b.lookup(of.Project != "")(name)
+		}
+		list, off := hook.Parse(raw, of.Project != "", lookup)
 		for _, d := range list {
-			if slices.Contains(off, d.Name) {
+			if slices.Contains(off, d.Name) || slices.Contains(s.hooksOff, d.Name) {
 				continue
 			}
+			d.Env = append(variables[:len(variables):len(variables)], d.Env...)
 			s.hooks = append(s.hooks, describedHook{Described: d, raw: raw, origin: origin, bundle: of.Folder})
 			if d.Problem != "" {
 				s.ignoreHook(origin, d)
@@ -116,7 +130,7 @@ func (b *daemon) bundlePlaces(list []workspace.Folder) []registry.Place {
 	var places []registry.Place
 	for _, folder := range folderPaths(list) {
 		for _, of := range b.settingsOf(folder).bundles {
-			place := registry.Place{Scope: definition.Extension, Dir: of.Agents()}
+			place := registry.Place{Scope: definition.Extension, Dir: of.Agents(), Folder: of.Project}
 			if place.Dir != "" && !slices.Contains(places, place) {
 				places = append(places, place)
 			}
@@ -166,7 +180,7 @@ func (b *daemon) bundlesMoved() bool {
 
 // bundleProblems says which bundles of a folder take no effect, and what to do.
 func (b *daemon) bundleProblems(folder string) []string {
-	all, err := b.listBundles(folder)
+	all, err := b.listBundles(b.ctx, folder)
 	var problems, waiting []string
 	if err != nil {
 		problems = append(problems, fault.Message(err))
@@ -189,8 +203,8 @@ func (b *daemon) bundleProblems(folder string) []string {
 func (b *daemon) approvesExtension(d *definition.Definition) error {
 	list, _ := b.folders.get()
 	for _, folder := range folderPaths(list) {
-		for _, of := range b.activeBundles(folder) {
-			if of.Agents() == filepath.Dir(d.Path) {
+		for _, of := range b.activeBundles(b.ctx, folder) {
+			if of.Agents() == filepath.Dir(d.Path) && of.Project == d.Folder {
 				return nil
 			}
 		}
@@ -207,7 +221,7 @@ func (b *daemon) commands(folder string) []command.Command {
 		places = append(places, command.Place{Dir: filepath.Join(folder, ".gemini", "commands"), Within: folder, Scope: "project"})
 	}
 	places = append(places, command.Place{Dir: filepath.Join(b.Home, "commands"), Scope: "global"})
-	for _, of := range b.activeBundles(folder) {
+	for _, of := range b.activeBundles(b.ctx, folder) {
 		places = append(places, of.Commands())
 	}
 	return command.Read(places)
@@ -220,7 +234,7 @@ func (b *daemon) skills(folder string) []tool.Tool {
 		places = append(places, skill.Place{Dir: filepath.Join(folder, ".gemini", "skills"), Within: folder, Scope: "project"})
 	}
 	places = append(places, skill.Place{Dir: filepath.Join(b.Home, "skills"), Scope: "global"})
-	for _, of := range b.activeBundles(folder) {
+	for _, of := range b.activeBundles(b.ctx, folder) {
 		places = append(places, of.Skills())
 	}
 	return skill.Tools(skill.Read(places))
@@ -229,7 +243,7 @@ func (b *daemon) skills(folder string) []tool.Tool {
 // bundleInstructions are the context files of bundles, for memory files.
 func (b *daemon) bundleInstructions(folder string) []workspace.MemoryBundle {
 	var all []workspace.MemoryBundle
-	for _, of := range b.activeBundles(folder) {
+	for _, of := range b.activeBundles(b.ctx, folder) {
 		if files := of.ContextFiles(); len(files) > 0 {
 			all = append(all, workspace.MemoryBundle{Name: of.Name, Dir: of.Dir, Files: files})
 		}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/agentls/agentls/extensions/bundle"
 	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/internal/process"
+	"github.com/agentls/agentls/internal/sandbox"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -36,19 +38,19 @@ func (b *daemon) newHooks() *hook.Hooks {
 // readHooks reads the hooks of all settings, a project's first, as gemini-cli runs them. A
 // project switches off its own only.
 func (b *daemon) readHooks(s *folderSettings, all *workspace.Settings) {
-	var off []string // by the person
 	sections := all.Lookup("hooks")
 	kept := slices.Repeat([][]describedHook{nil}, len(sections))
-	for i, raw := range sections {
+	for i, raw := range sections { // the person's are first
 		project := raw.Origin.Scope == workspace.ProjectScope
 		list, names := hook.Parse(raw.JSON, project, b.lookup(project))
 		if !project {
-			off = append(off, names...)
+			s.hooksOff = append(s.hooksOff, names...)
+			s.noHooks = s.noHooks || !hook.Enabled(raw.JSON)
 		}
 		var keys map[string]json.RawMessage
 		_ = json.Unmarshal(raw.JSON, &keys) // else there are none in the list
 		for _, d := range list {
-			if slices.Contains(off, d.Name) || slices.Contains(names, d.Name) {
+			if s.noHooks || slices.Contains(s.hooksOff, d.Name) || slices.Contains(names, d.Name) {
 				continue
 			}
 			origin := raw.Origin
@@ -65,16 +67,27 @@ func (b *daemon) readHooks(s *folderSettings, all *workspace.Settings) {
 	}
 	for _, list := range slices.Backward(kept) {
 		for _, h := range list {
-			same := func(other describedHook) bool {
-				return other.Event == h.Event && other.Name == h.Name && other.Command == h.Command && slices.Equal(other.Args, h.Args) && other.Project != h.Project
-			}
-			if i := slices.IndexFunc(s.hooks, same); i >= 0 {
+			if i := slices.IndexFunc(s.hooks, h.same); i >= 0 {
 				s.hooks[i] = h // of two that are the same the person's own is run, once
 				continue
 			}
 			s.hooks = append(s.hooks, h)
 		}
 	}
+}
+
+// same reports whether a hook of the person and one of a project do the same. A project's
+// default sandbox is no difference.
+func (h describedHook) same(other describedHook) bool {
+	access := func(d hook.Described) sandbox.Access {
+		if d.Project && d.Sandbox == sandbox.Write {
+			return ""
+		}
+		return d.Sandbox
+	}
+	return other.Project != h.Project && other.Event == h.Event && other.Name == h.Name && other.Matcher == h.Matcher &&
+		other.Command == h.Command && slices.Equal(other.Args, h.Args) && slices.Equal(other.Env, h.Env) &&
+		access(other.Described) == access(h.Described)
 }
 
 // ignoreHook notes that a hook cannot be run.
@@ -89,15 +102,20 @@ func (s *folderSettings) ignoreHook(origin workspace.Origin, d hook.Described) {
 // describedHooks returns the hooks of an event that hold in a folder. A project's are run
 // only as the person approved them (spec 4.4); those that changed since are not, and block
 // what they checked.
-func (b *daemon) describedHooks(folder, event string) []hook.Described {
+func (b *daemon) describedHooks(ctx context.Context, folder, event string) []hook.Described {
 	var list []hook.Described
 	var brings []workspace.TrustItem
-	for _, h := range b.settingsOf(folder).hooks {
+	var active []*bundle.Bundle
+	hooks := b.settingsOf(folder).hooks
+	if slices.ContainsFunc(hooks, func(h describedHook) bool { return h.Event == event && h.bundle != "" }) {
+		active = b.activeBundles(ctx, folder)
+	}
+	for _, h := range hooks {
 		if h.Event != event {
 			continue
 		}
 		if h.bundle != "" {
-			if !slices.ContainsFunc(b.activeBundles(folder), func(of *bundle.Bundle) bool { return of.Folder == h.bundle }) {
+			if !slices.ContainsFunc(active, func(of *bundle.Bundle) bool { return of.Folder == h.bundle }) {
 				h.Problem = "its extension brings something else than you approved (" + h.bundle + "); look at it, then approve it with `agentls extensions enable`"
 			}
 			list = append(list, h.Described)
@@ -108,7 +126,7 @@ func (b *daemon) describedHooks(folder, event string) []hook.Described {
 			continue
 		}
 		if brings == nil {
-			brings = workspace.ReadHooks(b.ctx, folder)
+			brings = workspace.ReadHooks(ctx, folder)
 		}
 		waits, known := b.waits(folder, h, brings)
 		if !waits {

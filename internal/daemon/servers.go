@@ -68,7 +68,7 @@ func (b *daemon) describedServers(folder string) []mcp.Server {
 	trusted := b.trusted(folder)
 	active := make(map[string]bool) // bundles by now, by folder
 	if len(settings.bundled) > 0 {
-		for _, of := range b.activeBundles(folder) {
+		for _, of := range b.activeBundles(b.ctx, folder) {
 			active[of.Folder] = true
 		}
 	}

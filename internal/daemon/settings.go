@@ -33,6 +33,8 @@ type folderSettings struct {
 	servers    []language.Server // of mcpServers, by name
 	described  []language.Server // those of the folder, where it is not trusted
 	hooks      []describedHook   // in the order in which they are run
+	noHooks    bool              // the person has switched all hooks off
+	hooksOff   []string          // names of hooks that the person has switched off
 	scope      string            // of new agents
 	answer     string            // of inline commands: where it goes
 	values     *workspace.Settings
@@ -71,7 +73,7 @@ func (b *daemon) settingsOf(folder string) *folderSettings {
 	if b.Secrets != nil { // not so where only the access to models is checked
 		b.Secrets.read(all)
 	}
-	bundles := b.activeBundles(folder)
+	bundles := b.activeBundles(b.ctx, folder)
 	bundled := b.addBundles(all, bundles, folder)
 	s := b.translate(all, folder)
 	s.bundles, s.bundled = bundles, bundled

@@ -21,9 +21,9 @@ var floors = [][]string{
 	{"agents/activity", "agents/registry", "agents/route", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template", "agents/explanation"},
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
 	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/tool/tooltest", "agents/exchange", "extensions/command", "extensions/skill"},
-	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language", "extensions/bundle"},
+	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language"},
 	{"agents", "extensions/mcp", "extensions/hook"},
-	{"handlers", "internal/editortest"},
+	{"handlers", "internal/editortest", "extensions/bundle"},
 	{"internal/daemon"},
 	{"cmd/agentls", "internal/scenario", "internal/spine", "internal/clienttest", "internal/canary", "internal/layering", "internal/cmd/*"},
 }
@@ -185,7 +185,8 @@ func TestWalls(t *testing.T) {
 	for _, f := range h.files {
 		for _, imp := range h.imported(f) {
 			for _, w := range walls {
-				if within(f.pkg, w.from) && within(imp, w.to) {
+				putIn := f.test && w.from == "extensions" && w.to == "workspace" // as the daemon does
+				if within(f.pkg, w.from) && within(imp, w.to) && !putIn {
 					t.Errorf("%s imports %s: %s", f.name, imp, w.why)
 				}
 			}

@@ -13,7 +13,7 @@ import (
 // extension install FOLDER, extension approve NAME, extension disable NAME.
 func (s *story) extension(ctx context.Context, do, name string) error {
 	home := filepath.Join(s.dir, "home")
-	store := &bundle.Store{Home: home, State: filepath.Join(home, "agentls")}
+	store := &bundle.Store{Home: home, State: filepath.Join(home, "agentls"), Named: workspace.ReadNamed}
 	if do == "install" {
 		staged, err := store.Stage(ctx, filepath.Join(s.dir, name))
 		if err != nil {
@@ -26,7 +26,7 @@ func (s *story) extension(ctx context.Context, do, name string) error {
 	if err != nil {
 		return err
 	}
-	l, err := store.Find(work, name)
+	l, err := store.Find(ctx, work, name)
 	switch {
 	case err != nil:
 		return err
