@@ -633,7 +633,7 @@ local function accept_edited(question, buf)
     text = text .. '\n'
   end
   vim.bo[buf].modified = false
-  vim.cmd('tabclose')
+  pcall(vim.cmd, 'tabclose') -- the last tab stays
   if text == question.preview.newText then
     decide(question, 'once')
   else
