@@ -16,7 +16,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -27,6 +26,7 @@ import (
 
 	"github.com/agentls/agentls/extensions/command"
 	"github.com/agentls/agentls/extensions/skill"
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // ManifestName is the file that makes a folder a bundle.
@@ -135,7 +135,7 @@ func (b *Bundle) read(ctx context.Context) error {
 	}
 	defer func() { root.Close() }()
 	var from installed
-	if data, err := readFile(root, installedName, maxManifest); err == nil && json.Unmarshal(data, &from) == nil {
+	if data, err := folder.ReadFile(root, installedName, maxManifest); err == nil && json.Unmarshal(data, &from) == nil {
 		b.Source = from.Source
 		if from.Type == "link" {
 			if b.Project != "" || !filepath.IsAbs(from.Source) {
@@ -153,7 +153,7 @@ func (b *Bundle) read(ctx context.Context) error {
 }
 
 func (b *Bundle) readFrom(ctx context.Context, root *os.Root) error {
-	data, err := readFile(root, ManifestName, maxManifest)
+	data, err := folder.ReadFile(root, ManifestName, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no %s in %s", ManifestName, b.Dir)
 	}
@@ -224,7 +224,7 @@ func (b *Bundle) itemize(ctx context.Context, root *os.Root) error {
 		return err
 	}
 	for _, c := range command.Read([]command.Place{b.Commands()}) {
-		data, _ := readFile(root, b.rel(c.Path), maxHashed) // one that cannot be read is no command either
+		data, _ := folder.ReadFile(root, b.rel(c.Path), maxHashed) // one that cannot be read is no command either
 		add(CommandItem, "/"+c.Name, cmp.Or(c.Problem, c.Description), data)
 	}
 	entries, _ := fs.ReadDir(root.FS(), "agents")
@@ -235,7 +235,7 @@ func (b *Bundle) itemize(ctx context.Context, root *os.Root) error {
 		if path.Ext(e.Name()) != ".md" || strings.ContainsAny(e.Name()[:1], "._#") {
 			continue
 		}
-		data, err := readFile(root, path.Join("agents", e.Name()), maxHashed)
+		data, err := folder.ReadFile(root, path.Join("agents", e.Name()), maxHashed)
 		if err != nil {
 			return fmt.Errorf("the agent %s cannot be read: %w", e.Name(), err)
 		}
@@ -249,7 +249,7 @@ func (b *Bundle) itemize(ctx context.Context, root *os.Root) error {
 		add(SkillItem, s.Name, cmp.Or(s.Problem, s.Description), hash)
 	}
 	for _, name := range b.contextFiles {
-		data, err := readFile(root, name, maxHashed)
+		data, err := folder.ReadFile(root, name, maxHashed)
 		if err != nil {
 			return fmt.Errorf("the context file %s cannot be read: %w", name, err)
 		}
@@ -279,23 +279,6 @@ func (b *Bundle) itemize(ctx context.Context, root *os.Root) error {
 }
 
 var kinds = []string{ServerItem, HookItem, CommandItem, AgentItem, SkillItem, ContextItem, ExcludeItem, SettingItem}
-
-// readFile returns a regular file beneath a folder.
-func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("it is larger than %d KiB", limit>>10)
-	}
-	return data, err
-}
 
 // rel returns a path relative to the bundle.
 func (b *Bundle) rel(name string) string {

@@ -20,6 +20,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agentls/agentls/extensions/hook"
+	"github.com/agentls/agentls/internal/folder"
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
@@ -81,7 +82,7 @@ func reads(description any) string {
 
 // addHooks adds the hooks of hooks/hooks.json, each event with the files of the folder.
 func (b *Bundle) addHooks(ctx context.Context, root *os.Root, add func(kind, name, detail string, content ...[]byte)) error {
-	data, err := readFile(root, "hooks/hooks.json", maxManifest)
+	data, err := folder.ReadFile(root, "hooks/hooks.json", maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -187,21 +188,15 @@ func hashTree(ctx context.Context, root *os.Root, dir string) ([]byte, error) {
 }
 
 func hashFile(root *os.Root, name string, into io.Writer) error {
-	f, err := root.Open(name)
+	f, size, err := folder.OpenFile(root, name)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a file", name)
-	case info.Size() > maxHashed:
+	if size > maxHashed {
 		return fmt.Errorf("%s is larger than %d MiB", name, maxHashed>>20)
 	}
-	fmt.Fprintf(into, "%s\x00%d\x00", filepath.ToSlash(name), info.Size())
+	fmt.Fprintf(into, "%s\x00%d\x00", filepath.ToSlash(name), size)
 	_, err = io.Copy(into, io.LimitReader(f, maxHashed))
 	return err
 }

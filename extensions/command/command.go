@@ -17,7 +17,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -30,6 +29,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // The bounds of what is read.
@@ -108,26 +108,10 @@ func isName(name string) bool {
 	return name != "" && utf8.RuneCountInString(name) <= maxName && !strings.ContainsFunc(name, foreign)
 }
 
-func (p Place) open() (*os.Root, error) {
-	if p.Within == "" {
-		return os.OpenRoot(p.Dir)
-	}
-	rel, err := filepath.Rel(p.Within, p.Dir)
-	if err != nil {
-		return nil, err
-	}
-	above, err := os.OpenRoot(p.Within)
-	if err != nil {
-		return nil, err
-	}
-	defer above.Close()
-	return above.OpenRoot(rel)
-}
-
 // readPlace returns the commands of one folder, in the order of their paths. Links
 // that lead out of the folder are not followed.
 func readPlace(place Place) []Command {
-	root, err := place.open()
+	root, err := folder.Open(place.Within, place.Dir)
 	if err != nil {
 		return nil // most folders have no commands
 	}
@@ -167,17 +151,9 @@ func readPlace(place Place) []Command {
 
 // read takes over the content of a file.
 func (c *Command) read(root *os.Root, name string) error {
-	f, err := root.Open(name)
+	data, err := folder.ReadFile(root, name, maxFile)
 	if err != nil {
 		return err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	switch {
-	case err != nil:
-		return err
-	case len(data) > maxFile:
-		return fmt.Errorf("the file is larger than %d KiB", maxFile>>10)
 	}
 	var file struct {
 		Prompt      string `toml:"prompt"`
@@ -268,7 +244,7 @@ func quotesArgs(command string) bool {
 	return strings.Contains(command, "{{args}}") && strings.Contains(command, "<<")
 }
 
-// closing returns where the brace stands that ends a text, -1 for nowhere.
+// closing returns the index of the brace that ends a text, -1 if there is none.
 func closing(text string) int {
 	depth := 0
 	for i, c := range text {

@@ -16,7 +16,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -26,6 +25,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/agentls/agentls/internal/folder"
 	"github.com/goccy/go-yaml"
 )
 
@@ -79,7 +79,7 @@ func Read(places []Place) []Skill {
 // readPlace returns the skills of one folder. Links that lead out of it are not
 // followed.
 func readPlace(place Place) []Skill {
-	root, err := place.open()
+	root, err := folder.Open(place.Within, place.Dir)
 	if err != nil {
 		return nil // most folders have no skills
 	}
@@ -98,22 +98,6 @@ func readPlace(place Place) []Skill {
 		all = append(all, s)
 	}
 	return all
-}
-
-func (p Place) open() (*os.Root, error) {
-	if p.Within == "" {
-		return os.OpenRoot(p.Dir)
-	}
-	rel, err := filepath.Rel(p.Within, p.Dir)
-	if err != nil {
-		return nil, err
-	}
-	above, err := os.OpenRoot(p.Within)
-	if err != nil {
-		return nil, err
-	}
-	defer above.Close()
-	return above.OpenRoot(rel)
 }
 
 // maxName is in characters.
@@ -178,30 +162,17 @@ func split(data []byte) (head, body []byte, ok bool) {
 
 // readFile returns a text file beneath a folder.
 func readFile(root *os.Root, name string) ([]byte, error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(data) > maxFile:
-		return nil, fmt.Errorf("it is larger than %d KiB", maxFile>>10)
-	case !utf8.Valid(data):
+	data, err := folder.ReadFile(root, name, maxFile)
+	if err == nil && !utf8.Valid(data) {
 		return nil, errors.New("it is not text")
 	}
-	return data, nil
+	return data, err
 }
 
 // file returns the text of one of a skill's files; "" is its instructions, followed by
 // the names of the others.
 func (s *Skill) file(name string) (string, error) {
-	place, err := s.place.open()
+	place, err := folder.Open(s.place.Within, s.place.Dir)
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,7 @@ import (
 var floors = [][]string{
 	{"internal/proxy/relay"},
 	{"internal/process/helper"},
-	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver", "internal/pattern", "internal/process", "internal/dial", "internal/filelock"},
+	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver", "internal/pattern", "internal/process", "internal/dial", "internal/filelock", "internal/folder"},
 	{"internal/proxy", "internal/git"},
 	{"internal/sandbox"},
 	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/condition", "agents/prompt", "workspace"},
