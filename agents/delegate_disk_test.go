@@ -11,7 +11,7 @@ import (
 	"github.com/agentls/agentls/agents/model"
 )
 
-// hung is a disk that syncs nothing from the call of hang to that of mend.
+// hung is a disk that syncs nothing from the call of hang to that of repair.
 type hung struct {
 	activity.Files
 	mu   sync.Mutex
@@ -24,7 +24,7 @@ func (h *hung) hang() {
 	h.till = make(chan struct{})
 }
 
-func (h *hung) mend() {
+func (h *hung) repair() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	close(h.till)
@@ -81,6 +81,6 @@ func TestREL127CancelWhileTheDiskHangs(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("who cancelled waits for the disk")
 	}
-	disk.mend()
+	disk.repair()
 	<-live.Done()
 }

@@ -172,7 +172,7 @@ func (s *Service) meant(catalog *registry.Snapshot, folder string, set Settings)
 	seen := make(map[string]bool, len(entries))
 	for _, e := range entries {
 		d := e.Definition
-		if e.State != registry.OK || own[d.Name] && d.Folder != folder || seen[d.Name] {
+		if e.State != registry.OK || (own[d.Name] && d.Folder != folder) || seen[d.Name] {
 			continue
 		}
 		seen[d.Name] = true

@@ -49,7 +49,7 @@ func (s *Service) PrepareRouting(ctx context.Context) bool {
 		return false
 	}
 	before := s.overlaps.of.Swap(&found)
-	if before == nil && len(found) == 0 || before != nil && maps.EqualFunc(*before, found, slices.Equal) {
+	if (before == nil && len(found) == 0) || (before != nil && maps.EqualFunc(*before, found, slices.Equal)) {
 		return false
 	}
 	s.overlaps.generation.Add(1)

@@ -76,8 +76,8 @@ func (a *author) catalogEntry(d *definition.Definition) *registry.Entry {
 
 // sameRouting reports whether two definitions say the same to routing.
 func sameRouting(a, b *definition.Definition) bool {
-	return a == b || a.Description == b.Description && a.Priority == b.Priority && a.Routable == b.Routable &&
-		slices.Equal(a.Examples, b.Examples) && reflect.DeepEqual(a.Triggers, b.Triggers)
+	return a == b || (a.Description == b.Description && a.Priority == b.Priority && a.Routable == b.Routable &&
+		slices.Equal(a.Examples, b.Examples) && reflect.DeepEqual(a.Triggers, b.Triggers))
 }
 
 // evidenceOf returns where an agent says that in which it is like another one, and what

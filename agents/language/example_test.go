@@ -17,13 +17,13 @@ func TestAddExample(t *testing.T) {
 		"no triggers":          {"", "triggers:\n  examples: [fix it]\n"},
 		"keywords alone":       {"triggers:\n  keywords: [bug] # mine\n", "triggers:\n  keywords: [bug] # mine\n  examples: [fix it]\n"},
 		"keywords in braces":   {"triggers: {keywords: [bug]}\n", "triggers: {keywords: [bug], examples: [fix it]}\n"},
-		"a list in brackets":   {"triggers:\n  examples: [mend it]\n  priority: 90\n", "triggers:\n  examples: [mend it, fix it]\n  priority: 90\n"},
+		"a list in brackets":   {"triggers:\n  examples: [find it]\n  priority: 90\n", "triggers:\n  examples: [find it, fix it]\n  priority: 90\n"},
 		"an empty list":        {"triggers: {examples: [], priority: 90}\n", "triggers: {examples: [fix it], priority: 90}\n"},
-		"a list of lines":      {"triggers:\n  examples:\n    - mend it # often\n  priority: 90\n", "triggers:\n  examples:\n    - mend it # often\n    - fix it\n  priority: 90\n"},
+		"a list of lines":      {"triggers:\n  examples:\n    - find it # often\n  priority: 90\n", "triggers:\n  examples:\n    - find it # often\n    - fix it\n  priority: 90\n"},
 		"it is there":          {"triggers:\n  examples: [fix it]\n", ""},
 		"a list of triggers":   {"triggers: [{keywords: [bug]}]\n", ""},
 		"what cannot be read":  {"triggers: {examples: [\n", ""},
-		"examples are no list": {"triggers:\n  examples: mend it\n", ""},
+		"examples are no list": {"triggers:\n  examples: find it\n", ""},
 	} {
 		for _, eol := range []string{"\n", "\r\n"} {
 			text := strings.ReplaceAll("---\nkind: agent\nname: fixer\ntitle: Fixer\n"+c.fields+"---\nYou fix.\n", "\n", eol)
@@ -45,7 +45,7 @@ func TestAddExample(t *testing.T) {
 
 // TestAddExampleKeepsWords reads any sentence back as it was.
 func TestAddExampleKeepsWords(t *testing.T) {
-	text := "---\nkind: agent\nname: fixer\ntitle: Fixer\ntriggers:\n  examples:\n    - mend it\n---\nYou fix.\n"
+	text := "---\nkind: agent\nname: fixer\ntitle: Fixer\ntriggers:\n  examples:\n    - find it\n---\nYou fix.\n"
 	rapid.Check(t, func(t *rapid.T) {
 		sentence := strings.TrimSpace(rapid.OneOf(rapid.StringMatching(`[-a-z:#'"\[\]{},&*!|>%@ 修？\\]{1,30}`), rapid.String()).Draw(t, "sentence"))
 		f := openText("/w/.gemini/agents/fixer.md", text)
@@ -54,7 +54,7 @@ func TestAddExampleKeepsWords(t *testing.T) {
 			return // characters that no file may have
 		}
 		after := openText(f.Path, definition.Apply(text, []definition.Edit{{Range: edit.Range, Text: edit.Text}}))
-		if got := after.Definition.Examples; !slices.Equal(got, []string{"mend it", sentence}) {
+		if got := after.Definition.Examples; !slices.Equal(got, []string{"find it", sentence}) {
 			t.Fatalf("%q became %q", sentence, got)
 		}
 	})

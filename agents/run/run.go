@@ -347,7 +347,7 @@ func (r *runner) loop(parent context.Context) ending {
 	r.unpriced()
 	past := r.past
 	// Before the first turn nobody knows whether the request was admitted.
-	fresh := past == nil || past.Turn == 0 && past.ModelCalls == 0
+	fresh := past == nil || (past.Turn == 0 && past.ModelCalls == 0)
 	r.startSession(ctx)
 	var end ending
 	var over bool

@@ -159,7 +159,7 @@ func (p *progress) apply(e activity.Event) {
 	case activity.TurnStarted:
 		t.Turn, p.turn, t.TurnOver = b.Turn, e.Seq, false
 	case activity.ToolState:
-		t.Executed = t.Executed || t.Turn == 0 && b.State == activity.Executing
+		t.Executed = t.Executed || (t.Turn == 0 && b.State == activity.Executing)
 	case activity.TurnFinished:
 		t.TurnOver = true
 	case activity.ModelStarted:

@@ -39,7 +39,7 @@ func Confine(ctx context.Context, job *process.Job, cmd *exec.Cmd, e Enclosure) 
 	if wall, why := e.Sandbox.Wall(); wall == sandbox.None {
 		return nil, none, fmt.Errorf("it is to run in a sandbox, and none works here (%s); describe it in your own settings to start it without one", why)
 	}
-	if len(spec.Masked) > 0 && !e.Sandbox.CanMask(e.Access) || !places.Complete {
+	if (len(spec.Masked) > 0 && !e.Sandbox.CanMask(e.Access)) || !places.Complete {
 		return nil, none, errors.New("the sandbox of this machine cannot hide the credential files of the workspace from it; describe it in your own settings to start it without one")
 	}
 	confined, err := e.Sandbox.Confine(cmd, spec)

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -120,7 +121,8 @@ func isPrompt(args []string) bool {
 		return false
 	}
 	flag, _, _ := strings.Cut(args[0], "=")
-	return strings.HasPrefix(flag, "-p") || flag == "--prompt" || flag == "-i" || flag == "--interactive" || !strings.HasPrefix(args[0], "-") && strings.ContainsAny(args[0], " \n")
+	sentence := !strings.HasPrefix(flag, "-") && strings.ContainsAny(args[0], " \n")
+	return sentence || strings.HasPrefix(flag, "-p") || slices.Contains([]string{"--prompt", "-i", "--interactive"}, flag)
 }
 
 // unknownCommand is the error for a name that is none of c's subcommands.

@@ -113,7 +113,7 @@ func TestRouting5(t *testing.T) {
 	for value, fits := range map[string]bool{"2": true, "7": true, "9": false} {
 		command(t, dir, "config", "limits.live", "1")
 		code, out, errs := command(t, dir, "config", "limits.live", value)
-		if (code == 0) != fits || fits && !strings.Contains(out, "agents.limits.live = "+value) {
+		if (code == 0) != fits || (fits && !strings.Contains(out, "agents.limits.live = "+value)) {
 			t.Errorf("limits.live %s: exit %d, %s%s", value, code, out, errs)
 		}
 	}

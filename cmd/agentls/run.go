@@ -128,7 +128,7 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 		p.Agent, prompt = args[0], args[1]
 	case len(args) == 2:
 		return nil, daemon.Config{}, usage{errors.New("the prompt is given twice: leave out --prompt or the second argument")}
-	case len(args) == 1 && (prompt != "" || !strings.ContainsAny(args[0], " \n") && !strings.HasPrefix(args[0], "/")):
+	case len(args) == 1 && (prompt != "" || (!strings.ContainsAny(args[0], " \n") && !strings.HasPrefix(args[0], "/"))):
 		p.Agent = args[0]
 	case len(args) == 1:
 		prompt = args[0]

@@ -77,7 +77,7 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 		return "", err
 	}
 	for _, s := range sessions {
-		if s.Locked || s.Problem != "" || p.Session != "" && p.Session != s.Session {
+		if s.Locked || s.Problem != "" || (p.Session != "" && p.Session != s.Session) {
 			continue
 		}
 		left := wire.ResumeParams{Extend: p.Extend}
@@ -107,7 +107,7 @@ func (c *connection) leftRun(ctx context.Context, name string, p *wire.ResumePar
 		switch r := s.Runs[i]; {
 		case p.Run == r.Run:
 			return r.Agent, nil
-		case p.Run == "" && (r.State == "interrupted" || r.State == "paused" || i == len(s.Runs)-1 && endedEarly(r.Reason, s.State)):
+		case p.Run == "" && (r.State == "interrupted" || r.State == "paused" || (i == len(s.Runs)-1 && endedEarly(r.Reason, s.State))):
 			p.Run, p.Session = r.Run, s.Session.Session
 			return r.Agent, nil
 		}

@@ -42,7 +42,7 @@ func New(folder string, server bool) error {
 			return err
 		}
 		rel, err := filepath.Rel("skeleton", filepath.FromSlash(from))
-		if err != nil || rel == "." || rel == "server.mjs" && !server {
+		if err != nil || rel == "." || (rel == "server.mjs" && !server) {
 			return err
 		}
 		to := filepath.Join(folder, rel)

@@ -97,7 +97,7 @@ func (e *entry) save() error {
 func (e *entry) take(tools []listed, left []string, settling bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.fresh = e.accepted == nil || settling && e.fresh
+	e.fresh = e.accepted == nil || (settling && e.fresh)
 	if e.fresh {
 		e.accepted = make(map[string]string, len(tools))
 		for _, t := range tools {

@@ -39,7 +39,7 @@ func TestSEC90OtherOrigins(t *testing.T) {
 		resp.Body.Close()
 	}
 	if err == nil || !strings.Contains(err.Error(), "not where its settings have it") || r.has("ping") {
-		t.Errorf("a message went in clear text: %v, %q", err, r.heard)
+		t.Errorf("a message went in clear text: %v, %q", err, r.seen)
 	}
 	w.described = nil
 	r.fault = "sse elsewhere"

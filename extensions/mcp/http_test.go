@@ -26,7 +26,7 @@ type remote struct {
 	mu        sync.Mutex
 	sessions  map[string]bool
 	count     int
-	heard     []string // methods, and what else a client did
+	seen      []string // methods, and what else a client did
 	described string
 	streams   []chan string // messages for clients that listen
 }
@@ -44,13 +44,13 @@ func newRemote(t *testing.T, fault string) *remote {
 func (r *remote) hear(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.heard = append(r.heard, what)
+	r.seen = append(r.seen, what)
 }
 
 func (r *remote) has(what string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Contains(r.heard, what)
+	return slices.Contains(r.seen, what)
 }
 
 // tell sends a message to who listens.
@@ -64,13 +64,13 @@ func (r *remote) tell(message string) {
 
 // listen serves a stream of messages.
 func (r *remote) listen(w http.ResponseWriter, q *http.Request, first string) {
+	messages := make(chan string, 16)
+	r.mu.Lock()
+	r.streams = append(r.streams, messages) // before the client can write, or its answer finds no stream
+	r.mu.Unlock()
 	w.Header().Set("Content-Type", "text/event-stream")
 	fmt.Fprint(w, first+": hello\n\n")
 	w.(http.Flusher).Flush()
-	messages := make(chan string, 16)
-	r.mu.Lock()
-	r.streams = append(r.streams, messages)
-	r.mu.Unlock()
 	r.hear("listens")
 	for {
 		select {
@@ -343,7 +343,7 @@ func TestREL83AndREL84AndREL85AndREL86AndREL87OverHTTP(t *testing.T) {
 				t.Fatalf("offered: %v, %q", tools, o.Problems)
 			}
 			got, err := w.call(t.Context(), tools["mcp.far.echo"], `{}`)
-			if (c.call != "") != (err != nil) || err != nil && !strings.Contains(err.Error(), c.call) {
+			if (c.call != "") != (err != nil) || (err != nil && !strings.Contains(err.Error(), c.call)) {
 				t.Errorf("a call: %q, %v", got, err)
 			}
 			if c.fault == "hangs" {

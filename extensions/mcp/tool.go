@@ -152,7 +152,7 @@ func pathIn(env *tool.Env, text string) (string, bool) {
 		return "", false
 	}
 	// A word that is no path resolves to a file that is not there, and harms nothing.
-	return text, strings.ContainsAny(text, `/\`) || text != "" && len(text) <= 255 && !strings.ContainsAny(text, " \t\r")
+	return text, strings.ContainsAny(text, `/\`) || (text != "" && len(text) <= 255 && !strings.ContainsAny(text, " \t\r"))
 }
 
 // texts returns every text in a value, names too.

@@ -76,7 +76,7 @@ func TestSkills(t *testing.T) {
 		{`{"name": "mute"}`, "", "name"},
 	} {
 		got, err := load(tt.args)
-		if !strings.Contains(got, tt.want) || (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
+		if !strings.Contains(got, tt.want) || (err != nil) != (tt.fails != "") || (err != nil && !strings.Contains(err.Error(), tt.fails)) {
 			t.Errorf("%s: %q, %v", tt.args, got, err)
 		}
 	}

@@ -69,7 +69,7 @@ func (e *Editor) query(p wire.EditorQueryParams) (any, error) {
 				if p.Kind == "definition" && symbol == asked {
 					locations = append(locations, at(found[2:]))
 				}
-				if p.URI == name || p.URI == "" && strings.Contains(symbol, p.Query) {
+				if p.URI == name || (p.URI == "" && strings.Contains(symbol, p.Query)) {
 					symbols = append(symbols, wire.EditorSymbol{Name: symbol, Kind: 12, Location: at(found[2:])})
 				}
 			}
@@ -79,7 +79,7 @@ func (e *Editor) query(p wire.EditorQueryParams) (any, error) {
 				}
 			}
 		}
-		if p.URI == name || p.URI == "" && len(file.Diagnostics) > 0 {
+		if p.URI == name || (p.URI == "" && len(file.Diagnostics) > 0) {
 			diagnostics.Items = append(diagnostics.Items, file)
 		}
 	}

@@ -146,7 +146,7 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 		move(path)
 	}
 	for path, before := range b.before.files {
-		if before.stillAt(path) || exists(path) && !move(path) {
+		if before.stillAt(path) || (exists(path) && !move(path)) {
 			continue
 		}
 		if err := b.putBack(path, before); err != nil {
