@@ -240,6 +240,10 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodContextGet, nothing[wire.ContextParams], h.getContext),
 		server.Query(wire.MethodContextClear, nothing[wire.ContextClearParams], h.clearContext),
 
+		// traces.go
+		server.Query(wire.MethodTraceGet, nothing[wire.TraceGetParams], h.getTrace),
+		server.Query(wire.MethodTraceExport, nothing[wire.TraceExportParams], h.exportTrace),
+
 		// diagnostics.go
 		server.Query(protocol.MethodTextDocumentDiagnostic, seen[protocol.DocumentDiagnosticParams](h), h.diagnostic).Granting(h.diagnosed),
 		server.Query(protocol.MethodWorkspaceDiagnostic, seen[protocol.WorkspaceDiagnosticParams](h), h.workspaceDiagnostic),

@@ -20,6 +20,7 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/trace"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
@@ -34,7 +35,7 @@ type runOptions struct {
 	inputs                                        string   // JSON, whole
 	input                                         []string // key=value
 	strategy                                      string   // of routing
-	interactive, trust, fresh                     bool
+	interactive, trust, fresh, trace              bool
 	given                                         bool     // the prompt came from a pipe: what is in it names nobody
 	args                                          []string // besides the flags
 }
@@ -90,6 +91,7 @@ is 3 where the run ended well, and nobody was there to be asked about something.
 	f.StringVar(&o.strategy, "strategy", "", "how @auto picks the agent: rule, llm or hybrid; without it, the settings'")
 	f.StringArrayVar(&o.input, "input", nil, "`key=value` of the agent's inputs; can be given again")
 	f.StringVar(&o.inputs, "inputs", "", "all inputs of the agent as one `JSON` object")
+	f.BoolVar(&o.trace, "trace", false, "show each call of a model or a tool, handoff and check on standard error as it ends, with its time")
 	f.BoolVar(&o.trust, "trust", false, "trust the folder for this process")
 	complete(c, "approve", "plan", "ask", "edits", "auto")
 	complete(c, "format", formats...)
@@ -236,6 +238,9 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 	out := &outlet{std.out, cancel}
 	t := newTimeline(streams{std.in, out, std.err}, newTerminal(std))
 	t.status = newStatus(std.err, false)
+	if o.trace {
+		t.trace = new(trace.Builder)
+	}
 	f, isFile := std.out.(*os.File)
 	t.final = o.format == "text" && !(isFile && term.IsTerminal(int(f.Fd())))
 	if o.format != "text" {

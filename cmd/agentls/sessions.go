@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -209,30 +210,38 @@ func showSession(ctx context.Context, conn *connection, out io.Writer, id string
 			t.introduce(a.Name, a.Title, continuation{})
 		}
 	}
+	err := conn.events(ctx, id, func(e wire.ActivityParams) error {
+		if !events {
+			t.show(e)
+			return failed
+		}
+		line, err := wire.Codec{}.Marshal(e)
+		if err == nil {
+			_, err = out.Write(append(bytes.TrimSpace(line), '\n'))
+		}
+		return err
+	})
+	t.close()
+	if err == nil && failed == nil && !events {
+		_, failed = fmt.Fprintf(out, "\nGo back to a place [N]: agentls sessions rewind %s --to N; go on from it apart: agentls sessions fork %s --at N\n", tool.Escape(id), tool.Escape(id))
+	}
+	return cmp.Or(err, failed)
+}
+
+// events takes the past events of a session, in order, until one of them fails.
+func (c *connection) events(ctx context.Context, session string, take func(wire.ActivityParams) error) error {
 	for from := uint64(1); ; {
 		var page wire.SubscribeResult
-		if err := conn.Call(ctx, wire.MethodSubscribe, &wire.SubscribeParams{Session: id, FromSeq: from}, &page); err != nil {
+		if err := c.Call(ctx, wire.MethodSubscribe, &wire.SubscribeParams{Session: session, FromSeq: from}, &page); err != nil {
 			return err
 		}
 		for _, e := range page.Events {
-			if !events {
-				t.show(e)
-				continue
-			}
-			line, err := wire.Codec{}.Marshal(e)
-			if err != nil {
-				return err
-			}
-			if _, err := out.Write(append(bytes.TrimSpace(line), '\n')); err != nil {
+			if err := take(e); err != nil {
 				return err
 			}
 		}
-		if from = page.NextSeq; !page.More || failed != nil {
-			t.close()
-			if failed == nil && !events {
-				_, failed = fmt.Fprintf(out, "\nGo back to a place [N]: agentls sessions rewind %s --to N; go on from it apart: agentls sessions fork %s --at N\n", tool.Escape(id), tool.Escape(id))
-			}
-			return failed
+		if from = page.NextSeq; !page.More {
+			return nil
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/handoff"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/trace"
 	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/wire"
 )
@@ -31,6 +32,7 @@ type timeline struct {
 	screen   bool               // the text goes to the terminal at which somebody types
 	raw      func(event []byte) // takes each event as it came; may be nil
 	status   *status            // nil where it is not shown
+	trace    *trace.Builder     // has each span told as it ends; nil = none is
 
 	mu      sync.Mutex
 	titles  map[string]string        // of agents, by name
@@ -172,6 +174,9 @@ func (t *timeline) show(e wire.ActivityParams) {
 		}
 		t.status.take(who, body)
 		t.mu.Unlock()
+	}
+	if t.trace != nil {
+		defer t.tellSpans(e, body)
 	}
 	if e.ParentRun != "" {
 		t.delegated(e, body)

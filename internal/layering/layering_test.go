@@ -19,6 +19,7 @@ var floors = [][]string{
 	{"internal/sandbox"},
 	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/condition", "agents/prompt", "workspace"},
 	{"agents/activity", "agents/registry", "agents/route", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template", "agents/explanation"},
+	{"agents/trace"},
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
 	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/tool/tooltest", "agents/exchange", "extensions/command", "extensions/skill"},
 	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language"},

@@ -58,6 +58,10 @@ const (
 	MethodSessionRewind = "agents/session/rewind"
 	// MethodSessionSetApproval sets how much the runs of a session do without asking, from now on and after a restart.
 	MethodSessionSetApproval = "agents/session/setApproval"
+	// MethodTraceGet returns what took time in a session, as files of traces have it.
+	MethodTraceGet = "agents/trace/get"
+	// MethodTraceExport returns a session's trace for another program, or as a page for a browser.
+	MethodTraceExport = "agents/trace/export"
 	// MethodChanges returns what agents changed in files and nobody has wholly kept or undone.
 	MethodChanges = "agents/changes"
 	// MethodChangesResolve keeps or undoes changes, also while a run goes on.

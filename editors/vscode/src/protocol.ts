@@ -730,6 +730,21 @@ export interface FileChanged {
 	isLink?: boolean;
 }
 
+/** FileEvent is a span, or the beginning or the end of a run, as files of traces have it. */
+export interface FileEvent {
+	event_id: string;
+	/** llm_call, tool_call, handoff, guardrail, route, tool_confirmation, agent_start, agent_complete, agent_error */
+	event_type: string;
+	/** of the beginning, ms since 1970 */
+	timestamp: number;
+	session_id: string;
+	agent_name: string;
+	correlation_id: string;
+	details: unknown;
+	duration_ms?: number;
+	error?: string;
+}
+
 /** FilesWrittenParams names files that a run wrote to disk. */
 export interface FilesWrittenParams {
 	run: string;
@@ -1949,6 +1964,36 @@ export interface ToolState {
 	taint?: string;
 }
 
+/** TraceExportParams asks for a session's trace in a format. */
+export interface TraceExportParams {
+	/** absent = main */
+	session?: string;
+	/** json, otlp, html */
+	format: string;
+}
+
+/** TraceExportResult is the trace: `text` for json and otlp, and for html a file, which is there as long as the connection. */
+export interface TraceExportResult {
+	text?: string;
+	uri?: string;
+}
+
+/** TraceGetParams asks for a session's trace. */
+export interface TraceGetParams {
+	/** absent = main */
+	session?: string;
+	/** without what began before this event of the session */
+	fromSeq?: number;
+	/** of events: llm_call, tool_call, …; absent = all */
+	types?: string[];
+}
+
+/** TraceGetResult is a trace: what took time in a session, and what came of it. */
+export interface TraceGetResult {
+	/** in the order of time; what goes on still has no end */
+	events: FileEvent[];
+}
+
 /** TrustParams says whether a folder is trusted, or approves an agent file. */
 export interface TrustParams {
 	/** with the scheme file; a folder that is there, where it is to be trusted; or with trusted: true an agent file that waits for review, which is approved as it is */
@@ -2102,6 +2147,8 @@ export interface Requests {
 	"agents/session/fork": { params: SessionForkParams; result: SessionNewResult };
 	"agents/session/rewind": { params: SessionRewindParams; result: SessionRewindResult };
 	"agents/session/setApproval": { params: SessionApprovalParams; result: SessionApprovalResult };
+	"agents/trace/get": { params: TraceGetParams; result: TraceGetResult };
+	"agents/trace/export": { params: TraceExportParams; result: TraceExportResult };
 	"agents/changes": { params: ChangesParams; result: ChangesResult };
 	"agents/changes/resolve": { params: ChangesResolveParams; result: ChangesResolveResult };
 	"agents/context/get": { params: ContextParams; result: ContextGetResult };

@@ -238,7 +238,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		{"handlers/handlers.go", "protocol.MethodShutdown,", "protocol.MethodSurprise,", "protocol.MethodSurprise, which has no row"},
 	} {
 		dir := t.TempDir()
-		for _, folder := range []string{"internal/wire", "internal/fault", "agents/activity", "agents/definition", "agents/explanation", "agents/model", "handlers", "server"} {
+		for _, folder := range []string{"internal/wire", "internal/fault", "agents/activity", "agents/definition", "agents/explanation", "agents/model", "agents/trace", "handlers", "server"} {
 			if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
 				t.Fatal(err)
 			}

@@ -132,6 +132,14 @@ var rows = []row{
 		without: "Sessions have the mode that the daemon was started with (`agentls serve --approve`).",
 	},
 	{
+		constant: "MethodTraceGet", params: "TraceGetParams", results: []string{"TraceGetResult"},
+		without: "`agentls trace show` on the command line shows the same.",
+	},
+	{
+		constant: "MethodTraceExport", params: "TraceExportParams", results: []string{"TraceExportResult"},
+		without: "`agentls trace export` on the command line does the same.",
+	},
+	{
 		constant: "MethodChanges", params: "ChangesParams", results: []string{"ChangesResult"},
 		without: "`agentls changes` on the command line shows the same.",
 	},

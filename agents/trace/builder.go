@@ -1,0 +1,293 @@
+package trace
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+)
+
+// Moment is the beginning or the end of a span.
+type Moment struct {
+	*Span
+	Begins bool
+}
+
+// Builder makes spans of a session's events. Its zero value has seen none. It keeps
+// what is open only, and serves one goroutine.
+type Builder struct {
+	runs  map[string]*openRun // that have not ended
+	calls map[string]*Span    // open tool calls, by id
+	asked map[string]*Span    // open questions, by id
+	after map[string]uint64   // the handoff that leads to a run which has not begun
+	now   time.Time           // of the newest event
+	out   []Moment
+}
+
+// openRun is a run that has not ended.
+type openRun struct {
+	span, turn, model *Span
+	children          []*Span  // open ones, in the order of their begin
+	heard             []string // what the model has been told since its last answer
+}
+
+// Build returns the spans of a whole log, in the order of their begin. Those that have
+// not ended are open.
+func Build(events []activity.Event) []*Span {
+	var b Builder
+	var spans []*Span
+	for _, e := range events {
+		for _, m := range b.Add(e) {
+			if m.Begins {
+				spans = append(spans, m.Span)
+			}
+		}
+	}
+	for _, s := range spans {
+		if s.Open {
+			s.End = b.now
+		}
+	}
+	slices.SortFunc(spans, func(a, b *Span) int { return cmp.Compare(a.ID, b.ID) })
+	return spans
+}
+
+// Add takes the next event and returns the spans that begin and end with it. The
+// result is good until the next call.
+func (b *Builder) Add(e activity.Event) []Moment {
+	b.out = b.out[:0]
+	switch e.Body.(type) {
+	case activity.ContentDelta, activity.ThoughtDelta, activity.ToolDelta:
+		return nil
+	}
+	if e.Run == "" {
+		b.now = e.Time
+		return nil
+	}
+	if b.runs == nil {
+		b.runs, b.calls, b.asked, b.after = make(map[string]*openRun), make(map[string]*Span), make(map[string]*Span), make(map[string]uint64)
+	}
+	b.take(b.run(e), e)
+	b.now = e.Time
+	return b.out
+}
+
+// run returns the open run of an event. One whose beginning was not seen, as after a
+// restart, begins with it.
+func (b *Builder) run(e activity.Event) *openRun {
+	if r := b.runs[e.Run]; r != nil {
+		return r
+	}
+	r := new(openRun)
+	b.runs[e.Run] = r
+	r.span = b.begin(r, e, Run, e.Agent)
+	r.children = nil
+	if _, first := e.Body.(activity.RunStarted); !first {
+		r.span.ID-- // the event may begin a span of its own
+	}
+	if r.span.After = b.after[e.Run]; r.span.After != 0 {
+		delete(b.after, e.Run)
+	}
+	if parent := b.runs[e.ParentRun]; parent != nil {
+		r.span.Parent = parent.span.ID
+	}
+	return r
+}
+
+// begin begins a span of a run.
+func (b *Builder) begin(r *openRun, e activity.Event, kind Kind, name string, details ...Field) *Span {
+	s := &Span{
+		ID: 2*e.Seq + 1, Seq: e.Seq, Kind: kind, Name: name, Agent: e.Agent, Run: e.Run, CorrelationID: e.CorrelationID,
+		Start: e.Time, End: e.Time, Open: true, Details: details,
+	}
+	switch {
+	case kind == Run:
+	case kind != Turn && r.turn != nil:
+		s.Parent = r.turn.ID
+	default:
+		s.Parent = r.span.ID
+	}
+	r.children = append(r.children, s)
+	b.out = append(b.out, Moment{s, true})
+	return s
+}
+
+// end ends a span, once.
+func (b *Builder) end(r *openRun, s *Span, at time.Time, failure string) {
+	if s == nil || !s.Open {
+		return
+	}
+	if s.Kind == Model && s.Finish != "" {
+		failure = "" // it has answered
+	}
+	s.Open, s.Error = false, cmp.Or(s.Error, failure)
+	if at.After(s.End) {
+		s.End = at
+	}
+	r.children = slices.DeleteFunc(r.children, func(c *Span) bool { return c == s })
+	switch s.Kind {
+	case Tool:
+		delete(b.calls, s.Call)
+	case Model:
+		r.model = nil
+	case Turn:
+		r.turn = nil
+	}
+	b.out = append(b.out, Moment{s, false})
+}
+
+// endAll ends what is open in a run, the innermost first, but for the run itself.
+func (b *Builder) endAll(r *openRun, at time.Time, failure string) {
+	for _, s := range slices.Backward(slices.Clone(r.children)) {
+		why := failure
+		if s.Kind == Turn {
+			why = ""
+		}
+		b.end(r, s, at, why)
+	}
+	for id, s := range b.asked {
+		if s.Run == r.span.Run {
+			delete(b.asked, id)
+		}
+	}
+}
+
+// instant adds a span that ends as it begins; took is how long before it began.
+func (b *Builder) instant(r *openRun, e activity.Event, kind Kind, name, failure string, took time.Duration, details ...Field) *Span {
+	s := b.begin(r, e, kind, name, details...)
+	s.Start = e.Time.Add(-took)
+	b.end(r, s, e.Time, failure)
+	return s
+}
+
+func (b *Builder) take(r *openRun, e activity.Event) {
+	switch body := e.Body.(type) {
+	case activity.RunStarted:
+		b.start(r, e, body)
+	case activity.Input:
+		r.hear("user", inputText(body.Input))
+	case activity.Note:
+		if body.ToModel {
+			r.hear("user", body.Message)
+		}
+	case activity.RouteDecided:
+		b.route(r, e, body)
+	case activity.TurnStarted:
+		b.end(r, r.turn, e.Time, "")
+		r.turn = b.begin(r, e, Turn, "turn", Field{Name: "turn", Value: body.Turn})
+	case activity.TurnFinished:
+		b.end(r, r.model, e.Time, "no answer")
+		b.end(r, r.turn, e.Time, "")
+	case activity.ModelStarted:
+		b.end(r, r.model, b.now, "no answer")
+		r.model = b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model})
+		if len(r.heard) > 0 {
+			r.model.Details = append(r.model.Details, Field{"prompt", strings.Join(r.heard, "\n"), true})
+		}
+	case activity.ModelFinished:
+		b.answered(r, e, body)
+	case activity.ModelContent:
+		b.said(r, body)
+	case activity.Retry:
+		if body.Of == "model" {
+			b.end(r, r.model, e.Time, cmp.Or(body.Cause, "tried again"))
+		}
+	case activity.ToolState:
+		b.tool(r, e, body)
+	case activity.ConfirmationAsked:
+		b.ask(r, e, body)
+	case activity.ConfirmationAnswered:
+		if s := b.asked[body.ID]; s != nil {
+			delete(b.asked, body.ID)
+			s.Details = append(s.Details, Field{Name: "approved", Value: approves(body.Outcome)}, Field{Name: "outcome", Value: body.Outcome}, Field{Name: "by", Value: body.By})
+			b.end(r, s, e.Time, "")
+		}
+	case activity.HandoffStarted:
+		s := b.instant(r, e, Handoff, body.From+" → "+body.To, "", 0, handoffDetails(body)...)
+		if body.Run != "" {
+			b.after[body.Run] = s.ID
+		}
+	case activity.HandoffRejected:
+		b.instant(r, e, Handoff, body.From+" → "+body.To, body.Code+": "+body.Message, 0, Field{Name: "from_agent", Value: body.From}, Field{Name: "to_agent", Value: body.To})
+	case activity.HookRan:
+		failure := ""
+		if body.Decision == "failed" {
+			failure = cmp.Or(body.Reason, "failed")
+		}
+		b.instant(r, e, Hook, body.Name, failure, time.Duration(e.DurationMs)*time.Millisecond,
+			Field{Name: "event", Value: body.Event}, Field{Name: "decision", Value: body.Decision}, Field{"reason", body.Reason, true})
+	case activity.RunState:
+		if body.To == activity.Interrupted {
+			b.endAll(r, b.now, "interrupted")
+		}
+	case activity.RunFinished:
+		b.finish(r, e, body)
+	default:
+		if e.Body.Type() == "guardrail.checked" {
+			b.guardrail(r, e)
+		}
+	}
+}
+
+func (b *Builder) start(r *openRun, e activity.Event, body activity.RunStarted) {
+	s := r.span
+	s.Name, s.Details = e.Agent, Details{
+		{Name: "run", Value: e.Run}, {Name: "model", Value: body.Model}, {Name: "mode", Value: body.Mode}, {Name: "approval", Value: body.Approval},
+	}
+	if text := inputText(body.Input); text != "" {
+		s.Details = append(s.Details, Field{"input", text, true})
+		r.hear("user", text)
+	}
+	if call := b.calls[body.Call]; call != nil && body.Call != "" {
+		s.Parent = call.ID
+	}
+}
+
+// finish ends a run.
+func (b *Builder) finish(r *openRun, e activity.Event, body activity.RunFinished) {
+	b.endAll(r, e.Time, "the run ended: "+string(body.Reason))
+	s := r.span
+	s.Usage, s.Finish = body.Usage, string(body.Reason)
+	s.Details = append(s.Details, Field{Name: "reason", Value: body.Reason}, Field{Name: "turns", Value: body.Turns}, Field{Name: "tool_calls", Value: body.ToolCalls}, tokens(body.Usage))
+	if body.Text != "" {
+		s.Details = append(s.Details, Field{"text", body.Text, true})
+	}
+	failure := ""
+	switch {
+	case body.Error != nil:
+		failure = body.Error.Message
+	case body.Reason != activity.Goal && body.Reason != activity.HandedOff:
+		failure = string(body.Reason)
+	}
+	b.end(r, s, e.Time, failure)
+	delete(b.runs, e.Run)
+}
+
+// guardrail adds the outcome of a check. Its body is read by its name, so that logs of
+// other versions have it too.
+func (b *Builder) guardrail(r *openRun, e activity.Event) {
+	var body struct {
+		Name, Policy, Outcome string
+		Errors                json.RawMessage
+	}
+	data, err := json.Marshal(e.Body)
+	if err != nil || json.Unmarshal(data, &body) != nil {
+		return
+	}
+	kind := "output_validation"
+	if strings.Contains(body.Name, "confirmation") {
+		kind = "tool_confirmation"
+	}
+	details := Details{{Name: "guardrail_type", Value: kind}, {Name: "guardrail_result", Value: body.Outcome}, {Name: "policy", Value: body.Policy}}
+	failure := ""
+	if len(body.Errors) > 0 {
+		details = append(details, Field{"errors", body.Errors, true})
+	}
+	if body.Outcome == "failed" {
+		failure = "the check failed"
+	}
+	b.instant(r, e, Guardrail, body.Name, failure, time.Duration(e.DurationMs)*time.Millisecond, details...)
+}

@@ -1,0 +1,47 @@
+package trace
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/agentls/agentls/agents/activity"
+)
+
+// pageSize is how many events are read from a log at once.
+const pageSize = 500
+
+// Read returns the events of a log without deltas, each masked. What cannot be read
+// back, as of a newer version, is left out. mask may be nil.
+func Read(log *activity.Log, session string, mask func([]byte) []byte) ([]activity.Event, error) {
+	var events []activity.Event
+	for after := uint64(0); ; {
+		page, err := log.Read(after, pageSize)
+		if err != nil || len(page) == 0 {
+			return events, err
+		}
+		for _, entry := range page {
+			after = entry.Seq
+			if e, ok := Decode(entry, session, mask); ok {
+				events = append(events, e)
+			}
+		}
+	}
+}
+
+// Decode returns the event of a log's entry, masked; false for a delta and for what
+// cannot be read back.
+func Decode(entry activity.Entry, session string, mask func([]byte) []byte) (activity.Event, bool) {
+	if strings.HasSuffix(entry.Type, ".delta") {
+		return activity.Event{}, false
+	}
+	e, err := entry.Event(session)
+	if err != nil || mask == nil {
+		return e, err == nil
+	}
+	data, err := json.Marshal(e.Body)
+	if err != nil {
+		return e, false
+	}
+	e.Body, err = activity.Decode(entry.Type, mask(data))
+	return e, err == nil
+}

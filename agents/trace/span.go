@@ -1,0 +1,120 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/agentls/agentls/agents/model"
+)
+
+// Kind says what a span is about.
+type Kind string
+
+// The kinds of spans. A run holds turns, and these the others.
+const (
+	Run          Kind = "run"
+	Turn         Kind = "turn"
+	Model        Kind = "llm"
+	Tool         Kind = "tool"
+	Handoff      Kind = "handoff"
+	Guardrail    Kind = "guardrail"
+	Route        Kind = "route"
+	Hook         Kind = "hook"
+	Confirmation Kind = "confirmation"
+)
+
+// Span is something in a session that took time. Do not change one that has ended.
+type Span struct {
+	ID     uint64 // unique in its session, and grows with Seq
+	Seq    uint64 // the number of the event with which it begins
+	Parent uint64 // the span that it is part of; 0 = none
+	After  uint64 // of a run: the handoff that led to it; 0 = none
+	Kind   Kind
+	Name   string // of the model, the tool, the agent, …
+	Agent  string
+	Run    string
+	// CorrelationID is the same along a chain of handoffs.
+	CorrelationID string
+
+	Start, End time.Time // End is the time of the newest event of a span that is open
+	Open       bool      // it has not ended
+	Error      string    // why it failed; "" = it did not
+	Details    Details
+
+	// Of a model, and of a run that has ended.
+	Usage      model.Usage
+	Finish     string
+	FirstToken time.Duration
+	Call       string // of a tool: the call's id
+}
+
+// Duration is how long the span took, up to now for one that is open.
+func (s *Span) Duration() time.Duration { return max(s.End.Sub(s.Start), 0) }
+
+// Field is one thing that is known of a span.
+type Field struct {
+	Name    string
+	Value   any  // a string, a number, a bool or what encoding/json writes
+	Content bool // it is what somebody said, or a tool gave
+}
+
+// Details are the fields of a span in the order of spec 7.2.
+type Details []Field
+
+// Get returns the value of a field; nil for none.
+func (d Details) Get(name string) any {
+	for _, f := range d {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// Without returns the fields that are no content.
+func (d Details) Without() (left Details) {
+	for _, f := range d {
+		if !f.Content {
+			left = append(left, f)
+		}
+	}
+	return left
+}
+
+// MarshalJSON writes an object with the fields in their order.
+func (d Details) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, f := range d {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(f.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(f.Value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Text returns a field's value as people read it: a text as it is, anything else as
+// JSON.
+func (f Field) Text() string {
+	if s, ok := f.Value.(string); ok {
+		return s
+	}
+	data, err := json.Marshal(f.Value)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/trace"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// traceCommand shows and exports what took time in a session.
+func traceCommand(std streams) *cobra.Command {
+	var session, format, output string
+	show := &cobra.Command{
+		Use: "show", Short: "Show what took time in a session, as a tree", Args: arguments(0, 0),
+		Long: `Shows the runs of a session as a tree: turns, calls of models and tools, handoffs,
+checks and questions, each with its time, a bar, and what is known of it, cut to a
+line. Without --session it is the newest session.`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				id, err := conn.tracedSession(ctx, session)
+				if err != nil {
+					return err
+				}
+				spans, err := conn.spans(ctx, id)
+				if err != nil {
+					return err
+				}
+				return printTrace(std.out, spans, columnsFor(std.out))
+			})
+		},
+	}
+	export := &cobra.Command{
+		Use: "export", Short: "Write a session's trace for another program, or as a page for a browser", Args: arguments(0, 0),
+		Long: `Writes the trace of a session to standard output, or to a file with --output:
+json (the events), otlp (the body of a request to an OpenTelemetry collector) or
+html (one page that needs nothing else). What looks like a key or a password is
+left out. Without --session it is the newest session.`,
+		Example: `  agentls trace export --format html --output trace.html
+  agentls trace export --format otlp | curl -H 'Content-Type: application/json' --data-binary @- http://localhost:4318/v1/traces`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !slices.Contains(wire.TraceFormats(), format) {
+				return usage{fmt.Errorf("invalid --format %q: use json, otlp or html", format)}
+			}
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				id, err := conn.tracedSession(ctx, session)
+				if err != nil {
+					return err
+				}
+				text, err := conn.exportTrace(ctx, id, format)
+				if err != nil {
+					return err
+				}
+				if output != "" {
+					return os.WriteFile(output, text, 0o600)
+				}
+				_, err = std.out.Write(text)
+				return err
+			})
+		},
+	}
+	c := &cobra.Command{Use: "trace", Short: "Show or export what took time in a session", Args: needsPart, RunE: show.RunE}
+	export.Flags().StringVar(&format, "format", "json", "json, otlp or html")
+	export.Flags().StringVarP(&output, "output", "o", "", "the `file` to write, instead of standard output")
+	complete(export, "format", wire.TraceFormats()...)
+	for _, part := range []*cobra.Command{show, export} {
+		part.Flags().StringVar(&session, "session", "", "the session; without it, the newest")
+		completeSessionFlag(part)
+	}
+	c.AddCommand(show, export)
+	return c
+}
+
+// tracedSession returns the session that a person means, the newest one for "".
+func (c *connection) tracedSession(ctx context.Context, name string) (string, error) {
+	if name != "" {
+		return c.sessionNamed(ctx, name)
+	}
+	id, err := c.sessionNamed(ctx, latestSession)
+	if err == nil && id == latestSession {
+		err = errors.New("there are no sessions in this folder yet; begin one: agentls run \"your request\"")
+	}
+	return id, err
+}
+
+// spans returns what took time in a session.
+func (c *connection) spans(ctx context.Context, session string) ([]*trace.Span, error) {
+	var events []activity.Event
+	err := c.events(ctx, session, func(p wire.ActivityParams) error {
+		if body, err := activity.Decode(p.Type, p.Data); err == nil { // else it is a newer version's
+			events = append(events, eventOf(p, body))
+		}
+		return nil
+	})
+	return trace.Build(events), err
+}
+
+// eventOf returns an event as the log has it.
+func eventOf(p wire.ActivityParams, body activity.Body) activity.Event {
+	at, _ := time.Parse(time.RFC3339, p.Time) // the daemon wrote it
+	return activity.Event{
+		Seq: p.Seq, Time: at, Session: p.Session, Body: body, DurationMs: p.DurationMs,
+		Origin: activity.Origin{Run: p.Run, ParentRun: p.ParentRun, Turn: p.Turn, Agent: p.Agent, CorrelationID: p.CorrelationID, Context: p.Context},
+	}
+}
+
+// exportTrace returns the trace of a session in a format.
+func (c *connection) exportTrace(ctx context.Context, session, format string) ([]byte, error) {
+	var r wire.TraceExportResult
+	if err := c.Call(ctx, wire.MethodTraceExport, &wire.TraceExportParams{Session: session, Format: format}, &r); err != nil {
+		return nil, err
+	}
+	if r.URI == "" {
+		return []byte(strings.TrimSuffix(r.Text, "\n") + "\n"), nil
+	}
+	u, err := url.Parse(r.URI)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(u.Path)
+}
+
+// icons stand before spans.
+var icons = map[trace.Kind]string{
+	trace.Run: "▶", trace.Turn: "·", trace.Model: "◆", trace.Tool: "⚙", trace.Handoff: "⇄", trace.Guardrail: "✓", trace.Route: "↳", trace.Hook: "⚓", trace.Confirmation: "?",
+}
+
+// traceTree is how spans are printed.
+type traceTree struct {
+	strings.Builder
+	columns  int
+	children map[uint64][]*trace.Span
+	from, to time.Time
+}
+
+// printTrace prints spans as a tree, each with its time, a bar and its details.
+func printTrace(out io.Writer, spans []*trace.Span, columns int) error {
+	if len(spans) == 0 {
+		_, err := fmt.Fprintln(out, "No agent has run in this session yet.")
+		return err
+	}
+	t := &traceTree{columns: max(columns, 40), children: make(map[uint64][]*trace.Span), from: spans[0].Start, to: spans[0].End}
+	known := make(map[uint64]bool)
+	for _, s := range spans {
+		known[s.ID] = true
+		if s.Start.Before(t.from) {
+			t.from = s.Start
+		}
+		if s.End.After(t.to) {
+			t.to = s.End
+		}
+	}
+	for _, s := range spans {
+		parent := s.Parent
+		if !known[parent] {
+			parent = 0
+		}
+		t.children[parent] = append(t.children[parent], s)
+	}
+	for _, s := range t.children[0] {
+		t.add(s, "", "")
+	}
+	_, err := io.WriteString(out, t.String())
+	return err
+}
+
+// add adds a span and what is below it. first stands before its line, then before the
+// others.
+func (t *traceTree) add(s *trace.Span, first, then string) {
+	const times = 8
+	bars := min(t.columns/5, 30)
+	name := first + icons[s.Kind] + " " + spanTitle(s)
+	if s.Error != "" {
+		name += " ✗ " + inLine(s.Error)
+	}
+	width := t.columns - times - bars - 2
+	name = fit(name, width)
+	fmt.Fprintf(t, "%s%s %*s %s\n", name, strings.Repeat(" ", max(width-columnsOf(name), 0)), times, spanTime(s), strings.TrimRight(t.bar(s, bars), " "))
+	children := t.children[s.ID]
+	for _, f := range s.Details {
+		if s.Kind == trace.Turn {
+			break
+		}
+		line := then + "  "
+		if len(children) > 0 {
+			line = then + "│ "
+		}
+		if text := inLine(f.Text()); text != "" && text != "null" {
+			fmt.Fprintln(t, fit(line+"  "+f.Name+": "+text, t.columns))
+		}
+	}
+	for i, c := range children {
+		if i == len(children)-1 {
+			t.add(c, then+"└ ", then+"  ")
+		} else {
+			t.add(c, then+"├ ", then+"│ ")
+		}
+	}
+}
+
+// bar shows when a span was, within the whole.
+func (t *traceTree) bar(s *trace.Span, width int) string {
+	whole := max(t.to.Sub(t.from), 1)
+	at := min(int(int64(width)*int64(s.Start.Sub(t.from))/int64(whole)), width-1)
+	long := min(max(int(int64(width)*int64(s.Duration())/int64(whole)), 1), width-at)
+	return strings.Repeat(" ", at) + strings.Repeat("█", long)
+}
+
+// spanTitle names a span.
+func spanTitle(s *trace.Span) string {
+	if s.Kind == trace.Turn {
+		return fmt.Sprintf("turn %v", s.Details.Get("turn"))
+	}
+	title := fmt.Sprintf("%s %s", s.Kind, s.Name)
+	if s.Kind == trace.Model || s.Kind == trace.Route {
+		title += " (" + s.Agent + ")"
+	}
+	return inLine(title)
+}
+
+func spanTime(s *trace.Span) string {
+	if s.Open {
+		return "open"
+	}
+	return shortTime(s.Duration())
+}
+
+// shortTime is a duration as people read it: 350ms, 1.2s, 2m05s.
+func shortTime(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	d = d.Round(time.Second)
+	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// inLine is a text on one line that a terminal may show.
+func inLine(text string) string { return tool.Escape(strings.Join(strings.Fields(text), " ")) }
+
+// tellSpans tells what has ended with an event (run --trace).
+func (t *timeline) tellSpans(p wire.ActivityParams, body activity.Body) {
+	for _, m := range t.trace.Add(eventOf(p, body)) {
+		if m.Begins || m.Kind == trace.Turn {
+			continue
+		}
+		line := fmt.Sprintf("[Trace] %s (%s) %s", m.Kind, inLine(m.Agent), shortTime(m.Duration()))
+		if m.Error != "" {
+			line += " ✗ " + fit(inLine(m.Error), 200)
+		}
+		for _, f := range m.Details {
+			if text := inLine(f.Text()); text != "" && text != "null" {
+				line += "\n  " + f.Name + ": " + fit(text, 200)
+			}
+		}
+		t.say("%s", line)
+	}
+}

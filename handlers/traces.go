@@ -1,0 +1,65 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/trace"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// spans returns what a session's log says of what took time, without what looks like a
+// credential.
+func (h *Handlers) spans(session string) ([]*trace.Span, error) {
+	log, err := h.daemon.Agents.Timeline(session)
+	if err != nil {
+		return nil, err
+	}
+	events, err := trace.Read(log, session, h.daemon.Mask)
+	return trace.Build(events), err
+}
+
+// getTrace serves agents/trace/get.
+func (h *Handlers) getTrace(_ context.Context, _ struct{}, p *wire.TraceGetParams) (*wire.TraceGetResult, error) {
+	session := strings.Clone(h.daemon.Agents.Named(p.Session))
+	spans, err := h.spans(session)
+	if err != nil {
+		return nil, err
+	}
+	spans = slices.DeleteFunc(spans, func(s *trace.Span) bool { return s.Seq < p.FromSeq })
+	events := trace.Events(session, spans, true)
+	if len(p.Types) > 0 {
+		events = slices.DeleteFunc(events, func(e trace.FileEvent) bool { return !slices.Contains(p.Types, e.EventType) })
+	}
+	return &wire.TraceGetResult{Events: events}, nil
+}
+
+// exportTrace serves agents/trace/export.
+func (h *Handlers) exportTrace(_ context.Context, _ struct{}, p *wire.TraceExportParams) (*wire.TraceExportResult, error) {
+	session := strings.Clone(h.daemon.Agents.Named(p.Session))
+	spans, err := h.spans(session)
+	if err != nil {
+		return nil, err
+	}
+	var text []byte
+	switch p.Format {
+	case "html":
+		text, err = trace.HTML(session, spans)
+	case "otlp":
+		text, err = trace.OTLP(session, h.Version, spans, true)
+	default:
+		text, err = json.MarshalIndent(trace.Events(session, spans, true), "", "  ")
+	}
+	if err != nil || p.Format != "html" {
+		return &wire.TraceExportResult{Text: string(text)}, err
+	}
+	path, err := h.keepShown("trace-"+session+".html", string(text))
+	if err != nil {
+		return nil, err
+	}
+	return &wire.TraceExportResult{URI: string(uri.File(path))}, nil
+}

@@ -1,0 +1,57 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/trace"
+)
+
+type (
+	// TraceGetParams asks for a session's trace.
+	TraceGetParams struct {
+		Session string   `json:"session,omitempty"` // absent = main
+		FromSeq uint64   `json:"fromSeq,omitempty"` // without what began before this event of the session
+		Types   []string `json:"types,omitempty"`   // of events: llm_call, tool_call, …; absent = all
+	}
+
+	// TraceGetResult is a trace: what took time in a session, and what came of it.
+	TraceGetResult struct {
+		Events []trace.FileEvent `json:"events"` // in the order of time; what goes on still has no end
+	}
+
+	// TraceExportParams asks for a session's trace in a format.
+	TraceExportParams struct {
+		Session string `json:"session,omitempty"` // absent = main
+		Format  string `json:"format"`            // json, otlp, html
+	}
+
+	// TraceExportResult is the trace: Text for json and otlp, and for html a file, which
+	// is there as long as the connection.
+	TraceExportResult struct {
+		Text string `json:"text,omitempty"`
+		URI  string `json:"uri,omitempty"`
+	}
+)
+
+// TraceFormats are the formats of a trace.
+func TraceFormats() []string { return []string{"json", "otlp", "html"} }
+
+// Check implements the server's check of parameters.
+func (p *TraceGetParams) Check() (string, error) {
+	for i, t := range p.Types {
+		if !slices.Contains(trace.Types(), t) {
+			return fmt.Sprintf("types[%d]", i), fmt.Errorf("is %q; use %s", t, strings.Join(trace.Types(), ", "))
+		}
+	}
+	return checkSession(p.Session)
+}
+
+// Check implements the server's check of parameters.
+func (p *TraceExportParams) Check() (string, error) {
+	if !slices.Contains(TraceFormats(), p.Format) {
+		return "format", fmt.Errorf("is %q; use json, otlp or html", p.Format)
+	}
+	return checkSession(p.Session)
+}
