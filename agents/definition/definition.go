@@ -34,7 +34,8 @@
 // caller seldom wants, [Definition.FrontMatter], is read again when it is asked
 // for. Who reads many files gives [Parse] a [Scratch].
 //
-// It imports internal/fault only. A Definition is immutable and may be shared.
+// Of what the module has it imports agents/graph, and packages that know nothing of
+// agents. A Definition is immutable and may be shared.
 package definition
 
 import (
@@ -112,6 +113,7 @@ type Definition struct {
 
 	Inputs          json.RawMessage // JSON Schema of the inputs (spec 1.4), nil without
 	Output          *Output         // nil without
+	Graph           *Graph          // nil without; whole only where the definition is usable
 	Query           string          // "" = the default of spec 1.2
 	InitialMessages []Exchange
 

@@ -117,9 +117,7 @@ func (r *reader) field(k *key, v *node) bool {
 	case "memory_files":
 		r.boolField(v, k.name, &r.MemoryFiles)
 	case "graph":
-		if r.shape(v, k.name, mapping) && r.Dialect == Agentls {
-			r.graph(v)
-		}
+		r.graphField(v)
 	case "tracing":
 		r.byTable(v, k.name)
 	case "imported":

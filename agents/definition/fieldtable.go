@@ -32,16 +32,21 @@ func FieldAt(path string) (Field, bool) {
 	if f, ok := fieldIndex[path]; ok {
 		return *f, true
 	}
-	if rest, ok := strings.CutPrefix(path, "inputs."); ok {
+	for _, any := range []string{"inputs.", "graph.state."} {
+		rest, ok := strings.CutPrefix(path, any)
+		if !ok {
+			continue
+		}
 		name, tail, nested := strings.Cut(rest, ".")
-		if name != "" {
-			path = "inputs.*"
-			if nested {
-				path += "." + tail
-			}
-			if f, ok := fieldIndex[path]; ok {
-				return *f, true
-			}
+		if name == "" {
+			continue
+		}
+		path := any + "*"
+		if nested {
+			path += "." + tail
+		}
+		if f, ok := fieldIndex[path]; ok {
+			return *f, true
 		}
 	}
 	return Field{}, false

@@ -127,7 +127,7 @@ func (r *reader) finishPrompt() {
 		}
 	case given:
 		r.Prompt = r.prompt.text
-	default:
+	case r.Graph == nil: // the nodes of a graph have prompts of their own
 		r.report("agent/prompt-empty", Error, r.shut[0], r.shut[1], "The system prompt is empty; write it below the front-matter.")
 	}
 }

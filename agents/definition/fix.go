@@ -261,6 +261,10 @@ func (f *fixer) find() {
 		}
 		f.add(Fix{Title: "Describe the MCP server " + f.text() + " in the settings", Configure: f.text()})
 		f.remove(false)
+	case "agent/graph":
+		if f.problem.Meant != "" {
+			f.replace(f.problem.Meant, false)
+		}
 	case "agent/handoff-target", "agent/subagent-unknown":
 		if f.problem.Meant != "" {
 			f.replace(f.problem.Meant, false)

@@ -1,32 +1,231 @@
 package definition
 
-// The names in a graph (spec 7.1).
+// Graphs (spec 7.1): how a file writes them, and where in it what stands.
 
-// graph reports a graph without an entry, and names that no node has.
-func (r *reader) graph(v *node) {
-	nodes := map[string]bool{"END": true}
-	if list := v.get("nodes"); list != nil {
-		for i := range list.items {
-			if name := list.items[i].get("name"); name != nil && name.kind == str {
-				nodes[name.text] = true
+import (
+	"math"
+	"slices"
+
+	"github.com/agentls/agentls/agents/graph"
+)
+
+// Graph is the graph of an agent.
+type Graph struct {
+	*graph.Plan
+	Ranges []Range // by node, of the value that says which agent or tool it is
+	Keys   []Range // of the names of the state's keys
+	Links  []Range // by edge, of its condition, or of the edge where it has none
+}
+
+// How large a graph may be: what is checked of it grows with the product.
+const (
+	maxGraphNodes = 100
+	maxGraphEdges = 400
+)
+
+// graphField reads graph.
+func (r *reader) graphField(v *node) {
+	if !r.shape(v, "graph", mapping) || r.Dialect != Agentls {
+		return
+	}
+	g := &Graph{Plan: &graph.Plan{}}
+	places := map[graph.Place]*node{{}: v}
+	fine := true
+	for i := range v.keys {
+		k, n := &v.keys[i], &v.items[i]
+		r.smart(n)
+		switch k.name {
+		case "entry":
+			places[graph.Place{Field: "entry"}] = n
+			r.stringField(n, "graph.entry", &g.Entry)
+		case "nodes":
+			fine = r.graphNodes(g, n, places) && fine
+		case "edges":
+			fine = r.graphEdges(g, n, places) && fine
+		case "max_steps":
+			g.MaxSteps, _ = r.intField(n, "graph.max_steps", 1, 1000)
+		case "state":
+			fine = r.graphState(g, n, places) && fine
+		default:
+			r.unknown(k, "graph.", "graph")
+		}
+	}
+	if r.Graph = g; !fine {
+		return
+	}
+	for _, f := range g.Check() {
+		at := places[f.At]
+		for field := f.At.Field; at == nil && field != ""; field = "" {
+			at = places[graph.Place{Part: f.At.Part, Index: f.At.Index}]
+		}
+		if at == nil {
+			at = v
+		}
+		meant := ""
+		if at.kind == str && (f.At.Field == "from" || f.At.Field == "to" || f.At.Field == "entry") {
+			meant = r.nearest(at.text, g.nodeNames())
+		}
+		r.suggest("agent/graph", Error, at.start, at.end, meant, f.Message)
+	}
+}
+
+func (g *Graph) nodeNames() []string {
+	names := []string{graph.End}
+	for _, n := range g.Nodes {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// entries reads a list of objects, and reports whether it is one that is not too long.
+func (r *reader) entries(v *node, field string, most int, entry func(i int, v *node)) bool {
+	if v.kind == null {
+		return true
+	}
+	if !r.shape(v, field, list) {
+		return false
+	}
+	if len(v.items) > most {
+		r.at(v, "agent/graph", Error, "%s has %d entries and %d are allowed; make several graphs of it, of which one runs the others (graph: NAME).", field, len(v.items), most)
+		return false
+	}
+	fine := true
+	for i := range v.items {
+		if fine = r.shape(&v.items[i], "An entry of "+field, mapping) && v.items[i].kind == mapping && fine; fine {
+			entry(i, &v.items[i])
+		}
+	}
+	return fine
+}
+
+func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) bool {
+	fine := true
+	return r.entries(v, "graph.nodes", maxGraphNodes, func(i int, v *node) {
+		var n graph.Node
+		at := v
+		kinds := 0
+		place := func(field string, v *node) { places[graph.Place{Part: "nodes", Index: i, Field: field}] = v }
+		place("", v)
+		place("name", v)
+		for j := range v.keys {
+			k, item := &v.keys[j], &v.items[j]
+			r.smart(item)
+			switch k.name {
+			case "name":
+				if r.stringField(item, "graph.nodes.name", &n.Name) {
+					place("name", item)
+				}
+			case "agent", "graph", "tool", "human":
+				kinds++
+				n.Kind, at = graph.Kind(k.name), item
+				switch {
+				case k.name == "human" && item.kind == boolean && item.truth: // asks what the input says
+				case !r.stringField(item, "graph.nodes."+k.name, &n.Of):
+					fine = fine && item.kind == null
+				case k.name == "tool":
+					n.Of, _ = CanonicalTool(n.Of)
+				}
+			case "input":
+				n.Input = item.value()
+				place("input", item)
+			case "retries":
+				n.Retries, _ = r.intField(item, "graph.nodes.retries", 0, 10)
+			case "timeout":
+				n.Timeout, _ = r.durationField(item, "graph.nodes.timeout")
+			default:
+				r.unknown(k, "graph.nodes.", "graph.nodes[]")
 			}
 		}
-	}
-	known := func(n *node) {
-		if n != nil && n.kind == str && !nodes[n.text] {
-			r.at(n, "agent/graph", Error, "The graph has no node %s; add it to nodes, or correct the name.", n.text)
+		switch {
+		case n.Name == "":
+			fine = false
+			r.at(v, "agent/graph", Error, "A node needs name: by which edges and conditions know it.")
+		case kinds != 1:
+			fine = false
+			r.at(v, "agent/graph", Error, "The node %s needs one of agent, graph, human and tool, which says what it does.", n.Name)
+		case n.Of == "" && n.Kind != graph.Human:
+			fine = false
+			r.at(v, "agent/graph", Error, "The node %s does not say which %s it runs; write %s: with its name.", n.Name, n.Kind, n.Kind)
+		case n.Kind == graph.Tool && n.Input != nil && v.get("input").kind != mapping:
+			r.at(v.get("input"), "agent/graph", Error, "The input of a node with tool is the tool's arguments, an object.")
+		case r.nameNode != nil && n.Of == r.nameNode.text && (n.Kind == graph.Agent || n.Kind == graph.Graph):
+			r.at(at, "agent/graph", Error, "A graph cannot run itself; name another agent.")
 		}
-	}
-	entry := v.get("entry")
-	if entry == nil || entry.kind != str || entry.text == "END" {
-		r.at(v, "agent/graph", Error, "The graph has no entry; write entry: with the name of its first node.")
-	} else {
-		known(entry)
-	}
-	if edges := v.get("edges"); edges != nil {
-		for i := range edges.items {
-			known(edges.items[i].get("from"))
-			known(edges.items[i].get("to"))
+		g.Nodes, g.Ranges = append(g.Nodes, n), append(g.Ranges, r.text.span(at.start, at.end))
+	}) && fine
+}
+
+func (r *reader) graphEdges(g *Graph, v *node, places map[graph.Place]*node) bool {
+	fine := true
+	return r.entries(v, "graph.edges", maxGraphEdges, func(i int, v *node) {
+		var e graph.Edge
+		for j := range v.keys {
+			k, item := &v.keys[j], &v.items[j]
+			r.smart(item)
+			places[graph.Place{Part: "edges", Index: i, Field: k.name}] = item
+			switch k.name {
+			case "from":
+				r.stringField(item, "graph.edges.from", &e.From)
+			case "to":
+				r.stringField(item, "graph.edges.to", &e.To)
+			case "condition":
+				if item.kind == boolean {
+					r.at(item, "agent/graph", Error, "A condition is an expression such as analysis.ok; an edge without one always holds.")
+					fine = false
+				} else if r.stringField(item, "graph.edges.condition", &e.Condition) && !r.condition(item, e.Condition) {
+					r.at(item, "agent/graph", Error, "Without this condition the graph cannot run; correct it.")
+					fine = false
+				}
+			case "else":
+				r.boolField(item, "graph.edges.else", &e.Else)
+			case "priority":
+				if p := r.floatField(item, "graph.edges.priority", -1000, 1000); p != nil {
+					e.Priority = int(math.Round(*p))
+				}
+			default:
+				r.unknown(k, "graph.edges.", "graph.edges[]")
+			}
 		}
+		places[graph.Place{Part: "edges", Index: i}] = v
+		if e.From == "" || e.To == "" {
+			fine = false
+			r.at(v, "agent/graph", Error, "An edge needs from: and to:, each the name of a node (to: END ends the graph).")
+		}
+		at := v
+		if given := v.get("condition"); given != nil {
+			at = given
+		}
+		g.Edges, g.Links = append(g.Edges, e), append(g.Links, r.text.span(at.start, at.end))
+	}) && fine
+}
+
+func (r *reader) graphState(g *Graph, v *node, places map[graph.Place]*node) bool {
+	if v.kind == null {
+		return true
 	}
+	if !r.shape(v, "graph.state", mapping) {
+		return false
+	}
+	for i := range v.keys {
+		k, item := &v.keys[i], &v.items[i]
+		key := graph.Key{Name: k.name}
+		named := k.node()
+		places[graph.Place{Part: "state", Index: i}] = named
+		if !graph.NamePattern.MatchString(k.name) || slices.Contains([]string{"input", "state"}, k.name) {
+			r.at(named, "agent/graph", Error, "%q cannot be a key of the state: use letters, digits and single - or _ between them, and neither input nor state.", k.name)
+		}
+		if item.kind != null && r.shape(item, "graph.state."+k.name, mapping) {
+			for j := range item.keys {
+				switch name := &item.keys[j]; name.name {
+				case "reducer":
+					places[graph.Place{Part: "state", Index: i, Field: "reducer"}] = &item.items[j]
+					r.stringField(&item.items[j], "graph.state.reducer", &key.Reducer)
+				default:
+					r.unknown(name, "graph.state.", "graph.state.*")
+				}
+			}
+		}
+		g.State, g.Keys = append(g.State, key), append(g.Keys, r.text.span(named.start, named.end))
+	}
+	return true
 }

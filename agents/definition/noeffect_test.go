@@ -31,7 +31,7 @@ func TestNoEffect(t *testing.T) {
 		{ownPath, "memory: {enabled: true}", "no-effect warning memory"},
 		{ownPath, "memory_files: false", "no-effect warning memory_files"},
 		{ownPath, "tracing: {enabled: true}", "no-effect warning tracing"},
-		{ownPath, "graph: {entry: a, nodes: [{name: a}]}", "no-effect warning graph"},
+		{ownPath, "graph: {entry: a, nodes: [{name: a, agent: b}], edges: [{from: a, to: END}]}", "no-effect warning graph"},
 		{ownPath, "mcp: {servers: [github]}", "no-effect warning servers"},
 		{ownPath, "subagents: [b, c]", "no-effect warning subagents"},
 		{ownPath, "routable: false", "no-effect warning routable"},

@@ -3,6 +3,7 @@ package definition
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/agentls/agentls/agents/graph"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -191,7 +192,7 @@ handoffs:
 guardrails: [{name: g, policy: warn}]
 memory: {enabled: true}
 memory_files: false
-graph: {entry: a, nodes: [{name: a}]}
+graph: {entry: a, nodes: [{name: a, agent: b}], edges: [{from: a, to: END}]}
 tracing: {enabled: true}
 inputs:
   goal: {type: string, description: What, required: true, enum: [a, b]}
@@ -237,6 +238,7 @@ func TestAllFields(t *testing.T) {
 		Temperature:     &temperature, TopP: &topP, ThinkingBudget: &budget, ThinkingLevel: "high",
 		Mode: Task, MaxTurns: 7, MaxTime: 5 * time.Minute, MaxTokens: 1000, MaxCost: 1.5, FallbackModels: []string{"pro", "openai/gpt"},
 		Delegable: true, front: d.front,
+		Graph:    &Graph{Plan: &graph.Plan{Entry: "a", Nodes: []graph.Node{{Name: "a", Kind: graph.Agent, Of: "b"}}, Edges: []graph.Edge{{From: "a", To: "END"}}}, Ranges: []Range{place(25, 43, 44)}, Links: []Range{place(25, 56, 74)}},
 		Triggers: []Trigger{{Keywords: []string{"fix"}, Patterns: []string{`fix\b`}, Priority: 80}}, Examples: []string{"fix it"}, Priority: 80,
 	}
 	if !reflect.DeepEqual(d, want) {

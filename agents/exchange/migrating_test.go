@@ -96,7 +96,7 @@ var ourKeys = []string{
 	`color: "#3B82F6"`, "version: 1.0.0", "tools: {allow: [read_file, read_many_files, grep, bash]}", "tools: {allow: [read_file, ls, glob, grep]}", "tools: {allow: []}", "tools: {deny: [bash]}",
 	"tools: {allow: [bash], confirmation: {require_confirmation: [bash]}}", "mcp: {servers: [github]}", "subagents: [tester]", "run: {max_turns: 20}", "run: {max_time: 5m}", "run: {max_tokens: 50000}", "run: {max_cost: 0.5}", "run: {mode: task}",
 	"temperature: 0.2", "top_p: 0.9", "thinking_budget: 1024", "thinking_level: high", "inputs: {goal: {type: string}}", "output: {name: report, schema: {type: object}}", "query: Begin.", "initial_messages: [{role: user, text: Hello.}]",
-	"triggers: {keywords: [review]}", "handoffs: [{to: tester}]", "guardrails: {on_failure: warn}", "memory: {enabled: true}", "memory_files: false", "graph: {entry: a, nodes: [{name: a}]}", "tracing: {enabled: true}",
+	"triggers: {keywords: [review]}", "handoffs: [{to: tester}]", "guardrails: {on_failure: warn}", "memory: {enabled: true}", "memory_files: false", "graph: {entry: a, nodes: [{name: a, agent: b}], edges: [{from: a, to: END}]}", "tracing: {enabled: true}",
 	"user_invocable: false", "routable: false",
 }
 

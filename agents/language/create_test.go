@@ -107,7 +107,7 @@ func TestValidate(t *testing.T) {
 			"✓ guardrails exist\nValidation: 7/8 passed\n", ""},
 		{"a schema of the guards", "---\nkind: agent\nname: x\ntitle: X\noutput: {schema: {type: object}}\nguardrails: {output_schema: {type: 3}}\n---\np\n",
 			"✓ output schema valid\n✗ guardrails exist: line 6: guardrails.output_schema is not a valid JSON Schema: type must be array, boolean, integer, null, number, object or string.\nValidation: 7/8 passed\n", ""},
-		{"a graph that leads nowhere", "---\nkind: agent\nname: x\ntitle: X\ngraph: {entry: nope}\n---\np\n", "✗ graph valid: line 5: The graph has no node nope; add it to nodes, or correct the name.\nValidation: 6/7 passed\n",
+		{"a graph that leads nowhere", "---\nkind: agent\nname: x\ntitle: X\ngraph: {entry: nope, nodes: [{name: a, agent: b}], edges: [{from: a, to: END}]}\n---\np\n", "✗ graph valid: line 5: The graph has no node nope; add it to nodes, or correct the name.\nValidation: 6/7 passed\n",
 			"x: ✗ Invalid (The graph has no node nope; add it to nodes, or correct the name)"},
 		{"a restriction that cannot be kept", "---\nname: x\ndescription: d\ntools: Read\nhooks: {PreToolUse: []}\n---\np\n",
 			"✗ restrictions can be kept: line 5: This restriction cannot be kept here (its PreToolUse hook may refuse what it does), so the agent does not run; remove the field, and limit the agent with tools.allow and tools.deny.\nValidation: 6/7 passed\n", "x: ✗ Invalid (This restriction cannot be kept here (its PreToolUse hook may refuse what it does), so the agent does not run; remove the field, and limit the agent with tools.allow and tools.deny)"},

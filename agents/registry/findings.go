@@ -125,6 +125,7 @@ func (s *Snapshot) among(d *definition.Definition, disk bool, problems []definit
 		}
 	}
 	more = append(more, s.subagents(d, uri)...)
+	more = append(more, s.graphNodes(d, uri)...)
 	if s.dead(d) {
 		more = append(more, definition.Problem{
 			URI: uri, Range: d.NameRange, Code: "agent/dead", Severity: definition.Info,

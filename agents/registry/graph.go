@@ -1,13 +1,17 @@
 package registry
 
-import "sync"
+import (
+	"sync"
+
+	flow "github.com/agentls/agentls/agents/graph"
+)
 
 // graph is what the agents say of each other, found out when it is first asked
 // for.
 type graph struct {
 	once      sync.Once
 	handed    map[string]int // how many agents hand over to a name
-	delegated map[string]int // how many name it as a subagent
+	delegated map[string]int // how many name it as a subagent, or in a graph
 	all       int            // how many, but for main, may delegate to all
 	paths     map[string]*Entry
 
@@ -64,6 +68,15 @@ func (g *graph) fill(s *Snapshot) {
 				g.delegated[name]++
 			case d.Name != mainName:
 				g.all++
+			}
+		}
+		if d.Graph == nil {
+			continue
+		}
+		for _, n := range d.Graph.Nodes {
+			if name := bare(n.Of); !seen[name] && (n.Kind == flow.Agent || n.Kind == flow.Graph) {
+				seen[name] = true
+				g.delegated[name]++
 			}
 		}
 	}

@@ -1,0 +1,205 @@
+package graph
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/condition"
+)
+
+// Finding is one thing that is wrong with a graph.
+type Finding struct {
+	At      Place
+	Message string // a sentence: what, and what to do
+}
+
+// Place is where in a graph something is: the graph itself where all is zero.
+type Place struct {
+	Part  string // nodes, edges or state; "" = the graph
+	Index int    // of the part's list
+	Field string // of its entry; "" = the entry
+}
+
+// NamePattern is what a node may be called.
+var NamePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*$`)
+
+// reserved are names that mean something else in conditions, or in pictures.
+var reserved = []string{End, "START", "input", "state", "true", "false", "nil", "__start__", "__end__"}
+
+// Check returns what is wrong with a graph by itself, in its order: what can be said
+// without knowing other agents.
+func (p *Plan) Check() []Finding {
+	var found []Finding
+	at := func(part string, i int, field, format string, args ...any) {
+		found = append(found, Finding{At: Place{part, i, field}, Message: fmt.Sprintf(format, args...)})
+	}
+	if len(p.Nodes) == 0 { // what follows would only say the same
+		at("", 0, "", "The graph has no nodes; write nodes: with a name and an agent each.")
+		return found
+	}
+	known := map[string]bool{}
+	for i, n := range p.Nodes {
+		switch {
+		case !NamePattern.MatchString(n.Name) || len(n.Name) > 64:
+			at("nodes", i, "name", "%q cannot be a node's name: use letters, digits and single - or _ between them.", n.Name)
+		case slices.Contains(reserved, n.Name):
+			at("nodes", i, "name", "A node cannot be called %s, which means something else in a graph; use another name.", n.Name)
+		case known[identifier(n.Name)]:
+			at("nodes", i, "name", "There are two nodes %s; rename one.", n.Name)
+		}
+		known[identifier(n.Name)] = true
+	}
+	o := p.order()
+	switch _, there := o.index[p.Entry]; {
+	case p.Entry == "":
+		at("", 0, "", "The graph has no entry; write entry: with the name of its first node.")
+	case !there:
+		at("", 0, "entry", "The graph has no node %s; add it to nodes, or correct the name.", p.Entry)
+	}
+	otherwise := map[string]bool{}
+	fine := p.Entry != ""
+	for i, e := range p.Edges {
+		for _, end := range []struct{ field, name string }{{"from", e.From}, {"to", e.To}} {
+			if _, there := o.index[end.name]; !there && (end.name != End || end.field == "from") {
+				fine = false
+				if end.name == End {
+					at("edges", i, "from", "END is where the graph ends, so no edge leads from it; correct the name.")
+				} else {
+					at("edges", i, end.field, "The graph has no node %s; add it to nodes, or correct the name.", end.name)
+				}
+			}
+		}
+		switch {
+		case e.Else && e.Condition != "":
+			at("edges", i, "else", "An edge with else: true has no condition; remove one of them.")
+		case e.Else && otherwise[e.From]:
+			at("edges", i, "else", "%s has another edge with else: true already; remove one.", e.From)
+		}
+		otherwise[e.From] = otherwise[e.From] || e.Else
+		for _, name := range unknownNames(condition.Names(e.Condition), p) {
+			at("edges", i, "condition", "The condition names %s, which no node gives: nodes and keys of state are %s. Correct the name, or add it to state.", name, strings.Join(p.names(), ", "))
+		}
+	}
+	for i, n := range p.Nodes {
+		paths := placeholders(n.Input)
+		if n.Kind == Human {
+			paths = append(paths, placeholders(n.Of)...)
+		}
+		for _, name := range unknownNames(paths, p) {
+			at("nodes", i, "input", "${%s} stands for nothing: nodes and keys of state are %s. Correct the name, or write $${%s} for the text itself.", name, strings.Join(p.names(), ", "), name)
+		}
+	}
+	for i, k := range p.State {
+		if k.Reducer != "" && !slices.Contains(Reducers, k.Reducer) {
+			at("state", i, "reducer", "reducer must be %s.", strings.Join(Reducers, ", "))
+		}
+	}
+	if !fine { // what follows would only say the same again
+		return found
+	}
+	if _, there := o.index[p.Entry]; !there {
+		return found
+	}
+	for i, n := range p.Nodes {
+		switch {
+		case o.index[n.Name] != i:
+		case !o.known[i]:
+			at("nodes", i, "name", "Nothing leads to the node %s from the entry %s; add an edge to it, or remove it.", n.Name, p.Entry)
+		case !o.ends[i]:
+			at("nodes", i, "name", "No way leads from the node %s to END; add an edge {from: %s, to: END}, or one to a node that leads there.", n.Name, n.Name)
+		}
+	}
+	return found
+}
+
+// names are what conditions may name besides input.
+func (p *Plan) names() []string {
+	var names []string
+	for _, n := range p.Nodes {
+		names = append(names, identifier(n.Name))
+	}
+	for _, k := range p.State {
+		if !slices.Contains(names, identifier(k.Name)) {
+			names = append(names, identifier(k.Name))
+		}
+	}
+	return names
+}
+
+// unknownNames returns the first parts of paths that nothing gives.
+func unknownNames(paths []string, p *Plan) (unknown []string) {
+	for _, path := range paths {
+		name, _, _ := strings.Cut(path, ".")
+		if name != "input" && !slices.Contains(p.names(), identifier(name)) && !slices.Contains(unknown, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// Conflicts returns the keys without a reducer that two nodes give which always run side
+// by side. gives returns the names of the members that a node's result has.
+func (p *Plan) Conflicts(gives func(Node) []string) []Finding {
+	var found []Finding
+	o := p.order()
+	for i, k := range p.State {
+		if _, is := o.index[k.Name]; is || k.Reducer != "" {
+			continue
+		}
+		var givers []int
+		for j, n := range p.Nodes {
+			if slices.Contains(gives(n), k.Name) {
+				givers = append(givers, j)
+			}
+		}
+		for x, a := range givers {
+			for _, b := range givers[x+1:] {
+				if o.beside(p, a, b) {
+					found = append(found, Finding{At: Place{"state", i, ""}, Message: fmt.Sprintf(
+						"%s and %s run side by side and both give %s; write reducer: append, sum, merge or last.", p.Nodes[a].Name, p.Nodes[b].Name, k.Name)})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// beside reports whether two nodes lie on branches that unconditional edges of one node
+// begin, and neither comes before the other.
+func (o *order) beside(p *Plan, a, b int) bool {
+	if o.ahead[a][b] || o.ahead[b][a] {
+		return false
+	}
+	to := func(from string, node int) bool {
+		return slices.ContainsFunc(p.Edges, func(e Edge) bool {
+			next, ok := o.index[e.To]
+			return ok && e.From == from && e.Condition == "" && !e.Else && (next == node || o.ahead[next][node])
+		})
+	}
+	return slices.ContainsFunc(p.Nodes, func(n Node) bool { return to(n.Name, a) && to(n.Name, b) })
+}
+
+// Lacks returns the edges whose condition asks a node for a member that its result never
+// has. members returns the names of the members of a node's result, and whether it has
+// no others.
+func (p *Plan) Lacks(members func(Node) (names []string, closed bool)) []Finding {
+	var found []Finding
+	for i, e := range p.Edges {
+		for _, path := range condition.Names(e.Condition) {
+			name, rest, deeper := strings.Cut(path, ".")
+			j := slices.IndexFunc(p.Nodes, func(n Node) bool { return identifier(n.Name) == identifier(name) })
+			kept := slices.ContainsFunc(p.State, func(k Key) bool { return identifier(k.Name) == identifier(name) })
+			if j < 0 || !deeper || kept {
+				continue
+			}
+			member, _, _ := strings.Cut(rest, ".")
+			if names, closed := members(p.Nodes[j]); closed && !slices.Contains(names, member) {
+				found = append(found, Finding{At: Place{"edges", i, "condition"}, Message: fmt.Sprintf(
+					"The result of %s has no %s: it has %s. Correct the condition, or the output of %s.", p.Nodes[j].Name, member, strings.Join(names, ", "), p.Nodes[j].Of)})
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,232 @@
+package graph
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Picture is a graph as it is shown, with the state of its nodes where it runs, or the
+// handoffs of agents as one.
+type Picture struct {
+	Name     string // of the agent
+	Entry    string
+	Nodes    []Shown
+	Edges    []Edge
+	Handoffs bool // it is who hands over to whom: the agent has no graph
+}
+
+// Shown is a node of a picture.
+type Shown struct {
+	Name  string
+	Does  string // debug-analyzer, human, tool bash, graph review
+	State string // of its newest visit in a run; "" = none
+}
+
+// Picture returns the plan as it is shown; state says what is known of a node, and may
+// be nil.
+func (p *Plan) Picture(name string, state func(node string) string) Picture {
+	picture := Picture{Name: name, Entry: p.Entry, Edges: p.Edges}
+	for _, n := range p.Nodes {
+		shown := Shown{Name: n.Name, Does: n.Of}
+		switch n.Kind {
+		case Human:
+			shown.Does = "human"
+		case Tool, Graph:
+			shown.Does = string(n.Kind) + " " + n.Of
+		}
+		if state != nil {
+			shown.State = state(n.Name)
+		}
+		picture.Nodes = append(picture.Nodes, shown)
+	}
+	return picture
+}
+
+// Formats are the ways in which a picture is written.
+var Formats = []string{"text", "mermaid", "dot", "json"}
+
+// Draw writes a picture in one of [Formats]; false for another.
+func (p Picture) Draw(format string) (string, bool) {
+	switch format {
+	case "", "text":
+		return p.Text(), true
+	case "mermaid":
+		return p.Mermaid(), true
+	case "dot":
+		return p.DOT(), true
+	case "json":
+		return p.JSON(), true
+	}
+	return "", false
+}
+
+// Text is a picture for a terminal.
+func (p Picture) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nEntry: %s\nNodes:\n", p.Name, p.Entry)
+	for _, n := range p.Nodes {
+		fmt.Fprintf(&b, "  • %s (%s)", n.Name, n.Does)
+		if n.State != "" {
+			fmt.Fprintf(&b, " [%s]", n.State)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("Edges:\n")
+	for _, e := range p.Edges {
+		fmt.Fprintf(&b, "  %s → %s", e.From, e.To)
+		if label := e.label(); label != "" {
+			fmt.Fprintf(&b, " [%s]", label)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// label is what a picture says of an edge: when it is taken.
+func (e Edge) label() string {
+	switch {
+	case e.Condition != "":
+		return "if: " + strings.Join(strings.Fields(e.Condition), " ")
+	case e.Else:
+		return "else"
+	}
+	return ""
+}
+
+// The ends of a graph as LangGraph calls them.
+const (
+	start = "__start__"
+	end   = "__end__"
+)
+
+// links are the edges with those from the start; the end has LangGraph's name.
+func (p Picture) links() []Edge {
+	links := []Edge{{From: start, To: p.Entry}}
+	for _, e := range p.Edges {
+		if e.To == End {
+			e.To = end
+		}
+		links = append(links, e)
+	}
+	return links
+}
+
+// ends reports whether an edge leads to the end.
+func (p Picture) ends() bool {
+	return slices.ContainsFunc(p.Edges, func(e Edge) bool { return e.To == End })
+}
+
+// colors are those of nodes by state, in pictures that have any.
+var colors = []struct{ state, color string }{
+	{"running", "#ffe8a3"}, {"waiting", "#ffd0a3"}, {"finished", "#b7e4c7"}, {"failed", "#f5b5b5"}, {"cancelled", "#d9d9d9"},
+}
+
+// Mermaid is a picture as a Mermaid flowchart, as LangGraph draws it.
+func (p Picture) Mermaid() string {
+	var b strings.Builder
+	b.WriteString("%%{init: {'flowchart': {'curve': 'linear'}}}%%\ngraph TD;\n")
+	fmt.Fprintf(&b, "\t%s([<p>%s</p>]):::first\n", start, start)
+	lively := false
+	for _, n := range p.Nodes {
+		fmt.Fprintf(&b, "\t%s(%s)", n.Name, n.Name)
+		if n.State != "" {
+			fmt.Fprintf(&b, ":::%s", n.State)
+			lively = true
+		}
+		b.WriteByte('\n')
+	}
+	if p.ends() {
+		fmt.Fprintf(&b, "\t%s([<p>%s</p>]):::last\n", end, end)
+	}
+	for _, e := range p.links() {
+		switch label := e.label(); label {
+		case "":
+			fmt.Fprintf(&b, "\t%s --> %s;\n", e.From, e.To)
+		default:
+			fmt.Fprintf(&b, "\t%s -. \"%s\" .-> %s;\n", e.From, entities.Replace(label), e.To)
+		}
+	}
+	b.WriteString("\tclassDef default fill:#f2f0ff,line-height:1.2;\n\tclassDef first fill-opacity:0;\n\tclassDef last fill:#bfb6fc;\n")
+	if lively {
+		for _, c := range colors {
+			fmt.Fprintf(&b, "\tclassDef %s fill:%s;\n", c.state, c.color)
+		}
+	}
+	return b.String()
+}
+
+// entities keeps what a condition says from meaning something in Mermaid.
+var entities = strings.NewReplacer("#", "#35;", `"`, "#quot;", ";", "#59;", "<", "#lt;", ">", "#gt;", "`", "#96;", "&", "#amp;")
+
+// DOT is a picture for Graphviz.
+func (p Picture) DOT() string {
+	var b strings.Builder
+	quote := func(text string) string {
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
+	}
+	fmt.Fprintf(&b, "digraph %s {\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f2f0ff\"];\n  %s [label=\"start\", shape=oval];\n", quote(p.Name), quote(start))
+	for _, n := range p.Nodes {
+		fmt.Fprintf(&b, "  %s [label=%s", quote(n.Name), quote(n.Name+"\n"+n.Does))
+		for _, c := range colors {
+			if c.state == n.State {
+				fmt.Fprintf(&b, ", fillcolor=%s", quote(c.color))
+			}
+		}
+		b.WriteString("];\n")
+	}
+	if p.ends() {
+		fmt.Fprintf(&b, "  %s [label=\"END\", shape=oval];\n", quote(end))
+	}
+	for _, e := range p.links() {
+		fmt.Fprintf(&b, "  %s -> %s", quote(e.From), quote(e.To))
+		if label := e.label(); label != "" {
+			fmt.Fprintf(&b, " [label=%s, style=dashed]", quote(label))
+		}
+		b.WriteString(";\n")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// JSON is a picture as LangGraph writes graphs.
+func (p Picture) JSON() string {
+	type data struct {
+		Name  string `json:"name"`
+		State string `json:"state,omitempty"`
+	}
+	type node struct {
+		ID   string `json:"id"`
+		Type string `json:"type"`
+		Data data   `json:"data"`
+	}
+	type link struct {
+		Source      string `json:"source"`
+		Target      string `json:"target"`
+		Data        string `json:"data,omitempty"`
+		Conditional bool   `json:"conditional,omitempty"`
+	}
+	all := struct {
+		Nodes []node `json:"nodes"`
+		Edges []link `json:"edges"`
+	}{Nodes: []node{{start, "schema", data{Name: start}}}, Edges: []link{}}
+	for _, n := range p.Nodes {
+		all.Nodes = append(all.Nodes, node{n.Name, "runnable", data{n.Does, n.State}})
+	}
+	if p.ends() {
+		all.Nodes = append(all.Nodes, node{end, "schema", data{Name: end}})
+	}
+	for _, e := range p.links() {
+		label := e.label()
+		all.Edges = append(all.Edges, link{e.From, e.To, label, label != ""})
+	}
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if encoder.Encode(all) != nil {
+		return "{}" // texts always have a JSON
+	}
+	return b.String()
+}

@@ -1,0 +1,314 @@
+package graph
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/condition"
+)
+
+// Machine is a graph that can be run. It is immutable and safe for concurrent use.
+type Machine struct {
+	Plan  *Plan
+	order *order
+	edges map[string][]edge // by the node that they come from
+}
+
+type edge struct {
+	Edge
+	holds *condition.Condition // nil = always
+}
+
+// Compile returns the machine of a plan in which [Plan.Check] finds nothing.
+func (p *Plan) Compile() (*Machine, error) {
+	for _, f := range p.Check() {
+		return nil, fmt.Errorf("%s", f.Message)
+	}
+	m := &Machine{Plan: p, order: p.order(), edges: make(map[string][]edge, len(p.Nodes))}
+	for _, n := range p.Nodes {
+		for _, e := range p.from(n.Name) {
+			compiled := edge{Edge: e}
+			if e.Condition != "" {
+				c, err := condition.Compile(e.Condition)
+				if err != nil {
+					return nil, fmt.Errorf("the condition %s does not compile: %w", e.Condition, err)
+				}
+				compiled.holds = c
+			}
+			m.edges[n.Name] = append(m.edges[n.Name], compiled)
+		}
+	}
+	return m, nil
+}
+
+// Step is one visit of a node.
+type Step struct {
+	ID    string   // fixer#2: the node, and which of its visits
+	Node  string   // its name
+	From  []string // the steps that led to it, in order; none for the first
+	State map[string]any
+
+	past  []int // the steps before it on all ways that led to it, and itself, in order
+	depth int   // the longest of these ways
+	at    int   // of the machine's nodes
+}
+
+// Next is what a graph does next.
+type Next struct {
+	// Run are the steps that go on, in the order in which they begin; none when Over.
+	Run []Step
+	// Over says that the graph has ended: with Err, or with what the steps in Last gave.
+	Over bool
+	Last []Step
+	Err  error
+	// State is that of all steps that have finished.
+	State map[string]any
+	// Steps is how many have begun.
+	Steps int
+}
+
+// history is a graph's way up to now.
+type history struct {
+	m       *Machine
+	input   any
+	done    map[string]any
+	steps   []Step
+	visits  map[string]int
+	running []int         // of steps
+	pending map[int][]int // by node: the steps that led there and wait for others
+	last    []int
+	err     error
+}
+
+// Next returns what a graph does next that was begun with an input. done has what the
+// steps gave that have finished, by [Step.ID]: JSON values.
+func (m *Machine) Next(input any, done map[string]any) Next {
+	h := &history{m: m, input: input, done: done, visits: make(map[string]int), pending: make(map[int][]int)}
+	h.begin(m.order.index[m.Plan.Entry], nil)
+	for h.err == nil && (h.finish() || h.startAlone() || h.startRound()) {
+	}
+	next := Next{Steps: len(h.steps), Err: h.err, Over: h.err != nil || len(h.running) == 0}
+	for _, i := range h.running {
+		next.Run = append(next.Run, h.steps[i])
+	}
+	slices.SortStableFunc(next.Run, func(a, b Step) int { return cmp.Or(a.depth-b.depth, m.order.rank[a.at]-m.order.rank[b.at]) })
+	for _, i := range h.last {
+		next.Last = append(next.Last, h.steps[i])
+	}
+	slices.SortFunc(next.Last, func(a, b Step) int {
+		return cmp.Or(a.depth-b.depth, m.order.rank[a.at]-m.order.rank[b.at], strings.Compare(a.ID, b.ID))
+	})
+	var all []int
+	for i := range h.steps {
+		if _, over := done[h.steps[i].ID]; over {
+			all = append(all, i)
+		}
+	}
+	h.sort(all)
+	var err error
+	if next.State, err = h.fold(all); err != nil && next.Err == nil {
+		next.Err, next.Over, next.Run = err, true, nil
+	}
+	if next.Err != nil {
+		next.Run = nil
+	}
+	return next
+}
+
+// begin starts a step.
+func (h *history) begin(node int, from []int) {
+	name := h.m.Plan.Nodes[node].Name
+	if len(h.steps) >= h.m.Plan.Steps() {
+		h.err = fmt.Errorf("The graph has taken %d steps, which is its limit (max_steps), and is not at END; the next would be %s. Raise graph.max_steps, or look at the conditions of the loop: %s.",
+			len(h.steps), name, strings.Join(h.trail(), " → "))
+		return
+	}
+	h.sort(from)
+	h.visits[name]++
+	s := Step{ID: fmt.Sprintf("%s#%d", name, h.visits[name]), Node: name, at: node}
+	for _, f := range from {
+		before := &h.steps[f]
+		s.From = append(s.From, before.ID)
+		s.depth = max(s.depth, before.depth+1)
+		for _, p := range before.past {
+			if !slices.Contains(s.past, p) {
+				s.past = append(s.past, p)
+			}
+		}
+	}
+	h.sort(s.past)
+	state, err := h.fold(s.past)
+	if err != nil {
+		h.err = err
+		return
+	}
+	s.State = state
+	s.past = append(s.past, len(h.steps))
+	h.running = append(h.running, len(h.steps))
+	h.steps = append(h.steps, s)
+}
+
+// sort puts steps into the order that comes from the graph.
+func (h *history) sort(steps []int) {
+	slices.SortFunc(steps, func(a, b int) int {
+		x, y := &h.steps[a], &h.steps[b]
+		return cmp.Or(x.depth-y.depth, h.m.order.rank[x.at]-h.m.order.rank[y.at], cmp.Compare(len(x.ID), len(y.ID)), strings.Compare(x.ID, y.ID))
+	})
+}
+
+// trail is the end of the way that led to the last step.
+func (h *history) trail() []string {
+	var names []string
+	for _, s := range h.steps[max(0, len(h.steps)-8):] {
+		names = append(names, s.Node)
+	}
+	return names
+}
+
+// finish takes the steps that have finished along their edges, and reports whether there
+// were any.
+func (h *history) finish() bool {
+	var still []int
+	found := false
+	for _, i := range h.running {
+		if _, over := h.done[h.steps[i].ID]; !over || h.err != nil {
+			still = append(still, i)
+			continue
+		}
+		found = true
+		h.leave(i)
+	}
+	h.running = still
+	return found
+}
+
+// leave takes the edges of a finished step whose conditions hold.
+func (h *history) leave(i int) {
+	s := h.steps[i]
+	state, err := h.fold(s.past)
+	if err != nil {
+		h.err = err
+		return
+	}
+	values := h.m.values(h.input, state)
+	taken := 0
+	var saw []string
+	for _, e := range h.m.edges[s.Node] {
+		switch {
+		case e.Else && taken > 0:
+			continue
+		case e.holds != nil:
+			holds, why := e.holds.Holds(values)
+			if !holds {
+				saw = append(saw, see(e.Condition, values, why))
+				continue
+			}
+		}
+		taken++
+		if e.To == End {
+			if !slices.Contains(h.last, i) {
+				h.last = append(h.last, i)
+			}
+			continue
+		}
+		to := h.m.order.index[e.To]
+		if !slices.Contains(h.pending[to], i) {
+			h.pending[to] = append(h.pending[to], i)
+		}
+	}
+	if taken == 0 {
+		h.err = fmt.Errorf("No edge of the node %s holds, so the graph cannot go on. Its conditions saw: %s. Add an edge with else: true, or correct a condition.", s.Node, strings.Join(saw, "; "))
+	}
+}
+
+// see says what a condition saw.
+func see(text string, values map[string]any, why error) string {
+	var seen []string
+	for _, name := range condition.Names(text) {
+		seen = append(seen, fmt.Sprintf("%s = %s", name, short(lookup(values, name))))
+	}
+	told := text + " is false"
+	if why != nil {
+		told = text + " (" + why.Error() + ")"
+	}
+	if len(seen) > 0 {
+		told += " where " + strings.Join(seen, ", ")
+	}
+	return told
+}
+
+// short is a value as JSON, cut.
+func short(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	const most = 120
+	if text := []rune(string(data)); len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(data)
+}
+
+// startAlone starts a node to which nothing else that goes on can come any more, and
+// reports whether there was one. That stays so, so nothing depends on when it is seen.
+func (h *history) startAlone() bool {
+	for _, node := range h.waiting() {
+		free := true
+		for _, i := range h.running {
+			at := h.steps[i].at
+			free = free && at != node && !h.m.order.reach[at][node]
+		}
+		for other := range h.pending {
+			free = free && (other == node || !h.m.order.reach[other][node])
+		}
+		if free {
+			h.start(node)
+			return true
+		}
+	}
+	return false
+}
+
+// startRound starts, where nothing runs, the nodes to which no other that waits leads
+// but by a way back.
+func (h *history) startRound() bool {
+	if len(h.running) > 0 {
+		return false
+	}
+	var first []int
+	for _, node := range h.waiting() {
+		led := false
+		for other := range h.pending {
+			led = led || other != node && h.m.order.ahead[other][node]
+		}
+		if !led {
+			first = append(first, node)
+		}
+	}
+	for _, node := range first {
+		if h.err == nil {
+			h.start(node)
+		}
+	}
+	return len(first) > 0
+}
+
+func (h *history) start(node int) {
+	from := h.pending[node]
+	delete(h.pending, node)
+	h.begin(node, from)
+}
+
+// waiting returns the nodes that steps have led to, in order.
+func (h *history) waiting() []int {
+	var nodes []int
+	for node := range h.pending {
+		nodes = append(nodes, node)
+	}
+	slices.SortFunc(nodes, func(a, b int) int { return h.m.order.rank[a] - h.m.order.rank[b] })
+	return nodes
+}

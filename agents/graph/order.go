@@ -1,0 +1,95 @@
+package graph
+
+import "slices"
+
+// What the shape of a graph says: which node comes before which.
+
+// order is the shape of a graph. Nodes are numbers: their places in Plan.Nodes.
+type order struct {
+	index map[string]int
+	next  [][]int  // by node, the nodes that its edges lead to, as they are looked at
+	rank  []int    // a node comes before those that it leads to, but for edges that lead back
+	reach [][]bool // reach[a][b]: some way leads from a to b, of one edge or more
+	ahead [][]bool // the same without edges that lead back
+	ends  []bool   // some way leads from the node to END
+	known []bool   // some way leads from the entry to the node
+}
+
+func (p *Plan) order() *order {
+	n := len(p.Nodes)
+	o := &order{index: make(map[string]int, n), next: make([][]int, n), rank: make([]int, n), ends: make([]bool, n), known: make([]bool, n)}
+	for i, node := range p.Nodes {
+		if _, twice := o.index[node.Name]; !twice {
+			o.index[node.Name] = i
+		}
+	}
+	for name, from := range o.index {
+		for _, e := range p.from(name) {
+			if to, ok := o.index[e.To]; ok {
+				o.next[from] = append(o.next[from], to)
+			} else if e.To == End {
+				o.ends[from] = true
+			}
+		}
+	}
+	// Depth first from the entry: an edge to a node that is being visited leads back.
+	const visiting, visited = 1, 2
+	state := make([]int, n)
+	forward := make([][]int, n)
+	var after []int // nodes, each after those that it leads to
+	var visit func(int)
+	visit = func(a int) {
+		state[a] = visiting
+		for _, b := range slices.Backward(o.next[a]) { // so that the first ranks first
+			if state[b] == visiting {
+				continue
+			}
+			forward[a] = append(forward[a], b)
+			if state[b] == 0 {
+				visit(b)
+			}
+		}
+		state[a] = visited
+		after = append(after, a)
+	}
+	if entry, ok := o.index[p.Entry]; ok {
+		visit(entry)
+		for i := range n {
+			o.known[i] = state[i] != 0
+		}
+	}
+	for i := range n {
+		if state[i] == 0 {
+			visit(i)
+		}
+	}
+	for i, a := range after {
+		o.rank[a] = n - 1 - i
+	}
+	o.reach, o.ahead = closure(o.next), closure(forward)
+	direct := append([]bool(nil), o.ends...)
+	for a := range n {
+		for b := range n {
+			o.ends[a] = o.ends[a] || direct[b] && o.reach[a][b]
+		}
+	}
+	return o
+}
+
+// closure returns which nodes some way leads to.
+func closure(next [][]int) [][]bool {
+	all := make([][]bool, len(next))
+	for a := range next {
+		all[a] = make([]bool, len(next))
+		todo := append([]int(nil), next[a]...)
+		for len(todo) > 0 {
+			b := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if !all[a][b] {
+				all[a][b] = true
+				todo = append(todo, next[b]...)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,68 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/agentls/agentls/agents/definition"
+	flow "github.com/agentls/agentls/agents/graph"
+)
+
+// graphNodes tells of what other agents make wrong with the graph of d: nodes of agents
+// that nobody has, conditions about members that no result of an agent has, and keys
+// that two agents give side by side.
+func (s *Snapshot) graphNodes(d *definition.Definition, uri string) (found []definition.Problem) {
+	if usable, _ := d.Usable(); d.Graph == nil || !usable {
+		return nil
+	}
+	agents := make(map[string]*definition.Definition) // by node
+	for i, n := range d.Graph.Nodes {
+		if n.Kind != flow.Agent && n.Kind != flow.Graph {
+			continue
+		}
+		e := s.meant(d.Folder, n.Of)
+		p := definition.Problem{URI: uri, Range: d.Graph.Ranges[i], Code: "agent/graph", Severity: definition.Error}
+		switch {
+		case e == nil:
+			if len(found) < suggestions {
+				p.Meant = s.near(d, n.Of)
+			}
+			p.Message = fmt.Sprintf("There is no agent %s, so the graph cannot run; ", n.Of)
+			if p.Meant != "" {
+				p.Message += "did you mean " + p.Meant + "?"
+			} else {
+				p.Message += "create it, or correct the name."
+			}
+			found = append(found, p)
+			continue
+		case n.Kind == flow.Graph && e.Definition.Graph == nil:
+			p.Message = fmt.Sprintf("The agent %s has no graph; write agent: %s.", n.Of, n.Of)
+			found = append(found, p)
+		}
+		agents[n.Name] = e.Definition
+	}
+	members := func(n flow.Node) (names []string, closed bool) {
+		def := agents[n.Name]
+		var schema struct {
+			Type       any                        `json:"type"`
+			Properties map[string]json.RawMessage `json:"properties"`
+			Additional any                        `json:"additionalProperties"`
+		}
+		if def == nil || def.Output == nil || json.Unmarshal(def.Output.Schema, &schema) != nil {
+			return nil, false
+		}
+		return slices.Sorted(maps.Keys(schema.Properties)), schema.Type == "object" && schema.Additional == false
+	}
+	for i, lack := range d.Graph.Lacks(members) {
+		if i == suggestions {
+			break
+		}
+		found = append(found, definition.Problem{URI: uri, Range: d.Graph.Links[lack.At.Index], Code: "agent/graph", Severity: definition.Error, Message: lack.Message})
+	}
+	for _, conflict := range d.Graph.Conflicts(func(n flow.Node) []string { names, _ := members(n); return names }) {
+		found = append(found, definition.Problem{URI: uri, Range: d.Graph.Keys[conflict.At.Index], Code: "agent/graph", Severity: definition.Error, Message: conflict.Message})
+	}
+	return found
+}
