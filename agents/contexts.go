@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/prompt"
 	"github.com/agentls/agentls/agents/session"
@@ -55,7 +56,7 @@ func (s *Service) memoryOf(agent string) prompt.Memory {
 }
 
 // ClearContext ends an agent's context in a session: its next run begins a new
-// one, and has to read again what it writes. With purge, what the context held
+// one, and has to read again what it writes, and the keys of the state that its file names (memory.session) are removed. With purge, what the context held
 // is erased from disk as well. The errors are those of [Service.Context], and
 // busy while the agent has a run there, or another daemon the session.
 func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool) error {
@@ -82,6 +83,13 @@ func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool
 	}
 	if err != nil {
 		return err
+	}
+	if entry, err := s.Agents().Lookup("", name); err == nil && len(entry.Definition.StateKeys) > 0 {
+		last, err := conv.ClearState(activity.Origin{Agent: name}, entry.Definition.StateKeys)
+		if err != nil {
+			return err
+		}
+		seq = max(seq, last)
 	}
 	return conv.Commit(ctx, seq)
 }

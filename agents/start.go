@@ -62,6 +62,7 @@ type origin struct {
 	past          *session.Progress // of a run that is taken up again; nil for none
 	project       string            // the folder that an agent before it comes with; "" for none
 	handed        *handed           // by which control passed to it; nil where it was asked
+	stateRun      string            // whose temp: keys of the state it shares; "" = it has its own
 }
 
 // byAgent reports whether another agent leads to the run, and not a person.
@@ -194,6 +195,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		}
 		return own
 	}
+	variables := &variables{conv: conv, about: about, run: cmp.Or(p.from.stateRun, live.ID), keys: def.StateKeys}
 	live.run = run.New(run.Config{
 		ID: live.ID, Parent: about.ParentRun, Call: p.from.call, Under: under, ContextID: about.Context, CorrelationID: about.CorrelationID, Chain: append(slices.Clone(p.from.chain), def.Name),
 		Require: p.from.require, Project: p.from.project,
@@ -210,8 +212,9 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			Survey: func(ctx context.Context, folder string) (tool.Places, error) {
 				return s.survey.Look(ctx, folder, s.Settings(r.folder).Deny)
 			},
-			Reveal: r.settings.Reveal,
+			Reveal: r.settings.Reveal, Variables: variables,
 		},
+		State:    variables.forConditions,
 		Handoffs: s.handoffs(r), Spent: p.from.handed.spentBefore(), Link: p.from.handed.link(), Before: p.from.handed.before(),
 		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,
 		Limits: run.Limits{

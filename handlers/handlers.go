@@ -244,6 +244,11 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodTraceGet, nothing[wire.TraceGetParams], h.getTrace),
 		server.Query(wire.MethodTraceExport, nothing[wire.TraceExportParams], h.exportTrace),
 
+		// state.go
+		server.Query(wire.MethodStateGet, nothing[wire.StateParams], h.getState),
+		server.Query(wire.MethodStateSet, nothing[wire.StateSetParams], h.setState),
+		server.Query(wire.MethodStateClear, nothing[wire.StateClearParams], h.clearState),
+
 		// diagnostics.go
 		server.Query(protocol.MethodTextDocumentDiagnostic, seen[protocol.DocumentDiagnosticParams](h), h.diagnostic).Granting(h.diagnosed),
 		server.Query(protocol.MethodWorkspaceDiagnostic, seen[protocol.WorkspaceDiagnosticParams](h), h.workspaceDiagnostic),

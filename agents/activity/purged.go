@@ -79,6 +79,8 @@ func Purged(b Body) Body {
 		return ContextCompressed{Agent: b.Agent, Before: b.Before, After: b.After, Status: b.Status}
 	case TodosChanged:
 		return TodosChanged{Todos: []Todo{}}
+	case StateChanged: // what was set is gone, as if it had been removed
+		return StateChanged{Key: b.Key, Run: b.Run}
 	case ErrorSeen:
 		return ErrorSeen{Code: b.Code}
 	case Note:

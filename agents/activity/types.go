@@ -36,6 +36,7 @@ func (ContextCleared) Type() string       { return "context.cleared" }       // 
 func (MCPState) Type() string             { return "mcp.state" }             // Type implements [Body].
 func (HookRan) Type() string              { return "hook.ran" }              // Type implements [Body].
 func (TodosChanged) Type() string         { return "todos.changed" }         // Type implements [Body].
+func (StateChanged) Type() string         { return "state.changed" }         // Type implements [Body].
 func (ErrorSeen) Type() string            { return "error" }                 // Type implements [Body].
 func (Note) Type() string                 { return "note" }                  // Type implements [Body].
 
@@ -72,6 +73,7 @@ var bodies = map[string]func([]byte) (Body, error){
 	ContextCompressed{}.Type():    read[ContextCompressed],
 	ContextCleared{}.Type():       read[ContextCleared],
 	TodosChanged{}.Type():         read[TodosChanged],
+	StateChanged{}.Type():         read[StateChanged],
 	ErrorSeen{}.Type():            read[ErrorSeen],
 	Note{}.Type():                 read[Note],
 }

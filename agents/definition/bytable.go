@@ -77,3 +77,17 @@ func (r *reader) oneOfRow(f *Field, n *node) {
 	}
 	r.oneOf(n, f.Path, "%s", fmt.Sprintf("%s must be %s.", f.Path, values))
 }
+
+// stateKeys reads memory.session. What is no list of texts still restricts: to nothing.
+func (r *reader) stateKeys(v *node) {
+	keys := v.get("session")
+	if v.kind != mapping || keys == nil || keys.kind == null {
+		return
+	}
+	r.StateKeys = []string{}
+	for i := range keys.items {
+		if n := &keys.items[i]; keys.kind == list && n.kind == str {
+			r.StateKeys = append(r.StateKeys, n.text)
+		}
+	}
+}

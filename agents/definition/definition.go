@@ -129,6 +129,10 @@ type Definition struct {
 	MaxCost        float64       // USD; 0 = none
 	FallbackModels []string
 
+	// StateKeys are the keys of the state that the agent may see and set (memory.session);
+	// nil = all.
+	StateKeys []string
+
 	UserInvocable bool // default true
 	Routable      bool // default true
 	Delegable     bool // default true; false: only a person may start it (Copilot's disable-model-invocation)

@@ -114,6 +114,7 @@ func (r *reader) field(k *key, v *node) bool {
 			return false
 		}
 		r.byTable(v, k.name)
+		r.stateKeys(v)
 	case "memory_files":
 		r.boolField(v, k.name, &r.MemoryFiles)
 	case "graph":

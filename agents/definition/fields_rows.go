@@ -67,7 +67,7 @@ var fieldTable = []Field{
 	{Path: "memory.top_k", Type: []string{"integer"}, Default: "5", Doc: "How many records are recalled at most."},
 	{Path: "memory.similarity_threshold", Type: []string{"number"}, Default: "0.5", Doc: "How alike a record must be to be recalled, from 0 to 1."},
 	{Path: "memory.scope", Type: []string{"string"}, Values: []string{"agent", "workspace", "user"}, Default: "agent", Doc: "Who shares what is kept."},
-	{Path: "memory.session", Type: []string{"string[]"}, Doc: "Keys of the state that are kept for the session."},
+	{Path: "memory.session", Type: []string{"string[]"}, Doc: "The only keys of the session's state that get_state and set_state of this agent reach. Clearing the agent's context removes them."},
 	{Path: "memory.long_term", Type: []string{"object"}, Doc: "What is kept beyond the session: backend and config."},
 	{Path: "memory.long_term.backend", Type: []string{"string"}, Values: []string{"vector_store", "filesystem"}, Doc: "vector_store is type vector, filesystem is type key_value, both kept locally."},
 	{Path: "memory.long_term.config", Type: []string{"object"}, Doc: "What the backend is told."},

@@ -16,7 +16,6 @@ var noEffectTable = []noEffectRow{
 	{field: "memory", tools: []string{"store_memory", "recall_memory"}},
 	{field: "graph"},
 	{field: "tracing"},
-	{tools: []string{"get_state", "set_state"}},
 }
 
 // noEffect is the table that counts.

@@ -140,6 +140,10 @@ type Config struct {
 	Repeats     Repeats       // nil = loops are not looked for
 	Timeout     time.Duration // for a person's answer to a confirmation; 0 = none
 
+	// State returns what conditions see of the session's state, besides agent and status;
+	// nil = nothing.
+	State func() map[string]any
+
 	Handoffs Handoffs        // what control may pass to; zero = nobody
 	Link     activity.Link   // what of From and Reason the run's own link in its chain has
 	Before   []activity.Link // of the runs that passed control on before

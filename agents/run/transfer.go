@@ -210,27 +210,54 @@ func (r *runner) tellHandoff(p *passing) {
 // not interrupted.
 const maxText = 32 << 10
 
+// ConditionValue returns a JSON value as conditions see it: longer texts in it are cut.
+func ConditionValue(data json.RawMessage) any {
+	var value any
+	if json.Unmarshal(data, &value) != nil {
+		return nil
+	}
+	return cutTexts(value)
+}
+
+// cutTexts cuts the texts in a value, which it changes.
+func cutTexts(value any) any {
+	switch v := value.(type) {
+	case string:
+		if len(v) > maxText {
+			return strings.ToValidUTF8(v[:maxText], "")
+		}
+	case []any:
+		for i := range v {
+			v[i] = cutTexts(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = cutTexts(v[key])
+		}
+	}
+	return value
+}
+
 // values are what conditions know (spec 5.2). end is of a run whose work is done; nil
 // while it goes on.
 func (r *runner) values(end *ending) map[string]any {
-	cut := func(text string) string {
-		if len(text) > maxText {
-			text = strings.ToValidUTF8(text[:maxText], "")
-		}
-		return text
-	}
 	r.mu.Lock()
 	last := r.last
 	r.mu.Unlock()
-	status, result := "in_progress", ""
-	var output any
+	status := "in_progress"
+	var result, output any = "", nil
 	if end != nil {
-		status, result = "completed", cut(end.text)
+		status, result = "completed", cutTexts(end.text)
 		_ = json.Unmarshal(end.output, &output) // nil without a structured result
 	}
+	state := map[string]any{}
+	if r.State != nil {
+		state = r.State()
+	}
+	state["current_agent"], state["task_status"] = r.Definition.Name, status
 	return map[string]any{
-		"task": map[string]any{"status": status, "result": result}, "output": output, "input": cut(r.asked), "last_tool": last,
-		"state": map[string]any{"current_agent": r.Definition.Name, "task_status": status},
+		"task": map[string]any{"status": status, "result": result}, "output": output, "input": cutTexts(r.asked), "last_tool": last,
+		"state": state,
 	}
 }
 

@@ -15,6 +15,7 @@ func (s *Session) fold(e activity.Event) {
 	s.total.apply(e)
 	s.foldProgress(e)
 	s.foldFiles(e)
+	s.foldState(e)
 	switch b := e.Body.(type) {
 	case activity.ApprovalChanged:
 		s.approval = valid(b.To)

@@ -113,11 +113,16 @@ type telling struct {
 	Progress map[string]any
 	Files    []FileHistory
 	Approval string
+	State    activity.SessionState
 }
 
 func tells(t *rapid.T, s *Session) telling {
 	out := telling{Contexts: map[string][]model.Message{}, Sizes: map[string]string{}, Active: map[string][]time.Time{}, Progress: map[string]any{},
 		Files: s.Files(), Approval: s.Approval()}
+	var err error
+	if out.State, err = s.State(); err != nil {
+		t.Fatal(err)
+	}
 	for _, agent := range players {
 		out.Contexts[agent] = s.Context(agent)
 		checkPrefix(t, out.Contexts[agent])
@@ -172,7 +177,7 @@ func play(t *rapid.T, s *Session) {
 			o.ParentRun = "2"
 		}
 		var b activity.Body
-		switch rapid.IntRange(0, 24).Draw(t, "event") {
+		switch rapid.IntRange(0, 28).Draw(t, "event") {
 		case 0:
 			b = activity.RunStarted{Input: text(words.Draw(t, "text")), Chain: []string{"user", o.Agent}, Context: editor(words).Draw(t, "editor")}
 		case 1:
@@ -242,6 +247,11 @@ func play(t *rapid.T, s *Session) {
 			continue
 		case 21, 22:
 			b = written(t)
+		case 23, 24, 25:
+			b = activity.StateChanged{Key: rapid.SampledFrom([]string{"x", "y", "temp:x", currentTask}).Draw(t, "key"), Run: rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "of"),
+				Value: rapid.SampledFrom([]json.RawMessage{nil, json.RawMessage(`"a\xff"`), json.RawMessage(`{"n": [1, null]}`), json.RawMessage(`"é"`)}).Draw(t, "value")}
+		case 26:
+			b = activity.HandoffStarted{To: "b"}
 		default:
 			b = rapid.SampledFrom([]activity.Body{activity.ContentDelta{Text: "x"}, activity.Note{Message: "n"},
 				activity.ModelStarted{Tokens: 7}, activity.ApprovalChanged{To: "edits"}, activity.ApprovalChanged{To: "plan\xff"},

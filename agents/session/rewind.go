@@ -107,6 +107,7 @@ func (s *Session) loaded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.warm = false
+	s.state.undone = nil
 	for agent := range s.marks {
 		s.cool(agent)
 		s.marks[agent] = slices.Clip(s.marks[agent])
@@ -142,6 +143,7 @@ func (s *Session) back(seq, toSeq uint64) {
 		s.mark(agent, v, seq)
 	}
 	s.brought = nil
+	s.backState(seq, toSeq)
 }
 
 // Boundary returns the event after which a context is what going back to the event
@@ -191,12 +193,13 @@ func (s *Session) Rewind(toSeq uint64, files, left []string, kept []activity.Kep
 			cold[agent] = m.seq
 		}
 	}
+	warm := s.warm
 	s.mu.Unlock()
 	if live != "" {
 		return 0, fault.New(fault.Unavailable, op, "A run goes on in the session %s (%s): wait for it or cancel it.", s.ID, live).
 			Because(fault.Busy, "run", live)
 	}
-	if len(cold) > 0 {
+	if !warm {
 		if err := s.bring(toSeq, cold); err != nil {
 			return 0, err
 		}
@@ -213,8 +216,8 @@ func (s *Session) Rewind(toSeq uint64, files, left []string, kept []activity.Kep
 	return seq, nil
 }
 
-// bring reads from the log, up to an event, what the contexts of agents were
-// after those of the given events, for back.
+// bring reads from the log, up to an event, what the state was then, and what the
+// contexts of agents were after those of the given events, for back.
 func (s *Session) bring(until uint64, after map[string]uint64) error {
 	past, brought := s.store.blank(s.ID), make(map[string]view)
 	take := func(before uint64) {
@@ -236,6 +239,6 @@ func (s *Session) bring(until uint64, after map[string]uint64) error {
 	take(until + 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.brought = brought
+	s.brought, s.stateThen = brought, &past.state
 	return nil
 }

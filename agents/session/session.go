@@ -41,6 +41,10 @@ type Session struct {
 	files    map[string]*FileHistory
 	taints   map[string]string // by run, what the model read of others ([activity.ToolState])
 	approval string
+
+	setting   sync.Mutex // held while a value is set, so that what is checked of it holds; taken before mu
+	state     state
+	stateThen *state // what a rewind brings back, where the log was read for it
 }
 
 // blank returns a session that nothing has happened in.

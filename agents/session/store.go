@@ -55,6 +55,9 @@ type Config struct {
 	// [activity.Config]. Long results that lie in blobs pass it too; what
 	// [Session.PutBlob] is given does not. Nil changes nothing.
 	Mask func([]byte) []byte
+	// UserState and WorkspaceState are the files of those values of the state that
+	// outlive a session ([activity.SessionState]); "" keeps them in memory.
+	UserState, WorkspaceState string
 	// Files is the file system; nil is the machine's.
 	Files activity.Files
 }
@@ -64,6 +67,8 @@ type Config struct {
 type Store struct {
 	cfg   Config
 	blobs *blobs
+
+	user, workspace values // that outlive a session
 
 	mu       sync.Mutex
 	slots    map[string]*slot
@@ -87,7 +92,10 @@ func New(cfg Config) *Store {
 	if cfg.Files == nil {
 		cfg.Files = activity.Disk()
 	}
-	s := &Store{cfg: cfg, blobs: &blobs{files: cfg.Files}, slots: make(map[string]*slot)}
+	s := &Store{
+		cfg: cfg, blobs: &blobs{files: cfg.Files}, slots: make(map[string]*slot),
+		user: values{file: cfg.UserState, whose: "the person"}, workspace: values{file: cfg.WorkspaceState, whose: "the workspace"},
+	}
 	if cfg.Dir != "" {
 		s.blobs.dir = filepath.Join(cfg.Dir, "blobs")
 	}

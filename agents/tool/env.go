@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -52,6 +53,8 @@ type Env struct {
 	// cannot. The error is for the model.
 	Search func(ctx context.Context, query string) (*model.Answer, error)
 
+	Variables Variables // nil where there is no state
+
 	Files     Files
 	Edits     Edits
 	Languages Languages // nil where the editor answers no questions about languages
@@ -88,6 +91,19 @@ func (e *Env) HomeFolder() string {
 		}
 	}
 	return ""
+}
+
+// Variables are the values of the session's state that an agent may see and set (spec
+// 6.2). Errors are for the model.
+type Variables interface {
+	// Get returns the value of a key, nil for none, and what its writers had read of
+	// others; with "" all that the agent may see, as one object.
+	Get(key string) (value json.RawMessage, taint Taint, err error)
+	// Check returns why the agent cannot give the key this value. lasts is whether later
+	// sessions would see it.
+	Check(key string, value json.RawMessage) (lasts bool, err error)
+	// Set gives a key a value; null removes it.
+	Set(ctx context.Context, key string, value json.RawMessage) error
 }
 
 // Snippets are what an edit looks for in a file, and what it puts there.

@@ -21,12 +21,15 @@ func contextCommand(std streams) *cobra.Command {
 		Args: cobra.ArbitraryArgs, RunE: needsPart,
 	}
 	var session string
-	var asJSON, purge bool
+	var asJSON, asState, purge bool
 	show := &cobra.Command{
 		Use: "show NAME", Short: "Show what an agent has seen and said in a session",
 		Args: arguments(1, 1), ValidArgsFunction: completeAgents(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				if asState {
+					return showState(ctx, conn, std.out, session, asJSON)
+				}
 				if asJSON {
 					return printContext(ctx, conn, std.out, session, args[0])
 				}
@@ -35,10 +38,12 @@ func contextCommand(std streams) *cobra.Command {
 		},
 	}
 	show.Flags().BoolVar(&asJSON, "json", false, "print JSON: the messages whole, as the model sees them")
+	show.Flags().BoolVar(&asState, "state", false, "show the session's state instead: the task, who works at it, and the values that agents set")
 	clear := &cobra.Command{
 		Use: "clear NAME", Short: "Have an agent's next run begin a new context",
-		Long: `Has the agent's next run begin a new context. The session's log keeps what was
-said; with --purge it is erased from the disk as well.`,
+		Long: `Has the agent's next run begin a new context, and removes the keys of the session's
+state that its file names (memory.session). The session's log keeps what was said;
+with --purge it is erased from the disk as well.`,
 		Args: arguments(1, 1), ValidArgsFunction: completeAgents(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {

@@ -152,7 +152,7 @@ func TestCreateTicksWhatItMayUse(t *testing.T) {
 		want   string // in the new file, "" for no tools
 	}{
 		"all, as they were":      {"", nil, all, "\r", "[ ] here", "\r", ""},
-		"all but the first":      {"", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow:\n    - definition\n    - delegate_to_agent\n    - diagnostics\n    - glob\n"},
+		"all but the first":      {"", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow:\n    - definition\n    - delegate_to_agent\n    - diagnostics\n    - get_state\n    - glob\n"},
 		"none, by the flag":      {server, []string{"--tools", ""}, none, "\r", "[•] here", "\r", "\ntools:\n  allow: []\n"},
 		"one, by the flag":       {"", []string{"--tools", "ls"}, none, "\r", "[ ] here", "\r", "\ntools:\n  allow: [ls]\n"},
 		"none, unticked":         {"tools:\n  allow: [ask_user]\n", nil, all, "x\r", "[ ] here", "\r", "\ntools:\n  allow: []\n"},

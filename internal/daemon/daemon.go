@@ -201,6 +201,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	}
 	if settings.persistent && !inMemory {
 		sessions.Dir = filepath.Join(c.state(), "sessions", session.Key(b.first))
+		sessions.UserState, sessions.WorkspaceState = filepath.Join(c.state(), "state", "user.json"), filepath.Join(c.state(), "state", session.Key(b.first)+".json")
 	}
 	store := session.New(sessions)
 	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}

@@ -70,6 +70,12 @@ const (
 	MethodContextGet = "agents/context/get"
 	// MethodContextClear ends an agent's context: its next run begins a new one.
 	MethodContextClear = "agents/context/clear"
+	// MethodStateGet returns a session's state, as it is or as it was after an event.
+	MethodStateGet = "agents/state/get"
+	// MethodStateSet gives a key of a session's state a value.
+	MethodStateSet = "agents/state/set"
+	// MethodStateClear removes the keys of a session's state that live for it.
+	MethodStateClear = "agents/state/clear"
 	// MethodRespond answers a question that the client answered with "later".
 	MethodRespond = "agents/respond"
 	// MethodPending lists the questions that wait for the person.

@@ -72,7 +72,7 @@ func TestToolsAreInTheOrderOfTheirDocumentation(t *testing.T) {
 	for _, b := range builtin.Tools() {
 		names = append(names, b.Spec().Name)
 	}
-	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep diagnostics symbols definition references write_file edit_file apply_patch delete_file move_file bash git_commit web_fetch web_search save_memory write_todos ask_user"; got != want {
+	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep diagnostics symbols definition references write_file edit_file apply_patch delete_file move_file bash git_commit web_fetch web_search save_memory write_todos get_state set_state ask_user"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -91,6 +91,7 @@ func TestConformance(t *testing.T) {
 			e.Seen.Note(w.Path(name), f.Digest)
 		}
 		e.Ask = func(context.Context, tool.Question) (tool.Answer, error) { return tool.Answer{Action: "accept"}, nil }
+		e.Variables = notes{"x": json.RawMessage(`1`)}
 		return e
 	}
 	calls := map[string][]string{
@@ -114,6 +115,8 @@ func TestConformance(t *testing.T) {
 		"git_commit":      {`{"message":"m","paths":["a.txt","src"]}`, `{"commit_message":"m","files":["src/b.go"]}`},
 		"web_fetch":       {`{"url":"https://127.0.0.1/"}`, `{"uri":"http://localhost:1/a"}`},
 		"web_search":      {`{"query":"what?"}`},
+		"get_state":       {`{}`, `{"key":"x"}`, `{"name":"gone"}`},
+		"set_state":       {`{"key":"x","value":{"b":1,"a":[null]}}`, `{"key":"x","value":null}`, `{"name":"user:y","value":"z"}`},
 		"ask_user":        {`{"question":"why?"}`},
 	}
 	for _, b := range builtin.Tools() {
@@ -122,4 +125,27 @@ func TestConformance(t *testing.T) {
 		}
 		tooltest.Conform(t, b, w, env, calls[b.Spec().Name]...)
 	}
+}
+
+// notes are values of a state, in memory.
+type notes map[string]json.RawMessage
+
+func (n notes) Get(key string) (json.RawMessage, tool.Taint, error) {
+	if key != "" {
+		return n[key], tool.Clean, nil
+	}
+	all, err := json.Marshal(n)
+	return all, tool.Clean, err
+}
+
+func (n notes) Check(key string, _ json.RawMessage) (bool, error) {
+	if strings.Contains(key, " ") {
+		return false, tool.Errorf(tool.CodeArgs, "no key")
+	}
+	return strings.HasPrefix(key, "user:"), nil
+}
+
+func (n notes) Set(_ context.Context, key string, value json.RawMessage) error {
+	n[key] = value
+	return nil
 }

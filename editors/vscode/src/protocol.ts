@@ -1,5 +1,15 @@
 // Written by internal/cmd/protocoldoc from the Go types. Do not edit.
 
+/** Action is the last thing that an agent did. */
+export interface Action {
+	/** tool_call, handoff, llm_response */
+	type: string;
+	/** RFC 3339 with ms */
+	timestamp: string;
+	/** `details` name who and what: agent, and tool, call and status of a tool_call, to of a handoff, model of an llm_response. */
+	details: Record<string, string>;
+}
+
 /** ActivityCapability says which events a client takes. */
 export interface ActivityCapability {
 	/** types of events that it does not want */
@@ -1821,6 +1831,55 @@ export type Severity = "error" | "warning" | "info" | "hint";
 /** State is where a run stands. */
 export type State = "running" | "waiting" | "paused" | "interrupted" | "finished";
 
+/** StateChanged says that a key of the session's state has another value. */
+export interface StateChanged {
+	key: string;
+	/** absent: the key is removed */
+	value?: unknown;
+	/** of a key that begins with temp: the run that it lives for */
+	run?: string;
+	/** of who set it, as of ToolState */
+	taint?: string;
+}
+
+/** StateClearParams names a session. */
+export interface StateClearParams {
+	/** absent = main */
+	session?: string;
+}
+
+/** StateParams asks for a session's state. */
+export interface StateParams {
+	/** absent = main */
+	session?: string;
+	/** the event after which; absent = now */
+	atSeq?: number;
+}
+
+/** StateResult is a session's state. After an event of the past, user: and app: keys are those that were set in this session. */
+export interface StateResult {
+	/** the event after which it is so */
+	seq: number;
+	current_task?: string;
+	/** pending, in_progress, completed, failed */
+	task_status: string;
+	/** of the newest run that a person started or control passed to */
+	current_agent?: string;
+	last_action?: Action;
+	/** `variables` are the values that were set. Keys without a prefix live for the session, temp: for a run, user: for the person on this machine, app: for the workspace. */
+	variables: Record<string, unknown>;
+}
+
+/** StateSetParams gives a key a value. */
+export interface StateSetParams {
+	/** absent = main */
+	session?: string;
+	/** user: and app: before it: for all sessions of the person, of the workspace */
+	key: string;
+	/** null removes the key */
+	value: unknown;
+}
+
 /** StatusParams says how the daemon is. */
 export interface StatusParams {
 	/** ok, warning, error */
@@ -2113,6 +2172,7 @@ export interface Events {
 	"mcp.state": MCPState;
 	"hook.ran": HookRan;
 	"todos.changed": TodosChanged;
+	"state.changed": StateChanged;
 	"error": ErrorSeen;
 	"note": Note;
 }
@@ -2153,6 +2213,9 @@ export interface Requests {
 	"agents/changes/resolve": { params: ChangesResolveParams; result: ChangesResolveResult };
 	"agents/context/get": { params: ContextParams; result: ContextGetResult };
 	"agents/context/clear": { params: ContextClearParams; result: Empty };
+	"agents/state/get": { params: StateParams; result: StateResult };
+	"agents/state/set": { params: StateSetParams; result: Empty };
+	"agents/state/clear": { params: StateClearParams; result: Empty };
 	"agents/respond": { params: RespondParams; result: unknown };
 	"agents/pending": { params: PendingParams; result: PendingResult };
 	"agents/mcp/list": { params: MCPListParams; result: MCPListResult };

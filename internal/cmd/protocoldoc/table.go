@@ -156,6 +156,18 @@ var rows = []row{
 		without: "`agentls context clear` on the command line does the same.",
 	},
 	{
+		constant: "MethodStateGet", params: "StateParams", results: []string{"StateResult"},
+		without: "`agentls context show NAME --state` on the command line shows the same.",
+	},
+	{
+		constant: "MethodStateSet", params: "StateSetParams", results: []string{"Empty"},
+		without: "Agents set values by the tool set_state.",
+	},
+	{
+		constant: "MethodStateClear", params: "StateClearParams", results: []string{"Empty"},
+		without: "`agentls context clear` removes the keys that an agent's file names (memory.session).",
+	},
+	{
 		constant: "MethodRespond", params: "RespondParams", results: nil, needs: "`confirm.respond`, for answers to `agents/confirm`",
 		without: "A question is answered by the answer to the request itself.",
 	},

@@ -1,0 +1,89 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+type getStateArgs struct {
+	Key string `json:"key"`
+}
+
+func getState() tool.Tool {
+	return define("get_state", tool.Safe, `{
+	"type": "object",
+	"properties": {"key": {"type": "string", "minLength": 1, "description": "The key; left out: the whole state."}},
+	"additionalProperties": false
+}`, map[string]string{"name": "key"}, planGetState)
+}
+
+func planGetState(_ context.Context, env *tool.Env, args getStateArgs) (*tool.Plan, error) {
+	if env.Variables == nil {
+		return nil, noVariables
+	}
+	return &tool.Plan{
+		Risk: tool.Safe, Why: "reads the session's state", Title: strings.TrimSpace("get_state " + tool.Name(args.Key)),
+		Do: func(context.Context, *tool.Env) (*tool.Result, error) {
+			value, taint, err := env.Variables.Get(args.Key)
+			switch {
+			case err != nil:
+				return nil, err
+			case value == nil:
+				return &tool.Result{Content: "Nothing is set for " + args.Key + "."}, nil
+			}
+			return &tool.Result{Content: string(value), Taint: taint}, nil
+		},
+	}, nil
+}
+
+var noVariables = tool.Errorf(tool.CodeFailed, "There is no state here.")
+
+type setStateArgs struct {
+	Key   string          `json:"key"`
+	Value json.RawMessage `json:"value"`
+}
+
+func setState() tool.Tool {
+	return define("set_state", tool.Safe, `{
+	"type": "object",
+	"properties": {
+		"key": {"type": "string", "minLength": 1, "description": "The key, with its prefix if it has one."},
+		"value": {"description": "Any JSON value; null removes the key."}
+	},
+	"required": ["key", "value"],
+	"additionalProperties": false
+}`, map[string]string{"name": "key"}, planSetState)
+}
+
+func planSetState(_ context.Context, env *tool.Env, args setStateArgs) (*tool.Plan, error) {
+	switch {
+	case env.Variables == nil:
+		return nil, noVariables
+	case env.Secret != nil && env.Secret(string(args.Value)):
+		return nil, tool.Errorf(tool.CodeDenied, "The value holds a secret. Secrets are not kept.")
+	}
+	lasts, err := env.Variables.Check(args.Key, args.Value)
+	if err != nil {
+		return nil, err
+	}
+	why := "notes a value in the session's state"
+	if lasts {
+		why = "notes a value that later sessions see"
+	}
+	return &tool.Plan{
+		Risk: tool.Safe, Why: why, Title: "set_state " + tool.Name(args.Key), Lasts: lasts,
+		Do: func(ctx context.Context, _ *tool.Env) (*tool.Result, error) {
+			if err := env.Variables.Set(ctx, args.Key, args.Value); err != nil {
+				return nil, err
+			}
+			done := "Set "
+			if string(args.Value) == "null" {
+				done = "Removed "
+			}
+			return &tool.Result{Content: done + args.Key + "."}, nil
+		},
+	}, nil
+}
