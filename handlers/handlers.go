@@ -323,6 +323,8 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodMCPList, nothing[wire.MCPListParams], h.listServers),
 		server.Query(wire.MethodMCPRestart, nothing[wire.MCPRestartParams], h.restartServer),
 		server.Query(wire.MethodMCPStop, nothing[wire.MCPStopParams], h.stopServer),
+		server.Query(wire.MethodMCPLogin, nothing[wire.MCPLoginParams], h.loginServer),
+		server.Query(wire.MethodMCPLogout, nothing[wire.MCPLogoutParams], h.logoutServer),
 
 		// commands.go
 		server.Query(protocol.MethodWorkspaceExecuteCommand, seen[protocol.ExecuteCommandParams](h), h.executeCommand).InStream().Granting(commands),

@@ -2,10 +2,13 @@ package handlers
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/tool"
@@ -47,6 +50,65 @@ func (h *Handlers) stopServer(_ context.Context, _ struct{}, p *wire.MCPStopPara
 		return nil, err
 	}
 	s, err := h.daemon.MCP.Stop(folder, p.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.MCPServerResult{Server: h.serverInfo(s)}, nil
+}
+
+// loginServer serves agents/mcp/login.
+func (h *Handlers) loginServer(ctx context.Context, _ struct{}, p *wire.MCPLoginParams) (*wire.MCPServerResult, error) {
+	folder, err := h.serverFolder(p.Folder)
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.daemon.MCP.Login(ctx, folder, p.Name, h.showLogin)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.MCPServerResult{Server: h.serverInfo(s)}, nil
+}
+
+// The actions of the dialog for a login.
+const (
+	refuseLogin = "Cancel"
+	openLogin   = "Open in the browser"
+)
+
+// showLogin puts the page for a login before the person, whole. Only they open it.
+func (h *Handlers) showLogin(ctx context.Context, p mcp.LoginPage) error {
+	text := fmt.Sprintf("To log in at the MCP server %s, open this page in your browser:\n\n%s\n\nWhat you allow there goes to %s.", p.Server, p.Address, tool.Escape(p.Token))
+	if h.shows {
+		chosen, _, err := h.offer(ctx, "The login at "+p.Server, text, []string{refuseLogin, openLogin}, aCommand)
+		switch {
+		case errors.Is(err, errUnserved): // told, as without documents
+		case err != nil:
+			return err
+		case chosen != openLogin:
+			return errors.New("you cancelled it")
+		default:
+			// Not the library's type: it would write the address anew, with & and = escaped.
+			page := struct {
+				URI      string `json:"uri"`
+				External bool   `json:"external"`
+			}{p.Address, true}
+			var result protocol.ShowDocumentResult
+			if err := h.Peer.Call(ctx, protocol.MethodWindowShowDocument, &page, &result); err == nil && result.Success {
+				return nil
+			}
+		}
+	}
+	h.tell(protocol.MessageTypeInfo, text)
+	return nil
+}
+
+// logoutServer serves agents/mcp/logout.
+func (h *Handlers) logoutServer(ctx context.Context, _ struct{}, p *wire.MCPLogoutParams) (*wire.MCPServerResult, error) {
+	folder, err := h.serverFolder(p.Folder)
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.daemon.MCP.Logout(ctx, folder, p.Name)
 	if err != nil {
 		return nil, err
 	}

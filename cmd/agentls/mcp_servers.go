@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.lsp.dev/protocol"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -62,8 +64,27 @@ The servers of an editor that runs are restarted there (agents/mcp/restart).`,
 			return errors.New("no server runs on the command line once a command has ended, so there is nothing to stop; stop a server of your editor there (agents/mcp/stop), or take it out of the settings")
 		},
 	}
+	login := &cobra.Command{
+		Use: "login NAME", Short: "Log in at a server over HTTP, in your browser (OAuth)", Args: arguments(1, 1),
+		Long: `Shows the page at which you log in, waits for five minutes until you have, and starts
+the server. The login is kept in your keyring, or, where there is none, in a file that
+only you can read (~/.gemini/agentls/logins.json).`,
+		RunE: func(c *cobra.Command, args []string) error { return login(c.Context(), std, args[0], asJSON) },
+	}
+	logout := &cobra.Command{
+		Use: "logout NAME", Short: "Forget your login at a server", Args: arguments(1, 1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				if err := conn.Call(ctx, wire.MethodMCPLogout, &wire.MCPLogoutParams{Name: args[0]}, nil); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(std.out, "Logged out of %s. What it was allowed stays allowed there until you withdraw it at the server.\n", tool.Escape(args[0]))
+				return err
+			})
+		},
+	}
 	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.AddCommand(list, test, restart, stop)
+	c.AddCommand(list, test, restart, stop, login, logout)
 	return c
 }
 
@@ -111,6 +132,35 @@ func testServers(ctx context.Context, std streams, names []string, approve, asJS
 		}
 		if len(failed) > 0 {
 			return fmt.Errorf("did not start: %s", strings.Join(failed, ", "))
+		}
+		return nil
+	})
+}
+
+// login logs the person in at a server, and shows the server.
+func login(ctx context.Context, std streams, name string, asJSON bool) error {
+	tell := client.Config{Notified: func(method string, params []byte) {
+		var p protocol.ShowMessageParams
+		if method != protocol.MethodWindowShowMessage || (wire.Codec{}).Unmarshal(params, &p) != nil {
+			return
+		}
+		for line := range strings.SplitSeq(p.Message, "\n") {
+			fmt.Fprintln(std.err, tool.Escape(line))
+		}
+	}}
+	return withClient(ctx, std, tell, func(ctx context.Context, conn *connection) error {
+		began := time.Now()
+		var r wire.MCPServerResult
+		if err := conn.Call(ctx, wire.MethodMCPLogin, &wire.MCPLoginParams{Name: name}, &r); err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(std.out, r)
+		}
+		fmt.Fprintf(std.out, "Logged in at %s.\n", tool.Escape(name))
+		printServer(std.out, r.Server, time.Since(began))
+		if r.Server.State != "ready" {
+			return fmt.Errorf("did not start: %s", tool.Escape(name))
 		}
 		return nil
 	})

@@ -89,12 +89,17 @@ func needsPart(c *cobra.Command, args []string) error {
 
 // with does something with a daemon of this folder.
 func with(ctx context.Context, std streams, do func(context.Context, *connection) error) error {
+	return withClient(ctx, std, client.Config{}, do)
+}
+
+// withClient is with for a client that also hears what it is told.
+func withClient(ctx context.Context, std streams, handler client.Config, do func(context.Context, *connection) error) error {
 	config, err := base(std)
 	if err != nil {
 		return err
 	}
 	config.Brief = true
-	conn, err := connect(ctx, config, ".", client.Config{})
+	conn, err := connect(ctx, config, ".", handler)
 	if err != nil {
 		return err
 	}

@@ -146,6 +146,9 @@ func (e *entry) attempt(s Server, delay time.Duration, done chan struct{}) {
 	}
 	if err != nil {
 		e.worked = false
+		if errors.Is(err, errLogin) {
+			e.failures = 0 // the person may log in at any time
+		}
 		e.fail()
 	}
 	e.starting = nil

@@ -48,6 +48,13 @@ func (c *connection) dial(context.Context) (transport.Interface, error) {
 	}
 	g := &guard{connection: c, at: u.URL, next: dialer.Transport(0), headers: s.Headers}
 	c.idle = g.next.CloseIdleConnections
+	if s.logsIn() == nil {
+		g.account = c.entry.newAccount(s, u)
+		c.idle = func() {
+			g.next.CloseIdleConnections()
+			g.account.close()
+		}
+	}
 	httpClient := &http.Client{Transport: g, CheckRedirect: checkRedirect}
 	quiet := slog.New(slog.DiscardHandler)
 	if s.Via == overSSE {
@@ -98,6 +105,7 @@ type guard struct {
 	at      *url.URL // of the description
 	next    *dial.Transport
 	headers http.Header
+	account *account        // of the person; nil = the headers say who it is
 	refuse  func(m message) // answers a request of the server; nil = the library does
 }
 
@@ -121,7 +129,7 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 	for name, values := range g.headers {
 		r.Header[name] = values
 	}
-	resp, err := g.next.RoundTrip(r)
+	resp, err := g.send(r)
 	if answers && q.Response == nil { // a redirected one is counted already
 		g.open.Add(-1)
 	}
@@ -156,6 +164,31 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 		resp.Body = limited{io.LimitReader(body, maxErrorBody), body}
 	}
 	return resp, nil
+}
+
+// send sends a request with what the person's login gives. Where the server does not
+// take that any more, it is renewed, once.
+func (g *guard) send(r *http.Request) (*http.Response, error) {
+	if g.account == nil {
+		return g.next.RoundTrip(r)
+	}
+	for again := false; ; again = true {
+		header := g.account.authorization(r.Context())
+		if header != "" {
+			r.Header.Set("Authorization", header)
+		}
+		resp, err := g.next.RoundTrip(r)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized || again || (r.Body != nil && r.GetBody == nil) || !g.account.reject(r.Context(), header) {
+			return resp, err
+		}
+		_ = resp.Body.Close() // it is not read
+		r = r.Clone(r.Context())
+		if r.Body != nil {
+			if r.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
 }
 
 // answersServer reports whether a request carries the answer to one of the server's.
@@ -325,7 +358,7 @@ func (c *connection) explain(err error) (why error, fatal bool) {
 	case errors.Is(err, transport.ErrSessionTerminated):
 		return errors.New("it does not know the session any more"), true
 	case errors.Is(err, transport.ErrAuthorizationRequired):
-		return errors.New("it asks for a login (401); give it its token by headers, as {\"Authorization\": \"Bearer ${TOKEN}\"}"), true
+		return c.server.wantsLogin(), true
 	case errors.Is(err, transport.ErrLegacySSEServer):
 		if status := c.refused.Load(); status != nil {
 			return fmt.Errorf("it answered %s; correct its address, or give it as url if it speaks SSE", *status), true

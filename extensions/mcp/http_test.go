@@ -402,7 +402,6 @@ func TestSEC90AddressesInside(t *testing.T) {
 		{false, `{"httpUrl": "https://example.com", "env": {"A": "b"}}`, "started by a command"},
 		{false, `{"httpUrl": "https://example.com", "headers": {"A b": "c"}}`, "no request can have"},
 		{false, `{"httpUrl": "https://example.com", "headers": {"A": "${NONE}"}}`, "NONE is not set"},
-		{false, `{"httpUrl": "https://example.com", "oauth": {"enabled": true}}`, "not supported"},
 		{false, `{"command": "x", "headers": {"A": "b"}}`, "over HTTP"},
 		{true, `{"httpUrl": "https://example.com:8443/mcp"}`, ""},
 		{true, `{"httpUrl": "http://example.com"}`, "use https"},

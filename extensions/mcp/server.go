@@ -32,6 +32,7 @@ type Server struct {
 	URL     string
 	Address string      // the URL as it is written, without what variables stand for
 	Headers http.Header // of each request
+	oauth   oauth       // how the person logs in
 
 	Command     string
 	Args        []string
@@ -119,10 +120,6 @@ func (s *Server) fill(d described, lookup func(string) (string, bool)) error {
 	switch remote := s.Via != ""; {
 	case !remote && d.Command == "":
 		return errors.New("its description has no command, httpUrl or url; add the program that starts it, or its address")
-	case len(d.OAuth) > 0 && remote:
-		return errors.New("oauth is not supported yet; give the server its token by headers")
-	case len(d.OAuth) > 0:
-		return errors.New("oauth is not supported yet; give the server its token by env")
 	case remote && (len(d.Args) > 0 || len(d.Env) > 0 || d.Cwd != "" || d.Sandbox != ""):
 		return errors.New("args, env, cwd and sandbox are for servers that are started by a command; leave them out")
 	case !remote && len(d.Headers) > 0:
@@ -166,6 +163,9 @@ func (s *Server) expand(d described, lookup func(string) (string, bool)) error {
 		})
 	}
 	s.Command, s.Dir, s.URL = put(d.Command), put(d.Cwd), put(s.Address)
+	if err := s.parseOAuth(d.OAuth, put); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
 		value := put(d.Headers[name])
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {

@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 		{`{"command": "x", "env": {"A": {}}}`, "env.A must be a text"},
 		{`{"command": "x", "env": {"A=": "1"}}`, "no variable can have"},
 		{`{}`, "no command"},
-		{`{"command": "x", "oauth": {}}`, "oauth is not supported"},
+		{`{"command": "x", "oauth": {}}`, "oauth is for servers over HTTP"},
 		{`{"command": "x", "timeout": 5}`, "timeout"},
 		{`{"command": "x", "sandbox": "network"}`, "not supported"},
 		{`{"command": "x", "sandbox": "some"}`, "use read, write or full"},

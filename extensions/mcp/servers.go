@@ -37,6 +37,10 @@ type Config struct {
 	// the proxy of a request, for servers over HTTP; both may be nil.
 	Hosts func(folder string) dial.Hosts
 	Proxy func(*http.Request) (*url.URL, error)
+	// Logins keeps logins at servers over HTTP, and Hide has values that they hold taken
+	// out of what is recorded and shown, under a name.
+	Logins Logins
+	Hide   func(name string, values ...string)
 	// Dir is where the lists of tools are kept that were approved; "" = nowhere.
 	Dir     string
 	Changed func(folder string, s State) // told of each change of state; may be nil; must not call Servers

@@ -31,6 +31,9 @@ type world struct {
 
 	ask tool.Ask // of calls; may be nil
 
+	logins keptLogins
+	hidden []string // guarded by mu
+
 	mu        sync.Mutex
 	described []Server
 	states    []string
@@ -69,7 +72,8 @@ func (w *world) open(tune func(*times)) {
 		Environ: process.Environ([]string{"PATH=/usr/bin:/bin", "GEMINI_API_KEY=secret-of-the-daemon"}),
 		Sandbox: func(string) *sandbox.Sandbox { return nil },
 		Places:  func(context.Context, string) (tool.Places, error) { return tool.Places{Complete: true}, nil },
-		Dir:     w.dir, Version: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Logins:  &w.logins, Hide: w.hide,
+		Dir: w.dir, Version: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Changed: func(_ string, s State) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -267,6 +267,9 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 // trustFile is where it is recorded which folders are trusted (spec 4.4).
 func (c Config) trustFile() string { return filepath.Join(c.state(), "trust.json") }
 
+// loginsFile is where logins at MCP servers are kept, or which of them are in a keyring.
+func (c Config) loginsFile() string { return filepath.Join(c.state(), "logins.json") }
+
 // trusted says whether a folder is. Without a folder there is nothing of a
 // stranger's to distrust.
 func (b *daemon) trusted(folder string) bool {

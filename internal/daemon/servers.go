@@ -30,6 +30,7 @@ func (b *daemon) newServers() *mcp.Servers {
 		},
 		Sandbox: walls.sandbox, Places: walls.places,
 		Hosts: func(folder string) dial.Hosts { return b.settingsOf(folder).runs.Hosts }, Proxy: http.ProxyFromEnvironment,
+		Logins: b.newLogins(), Hide: func(name string, values ...string) { b.Secrets.add(map[string][]string{name: values}) },
 		Dir: filepath.Join(b.state(), "mcp"), Version: b.Version, Now: b.Now, Log: b.Log,
 		Changed: func(folder string, s mcp.State) {
 			if service := b.service.Load(); service != nil {

@@ -123,6 +123,7 @@ func TestREL31EveryGoroutineHasAnOwner(t *testing.T) {
 		"server/conn.go":                         "the outbox: Serve waits for it by its channel, for a bounded time, since a write to a pipe cannot be interrupted",
 		"server/servertest/servertest.go":        "writers of a test's client: the function that starts one receives its result before it returns",
 		"cmd/agentls/terminal.go":                "the reader of a terminal: nothing ends such a read but the end of the process",
+		"internal/daemon/logins.go":              "a question to a keyring, which cannot be interrupted: who asks waits a bounded time",
 		"cmd/agentls/connect.go":                 "the daemon in this process: Close receives its end",
 	})
 	h := source(t)

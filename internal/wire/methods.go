@@ -86,6 +86,10 @@ const (
 	MethodMCPRestart = "agents/mcp/restart"
 	// MethodMCPStop ends one of them until it is restarted.
 	MethodMCPStop = "agents/mcp/stop"
+	// MethodMCPLogin logs the person in at one over HTTP, in a browser.
+	MethodMCPLogin = "agents/mcp/login"
+	// MethodMCPLogout forgets that login.
+	MethodMCPLogout = "agents/mcp/logout"
 	// MethodPermissionsList lists the answers that stand for later questions.
 	MethodPermissionsList = "agents/permissions/list"
 	// MethodPermissionsForget drops one of them: what it was for is asked about again.

@@ -56,6 +56,21 @@ type (
 		Folder string `json:"folder,omitempty"` // as in agents/mcp/list
 	}
 
+	// MCPLoginParams names a server that the person logs in at. They are shown the page
+	// for that: by window/showMessageRequest and window/showDocument (external), or by
+	// window/showMessage where the client shows no documents. The answer comes when they
+	// have logged in, or after five minutes; cancelling the request cancels the login.
+	MCPLoginParams struct {
+		Name   string `json:"name"`
+		Folder string `json:"folder,omitempty"` // as in agents/mcp/list
+	}
+
+	// MCPLogoutParams names a server at which the person's login is forgotten.
+	MCPLogoutParams struct {
+		Name   string `json:"name"`
+		Folder string `json:"folder,omitempty"` // as in agents/mcp/list
+	}
+
 	// MCPServerResult is the server as it is then. One that could not be started has
 	// the state failed, and why.
 	MCPServerResult struct {
@@ -68,6 +83,12 @@ func (p *MCPRestartParams) Check() (string, error) { return checkServer(p.Name) 
 
 // Check implements the server's check of parameters.
 func (p *MCPStopParams) Check() (string, error) { return checkServer(p.Name) }
+
+// Check implements the server's check of parameters.
+func (p *MCPLoginParams) Check() (string, error) { return checkServer(p.Name) }
+
+// Check implements the server's check of parameters.
+func (p *MCPLogoutParams) Check() (string, error) { return checkServer(p.Name) }
 
 func checkServer(name string) (string, error) {
 	if name == "" {

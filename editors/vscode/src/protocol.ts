@@ -967,6 +967,20 @@ export interface MCPListResult {
 	servers: MCPServer[];
 }
 
+/** MCPLoginParams names a server that the person logs in at. They are shown the page for that: by window/showMessageRequest and window/showDocument (external), or by window/showMessage where the client shows no documents. The answer comes when they have logged in, or after five minutes; cancelling the request cancels the login. */
+export interface MCPLoginParams {
+	name: string;
+	/** as in agents/mcp/list */
+	folder?: string;
+}
+
+/** MCPLogoutParams names a server at which the person's login is forgotten. */
+export interface MCPLogoutParams {
+	name: string;
+	/** as in agents/mcp/list */
+	folder?: string;
+}
+
 /** MCPRestartParams names a server that is to be started anew. */
 export interface MCPRestartParams {
 	name: string;
@@ -2221,6 +2235,8 @@ export interface Requests {
 	"agents/mcp/list": { params: MCPListParams; result: MCPListResult };
 	"agents/mcp/restart": { params: MCPRestartParams; result: MCPServerResult };
 	"agents/mcp/stop": { params: MCPStopParams; result: MCPServerResult };
+	"agents/mcp/login": { params: MCPLoginParams; result: MCPServerResult };
+	"agents/mcp/logout": { params: MCPLogoutParams; result: MCPServerResult };
 	"agents/permissions/list": { params: PermissionsListParams; result: PermissionsListResult };
 	"agents/permissions/forget": { params: PermissionsForgetParams; result: PermissionsForgetResult };
 	"agents/trust": { params: TrustParams; result: unknown };

@@ -188,6 +188,14 @@ var rows = []row{
 		without: "A server is ended ten minutes after its last use, and when the settings do not describe it any more.",
 	},
 	{
+		constant: "MethodMCPLogin", params: "MCPLoginParams", results: []string{"MCPServerResult"},
+		without: "`agentls mcp-servers login NAME` on the command line does the same.",
+	},
+	{
+		constant: "MethodMCPLogout", params: "MCPLogoutParams", results: []string{"MCPServerResult"},
+		without: "`agentls mcp-servers logout NAME` on the command line does the same.",
+	},
+	{
 		constant: "MethodPermissionsList", params: "PermissionsListParams", results: []string{"PermissionsListResult"},
 		without: "`agentls permissions` on the command line lists those for always.",
 	},

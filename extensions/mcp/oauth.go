@@ -1,0 +1,337 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/mark3labs/mcp-go/client/transport"
+
+	"github.com/agentls/agentls/internal/dial"
+)
+
+// Logins keeps what logins at servers left, by the addresses of the servers. It is
+// safe for concurrent use, also by several processes.
+type Logins interface {
+	Get(ctx context.Context, at string) ([]byte, error)     // nil = there is none
+	Put(ctx context.Context, at string, login []byte) error // nil forgets it
+}
+
+// oauth is how the person logs in at a server, as the settings have it: the keys of
+// gemini-cli.
+type oauth struct {
+	Enabled          *bool    `json:"enabled"`
+	ClientID         string   `json:"clientId"`
+	ClientSecret     string   `json:"clientSecret"`
+	Scopes           []string `json:"scopes"`
+	Issuer           string   `json:"issuer"`
+	AuthorizationURL string   `json:"authorizationUrl"`
+	TokenURL         string   `json:"tokenUrl"`
+	RegistrationURL  string   `json:"registrationUrl"`
+	RedirectURI      string   `json:"redirectUri"`
+	Audiences        []string `json:"audiences"`
+	TokenParamName   string   `json:"tokenParamName"`
+}
+
+// parseOAuth reads the oauth of a description.
+func (s *Server) parseOAuth(raw []byte, put func(string) string) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	if s.Via == "" {
+		return errors.New("oauth is for servers over HTTP; give this one its token by env")
+	}
+	o := &s.oauth
+	if err := json.Unmarshal(raw, o); err != nil {
+		return fmt.Errorf("its oauth cannot be read: %w", err)
+	}
+	for _, text := range []*string{&o.ClientID, &o.ClientSecret, &o.AuthorizationURL, &o.TokenURL, &o.RegistrationURL, &o.RedirectURI} {
+		*text = put(*text)
+	}
+	given := o.AuthorizationURL + o.TokenURL + o.RegistrationURL
+	switch {
+	case len(o.Audiences) > 0, o.TokenParamName != "":
+		return errors.New("oauth.audiences and oauth.tokenParamName are not supported; leave them out")
+	case s.Project && given != "":
+		// Else a project could have the code of a login at one place sent to another.
+		return errors.New("only your own settings may say where a login goes (oauth.authorizationUrl, tokenUrl, registrationUrl); describe the server there")
+	case given != "" && (o.AuthorizationURL == "" || o.TokenURL == ""):
+		return errors.New("oauth needs both authorizationUrl and tokenUrl, or none of them")
+	case o.ClientSecret != "" && o.ClientID == "":
+		return errors.New("oauth has a clientSecret and no clientId; add it")
+	}
+	_, _, err := o.redirect()
+	return err
+}
+
+// redirect returns where the answer to a login is waited for: the port (0 = any) and
+// the URI, in which a port of 0 is to be replaced.
+func (o *oauth) redirect() (port string, uri *url.URL, err error) {
+	if o.RedirectURI == "" {
+		return "0", &url.URL{Scheme: "http", Host: "127.0.0.1:0", Path: "/oauth/callback"}, nil
+	}
+	u, err := url.Parse(o.RedirectURI)
+	switch {
+	case err != nil:
+	case u.Scheme != "http", !slices.Contains([]string{"localhost", "127.0.0.1"}, u.Hostname()), u.Port() == "", u.RawQuery != "", u.Fragment != "", u.User != nil:
+		err = errors.New("not of this machine")
+	}
+	if err != nil {
+		return "", nil, errors.New("oauth.redirectUri has to be like http://localhost:7777/oauth/callback")
+	}
+	return u.Port(), u, nil
+}
+
+// login is what a login left.
+type login struct {
+	Token        transport.Token `json:"token"`
+	TokenURL     string          `json:"tokenUrl"` // the only place that the token is renewed at
+	ClientID     string          `json:"clientId"`
+	ClientSecret string          `json:"clientSecret,omitzero"`
+	AuthMethod   string          `json:"authMethod,omitzero"`
+}
+
+// account is the person's login at a server, for one connection or one login. It is
+// what the library keeps tokens in.
+type account struct {
+	all    *Servers
+	server Server
+	at     string // the key of [Logins]
+	client *http.Client
+	close  func() // of connections that are kept
+
+	mu       sync.Mutex // held while what is kept is read; guards the rest
+	handler  *transport.OAuthHandler
+	login    login  // as it was read last
+	none     bool   // there is no login, or it cannot be read
+	rejected string // the access token that the server did not accept
+}
+
+// key returns what a login at an address is kept under: without what may be a secret.
+func key(u *dial.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
+
+// newAccount returns what the person has at a server, which is read when it is needed.
+func (e *entry) newAccount(s Server, u *dial.URL) *account {
+	a := &account{all: e.all, server: s, at: key(u)}
+	dialer := &dial.Dialer{Proxy: e.all.Proxy}
+	if s.Project {
+		dialer.Hosts = s.hosts(u)
+	} else { // what the person's own settings name may be anywhere (SEC-90)
+		for _, text := range []string{s.URL, s.oauth.AuthorizationURL, s.oauth.TokenURL, s.oauth.RegistrationURL} {
+			if u, err := dial.ParseURL(text); err == nil {
+				dialer.Hosts = append(dialer.Hosts, dial.Host{Name: u.Hostname, Port: u.Port})
+			}
+		}
+	}
+	if e.all.Hosts != nil {
+		dialer.Hosts = append(dialer.Hosts, e.all.Hosts(e.folder)...)
+	}
+	next := dialer.Transport(0)
+	a.close = next.CloseIdleConnections
+	a.client = &http.Client{Timeout: loginStep, Transport: &door{a, dialer, next}, CheckRedirect: func(q *http.Request, via []*http.Request) error {
+		if q.Method != http.MethodGet || len(via) > maxHops {
+			return errors.New("a login is not sent on to another address")
+		}
+		return nil
+	}}
+	return a
+}
+
+// loginStep is how long one request of a login may take.
+const loginStep = 30 * time.Second
+
+// use makes the library's part, for the client as which the person logs in or did.
+func (a *account) use(clientID, clientSecret, method, redirect string) {
+	config := transport.OAuthConfig{
+		ClientID: clientID, ClientSecret: clientSecret, TokenEndpointAuthMethod: method, RedirectURI: redirect,
+		Scopes: a.server.oauth.Scopes, TokenStore: a, PKCEEnabled: true, HTTPClient: a.client,
+	}
+	if a.server.oauth.TokenURL != "" {
+		config.AuthServerMetadataURL = inSettings
+	}
+	a.handler = transport.NewOAuthHandler(config)
+	u, err := url.Parse(a.server.URL)
+	if err == nil {
+		u.RawQuery, u.Fragment = "", ""
+		a.handler.SetBaseURL(u.String())
+	}
+}
+
+// inSettings is the address of metadata that the settings have.
+const inSettings = "https://settings.invalid/oauth"
+
+// GetToken implements [transport.TokenStore].
+func (a *account) GetToken(ctx context.Context) (*transport.Token, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.none && (a.login.Token.AccessToken == "" || a.login.Token.IsExpired()) { // another process may have renewed it
+		if err := a.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if a.none {
+		return nil, transport.ErrNoToken
+	}
+	token := a.login.Token
+	return &token, nil
+}
+
+// read reads what is kept; the lock is held. Without a login it is not looked for again.
+func (a *account) read(ctx context.Context) error {
+	raw, err := a.all.Logins.Get(ctx, a.at)
+	var l login
+	if err == nil && raw != nil {
+		err = json.Unmarshal(raw, &l)
+	}
+	if err != nil {
+		a.none = ctx.Err() == nil
+		return fmt.Errorf("the login at %s cannot be read: %w", a.at, err)
+	}
+	a.hide(l)
+	if a.none = l.Token.AccessToken == ""; a.rejected == l.Token.AccessToken {
+		l.Token.ExpiresAt = time.Unix(1, 0)
+	}
+	a.login = l
+	return nil
+}
+
+// hide has what a login holds taken out of all that is shown.
+func (a *account) hide(l login) {
+	a.all.Hide("MCP login "+a.server.Name, l.Token.AccessToken, l.Token.RefreshToken, l.ClientSecret)
+}
+
+// SaveToken implements [transport.TokenStore].
+func (a *account) SaveToken(ctx context.Context, token *transport.Token) error {
+	a.mu.Lock()
+	handler := a.handler
+	a.mu.Unlock()
+	metadata, err := handler.GetServerMetadata(ctx)
+	if err != nil {
+		return err
+	}
+	unprintable := func(r rune) bool { return r <= ' ' || r > '~' }
+	if token.AccessToken == "" || strings.ContainsFunc(token.AccessToken+token.TokenType, unprintable) {
+		return errors.New("its token is none")
+	}
+	l := login{*token, metadata.TokenEndpoint, handler.GetClientID(), handler.GetClientSecret(), handler.GetTokenEndpointAuthMethod()}
+	a.hide(l)
+	raw, err := json.Marshal(l)
+	if err == nil {
+		err = a.all.Logins.Put(ctx, a.at, raw)
+	}
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.login, a.none = l, false
+	return nil
+}
+
+// authorization returns what a request carries, "" where the person has no login. A
+// token that is over is renewed.
+func (a *account) authorization(ctx context.Context) string {
+	if _, err := a.GetToken(ctx); err != nil {
+		if !errors.Is(err, transport.ErrNoToken) && ctx.Err() == nil {
+			a.all.Log.Warn("the login at an MCP server cannot be used", "server", a.server.Name, "err", told(err))
+		}
+		return ""
+	}
+	a.mu.Lock()
+	l := a.login
+	if a.handler == nil || a.handler.GetClientID() != l.ClientID {
+		a.use(l.ClientID, l.ClientSecret, l.AuthMethod, "")
+	}
+	handler := a.handler
+	a.mu.Unlock()
+	header, err := handler.GetAuthorizationHeader(ctx)
+	if err == nil {
+		return header
+	}
+	// Another process may have renewed it meanwhile, with a token that is good for once.
+	token, err := a.GetToken(ctx)
+	if err != nil || token.IsExpired() {
+		return ""
+	}
+	return bearer + token.AccessToken
+}
+
+const bearer = "Bearer "
+
+// reject takes over that a server did not accept what a request carried, and reports
+// whether it is worth another try: the token may be renewed, or be another by now.
+func (a *account) reject(ctx context.Context, header string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	used, ok := strings.CutPrefix(header, bearer)
+	if !ok {
+		return false
+	}
+	a.rejected = used
+	return a.read(ctx) == nil && !a.none && (a.login.Token.AccessToken != used || a.login.Token.RefreshToken != "")
+}
+
+// door is what a login's requests go through. It sends them only where they may go,
+// and reads no more of an answer than there may be.
+type door struct {
+	*account
+	dialer *dial.Dialer
+	next   http.RoundTripper
+}
+
+// maxLoginAnswer is how much is read of an answer, in bytes.
+const maxLoginAnswer = 1 << 20
+
+// RoundTrip implements [http.RoundTripper].
+func (d *door) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.URL.String() == inSettings {
+		o := d.server.oauth
+		text, err := json.Marshal(transport.AuthServerMetadata{
+			Issuer: o.Issuer, AuthorizationEndpoint: o.AuthorizationURL, TokenEndpoint: o.TokenURL, RegistrationEndpoint: o.RegistrationURL,
+		})
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(text)), Request: q}, err
+	}
+	if err := d.check(q.URL); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	renewedAt := d.login.TokenURL
+	d.mu.Unlock()
+	if q.Method == http.MethodPost && renewedAt != "" && q.URL.String() != renewedAt {
+		return nil, fmt.Errorf("it wants the login renewed at another place than you logged in (%s)", q.URL.Host)
+	}
+	resp, err := d.next.RoundTrip(q)
+	if err == nil {
+		resp.Body = limited{io.LimitReader(resp.Body, maxLoginAnswer), resp.Body}
+	}
+	return resp, err
+}
+
+// check refuses addresses that a server may not send a login to (SEC-90): of this
+// machine and of private networks, unless the person's settings name them, and those
+// that are not encrypted.
+func (d *door) check(u *url.URL) error {
+	to, err := dial.FromURL(u)
+	if err != nil {
+		return err
+	}
+	if err := d.dialer.Check(to.Hostname, to.Port); err != nil {
+		return fmt.Errorf("the login may not go to %s: %w", to.Host, err)
+	}
+	if to.Scheme != "https" && !d.dialer.Hosts.Name(to.Hostname, to.Port) {
+		return fmt.Errorf("the login may not go to %s, which is not encrypted", to.Host)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/zalando/go-keyring"
+
+	"github.com/agentls/agentls/extensions/mcp"
+	"github.com/agentls/agentls/workspace"
+)
+
+// logins keeps logins at MCP servers: in the person's keyring, and where there is none
+// in a file that only they can read.
+type logins struct {
+	file    *workspace.Logins
+	keyring bool // there may be one
+	log     *slog.Logger
+}
+
+var _ mcp.Logins = logins{}
+
+func (b *daemon) newLogins() logins {
+	// Without the address of a bus the library would start a bus of its own.
+	system := runtime.GOOS == "darwin" || runtime.GOOS == "windows"
+	return logins{workspace.NewLogins(b.loginsFile(), b.Now), system || b.env("DBUS_SESSION_BUS_ADDRESS") != "", b.Log}
+}
+
+// keyringService is what logins are called in a keyring.
+const keyringService = "agentls MCP login"
+
+// keyringWait is how long a keyring may take: it may ask the person to unlock it.
+const keyringWait = 30 * time.Second
+
+// Get implements [mcp.Logins].
+func (l logins) Get(ctx context.Context, at string) ([]byte, error) {
+	login, err := l.file.Of(at)
+	if err != nil || !login.Keyring {
+		return login.Value, err
+	}
+	if !l.keyring {
+		return nil, errors.New("the login is in a keyring, and there is none here; log in again")
+	}
+	text, err := inKeyring(ctx, func() (string, error) { return keyring.Get(keyringService, at) })
+	if errors.Is(err, keyring.ErrNotFound) {
+		return nil, nil
+	}
+	return []byte(text), err
+}
+
+// Put implements [mcp.Logins].
+func (l logins) Put(ctx context.Context, at string, value []byte) error {
+	before, err := l.file.Of(at)
+	if err != nil {
+		return err
+	}
+	login := workspace.Login{Value: value}
+	switch {
+	case l.keyring && value != nil:
+		_, err := inKeyring(ctx, func() (string, error) { return "", keyring.Set(keyringService, at, string(value)) })
+		if err == nil {
+			login = workspace.Login{Keyring: true}
+		} else {
+			l.log.Warn("the keyring does not take a login, so a file of yours has it", "server", at, "err", err)
+		}
+	case before.Keyring && l.keyring:
+		_, err := inKeyring(ctx, func() (string, error) { return "", keyring.Delete(keyringService, at) })
+		if err != nil && !errors.Is(err, keyring.ErrNotFound) {
+			return err
+		}
+	}
+	return l.file.Set(ctx, at, login)
+}
+
+// inKeyring runs do, and waits for it until ctx ends: what a keyring was asked for
+// cannot be taken back.
+func inKeyring(ctx context.Context, do func() (string, error)) (string, error) {
+	type answer struct {
+		text string
+		err  error
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, keyringWait, fmt.Errorf("it did not answer for %v", keyringWait))
+	defer cancel()
+	done := make(chan answer, 1)
+	go func() {
+		text, err := do()
+		done <- answer{text, err}
+	}()
+	select {
+	case a := <-done:
+		if a.err != nil {
+			a.err = fmt.Errorf("the keyring: %w", a.err)
+		}
+		return a.text, a.err
+	case <-ctx.Done():
+		return "", fmt.Errorf("the keyring: %w", context.Cause(ctx))
+	}
+}

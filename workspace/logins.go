@@ -1,0 +1,52 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"time"
+)
+
+// A Login is what is kept of a person's login at an MCP server.
+type Login struct {
+	Keyring bool            `json:"keyring,omitempty"` // the login itself is in the person's keyring
+	Value   json.RawMessage `json:"login,omitempty"`   // it, where there is no keyring
+}
+
+// Logins are the logins of one person, by the address of the server: a file that all
+// daemons of theirs share, and that only they can read. Everything fails closed as in
+// [Trust]. It is safe for concurrent use.
+type Logins struct{ recordFile[loginsFile] }
+
+// loginsFile is the file's JSON.
+type loginsFile struct {
+	Version int              `json:"version"`
+	Servers map[string]Login `json:"servers"` // by address
+}
+
+// NewLogins returns the logins in file, an absolute path, which need not exist.
+func NewLogins(file string, now func() time.Time) *Logins {
+	return &Logins{newRecordFile[loginsFile](file, "workspace.logins", "no login at an MCP server counts", now)}
+}
+
+// Of returns the login at an address; the zero Login = there is none.
+func (l *Logins) Of(at string) (Login, error) {
+	data, err := l.load()
+	if err != nil {
+		return Login{}, err
+	}
+	return data.Servers[at], nil
+}
+
+// Set records a login at an address; the zero Login forgets it.
+func (l *Logins) Set(ctx context.Context, at string, login Login) error {
+	return l.change(ctx, func(data *loginsFile) error {
+		if data.Servers = maps.Clone(data.Servers); data.Servers == nil {
+			data.Servers = make(map[string]Login)
+		}
+		if data.Servers[at] = login; !login.Keyring && login.Value == nil {
+			delete(data.Servers, at)
+		}
+		return nil
+	})
+}
