@@ -17,9 +17,9 @@ var floors = [][]string{
 	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver", "internal/pattern", "internal/process", "internal/dial", "internal/filelock", "internal/folder"},
 	{"internal/proxy", "internal/git", "agents/condition"},
 	{"internal/sandbox", "agents/graph"},
-	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/prompt", "workspace"},
-	{"agents/activity", "agents/registry", "agents/route", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template", "agents/explanation"},
-	{"agents/trace"},
+	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/prompt", "agents/memory", "workspace"},
+	{"agents/activity", "agents/registry", "agents/route", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template", "agents/explanation", "agents/memory/memorytest"},
+	{"agents/trace", "agents/memory/local", "agents/memory/redis"},
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
 	{"server", "server/servertest", "internal/client", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/tool/tooltest", "agents/exchange", "extensions/command", "extensions/skill"},
 	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language"},
@@ -38,13 +38,14 @@ var whole = []string{"internal/scenario", "internal/spine", "internal/clienttest
 // kits are packages that are there for tests. A test imports them from any
 // floor; product code does not import them at all, but for who is named.
 var kits = map[string][]string{
-	"internal/modelserver":   and("cmd/agentls"), // the demo plays a script
-	"internal/canary":        {},
-	"internal/editortest":    and(),
-	"internal/faults":        and(),
-	"server/servertest":      and(),
-	"agents/model/modeltest": {},
-	"agents/tool/tooltest":   {},
+	"internal/modelserver":     and("cmd/agentls"), // the demo plays a script
+	"internal/canary":          {},
+	"internal/editortest":      and(),
+	"internal/faults":          and(),
+	"server/servertest":        and(),
+	"agents/model/modeltest":   {},
+	"agents/memory/memorytest": {},
+	"agents/tool/tooltest":     {},
 }
 
 // forTests reports whether a file is a test's, or of a kit that only tests have.
@@ -67,6 +68,8 @@ var doors = map[string][]string{
 	"github.com/tailscale/hujson":                  {"workspace"},
 	"mvdan.cc/sh":                                  {"agents/tool/command"},
 	"github.com/expr-lang/expr":                    {"agents/condition"},
+	"modernc.org/sqlite":                           {"agents/memory/local"},
+	"github.com/redis/go-redis":                    {"agents/memory/redis"},
 	"charm.land/huh":                               {"cmd/agentls"},
 	"charm.land/bubbletea":                         {"cmd/agentls"},
 	"github.com/spf13/cobra":                       {"cmd/agentls"},

@@ -1,0 +1,219 @@
+// Package memory is what agents know across sessions (spec 6.2): records in stores, each
+// found again by words or by meaning.
+//
+// A [Store] keeps the records of one [Place]. Two backends open stores: local, a file of
+// this machine for each, and redis, a server. memorytest holds what both must do. What an
+// agent does with its memory is [Agent]; what a person does, [Keeper].
+//
+// # One store, one embedder
+//
+// Vectors of two embedders cannot be compared. So a store has a [Shape] from its first
+// record on, and whoever wants another is refused.
+//
+// # Cost
+//
+// Nothing is opened before it is asked for. The package imports internal/fault only.
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Kind is how records are found again.
+type Kind string
+
+// The kinds.
+const (
+	Vector   Kind = "vector"
+	KeyValue Kind = "key_value"
+)
+
+// Scope says who shares a store.
+type Scope string
+
+// The scopes.
+const (
+	OfAgent     Scope = "agent"
+	OfWorkspace Scope = "workspace"
+	OfUser      Scope = "user"
+)
+
+// Place says which store is meant. Two equal places are one store.
+type Place struct {
+	Backend string `json:"backend"`         // local, redis
+	Scope   Scope  `json:"scope"`           // agent, workspace, user
+	Agent   string `json:"agent,omitempty"` // of scope agent
+	// Folder is the workspace folder of scope workspace, and of scope agent that of an
+	// agent which comes with a project: namesakes of two projects share nothing.
+	Folder string `json:"folder,omitempty"`
+	Index  string `json:"index,omitempty"` // index_name; "" = the one that comes with the scope
+}
+
+// ID names the store in requests, files and keys: a word for people, and a digest of all
+// that the place says but the backend.
+func (p Place) ID() string {
+	digest := sha256.Sum256([]byte(strings.Join([]string{string(p.Scope), p.Agent, p.Folder, p.Index}, "\x00")))
+	word := p.Index
+	if word == "" {
+		word = p.Agent
+	}
+	if word == "" {
+		word = string(p.Scope)
+	}
+	return slug(word) + "-" + hex.EncodeToString(digest[:6])
+}
+
+// slug returns a text as a part of a file's name: ASCII letters, digits and dashes, 40 at
+// most.
+func slug(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, text)
+	text = strings.Trim(text, "-")
+	if text = text[:min(len(text), 40)]; text == "" {
+		return "store"
+	}
+	return text
+}
+
+// String says for people whose store it is.
+func (p Place) String() string {
+	whose := "all your agents"
+	switch {
+	case p.Scope == OfAgent && p.Folder != "":
+		whose = p.Agent + " of " + p.Folder
+	case p.Scope == OfAgent:
+		whose = p.Agent
+	case p.Scope == OfWorkspace && p.Folder == "":
+		whose = "agents without a workspace"
+	case p.Scope == OfWorkspace:
+		whose = "the workspace " + p.Folder
+	}
+	if p.Index != "" {
+		return "index " + p.Index + " of " + whose
+	}
+	return whose
+}
+
+// Shape is what a store is made for, from its first record on.
+type Shape struct {
+	Kind      Kind   `json:"type"`
+	Embedder  string `json:"embedder,omitempty"`  // of type vector: what made the vectors
+	Dimension int    `json:"dimension,omitempty"` // of type vector: how long they are
+}
+
+// Record is one thing that is remembered.
+type Record struct {
+	ID       string          `json:"id"`
+	Key      string          `json:"key"` // what replaces it
+	Content  string          `json:"content"`
+	Agent    string          `json:"agent"` // that stored it
+	Session  string          `json:"session"`
+	Time     time.Time       `json:"time"`
+	Taint    string          `json:"taint,omitempty"`    // foreign, web: the agent had read what others wrote, and the person agreed
+	Metadata json.RawMessage `json:"metadata,omitempty"` // an object
+}
+
+// Match is a record that was found.
+type Match struct {
+	Record
+	// Score is how well it fits, from 0 to 1: the cosine of the vectors, or which part of
+	// the query's words it has.
+	Score float64 `json:"score"`
+}
+
+// Query asks a store. Exactly one of Words and Vector is set.
+type Query struct {
+	Words     []string // as [Words] makes them
+	Vector    []float32
+	Limit     int     // matches at most; from 1
+	Threshold float64 // the least score
+}
+
+// Store keeps the records of one place. It is safe for concurrent use, by other processes
+// too.
+//
+// Errors are faults. Unavailable: the disk or the server failed, and a retry may help.
+type Store interface {
+	// Shape returns what the store was made for.
+	Shape() Shape
+	// Put keeps a record; one of the same key is replaced, and keeps its id. vector
+	// belongs to it in a store of type vector, and must be as long as the shape says. When
+	// Put returns without an error, the record outlives the process.
+	Put(ctx context.Context, r Record, vector []float32) (id string, err error)
+	// Find returns what fits best, the best first.
+	Find(ctx context.Context, q Query) ([]Match, error)
+	// List returns records, the newest first, and how many there are in all.
+	List(ctx context.Context, skip, limit int) ([]Record, int, error)
+	// Delete erases the records of these keys and returns how many there were. No copy of
+	// their contents stays in what the store consists of.
+	Delete(ctx context.Context, keys ...string) (int, error)
+	// Drop erases the store.
+	Drop(ctx context.Context) error
+}
+
+// Backend opens stores. It is safe for concurrent use.
+type Backend interface {
+	// Open returns the store of a place. Where there is none it makes one of the given
+	// shape; without a shape the error is fault.NotFound.
+	Open(ctx context.Context, p Place, make *Shape) (Store, error)
+	// Stores returns the stores that there are, by their ids, with what is wrong where one
+	// cannot be read.
+	Stores(ctx context.Context) ([]Stored, error)
+	// Close lets go of what was opened.
+	Close() error
+}
+
+// Stored is a store as lists have it.
+type Stored struct {
+	ID      string `json:"id"`
+	Place          // zero where it cannot be read
+	Shape          // the same
+	Records int    `json:"records"`
+	Problem string `json:"problem,omitempty"` // why it cannot be read, for people
+}
+
+// Check returns why a vector does not belong into a store of the shape.
+func (s Shape) Check(vector []float32) error {
+	if s.Kind == Vector && len(vector) != s.Dimension {
+		return fault.New(fault.Invalid, "memory.check", "the vector has %d numbers, and those of this memory have %d", len(vector), s.Dimension)
+	}
+	return nil
+}
+
+// None is the error of a place that has no store.
+func None(p Place) error {
+	return fault.New(fault.NotFound, "memory.open", "nothing is remembered for %s", p)
+}
+
+// words for errors of more than one place.
+const startOver = "name another index_name, or delete this memory with `agentls memory delete --store %s --all`"
+
+// Fits returns why an agent that wants one shape cannot use a store of another. What the
+// agent does not say, it takes as it is.
+func (s Shape) Fits(want Shape, p Place) error {
+	over := fmt.Sprintf(startOver, p.ID())
+	switch {
+	case want.Kind != s.Kind:
+		return fault.New(fault.Invalid, "memory.open", "the memory of %s is of type %s, and the agent's file says %s: %s", p, s.Kind, want.Kind, over)
+	case want.Embedder != "" && want.Embedder != s.Embedder:
+		return fault.New(fault.Invalid, "memory.open", "the vectors in the memory of %s are by %s, and the agent's file says %s: %s", p, s.Embedder, want.Embedder, over)
+	case want.Dimension != 0 && want.Dimension != s.Dimension:
+		return fault.New(fault.Invalid, "memory.open", "the vectors in the memory of %s have the dimension %d, and the agent's file says %d: %s", p, s.Dimension, want.Dimension, over)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package redis_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	client "github.com/redis/go-redis/v9"
+
+	"github.com/agentls/agentls/agents/memory"
+	"github.com/agentls/agentls/agents/memory/memorytest"
+	"github.com/agentls/agentls/agents/memory/redis"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// server is a redis-server of a test's own, on a socket in a folder of its own.
+type server struct {
+	t       testing.TB
+	dir     string
+	process *exec.Cmd
+}
+
+// serve starts one. Without redis-server the test is left out, but never in CI.
+func serve(t testing.TB) *server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("there is no redis-server, and CI leaves nothing out")
+		}
+		t.Skip("left out: memory in Redis: there is no redis-server")
+	}
+	dir, err := os.MkdirTemp("", "redis") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, dir: dir}
+	s.start()
+	t.Cleanup(func() {
+		s.kill()
+		_ = os.RemoveAll(dir)
+	})
+	return s
+}
+
+func (s *server) socket() string  { return filepath.Join(s.dir, "s") }
+func (s *server) address() string { return "unix://" + s.socket() }
+
+// start returns when the server answers; what it kept before is there again.
+func (s *server) start() {
+	s.t.Helper()
+	s.process = exec.Command("redis-server", "--port", "0", "--unixsocket", s.socket(), "--dir", s.dir, "--appendonly", "yes", "--appendfsync", "always", "--save", "")
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	c := client.NewClient(&client.Options{Network: "unix", Addr: s.socket(), MaxRetries: 200, MinRetryBackoff: 10 * time.Millisecond, MaxRetryBackoff: 50 * time.Millisecond})
+	defer c.Close()
+	for {
+		err := c.Ping(s.t.Context()).Err()
+		if err == nil {
+			return
+		}
+		if !strings.HasPrefix(err.Error(), "LOADING") {
+			s.t.Fatal("redis-server does not come to answer: ", err)
+		}
+	}
+}
+
+func (s *server) kill() {
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+}
+
+func (s *server) backend() *redis.Backend { return redis.New(s.address) }
+
+// TestStore holds the backend to what every one must do.
+func TestStore(t *testing.T) {
+	s := serve(t)
+	memorytest.Test(t, "redis", func(t *testing.T) memory.Backend { return s.backend() })
+}
+
+// TestServerDiesAndComesBack: while the server is gone each call fails within seconds and
+// says where it was; when it is back, what was acknowledged is there and the same backend
+// goes on.
+func TestServerDiesAndComesBack(t *testing.T) {
+	s := serve(t)
+	b := s.backend()
+	defer b.Close()
+	place, text := memorytest.Place("redis", "back"), memory.Shape{Kind: memory.KeyValue}
+	store, err := b.Open(t.Context(), place, &text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Put(t.Context(), memorytest.Record("k", "kept", 1), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.kill()
+	_, err = store.Put(t.Context(), memorytest.Record("l", "lost", 1), nil)
+	_, also := b.Open(t.Context(), place, nil)
+	for _, err := range []error{err, also} {
+		if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "the Redis server at "+s.address()) {
+			t.Errorf("without a server: %v", err)
+		}
+	}
+	s.start()
+	if _, err := store.Put(t.Context(), memorytest.Record("m", "more", 2), nil); err != nil {
+		t.Error("a server that is back: ", err)
+	}
+	all, n, err := store.List(t.Context(), 0, 5)
+	if err != nil || n != 2 || all[0].Key != "m" || all[1].Key != "k" {
+		t.Errorf("%v, %d, %v", all, n, err)
+	}
+}
+
+// TestDeletedIsInNoKey: what was deleted stands in no key, field or value of the server.
+func TestDeletedIsInNoKey(t *testing.T) {
+	s := serve(t)
+	b := s.backend()
+	defer b.Close()
+	store, err := b.Open(t.Context(), memorytest.Place("redis", "forgetful"), &memory.Shape{Kind: memory.Vector, Embedder: "e", Dimension: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, content := range map[string]string{"stays": "kept words", "secretkey": "mnemosyne confidential"} {
+		if _, err := store.Put(t.Context(), memorytest.Record(key, content, 1), []float32{1, 2, 3, 4}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := store.Delete(t.Context(), "secretkey"); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	all := s.dump(t.Context())
+	for _, text := range []string{"secretkey", "mnemosyne", "confidential"} {
+		if strings.Contains(all, text) {
+			t.Errorf("%q is still there:\n%s", text, all)
+		}
+	}
+	if !strings.Contains(all, "kept words") {
+		t.Errorf("the test does not see what is kept:\n%s", all)
+	}
+	if err := store.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := s.dump(t.Context()); all != "" {
+		t.Errorf("left of a store that was dropped:\n%s", all)
+	}
+}
+
+// dump returns all that the server holds.
+func (s *server) dump(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "redis-cli", "-s", s.socket(), "EVAL", `
+		local all = ''
+		for _, key in ipairs(redis.call('KEYS', '*')) do
+			local kind, values = redis.call('TYPE', key).ok, {}
+			if kind == 'hash' then values = redis.call('HGETALL', key) elseif kind == 'set' then values = redis.call('SMEMBERS', key)
+			else values = redis.call('ZRANGE', key, 0, -1) end
+			all = all .. key .. ' ' .. table.concat(values, ' ') .. ';'
+		end
+		return all`, "0").Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestAddresses: what is wrong with an address is told without the password in it.
+func TestAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"":                                     "no Redis server is configured: `agentls config set agents.memory.redis",
+		"http://ada:topsecret@example.com":     "is no address of a Redis server",
+		"redis://ada:topsecret@%zz":            "is no address of a Redis server",
+		"redis://ada:topsecret@127.0.0.1:1/0":  "the Redis server at redis://127.0.0.1:1/0 does not answer",
+		"unix://ada:topsecret@/nowhere/socket": "the Redis server at unix:///nowhere/socket does not answer",
+	} {
+		b := redis.New(func() string { return address })
+		_, err := b.Open(t.Context(), memorytest.Place("redis", "a"), &memory.Shape{Kind: memory.KeyValue})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "topsecret") {
+			t.Errorf("%s: %v", address, err)
+		}
+		_ = b.Close()
+	}
+}
+
+func BenchmarkRedis(b *testing.B) {
+	backend := serve(b).backend()
+	defer backend.Close()
+	s, err := backend.Open(b.Context(), memorytest.Place("redis", "bench"), &memory.Shape{Kind: memory.Vector, Embedder: "e", Dimension: memorytest.Dimension})
+	if err != nil {
+		b.Fatal(err)
+	}
+	memorytest.Bench(b, s)
+}
