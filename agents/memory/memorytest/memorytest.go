@@ -4,12 +4,15 @@ package memorytest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sourcegraph/conc"
 
 	"github.com/agentls/agentls/agents/memory"
 	"github.com/agentls/agentls/internal/fault"
@@ -247,20 +250,20 @@ func Test(t *testing.T, name string, again func(t *testing.T) memory.Backend) {
 
 	t.Run("together", func(t *testing.T) {
 		one, two := start(t), start(t)
-		done := make(chan error, 2)
+		var work conc.WaitGroup
+		errs := make([]error, 2)
 		for i, b := range []memory.Backend{one, two} { // as two daemons
-			go func() {
+			work.Go(func() {
 				s, err := b.Open(ctx, Place(name, "together"), &text)
 				for k := 0; k < 50 && err == nil; k++ {
 					_, err = s.Put(ctx, Record(fmt.Sprintf("%d-%d", i, k), "written by two", k), nil)
 				}
-				done <- err
-			}()
+				errs[i] = err
+			})
 		}
-		for range 2 {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+		work.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
 		}
 		_, n, err := open(t, one, "together", text).List(ctx, 0, 1)
 		if n != 100 || err != nil {
