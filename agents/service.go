@@ -25,6 +25,7 @@ import (
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/trace/export"
 	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/internal/sandbox"
 )
@@ -89,6 +90,7 @@ type Settings struct {
 	MaxHandoffDepth      int         // agents in a chain of handoffs; 0 = the default
 	DisableLoopDetection bool
 	Routing              Routing
+	Tracing              export.Options
 	ShortOutput          bool          // agents.prompt.shellOutputEfficiency
 	Routes               []model.Route // of the model "auto", the first that fits
 	// Overrides are by agent, in the order in which they are merged over the
@@ -139,6 +141,7 @@ type Config struct {
 	Home      string                                // the person's home folder
 	State     string                                // the daemon's own folder, which no tool writes
 	Snapshots *snapshot.Store                       // knows what commands change; nil = nobody does
+	Traces    *export.Tracer                        // passes the spans of runs on; nil = nobody does
 	Proxy     func(*http.Request) (*url.URL, error) // the person\'s, for the web and commands; nil = none
 	Mask      run.Mask                              // of what the daemon holds; nil = nothing
 	Now       func() time.Time

@@ -232,11 +232,13 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	}
 	defer close(live.begun)
 	release := end(cancel, p.Client, p.from.within)
+	untrace := s.Traces.Begin(conv.Log, conv.ID, live.ID, r.settings.Tracing.Over(def.Tracing))
 	if position > 0 {
 		// What a person said is kept from now on, whatever becomes of the run.
 		live.First = conv.Append(about,
 			activity.Input{Input: task.input, Position: position}, 0)
 	} else if live.First, err = first(live); err != nil {
+		untrace()
 		release()
 		cancel(nil)
 		return nil, err
@@ -262,6 +264,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 				cancel(run.ErrCancelled)
 			}
 			if !begins {
+				untrace()
 				cancel(run.ErrInterrupted) // it keeps an earlier cause
 				live.result = s.leave(conv, live, runCtx)
 				s.settle(live)

@@ -101,6 +101,7 @@ type AgentSettings struct {
 	AutoRoute           Value[bool] // only the person's own file can set it
 	ShellOutput         Value[bool] // agents.prompt.shellOutputEfficiency
 	Retention           RetentionSettings
+	Tracing             TracingSettings
 	FallbackModels      Value[[]string]
 
 	// Overrides are the sections agents.overrides.<agent>, the person's before
@@ -161,6 +162,22 @@ type RetentionSettings struct {
 	MaxSessions Value[int]      // of a workspace, the newest; 0 = any number
 	Pinned      Value[[]string] // ids of sessions that are kept
 }
+
+// TracingSettings is the section agents.tracing (spec 7.2), which only the person's own
+// file can set: traces may be sent elsewhere.
+type TracingSettings struct {
+	Enabled        Value[bool]
+	Backend        Value[string]   // one of [TraceBackends]
+	Events         Value[[]string] // some of [TraceEvents]
+	SampleRate     Value[float64]  // the share of sessions, 0 to 1
+	CaptureContent Value[bool]     // of no origin: files have content, what is sent has none
+}
+
+// TraceBackends are where traces can go, the default first. The caller owns the slice.
+func TraceBackends() []string { return []string{"file", "console", "otlp", "langsmith"} }
+
+// TraceEvents are what can be in a trace. The caller owns the slice.
+func TraceEvents() []string { return []string{"llm", "tool", "handoff", "guardrail", "route"} }
 
 // SecuritySettings is the section security, which only the person's own file
 // can set.
@@ -408,6 +425,9 @@ func defaultSettings() *Settings {
 	s.Agents.Routing.Timeout.Value = 5000
 	s.Agents.Routing.Fallback.Value = "prompt_user"
 	s.Agents.Routing.DefaultAgent.Value = "main"
+	s.Agents.Tracing.Backend.Value = TraceBackends()[0]
+	s.Agents.Tracing.Events.Value = TraceEvents()
+	s.Agents.Tracing.SampleRate.Value = 1
 	s.Model.CompressionThreshold.Value = 0.5
 	s.Security.Critical.Value = "refuse"
 	s.Tools.Sandbox.Mode.Value = "auto"

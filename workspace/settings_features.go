@@ -94,6 +94,7 @@ func makeSettingShapes() []settingShape {
 		{path: "agents.routing.llm", kind: objectKind, doc: "The model that picks an agent."},
 		{path: "agents.routing.rule", kind: objectKind, doc: "Picking by triggers and examples."},
 		{path: "agents.retention", kind: objectKind, doc: "Which sessions are removed" + own + "."},
+		{path: "agents.tracing", kind: objectKind, doc: "Where traces of runs go" + own + "."},
 		{path: "agents.overrides", kind: objectKind, doc: "What is changed of agents, by their names."},
 		{path: "agents.overrides.*", kind: objectKind, doc: "What is changed of this agent; a project's settings can only take away."},
 		{path: "agents.overrides.*.enabled", kind: boolKind, doc: "false switches the agent off."},
@@ -188,6 +189,8 @@ func makeSettingShapes() []settingShape {
 			s.values = Strategies()
 		case "agents.routing.fallback":
 			s.values = Fallbacks()
+		case "agents.tracing.backend":
+			s.values = TraceBackends()
 		case "security.critical":
 			s.values = []string{"refuse", "ask"}
 		}

@@ -80,6 +80,16 @@ func settingKeys() []settingKey {
 			func(s *Settings) *Value[int] { return &s.Agents.Routing.Threshold }),
 		enumKey("agents.routing.strategy", "How an agent is picked: rule by triggers and examples on this machine, llm by a model, hybrid by a model only where rules are not sure.", Strategies(),
 			func(s *Settings) *Value[string] { return &s.Agents.Routing.Strategy }),
+		enumKey("agents.tracing.backend", "Where traces go: files in the folder traces beside these settings, the console (standard error), an OpenTelemetry collector or LangSmith, as the variables OTEL_EXPORTER_OTLP_ENDPOINT and LANGSMITH_API_KEY say; the person's own settings only.", TraceBackends(),
+			func(s *Settings) *Value[string] { return &s.Agents.Tracing.Backend }),
+		boolKey("agents.tracing.captureContent", "Whether traces have prompts, answers, arguments and results; where it is not given, files have them, and what is sent has not.",
+			func(s *Settings) *Value[bool] { return &s.Agents.Tracing.CaptureContent }),
+		boolKey("agents.tracing.enabled", "Whether runs are traced.",
+			func(s *Settings) *Value[bool] { return &s.Agents.Tracing.Enabled }),
+		someKey("agents.tracing.events", "What traces have, besides the runs.", TraceEvents(),
+			func(s *Settings) *Value[[]string] { return &s.Agents.Tracing.Events }),
+		shareKey("agents.tracing.sample_rate", "The share of sessions that is traced.", 0, 1,
+			func(s *Settings) *Value[float64] { return &s.Agents.Tracing.SampleRate }),
 		shareKey("model.compressionThreshold", "What agents.compression.threshold is where nobody sets it; gemini-cli's name.", math.SmallestNonzeroFloat64, 1,
 			func(s *Settings) *Value[float64] { return &s.Model.CompressionThreshold }),
 		guardKey("model.disableLoopDetection", "Whether runs go on that repeat themselves.",
@@ -264,6 +274,26 @@ func listKey(key, doc string, joined bool, field func(*Settings) *Value[[]string
 			}
 		}
 		field(s).Value = all
+		return nil
+	}
+	return k
+}
+
+// someKey makes a key of a list of words that are allowed.
+func someKey(key, doc string, allowed []string, field func(*Settings) *Value[[]string]) settingKey {
+	k := listKey(key, doc, false, field)
+	set := k.set
+	k.set = func(s *Settings, v *hujson.Value, origin Origin) error {
+		before := *field(s)
+		if err := set(s, v, origin); err != nil {
+			return err
+		}
+		for _, item := range field(s).Value {
+			if !slices.Contains(allowed, item) {
+				*field(s) = before
+				return fmt.Errorf("must be some of %s, not %q", strings.Join(allowed, ", "), item)
+			}
+		}
 		return nil
 	}
 	return k

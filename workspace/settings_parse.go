@@ -333,6 +333,8 @@ func refusedToProject(path []string) string {
 		return asks
 	case "agents.retention":
 		return erases
+	case "agents.tracing":
+		return reports
 	}
 	switch name {
 	case "trust", "trusted", "istrusted", "foldertrust", "trustedfolders", "safetools",

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -87,6 +88,13 @@ func TestSEC04ProjectCannotNameEndpointsAndKeys(t *testing.T) {
 // TestREL107OnlyThePersonDecidesWhatIsErased: how long sessions are kept is read
 // from the person's own file, and a project has no part in it.
 func TestREL107OnlyThePersonDecidesWhatIsErased(t *testing.T) {
+	if s := merge(`{"agents": {"tracing": {"enabled": true, "events": ["llm"]}}}`, `{"agents": {"tracing": {"backend": "otlp", "captureContent": true}}}`); s.Agents.Tracing.Backend.Value != "file" || s.Agents.Tracing.CaptureContent.Value ||
+		len(s.Agents.Tracing.Events.Value) != 1 || !strings.Contains(fmt.Sprint(s.Problems), "it sends data elsewhere") {
+		t.Errorf("a project chooses where traces go: %+v %v", s.Agents.Tracing, s.Problems)
+	}
+	if s := merge(`{"agents": {"tracing": {"events": ["llm", "x"], "backend": "y", "sample_rate": 2}}}`, ""); len(s.Problems) != 3 || s.Agents.Tracing.SampleRate.Value != 1 || len(s.Agents.Tracing.Events.Value) != 5 {
+		t.Errorf("%+v %v", s.Agents.Tracing, s.Problems)
+	}
 	user := `{"agents": {"retention": {"days": 30, "maxSessions": 100, "pinned": ["main"]}}}`
 	project := `{"agents": {"retention": {"days": 1, "maxSessions": 1, "pinned": []}, "defaultScope": "global"}}`
 	s := merge(user, project)

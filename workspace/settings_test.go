@@ -59,6 +59,8 @@ func TestSettingsDefaults(t *testing.T) {
 		"agents.routing.llm.model": "flash-lite", "agents.routing.llm.timeout": 5000, "agents.routing.fallback": "prompt_user", "agents.routing.default_agent": "main", "agents.autoRoute": false,
 		"agents.limits.live": 8, "agents.limits.modelCalls": 200, "agents.limits.runs": 32, "agents.maxContextTokens": 0, "agents.maxHandoffDepth": 5,
 		"agents.retention.days": 0, "agents.retention.maxSessions": 0, "agents.retention.pinned": []string(nil),
+		"agents.tracing.backend": "file", "agents.tracing.captureContent": false, "agents.tracing.enabled": false, "agents.tracing.sample_rate": 1.0,
+		"agents.tracing.events":               []string{"llm", "tool", "handoff", "guardrail", "route"},
 		"agents.prompt.shellOutputEfficiency": false, "model.disableLoopDetection": false, "model.name": "", "security.additionalFolders": []string(nil),
 		"security.critical": "refuse",
 		"tools.allowed":     []string(nil), "tools.core": []string(nil), "tools.exclude": []string(nil),

@@ -133,6 +133,8 @@ type Definition struct {
 	// nil = all.
 	StateKeys []string
 
+	Tracing *Tracing // nil = as the settings say
+
 	UserInvocable bool // default true
 	Routable      bool // default true
 	Delegable     bool // default true; false: only a person may start it (Copilot's disable-model-invocation)
@@ -147,6 +149,16 @@ type Definition struct {
 	Problems []Problem // in the order of the file
 
 	front string // the front-matter as it is in the file; "" where none could be read
+}
+
+// Tracing is what an agent says of its traces (spec 7.2). What is zero is as the settings
+// say.
+type Tracing struct {
+	Enabled        *bool
+	Events         []string // llm, tool, handoff, guardrail, route
+	Backend        string   // file, console, otlp, langsmith
+	SampleRate     *float64 // 0 to 1
+	CaptureContent *bool
 }
 
 // Tools says which tools an agent may use (spec 1.2, 4.2). Names are canonical,

@@ -121,6 +121,7 @@ func (r *reader) field(k *key, v *node) bool {
 		r.graphField(v)
 	case "tracing":
 		r.byTable(v, k.name)
+		r.tracing(v)
 	case "imported":
 		return r.Dialect == Agentls // kept by agents/exchange
 	case "inputs":

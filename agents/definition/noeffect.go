@@ -15,7 +15,6 @@ var noEffectTable = []noEffectRow{
 	{field: "guardrails", stops: "nothing would be checked"},
 	{field: "memory", tools: []string{"store_memory", "recall_memory"}},
 	{field: "graph"},
-	{field: "tracing"},
 }
 
 // noEffect is the table that counts.

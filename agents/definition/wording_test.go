@@ -54,6 +54,8 @@ func TestWhatIsSaid(t *testing.T) {
 		"tracing: {backend: z}\n":             "tracing.backend must be console, file, otlp or langsmith",
 		"tracing: {events: [tol]}\n":          "did you mean tool?",
 		"tracing: {sample_rate: 2}\n":         "tracing.sample_rate must be from 0 to 1",
+		"tracing: {backend: opentelemetry}\n": "counts in your own settings and agents only",
+		"tracing: {captureContent: true}\n":   "it sends data elsewhere",
 		"tracing: {foo: 3}\n":                 "The field tracing.foo is not known",
 		"graph: 3\n":                          "graph must be an object",
 		"description: 'x: y\n":                "the agent loads all the same",
@@ -80,7 +82,7 @@ func TestWhatIsSaid(t *testing.T) {
 	}
 	for fields := range map[string]bool{
 		"memory: {enabled: true, type: vector, backend: redis, session: [a], long_term: {backend: filesystem, config: {a: b}}, scope: user, top_k: 3}\n": true,
-		"tracing: {enabled: true, backend: opentelemetry, events: [llm, tool], sample_rate: 0.5, captureContent: false}\n":                               true,
+		"tracing: {enabled: true, backend: console, events: [llm, tool], sample_rate: 0.5, captureContent: false}\n":                                     true,
 		"handoffs: [{to: w2:fix}]\nsubagents: [w2:fix]\n": true,
 	} {
 		if d := parse(ownPath, own(fields)); len(d.Problems) > 0 {

@@ -75,6 +75,9 @@ func (b *Builder) Add(e activity.Event) []Moment {
 	return b.out
 }
 
+// Awaits reports whether control has passed to a run that has not begun.
+func (b *Builder) Awaits() bool { return len(b.after) > 0 }
+
 // run returns the open run of an event. One whose beginning was not seen, as after a
 // restart, begins with it.
 func (b *Builder) run(e activity.Event) *openRun {

@@ -173,7 +173,7 @@ func baseAt(std streams, home string) daemon.Config {
 	secrets := daemon.NewSecrets(environ())
 	level, _ := levels(os.Getenv("AGENTLS_DEBUG"))
 	return daemon.Config{
-		Home: home, Environ: environ(), Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets,
+		Home: home, Environ: environ(), Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets, Console: std.err,
 		Log: slog.New(slog.NewTextHandler(masked{std.err, secrets.Shown}, &slog.HandlerOptions{Level: level})),
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/activity"
-	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/trace"
+	"github.com/agentls/agentls/agents/trace/export"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -41,7 +41,7 @@ line. Without --session it is the newest session.`,
 			})
 		},
 	}
-	export := &cobra.Command{
+	write := &cobra.Command{
 		Use: "export", Short: "Write a session's trace for another program, or as a page for a browser", Args: arguments(0, 0),
 		Long: `Writes the trace of a session to standard output, or to a file with --output:
 json (the events), otlp (the body of a request to an OpenTelemetry collector) or
@@ -71,14 +71,14 @@ left out. Without --session it is the newest session.`,
 		},
 	}
 	c := &cobra.Command{Use: "trace", Short: "Show or export what took time in a session", Args: needsPart, RunE: show.RunE}
-	export.Flags().StringVar(&format, "format", "json", "json, otlp or html")
-	export.Flags().StringVarP(&output, "output", "o", "", "the `file` to write, instead of standard output")
-	complete(export, "format", wire.TraceFormats()...)
-	for _, part := range []*cobra.Command{show, export} {
+	write.Flags().StringVar(&format, "format", "json", "json, otlp or html")
+	write.Flags().StringVarP(&output, "output", "o", "", "the `file` to write, instead of standard output")
+	complete(write, "format", wire.TraceFormats()...)
+	for _, part := range []*cobra.Command{show, write} {
 		part.Flags().StringVar(&session, "session", "", "the session; without it, the newest")
 		completeSessionFlag(part)
 	}
-	c.AddCommand(show, export)
+	c.AddCommand(show, write)
 	return c
 }
 
@@ -182,7 +182,7 @@ func (t *traceTree) add(s *trace.Span, first, then string) {
 	bars := min(t.columns/5, 30)
 	name := first + icons[s.Kind] + " " + spanTitle(s)
 	if s.Error != "" {
-		name += " ✗ " + inLine(s.Error)
+		name += " ✗ " + export.InLine(s.Error)
 	}
 	width := t.columns - times - bars - 2
 	name = fit(name, width)
@@ -196,7 +196,7 @@ func (t *traceTree) add(s *trace.Span, first, then string) {
 		if len(children) > 0 {
 			line = then + "│ "
 		}
-		if text := inLine(f.Text()); text != "" && text != "null" {
+		if text := export.InLine(f.Text()); text != "" && text != "null" {
 			fmt.Fprintln(t, fit(line+"  "+f.Name+": "+text, t.columns))
 		}
 	}
@@ -226,46 +226,21 @@ func spanTitle(s *trace.Span) string {
 	if s.Kind == trace.Model || s.Kind == trace.Route {
 		title += " (" + s.Agent + ")"
 	}
-	return inLine(title)
+	return export.InLine(title)
 }
 
 func spanTime(s *trace.Span) string {
 	if s.Open {
 		return "open"
 	}
-	return shortTime(s.Duration())
+	return export.ShortTime(s.Duration())
 }
-
-// shortTime is a duration as people read it: 350ms, 1.2s, 2m05s.
-func shortTime(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	d = d.Round(time.Second)
-	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-}
-
-// inLine is a text on one line that a terminal may show.
-func inLine(text string) string { return tool.Escape(strings.Join(strings.Fields(text), " ")) }
 
 // tellSpans tells what has ended with an event (run --trace).
 func (t *timeline) tellSpans(p wire.ActivityParams, body activity.Body) {
 	for _, m := range t.trace.Add(eventOf(p, body)) {
-		if m.Begins || m.Kind == trace.Turn {
-			continue
+		if line := export.Line(m, true); line != "" {
+			t.say("%s", line)
 		}
-		line := fmt.Sprintf("[Trace] %s (%s) %s", m.Kind, inLine(m.Agent), shortTime(m.Duration()))
-		if m.Error != "" {
-			line += " ✗ " + fit(inLine(m.Error), 200)
-		}
-		for _, f := range m.Details {
-			if text := inLine(f.Text()); text != "" && text != "null" {
-				line += "\n  " + f.Name + ": " + fit(text, 200)
-			}
-		}
-		t.say("%s", line)
 	}
 }

@@ -153,3 +153,39 @@ func eventsOf(t *testing.T, out string) (events []activity.Event) {
 	}
 	return events
 }
+
+// TestTracing: settings and agents choose what is traced and where to; a collector that
+// is not there is told of once, and the run ends as it would.
+func TestTracing(t *testing.T) {
+	home := play(t, "> first\n<call ls {\"dir_path\": \".\"}\n\n>result ls\n< One.\n\n> second\n< Two.\n")
+	t.Setenv("AGENTLS_TRUST", "1")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+	dir := writer(t)
+	settings := filepath.Join(home, "settings.json")
+	for _, c := range []struct{ settings, prompt, told string }{
+		{`{"agents": {"tracing": {"enabled": true, "events": ["tool"]}}}`, "the first", ""},
+		{`{"agents": {"tracing": {"enabled": true, "backend": "otlp"}}}`, "the second", "traces are lost"},
+	} {
+		writeFile(t, settings, c.settings)
+		code, out, errs := command(t, dir, "run", "writer", c.prompt)
+		if code != 0 || out == "" || strings.Count(errs, "traces are lost") != strings.Count(c.told, "traces") {
+			t.Errorf("%s: exit %d, %q\n%s", c.settings, code, out, errs)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(home, "traces", "*", "session-main.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	var events []trace.FileEvent
+	if err != nil || json.Unmarshal(data, &events) != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	var kinds []string
+	for _, e := range events {
+		kinds = append(kinds, e.EventType)
+	}
+	if got := strings.Join(kinds, " "); got != "agent_start tool_call agent_complete" {
+		t.Errorf("%s", got)
+	}
+}

@@ -70,6 +70,8 @@ type Config struct {
 	Exit func(code int)
 	Now  func() time.Time
 	Log  *slog.Logger
+	// Console is where traces of the backend console go; nil = nowhere.
+	Console io.Writer
 
 	seams seams
 }
@@ -207,8 +209,9 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}
 	b.mcp = b.newServers()
 	hooks := b.newHooks()
+	traces := b.newTracer()
 	work := agents.Config{
-		Servers: offers{b.mcp}, Hooks: hooks, ExplainHooks: b.explainHooks, Skills: b.skills,
+		Servers: offers{b.mcp}, Traces: traces, Hooks: hooks, ExplainHooks: b.explainHooks, Skills: b.skills,
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
 		Tools: builtin.Config{Reaper: true}.Tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
@@ -251,6 +254,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Knowledge: b.knowledge(), Renew: b.reread,
 		Close: func() error {
 			err := service.Close()
+			traces.Close()
 			hooks.Close()
 			b.mcp.Close()
 			end()

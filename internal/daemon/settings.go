@@ -124,6 +124,7 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 				Runs: limits.Runs.Value, InputTokens: limits.InputTokens.Value,
 			},
 			Routing:              routing(all),
+			Tracing:              tracing(all),
 			DisableLoopDetection: all.Model.DisableLoopDetection.Value,
 			ShortOutput:          a.ShellOutput.Value,
 			Overrides:            make(map[string][]agents.Override, len(a.Overrides)),

@@ -1,0 +1,244 @@
+package export
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/trace"
+	"github.com/agentls/agentls/internal/filelock"
+)
+
+// moment is a span's beginning or end, and whether what was said goes with it.
+type moment struct {
+	trace.Moment
+	content bool
+}
+
+// batch is what goes to one backend at once.
+type batch struct {
+	backend string
+	moments []moment
+}
+
+// remote reports whether the backend is another machine's, or may be.
+func (b *batch) remote() bool { return b.backend == "otlp" || b.backend == "langsmith" }
+
+// pass gives a batch to its backend. What fails is told once, and lost.
+func (t *Tracer) pass(backend, session string, b *batch) {
+	var err error
+	switch {
+	case b.remote() && t.resting(backend):
+		return
+	case b.remote():
+		err = t.send(session, b)
+	case backend == "console":
+		for _, m := range b.moments {
+			if text := Line(m.Moment, m.content); text != "" {
+				_, err = io.WriteString(t.Console, text+"\n")
+			}
+		}
+	default:
+		err = t.write(session, b)
+	}
+	if err == nil || t.ctx.Err() != nil {
+		return
+	}
+	t.mu.Lock()
+	_, told := t.failed[backend]
+	t.failed[backend] = t.Now()
+	t.mu.Unlock()
+	if !told {
+		t.Log.Warn("traces are lost; the sessions have everything: agentls trace export", "backend", backend, "err", err)
+	}
+}
+
+// resting reports whether a backend failed a moment ago.
+func (t *Tracer) resting(backend string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, failed := t.failed[backend]
+	return failed && t.Now().Sub(at) < rest
+}
+
+// Line is how a person reads the end of a span: a line, and one for each of its details.
+// "" for a turn, and for what begins.
+func Line(m trace.Moment, content bool) string {
+	if m.Begins || m.Kind == trace.Turn {
+		return ""
+	}
+	details := m.Details
+	if !content {
+		details = details.Without()
+	}
+	text := fmt.Sprintf("[Trace] %s (%s) %s", m.Kind, InLine(m.Agent), ShortTime(m.Duration()))
+	if m.Error != "" {
+		text += " ✗ " + cut(InLine(m.Error))
+	}
+	for _, f := range details {
+		if value := InLine(f.Text()); value != "" && value != "null" {
+			text += "\n  " + f.Name + ": " + cut(value)
+		}
+	}
+	return text
+}
+
+// cut shortens a text to what is worth a line.
+func cut(text string) string {
+	const most = 200
+	if letters := []rune(text); len(letters) > most {
+		return string(letters[:most]) + "…"
+	}
+	return text
+}
+
+// InLine is a text on one line that a terminal may show.
+func InLine(text string) string { return tool.Escape(strings.Join(strings.Fields(text), " ")) }
+
+// ShortTime is a duration as people read it: 350ms, 1.2s, 2m05s.
+func ShortTime(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	d = d.Round(time.Second)
+	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// lockPatience is how long another process may take to write to a file of traces.
+const lockPatience = 2 * time.Second
+
+// write appends to the file of a session and day, which is a JSON array before and after.
+func (t *Tracer) write(session string, b *batch) (err error) {
+	var text bytes.Buffer
+	for _, m := range b.moments {
+		e, ok := m.File(session, m.content)
+		if !ok {
+			continue
+		}
+		line, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		text.WriteString(",\n")
+		text.Write(line)
+	}
+	if text.Len() == 0 {
+		return nil
+	}
+	path := filepath.Join(t.Dir, t.Now().Format(time.DateOnly), "session-"+session+".json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	lock := filelock.New(path + ".lock") // sessions of several folders may have one name
+	ctx, cancel := context.WithTimeout(t.ctx, lockPatience)
+	defer cancel()
+	if _, err := lock.TryLockContext(ctx, lockPatience/100); err != nil {
+		return fmt.Errorf("%s is locked: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	const closing = "\n]\n"
+	data := append(text.Bytes(), closing...)
+	if end < int64(len("[")+len(closing)) {
+		data[0] = '[' // in place of the comma
+		_, err = f.WriteAt(data, 0)
+		return err
+	}
+	_, err = f.WriteAt(data, end-int64(len(closing)))
+	return err
+}
+
+// send posts a batch to a collector.
+func (t *Tracer) send(session string, b *batch) error {
+	spans := map[bool][]*trace.Span{}
+	for _, m := range b.moments {
+		if !m.Begins {
+			spans[m.content] = append(spans[m.content], m.Span)
+		}
+	}
+	for content, list := range spans {
+		body, err := trace.OTLP(session, t.Version, list, content)
+		if err != nil {
+			return err
+		}
+		if err := t.post(b.backend, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// post sends one request. What a collector does not want is an error.
+func (t *Tracer) post(backend string, body []byte) error {
+	at, header, err := t.endpoint(backend)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(t.ctx, http.MethodPost, at, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header = header
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := t.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("%s answered %s", req.URL.Host, resp.Status)
+	}
+	return nil
+}
+
+// endpoint is where spans are posted, as the variables of OpenTelemetry and of LangSmith
+// say.
+func (t *Tracer) endpoint(backend string) (at string, header http.Header, err error) {
+	header = make(http.Header)
+	if backend == "langsmith" {
+		key := cmp.Or(t.Env("LANGSMITH_API_KEY"), t.Env("LANGCHAIN_API_KEY"))
+		if key == "" {
+			return "", nil, errors.New("no key for LangSmith: set LANGSMITH_API_KEY in the environment of agentls")
+		}
+		header.Set("X-Api-Key", key)
+		if project := t.Env("LANGSMITH_PROJECT"); project != "" {
+			header.Set("Langsmith-Project", project)
+		}
+		return strings.TrimSuffix(cmp.Or(t.Env("LANGSMITH_ENDPOINT"), "https://api.smith.langchain.com"), "/") + "/otel/v1/traces", header, nil
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+		for pair := range strings.SplitSeq(t.Env(name), ",") {
+			key, value, ok := strings.Cut(pair, "=")
+			if plain, err := url.PathUnescape(strings.TrimSpace(value)); ok && err == nil {
+				header.Set(strings.TrimSpace(key), plain)
+			}
+		}
+	}
+	if at := t.Env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); at != "" {
+		return at, header, nil
+	}
+	return strings.TrimSuffix(cmp.Or(t.Env("OTEL_EXPORTER_OTLP_ENDPOINT"), "http://localhost:4318"), "/") + "/v1/traces", header, nil
+}

@@ -1,0 +1,279 @@
+// Package export writes and sends traces of sessions (spec 7.2): into files, to standard
+// error, to an OpenTelemetry collector, or to LangSmith.
+//
+// It reads the log, behind it: nothing here is waited for by a run. A collector that is
+// slow makes the export late, and one that fails loses what was to be sent, which is
+// told once; the log has it all, and agentls trace export sends it again.
+package export
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/trace"
+)
+
+// Options say what is done with the trace of a run. The zero value traces nothing.
+type Options struct {
+	Enabled    bool
+	Backend    string   // file, console, otlp, langsmith
+	Events     []string // of llm, tool, handoff, guardrail, route
+	SampleRate float64  // the share of sessions, 0 to 1
+	Content    *bool    // nil = files and the console have it, what is sent has not
+}
+
+// Over returns the options with what an agent says instead.
+func (o Options) Over(t *definition.Tracing) Options {
+	if t == nil {
+		return o
+	}
+	if t.Enabled != nil {
+		o.Enabled = *t.Enabled
+	}
+	if t.Events != nil {
+		o.Events = t.Events
+	}
+	if t.Backend != "" {
+		o.Backend = t.Backend
+	}
+	if t.SampleRate != nil {
+		o.SampleRate = *t.SampleRate
+	}
+	if t.CaptureContent != nil {
+		o.Content = t.CaptureContent
+	}
+	return o
+}
+
+// content reports whether traces have what was said.
+func (o Options) content() bool {
+	if o.Content != nil {
+		return *o.Content
+	}
+	return o.Backend == "file" || o.Backend == "console"
+}
+
+// wants reports whether traces have a span of some kind.
+func (o Options) wants(k trace.Kind) bool {
+	group := k.Group()
+	return group == "" || group == string(trace.Hook) || slices.Contains(o.Events, group)
+}
+
+// Config is what a [Tracer] needs. All of it is required but where it says so.
+type Config struct {
+	Dir       string                                // of the files
+	Console   io.Writer                             // of the backend console
+	Env       func(name string) string              // variables of the person's environment; "" = not set
+	Mask      func([]byte) []byte                   // takes what looks like a credential out of an event's data; nil = nothing
+	Transport http.RoundTripper                     // nil = the network
+	Proxy     func(*http.Request) (*url.URL, error) // the person's; nil = none
+	Version   string                                // of agentls
+	Now       func() time.Time
+	Log       *slog.Logger // hears, once for each backend, that traces cannot be written or sent
+}
+
+// Times of sending.
+const (
+	sendEvery = time.Second      // how long a span waits for others at most
+	sendMost  = 256              // spans in a request
+	patience  = 5 * time.Second  // for a request
+	rest      = 30 * time.Second // after a failure, before the next request
+	lastWait  = time.Second      // for what is still to be sent when the daemon ends
+)
+
+// Tracer follows the logs of sessions and passes their spans on. It is safe for
+// concurrent use.
+type Tracer struct {
+	Config
+	client *http.Client
+	ctx    context.Context // ends what waits for a collector
+	end    context.CancelFunc
+	work   conc.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[*activity.Log]*session
+	failed   map[string]time.Time // by backend: when it failed last
+	closed   bool
+}
+
+// New returns a tracer. Close it after the logs: it goes on when ctx has ended, since
+// runs say then how they ended.
+func New(ctx context.Context, c Config) *Tracer {
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	t := &Tracer{Config: c, ctx: ctx, end: end, sessions: make(map[*activity.Log]*session), failed: make(map[string]time.Time)}
+	t.client = &http.Client{
+		Transport: c.Transport, Timeout: patience,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // keys go to no other host
+	}
+	if c.Transport == nil {
+		t.client.Transport = &http.Transport{Proxy: c.Proxy, IdleConnTimeout: rest}
+	}
+	return t
+}
+
+// Close passes on what the logs still have, for a moment, and lets go of the rest.
+func (t *Tracer) Close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	patience := time.AfterFunc(lastWait, t.end)
+	t.work.Wait()
+	patience.Stop()
+	t.end()
+	t.client.CloseIdleConnections()
+}
+
+// session is one log that is followed while runs of it go on.
+type session struct {
+	id      string
+	log     *activity.Log
+	builder trace.Builder
+	after   uint64             // the last event that was read
+	runs    map[string]Options // that are traced and go on; guarded by the tracer's mu
+	follows bool               // a goroutine reads; guarded by the tracer's mu
+}
+
+// Begin traces a run of a session, whose events follow from now on, as far as the
+// session was drawn. The run's end in the log ends it, or the function that is returned,
+// for a run that did not begin.
+func (t *Tracer) Begin(log *activity.Log, id, run string, o Options) (forget func()) {
+	if t == nil || !o.Enabled || !drawn(log, id, o.SampleRate) {
+		return func() {}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return func() {}
+	}
+	s := t.sessions[log]
+	if s == nil {
+		s = &session{id: id, log: log, runs: make(map[string]Options)}
+		t.sessions[log] = s
+	}
+	s.runs[run] = o
+	if !s.follows {
+		s.follows = true
+		if s.after == 0 {
+			s.after = log.Last()
+		}
+		t.work.Go(func() { t.follow(s) })
+	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(s.runs, run)
+	}
+}
+
+// drawn reports whether a session is among the share that is traced: the same for all
+// runs of it.
+func drawn(log *activity.Log, id string, rate float64) bool {
+	sum := sha256.Sum256([]byte(id + strconv.FormatInt(log.Created().UnixMilli(), 10)))
+	return float64(binary.BigEndian.Uint64(sum[:8]))/math.MaxUint64 < rate || rate >= 1
+}
+
+// follow reads a log until no traced run goes on.
+func (t *Tracer) follow(s *session) {
+	f := s.log.Follow(s.after)
+	out := make(map[string]*batch) // by backend
+	began := t.Now()
+	for {
+		ctx, cancel := t.ctx, func() {}
+		if len(out) > 0 {
+			ctx, cancel = context.WithTimeout(t.ctx, sendEvery)
+		}
+		entries, ok := f.Next(ctx)
+		waited := ctx.Err() != nil && t.ctx.Err() == nil
+		cancel()
+		for _, entry := range entries {
+			s.after = entry.Seq
+			t.take(s, entry, out)
+		}
+		over := !ok && !waited || t.idle(s)
+		for name, b := range out {
+			if over || waited || len(b.moments) >= sendMost || t.Now().Sub(began) >= sendEvery || !b.remote() {
+				t.pass(name, s.id, b)
+				delete(out, name)
+				began = t.Now()
+			}
+		}
+		if over && t.leave(s, !ok && !waited) {
+			return
+		}
+	}
+}
+
+// take adds what has begun or ended with an event to what is passed on.
+func (t *Tracer) take(s *session, entry activity.Entry, out map[string]*batch) {
+	t.mu.Lock()
+	_, traced := s.runs[entry.Run]
+	t.mu.Unlock()
+	if !traced {
+		return
+	}
+	e, ok := trace.Decode(entry, s.id, t.Mask)
+	if !ok {
+		return
+	}
+	moments := s.builder.Add(e)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range moments {
+		o := s.runs[m.Run]
+		if !o.wants(m.Kind) {
+			continue
+		}
+		b := out[o.Backend]
+		if b == nil {
+			b = &batch{backend: o.Backend}
+			out[o.Backend] = b
+		}
+		b.moments = append(b.moments, moment{m, o.content()})
+	}
+	if ends(e.Body) {
+		delete(s.runs, entry.Run)
+	}
+}
+
+// ends reports whether a run says no more.
+func ends(b activity.Body) bool {
+	switch b := b.(type) {
+	case activity.RunFinished:
+		return true
+	case activity.RunState:
+		return b.To == activity.Interrupted
+	}
+	return false
+}
+
+// idle reports whether no traced run goes on.
+func (t *Tracer) idle(s *session) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(s.runs) == 0
+}
+
+// leave ends the reading of a log, unless a run has begun meanwhile; closed is for good.
+func (t *Tracer) leave(s *session, closed bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.follows = len(s.runs) > 0 && !closed
+	if !s.follows && (closed || !s.builder.Awaits()) {
+		delete(t.sessions, s.log)
+	}
+	return !s.follows
+}
