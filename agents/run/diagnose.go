@@ -98,11 +98,18 @@ func (b *batch) tellDiagnostics(ctx context.Context, env *tool.Env, t *task, res
 	b.mu.Lock()
 	uris := slices.Compact(slices.Sorted(slices.Values(t.told)))
 	b.mu.Unlock()
+	uris = uris[:min(len(uris), maxDiagnosedIn)]
+	found := make([][]tool.Found, len(uris)) // side by side: an editor waits for servers that may say nothing
+	var all sync.WaitGroup
+	for i, uri := range uris {
+		all.Go(func() { found[i] = b.diagnosed.after(ctx, env.Languages, tool.PathOf(uri)) })
+	}
+	all.Wait()
 	var text strings.Builder
 	told := 0
-	for _, uri := range uris[:min(len(uris), maxDiagnosedIn)] {
+	for i, uri := range uris {
 		path := tool.PathOf(uri)
-		for _, f := range b.diagnosed.after(ctx, env.Languages, path) {
+		for _, f := range found[i] {
 			if told++; told > maxDiagnosed {
 				continue
 			}

@@ -618,13 +618,14 @@ local function decide(question, outcome, modified)
   end)
 end
 
--- accept_edited allows an edit with the text of a buffer in the place of the agent's.
-local function accept_edited(question, buf)
+-- accept_edited allows an edit with the text of a buffer in the place of the agent's, if
+-- the person is there.
+local function accept_edited(question, buf, there)
   if question.done then
     agents().notify('the question was answered or withdrawn meanwhile; this text goes nowhere', 'WARN')
     return
   end
-  if api.nvim_get_current_buf() ~= buf then -- :wa and the like are no answer
+  if not there then -- :wa and the like are no answer
     agents().notify('write it in its own window (:w) to accept the edit', 'WARN')
     return
   end
@@ -648,10 +649,17 @@ local function edit_new(question, buf)
   vim.bo[buf].modified = false
   api.nvim_buf_set_name(buf, 'agents://edit/' .. question.id)
   vim.wo.statusline = 'edit it: :w accepts, :tabclose! goes back'
+  local there = true -- what is the current buffer cannot tell: that is the one which is written
+  api.nvim_create_autocmd({ 'WinEnter', 'WinLeave' }, {
+    buffer = buf,
+    callback = function(event)
+      there = event.event == 'WinEnter'
+    end,
+  })
   api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buf,
     callback = function()
-      accept_edited(question, buf)
+      accept_edited(question, buf, there)
     end,
   })
 end
