@@ -163,8 +163,10 @@ end })
 		s.command("AgentsCancel") // the server has started
 		s.await("no run goes on")
 		s.send("Enter")
-		s.send("G", "V")
-		<-time.After(300 * time.Millisecond) // the cursor rests
+		for _, key := range []string{"G", "V"} { // V alone moves no cursor
+			s.send(key)
+			<-time.After(300 * time.Millisecond) // it rests
+		}
 		s.send("X")
 		t.Logf("answers:\n%s", s.await("I see eggs."))
 		s.command("qall!")
