@@ -9,6 +9,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -66,15 +67,18 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentParams) error {
 	_, err := h.Workspace.Apply(workspace.Saved{URI: p.TextDocument.URI, Text: p.Text})
 	h.saved(p.TextDocument.URI)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil // VS Code tells also of files that it closed before
+	}
 	return err
 }
 
 func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentParams) error {
 	before := h.Workspace.Snapshot()
+	h.leaves(p.TextDocument.URI)
 	_, err := h.Workspace.Apply(workspace.Closed{URI: p.TextDocument.URI})
 	h.followed(before, p.TextDocument.URI)
 	h.letGo(before, p.TextDocument.URI)
-	h.untyped(p.TextDocument.URI)
 	h.arrived(p.TextDocument.URI)
 	h.checkOf(p.TextDocument.URI)
 	if d, ok := before.Document(p.TextDocument.URI); ok && len(d.Text) >= largeText {

@@ -128,16 +128,17 @@ type Handlers struct {
 
 	work conc.WaitGroup // followers, reporters
 
-	written      written           // agent files as they were read last
-	explanations explanations      // of the agent files that were asked about last
-	checks       checks            // what was found in files last
-	publisher    publisher         // what the client was told of it
-	routing      chan struct{}     // capacity 1: what inputs are routed by may be other than before
-	consents     consents          // dialogs about folders
-	typed        map[string]typing // of agent files, by path; only the read loop uses it
-	byTool       tooled            // what tools made of agent files
-	moves        moved             // what renames made of agent files
-	saves        saves             // what documents that were saved are still to bring about
+	written      written                  // agent files as they were read last
+	explanations explanations             // of the agent files that were asked about last
+	checks       checks                   // what was found in files last
+	publisher    publisher                // what the client was told of it
+	routing      chan struct{}            // capacity 1: what inputs are routed by may be other than before
+	consents     consents                 // dialogs about folders
+	typed        map[string]typing        // of agent files, by path; only the read loop uses it
+	closing      map[string]agentDocument // closed with what the person typed, by path; only the read loop uses it
+	byTool       tooled                   // what tools made of agent files
+	moves        moved                    // what renames made of agent files
+	saves        saves                    // what documents that were saved are still to bring about
 
 	live       liveRuns    // that were told of last
 	refreshers []refresher // what the client is told to ask for again; set by initialize

@@ -27,7 +27,8 @@ type moved struct {
 }
 
 // noteMoved keeps what becomes of a file that a rename moves, where its text is the
-// approved one: it is approved under its new name once the person saves it.
+// approved one, or what the person typed on top of that: it is approved under its new
+// name once the person saves it.
 func (h *Handlers) noteMoved(a *author, from, to uri.URI, edits []language.Edit) {
 	old, ok := filePath(from)
 	if !ok || h.daemon.Reviews == nil {
@@ -40,7 +41,7 @@ func (h *Handlers) noteMoved(a *author, from, to uri.URI, edits []language.Edit)
 	}
 	approved, ok := h.daemon.Reviews.Approved(folder.Canonical, rel)
 	text, err := workspace.DecodeText(approved)
-	if !ok || err != nil || !tool.SameLines(text.Text, f.Text) {
+	if !ok || err != nil || (!tool.SameLines(text.Text, f.Text) && !h.typedOn(a.snapshot, old, text.Text)) {
 		return
 	}
 	var own []language.Edit
@@ -51,6 +52,19 @@ func (h *Handlers) noteMoved(a *author, from, to uri.URI, edits []language.Edit)
 	}
 	h.moves.keep(to, applied(f.Text, own))
 	h.moves.note(old, to)
+}
+
+// typedOn reports whether an open document is what a person made of a text: that is what
+// the disk has and the editor last read or saved, and no tool wrote into the document.
+func (h *Handlers) typedOn(s *workspace.Snapshot, path, text string) bool {
+	d, open := s.DocumentAt(path)
+	if !open || h.byTool.wrote(path) || !tool.SameLines(d.Saved(), text) {
+		return false
+	}
+	folder, rel, _ := workspace.Within(s.Folders(), path)
+	item, ok := workspace.ReadAgent(h.ctx, folder.Canonical, rel)
+	disk, err := workspace.DecodeText(item.Text)
+	return ok && err == nil && tool.SameLines(disk.Text, text)
 }
 
 // note is told where a file was that is moved.

@@ -88,10 +88,27 @@ func (h *Handlers) edited(name uri.URI) {
 	h.typed[a.path] = now
 }
 
+// leaves is told that a document is about to be closed. What the person made of an agent
+// file stays theirs until it is opened again, in case it is saved yet.
+func (h *Handlers) leaves(name uri.URI) {
+	a, ok := h.agentDocument(name)
+	if !ok || a.text == a.saved {
+		h.untyped(name)
+		return
+	}
+	a.folder, a.rel, a.path, a.text, a.saved = strings.Clone(a.folder), strings.Clone(a.rel), strings.Clone(a.path), strings.Clone(a.text), strings.Clone(a.saved)
+	if h.closing == nil {
+		h.closing = make(map[string]agentDocument)
+	}
+	h.closing[a.path] = a
+	h.byTool.forget(a.path)
+}
+
 // untyped is told that the editor took over what a file has, or gave it back.
 func (h *Handlers) untyped(name uri.URI) {
 	if path, ok := filePath(name); ok {
 		delete(h.typed, path)
+		delete(h.closing, path)
 		h.byTool.forget(path)
 	}
 }
@@ -125,6 +142,13 @@ func (t *tooled) made(path, text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.texts[path] != nil && t.texts[path][linesDigest(text)]
+}
+
+// wrote reports whether a tool had the editor change a document.
+func (t *tooled) wrote(path string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.texts[path] != nil
 }
 
 // linesDigest is one digest of all texts that differ in nothing but line ends.
@@ -211,13 +235,19 @@ func (h *Handlers) arrived(name uri.URI) {
 // the workspace, which the person changed since it was opened or read again, with
 // the text that is now on disk, they have approved it, if what they changed was
 // approved: an edit of a few words, as of a rename, is no look at the rest.
+//
+// VS Code tells that it saved what it changed in the background after it closed it.
 func (h *Handlers) saved(name uri.URI) {
 	a, ok := h.agentDocument(name)
 	if !ok {
-		return
+		path, _ := filePath(name)
+		if a, ok = h.closing[path]; !ok {
+			return
+		}
 	}
 	was := h.typed[a.path]
 	delete(h.typed, a.path)
+	delete(h.closing, a.path)
 	h.moves.stays(a.path, a.text)
 	asked := h.moves.take(a.path, a.text)
 	// An editor may tell its last change only after it has written it. What the

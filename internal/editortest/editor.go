@@ -474,6 +474,23 @@ func (e *Editor) Save(ctx context.Context, name string) error {
 	return e.conn.Notify(ctx, protocol.MethodTextDocumentDidSave, p)
 }
 
+// SaveClosed closes a buffer and writes it to disk then, as VS Code does with files that a
+// rename changes and that nobody looks at.
+func (e *Editor) SaveClosed(ctx context.Context, name string) error {
+	e.mu.Lock()
+	b := e.buffers[name]
+	e.mu.Unlock()
+	if err := e.CloseFile(ctx, name); err != nil {
+		return err
+	}
+	if err := os.WriteFile(e.path(name), []byte(b.text), 0o644); err != nil {
+		return err
+	}
+	p := &protocol.DidSaveTextDocumentParams{}
+	p.TextDocument.URI = b.uri
+	return e.conn.Notify(ctx, protocol.MethodTextDocumentDidSave, p)
+}
+
 // CloseFile closes a buffer without saving it.
 func (e *Editor) CloseFile(ctx context.Context, name string) error {
 	e.mu.Lock()

@@ -61,6 +61,7 @@ func TestScenario(t *testing.T) {
 			}),
 			"undo":        step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Undo(ctx, a[0]) }),
 			"save":        step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.Save(ctx, a[0]) }),
+			"save-closed": step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.SaveClosed(ctx, a[0]) }),
 			"close":       step(1, func(ctx context.Context, s *story, a []string) error { return s.editor.CloseFile(ctx, a[0]) }),
 			"buffer":      show(func(s *story, a []string) (string, error) { return s.editor.Buffer(a[0]) }),
 			"focus":       step(2, func(ctx context.Context, s *story, a []string) error { return s.focus(ctx, a[0], a[1]) }),
