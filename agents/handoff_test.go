@@ -405,10 +405,9 @@ func TestTargetThatIsGone(t *testing.T) {
 	}
 }
 
-// TestSuccessorIsResumed: a chain that the end of a daemon cut off goes on by the id of
-// the run that began it, and its agent knows how it came to have control.
-func TestSuccessorIsResumed(t *testing.T) {
-	w := three(t)
+// cutOff ends a daemon while the third agent of the chain "first" waits for its model.
+func (w *team) cutOff() {
+	w.t.Helper()
 	w.passes("one", "two", "I begin.")
 	w.passes("two", "three", "I go on.")
 	asked := w.stalls("three")
@@ -416,9 +415,16 @@ func TestSuccessorIsResumed(t *testing.T) {
 	live := w.start(s, "one", "first")
 	<-asked
 	if err := s.Close(); err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	<-live.Done()
+}
+
+// TestSuccessorIsResumed: a chain that the end of a daemon cut off goes on by the id of
+// the run that began it, and its agent knows how it came to have control.
+func TestSuccessorIsResumed(t *testing.T) {
+	w := three(t)
+	w.cutOff()
 	before := w.request("three").System
 	w.says("three", "All done.")
 	live, err := w.daemon().Resume(t.Context(), Resume{Run: "first", Desk: away{}, Client: context.Background()})
@@ -564,18 +570,9 @@ func TestPendingHandoffEndsWithItsCaller(t *testing.T) {
 func TestChainSharesTheLimitsAfterARestart(t *testing.T) {
 	w := three(t)
 	w.limits.ModelCalls = 3
-	w.passes("one", "two", "I begin.")
-	w.passes("two", "three", "I go on.")
-	asked := w.stalls("three")
-	s := w.daemon()
-	live := w.start(s, "one", "first")
-	<-asked
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	<-live.Done()
+	w.cutOff()
 	w.says("three", "All done.")
-	s = w.daemon()
+	s := w.daemon()
 	paused := make(chan struct{}, 1)
 	live, err := s.Resume(t.Context(), Resume{Run: "first", Desk: stopped{paused: paused}, Client: context.Background()})
 	if err != nil {

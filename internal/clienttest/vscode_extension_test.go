@@ -51,6 +51,21 @@ func installExtension(t *testing.T, v *vscode) {
 	}
 }
 
+// finder hands over to fixer, and may to what is called broken at first.
+const finder = `---
+kind: agent
+name: finder
+title: Finder
+model: flash
+tools:
+  allow: [read_file]
+handoffs:
+  - to: fixer
+  - to: broken
+---
+You find mistakes.
+`
+
 // extensionInVSCode drives our extension through the list of the specification
 // (14.4), in a light and in a dark theme; the driver looks at the screen.
 func extensionInVSCode(t *testing.T) {
@@ -65,6 +80,7 @@ func extensionInVSCode(t *testing.T) {
 			work := unfold(t, map[string]string{
 				"note.txt": "milk\neggs\n", "app.ts": "export function sum(a: number, b: number) {\n  return a - b\n}\n",
 				".gemini/agents/fixer.md":  strings.Replace(fixer, "read_file", "diagnostics, symbols, definition, references, read_file", 1),
+				".gemini/agents/finder.md": finder,
 				".gemini/agents/broken.md": strings.NewReplacer("name: fixer", "name: broken", "read_file", "read_fil").Replace(fixer),
 			})
 			v := startVSCodeWith(t, env, work, `"workbench.colorTheme": "`+label+`", "window.zoomLevel": 0`, func(v *vscode) { installExtension(t, v) })

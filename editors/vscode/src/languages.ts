@@ -4,6 +4,9 @@ import type { EditorDiagnostics, EditorLocation, EditorLocations, EditorQueryPar
 /** How long diagnostics of the latest text are waited for, in milliseconds. */
 const settling = 2500;
 
+/** How long they are waited for where they did not come the last time: many servers tell nothing where nothing changes. */
+const settlingSilent = 1000;
+
 /** How long they have to stand: TypeScript brings those of the syntax first, and leaves the others as they were. */
 const quiet = 500;
 
@@ -11,8 +14,11 @@ const quiet = 500;
 export class Languages implements vscode.Disposable {
 	/** the version of each document that its diagnostics came for last, and when, by URI */
 	private readonly seen = new Map<string, { version: number; at: number }>();
+	/** documents whose diagnostics were waited for in vain, by URI */
+	private readonly silent = new Set<string>();
 	private readonly listener = vscode.languages.onDidChangeDiagnostics((e) => {
 		for (const uri of e.uris) {
+			this.silent.delete(uri.toString());
 			const document = documentOf(uri);
 			if (document) {
 				this.seen.set(uri.toString(), { version: document.version, at: Date.now() });
@@ -48,10 +54,15 @@ export class Languages implements vscode.Disposable {
 	/** settled waits until the diagnostics of an open document are of its text as it is now. */
 	private async settled(uri: vscode.Uri): Promise<void> {
 		const document = documentOf(uri);
-		const end = Date.now() + settling;
-		while (document && !document.isClosed && Date.now() < end) {
-			const seen = this.seen.get(uri.toString());
+		const key = uri.toString();
+		const end = Date.now() + (this.silent.has(key) ? settlingSilent : settling);
+		while (document && !document.isClosed) {
+			const seen = this.seen.get(key);
 			if (seen?.version === document.version && Date.now() - seen.at >= quiet) {
+				return;
+			}
+			if (Date.now() >= end) {
+				this.silent.add(key);
 				return;
 			}
 			await new Promise((resolve) => setTimeout(resolve, 50));

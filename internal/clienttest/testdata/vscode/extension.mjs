@@ -64,6 +64,17 @@ async function say (text) {
   return at
 }
 
+// find puts the cursor behind the first place of some text.
+async function find (text) {
+  await page.keyboard.press('Control+f')
+  await page.waitForSelector('.find-widget.visible textarea')
+  await page.keyboard.press('Control+a')
+  await page.keyboard.type(text)
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('ArrowRight')
+}
+
 const answer = (text) => page.locator('.interactive-response', { hasText: text }).last()
 const toast = (text) => page.locator(`.notification-toast:has-text("${text}")`).first()
 const row = (text) => page.locator(`.quick-input-list .monaco-list-row:has-text("${text}")`).first()
@@ -100,6 +111,50 @@ const steps = {
     await open('broken.md')
     await page.waitForSelector('.squiggly-warning, .squiggly-error')
     await page.waitForSelector('.codelens-decoration a:has-text("Validate")')
+  },
+  async 'fixes and completes' () {
+    await find('read_fil')
+    await page.keyboard.press('Control+.')
+    await page.waitForSelector('.action-widget .monaco-list-row:has-text("read_file")')
+    await shot('fixes')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.view-line:has-text("read_file, write_file")')
+    await page.waitForSelector('.squiggly-warning, .squiggly-error', { state: 'detached' })
+    await find(', bash')
+    await page.keyboard.type(', gre')
+    await page.keyboard.press('Control+Space')
+    await page.waitForSelector('.suggest-widget.visible .monaco-list-row:has-text("grep")')
+    await shot('completion')
+    const offered = await page.locator('.suggest-widget.visible .monaco-list-row').allInnerTexts()
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.view-line:has-text("bash, grep")')
+    return offered.join(' | ').replaceAll('\n', ' ')
+  },
+  async 'renames an agent' () {
+    await find('name: broken')
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('F2')
+    await page.waitForSelector('.rename-box input:focus')
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('tidier')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.tab:has-text("tidier.md")')
+    await page.waitForSelector('.view-line:has-text("name: tidier")')
+    await command('File: Save All Files')
+    await page.waitForSelector('.tab.dirty', { state: 'detached' })
+    await open('finder.md')
+    await page.waitForSelector('.view-line:has-text("to: tidier")')
+    for (const name of ['tidier', 'finder']) { // it stays approved
+      await page.locator(`.part.sidebar .pane-body .monaco-list-row:has-text("${name}") .codicon-hubot`).first().waitFor()
+    }
+  },
+  async 'has activated' () {
+    await command('Developer: Show Running Extensions')
+    const extension = page.locator('.extension', { has: page.locator('.name', { hasText: /^Agents$/ }) }).first()
+    await extension.waitFor()
+    const said = (await extension.innerText()).replaceAll('\n', ' ')
+    await page.keyboard.press('Escape')
+    return said
   },
   async 'streams in chat' () {
     await open('note.txt')
@@ -185,6 +240,23 @@ const steps = {
     await shot('running')
     await page.locator('.interactive-input-part .codicon-stop-circle, .interactive-input-part a[aria-label^="Cancel"]').first().click()
     await page.waitForSelector('.statusbar-item:has-text("Agents") .codicon-hubot')
+  },
+  async 'follows a handoff' () {
+    await say('@agents @finder the list is wrong')
+    await answer('The list is right now').waitFor()
+    const text = (await answer('The list is right now').innerText()).replaceAll('\n', ' ')
+    const order = ['I know who can help', 'finder → fixer', 'the note has to be edited', 'The list is right now'].map((part) => text.indexOf(part))
+    if (order.some((at, i) => at < 0 || at < order[i - 1])) throw new Error('a handoff is not shown in its order: ' + text)
+    return text
+  },
+  async 'answers at once' () {
+    const took = []
+    for (let i = 1; i <= 5; i++) {
+      const at = await say(`@agents greet ${i}`)
+      await page.waitForSelector(`.interactive-response:has-text("Good day ${i}")`)
+      took.push(Date.now() - at)
+    }
+    return 'first text, ms after Enter: ' + took.join(' ')
   },
   async 'opens a session' () {
     await command('Agents: Focus on Sessions View')
