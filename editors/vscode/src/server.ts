@@ -1,15 +1,7 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import {
-	CloseAction,
-	type ErrorHandler,
-	LanguageClient,
-	type LanguageClientOptions,
-	type Middleware,
-	ResponseError,
-	State,
-} from "vscode-languageclient/node";
+import type { CloseAction, ErrorHandler, LanguageClient, LanguageClientOptions, Middleware } from "vscode-languageclient/node";
 import { locateBinary } from "./binary";
 import type { ActivityParams, ClientCapabilities, ClientNotifications, Notifications, Questions, Requests, StatusParams } from "./protocol";
 
@@ -91,7 +83,7 @@ export class Server implements vscode.Disposable {
 	/** request sends a request, once the server has started. */
 	async request<M extends keyof Requests>(method: M, params: Requests[M]["params"]): Promise<Requests[M]["result"]> {
 		await this.running;
-		if (!this.client || this.client.state !== State.Running) {
+		if (!this.client?.isRunning()) {
 			throw new Error(this.health.kind === "ready" ? "agentls is not running" : this.health.message);
 		}
 		return params === undefined ? this.client.sendRequest(method) : this.client.sendRequest(method, params);
@@ -99,7 +91,7 @@ export class Server implements vscode.Disposable {
 
 	/** notify tells the server something, if it runs; nobody waits for that. */
 	notify<M extends keyof ClientNotifications>(method: M, params: ClientNotifications[M]): void {
-		if (this.client?.state === State.Running) {
+		if (this.client?.isRunning()) {
 			void this.client.sendNotification(method, params).catch((err) => this.log.debug(messageOf(err)));
 		}
 	}
@@ -148,7 +140,9 @@ export class Server implements vscode.Disposable {
 			return;
 		}
 		this.setHealth({ kind: "starting", message: "Starting" });
-		const client = new LanguageClient("agentls", "Agents", await this.serverOptions(program.path), this.clientOptions());
+		const { LanguageClient, State, CloseAction } = await import("vscode-languageclient/node"); // it takes longer to load than all of ours
+		const options = this.clientOptions(this.errorHandler(CloseAction.Restart, CloseAction.DoNotRestart));
+		const client = new LanguageClient("agentls", "Agents", await this.serverOptions(program.path), options);
 		for (const handle of this.handlers) {
 			handle(client);
 		}
@@ -186,12 +180,12 @@ export class Server implements vscode.Disposable {
 		};
 	}
 
-	private clientOptions(): LanguageClientOptions {
+	private clientOptions(errorHandler: ErrorHandler): LanguageClientOptions {
 		return {
 			documentSelector: [{ scheme: "file" }],
 			initializationOptions: { agents: capabilities },
 			outputChannel: this.log,
-			errorHandler: this.errorHandler(),
+			errorHandler,
 			middleware: this.middleware,
 			markdown: { isTrusted: false, supportHtml: false },
 			diagnosticPullOptions: { onChange: true, onSave: true },
@@ -199,7 +193,7 @@ export class Server implements vscode.Disposable {
 	}
 
 	/** errorHandler starts a server again that ended by itself, but not for ever. */
-	private errorHandler(): ErrorHandler {
+	private errorHandler(again: CloseAction, never: CloseAction): ErrorHandler {
 		let ends: number[] = [];
 		return {
 			error: () => ({ action: 1 }), // go on: one frame that failed is no reason to end
@@ -208,13 +202,13 @@ export class Server implements vscode.Disposable {
 				ends = [...ends.filter((at) => now - at < 180_000), now];
 				if (ends.length <= maxRestarts) {
 					this.log.warn("agentls ended; it is started again");
-					return { action: CloseAction.Restart, handled: true };
+					return { action: again, handled: true };
 				}
 				this.client = undefined;
 				const message = `agentls ended ${ends.length} times within three minutes and is not started again.`;
 				this.setHealth({ kind: "stopped", message });
 				this.offerRestart(message);
-				return { action: CloseAction.DoNotRestart, handled: true };
+				return { action: never, handled: true };
 			},
 		};
 	}
@@ -279,6 +273,6 @@ export function messageOf(err: unknown): string {
 
 /** kindOf is the kind of an error that the server answered with. */
 export function kindOf(err: unknown): string {
-	const data = err instanceof ResponseError ? (err.data as { kind?: string } | undefined) : undefined;
+	const data = err instanceof Error && "data" in err ? (err.data as { kind?: string } | undefined) : undefined;
 	return data?.kind ?? "";
 }
