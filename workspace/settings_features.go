@@ -137,6 +137,7 @@ func makeSettingShapes() []settingShape {
 		{path: "mcpServers.*.timeout", kind: numberKind, doc: "The hard end of a call in ms; 600000 where it is not given."},
 		{path: "mcpServers.*.trust", kind: boolKind, doc: "Whether its calls need no question" + own + "."},
 		{path: "mcpServers.*.safeTools", kind: textsKind, doc: "Its tools that only read" + own + "."},
+		{path: "mcpServers.*.sampling", kind: boolKind, doc: "Whether it may have your model answer something; you are asked each time" + own + "."},
 		{path: "mcpServers.*.includeTools", kind: textsKind, doc: "Its only tools that are offered."},
 		{path: "mcpServers.*.excludeTools", kind: textsKind, doc: "Its tools that are not offered."},
 		{path: "mcpServers.*.description", kind: textKind, doc: "What the server is for."},

@@ -441,6 +441,8 @@ func (b *batch) env(t *task) *tool.Env {
 	if choice, ok := b.searcher(); ok {
 		env.Search = func(ctx context.Context, query string) (*model.Answer, error) { return b.search(ctx, choice, query) }
 	}
+	env.Model = b.Models[0].ID
+	env.Consult = b.consultFor
 	if ask := b.Env.Ask; ask != nil {
 		env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 			defer b.asking(t.name + " asks a question")()

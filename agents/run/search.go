@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 )
@@ -32,17 +33,35 @@ func (b *batch) search(ctx context.Context, choice Choice, query string) (*model
 		Model: choice.ID, System: searchPrompt, Options: model.Options{Search: true},
 		Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: query}}}},
 	})
-	if err == nil {
-		return answer, nil
+	if err != nil {
+		return nil, explainAside(ctx, err, "The web was not searched", "The web search failed")
 	}
+	return answer, nil
+}
+
+// consultFor has the run's model answer a request of somebody else's.
+func (b *batch) consultFor(ctx context.Context, about string, req *model.Request) (*model.Answer, error) {
+	choice := b.Models[0]
+	req.Model = choice.ID
+	answer, err := b.askAside(ctx, choice, req)
+	if err != nil {
+		return nil, explainAside(ctx, err, "The model was not asked", "The model did not answer")
+	}
+	b.say(activity.Note{Level: "info", Message: about + "\nIt answered:\n" + textOf(answer)})
+	return answer, nil
+}
+
+// explainAside returns why a model gave no answer to a call, for the model: in one of
+// two wordings, for the limits of the run and for what went wrong.
+func explainAside(ctx context.Context, err error, limited, failed string) error {
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	var budget *errBudget
 	if errors.As(err, &budget) {
-		return nil, tool.Errorf(tool.CodeFailed, "The web was not searched: %s", budget.text)
+		return tool.Errorf(tool.CodeFailed, "%s: %s", limited, budget.text)
 	}
-	return nil, tool.Errorf(tool.CodeFailed, "The web search failed: %v.", err)
+	return tool.Errorf(tool.CodeFailed, "%s: %v.", failed, err)
 }
 
 // askAside asks a model for a call of a tool. It is told, counted and limited like

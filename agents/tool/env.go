@@ -53,6 +53,12 @@ type Env struct {
 	// cannot. The error is for the model.
 	Search func(ctx context.Context, query string) (*model.Answer, error)
 
+	// Consult has the run's model, which is Model, answer a request of somebody else's,
+	// within the run's limits. about says for the person and the log what it is. nil
+	// where no model may be asked. The error is for the model.
+	Consult func(ctx context.Context, about string, req *model.Request) (*model.Answer, error)
+	Model   string
+
 	Variables Variables // nil where there is no state
 
 	Files     Files

@@ -50,6 +50,7 @@ func (b *Bundle) Servers(workspace string, lookup func(string) (string, bool)) m
 		each(d, func(text string) string { return b.expand(text, workspace) })
 		delete(d, "trust")
 		delete(d, "safeTools")
+		delete(d, "sampling")
 		if _, given := d["sandbox"]; b.Project != "" && !given {
 			d["sandbox"] = "write"
 		}

@@ -137,6 +137,9 @@ func connect(ctx context.Context, e *entry, s Server, stderr *ring) (*connection
 		options = append(options, client.WithLegacyProtocolOnly())
 	} else {
 		options = append(options, client.WithRootsHandler(roots{e.all.Roots}), client.WithElicitationHandler(elicitor{c}))
+		if s.Sampling {
+			options = append(options, client.WithSamplingHandler(sampler{c}))
+		}
 	}
 	c.client = client.NewClient(wire, options...)
 	if err := c.greet(ctx); err != nil {

@@ -23,6 +23,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// received is a message that a server of the tests got.
+type received struct {
+	ID     json.RawMessage
+	Method string
+	Params struct {
+		Name      string
+		Arguments map[string]any
+		Meta      struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+		Capabilities json.RawMessage
+		Cursor       string
+	}
+	Result, Error json.RawMessage
+}
+
 // serve is a small MCP server. What is wrong with it is said by its name.
 func serve(fault string) {
 	out := bufio.NewWriter(os.Stdout)
@@ -59,25 +75,12 @@ func serve(fault string) {
 		signal.Ignore(syscall.SIGTERM)
 	}
 	described := "Says the text again."
-	calls := 0
+	calls, capabilities := 0, ""
 	var asked json.RawMessage // the call in which the person is asked
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 64<<20)
 	for in.Scan() {
-		var m struct {
-			ID     json.RawMessage
-			Method string
-			Params struct {
-				Name      string
-				Arguments map[string]any
-				Meta      struct {
-					Token json.RawMessage `json:"progressToken"`
-				} `json:"_meta"`
-				Reason string
-				Cursor string
-			}
-			Result json.RawMessage
-		}
+		var m received
 		if json.Unmarshal(in.Bytes(), &m) != nil {
 			continue
 		}
@@ -91,8 +94,9 @@ func serve(fault string) {
 		switch m.Method {
 		case "": // the person's answer
 			m.ID = asked
-			text(string(m.Result))
+			text(string(m.Result) + string(m.Error))
 		case "initialize":
+			capabilities = string(m.Params.Capabilities)
 			more := ""
 			if fault == "has prompts" {
 				more = `,"prompts":{}`
@@ -130,6 +134,11 @@ func serve(fault string) {
 			case fault == "asks" && m.Params.Name == "echo":
 				asked = m.ID
 				send(`{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":%s}`, m.Params.Arguments["text"])
+			case fault == "samples" && m.Params.Name == "echo":
+				asked = m.ID
+				send(`{"jsonrpc":"2.0","id":"ask","method":"sampling/createMessage","params":%s}`, m.Params.Arguments["text"])
+			case fault == "samples" && m.Params.Name == "env":
+				text(capabilities)
 			case fault == "dies":
 				os.Exit(1)
 			case fault == "hangs":

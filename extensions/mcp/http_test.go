@@ -123,18 +123,7 @@ func (r *remote) serve(w http.ResponseWriter, q *http.Request) {
 		r.listen(w, q, "")
 		return
 	}
-	var m struct {
-		ID     json.RawMessage
-		Method string
-		Params struct {
-			Name      string
-			Arguments map[string]any
-			Meta      struct {
-				Token json.RawMessage `json:"progressToken"`
-			} `json:"_meta"`
-		}
-		Result json.RawMessage
-	}
+	var m received
 	if err := json.NewDecoder(q.Body).Decode(&m); err != nil {
 		r.t.Error(err)
 		return

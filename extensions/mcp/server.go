@@ -41,6 +41,7 @@ type Server struct {
 	Timeout     time.Duration
 	Trust       bool     // its calls have tier low; the person's own settings only
 	SafeTools   []string // these have tier safe; the person's own settings only
+	Sampling    bool     // it may ask the model, through the person; their own settings only
 	Include     []string // nil = all tools
 	Exclude     []string
 	Description string
@@ -72,6 +73,7 @@ type described struct {
 	Timeout      float64                   `json:"timeout"`
 	Trust        bool                      `json:"trust"`
 	SafeTools    []string                  `json:"safeTools"`
+	Sampling     bool                      `json:"sampling"`
 	IncludeTools []string                  `json:"includeTools"`
 	ExcludeTools []string                  `json:"excludeTools"`
 	Description  string                    `json:"description"`
@@ -99,7 +101,7 @@ func Parse(name string, project bool, raw []byte, approved string, lookup func(s
 	s.Description, s.AutoStart = d.Description, d.AutoStart
 	s.Include, s.Exclude = d.IncludeTools, d.ExcludeTools
 	if !project { // a project does not say how far it is to be trusted
-		s.Trust, s.SafeTools = d.Trust, d.SafeTools
+		s.Trust, s.SafeTools, s.Sampling = d.Trust, d.SafeTools, d.Sampling
 	}
 	if err := s.fill(d, lookup); err != nil {
 		s.Problem = err.Error()

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/tooltest"
 	"github.com/agentls/agentls/internal/process"
@@ -29,7 +30,8 @@ type world struct {
 	folder string
 	dir    string // of the approved tools
 
-	ask tool.Ask // of calls; may be nil
+	ask     tool.Ask                                                             // of calls; may be nil
+	consult func(context.Context, string, *model.Request) (*model.Answer, error) // of calls; may be nil
 
 	logins keptLogins
 	hidden []string // guarded by mu
@@ -107,7 +109,7 @@ func (w *world) call(ctx context.Context, t tool.Tool, args string) (string, err
 	w.t.Helper()
 	var mu sync.Mutex
 	progress := ""
-	env := &tool.Env{Folder: w.folder, Folders: []string{w.folder}, Trusted: true, Now: time.Now, Ask: w.ask, Secret: func(text string) bool { return text == "key of the daemon" }, Progress: func(s string) {
+	env := &tool.Env{Folder: w.folder, Folders: []string{w.folder}, Trusted: true, Now: time.Now, Ask: w.ask, Consult: w.consult, Model: "flash", Secret: func(text string) bool { return text == "key of the daemon" }, Progress: func(s string) {
 		mu.Lock()
 		defer mu.Unlock()
 		progress += s

@@ -34,7 +34,7 @@ You work.
 
 // TestREL84MCPServersFromNPM has the binary use the servers everything, filesystem
 // and memory from npm, as they are: their tools are listed and called, one tells its
-// progress, a file outside of the workspace is refused, a server that is killed in
+// progress, one asks the model through the person, a file outside of the workspace is refused, a server that is killed in
 // the middle of a call is an error at once and is there in the next run, and nothing
 // is left of them.
 func TestREL84MCPServersFromNPM(t *testing.T) {
@@ -50,7 +50,7 @@ func TestREL84MCPServersFromNPM(t *testing.T) {
 	}
 	server := func(name string, args ...string) string {
 		all, _ := json.Marshal(append([]string{filepath.Join(modules, "server-"+name, "dist/index.js")}, args...))
-		return fmt.Sprintf(`%q: {"command": %q, "args": %s, "env": {"MEMORY_FILE_PATH": %q}}`, name, node, all, filepath.Join(dir, "memory.jsonl"))
+		return fmt.Sprintf(`%q: {"command": %q, "args": %s, "sampling": true, "env": {"MEMORY_FILE_PATH": %q}}`, name, node, all, filepath.Join(dir, "memory.jsonl"))
 	}
 	script, err := os.ReadFile("testdata/mcp.model")
 	if err != nil {
@@ -97,6 +97,8 @@ func TestREL84MCPServersFromNPM(t *testing.T) {
 		}
 		return r
 	}
+	editor.Answer(editortest.Reply{Choice: "once"})
+	editor.Answer(editortest.Reply{Choice: "Let the model answer"}) // which the server asks
 	for range 7 { // each call after the first result, which others wrote
 		editor.Answer(editortest.Reply{Choice: "once"})
 	}
@@ -108,14 +110,21 @@ func TestREL84MCPServersFromNPM(t *testing.T) {
 	}) {
 		t.Error("the person is not told that a file lies outside of the workspace")
 	}
-	steps := 0
+	steps, asked := 0, 0
 	for _, e := range editor.Seen().Events {
+		if e.Type == "note" && strings.Contains(string(e.Data), "one and one?") && strings.Contains(string(e.Data), "They are two.") {
+			asked++
+		}
 		if e.Type == "tool.delta" {
 			steps += strings.Count(string(e.Data), " of 3")
 		}
 	}
 	if steps != 3 {
 		t.Errorf("%d steps of progress were told, want 3", steps)
+	}
+
+	if asked != 1 {
+		t.Errorf("the log has %d times what the server asked the model", asked)
 	}
 
 	// The server is killed while it works.
