@@ -188,6 +188,7 @@ func (s *Session) backState(seq, toSeq uint64) {
 	if past == nil {
 		past = s.stateAfter(toSeq)
 	}
+	maps.DeleteFunc(past.vars, func(_ stateKey, v variable) bool { return s.purged[v.agent] > v.seq }) // was erased since
 	for key := range s.state.vars {
 		if _, stays := past.vars[key]; !stays {
 			s.setVariable(seq, key, nil)
