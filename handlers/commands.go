@@ -107,6 +107,7 @@ func (h *Handlers) addressed(catalog *registry.Snapshot, run *wire.RunParams) er
 	if err != nil {
 		return err
 	}
+	run.References = append(run.References, h.resourcesIn(run.Agent)...)
 	run.Agent, run.Strategy = typed.Agent, typed.Strategy
 	if typed.Auto {
 		run.Agent = mention.Auto

@@ -3,12 +3,19 @@ package handlers
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
 )
 
 // resourceForm is a resource of an MCP server in a text, as @server:scheme://path
@@ -31,17 +38,47 @@ func (h *Handlers) resourcesIn(text string) []string {
 	return all
 }
 
-// resource reads a resource that was named as @server:uri; false for any other
-// reference. What cannot be read is named with the reason.
-func (h *Handlers) resource(ctx context.Context, folder, ref string) (activity.ContentBlock, bool) {
-	rest, is := strings.CutPrefix(ref, "@")
-	server, uri, has := strings.Cut(rest, ":")
-	if !is || !has || h.daemon.MCP == nil {
-		return activity.ContentBlock{}, false
+// The limits of the resources of one request.
+const (
+	maxResources  = 10
+	resourcesWait = 20 * time.Second // for all of them
+)
+
+// resourcesOf is resources with the time that they have.
+func (h *Handlers) resourcesOf(ctx context.Context, folder string, references []string) (map[string]activity.ContentBlock, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, resourcesWait, fmt.Errorf("the resources of the request were not there after %v", resourcesWait))
+	defer cancel()
+	return h.resources(ctx, folder, references)
+}
+
+// resources reads the resources among references, all at once; others are left out.
+// What cannot be read until ctx ends is named with the reason.
+func (h *Handlers) resources(ctx context.Context, folder string, references []string) (map[string]activity.ContentBlock, error) {
+	var refs []string
+	for _, ref := range references {
+		if rest, is := strings.CutPrefix(ref, "@"); is && h.daemon.MCP != nil && strings.Contains(rest, ":") && !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
 	}
-	text, err := h.daemon.MCP.Resource(ctx, cmp.Or(folder, h.firstFolder()), server, uri)
-	if err != nil {
-		return activity.ContentBlock{Type: "resource_link", URI: ref, Name: ref + ", whose text is not there: " + tool.Escape(err.Error())}, true
+	if len(refs) > maxResources {
+		return nil, server.BadParams(wire.MethodRun, "references", "has %d resources of MCP servers; name %d at most", len(refs), maxResources)
 	}
-	return activity.ContentBlock{Type: "resource", Resource: &activity.Resource{URI: ref, Text: text}}, true
+	var mu sync.Mutex
+	blocks := make(map[string]activity.ContentBlock)
+	var reading conc.WaitGroup
+	for _, ref := range refs {
+		reading.Go(func() {
+			of, uri, _ := strings.Cut(ref[1:], ":")
+			block := activity.ContentBlock{Type: "resource", Resource: &activity.Resource{URI: ref}}
+			text, err := h.daemon.MCP.Resource(ctx, cmp.Or(folder, h.firstFolder()), of, uri)
+			if block.Resource.Text = text; err != nil {
+				block = activity.ContentBlock{Type: "resource_link", URI: ref, Name: ref + ", whose text is not there: " + tool.Escape(err.Error())}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			blocks[ref] = block
+		})
+	}
+	reading.Wait()
+	return blocks, nil
 }

@@ -158,8 +158,12 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 		for _, name := range texts {
 			st.Taint = st.Taint.Max(taintOf(env, name))
 		}
+		resources, err := h.resourcesOf(ctx, st.Folder, p.References)
+		if err != nil {
+			return nil, err
+		}
 		for _, ref := range p.References {
-			block, ok := h.resource(ctx, st.Folder, ref)
+			block, ok := resources[ref]
 			taint := tool.Foreign
 			if !ok {
 				block, taint = h.reference(ctx, env, st.Desk, ref)

@@ -176,6 +176,9 @@ func (c *connection) tools(ctx context.Context) (tools []listed, left []string, 
 			}
 			return err
 		})
+		if errors.Is(err, mcp.ErrMethodNotFound) && !c.hasTools {
+			return nil, nil, nil // it said that it has none: only prompts or resources
+		}
 		if err != nil {
 			return nil, nil, err
 		}

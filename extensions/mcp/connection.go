@@ -57,6 +57,7 @@ type connection struct {
 
 	name, version string // as the server says
 	hasPrompts    bool
+	hasTools      bool
 
 	life context.Context
 	end  context.CancelFunc // of life: kills the process and all that it started, or ends each request
@@ -173,7 +174,7 @@ func (c *connection) greet(ctx context.Context) error {
 		return err
 	}
 	c.name, c.version = description(result.ServerInfo.Name), description(result.ServerInfo.Version)
-	c.hasPrompts = result.Capabilities.Prompts != nil
+	c.hasPrompts, c.hasTools = result.Capabilities.Prompts != nil, result.Capabilities.Tools != nil
 	if mcp.IsModernProtocol(result.ProtocolVersion) {
 		p, t := result.Capabilities.Prompts, result.Capabilities.Tools
 		changes := mcp.SubscriptionFilter{ToolsListChanged: t != nil && t.ListChanged, PromptsListChanged: p != nil && p.ListChanged}

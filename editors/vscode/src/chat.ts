@@ -72,7 +72,7 @@ export class Participant implements vscode.Disposable {
 			const task = {
 				agent,
 				session,
-				references,
+				references: [...references, ...(parsed.references ?? [])],
 				...(parsed.strategy ? { strategy: parsed.strategy } : {}),
 				...(parsed.command ? { command: parsed.command } : {}),
 				...(input.length + blocks.length > 0 ? { input: [...input, ...blocks] } : {}),
