@@ -276,21 +276,51 @@ func (n *byName) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) 
 	return n.delegation.Plan(ctx, env, encoded(given))
 }
 
-// delegate runs another agent for a call of a run, and waits for its end. A call that an
+// delegate runs another agent for a call of a run, and waits for its end. The error is
+// for the model.
+func (s *Service) delegate(ctx context.Context, caller *Live, call string, asked Start) (*tool.Result, error) {
+	ended, err := s.await(ctx, caller, call, asked)
+	if err != nil {
+		return nil, err
+	}
+	result := delegated(asked.Agent, ended.result, ended.taint)
+	result.Changes = ended.changes
+	if ctx.Err() != nil {
+		result.Failed, result.Code = true, tool.CodeCancelled
+	}
+	return result, nil
+}
+
+// awaited is how a run ended that another one waited for.
+type awaited struct {
+	result  activity.RunFinished
+	taint   tool.Taint // of it, and of who took over from it
+	changes []activity.Change
+	left    bool // it was interrupted
+}
+
+// await runs another agent for a call of a run, and waits for its end. A call that an
 // earlier daemon made is gone on with: its run is taken up again, or has its result in
 // the log. The error is for the model.
-func (s *Service) delegate(ctx context.Context, caller *Live, call string, asked Start) (*tool.Result, error) {
+func (s *Service) await(ctx context.Context, caller *Live, call string, asked Start) (*awaited, error) {
 	earlier, again := caller.conv.Delegated(caller.ID, call)
 	pending := false
+	first := earlier.Run
 	if again { // control may have passed on, also to a run that never began
 		earlier, pending = holds(caller.conv.Runs(), earlier)
+	}
+	taint := func(runs ...string) (worst tool.Taint) {
+		for _, id := range runs {
+			worst = worst.Max(tool.TaintOf(caller.conv.Taint(id)))
+		}
+		return worst
 	}
 	if again && !pending && earlier.State == activity.Finished {
 		finished, err := s.finishedIn(caller.conv, earlier.Run)
 		if err != nil {
 			return nil, err
 		}
-		return delegated(asked.Agent, finished, caller.conv.Taint(earlier.Run)), nil
+		return &awaited{result: finished, taint: taint(first, earlier.Run)}, nil
 	}
 	leave, err := caller.tree.enter()
 	if err != nil {
@@ -305,7 +335,7 @@ func (s *Service) delegate(ctx context.Context, caller *Live, call string, asked
 		asked.Run = uuid.Must(uuid.NewV7()).String()
 	}
 	asked.from = origin{
-		parent: caller, call: call, within: ctx, tree: caller.tree, contextID: asked.Run, depth: from.from.depth + 1,
+		parent: caller, call: call, within: ctx, tree: caller.tree, contextID: asked.Run, depth: from.from.depth + 1, stateRun: asked.from.stateRun,
 		chain: caller.chain(), correlationID: caller.about.CorrelationID,
 		require: append(slices.Clip(from.from.require), caller.def.Confirmation.Require...), project: cmp.Or(projectOf(caller.def), from.from.project),
 	}
@@ -324,13 +354,10 @@ func (s *Service) delegate(ctx context.Context, caller *Live, call string, asked
 		return nil, tool.Errorf(tool.CodeFailed, "%s does not run: %s", asked.Agent, fault.Message(err))
 	}
 	<-live.Done() // it ends with ctx
-	result := delegated(asked.Agent, live.Result(), caller.conv.Taint(live.ID))
-	result.Taint = result.Taint.Max(tool.TaintOf(caller.conv.Taint(live.by.Run))) // of who took over from it
-	result.Changes = live.Result().Changes
-	if ctx.Err() != nil {
-		result.Failed, result.Code = true, tool.CodeCancelled
-	}
-	return result, nil
+	ended, _ := runIn(caller.conv.Runs(), live.by.Run)
+	return &awaited{
+		result: live.Result(), taint: taint(live.ID, live.by.Run), changes: live.Result().Changes, left: ended.State == activity.Interrupted,
+	}, nil
 }
 
 // chain is the agents that led to a run, its own last.
@@ -338,7 +365,7 @@ func (l *Live) chain() []string { return append(slices.Clone(l.start.from.chain)
 
 // delegated is what the caller's model gets of a run (spec 4.1). What the other agent
 // says is data, and as trustworthy as what it has read.
-func delegated(agent string, r activity.RunFinished, taint string) *tool.Result {
+func delegated(agent string, r activity.RunFinished, taint tool.Taint) *tool.Result {
 	text := fmt.Sprintf("Subagent '%s' finished (%s, %s, %s).", agent, r.Reason,
 		tool.Count(r.Turns, "turn", "turns"), tool.Count(r.Usage.TotalTokens, "token", "tokens"))
 	display := text
@@ -348,7 +375,7 @@ func delegated(agent string, r activity.RunFinished, taint string) *tool.Result 
 	if r.Text != "" {
 		text += "\n" + r.Text
 	}
-	return &tool.Result{Content: text, Display: display, Taint: tool.TaintOf(taint), Failed: r.Reason != activity.Goal}
+	return &tool.Result{Content: text, Display: display, Taint: taint, Failed: r.Reason != activity.Goal}
 }
 
 // finishedIn returns how a run of a session ended.

@@ -63,7 +63,7 @@ func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, er
 		if a.maxTurns == 0 {
 			a.maxTurns = authority.TaskTurns
 		}
-		if a.maxTime == 0 {
+		if a.maxTime == 0 && def.Graph == nil { // the runs of its nodes have limits of their own
 			a.maxTime = authority.TaskTime
 		}
 	} else if a.maxTurns == 0 {

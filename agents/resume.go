@@ -92,7 +92,7 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 			return 0, err
 		}
 		conv.AbandonDelegated(start.Run, func(call string) bool {
-			return slices.ContainsFunc(past.Open, func(c session.OpenCall) bool { return c.Call.ID == call })
+			return live.run.GoesOn(call) || slices.ContainsFunc(past.Open, func(c session.OpenCall) bool { return c.Call.ID == call })
 		})
 		past, err = unfinished(conv, start.Run) // with what these had used
 		if err != nil {

@@ -137,6 +137,9 @@ func (s *Service) plan(p Start) (*planned, error) {
 	if r.task, err = fillIn(r.def, p, s.Now()); err != nil {
 		return nil, err
 	}
+	if err := s.checkGraph(r.def, folder); err != nil {
+		return nil, err
+	}
 	if s.unreviewed(r.def) {
 		r.task.clamp(r.def.Name)
 	}
@@ -173,12 +176,18 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			return nil, err
 		}
 	}
+	var live *Live
+	stateRun := cmp.Or(p.from.stateRun, p.Run)
+	steps, err := s.graphOf(conv, r, p, stateRun, func() *Live { return live })
+	if err != nil {
+		return nil, err
+	}
 	runCtx, cancel := context.WithCancelCause(s.ctx)
 	about := activity.Origin{Run: p.Run, Agent: def.Name, CorrelationID: cmp.Or(p.from.correlationID, p.Run), Context: p.from.contextID}
 	if p.from.parent != nil {
 		about.ParentRun = p.from.parent.ID
 	}
-	live := &Live{
+	live = &Live{
 		Session: conv.ID, ID: p.Run, Agent: def.Name, log: conv.Log, MaxTurns: task.maxTurns, about: about, start: p, folder: r.folder, asks: task.input, by: about,
 		conv: conv, def: def, tree: shared, tools: tools.Names(),
 		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}), ended: make(chan struct{}), servers: serversIn(tools),
@@ -195,7 +204,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		}
 		return own
 	}
-	variables := &variables{conv: conv, about: about, run: cmp.Or(p.from.stateRun, live.ID), keys: def.StateKeys}
+	variables := &variables{conv: conv, about: about, run: stateRun, keys: def.StateKeys}
 	live.run = run.New(run.Config{
 		ID: live.ID, Parent: about.ParentRun, Call: p.from.call, Under: under, ContextID: about.Context, CorrelationID: about.CorrelationID, Chain: append(slices.Clone(p.from.chain), def.Name),
 		Require: p.from.require, Project: p.from.project,
@@ -214,8 +223,8 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			},
 			Reveal: r.settings.Reveal, Variables: variables,
 		},
-		State:    variables.forConditions,
-		Handoffs: s.handoffs(r), Spent: p.from.handed.spentBefore(), Link: p.from.handed.link(), Before: p.from.handed.before(),
+		State: variables.forConditions,
+		Graph: steps, Handoffs: s.handoffs(r), Spent: p.from.handed.spentBefore(), Link: p.from.handed.link(), Before: p.from.handed.before(),
 		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,
 		Limits: run.Limits{
 			ModelCalls: shared.limits.ModelCalls, InputTokens: shared.limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,

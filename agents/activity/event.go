@@ -87,6 +87,8 @@ func Synced(b Body) bool {
 		return true
 	case Checkpoint:
 		return len(b.Kept) > 0 // a file is about to be written
+	case GraphNode:
+		return b.State == NodeFinished
 	case ToolState:
 		return b.Risk != "safe" && (b.State == Executing || b.State.Terminal())
 	}

@@ -65,6 +65,8 @@ func Purged(b Body) Body {
 		return Rewound{ToSeq: b.ToSeq, Files: []string{}}
 	case Retry:
 		return Retry{Of: b.Of, Attempt: b.Attempt, WaitMs: b.WaitMs, Discard: b.Discard}
+	case GraphNode:
+		return GraphNode{Node: b.Node, State: b.State, Step: b.Step, Attempt: b.Attempt, Taint: b.Taint}
 	case MCPState:
 		return MCPState{Server: b.Server, State: b.State}
 	case HookRan:

@@ -76,6 +76,7 @@ var bodies = map[string]func([]byte) (Body, error){
 	StateChanged{}.Type():         read[StateChanged],
 	ErrorSeen{}.Type():            read[ErrorSeen],
 	Note{}.Type():                 read[Note],
+	GraphNode{}.Type():            read[GraphNode],
 }
 
 func read[B Body](data []byte) (Body, error) {

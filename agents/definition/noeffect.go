@@ -14,7 +14,6 @@ import (
 var noEffectTable = []noEffectRow{
 	{field: "guardrails", stops: "nothing would be checked"},
 	{field: "memory", tools: []string{"store_memory", "recall_memory"}},
-	{field: "graph"},
 }
 
 // noEffect is the table that counts.

@@ -12,7 +12,7 @@ func useSample() (restore func()) {
 		{field: "guardrails", stops: "nothing would be checked"}, {field: "mcp.servers", tools: []string{"mcp.*"}}, {field: "subagents", tools: []string{"delegate_to_agent"}},
 		{field: "memory", tools: []string{"store_memory", "recall_memory"}}, {tools: []string{"symbols", "references"}},
 	}
-	for _, field := range []string{"triggers", "handoffs", "memory_files", "graph", "tracing", "routable"} {
+	for _, field := range []string{"triggers", "handoffs", "memory_files", "tracing", "routable"} {
 		noEffect = append(noEffect, noEffectRow{field: field})
 	}
 	return restore
@@ -31,7 +31,6 @@ func TestNoEffect(t *testing.T) {
 		{ownPath, "memory: {enabled: true}", "no-effect warning memory"},
 		{ownPath, "memory_files: false", "no-effect warning memory_files"},
 		{ownPath, "tracing: {enabled: true}", "no-effect warning tracing"},
-		{ownPath, "graph: {entry: a, nodes: [{name: a, agent: b}], edges: [{from: a, to: END}]}", "no-effect warning graph"},
 		{ownPath, "mcp: {servers: [github]}", "no-effect warning servers"},
 		{ownPath, "subagents: [b, c]", "no-effect warning subagents"},
 		{ownPath, "routable: false", "no-effect warning routable"},

@@ -13,8 +13,14 @@ type Picture struct {
 	Name     string // of the agent
 	Entry    string
 	Nodes    []Shown
-	Edges    []Edge
+	Links    []Link
 	Handoffs bool // it is who hands over to whom: the agent has no graph
+}
+
+// Link is an edge of a picture.
+type Link struct {
+	From, To string
+	Label    string // when it is taken; "" = always
 }
 
 // Shown is a node of a picture.
@@ -27,7 +33,10 @@ type Shown struct {
 // Picture returns the plan as it is shown; state says what is known of a node, and may
 // be nil.
 func (p *Plan) Picture(name string, state func(node string) string) Picture {
-	picture := Picture{Name: name, Entry: p.Entry, Edges: p.Edges}
+	picture := Picture{Name: name, Entry: p.Entry}
+	for _, e := range p.Edges {
+		picture.Links = append(picture.Links, Link{e.From, e.To, e.label()})
+	}
 	for _, n := range p.Nodes {
 		shown := Shown{Name: n.Name, Does: n.Of}
 		switch n.Kind {
@@ -74,10 +83,10 @@ func (p Picture) Text() string {
 		b.WriteByte('\n')
 	}
 	b.WriteString("Edges:\n")
-	for _, e := range p.Edges {
+	for _, e := range p.Links {
 		fmt.Fprintf(&b, "  %s → %s", e.From, e.To)
-		if label := e.label(); label != "" {
-			fmt.Fprintf(&b, " [%s]", label)
+		if e.Label != "" {
+			fmt.Fprintf(&b, " [%s]", e.Label)
 		}
 		b.WriteByte('\n')
 	}
@@ -102,9 +111,9 @@ const (
 )
 
 // links are the edges with those from the start; the end has LangGraph's name.
-func (p Picture) links() []Edge {
-	links := []Edge{{From: start, To: p.Entry}}
-	for _, e := range p.Edges {
+func (p Picture) links() []Link {
+	links := []Link{{From: start, To: p.Entry}}
+	for _, e := range p.Links {
 		if e.To == End {
 			e.To = end
 		}
@@ -115,7 +124,7 @@ func (p Picture) links() []Edge {
 
 // ends reports whether an edge leads to the end.
 func (p Picture) ends() bool {
-	return slices.ContainsFunc(p.Edges, func(e Edge) bool { return e.To == End })
+	return slices.ContainsFunc(p.Links, func(e Link) bool { return e.To == End })
 }
 
 // colors are those of nodes by state, in pictures that have any.
@@ -141,11 +150,10 @@ func (p Picture) Mermaid() string {
 		fmt.Fprintf(&b, "\t%s([<p>%s</p>]):::last\n", end, end)
 	}
 	for _, e := range p.links() {
-		switch label := e.label(); label {
-		case "":
+		if e.Label == "" {
 			fmt.Fprintf(&b, "\t%s --> %s;\n", e.From, e.To)
-		default:
-			fmt.Fprintf(&b, "\t%s -. \"%s\" .-> %s;\n", e.From, entities.Replace(label), e.To)
+		} else {
+			fmt.Fprintf(&b, "\t%s -. \"%s\" .-> %s;\n", e.From, entities.Replace(e.Label), e.To)
 		}
 	}
 	b.WriteString("\tclassDef default fill:#f2f0ff,line-height:1.2;\n\tclassDef first fill-opacity:0;\n\tclassDef last fill:#bfb6fc;\n")
@@ -181,8 +189,8 @@ func (p Picture) DOT() string {
 	}
 	for _, e := range p.links() {
 		fmt.Fprintf(&b, "  %s -> %s", quote(e.From), quote(e.To))
-		if label := e.label(); label != "" {
-			fmt.Fprintf(&b, " [label=%s, style=dashed]", quote(label))
+		if e.Label != "" {
+			fmt.Fprintf(&b, " [label=%s, style=dashed]", quote(e.Label))
 		}
 		b.WriteString(";\n")
 	}
@@ -218,8 +226,7 @@ func (p Picture) JSON() string {
 		all.Nodes = append(all.Nodes, node{end, "schema", data{Name: end}})
 	}
 	for _, e := range p.links() {
-		label := e.label()
-		all.Edges = append(all.Edges, link{e.From, e.To, label, label != ""})
+		all.Edges = append(all.Edges, link{e.From, e.To, e.Label, e.Label != ""})
 	}
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)

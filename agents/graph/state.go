@@ -158,7 +158,12 @@ func placeholders(input any) (paths []string) {
 // there.
 func (m *Machine) Input(s Step, input any) any {
 	node, _ := m.Plan.Node(s.Node)
-	return fill(node.Input, m.values(input, s.State))
+	return m.Fill(s, input, node.Input)
+}
+
+// Fill is [Machine.Input] for another text or value of a step's node.
+func (m *Machine) Fill(s Step, input, template any) any {
+	return fill(template, m.values(input, s.State))
 }
 
 func fill(v any, values map[string]any) any {

@@ -144,6 +144,7 @@ type Config struct {
 	// nil = nothing.
 	State func() map[string]any
 
+	Graph    *Graph          // what the run goes through instead of asking a model; nil = it asks
 	Handoffs Handoffs        // what control may pass to; zero = nobody
 	Link     activity.Link   // what of From and Reason the run's own link in its chain has
 	Before   []activity.Link // of the runs that passed control on before
@@ -340,6 +341,9 @@ type runner struct {
 	quiet   bool                               // tasks in the background say nothing any more; guarded by mu
 	halted  *ending                            // a hook ended the run; guarded by mu
 	noted   map[string]bool                    // what a person was told about commands; guarded by mu
+
+	nodeClocks map[*stopwatch]bool // of a graph's nodes; guarded by mu
+	nodeHolds  int                 // how many want them to stand still; guarded by mu
 }
 
 // loop takes turns until the run ends. A task run that hit a limit gets one more
@@ -351,12 +355,18 @@ func (r *runner) loop(parent context.Context) ending {
 	r.unpriced()
 	past := r.past
 	// Before the first turn nobody knows whether the request was admitted.
-	fresh := past == nil || (past.Turn == 0 && past.ModelCalls == 0)
+	fresh := past == nil || (past.Turn == 0 && past.ModelCalls == 0 && !r.Graph.begun())
 	r.startSession(ctx)
 	var end ending
 	var over bool
 	if fresh { // before takeUp, which may tell the model the request
 		end, over = r.admit(ctx)
+	}
+	if !over && r.Graph != nil {
+		end = r.walk(ctx)
+		r.beside.Wait()
+		r.clock.stop()
+		return end
 	}
 	if !over {
 		end, over = r.takeUp(ctx)

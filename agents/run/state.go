@@ -75,6 +75,7 @@ func (r *runner) asking(why string) (answered func()) {
 	defer r.mu.Unlock()
 	if r.open++; r.open == 1 && !r.ended() {
 		r.clock.pause()
+		r.holdNodes(true)
 		r.moveLocked(activity.Waiting, why, "the answer")
 		r.tellWaits()
 	}
@@ -85,6 +86,7 @@ func (r *runner) asking(why string) (answered func()) {
 		if r.open--; r.open == 0 && !r.ended() {
 			r.moveLocked(activity.Running, "", "")
 			r.clock.resume()
+			r.holdNodes(false)
 			r.tellWaits()
 		}
 	}
@@ -93,16 +95,20 @@ func (r *runner) asking(why string) (answered func()) {
 // holdCallers stops the clocks of the runs that wait for this one, while this one waits
 // for a person, until release is called.
 func (r *runner) holdCallers() (release func()) {
-	var held []*stopwatch
-	for up := r.Under; up != nil; up = up.r.Under {
-		held = append(held, up.r.clock)
-		up.r.clock.pause()
-	}
-	return func() {
-		for _, clock := range held {
-			clock.resume()
+	hold := func(still bool) {
+		for up := r.Under; up != nil; up = up.r.Under {
+			up.r.mu.Lock()
+			up.r.holdNodes(still)
+			up.r.mu.Unlock()
+			if still {
+				up.r.clock.pause()
+			} else {
+				up.r.clock.resume()
+			}
 		}
 	}
+	hold(true)
+	return func() { hold(false) }
 }
 
 func (r *runner) tellWaits() {

@@ -27,6 +27,10 @@ func (s *Session) fold(e activity.Event) {
 		if b.Taint != "" {
 			s.foldTaint(e.Run, b.Taint)
 		}
+	case activity.GraphNode:
+		if b.Taint != "" {
+			s.foldTaint(e.Run, b.Taint)
+		}
 	case activity.Rewound:
 		s.back(e.Seq, b.ToSeq)
 	}

@@ -830,6 +830,23 @@ export interface GetResult {
 	resolvedTools: ResolvedTool[];
 }
 
+/** GraphNode says that a step of a graph moved. What it gave is in the event that says that it has finished, so that the graph goes on from there. */
+export interface GraphNode {
+	node: string;
+	/** running, waiting (for a person), finished, failed, cancelled */
+	state: string;
+	/** the node and which of its visits: fixer#2 */
+	step: string;
+	/** from 1 */
+	attempt?: number;
+	/** with finished */
+	output?: unknown;
+	/** with failed */
+	error?: string;
+	/** of `output`, as of ToolState */
+	taint?: string;
+}
+
 /** Guard is the outcome of one guardrail. */
 export interface Guard {
 	name: string;
@@ -2155,6 +2172,7 @@ export interface WorstCase {
 
 /** Data of an event by its type. */
 export interface Events {
+	"graph.node": GraphNode;
 	"run.started": RunStarted;
 	"run.state": RunState;
 	"run.finished": RunFinished;

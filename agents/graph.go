@@ -1,0 +1,240 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/graph"
+	"github.com/agentls/agentls/agents/handoff"
+	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// checkGraph returns why the graph of an agent cannot run in a folder: nodes of agents
+// that nobody has. What a file alone says wrong has been found before.
+func (s *Service) checkGraph(def *definition.Definition, folder string) error {
+	if def.Graph == nil {
+		return nil
+	}
+	for _, n := range def.Graph.Nodes {
+		if n.Kind != graph.Agent && n.Kind != graph.Graph {
+			continue
+		}
+		entry, err := s.Agents().Lookup(folder, n.Of)
+		switch {
+		case err != nil:
+			return fault.New(fault.Invalid, "agents.start", "%s cannot run: the node %s of its graph runs %s: %s", def.Name, n.Name, n.Of, fault.Message(err)).Because(fault.InvalidAgent)
+		case n.Kind == graph.Graph && entry.Definition.Graph == nil:
+			return fault.New(fault.Invalid, "agents.start", "%s cannot run: the node %s of its graph runs %s, which has no graph; write agent: %s", def.Name, n.Name, n.Of, n.Of).Because(fault.InvalidAgent)
+		}
+	}
+	return nil
+}
+
+// graphOf returns what a run of an agent with a graph goes through, nil for another. get
+// returns the run, once it is there.
+func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun string, get func() *Live) (*run.Graph, error) {
+	if r.def.Graph == nil {
+		return nil, nil
+	}
+	machine, err := r.def.Graph.Compile()
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "agents.start", "%s cannot run: %s", r.def.Name, err).Because(fault.InvalidAgent)
+	}
+	g := &run.Graph{Machine: machine, Input: textIn(r.task.input), StateRun: stateRun}
+	if r.def.Inputs != nil {
+		values, err := inputsOf(r.def, p.Inputs)
+		if err != nil {
+			return nil, err
+		}
+		g.Input = plainJSON(values)
+	}
+	if p.from.past != nil {
+		if g.Past, err = graphPast(conv.Session, p.Run, conv.Log.Last()); err != nil {
+			return nil, err
+		}
+	}
+	g.Delegate = func(ctx context.Context, call string, node graph.Node, input any) run.Given {
+		return s.runNode(ctx, get(), call, node, input, stateRun)
+	}
+	return g, nil
+}
+
+// plainJSON is a value as encoding/json reads it.
+func plainJSON(v any) (plain any) {
+	_ = json.Unmarshal(encoded(v), &plain) // what was encoded can be read
+	return plain
+}
+
+// runNode runs the agent of a node, and waits for its end.
+func (s *Service) runNode(ctx context.Context, caller *Live, call string, node graph.Node, input any, stateRun string) run.Given {
+	if depth := caller.start.from.depth; depth >= caller.tree.limits.Depth {
+		return run.Given{Failed: fmt.Sprintf("it lies %d runs deep, and %d are allowed (agents.limits.depth)", depth+1, caller.tree.limits.Depth), Final: true}
+	}
+	asked := Start{Agent: node.Of, Mode: definition.Task, from: origin{stateRun: stateRun}}
+	if object, is := input.(map[string]any); is {
+		asked.Inputs = encoded(object)
+		if entry, err := s.Agents().Lookup(caller.folder, node.Of); err == nil && entry.Definition.Inputs == nil {
+			asked.Inputs, asked.Input = nil, []activity.ContentBlock{{Type: "text", Text: graph.Text(input)}}
+		}
+	} else if text := graph.Text(input); text != "" {
+		asked.Input = []activity.ContentBlock{{Type: "text", Text: text}}
+	}
+	ended, err := s.await(ctx, caller, call, asked)
+	if err != nil {
+		return run.Given{Failed: fault.Message(err)}
+	}
+	if ended.left {
+		<-ctx.Done() // whoever interrupts a run interrupts those that wait for it
+	}
+	given := run.Given{Taint: ended.taint, Changes: ended.changes}
+	switch r := ended.result; {
+	case r.Reason == activity.Goal && len(r.Output) > 0:
+		if err := json.Unmarshal(r.Output, &given.Value); err != nil {
+			given.Failed = "its result cannot be read: " + err.Error()
+		}
+	case r.Reason == activity.Goal:
+		given.Value = r.Text
+	default:
+		why := r.Text
+		if r.Error != nil {
+			why = r.Error.Message
+		}
+		given.Failed = strings.TrimSuffix(fmt.Sprintf("%s ended with %s: %s", node.Of, r.Reason, why), ": ")
+		given.Final = r.Reason == activity.Aborted || r.Reason == activity.Budget || r.Reason == activity.HandedOff
+	}
+	return given
+}
+
+// graphPast reads how far a graph came from the log of its session.
+func graphPast(conv *session.Session, id string, until uint64) (*run.GraphPast, error) {
+	past := &run.GraphPast{Done: make(map[string]any), Failed: make(map[string]int), Calls: make(map[string]run.GraphCall)}
+	var blobs []string
+	err := conv.Log.Replay(until, func(e activity.Event) {
+		if e.Run != id {
+			return
+		}
+		switch b := e.Body.(type) {
+		case activity.GraphNode:
+			past.Begun = true
+			switch b.State {
+			case activity.NodeFinished:
+				var value any
+				_ = json.Unmarshal(b.Output, &value) // what was purged is null
+				past.Done[b.Step] = value
+			case activity.NodeFailed:
+				past.Failed[b.Step] = max(past.Failed[b.Step], b.Attempt)
+			}
+		case activity.ToolState:
+			if run.StepOf(id, b.Call) == "" {
+				return
+			}
+			call := run.GraphCall{State: b.State, Risk: b.Risk}
+			if b.Result != nil {
+				call.Content = b.Result.Content
+				if b.Result.Content == "" && b.Result.Blob != "" {
+					call.Content = b.Result.Blob
+					blobs = append(blobs, b.Call)
+				}
+			}
+			if b.Error != nil {
+				call.Error = b.Error.Message
+			}
+			past.Calls[b.Call] = call
+		}
+	})
+	for _, name := range blobs {
+		call := past.Calls[name]
+		data, missing := conv.GetBlob(call.Content)
+		if missing != nil {
+			return nil, missing
+		}
+		call.Content = string(data)
+		past.Calls[name] = call
+	}
+	return past, err
+}
+
+// Graph returns the graph of an agent as it is shown, or who hands over to whom where it
+// has none. With a run, it has the states of the nodes in it. The errors have the reasons
+// unknownAgent and unknownRun.
+func (s *Service) Graph(def *definition.Definition, folder, runID string) (graph.Picture, error) {
+	if def.Graph == nil {
+		return s.network(def, folder), nil
+	}
+	if runID == "" {
+		return def.Graph.Picture(def.Name, nil), nil
+	}
+	states := make(map[string]string)
+	conv, err := s.sessionWith(runID)
+	if err != nil {
+		return graph.Picture{}, err
+	}
+	err = conv.Log.Replay(conv.Log.Last(), func(e activity.Event) {
+		if b, is := e.Body.(activity.GraphNode); is && e.Run == runID {
+			states[b.Node] = b.State
+		}
+	})
+	return def.Graph.Picture(def.Name, func(node string) string { return states[node] }), err
+}
+
+// sessionWith returns the session that has a run, to be read.
+func (s *Service) sessionWith(id string) (*session.Session, error) {
+	for _, open := range s.Sessions.Live() {
+		if hasRun(open.Runs(), id) {
+			return open, nil
+		}
+	}
+	all, err := s.Sessions.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range all {
+		if info.Problem != "" {
+			continue
+		}
+		if _, runs, err := s.Sessions.Peek(info.Session); err == nil && hasRun(runs, id) {
+			return s.read(info.Session)
+		}
+	}
+	return nil, unknownRun(id)
+}
+
+// network is who hands over to whom, beginning with an agent.
+func (s *Service) network(def *definition.Definition, folder string) graph.Picture {
+	picture := graph.Picture{Name: def.Name, Entry: def.Name, Handoffs: true}
+	seen := map[string]bool{def.Name: true}
+	for todo := []*definition.Definition{def}; len(todo) > 0; todo = todo[1:] {
+		from := todo[0]
+		does := from.Title
+		picture.Nodes = append(picture.Nodes, graph.Shown{Name: from.Name, Does: does})
+		ends := true
+		for _, h := range from.Handoffs {
+			e := graph.Link{From: from.Name, To: h.To, Label: h.When}
+			if h.Condition != "" {
+				e.Label = "if: " + h.Condition
+			}
+			if h.To == handoff.User {
+				e.To = graph.End
+			} else if entry, err := s.Agents().Lookup(folder, h.To); err == nil {
+				if e.To = entry.Definition.Name; !seen[e.To] {
+					seen[e.To] = true
+					todo = append(todo, entry.Definition)
+				}
+			} else {
+				continue // a finding of its file says so
+			}
+			ends = ends && h.When != "auto"
+			picture.Links = append(picture.Links, e)
+		}
+		if ends {
+			picture.Links = append(picture.Links, graph.Link{From: from.Name, To: graph.End})
+		}
+	}
+	return picture
+}

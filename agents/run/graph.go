@@ -1,0 +1,518 @@
+package run
+
+// Runs of agents that have a graph (spec 7.1): where others ask their model, these go
+// from node to node.
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sourcegraph/conc"
+	"github.com/sourcegraph/conc/panics"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/graph"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// Graph is what a run does instead of asking a model.
+type Graph struct {
+	Machine *graph.Machine
+	Input   any // what it is begun with, as conditions and placeholders know it
+	// Delegate runs the agent of a node for a call of this run, and waits for its end; a
+	// call that an earlier daemon made goes on where it was.
+	Delegate func(ctx context.Context, call string, node graph.Node, input any) Given
+	Past     *GraphPast // of a run that is taken up again; nil for another
+	StateRun string     // whose temp: keys of the state have what nodes give
+}
+
+// GraphPast is how far a graph came in an earlier daemon.
+type GraphPast struct {
+	Done   map[string]any       // what finished steps gave
+	Begun  bool                 // a step had begun
+	Failed map[string]int       // by step, how many attempts have failed
+	Calls  map[string]GraphCall // of tools, by id
+}
+
+// begun reports whether an earlier daemon began with the graph.
+func (g *Graph) begun() bool { return g != nil && g.Past != nil && g.Past.Begun }
+
+// GraphCall is the call of a tool that an earlier daemon made for a node.
+type GraphCall struct {
+	State   activity.CallState
+	Risk    string
+	Content string // of its result, where it has one
+	Error   string
+}
+
+// Given is what a node came to.
+type Given struct {
+	Value   any    // JSON
+	Failed  string // why it failed; "" = it did not
+	Final   bool   // to try again is of no use
+	Taint   tool.Taint
+	Changes []activity.Change
+}
+
+// stepEnd is how a step ended.
+type stepEnd struct {
+	step  graph.Step
+	given Given
+}
+
+// errNodeTimeout is why a node is cut off whose timeout has passed.
+var errNodeTimeout = errors.New("the node's time is used up")
+
+// walk takes the run through its graph, and says how it ends.
+func (r *runner) walk(parent context.Context) ending {
+	g := r.Graph
+	if len(r.Shell) > 0 {
+		return r.graphFailed("graph", r.Definition.Name+" has a graph, which cannot run the commands of a prompt; run the command with another agent")
+	}
+	done := map[string]any{}
+	if g.Past != nil {
+		maps.Copy(done, g.Past.Done)
+	}
+	r.past = nil
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	ends := make(chan stepEnd, graph.Parallel)
+	running := make(map[string]bool)
+	var work conc.WaitGroup
+	// stop ends what goes on; what has finished meanwhile counts.
+	stop := func(cause error) {
+		cancel(cause)
+		for len(running) > 0 {
+			e := <-ends
+			delete(running, e.step.ID)
+			r.leaveStep(ctx, e, done)
+		}
+		work.Wait()
+	}
+	for {
+		if end, over := r.over(ctx); over {
+			stop(context.Cause(ctx))
+			return end
+		}
+		next := g.Machine.Next(g.Input, done)
+		if next.Over {
+			stop(ErrCancelled)
+			return r.arrive(next, done)
+		}
+		for _, s := range next.Run {
+			if running[s.ID] || len(running) == graph.Parallel {
+				continue
+			}
+			running[s.ID] = true
+			work.Go(func() {
+				e := stepEnd{step: s}
+				var caught panics.Catcher
+				caught.Try(func() { e.given = r.takeStep(ctx, s) })
+				if p := caught.Recovered(); p != nil {
+					r.say(r.defect(p, s.Node))
+					e.given = Given{Failed: "a defect of agentls" + bug(p), Final: true}
+				}
+				ends <- e
+			})
+		}
+		select {
+		case e := <-ends:
+			delete(running, e.step.ID)
+			if failed := r.leaveStep(ctx, e, done); failed != "" && ctx.Err() == nil {
+				stop(ErrCancelled)
+				return r.graphFailed(e.step.Node, fmt.Sprintf("The node %s failed: %s", e.step.Node, failed))
+			}
+		case <-ctx.Done(): // over says what it means
+		}
+	}
+}
+
+// leaveStep writes how a step ended: the checkpoint from which the graph goes on. It
+// returns why the step failed, "" for one that did not.
+func (r *runner) leaveStep(ctx context.Context, e stepEnd, done map[string]any) (failed string) {
+	r.mu.Lock()
+	r.changes = append(r.changes, e.given.Changes...)
+	r.mu.Unlock()
+	if e.given.Taint > tool.Clean { // before the next node is decided about
+		r.Gate.Taint(r.ID, e.given.Taint)
+	}
+	moved := activity.GraphNode{Node: e.step.Node, Step: e.step.ID}
+	switch {
+	case e.given.Failed == "":
+		value, err := json.Marshal(e.given.Value)
+		if err != nil {
+			return err.Error()
+		}
+		done[e.step.ID] = e.given.Value
+		r.tellState(e.step.Node, e.given, done)
+		moved.State, moved.Output, moved.Taint = activity.NodeFinished, value, e.given.Taint.String()
+		r.say(moved)
+		return ""
+	case ctx.Err() == nil:
+		return e.given.Failed // it has been told
+	case !errors.Is(context.Cause(ctx), ErrInterrupted):
+		moved.State = activity.NodeCancelled
+		r.say(moved)
+	}
+	return e.given.Failed
+}
+
+// maxStateValue is how many bytes a node may give that others see in the session's
+// state; the graph itself has all.
+const maxStateValue = 64 << 10
+
+// tellState puts what a node gave into the session's state, where the agents of the
+// graph and people see it.
+func (r *runner) tellState(node string, given Given, done map[string]any) {
+	state := r.Graph.Machine.Next(r.Graph.Input, done).State
+	keys := []string{node}
+	if object, is := given.Value.(map[string]any); is {
+		for _, k := range r.Graph.Machine.Plan.State {
+			if _, has := object[k.Name]; has && k.Name != node {
+				keys = append(keys, k.Name)
+			}
+		}
+	}
+	for _, key := range keys {
+		value, err := json.Marshal(state[key])
+		if err == nil && len(value) <= maxStateValue {
+			r.say(activity.StateChanged{Key: "temp:" + key, Value: value, Run: r.Graph.StateRun, Taint: given.Taint.String()})
+		}
+	}
+}
+
+// arrive is the end of a run whose graph has ended.
+func (r *runner) arrive(next graph.Next, done map[string]any) ending {
+	if next.Err != nil {
+		return r.graphFailed("graph", next.Err.Error())
+	}
+	var value any
+	var texts []string
+	if len(next.Last) == 1 {
+		value = done[next.Last[0].ID]
+		texts = []string{shown(value)}
+	} else {
+		object := make(map[string]any)
+		for _, s := range next.Last {
+			object[s.Node] = next.State[s.Node]
+			texts = append(texts, s.Node+": "+shown(done[s.ID]))
+		}
+		value = object
+	}
+	end := ending{reason: activity.Goal, text: strings.Join(texts, "\n\n")}
+	if _, plain := value.(string); !plain && value != nil {
+		if output, err := json.Marshal(value); err == nil {
+			end.output = output
+		}
+	}
+	if out := r.Definition.Output; out != nil { // the result must be what the agent promises
+		c := newCompletion(r, out)
+		args, err := json.Marshal(map[string]any{out.Name: value})
+		if err == nil {
+			_, err = c.schema.Check(args)
+		}
+		if err != nil {
+			return r.graphFailed("output", "The result of the graph is not what the agent's output says: "+err.Error())
+		}
+		end.output, err = json.Marshal(value)
+		if err == nil {
+			end.text = c.render(end.output)
+		}
+	}
+	if n := r.Session.Context(r.context()); len(n) == 0 || n[len(n)-1].Role != model.Reply { // an earlier daemon may have said it
+		r.say(activity.ContentDelta{Text: end.text})
+		r.say(activity.ModelContent{Content: []model.Part{{Text: end.text}}})
+	}
+	return end
+}
+
+// shown is what a node gave, for people.
+func shown(value any) string {
+	switch value.(type) {
+	case nil, string:
+		return graph.Text(value)
+	}
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// graphFailed is the end of a run whose graph cannot go on.
+func (r *runner) graphFailed(where, why string) ending {
+	r.say(activity.ErrorSeen{Code: "graph", Message: why, Where: where})
+	end := failed("graph", why)
+	end.told = true
+	return end
+}
+
+// takeStep does what a node says, as often as it may be tried.
+func (r *runner) takeStep(ctx context.Context, s graph.Step) Given {
+	node, _ := r.Graph.Machine.Plan.Node(s.Node)
+	attempt, extra := 1, 0
+	if r.Graph.Past != nil {
+		attempt += r.Graph.Past.Failed[s.ID]
+	}
+	for ; ; attempt++ {
+		moved := activity.GraphNode{Node: s.Node, Step: s.ID, State: activity.NodeRunning, Attempt: attempt}
+		r.say(moved)
+		given, again := r.try(ctx, s, node, attempt)
+		if given.Failed == "" || ctx.Err() != nil {
+			return given
+		}
+		moved.State, moved.Error = activity.NodeFailed, given.Failed
+		r.say(moved)
+		if again {
+			extra++
+		}
+		if !again && (given.Final || attempt > node.Retries+extra) {
+			return given
+		}
+		r.say(activity.Retry{Of: "node " + s.Node, Attempt: attempt + 1, Cause: given.Failed})
+	}
+}
+
+// try is one attempt at a node. again says that the attempt does not count.
+func (r *runner) try(parent context.Context, s graph.Step, node graph.Node, attempt int) (given Given, again bool) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	if node.Timeout > 0 {
+		clock := startStopwatch(node.Timeout, func() { cancel(errNodeTimeout) })
+		defer clock.stop()
+		if node.Kind != graph.Human { // for the person it is the time to answer
+			defer r.holdFor(clock)()
+		}
+	}
+	call := callOf(r.ID, s.ID, attempt)
+	input := r.Graph.Machine.Input(s, r.Graph.Input)
+	switch node.Kind {
+	case graph.Human:
+		given = r.askPerson(ctx, s, node, input, attempt)
+	case graph.Tool:
+		given, again = r.callTool(ctx, call, node, input)
+	default:
+		if node.Input == nil {
+			input = r.standard(s)
+		}
+		given = r.Graph.Delegate(ctx, call, node, input)
+	}
+	if given.Failed != "" && parent.Err() == nil && errors.Is(context.Cause(ctx), errNodeTimeout) {
+		given.Failed = fmt.Sprintf("it took longer than its timeout of %v", node.Timeout)
+	}
+	return given, again
+}
+
+// callOf is the id of the call that an attempt at a step is. It is the same in each
+// daemon.
+func callOf(run, step string, attempt int) string {
+	return fmt.Sprintf("%s#%s.%d", run, strings.ReplaceAll(step, "#", "-"), attempt)
+}
+
+// StepOf returns the step that a call of a graph's run is for, as [graph.Step.ID] has it.
+func StepOf(run, call string) string {
+	rest, ok := strings.CutPrefix(call, run+"#")
+	dot, dash := strings.LastIndexByte(rest, '.'), strings.LastIndexByte(rest, '-')
+	if !ok || dash < 0 || dot < dash {
+		return ""
+	}
+	return rest[:dash] + "#" + rest[dash+1:dot]
+}
+
+// holdFor has a node's clock stand still while a person is waited for, until the
+// function that it returns is called.
+func (r *runner) holdFor(clock *stopwatch) (over func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.nodeClocks == nil {
+		r.nodeClocks = make(map[*stopwatch]bool)
+	}
+	r.nodeClocks[clock] = true
+	for range r.nodeHolds {
+		clock.pause()
+	}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.nodeClocks, clock)
+	}
+}
+
+// holdNodes stops the clocks of nodes, or lets them go on; mu is held.
+func (r *runner) holdNodes(hold bool) {
+	for clock := range r.nodeClocks {
+		if hold {
+			clock.pause()
+		} else {
+			clock.resume()
+		}
+	}
+	if hold {
+		r.nodeHolds++
+	} else {
+		r.nodeHolds--
+	}
+}
+
+// GoesOn reports whether a call of a run that is taken up again is for a step of its graph
+// that has not finished.
+func (run *Run) GoesOn(call string) bool {
+	g := run.r.Graph
+	if g == nil || g.Past == nil {
+		return false
+	}
+	step := StepOf(run.r.ID, call)
+	return slices.ContainsFunc(g.Machine.Next(g.Input, g.Past.Done).Run, func(s graph.Step) bool { return s.ID == step })
+}
+
+// standard is what a node is given that has no input of its own: the request, and what
+// the nodes gave that led to it.
+func (r *runner) standard(s graph.Step) any {
+	var b strings.Builder
+	b.WriteString(r.asked)
+	for _, from := range s.From {
+		name, _, _ := strings.Cut(from, "#")
+		fmt.Fprintf(&b, "\n\nThe result of %s:\n%s", name, shown(s.State[name]))
+	}
+	return b.String()
+}
+
+// askPerson asks the person what a node says.
+func (r *runner) askPerson(ctx context.Context, s graph.Step, node graph.Node, input any, attempt int) Given {
+	ask := r.Env.Ask
+	if ask == nil {
+		return Given{Failed: "it asks the person, and there is nobody who can be asked; run the graph in an editor or a terminal", Final: true}
+	}
+	q := tool.Question{Title: r.Definition.Title + ": " + node.Name, Aside: true}
+	q.Message = graph.Text(r.Graph.Machine.Fill(s, r.Graph.Input, node.Of))
+	more := ""
+	switch input := input.(type) {
+	case nil:
+		for _, from := range s.From {
+			name, _, _ := strings.Cut(from, "#")
+			more += "\n" + shown(s.State[name])
+		}
+	case map[string]any:
+		more = graph.Text(input["message"])
+		choices, _ := input["choices"].([]any)
+		for _, c := range choices {
+			q.Choices = append(q.Choices, graph.Text(c))
+		}
+	default:
+		more = shown(input)
+	}
+	q.Message = strings.TrimSpace(cmp.Or(q.Message, "What do you say to this?") + "\n\n" + strings.TrimSpace(more))
+	r.say(activity.GraphNode{Node: s.Node, Step: s.ID, State: activity.NodeWaiting, Attempt: attempt})
+	defer r.asking("the node " + node.Name + " asks a question")()
+	answer, err := ask(ctx, r.named(q))
+	switch {
+	case ctx.Err() != nil:
+		return Given{Failed: ErrCancelled.Error()}
+	case err != nil:
+		return Given{Failed: "the question could not be asked: " + err.Error()}
+	case answer.Action != "accept":
+		return Given{Failed: "the person did not answer its question"}
+	case len(q.Choices) > 0 && !slices.Contains(q.Choices, answer.Text):
+		return Given{Failed: fmt.Sprintf("the answer %q is none of its choices", answer.Text)}
+	}
+	return Given{Value: answer.Text}
+}
+
+// callTool makes the one call of a node. A call that an earlier daemon made is not made
+// again: it has its result in the log, or nobody knows how far it came. again says that
+// the attempt does not count.
+func (r *runner) callTool(ctx context.Context, call string, node graph.Node, input any) (given Given, again bool) {
+	args := json.RawMessage("{}")
+	if input != nil {
+		data, err := json.Marshal(input)
+		if err != nil {
+			return Given{Failed: err.Error(), Final: true}, false
+		}
+		args = data
+	}
+	if r.Graph.Past != nil {
+		switch past, made := r.Graph.Past.Calls[call]; {
+		case !made:
+		case past.State == activity.Success:
+			return Given{Value: valueOf(past.Content)}, false
+		case past.State.Terminal():
+			return Given{Failed: past.Error}, false
+		case past.State == activity.Executing:
+			return r.cutOff(ctx, call, node, args, past)
+		}
+	}
+	r.mu.Lock()
+	r.toolCalls++
+	r.mu.Unlock()
+	t := r.perform(ctx, []model.Call{{ID: call, Name: node.Of, Args: args}})[0]
+	if t.state != activity.Success {
+		return Given{Failed: t.said, Taint: t.taint, Final: !t.ran && t.bad == nil && t.answered}, false
+	}
+	return Given{Value: valueOf(t.said), Taint: t.taint}, false
+}
+
+// valueOf is what a tool's result says: JSON where it is an object or a list, else the
+// text.
+func valueOf(content string) any {
+	text := strings.TrimSpace(content)
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+		var value any
+		if json.Unmarshal([]byte(text), &value) == nil {
+			return value
+		}
+	}
+	return content
+}
+
+// What a person may say to a call of which nobody knows how far it came.
+const (
+	againAnyway = "Run it again"
+	goWithout   = "Go on without its result"
+)
+
+// cutOff ends a call during which the daemon ended. What only reads is read again; about
+// anything else the person is asked.
+func (r *runner) cutOff(ctx context.Context, call string, node graph.Node, args json.RawMessage, past GraphCall) (given Given, again bool) {
+	message := unknownOutcome
+	if past.Risk == tool.Safe.String() {
+		message = noResult
+	}
+	end := func() {
+		r.recover(ctx, call)
+		r.say(activity.ToolState{
+			Call: call, Name: node.Of, Args: args, State: activity.Cancelled, Risk: past.Risk,
+			Error: &activity.ToolError{Code: "tool.interrupted", Message: message},
+		})
+	}
+	if past.Risk == tool.Safe.String() {
+		end()
+		return Given{Failed: message}, true
+	}
+	if r.Env.Ask == nil {
+		end()
+		return Given{Failed: message, Final: true}, false
+	}
+	defer r.asking("the node " + node.Name + " was interrupted")()
+	answer, err := r.Env.Ask(ctx, r.named(tool.Question{
+		Title: r.Definition.Title + ": " + node.Name, Aside: true, Choices: []string{againAnyway, goWithout, endIt},
+		Message: fmt.Sprintf("The daemon ended while %s ran. It may have taken effect wholly, in part or not at all. Its arguments were: %s", node.Of, args),
+	}))
+	if ctx.Err() != nil {
+		return Given{Failed: ErrCancelled.Error()}, false
+	}
+	end()
+	switch {
+	case err == nil && answer.Action == "accept" && answer.Text == againAnyway:
+		return Given{Failed: message}, true
+	case err == nil && answer.Action == "accept" && answer.Text == goWithout:
+		return Given{}, false
+	}
+	return Given{Failed: message, Final: true}, false
+}
