@@ -118,7 +118,8 @@ func New(w *World, a Answers) (Made, error) {
 	if len(bad) > 0 {
 		var why []string
 		for _, p := range bad {
-			why = append(why, strings.TrimSuffix(p.Message, "."))
+			message, _, _ := strings.Cut(p.Message, " It is left out") // here nothing is
+			why = append(why, strings.TrimSuffix(message, "."))
 		}
 		return Made{}, fault.New(fault.Invalid, op, "the agent %s would not be valid: %s", a.Name, strings.Join(why, "; ")).Because(fault.InvalidAgent, "problems", bad)
 	}

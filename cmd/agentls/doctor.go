@@ -330,6 +330,10 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 			folders[dir].usable++
 		}
 	}
+	usable := make(map[string]bool)
+	for _, a := range list.Agents {
+		usable[string(a.URI)] = a.State == "ok"
+	}
 	var found []finding
 	for _, dir := range slices.Sorted(maps.Keys(folders)) {
 		n := folders[dir]
@@ -340,7 +344,11 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 	}
 	for _, p := range list.Problems {
 		if p.Severity == "error" {
-			found = append(found, finding{"agents", odd, "agents: " + explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message), "fix it: it is no agent until then"})
+			fix := "fix it; the agent runs without that until then"
+			if !usable[string(p.URI)] {
+				fix = "fix it: it is no agent until then"
+			}
+			found = append(found, finding{"agents", odd, "agents: " + explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message), fix})
 		}
 	}
 	return found

@@ -115,7 +115,7 @@ func TestTheClientIsAnotherWhenTheAccountIs(t *testing.T) {
 	if second, others, err := h.provider("flash"); second == first || others == retries || err != nil {
 		t.Errorf("another key has the same client: %v", err)
 	}
-	for _, id := range []string{"openai/x", "claude-x"} {
+	for _, id := range []string{"openai/x", "claude-x", "gpt-x"} {
 		if _, _, err := h.provider(id); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", id, err)
 		}

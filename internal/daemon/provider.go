@@ -79,10 +79,14 @@ type provider struct {
 // provider returns who answers for a model, and what all runs share that ask
 // with the same key.
 func (b *daemon) provider(id string) (model.Model, *model.Retries, error) {
-	if vendor, _, ok := strings.Cut(id, "/"); ok && vendor != "gemini" && vendor != "models" || strings.HasPrefix(id, "claude-") {
-		return nil, nil, fault.New(fault.NotFound, "daemon.provider", "no provider is configured for the model %q; use a Gemini model", id).Because(fault.Config)
+	foreign := fault.New(fault.NotFound, "daemon.provider", "no provider is configured for the model %q; use a Gemini model", id).Because(fault.Config)
+	if vendor, _, ok := strings.Cut(id, "/"); (ok && vendor != "gemini" && vendor != "models") || strings.HasPrefix(id, "claude-") {
+		return nil, nil, foreign
 	}
 	want, err := b.account()
+	if want.url == "" && b.table.Describe(id).Window == 0 {
+		return nil, nil, foreign // who serves at an address of their own may call models otherwise
+	}
 	if err != nil {
 		return nil, nil, err
 	}
