@@ -79,7 +79,8 @@ func (v *view) apply(e activity.Event) {
 			v.queued = append(v.queued, model.Part{Text: text})
 		}
 	case activity.HookRan:
-		if b.Event == "BeforeAgent" && b.Decision == "deny" && e.Run == v.run {
+		refused := b.Decision == "deny" || b.Decision == "stop"
+		if b.Event == "BeforeAgent" && refused && e.Run == v.run {
 			v.unask()
 		}
 	case activity.TurnStarted:

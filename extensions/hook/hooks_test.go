@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -328,12 +329,43 @@ func TestSEC92AWalledHookInAFolderThatIsNotTrusted(t *testing.T) {
 	}
 }
 
-// BenchmarkNoOp is the own cost of a hook that does nothing, without a sandbox.
+// BenchmarkNoOp is a hook that does nothing, without a sandbox. It reports the medians of
+// what is ours (all but the process itself) and of what the reaper takes of that: the
+// start of this program a second time.
 func BenchmarkNoOp(b *testing.B) {
 	h, folder := hooks(b, `{"BeforeTool": [{"hooks": [{"command": "true", "args": []}]}]}`, false)
-	for b.Loop() {
-		if a := fire(b, h, folder, "BeforeTool", []string{"x"}, map[string]any{"tool_name": "x", "tool_input": map[string]any{}}); a.Denied() {
-			b.Fatal(a.Reason)
+	var whole, bare, reaped []time.Duration
+	timed := func(all *[]time.Duration, do func() error) {
+		began := time.Now()
+		if err := do(); err != nil {
+			b.Fatal(err)
 		}
+		*all = append(*all, time.Since(began))
 	}
+	for b.Loop() {
+		timed(&whole, func() error {
+			a := fire(b, h, folder, "BeforeTool", []string{"x"}, map[string]any{"tool_name": "x", "tool_input": map[string]any{}})
+			if a.Denied() {
+				return errors.New(a.Reason)
+			}
+			return nil
+		})
+		timed(&bare, func() error { return exec.Command("true").Run() })
+		timed(&reaped, func() error {
+			job := process.NewJob(process.Options{Dir: folder, Environ: os.Environ(), Now: time.Now})
+			defer job.Output.Close()
+			defer job.Release()
+			child, err := job.StartReaped(job.Command("/bin/true", []string{"true"}, nil))
+			if err == nil {
+				_, err = job.Wait(child)
+			}
+			return err
+		})
+	}
+	median := func(all []time.Duration) float64 {
+		slices.Sort(all)
+		return float64(all[len(all)/2].Microseconds()) / 1000
+	}
+	b.ReportMetric(median(whole)-median(bare), "ms-own")
+	b.ReportMetric(median(reaped)-median(bare), "ms-reaper")
 }
