@@ -330,9 +330,9 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 			folders[dir].usable++
 		}
 	}
-	usable := make(map[string]bool)
+	agents := make(map[string]bool)
 	for _, a := range list.Agents {
-		usable[string(a.URI)] = a.State == "ok"
+		agents[a.URI] = a.State != "invalid"
 	}
 	var found []finding
 	for _, dir := range slices.Sorted(maps.Keys(folders)) {
@@ -345,7 +345,7 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 	for _, p := range list.Problems {
 		if p.Severity == "error" {
 			fix := "fix it; the agent runs without that until then"
-			if !usable[string(p.URI)] {
+			if !agents[p.URI] {
 				fix = "fix it: it is no agent until then"
 			}
 			found = append(found, finding{"agents", odd, "agents: " + explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message), fix})
