@@ -309,7 +309,7 @@ func TestREL126StoppingWorksBehindManyRequests(t *testing.T) {
 				inputs++
 			}
 		}
-		return inputs == 256
+		return inputs == 255
 	}); err != nil {
 		t.Fatal(err)
 	}
