@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -107,7 +108,7 @@ func (u *unpacking) zip(f *os.File) error {
 		if err != nil {
 			return refuse("the entry %q cannot be read: %w", e.Name, err)
 		}
-		err = u.entry(e.Name, e.Mode(), content)
+		err = u.entry(e.Name, e.Mode(), int64(min(e.UncompressedSize64, math.MaxInt64)), content)
 		if err := errors.Join(err, content.Close()); err != nil {
 			return err
 		}
@@ -133,14 +134,14 @@ func (u *unpacking) tar(r io.Reader) error {
 		case e.Typeflag != tar.TypeReg && e.Typeflag != tar.TypeDir:
 			return refuse("the entry %q is neither a file nor a folder; links and devices are not taken", e.Name)
 		}
-		if err := u.entry(e.Name, e.FileInfo().Mode(), archive); err != nil {
+		if err := u.entry(e.Name, e.FileInfo().Mode(), e.Size, archive); err != nil {
 			return err
 		}
 	}
 }
 
-// entry takes one entry.
-func (u *unpacking) entry(name string, mode fs.FileMode, content io.Reader) error {
+// entry takes one entry. What says that it is too large is not begun with.
+func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.Reader) error {
 	if u.entries++; u.entries > maxEntries {
 		return refuse("the archive has more than %d entries", maxEntries)
 	}
@@ -168,11 +169,14 @@ func (u *unpacking) entry(name string, mode fs.FileMode, content io.Reader) erro
 		return refuse("the archive has two entries %q, or two that differ only in capitals", name)
 	}
 	u.seen[folded] = true
+	bomb := refuse("the archive is a bomb: its %d bytes unpack to more than %d MiB, or to more than %d times as much", u.packed, maxUnpacked>>20, maxRatio)
 	left := u.left()
+	if size > left {
+		return bomb
+	}
 	n, err := writeFile(u.into, filepath.FromSlash(clean), content, mode, left)
-	u.size += n
-	if n > left {
-		return refuse("the archive is a bomb: its %d bytes unpack to more than %d MiB, or to more than %d times as much", u.packed, maxUnpacked>>20, maxRatio)
+	if u.size += n; n > left {
+		return bomb
 	}
 	return err
 }

@@ -23,8 +23,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
 
@@ -98,15 +96,8 @@ func Read(places []Place) []Command {
 // maxName is in characters.
 const maxName = 128
 
-// isName reports whether a command can be called so: nothing that ends a word, or
-// shows otherwise than it is. As a regular expression this took 5 MB and 9 ms of
-// each start.
-func isName(name string) bool {
-	foreign := func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.:-", r)
-	}
-	return name != "" && utf8.RuneCountInString(name) <= maxName && !strings.ContainsFunc(name, foreign)
-}
+// isName reports whether one can be called so.
+func isName(name string) bool { return folder.IsName(name, "_.:-", maxName) }
 
 // readPlace returns the commands of one folder, in the order of their paths. Links
 // that lead out of the folder are not followed.

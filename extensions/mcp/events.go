@@ -16,17 +16,17 @@ const maxEndpoint = 4 << 10
 // filter has it. A stream that answers a request ends with the answer.
 type events struct {
 	io.Closer
+	pieces
 	*filter
 	in      *bufio.Reader
 	answers bool            // one request
 	refuse  func(m message) // answers a request of the server; nil = the library does
 	broken  func(err error) // the stream did not end as it should
-	pending []byte
-	ended   error
 }
 
 func (g *guard) events(body io.ReadCloser, q *http.Request) io.ReadCloser {
 	e := &events{Closer: body, filter: g.filter(q.Context()), in: bufio.NewReaderSize(body, 64<<10), answers: q.Method == http.MethodPost, refuse: g.refuse}
+	e.next = e.event
 	e.broken = func(err error) {
 		if q.Context().Err() == nil && g.life.Err() == nil {
 			g.die(err)
@@ -35,21 +35,8 @@ func (g *guard) events(body io.ReadCloser, q *http.Request) io.ReadCloser {
 	return e
 }
 
-// Read implements [io.Reader].
-func (e *events) Read(p []byte) (int, error) {
-	for len(e.pending) == 0 {
-		if e.ended != nil {
-			return 0, e.ended
-		}
-		e.pending, e.ended = e.next()
-	}
-	n := copy(p, e.pending)
-	e.pending = e.pending[n:]
-	return n, nil
-}
-
-// next reads an event and returns what goes on of it.
-func (e *events) next() ([]byte, error) {
+// event reads an event and returns what goes on of it.
+func (e *events) event() ([]byte, error) {
 	var out bytes.Buffer
 	var data, id, retry []byte
 	name := "message"

@@ -129,6 +129,7 @@ func TestREL86Events(t *testing.T) {
 		waited = append(waited, d)
 		now = now.Add(d)
 	}}}
+	e.next = e.event
 	ids := 2*perSecond + 1
 	e.in = bufio.NewReader(strings.NewReader(strings.Repeat("id: 1\nretry: 5\n", ids/2) + "id: 2\n\n"))
 	if out, err := io.ReadAll(e); err != nil || string(out) != "id: 2\nretry: 5\n\n" {

@@ -25,31 +25,25 @@ const (
 // lines passes the messages of a server on its standard output on to the library, as
 // its filter has them.
 type lines struct {
+	pieces
 	*filter
-	in      *bufio.Reader
-	ended   error // why nothing more is read
-	pending []byte
+	in  *bufio.Reader
+	why error // nothing more is read
 }
 
 func newLines(in io.Reader, now func() time.Time, notify func(string, []byte)) *lines {
-	return &lines{in: bufio.NewReaderSize(in, 64<<10), filter: &filter{notify: notify, now: now, wait: time.Sleep, open: new(atomic.Int64)}}
-}
-
-// Read implements [io.Reader]. Each end is io.EOF: why is in ended.
-func (l *lines) Read(p []byte) (int, error) {
-	for len(l.pending) == 0 {
-		if l.ended != nil {
-			return 0, io.EOF
+	l := &lines{in: bufio.NewReaderSize(in, 64<<10), filter: &filter{notify: notify, now: now, wait: time.Sleep, open: new(atomic.Int64)}}
+	l.next = func() (piece []byte, err error) {
+		if piece, l.why = l.line(); l.why != nil {
+			err = io.EOF // whatever ends it
 		}
-		l.pending, l.ended = l.next()
+		return piece, err
 	}
-	n := copy(p, l.pending)
-	l.pending = l.pending[n:]
-	return n, nil
+	return l
 }
 
-// next reads a line and returns what goes on of it.
-func (l *lines) next() ([]byte, error) {
+// line reads a line and returns what goes on of it.
+func (l *lines) line() ([]byte, error) {
 	line, err := readLine(l.in)
 	if errors.Is(err, errTooLarge) {
 		return nil, err
@@ -65,6 +59,26 @@ func (l *lines) next() ([]byte, error) {
 		return nil, err
 	}
 	return append(out, '\n'), nil
+}
+
+// pieces is a reader of what comes piece by piece.
+type pieces struct {
+	next    func() ([]byte, error) // may return a piece with the error that follows it
+	pending []byte
+	ended   error
+}
+
+// Read implements [io.Reader].
+func (r *pieces) Read(p []byte) (int, error) {
+	for len(r.pending) == 0 {
+		if r.ended != nil {
+			return 0, r.ended
+		}
+		r.pending, r.ended = r.next()
+	}
+	n := copy(p, r.pending)
+	r.pending = r.pending[n:]
+	return n, nil
 }
 
 // errTooLarge says that a message is larger than what is read.

@@ -27,7 +27,7 @@ func (c *connection) start(ctx context.Context) (transport.Interface, error) {
 	}
 	in := newLines(out, c.entry.all.Now, c.notify)
 	in.open = &c.open
-	end := endReader{in, func() { c.die(cmp.Or(in.ended, errEnded)) }}
+	end := endReader{in, func() { c.die(cmp.Or(in.why, errEnded)) }}
 	return recorder{transport.NewIO(end, pipeEnd{c.in, c.entry.all.times.write, c.die, &c.open}, io.NopCloser(strings.NewReader("")))}, nil
 }
 

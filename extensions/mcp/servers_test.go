@@ -412,8 +412,8 @@ func TestREL86Requests(t *testing.T) {
 		ask(`"` + strings.Repeat("x", maxID+1) + `"`): "an id of more than",
 	} {
 		l := newLines(strings.NewReader(in), time.Now, nil)
-		if _, err := io.ReadAll(l); err != nil || !strings.Contains(l.ended.Error(), want) {
-			t.Errorf("%.60s: %v, %v, want %s", in, l.ended, err, want)
+		if _, err := io.ReadAll(l); err != nil || !strings.Contains(l.why.Error(), want) {
+			t.Errorf("%.60s: %v, %v, want %s", in, l.why, err, want)
 		}
 	}
 	read, file, err := os.Pipe()

@@ -22,7 +22,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/agentls/agentls/internal/folder"
@@ -103,14 +102,8 @@ func readPlace(place Place) []Skill {
 // maxName is in characters.
 const maxName = 64
 
-// isName reports whether a skill can be called so. No regular expression, since its
-// tables would take 2.4 MB of each start.
-func isName(name string) bool {
-	foreign := func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.-", r)
-	}
-	return name != "" && utf8.RuneCountInString(name) <= maxName && !strings.ContainsFunc(name, foreign)
-}
+// isName reports whether one can be called so.
+func isName(name string) bool { return folder.IsName(name, "_.-", maxName) }
 
 // readHead takes over name and description.
 func (s *Skill) readHead(root *os.Root) error {

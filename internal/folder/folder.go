@@ -8,6 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Open opens a folder, which has to lie in within; "" is no bound. A link on the way from
@@ -58,4 +61,14 @@ func ReadFile(root *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("it is larger than %d KiB", limit>>10)
 	}
 	return data, err
+}
+
+// IsName reports whether what such a folder holds can be called so: letters, numbers and
+// marks, nothing that ends a word or shows otherwise than it is. most is in characters. A
+// regular expression took 5 MB and 9 ms of each start.
+func IsName(name, marks string, most int) bool {
+	foreign := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune(marks, r)
+	}
+	return name != "" && utf8.RuneCountInString(name) <= most && !strings.ContainsFunc(name, foreign)
 }
