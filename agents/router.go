@@ -43,7 +43,7 @@ func (d *deciding) ask(input string) (agent string, err error) {
 		return "", errors.New("the provider has asked everybody with this key to wait")
 	}
 	req := &model.Request{
-		Model: choice.ID, System: d.s.routerPrompt(d.folder),
+		Model: choice.ID, System: d.s.routerPrompt(d.folder), Asker: model.Asker{Purpose: "route"},
 		Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: strings.ToValidUTF8(input[:min(len(input), maxRouted)], "")}}}},
 	}
 	offered := d.offer(req)

@@ -54,6 +54,14 @@ type Request struct {
 	Messages []Message // alternating, the first and the last by the user
 	Tools    []Declaration
 	Options  Options
+	Asker    Asker // who asks; providers send nothing of it
+}
+
+// Asker says who asks a model, and what for.
+type Asker struct {
+	Run     string
+	Agent   string
+	Purpose string // "" = a turn of the agent's; route, summary, correction, search, aside
 }
 
 // Options are what an agent says about how the model answers. The zero value

@@ -53,6 +53,7 @@ func (r *runner) compress(ctx context.Context) error {
 		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID, Window: c.Model.Entry.Window, Folder: r.Env.Folder,
 		Canonical: definition.CanonicalTool,
 		Ask: func(ctx context.Context, req *model.Request) (*model.Answer, error) {
+			req.Asker = model.Asker{Run: r.ID, Agent: r.Definition.Name, Purpose: "summary"}
 			return r.consult(ctx, c.Model, req)
 		},
 	})
@@ -168,6 +169,7 @@ func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error
 		Canonical: definition.CanonicalTool,
 		Ask: func(ctx context.Context, req *model.Request) (*model.Answer, error) {
 			req.Model = c.Model.ID
+			req.Asker = model.Asker{Agent: agent, Purpose: "summary"}
 			attempt++
 			return consult(ctx, c.Model, req, func(b activity.Body, took time.Duration) uint64 {
 				return o.Session.Append(origin, b, took)

@@ -67,7 +67,7 @@ func (b *batch) correct(ctx context.Context, text string, s tool.Snippets) (tool
 
 func correctionRequest(choice Choice, text string, s tool.Snippets) *model.Request {
 	part := func(name, text string) model.Part { return model.Part{Text: name + ":\n" + text} }
-	return &model.Request{Model: choice.ID, System: correctPrompt, Messages: []model.Message{{Role: model.User, Parts: []model.Part{
+	return &model.Request{Model: choice.ID, System: correctPrompt, Asker: model.Asker{Purpose: "correction"}, Messages: []model.Message{{Role: model.User, Parts: []model.Part{
 		part("The file", text), part("old_string", s.Old), part("new_string", s.New),
 	}}}}
 }

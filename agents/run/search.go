@@ -30,7 +30,7 @@ func (r *runner) searcher() (Choice, bool) {
 // search has the provider's model search the web.
 func (b *batch) search(ctx context.Context, choice Choice, query string) (*model.Answer, error) {
 	answer, err := b.askAside(ctx, choice, &model.Request{
-		Model: choice.ID, System: searchPrompt, Options: model.Options{Search: true},
+		Model: choice.ID, System: searchPrompt, Options: model.Options{Search: true}, Asker: model.Asker{Purpose: "search"},
 		Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: query}}}},
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *batch) search(ctx context.Context, choice Choice, query string) (*model
 // consultFor has the run's model answer a request of somebody else's.
 func (b *batch) consultFor(ctx context.Context, about string, req *model.Request) (*model.Answer, error) {
 	choice := b.Models[0]
-	req.Model = choice.ID
+	req.Model, req.Asker.Purpose = choice.ID, "aside"
 	answer, err := b.askAside(ctx, choice, req)
 	if err != nil {
 		return nil, explainAside(ctx, err, "The model was not asked", "The model did not answer")
@@ -69,6 +69,7 @@ func explainAside(ctx context.Context, err error, limited, failed string) error 
 // do it at once.
 func (b *batch) askAside(ctx context.Context, choice Choice, req *model.Request) (*model.Answer, error) {
 	tokens := estimate(req)
+	req.Asker.Run, req.Asker.Agent = b.ID, b.Definition.Name
 	// What the run has used is the loop's, which waits for the calls of the batch.
 	// One that goes on after that is too late to count.
 	use := func(do func() error) error {

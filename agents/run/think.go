@@ -298,7 +298,7 @@ func detail(a *model.Answer) string {
 // request is what the model is sent: the agent's first examples, then the
 // context as the log has it.
 func (r *runner) request(choice Choice) *model.Request {
-	req := &model.Request{Model: choice.ID, System: r.System, Options: r.options(choice)}
+	req := &model.Request{Model: choice.ID, System: r.System, Options: r.options(choice), Asker: model.Asker{Run: r.ID, Agent: r.Definition.Name}}
 	for _, t := range r.Tools.Offered() {
 		s := t.Spec()
 		req.Tools = append(req.Tools, model.Declaration{Name: s.ModelName(), Description: s.Description, Parameters: s.Parameters})

@@ -11,6 +11,7 @@
 package template
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"io"
@@ -25,7 +26,7 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-//go:embed builtin/*.md
+//go:embed builtin/*.md builtin/*.yaml
 var files embed.FS
 
 // builtin are the names of the built-in templates, as lists show them.
@@ -101,6 +102,17 @@ func Find(dir, name string) (Template, error) {
 		return Template{}, fault.New(fault.NotFound, "template.find", "there is no template %s; did you mean %s?", name, near)
 	}
 	return Template{}, fault.New(fault.NotFound, "template.find", "there is no template %s; there are %s", name, strings.Join(names, ", "))
+}
+
+// Test returns a file of tests for an agent that is made from a template, by its name or
+// an alias; of one that has none, what such a file begins with.
+func Test(name, agent string) []byte {
+	for _, wanted := range []string{name, aliases[name], "blank"} {
+		if text, err := files.ReadFile("builtin/" + wanted + ".agent-test.yaml"); err == nil {
+			return bytes.Replace(text, []byte("agent: NAME"), []byte("agent: "+agent), 1)
+		}
+	}
+	return nil // blank is in the binary
 }
 
 // read returns the templates in a folder, by name.

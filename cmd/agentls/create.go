@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.lsp.dev/uri"
 
+	"github.com/agentls/agentls/agents/agenttest"
 	"github.com/agentls/agentls/agents/template"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/daemon"
@@ -24,7 +25,7 @@ type wanted struct {
 	wire.CreateParams
 	title, description, model string
 	tools, mcp                []string
-	global, extended          bool
+	global, extended, tested  bool
 }
 
 func createCommand(std streams) *cobra.Command {
@@ -71,7 +72,7 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 						return err
 					}
 				}
-				return create(ctx, conn, std, &w.CreateParams)
+				return create(ctx, conn, std, &w.CreateParams, w.tested)
 			})
 		},
 	}
@@ -86,6 +87,7 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 	flags.StringVar(&w.Scope, "scope", "", "project or global (default: the setting agents.defaultScope)")
 	flags.BoolVar(&w.global, "global", false, "the same as --scope global")
 	flags.BoolVar(&w.extended, "extended", false, "also ask for triggers, handoffs, guardrails, memory, graph and tracing")
+	flags.BoolVar(&w.tested, "with-test", false, "also make a file of tests beside it, for agentls test")
 	flags.BoolVar(&w.Force, "force", false, "replace a file that is there")
 	complete(c, "scope", "project", "global")
 	_ = c.RegisterFlagCompletionFunc("template", completeTemplates)
@@ -140,7 +142,7 @@ func trimmed(list []string) []string {
 }
 
 // create makes the file and says what to do next.
-func create(ctx context.Context, conn *connection, std streams, p *wire.CreateParams) error {
+func create(ctx context.Context, conn *connection, std streams, p *wire.CreateParams, tested bool) error {
 	var r wire.CreateResult
 	done := "Created"
 	if p.Force {
@@ -170,8 +172,38 @@ func create(ctx context.Context, conn *connection, std streams, p *wire.CreatePa
 	for _, note := range r.Notes {
 		fmt.Fprintln(std.err, tool.Escape(note))
 	}
-	_, err := fmt.Fprintf(std.out, "\n  agentls validate %s\n  agentls run %s \"your request\"\n", p.Name, p.Name)
+	next := ""
+	if tested {
+		path, err := createTest(r.URI, p)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(std.out, "Created %s\n", path); err != nil {
+			return err
+		}
+		next = fmt.Sprintf("  agentls test %s\n", path)
+	}
+	_, err := fmt.Fprintf(std.out, "\n  agentls validate %s\n%s  agentls run %s \"your request\"\n", p.Name, next, p.Name)
 	return err
+}
+
+// createTest makes a file of tests beside an agent's and returns its path, as it is shown.
+func createTest(agent string, p *wire.CreateParams) (string, error) {
+	u, err := uri.Parse(agent)
+	if err != nil {
+		return "", err
+	}
+	path := strings.TrimSuffix(u.FsPath(), ".md") + agenttest.Suffix
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if p.Force {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, flags, 0o644)
+	if err != nil {
+		return "", fmt.Errorf("the tests cannot be written: %w", err)
+	}
+	_, err = f.Write(template.Test(p.Template, p.Name))
+	return shownPath(path), errors.Join(err, f.Close())
 }
 
 // templatesOf is where the person's own templates lie.

@@ -31,6 +31,7 @@ import (
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/template"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/extensions/mcp"
@@ -70,6 +71,13 @@ type Config struct {
 	Exit func(code int)
 	Now  func() time.Time
 	Log  *slog.Logger
+	// Model answers instead of every provider, and needs no key; nil = providers do.
+	Model model.Model
+	// Tools may put others in the place of built-in tools; nil = nobody does.
+	Tools func([]tool.Tool) []tool.Tool
+	// Apart: nothing of the person's is started or kept: no MCP servers, no hooks, and
+	// sessions are in memory only.
+	Apart bool
 	// Console is where traces of the backend console go; nil = nowhere.
 	Console io.Writer
 
@@ -187,7 +195,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		b.first = site.Folders[0].Canonical
 	}
 	b.shownIn = filepath.Join(b.shown(), strconv.Itoa(os.Getpid())+"-"+rand.Text()[:8])
-	inMemory := b.lookAtHome()
+	inMemory := c.Apart || b.lookAtHome()
 	if c.seams.build != nil {
 		c.seams.build(b)
 	}
@@ -213,7 +221,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	work := agents.Config{
 		Servers: offers{b.mcp}, Traces: traces, Hooks: hooks, ExplainHooks: b.explainHooks, Skills: b.skills,
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
-		Tools: builtin.Config{Reaper: true}.Tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
+		Tools: b.tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
 		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets, Proxy: http.ProxyFromEnvironment,
@@ -266,6 +274,15 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 			return err
 		},
 	}, nil
+}
+
+// tools returns the built-in tools, or what stands in their place.
+func (b *daemon) tools() []tool.Tool {
+	all := builtin.Config{Reaper: true}.Tools()
+	if b.Tools != nil {
+		all = b.Tools(all)
+	}
+	return all
 }
 
 // trustFile is where it is recorded which folders are trusted (spec 4.4).

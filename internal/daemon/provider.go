@@ -83,6 +83,9 @@ func (b *daemon) provider(id string) (model.Model, *model.Retries, error) {
 	if vendor, _, ok := strings.Cut(id, "/"); (ok && vendor != "gemini" && vendor != "models") || strings.HasPrefix(id, "claude-") {
 		return nil, nil, foreign
 	}
+	if b.Model != nil {
+		return b.Model, nil, nil
+	}
 	want, err := b.account()
 	if want.url == "" && b.table.Describe(id).Window == 0 {
 		return nil, nil, foreign // who serves at an address of their own may call models otherwise

@@ -73,6 +73,9 @@ func (b *daemon) settingsOf(folder string) *folderSettings {
 	if b.Secrets != nil { // not so where only the access to models is checked
 		b.Secrets.read(all)
 	}
+	if b.Apart {
+		clear(all.MCPServers)
+	}
 	bundles := b.activeBundles(b.ctx, folder)
 	bundled := b.addBundles(all, bundles, folder)
 	s := b.translate(all, folder)
@@ -124,7 +127,7 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 				Runs: limits.Runs.Value, InputTokens: limits.InputTokens.Value,
 			},
 			Routing:              routing(all),
-			Tracing:              tracing(all),
+			Tracing:              b.tracing(all),
 			DisableLoopDetection: all.Model.DisableLoopDetection.Value,
 			ShortOutput:          a.ShellOutput.Value,
 			Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
@@ -174,7 +177,9 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 		s.servers = append(s.servers, language.Server{Name: name, Summary: serverSummary(all.MCPServers[name].JSON)})
 	}
 	s.readProvider(all)
-	b.readHooks(s, all)
+	if !b.Apart {
+		b.readHooks(s, all)
+	}
 	for _, p := range all.Problems {
 		s.problems = append(s.problems, p.String())
 	}

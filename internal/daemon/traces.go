@@ -19,7 +19,10 @@ func (b *daemon) newTracer() *export.Tracer {
 }
 
 // tracing returns what settings say of traces.
-func tracing(all *workspace.Settings) export.Options {
+func (b *daemon) tracing(all *workspace.Settings) export.Options {
+	if b.Apart {
+		return export.Options{}
+	}
 	t := all.Agents.Tracing
 	o := export.Options{Enabled: t.Enabled.Value, Backend: t.Backend.Value, Events: t.Events.Value, SampleRate: t.SampleRate.Value}
 	if t.CaptureContent.Origin.Scope != workspace.DefaultScope {

@@ -1,0 +1,355 @@
+package agenttest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/condition"
+)
+
+// Came is what a run of a case came to.
+type Came struct {
+	Events []activity.Event                 // of the session, in order
+	Result activity.RunFinished             // of the run, or the last one of its chain
+	File   func(path string) (string, bool) // a file of the workspace when it has ended
+}
+
+// place names an event of the session.
+func place(e activity.Event) string {
+	return fmt.Sprintf("event %d (%s of %s)", e.Seq, e.Body.Type(), e.Agent)
+}
+
+// Check returns what did not come as it was expected, a line each: what was expected,
+// what came, and where in the session.
+func (c *Case) Check(came Came) []string {
+	k := &checker{case_: c, came: came}
+	k.reason()
+	k.route()
+	k.tools()
+	k.handoffs()
+	k.confirmations()
+	k.output()
+	k.files()
+	return k.wrong
+}
+
+type checker struct {
+	case_ *Case
+	came  Came
+	wrong []string
+}
+
+func (k *checker) differs(what, expected, came, where string) {
+	line := fmt.Sprintf("%s: expected %s, came %s", what, expected, came)
+	if where != "" {
+		line += ", at " + where
+	}
+	k.wrong = append(k.wrong, line)
+}
+
+// last is the newest event, as a place.
+func (k *checker) last() string {
+	if n := len(k.came.Events); n > 0 {
+		return place(k.came.Events[n-1])
+	}
+	return ""
+}
+
+func (k *checker) reason() {
+	want, got := cmp.Or(k.case_.Expect.Reason, string(activity.Goal)), string(k.came.Result.Reason)
+	if want == got {
+		return
+	}
+	if k.came.Result.Error != nil {
+		got += fmt.Sprintf(" (%s)", clip(k.came.Result.Error.Message))
+	}
+	k.differs("reason", want, got, k.last())
+}
+
+func (k *checker) route() {
+	if k.case_.Expect.Route == "" {
+		return
+	}
+	for _, e := range k.came.Events {
+		if b, ok := e.Body.(activity.RouteDecided); ok {
+			if b.Agent != k.case_.Expect.Route {
+				k.differs("route", k.case_.Expect.Route, cmp.Or(b.Agent, "nobody")+" ("+b.Text+")", place(e))
+			}
+			return
+		}
+	}
+	k.differs("route", k.case_.Expect.Route, "no routing; give the test agent: auto", "")
+}
+
+// ended is a call that has ended.
+type ended struct {
+	activity.ToolState
+	at activity.Event
+}
+
+// calls returns the calls that have ended, without those that end or pass on a run.
+func (k *checker) calls() (list []ended) {
+	for _, e := range k.came.Events {
+		if b, ok := e.Body.(activity.ToolState); ok && b.State.Terminal() && b.Name != "complete_task" && !strings.HasPrefix(b.Name, "transfer_to_") {
+			list = append(list, ended{b, e})
+		}
+	}
+	return list
+}
+
+func (k *checker) tools() {
+	calls := k.calls()
+	for _, c := range calls {
+		if slices.Contains(k.case_.Expect.NoTools, c.Name) && c.State == activity.Success {
+			k.differs("no_tools", c.Name+" not to run", fmt.Sprintf("%s(%s)", c.Name, c.Args), place(c.at))
+		}
+	}
+	if k.case_.Expect.Tools == nil {
+		return
+	}
+	want := *k.case_.Expect.Tools
+	for i := range max(len(want), len(calls)) {
+		what := fmt.Sprintf("tools[%d]", i)
+		switch {
+		case i >= len(want):
+			k.differs(what, "no more calls", fmt.Sprintf("%s(%s)", calls[i].Name, calls[i].Args), place(calls[i].at))
+			return
+		case i >= len(calls):
+			k.differs(what, want[i].Name, "no call", k.last())
+			return
+		case want[i].Name != calls[i].Name:
+			k.differs(what, want[i].Name, fmt.Sprintf("%s(%s)", calls[i].Name, calls[i].Args), place(calls[i].at))
+			return
+		}
+		k.call(what, want[i], calls[i])
+	}
+}
+
+func (k *checker) call(what string, want ToolCall, got ended) {
+	var args map[string]any
+	_ = json.Unmarshal(got.Args, &args) // a call whose arguments are no object has none
+	for _, name := range slices.Sorted(maps.Keys(want.Args)) {
+		if !equal(want.Args[name], args[name]) {
+			k.differs(what+".args."+name, show(want.Args[name]), show(args[name]), place(got.at))
+		}
+	}
+	if state := cmp.Or(want.State, string(activity.Success)); state != string(got.State) {
+		k.differs(what+".state", state, fmt.Sprintf("%s (%s)", got.State, clip(saidBy(got.ToolState))), place(got.at))
+	} else if !strings.Contains(saidBy(got.ToolState), want.Result) {
+		k.differs(what+".result", fmt.Sprintf("a text with %q", want.Result), fmt.Sprintf("%q", clip(saidBy(got.ToolState))), place(got.at))
+	}
+}
+
+// saidBy is what the model got of a call.
+func saidBy(s activity.ToolState) string {
+	switch {
+	case s.Result != nil:
+		return s.Result.Content
+	case s.Error != nil:
+		return s.Error.Message
+	}
+	return ""
+}
+
+func (k *checker) handoffs() {
+	if k.case_.Expect.Handoffs == nil {
+		return
+	}
+	var came []string
+	where := k.last()
+	for _, e := range k.came.Events {
+		if b, ok := e.Body.(activity.HandoffStarted); ok {
+			if n := len(came); n < len(*k.case_.Expect.Handoffs) && (*k.case_.Expect.Handoffs)[n] != b.To {
+				where = place(e)
+			}
+			came = append(came, b.To)
+		}
+	}
+	if !slices.Equal(came, *k.case_.Expect.Handoffs) {
+		k.differs("handoffs", listed(*k.case_.Expect.Handoffs), listed(came), where)
+	}
+}
+
+func (k *checker) confirmations() {
+	if k.case_.Expect.Confirmations == nil {
+		return
+	}
+	type asked struct{ tool, outcome string }
+	var came []*asked
+	byID, at := make(map[string]*asked), make(map[int]activity.Event)
+	for _, e := range k.came.Events {
+		switch b := e.Body.(type) {
+		case activity.ConfirmationAsked:
+			at[len(came)] = e
+			byID[b.ID] = &asked{tool: b.Tool}
+			came = append(came, byID[b.ID])
+		case activity.ConfirmationAnswered:
+			if byID[b.ID] != nil {
+				byID[b.ID].outcome = b.Outcome
+			}
+		}
+	}
+	want := *k.case_.Expect.Confirmations
+	for i := range max(len(want), len(came)) {
+		what := fmt.Sprintf("confirmations[%d]", i)
+		switch {
+		case i >= len(want):
+			k.differs(what, "no more questions", "one about "+came[i].tool, place(at[i]))
+			return
+		case i >= len(came):
+			k.differs(what, "a question about "+want[i].Tool, "none", k.last())
+			return
+		case want[i].Tool != came[i].tool:
+			k.differs(what, "a question about "+want[i].Tool, "one about "+came[i].tool, place(at[i]))
+		case want[i].Outcome != "" && want[i].Outcome != came[i].outcome:
+			k.differs(what+".outcome", want[i].Outcome, cmp.Or(came[i].outcome, "no answer"), place(at[i]))
+		}
+	}
+}
+
+func (k *checker) output() {
+	want := k.case_.Expect.Output
+	if want == nil {
+		return
+	}
+	r := k.came.Result
+	text := strings.TrimSpace(r.Text)
+	if len(r.Output) > 0 && text == "" {
+		text = string(r.Output)
+	}
+	if want.Equals != "" && strings.TrimSpace(want.Equals) != text {
+		k.differs("output.equals", fmt.Sprintf("%q", want.Equals), fmt.Sprintf("%q", clip(text)), k.last())
+	}
+	for _, part := range want.Contains {
+		if !strings.Contains(text, part) && !strings.Contains(string(r.Output), part) {
+			k.differs("output.contains", fmt.Sprintf("a text with %q", part), fmt.Sprintf("%q", clip(text)), k.last())
+		}
+	}
+	if want.Matches != "" && !regexp.MustCompile(want.Matches).MatchString(text) { // it compiled when it was read
+		k.differs("output.matches", want.Matches, fmt.Sprintf("%q", clip(text)), k.last())
+	}
+	if want.Schema != nil {
+		if err := fits(want.Schema, r.Output, text); err != nil {
+			k.differs("output.schema", "an output that fits", fmt.Sprintf("%s (%v)", clip(cmp.Or(string(r.Output), text)), err), k.last())
+		}
+	}
+	if want.Expr != "" {
+		k.expr(want.Expr, r, text)
+	}
+}
+
+func (k *checker) expr(text string, r activity.RunFinished, said string) {
+	var output any
+	_ = json.Unmarshal(r.Output, &output) // none is nil
+	tools, agents := []any{}, []any{}
+	for _, c := range k.calls() {
+		tools = append(tools, c.Name)
+	}
+	for _, link := range r.Chain {
+		agents = append(agents, link.Agent)
+	}
+	holds, err := condition.Compile(text)
+	if err == nil {
+		var ok bool
+		if ok, err = holds.Holds(map[string]any{"output": output, "text": said, "reason": string(r.Reason), "turns": r.Turns, "tools": tools, "agents": agents}); ok {
+			return
+		}
+	}
+	came := "false"
+	if err != nil {
+		came = err.Error()
+	}
+	k.differs("output.expr", text, came+fmt.Sprintf(" with output %s and text %q", cmp.Or(string(r.Output), "null"), clip(said)), k.last())
+}
+
+func (k *checker) files() {
+	for _, path := range slices.Sorted(maps.Keys(k.case_.Expect.Files)) {
+		want := k.case_.Expect.Files[path]
+		text, there := k.came.File(path)
+		switch {
+		case want == nil && there:
+			k.differs("files."+path, "no file", fmt.Sprintf("%q", clip(text)), "")
+		case want != nil && !there:
+			k.differs("files."+path, fmt.Sprintf("a text with %q", *want), "no file", "")
+		case want != nil && !strings.Contains(text, *want):
+			k.differs("files."+path, fmt.Sprintf("a text with %q", *want), fmt.Sprintf("%q", clip(text)), "")
+		}
+	}
+}
+
+// compileSchema compiles a JSON Schema; nil for none.
+func compileSchema(schema map[string]any) (*jsonschema.Schema, error) {
+	if schema == nil {
+		return nil, nil
+	}
+	data, err := json.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is loaded
+	if err := c.AddResource("output.json", document); err != nil {
+		return nil, err
+	}
+	return c.Compile("output.json")
+}
+
+// fits holds an output, or the text where it is JSON, to a schema.
+func fits(schema map[string]any, output json.RawMessage, text string) error {
+	compiled, err := compileSchema(schema)
+	if err != nil {
+		return err
+	}
+	if len(output) == 0 {
+		output = json.RawMessage(text)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(output))
+	if err != nil {
+		return fmt.Errorf("it is no JSON")
+	}
+	return compiled.Validate(value)
+}
+
+// equal compares values as JSON has them.
+func equal(a, b any) bool {
+	var left, right any
+	for _, pair := range []struct {
+		from any
+		to   *any
+	}{{a, &left}, {b, &right}} {
+		data, err := json.Marshal(pair.from)
+		if err != nil || json.Unmarshal(data, pair.to) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(left, right)
+}
+
+func show(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return clip(string(data))
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+	"github.com/spf13/cobra"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/agenttest"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/trace/export"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// testOptions are the flags of test.
+type testOptions struct {
+	junit, record, output, only string
+	parallel                    int
+}
+
+func testCommand(std streams) *cobra.Command {
+	var o testOptions
+	c := &cobra.Command{
+		Use: "test [PATHS]", Short: "Run tests of agents (*.agent-test.yaml), without a model",
+		Long: `Runs the tests in files *.agent-test.yaml: those of PATHS, or all in this folder. Each
+test has a workspace of its own with the agents of the project, and a model that
+answers what the test says; no key is needed, and nothing is sent. It exits with 1
+when a test fails.
+
+With --record SESSION it writes a test of that session instead, to standard output
+or to --output FILE.`,
+		Example: `  agentls test
+  agentls test .gemini/agents/reviewer.agent-test.yaml --junit report.xml
+  agentls test --record latest --output .gemini/agents/reviewer.agent-test.yaml`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.record != "" {
+				return recordTest(c.Context(), std, &o)
+			}
+			return runTests(c.Context(), std, &o, args)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.junit, "junit", "", "also write the results to this `file`, as JUnit has them")
+	f.StringVar(&o.only, "run", "", "only tests whose name contains this `text`")
+	f.StringVar(&o.record, "record", "", "write a test of this `session`")
+	f.StringVarP(&o.output, "output", "o", "", "with --record: the `file` to write")
+	f.IntVar(&o.parallel, "parallel", 2*runtime.GOMAXPROCS(0), "how many tests run at once")
+	return c
+}
+
+// testResult is what became of one test.
+type testResult struct {
+	file  string
+	name  string
+	line  int
+	wrong []string
+	took  time.Duration
+}
+
+// runTests runs the tests of files and prints a table.
+func runTests(ctx context.Context, std streams, o *testOptions, paths []string) error {
+	began := time.Now()
+	files, err := testFiles(paths)
+	if err != nil {
+		return err
+	}
+	var results []*testResult
+	work := pool.New().WithMaxGoroutines(max(o.parallel, 1))
+	for _, path := range files {
+		shown := shownPath(path)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		suite, err := agenttest.Parse(shown, text)
+		if err != nil {
+			r := &testResult{file: shown, name: "cannot be read", line: 1, wrong: []string{err.Error()}}
+			if at, ok := errors.AsType[*agenttest.Error](err); ok {
+				r.line, r.wrong[0] = at.Line, at.Message
+			}
+			results = append(results, r)
+			continue
+		}
+		agents, err := agentsAbove(path)
+		if err != nil {
+			return err
+		}
+		for i := range suite.Tests {
+			one := &suite.Tests[i]
+			if !strings.Contains(one.Name, o.only) {
+				continue
+			}
+			r := &testResult{file: shown, name: one.Name, line: one.Line}
+			results = append(results, r)
+			work.Go(func() {
+				began := time.Now()
+				r.wrong = runTest(ctx, std, agents, one)
+				r.took = time.Since(began)
+			})
+		}
+	}
+	work.Wait()
+	if ctx.Err() != nil {
+		return exit{exitInterrupted}
+	}
+	if err := printTests(std, results, time.Since(began)); err != nil {
+		return err
+	}
+	if o.junit != "" {
+		if err := writeJUnit(o.junit, results); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(results, func(r *testResult) bool { return len(r.wrong) > 0 }) {
+		return exit{exitFailed}
+	}
+	return nil
+}
+
+// testFiles returns the files of tests that paths name: files, and folders with all below
+// them.
+func testFiles(paths []string) (files []string, err error) {
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, usage{fmt.Errorf("there is no file or folder %s", quoted(path))}
+		}
+		if !info.IsDir() {
+			if !strings.HasSuffix(path, agenttest.Suffix) {
+				return nil, usage{fmt.Errorf("%s is no file of tests; their names end in %s", quoted(path), agenttest.Suffix)}
+			}
+			files = append(files, path)
+			continue
+		}
+		err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
+			name := entry.Name()
+			hidden := entry.IsDir() && at != path && (name == "node_modules" || strings.HasPrefix(name, ".") && name != ".gemini")
+			switch {
+			case err != nil || hidden:
+				return fs.SkipDir
+			case !entry.IsDir() && strings.HasSuffix(name, agenttest.Suffix):
+				files = append(files, at)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no tests found: their files end in %s; write one with agentls test --record SESSION, or agentls create NAME --with-test", agenttest.Suffix)
+	}
+	return files, nil
+}
+
+// agentsAbove returns the folder of agents that a file of tests is about: of the nearest
+// project above it.
+func agentsAbove(path string) (string, error) {
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		agents := filepath.Join(at, ".gemini", "agents")
+		if info, err := os.Stat(agents); err == nil && info.IsDir() {
+			return agents, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s: there is no folder .gemini/agents above it, so there are no agents to test", shownPath(path))
+		}
+	}
+}
+
+// printTests prints a table by files, failures with their reasons, and the totals.
+func printTests(std streams, results []*testResult, took time.Duration) error {
+	var b strings.Builder
+	passed, file, wide := 0, "", 0
+	for _, r := range results {
+		wide = max(wide, columnsOf(tool.Escape(r.name)))
+	}
+	wide = min(wide, columnsFor(std.out)-14)
+	for _, r := range results {
+		if r.file != file {
+			file = r.file
+			fmt.Fprintln(&b, tool.Escape(file))
+		}
+		mark := "✓"
+		if len(r.wrong) > 0 {
+			mark = "✗"
+		} else {
+			passed++
+		}
+		name := fit(tool.Escape(r.name), wide)
+		fmt.Fprintf(&b, "  %s %s%s  %s\n", mark, name, strings.Repeat(" ", max(wide-columnsOf(name), 0)), export.ShortTime(r.took))
+		for _, line := range r.wrong {
+			fmt.Fprintf(&b, "      %s:%d: %s\n", tool.Escape(r.file), r.line, tool.Escape(line))
+		}
+	}
+	fmt.Fprintf(&b, "\n%d passed, %d failed, %s\n", passed, len(results)-passed, export.ShortTime(took))
+	_, err := std.out.Write([]byte(b.String()))
+	return err
+}
+
+// The elements of a JUnit report.
+type (
+	junitSuites struct {
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string        `xml:"classname,attr"`
+		Name    string        `xml:"name,attr"`
+		File    string        `xml:"file,attr"`
+		Line    int           `xml:"line,attr"`
+		Seconds string        `xml:"time,attr"`
+		Failure *junitFailure `xml:"failure,omitempty"`
+	}
+	junitFailure struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// writeJUnit writes a report, a suite for each file.
+func writeJUnit(path string, results []*testResult) error {
+	var all junitSuites
+	for _, r := range results {
+		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != r.file {
+			all.Suites = append(all.Suites, junitSuite{Name: r.file})
+		}
+		s := &all.Suites[len(all.Suites)-1]
+		c := junitCase{Class: r.file, Name: r.name, File: r.file, Line: r.line, Seconds: fmt.Sprintf("%.3f", r.took.Seconds())}
+		if s.Tests++; len(r.wrong) > 0 {
+			s.Failures++
+			c.Failure = &junitFailure{r.wrong[0], strings.Join(r.wrong, "\n")}
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	data, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append([]byte(xml.Header), append(data, '\n')...), 0o644)
+}
+
+// recordTest writes a test of a session.
+func recordTest(ctx context.Context, std streams, o *testOptions) error {
+	return with(ctx, std, func(ctx context.Context, conn *connection) error {
+		id, err := conn.sessionNamed(ctx, o.record)
+		if err != nil {
+			return err
+		}
+		var events []activity.Event
+		err = conn.events(ctx, id, func(p wire.ActivityParams) error {
+			body, err := activity.Decode(p.Type, p.Data)
+			if err == nil {
+				events = append(events, eventOf(p, body))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		suite := agenttest.Record(events)
+		if len(suite.Tests) == 0 {
+			return errors.New("no run of this session has ended, so there is nothing to record")
+		}
+		text, err := agenttest.Marshal(suite)
+		if err != nil {
+			return err
+		}
+		if o.output == "" {
+			_, err = std.out.Write(text)
+			return err
+		}
+		if !strings.HasSuffix(o.output, agenttest.Suffix) {
+			return usage{fmt.Errorf("the name of a file of tests ends in %s, not as in %s", agenttest.Suffix, quoted(o.output))}
+		}
+		f, err := os.OpenFile(o.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(text)
+		return errors.Join(err, f.Close())
+	})
+}
+
+// shownPath is a path as messages show it.
+func shownPath(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return tool.Escape(path)
+	}
+	return place(string(uri.File(abs)))
+}
