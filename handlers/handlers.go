@@ -242,6 +242,7 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodContextClear, nothing[wire.ContextClearParams], h.clearContext),
 
 		// traces.go
+		server.Query(wire.MethodSessionReplay, nothing[wire.SessionParams], h.replaySession),
 		server.Query(wire.MethodTraceGet, nothing[wire.TraceGetParams], h.getTrace),
 		server.Query(wire.MethodTraceExport, nothing[wire.TraceExportParams], h.exportTrace),
 

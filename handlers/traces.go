@@ -3,14 +3,47 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/trace"
+	"github.com/agentls/agentls/agents/trace/export"
 	"github.com/agentls/agentls/internal/wire"
 )
+
+// replaySession serves agents/session/replay.
+func (h *Handlers) replaySession(_ context.Context, _ struct{}, p *wire.SessionParams) (*wire.ReplayResult, error) {
+	session := strings.Clone(h.daemon.Agents.Named(p.Session))
+	log, err := h.daemon.Agents.Timeline(session)
+	if err != nil {
+		return nil, err
+	}
+	events, err := trace.Read(log, session, h.daemon.Mask)
+	if err != nil {
+		return nil, err
+	}
+	steps, totals := trace.Replay(events)
+	result := &wire.ReplayResult{
+		Steps: []wire.ReplayStep{}, Agents: totals.Agents, Tools: totals.Tools, Handoffs: totals.Handoffs, Guardrails: totals.Guardrails, DurationMs: totals.Duration.Milliseconds(),
+	}
+	var text strings.Builder
+	for _, s := range steps {
+		result.Steps = append(result.Steps, wire.ReplayStep{
+			Seq: s.Seq, AfterMs: s.After.Milliseconds(), Run: s.Run, Agent: s.Agent, Kind: s.Kind, Text: s.Text, Error: s.Error, DurationMs: s.Took.Milliseconds(),
+		})
+		failure := ""
+		if s.Error != "" {
+			failure = "  ✗ " + s.Error
+		}
+		fmt.Fprintf(&text, "%8s  %s\n", "+"+export.ShortTime(s.After), export.InLine(s.Text+failure))
+	}
+	fmt.Fprintf(&text, "\n%s\n", totals)
+	result.Text = text.String()
+	return result, nil
+}
 
 // spans returns what a session's log says of what took time, without what looks like a
 // credential.

@@ -69,7 +69,7 @@ how each run ended. A number in brackets is a place that rewind and fork take. W
 		},
 	}
 	show.Flags().BoolVar(&showJSON, "json", false, "print the events as lines of JSON")
-	c.AddCommand(list, show, sessionResumeCommand(std), sessionForkCommand(std), sessionRewindCommand(std), sessionDeleteCommand(std))
+	c.AddCommand(list, show, replayCommand(std), sessionResumeCommand(std), sessionForkCommand(std), sessionRewindCommand(std), sessionDeleteCommand(std))
 	return c
 }
 

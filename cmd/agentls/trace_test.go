@@ -189,3 +189,17 @@ func TestTracing(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestSessionsReplay: a session is shown step by step, and adds up (spec 7.3).
+func TestSessionsReplay(t *testing.T) {
+	dir, _ := chained(t)
+	for _, args := range [][]string{{"sessions", "replay"}, {"sessions", "replay", "main"}, {"sessions", "replay", "--session", "main"}} {
+		code, out, errs := command(t, dir, args...)
+		if code != 0 {
+			t.Fatalf("exit %d\n%s", code, errs)
+		}
+		tells(t, "replay", out, `^ +\+0ms  \[debugger\] TypeError: fix this bug\n`, `^ +\+\d+ms  \[route\] → debugger`, `^ +\+\d+ms  → Tool: ls\(\.\)\n`,
+			`^ +\+\d+ms  \[debugger → fixer\] Handoff: needs a fix\n +\+\d+ms  \[debugger\] HANDOFF\n +\+\d+ms  \[fixer\] TypeError: fix this bug`,
+			`\[fixer\] GOAL\n\nTotal: 2 agents, 1 tool, 1 handoff, 0 guardrails\nDuration: \d+\.\ds\n$`)
+	}
+}

@@ -58,6 +58,8 @@ const (
 	MethodSessionRewind = "agents/session/rewind"
 	// MethodSessionSetApproval sets how much the runs of a session do without asking, from now on and after a restart.
 	MethodSessionSetApproval = "agents/session/setApproval"
+	// MethodSessionReplay tells what happened in a session, step by step.
+	MethodSessionReplay = "agents/session/replay"
 	// MethodTraceGet returns what took time in a session, as files of traces have it.
 	MethodTraceGet = "agents/trace/get"
 	// MethodTraceExport returns a session's trace for another program, or as a page for a browser.

@@ -21,6 +21,29 @@ type (
 		Events []trace.FileEvent `json:"events"` // in the order of time; what goes on still has no end
 	}
 
+	// ReplayResult is what happened in a session, step by step, and what it adds up to.
+	ReplayResult struct {
+		Steps      []ReplayStep `json:"steps"`
+		Agents     int          `json:"agents"`
+		Tools      int          `json:"tools"`
+		Handoffs   int          `json:"handoffs"`
+		Guardrails int          `json:"guardrails"`
+		DurationMs int64        `json:"durationMs"` // from the first event to the last
+		Text       string       `json:"text"`       // all of it for people, a line a step
+	}
+
+	// ReplayStep is one thing that happened.
+	ReplayStep struct {
+		Seq        uint64 `json:"seq"`     // of the event that tells of it
+		AfterMs    int64  `json:"afterMs"` // since the session's first event
+		Run        string `json:"run,omitempty"`
+		Agent      string `json:"agent,omitempty"`
+		Kind       string `json:"kind"` // run, llm, tool, handoff, guardrail, route, confirmation, hook, node
+		Text       string `json:"text"`
+		Error      string `json:"error,omitempty"` // why it failed
+		DurationMs int64  `json:"durationMs,omitzero"`
+	}
+
 	// TraceExportParams asks for a session's trace in a format.
 	TraceExportParams struct {
 		Session string `json:"session,omitempty"` // absent = main

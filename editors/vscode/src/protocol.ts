@@ -1351,6 +1351,35 @@ export interface Reference {
 	origin: Origin;
 }
 
+/** ReplayResult is what happened in a session, step by step, and what it adds up to. */
+export interface ReplayResult {
+	steps: ReplayStep[];
+	agents: number;
+	tools: number;
+	handoffs: number;
+	guardrails: number;
+	/** from the first event to the last */
+	durationMs: number;
+	/** all of it for people, a line a step */
+	text: string;
+}
+
+/** ReplayStep is one thing that happened. */
+export interface ReplayStep {
+	/** of the event that tells of it */
+	seq: number;
+	/** since the session's first event */
+	afterMs: number;
+	run?: string;
+	agent?: string;
+	/** run, llm, tool, handoff, guardrail, route, confirmation, hook, node */
+	kind: string;
+	text: string;
+	/** why it failed */
+	error?: string;
+	durationMs?: number;
+}
+
 /** ResolvedTool is a tool that an agent is offered. */
 export interface ResolvedTool {
 	name: string;
@@ -2239,6 +2268,7 @@ export interface Requests {
 	"agents/session/fork": { params: SessionForkParams; result: SessionNewResult };
 	"agents/session/rewind": { params: SessionRewindParams; result: SessionRewindResult };
 	"agents/session/setApproval": { params: SessionApprovalParams; result: SessionApprovalResult };
+	"agents/session/replay": { params: SessionParams; result: ReplayResult };
 	"agents/trace/get": { params: TraceGetParams; result: TraceGetResult };
 	"agents/trace/export": { params: TraceExportParams; result: TraceExportResult };
 	"agents/changes": { params: ChangesParams; result: ChangesResult };

@@ -132,6 +132,10 @@ var rows = []row{
 		without: "Sessions have the mode that the daemon was started with (`agentls serve --approve`).",
 	},
 	{
+		constant: "MethodSessionReplay", params: "SessionParams", results: []string{"ReplayResult"},
+		without: "`agentls sessions replay` on the command line shows the same; the command `agentls.showTranscript` shows what was said.",
+	},
+	{
 		constant: "MethodTraceGet", params: "TraceGetParams", results: []string{"TraceGetResult"},
 		without: "`agentls trace show` on the command line shows the same.",
 	},
