@@ -208,7 +208,7 @@ func (s *Service) sessionWith(id string) (*session.Session, error) {
 // network is who hands over to whom, beginning with an agent.
 func (s *Service) network(def *definition.Definition, folder string) graph.Picture {
 	picture := graph.Picture{Name: def.Name, Entry: def.Name, Handoffs: true}
-	seen := map[string]bool{def.Name: true}
+	seen, asks := map[string]bool{def.Name: true}, false
 	for todo := []*definition.Definition{def}; len(todo) > 0; todo = todo[1:] {
 		from := todo[0]
 		does := from.Title
@@ -220,7 +220,7 @@ func (s *Service) network(def *definition.Definition, folder string) graph.Pictu
 				e.Label = "if: " + h.Condition
 			}
 			if h.To == handoff.User {
-				e.To = graph.End
+				asks = true
 			} else if entry, err := s.Agents().Lookup(folder, h.To); err == nil {
 				if e.To = entry.Definition.Name; !seen[e.To] {
 					seen[e.To] = true
@@ -236,5 +236,19 @@ func (s *Service) network(def *definition.Definition, folder string) graph.Pictu
 			picture.Links = append(picture.Links, graph.Link{From: from.Name, To: graph.End})
 		}
 	}
+	if asks {
+		picture.Nodes = append(picture.Nodes, graph.Shown{Name: handoff.User, Does: "the person"})
+		picture.Links = append(picture.Links, graph.Link{From: handoff.User, To: graph.End})
+	}
 	return picture
+}
+
+// AgentOfRun returns the agent of a run of any session. The error has the reason unknownRun.
+func (s *Service) AgentOfRun(id string) (string, error) {
+	runs, err := s.runsWith(id)
+	if err != nil {
+		return "", err
+	}
+	r, _ := runIn(runs, id)
+	return r.Agent, nil
 }

@@ -57,11 +57,15 @@ func (s *Said) Commit(ctx context.Context) error {
 }
 
 // Steer adds a person's words to a run that goes on. It does not wait. The error
-// has the reason unknownRun, or busy for a run that waits for its turn.
+// has the reason unknownRun, or busy for a run that waits for its turn; it is a
+// [BadParam] for a run of a graph.
 func (s *Service) Steer(id string, input []activity.ContentBlock) (*Said, error) {
 	live, err := s.Find(id)
 	if err != nil {
 		return nil, err
+	}
+	if live.def.Graph != nil {
+		return nil, badParam("run", "is of %s, which has a graph: it asks what it needs to know, and its nodes' runs (agents/session/get has them) take words", live.Agent)
 	}
 	position, seq, ok := live.run.Steer(input)
 	switch {

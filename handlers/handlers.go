@@ -247,6 +247,9 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodTraceExport, nothing[wire.TraceExportParams], h.exportTrace),
 
 		// state.go
+		server.Query(wire.MethodGraphGet, seen[wire.GraphParams](h), h.getGraph),
+		server.Query(wire.MethodGraphRun, h.reserve, h.runGraph).InStream(),
+		server.Query(wire.MethodGraphResume, seen[wire.ResumeParams](h), h.resumeGraph).InStream(),
 		server.Query(wire.MethodStateGet, nothing[wire.StateParams], h.getState),
 		server.Query(wire.MethodStateSet, nothing[wire.StateSetParams], h.setState),
 		server.Query(wire.MethodStateClear, nothing[wire.StateClearParams], h.clearState),

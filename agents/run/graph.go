@@ -305,7 +305,7 @@ func (r *runner) try(parent context.Context, s graph.Step, node graph.Node, atte
 		given = r.Graph.Delegate(ctx, call, node, input)
 	}
 	if given.Failed != "" && parent.Err() == nil && errors.Is(context.Cause(ctx), errNodeTimeout) {
-		given.Failed = fmt.Sprintf("it took longer than its timeout of %v", node.Timeout)
+		given.Failed, given.Final = fmt.Sprintf("it took longer than its timeout of %v", node.Timeout), false
 	}
 	return given, again
 }
@@ -418,7 +418,7 @@ func (r *runner) askPerson(ctx context.Context, s graph.Step, node graph.Node, i
 	case err != nil:
 		return Given{Failed: "the question could not be asked: " + err.Error()}
 	case answer.Action != "accept":
-		return Given{Failed: "the person did not answer its question"}
+		return Given{Failed: "the person did not answer its question, or nobody could be asked"}
 	case len(q.Choices) > 0 && !slices.Contains(q.Choices, answer.Text):
 		return Given{Failed: fmt.Sprintf("the answer %q is none of its choices", answer.Text)}
 	}

@@ -324,7 +324,7 @@ func (d *dialogue) attend(ctx context.Context, p *wire.RunParams) error {
 	done := make(chan struct{})
 	work.Go(func() {
 		defer close(done)
-		result, failed = d.conn.run(run, p, d.t)
+		result, failed = d.conn.run(run, wire.MethodRun, p, d.t)
 	})
 	lines := d.lines
 	if !d.terminal || d.ended {

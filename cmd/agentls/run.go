@@ -38,10 +38,14 @@ type runOptions struct {
 	interactive, trust, fresh, trace              bool
 	given                                         bool     // the prompt came from a pipe: what is in it names nobody
 	args                                          []string // besides the flags
+	method                                        string   // agents/run, or agents/graph/run
 }
 
 func runCommand(std streams) *cobra.Command {
-	var o runOptions
+	return runCommandOf(std, &runOptions{method: wire.MethodRun})
+}
+
+func runCommandOf(std streams, o *runOptions) *cobra.Command {
 	c := &cobra.Command{
 		Use: "run [NAME | @auto] [PROMPT]", Short: "Run an agent; without a name, main",
 		Long: `Runs an agent of this folder, or main without a NAME. @auto picks the agent by what
@@ -74,9 +78,9 @@ is 3 where the run ended well, and nobody was there to be asked about something.
 			case err != nil:
 				return err
 			case o.interactive:
-				return interact(c.Context(), config, std, &o, p)
+				return interact(c.Context(), config, std, o, p)
 			}
-			return runOnce(c.Context(), config, std, &o, p)
+			return runOnce(c.Context(), config, std, o, p)
 		},
 	}
 	f := c.Flags()
@@ -222,7 +226,7 @@ func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptio
 				return nil, misread(err, o.args, p.Agent)
 			}
 		}
-		result, err := conn.run(ctx, p, t)
+		result, err := conn.run(ctx, o.method, p, t)
 		if err != nil {
 			err = misread(err, o.args, p.Agent)
 		}

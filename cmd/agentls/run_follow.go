@@ -27,7 +27,7 @@ func runAgent(ctx context.Context, config daemon.Config, folder string, p *wire.
 	if err := conn.prepare(ctx, &runOptions{session: "new"}, p, t); err != nil {
 		return nil, err
 	}
-	return conn.run(ctx, p, t)
+	return conn.run(ctx, wire.MethodRun, p, t)
 }
 
 // begin begins the session that a run asks for, where it is to be an agent's.
@@ -192,11 +192,11 @@ func (c *connection) standard(ctx context.Context) string {
 }
 
 // run runs an agent to its end. When ctx ends, the run is cancelled.
-func (c *connection) run(ctx context.Context, p *wire.RunParams, t *timeline) (*wire.RunResult, error) {
+func (c *connection) run(ctx context.Context, method string, p *wire.RunParams, t *timeline) (*wire.RunResult, error) {
 	if p.Run == "" {
 		p.Run = runID()
 	}
-	return c.toItsEnd(ctx, wire.MethodRun, p, p.Run, cmp.Or(p.Agent, "main"), t)
+	return c.toItsEnd(ctx, method, p, p.Run, cmp.Or(p.Agent, "main"), t)
 }
 
 // toItsEnd sends a request that is answered when a run has ended, and shows the

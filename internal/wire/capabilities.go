@@ -40,4 +40,5 @@ type ServerCapabilities struct {
 	Steer       bool     `json:"steer,omitempty"`       // agents/steer, agents/resume
 	Changes     bool     `json:"changes,omitempty"`     // agents/changes, agents/changes/resolve
 	Checkpoints bool     `json:"checkpoints,omitempty"` // agents/session/rewind, agents/session/fork
+	Graph       bool     `json:"graph,omitempty"`       // agents/graph/get, run, resume
 }

@@ -72,6 +72,12 @@ const (
 	MethodContextGet = "agents/context/get"
 	// MethodContextClear ends an agent's context: its next run begins a new one.
 	MethodContextClear = "agents/context/clear"
+	// MethodGraphGet returns the graph of an agent or a run, to be shown.
+	MethodGraphGet = "agents/graph/get"
+	// MethodGraphRun is agents/run of an agent that has a graph.
+	MethodGraphRun = "agents/graph/run"
+	// MethodGraphResume is agents/resume of such a run: it goes on after the steps that have finished.
+	MethodGraphResume = "agents/graph/resume"
 	// MethodStateGet returns a session's state, as it is or as it was after an event.
 	MethodStateGet = "agents/state/get"
 	// MethodStateSet gives a key of a session's state a value.

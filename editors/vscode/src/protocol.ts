@@ -830,6 +830,15 @@ export interface GetResult {
 	resolvedTools: ResolvedTool[];
 }
 
+/** GraphEdge is an edge of a graph. */
+export interface GraphEdge {
+	from: string;
+	/** a node, or END */
+	to: string;
+	/** when it is taken: if: …, else, and of handoffs manual or auto; absent = always */
+	label?: string;
+}
+
 /** GraphNode says that a step of a graph moved. What it gave is in the event that says that it has finished, so that the graph goes on from there. */
 export interface GraphNode {
 	node: string;
@@ -845,6 +854,39 @@ export interface GraphNode {
 	error?: string;
 	/** of `output`, as of ToolState */
 	taint?: string;
+}
+
+/** GraphParams names a graph: that of an agent, by its name or its file, or that of a run, with the states of its nodes. */
+export interface GraphParams {
+	/** "name" or "folder:name"; absent with uri or run */
+	name?: string;
+	/** of an agent's file, as the editor has it */
+	uri?: string;
+	/** whose nodes' states are told; absent = none are */
+	run?: string;
+	/** of drawing: text, mermaid, dot or json; absent = text */
+	format?: string;
+}
+
+/** GraphResult is a graph as it is shown. Of an agent without one it is who hands over to whom. */
+export interface GraphResult {
+	agent: string;
+	entry: string;
+	/** the agent has no graph */
+	handoffs?: boolean;
+	nodes: GraphStep[];
+	edges: GraphEdge[];
+	/** in the format that was asked for */
+	drawing: string;
+}
+
+/** GraphStep is a node of a graph. */
+export interface GraphStep {
+	name: string;
+	/** debug-analyzer, human, tool bash, graph review */
+	does: string;
+	/** in the run: running, waiting, finished, failed, cancelled; absent = it has not begun */
+	state?: string;
 }
 
 /** Guard is the outcome of one guardrail. */
@@ -1718,6 +1760,8 @@ export interface ServerCapabilities {
 	changes?: boolean;
 	/** agents/session/rewind, agents/session/fork */
 	checkpoints?: boolean;
+	/** agents/graph/get, run, resume */
+	graph?: boolean;
 }
 
 /** `session` is one conversation. */
@@ -2275,6 +2319,9 @@ export interface Requests {
 	"agents/changes/resolve": { params: ChangesResolveParams; result: ChangesResolveResult };
 	"agents/context/get": { params: ContextParams; result: ContextGetResult };
 	"agents/context/clear": { params: ContextClearParams; result: Empty };
+	"agents/graph/get": { params: GraphParams; result: GraphResult };
+	"agents/graph/run": { params: RunParams; result: RunResult | RunAccepted };
+	"agents/graph/resume": { params: ResumeParams; result: RunResult | RunAccepted };
 	"agents/state/get": { params: StateParams; result: StateResult };
 	"agents/state/set": { params: StateSetParams; result: Empty };
 	"agents/state/clear": { params: StateClearParams; result: Empty };

@@ -160,6 +160,20 @@ var rows = []row{
 		without: "`agentls context clear` on the command line does the same.",
 	},
 	{
+		constant: "MethodGraphGet", params: "GraphParams", results: []string{"GraphResult"},
+		without: "`agentls graph visualize` on the command line shows the same.",
+	},
+	{
+		constant: "MethodGraphRun", params: "RunParams", results: []string{"RunResult", "RunAccepted"},
+		when:    []string{"with `wait: \"end\"`, after every event of the run has been sent", "with `wait: \"accept\"`, at once"},
+		without: "`agents/run` runs an agent with a graph as it does any other, and so do the commands.",
+	},
+	{
+		constant: "MethodGraphResume", params: "ResumeParams", results: []string{"RunResult", "RunAccepted"},
+		when:    []string{"with `wait: \"end\"`, after every event of the run has been sent", "with `wait: \"accept\"`, at once"},
+		without: "`agents/resume` takes up any run; `agentls graph resume` on the command line does the same.",
+	},
+	{
 		constant: "MethodStateGet", params: "StateParams", results: []string{"StateResult"},
 		without: "`agentls context show NAME --state` on the command line shows the same.",
 	},

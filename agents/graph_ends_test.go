@@ -1,0 +1,203 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// TestGraphEnds: each way in which a graph ends says which node it was and why.
+func TestGraphEnds(t *testing.T) {
+	const always = "\n  edges: [{from: a, to: END}]\ntools: {allow: ['*']}"
+	for _, c := range []struct {
+		name, graph string
+		says        func(agent string, n int) model.Answer
+		person      func(q tool.Question) (tool.Answer, error)
+		limits      func(*Limits)
+		want        string // of the error; "" = the result is fine
+		text        string
+		attempts    int // of a
+	}{
+		{name: "loops", graph: "graph:\n  entry: a\n  max_steps: 4\n  nodes: [{name: a, agent: x}, {name: b, tool: peek}]\n  edges: [{from: a, to: b}, {from: b, to: a, condition: \"b != 'x'\"}, {from: b, to: END, else: true}]",
+			want: "has taken 4 steps, which is its limit (max_steps), and is not at END; the next would be a. Raise graph.max_steps, or look at the conditions of the loop: a → b → a → b.", attempts: 2},
+		{name: "no edge holds", graph: "graph:\n  entry: a\n  nodes: [{name: a, agent: x}]\n  edges: [{from: a, to: END, condition: a.ok}]", want: "No edge of the node a holds, so the graph cannot go on. Its conditions saw: a.ok", attempts: 1},
+		{name: "fails", graph: "graph:\n  entry: a\n  nodes: [{name: a, agent: x, retries: 2}]" + always, says: func(string, int) model.Answer { return model.Answer{Finish: model.Blocked, Blocked: "SAFETY"} },
+			want: "The node a failed: x ended with ERROR: The model's provider blocked the answer (SAFETY).", attempts: 3},
+		{name: "is tried again", graph: "graph:\n  entry: a\n  nodes: [{name: a, agent: x, retries: 2}]" + always, says: func(_ string, n int) model.Answer {
+			if n == 1 {
+				return model.Answer{Finish: model.Blocked, Blocked: "SAFETY"}
+			}
+			return completes("at last")
+		}, text: "at last", attempts: 2},
+		{name: "tool fails", graph: "graph:\n  entry: a\n  nodes: [{name: a, tool: read_file, input: {path: none.txt}}]" + always, want: "The node a failed: ", attempts: 1},
+		{name: "no such tool", graph: "graph:\n  entry: a\n  nodes: [{name: a, tool: bash, input: {command: ls}}]\n  edges: [{from: a, to: END}]\ntools: {allow: [read_file]}", want: "The node a failed: Tool not allowed for this agent: bash", attempts: 1},
+		{name: "declined", graph: "graph:\n  entry: a\n  nodes: [{name: a, human: Sure?}]" + always, person: func(tool.Question) (tool.Answer, error) { return tool.Answer{Action: "decline"}, nil },
+			want: "The node a failed: the person did not answer its question", attempts: 1},
+		{name: "nested too deep", graph: "graph:\n  entry: a\n  nodes: [{name: a, graph: one}]" + always, limits: func(l *Limits) { l.Depth = 1 }, want: "The node a failed: one ended with ERROR: The node n failed: it lies 2 runs deep, and 1 are allowed (agents.limits.depth)", attempts: 1},
+		{name: "too many runs", graph: "graph:\n  entry: a\n  nodes: [{name: a, agent: x}, {name: b, agent: x}]\n  edges: [{from: a, to: b}, {from: b, to: END}]", limits: func(l *Limits) { l.Runs = 1 }, want: "The node b failed: Nothing was delegated: this request has started 1 agents", attempts: 1},
+		{name: "sum of a text", graph: "graph:\n  entry: a\n  state: {a: {reducer: sum}}\n  nodes: [{name: a, agent: x}]" + always, want: `The result of the node a does not fit the state: "fine" is no number, and the reducer of a is sum`, attempts: 1},
+		{name: "no output", graph: "output: {schema: {type: object, required: [ok]}}\ngraph:\n  entry: a\n  nodes: [{name: a, agent: x}]" + always, want: "The result of the graph is not what the agent's output says: ", attempts: 1},
+		{name: "two ends", graph: "graph:\n  entry: a\n  nodes: [{name: a, agent: x}, {name: b, agent: x}, {name: c, agent: x}]\n  edges: [{from: a, to: b}, {from: a, to: c}, {from: b, to: END}, {from: c, to: END}]", text: "b: fine\n\nc: fine", attempts: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tm := newCrew(t, map[string]string{"flow": c.graph, "x": "", "one": "graph: {entry: n, nodes: [{name: n, agent: x}], edges: [{from: n, to: END}]}\ntools: {allow: ['*']}"})
+			tm.tools = append(tm.tools, &peek{})
+			if c.limits != nil {
+				c.limits(&tm.limits)
+			}
+			tm.says = func(_ context.Context, agent string, n int, _ *model.Request) model.Answer {
+				if c.says != nil {
+					return c.says(agent, n)
+				}
+				return completes("fine")
+			}
+			s := tm.service()
+			desk := &answering{at: at{tm.site, tm}, says: func(_ context.Context, q tool.Question) (tool.Answer, error) { return c.person(q) }}
+			live := tm.startGraph(s, "flow", desk)
+			<-live.Done()
+			got := live.Result()
+			switch {
+			case c.want != "" && (got.Reason != activity.Errored || got.Error == nil || got.Error.Kind != "graph" || !strings.Contains(got.Error.Message, c.want)):
+				t.Errorf("%+v: %+v\nwant %s", got, got.Error, c.want)
+			case c.want == "" && (got.Reason != activity.Goal || got.Text != c.text):
+				t.Errorf("%+v: %+v", got, got.Error)
+			}
+			attempts := 0
+			for _, e := range tm.events(s) {
+				if b, is := e.Body.(activity.GraphNode); is && b.Node == "a" && b.State == activity.NodeRunning {
+					attempts++
+				}
+			}
+			if attempts != c.attempts {
+				t.Errorf("%d attempts", attempts)
+			}
+		})
+	}
+}
+
+// TestREL127GraphIsCancelled: a graph ends within a second in whatever it does, with all
+// that it started.
+func TestREL127GraphIsCancelled(t *testing.T) {
+	for name, node := range map[string]string{"agent": "agent: x", "nested": "graph: one", "human": "human: Sure?", "tool": "tool: hangs", "confirmation": "tool: effect"} {
+		t.Run(name, func(t *testing.T) {
+			tm := newCrew(t, map[string]string{"flow": "graph: {entry: a, nodes: [{name: a, " + node + ", retries: 3}, {name: b, agent: x}], edges: [{from: a, to: b}, {from: b, to: END}]}\ntools: {allow: ['*']}",
+				"x": "", "one": "graph: {entry: n, nodes: [{name: n, agent: x}], edges: [{from: n, to: END}]}\ntools: {allow: ['*']}"})
+			there := make(chan struct{}, 1)
+			hang := func(ctx context.Context) {
+				there <- struct{}{}
+				<-ctx.Done()
+			}
+			tm.tools = append(tm.tools, &effect{}, &hangs{hang: hang})
+			tm.says = func(ctx context.Context, _ string, _ int, _ *model.Request) model.Answer { hang(ctx); return model.Answer{} }
+			tm.asks = func(ctx context.Context, _ Question) Answer { hang(ctx); return Answer{Outcome: guard.Reject} }
+			s := tm.service()
+			desk := &answering{at: at{tm.site, tm}, says: func(ctx context.Context, _ tool.Question) (tool.Answer, error) { hang(ctx); return tool.Answer{}, ctx.Err() }}
+			live := tm.startGraph(s, "flow", desk)
+			<-there
+			began := time.Now()
+			s.Cancel("root", "")
+			<-live.Done()
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if got := live.Result(); got.Reason != activity.Aborted {
+				t.Errorf("%+v %+v", got, got.Error)
+			}
+			states := ""
+			for _, e := range tm.events(s) {
+				if b, is := e.Body.(activity.GraphNode); is && e.Run == "root" {
+					states += b.Node + " " + b.State + " "
+				}
+			}
+			if !strings.HasSuffix(states, "a cancelled ") || strings.Contains(states, "b ") {
+				t.Error(states)
+			}
+			if len(s.Live()) > 0 {
+				t.Error("something goes on")
+			}
+		})
+	}
+}
+
+// hangs is a tool that waits for its end.
+type hangs struct {
+	effect
+	hang func(context.Context)
+}
+
+func (*hangs) Spec() tool.Spec {
+	s := (*peek)(nil).Spec()
+	s.Name = "hangs"
+	return s
+}
+
+func (h *hangs) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Plan, error) {
+	p, err := h.effect.Plan(ctx, env, args)
+	p.Tool, p.Risk = "hangs", tool.Safe
+	p.Do = func(ctx context.Context, _ *tool.Env) (*tool.Result, error) {
+		h.hang(ctx)
+		return nil, ctx.Err()
+	}
+	return p, err
+}
+
+// TestGraphTimeout: an attempt at a node ends with its time, which stands still while the
+// person is asked about it.
+func TestGraphTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tm := newCrew(t, map[string]string{"flow": "graph: {entry: a, nodes: [{name: a, tool: effect, timeout: 5}, {name: b, agent: x, timeout: 60, retries: 1}], edges: [{from: a, to: b}, {from: b, to: END}]}\ntools: {allow: ['*']}", "x": ""})
+		tm.tools = append(tm.tools, &effect{})
+		tm.asks = func(context.Context, Question) Answer {
+			time.Sleep(time.Hour)
+			return Answer{Outcome: guard.Once, By: "user"}
+		}
+		tm.says = func(ctx context.Context, _ string, _ int, _ *model.Request) model.Answer {
+			<-ctx.Done()
+			return model.Answer{}
+		}
+		s := tm.service()
+		began := time.Now()
+		live := tm.startGraph(s, "flow", &answering{at: at{tm.site, tm}})
+		<-live.Done()
+		got := live.Result()
+		if got.Error == nil || got.Error.Message != "The node b failed: it took longer than its timeout of 1m0s" {
+			t.Errorf("%+v %+v", got, got.Error)
+		}
+		if took := time.Since(began).Round(time.Second); took != time.Hour+2*time.Minute {
+			t.Errorf("it took %v", took)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSEC130GraphGivesNoPower: an agent that a graph runs has no tool that the graph's
+// agent has not, and is asked about what that one's file says.
+func TestSEC130GraphGivesNoPower(t *testing.T) {
+	tm := newCrew(t, map[string]string{"flow": "graph: {entry: a, nodes: [{name: a, agent: x}], edges: [{from: a, to: END}]}\ntools: {allow: [ls]}", "x": "tools: {allow: ['*']}"})
+	e := &effect{}
+	tm.tools = append(tm.tools, e)
+	tm.says = func(_ context.Context, _ string, n int, _ *model.Request) model.Answer {
+		if n == 1 {
+			return several("effect", "{}", "ls", `{"path":"."}`)
+		}
+		return completes(fmt.Sprint(len(e.done)))
+	}
+	s := tm.service()
+	live := tm.startGraph(s, "flow", &answering{at: at{tm.site, tm}})
+	<-live.Done()
+	said := strings.Join(tm.results("x"), "\n")
+	if got := live.Result(); got.Text != "0" || !strings.Contains(said, "Tool not allowed for this agent: effect") || !strings.Contains(said, "Tools of this agent: ls") {
+		t.Errorf("%+v\n%s", got, said)
+	}
+}
