@@ -97,10 +97,16 @@ func TestREL127GraphIsCancelled(t *testing.T) {
 				<-ctx.Done()
 			}
 			tm.tools = append(tm.tools, &effect{}, &hangs{hang: hang})
-			tm.says = func(ctx context.Context, _ string, _ int, _ *model.Request) model.Answer { hang(ctx); return model.Answer{} }
+			tm.says = func(ctx context.Context, _ string, _ int, _ *model.Request) model.Answer {
+				hang(ctx)
+				return model.Answer{}
+			}
 			tm.asks = func(ctx context.Context, _ Question) Answer { hang(ctx); return Answer{Outcome: guard.Reject} }
 			s := tm.service()
-			desk := &answering{at: at{tm.site, tm}, says: func(ctx context.Context, _ tool.Question) (tool.Answer, error) { hang(ctx); return tool.Answer{}, ctx.Err() }}
+			desk := &answering{at: at{tm.site, tm}, says: func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+				hang(ctx)
+				return tool.Answer{}, ctx.Err()
+			}}
 			live := tm.startGraph(s, "flow", desk)
 			<-there
 			began := time.Now()

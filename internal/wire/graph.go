@@ -4,9 +4,9 @@ type (
 	// GraphParams names a graph: that of an agent, by its name or its file, or that of a
 	// run, with the states of its nodes.
 	GraphParams struct {
-		Name   string `json:"name,omitempty"` // "name" or "folder:name"; absent with uri or run
-		URI    string `json:"uri,omitempty"`  // of an agent's file, as the editor has it
-		Run    string `json:"run,omitempty"`  // whose nodes' states are told; absent = none are
+		Name   string `json:"name,omitempty"`   // "name" or "folder:name"; absent with uri or run
+		URI    string `json:"uri,omitempty"`    // of an agent's file, as the editor has it
+		Run    string `json:"run,omitempty"`    // whose nodes' states are told; absent = none are
 		Format string `json:"format,omitempty"` // of drawing: text, mermaid, dot or json; absent = text
 	}
 
@@ -31,7 +31,7 @@ type (
 	// GraphEdge is an edge of a graph.
 	GraphEdge struct {
 		From  string `json:"from"`
-		To    string `json:"to"` // a node, or END
+		To    string `json:"to"`              // a node, or END
 		Label string `json:"label,omitempty"` // when it is taken: if: …, else, and of handoffs manual or auto; absent = always
 	}
 )
