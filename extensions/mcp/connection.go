@@ -165,6 +165,9 @@ func (c *connection) greet(ctx context.Context) error {
 	}
 	var request mcp.InitializeRequest
 	request.Params.ClientInfo = mcp.Implementation{Name: "agentls", Version: c.entry.all.Version}
+	if c.server.Via != overSSE {
+		request.Params.Capabilities.Elicitation = &mcp.ElicitationCapability{Form: new(struct{}), URL: new(struct{})}
+	}
 	var result *mcp.InitializeResult
 	err := c.await(ctx, func() (err error) {
 		result, err = c.client.Initialize(ctx, request)

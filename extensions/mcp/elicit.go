@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/dial"
 )
 
 // The limits of what a server may ask the person.
@@ -40,19 +42,23 @@ type elicitor struct{ *connection }
 func (c elicitor) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	result := &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionDecline}}
 	a := c.asker(ctx)
-	if a == nil || a.env.Ask == nil || cmp.Or(request.Params.Mode, mcp.ElicitationModeForm) != mcp.ElicitationModeForm {
+	if a == nil || a.env.Ask == nil {
 		return result, nil
+	}
+	ask := c.ask
+	if request.Params.Mode == mcp.ElicitationModeURL {
+		ask = c.askToOpen
 	}
 	for _, call := range c.waiting() { // a server may do one thing at a time
 		defer call.hold()()
 	}
-	action, content, err := c.ask(a, request.Params)
+	action, content, err := ask(a, request.Params)
 	if err != nil {
 		a.env.Progress(fmt.Sprintf("A question of the MCP server %s was declined: %s.\n", c.server.Name, told(err)))
 		return result, nil
 	}
 	result.Action = mcp.ElicitationResponseAction(action)
-	if action == string(mcp.ElicitationResponseActionAccept) {
+	if action == string(mcp.ElicitationResponseActionAccept) && content != nil {
 		result.Content = content
 	}
 	return result, nil
@@ -84,6 +90,29 @@ func unasked(ctx context.Context) context.Context {
 	return context.WithValue(ctx, askingKey{}, (*asking)(nil))
 }
 
+// opened is the person's yes to a page.
+const opened = "I opened it"
+
+// askToOpen shows the person the address of a page that a server wants opened, whole.
+// Nothing of ours opens it (SEC-88).
+func (c elicitor) askToOpen(a *asking, params mcp.ElicitationParams) (action string, content map[string]any, err error) {
+	u, err := dial.ParseURL(params.URL)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case len(params.URL) > maxAddress || strings.ContainsFunc(params.URL, func(r rune) bool { return r > '~' }):
+		return "", nil, fmt.Errorf("its address has more than %d characters, or such as no address has", maxAddress)
+	case a.env.Secret != nil && a.env.Secret(params.URL):
+		return "", nil, errors.New("its address holds a key of yours")
+	}
+	message := fmt.Sprintf("%s\n\nIt wants you to open this page of %s in your browser, if you trust it:\n%s", description(params.Message), u.Host, u)
+	answer, err := c.question(a, message, []string{opened})
+	if err == nil && answer.Action == "accept" && answer.Text != opened {
+		answer.Action = "decline"
+	}
+	return answer.Action, nil, err
+}
+
 // property is what a server wants to know.
 type property struct {
 	Type        string   `json:"type"`
@@ -92,11 +121,25 @@ type property struct {
 	Format      string   `json:"format"`
 	Enum        []string `json:"enum"`
 	EnumNames   []string `json:"enumNames"`
-	OneOf       []struct {
-		Const string `json:"const"`
-		Title string `json:"title"`
-	} `json:"oneOf"`
+	OneOf       []option `json:"oneOf"`
+	Items       struct { // of an array: several may be chosen
+		Enum  []string `json:"enum"`
+		AnyOf []option `json:"anyOf"`
+		OneOf []option `json:"oneOf"`
+	} `json:"items"`
 	Default any `json:"default"`
+}
+
+// option is a value that may be chosen.
+type option struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+// askable reports whether a person can be asked for such a value.
+func (p *property) askable() bool {
+	shown, _ := p.choices()
+	return slices.Contains([]string{"string", "number", "integer", "boolean"}, p.Type) || p.Type == "array" && len(shown) > 0
 }
 
 // ask asks the person for each property of a form. The error says why it is declined.
@@ -121,13 +164,13 @@ func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, c
 	properties := make(map[string]property)
 	for _, name := range names {
 		var p property
-		if err := json.Unmarshal(form.Properties[name], &p); err != nil || !slices.Contains([]string{"string", "number", "integer", "boolean"}, p.Type) {
+		if err := json.Unmarshal(form.Properties[name], &p); err != nil || !p.askable() {
 			if slices.Contains(form.Required, name) {
 				return "", nil, fmt.Errorf("%s is not a text, a number or a choice", name)
 			}
 			continue
 		}
-		free := p.Type != "boolean" && len(p.Enum)+len(p.OneOf) == 0 // else the server knows the answers
+		free := p.Type != "boolean" && p.Type != "array" && len(p.Enum)+len(p.OneOf) == 0 // else the server knows the answers
 		if p.Format == "password" || secret.MatchString(name+" "+p.Title+" "+p.Description) || code.MatchString(name+" "+p.Title) ||
 			free && (secret.MatchString(params.Message) || code.MatchString(params.Message)) {
 			return "", nil, fmt.Errorf("it asks for a secret (%s); give it one in its env or headers if you trust it", name)
@@ -175,12 +218,17 @@ func (c elicitor) askFor(a *asking, message, name string, p property, schema jso
 	}
 	check := tool.NewSchema(one, nil)
 	choices, values := p.choices()
-	hint := ""
+	hint, list := "", ""
 	switch p.Type {
 	case "boolean":
 		choices = []string{"true", "false"}
 	case "number", "integer":
 		hint = " (a number)"
+	case "array":
+		for i, choice := range choices {
+			list += fmt.Sprintf("\n%d. %s", i+1, choice)
+		}
+		hint, choices = " (numbers of the list, with commas between them)", nil
 	}
 	if !required && len(choices) > 0 {
 		choices = append(choices, skip)
@@ -191,6 +239,7 @@ func (c elicitor) askFor(a *asking, message, name string, p property, schema jso
 	if p.Description != "" {
 		text += ": " + description(p.Description)
 	}
+	text += list
 	if p.Default != nil {
 		text += "\nUsual: " + description(fmt.Sprint(p.Default))
 	}
@@ -227,6 +276,12 @@ func (p *property) choices() (shown []string, values map[string]string) {
 		}
 		shown, values[title] = append(shown, title), value
 	}
+	for _, value := range p.Items.Enum {
+		add(value, "")
+	}
+	for _, of := range slices.Concat(p.Items.AnyOf, p.Items.OneOf) {
+		add(of.Const, of.Title)
+	}
 	for i, value := range p.Enum {
 		title := ""
 		if i < len(p.EnumNames) {
@@ -243,6 +298,21 @@ func (p *property) choices() (shown []string, values map[string]string) {
 // read returns an answer as the value of a property.
 func (p *property) read(text string) (any, error) {
 	switch text = strings.TrimSpace(text); p.Type {
+	case "array":
+		shown, values := p.choices()
+		chosen := []string{}
+		for one := range strings.SplitSeq(text, ",") {
+			one = strings.TrimSpace(one)
+			if n, err := strconv.Atoi(one); err == nil && n >= 1 && n <= len(shown) {
+				one = shown[n-1]
+			}
+			value, there := values[one]
+			if !there {
+				return nil, fmt.Errorf("%q is not in the list", one)
+			}
+			chosen = append(chosen, value)
+		}
+		return chosen, nil
 	case "boolean":
 		return strconv.ParseBool(text)
 	case "integer":

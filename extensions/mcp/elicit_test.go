@@ -47,8 +47,17 @@ func TestSEC88Questions(t *testing.T) {
 		{`{"message":"Revoke the token?","requestedSchema":{"required":["v"],"properties":{"v":{"type":"boolean"}}}}`, []string{"true"}, fmt.Sprintf(accepted, `{"v":true}`), "Revoke"},
 		{form(`"n"`, `"n":{"type":"object"}`), nil, declined, "is not a text, a number or a choice"},
 		{form(`"n"`, `"n":{"type":"string"}`), []string{"key of the daemon"}, declined, "holds a key of yours"},
-		{`{"mode":"url","message":"x","elicitationId":"1","url":"javascript:alert(1)"}`, nil, declined, ""},
-		{`{"mode":"url","message":"x","elicitationId":"1","url":"https://example.com"}`, nil, declined, ""},
+		{form(`"c"`, `"c":{"type":"array","minItems":1,"maxItems":2,"items":{"type":"string","enum":["red","green","blue"]}}`), []string{"pink", "1,2,3", "1, blue"}, fmt.Sprintf(accepted, `{"c":["red","blue"]}`), "maxItems"},
+		{form(``, `"c":{"type":"array","items":{"anyOf":[{"const":"r","title":"Red"},{"const":"g","title":"Green, light"}]}}`), []string{"2"}, fmt.Sprintf(accepted, `{"c":["g"]}`), "1. Red\n2. Green, light"},
+		{form(``, `"c":{"type":"array","items":{"type":"string","enum":["red"]}}`), []string{""}, fmt.Sprintf(accepted, `{}`), "optional"},
+		{`{"mode":"url","message":"x","elicitationId":"1","url":"https://example.com/pay?a=1"}`, []string{opened}, `{"action":"accept"}`, "page of example.com in your browser, if you trust it:\nhttps://example.com/pay?a=1"},
+		{`{"mode":"url","message":"x","elicitationId":"1","url":"https://example.com/"}`, []string{"-"}, declined, ""},
+		{`{"mode":"url","message":"x","elicitationId":"1","url":"https://example.com/"}`, []string{"yes"}, declined, ""},
+		{`{"mode":"url","message":"x","elicitationId":"1","url":"https://EXAMPLE.com:443@evil.example/"}`, nil, declined, "user name"},
+		{`{"mode":"url","message":"x","elicitationId":"1","url":"javascript:alert(1)"}`, nil, declined, "use http or https"},
+		{`{"mode":"url","message":"x","elicitationId":"1","url":"file:///etc/passwd"}`, nil, declined, "use http or https"},
+		{`{"mode":"url","message":"x","elicitationId":"1","url":"https://example.com/` + strings.Repeat("a", 5000) + `"}`, nil, declined, "4000"},
+		{`{"mode":"url","message":"x","elicitationId":"1","url":"https://example.com/?\u202egnp"}`, nil, declined, "such as no address has"},
 	} {
 		var questions []tool.Question
 		w.ask = func(_ context.Context, q tool.Question) (tool.Answer, error) {

@@ -52,10 +52,10 @@ type LoginPage struct {
 	Token   string // the host that gives the token: what the page answers goes there
 }
 
-// The limits of a login.
+// The limits of a login, and of pages.
 const (
-	loginWait   = 5 * time.Minute // for the person
-	maxLoginURL = 4000            // characters
+	loginWait  = 5 * time.Minute // for the person
+	maxAddress = 4000            // characters of a page that they open
 )
 
 // Login logs the person in at a server, and starts it. show puts a page before them,
@@ -206,8 +206,8 @@ func (a *account) begin(ctx context.Context, state, verifier string) (page Login
 		at = begin + "&" + strings.TrimPrefix(at, begin+"?")
 	}
 	to, err := dial.ParseURL(at)
-	if err == nil && len(at) > maxLoginURL {
-		err = fmt.Errorf("its address has more than %d characters", maxLoginURL)
+	if err == nil && len(at) > maxAddress {
+		err = fmt.Errorf("its address has more than %d characters", maxAddress)
 	}
 	if err == nil && strings.ContainsFunc(at, func(r rune) bool { return r > '~' }) {
 		err = errors.New("its address has characters that no address has")

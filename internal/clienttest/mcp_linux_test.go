@@ -99,7 +99,9 @@ func TestREL84MCPServersFromNPM(t *testing.T) {
 	}
 	editor.Answer(editortest.Reply{Choice: "once"})
 	editor.Answer(editortest.Reply{Choice: "Let the model answer"}) // which the server asks
-	for range 7 {                                                   // each call after the first result, which others wrote
+	editor.Answer(editortest.Reply{Choice: "once"})
+	editor.Answer(editortest.Reply{Choice: "I opened it"}) // the page that the server wants opened
+	for range 7 {                                          // each call after the first result, which others wrote
 		editor.Answer(editortest.Reply{Choice: "once"})
 	}
 	if r := run("use them"); r.Text != "All were used." {
