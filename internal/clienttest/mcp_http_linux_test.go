@@ -124,8 +124,8 @@ func TestMCPServerFromNPMOverHTTP(t *testing.T) {
 		return r.Text
 	}
 	// Each call is asked about after the first result, which others wrote; one asks the
-	// person eleven questions.
-	for _, choice := range []string{"once", "once", "once", "Ada", "2000-01-02", "true", "ada@example.com", "Call me Ada.", "https://example.com", "7", "Dogs", "3.5", "Green Lantern", "Ross", "once", "once"} {
+	// person thirteen questions.
+	for _, choice := range []string{"once", "once", "once", "Ada", "2000-01-02", "true", "ada@example.com", "Call me Ada.", "https://example.com", "7", "Dogs", "3.5", "1, 3", "Green Lantern", "Piano", "Ross", "once", "once"} {
 		editor.Answer(editortest.Reply{Choice: choice})
 	}
 	if text := run("use them"); text != "All were used." {
