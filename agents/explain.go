@@ -81,6 +81,9 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 	if s.ExplainHooks != nil {
 		in.Hooks = s.ExplainHooks(folder)
 	}
+	if agent.Definition.Memory != nil {
+		in.Memory = s.describeMemory(agent.Definition, folder)
+	}
 	if s.Memory != nil && agent.MemoryFiles {
 		for _, f := range s.Memory(folder, "").Files {
 			in.MemoryFiles = append(append(in.MemoryFiles, f.Path), f.Imports...)

@@ -52,19 +52,34 @@ type lasting struct {
 // Searches implements [model.Searcher].
 func (l lasting) Searches(id string) bool { return l.service.searches(id) }
 
+// Embed implements [model.Embedder].
+func (l lasting) Embed(ctx context.Context, req *model.Embedding) ([]float32, error) {
+	m, _, err := l.service.Provider(l.id)
+	if err != nil {
+		return nil, l.unasked(err)
+	}
+	if e, ok := m.(model.Embedder); ok {
+		return e.Embed(ctx, req)
+	}
+	return nil, &model.Error{Class: model.Fatal, Message: "the provider of " + l.id + " makes no vectors"}
+}
+
+// unasked is the error of a model that nobody could ask.
+func (l lasting) unasked(err error) *model.Error {
+	class := model.Fatal
+	if reason, _ := fault.ReasonOf(err); reason == fault.AuthRequired {
+		class = model.Unauthorized
+	}
+	return &model.Error{Class: class, Message: fault.Message(err), Err: err}
+}
+
 // Generate implements [model.Model].
 func (l lasting) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	m, _, err := l.service.Provider(l.id)
 	if err == nil {
 		return m.Generate(ctx, req)
 	}
-	class := model.Fatal
-	if reason, _ := fault.ReasonOf(err); reason == fault.AuthRequired {
-		class = model.Unauthorized
-	}
-	return func(yield func(model.Chunk, error) bool) {
-		yield(model.Chunk{}, &model.Error{Class: class, Message: fault.Message(err), Err: err})
-	}
+	return func(yield func(model.Chunk, error) bool) { yield(model.Chunk{}, l.unasked(err)) }
 }
 
 // modelFor returns the model of a run that leaves it to the settings (spec 3.3).
@@ -174,7 +189,7 @@ func (s *Service) toolsOfRun(r *planned, from origin, shared *tree, ofServers []
 // asked yet, since there is no key, counts as if it had all. An agent that may delegate
 // has the tool for it besides.
 func (s *Service) toolsFor(def *definition.Definition, folder string, settings Settings) []tool.Tool {
-	all := s.providedTools(def, settings)
+	all := s.withoutMemory(def, s.providedTools(def, settings))
 	if s.Skills != nil {
 		all = append(slices.Clip(all), s.Skills(folder)...)
 	}

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/memory"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/prompt"
 	"github.com/agentls/agentls/agents/registry"
@@ -135,6 +137,7 @@ type Config struct {
 	// Memory returns what memory files say in a folder for a file in it, "" for none
 	// in particular; nil = there are none. It reads them.
 	Memory    func(folder, file string) prompt.Memory
+	Memories  memory.Keeper                         // backends of long-term memory; the service closes them
 	Prompt    prompt.Config                         // of main
 	Headless  bool                                  // nobody is there to answer what the client is asked
 	Environ   []string                              // of child processes
@@ -271,7 +274,7 @@ func (s *Service) Close() error {
 	s.tools.Wait()
 	s.endAllHooks()
 	s.closeWatched()
-	return s.Sessions.Close()
+	return errors.Join(s.Memories.Close(), s.Sessions.Close())
 }
 
 // settle ends a run's being known, after its last event is on stable storage. Of runs

@@ -254,6 +254,11 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodStateSet, nothing[wire.StateSetParams], h.setState),
 		server.Query(wire.MethodStateClear, nothing[wire.StateClearParams], h.clearState),
 
+		// memory.go
+		server.Query(wire.MethodMemoryList, nothing[wire.MemoryListParams], h.listMemory),
+		server.Query(wire.MethodMemorySearch, nothing[wire.MemorySearchParams], h.searchMemory),
+		server.Query(wire.MethodMemoryDelete, nothing[wire.MemoryDeleteParams], h.deleteMemory),
+
 		// diagnostics.go
 		server.Query(protocol.MethodTextDocumentDiagnostic, seen[protocol.DocumentDiagnosticParams](h), h.diagnostic).Granting(h.diagnosed),
 		server.Query(protocol.MethodWorkspaceDiagnostic, seen[protocol.WorkspaceDiagnosticParams](h), h.workspaceDiagnostic),

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"strings"
 
 	"github.com/agentls/agentls/agents"
@@ -98,6 +99,11 @@ func (h *Handlers) shownText(text []byte) []byte {
 }
 
 func (h *Handlers) configValue(e workspace.Effective) wire.ConfigValue {
+	if text, ok := e.Value.(string); ok {
+		if u, err := url.Parse(text); err == nil && u.User != nil {
+			e.Value = u.Redacted() // also a password that is a plain word
+		}
+	}
 	value, _ := json.Marshal(e.Value) // a string, a number, a bool or strings
 	if list, ok := e.Value.([]string); ok && list == nil {
 		value = []byte("[]")

@@ -103,6 +103,7 @@ type AgentSettings struct {
 	Retention           RetentionSettings
 	Tracing             TracingSettings
 	FallbackModels      Value[[]string]
+	Redis               Value[string] // agents.memory.redis; only the person's own file can set it
 
 	// Overrides are the sections agents.overrides.<agent>, the person's before
 	// the project's; they are merged key by key over the definition (spec 8.2).

@@ -95,6 +95,7 @@ func makeSettingShapes() []settingShape {
 		{path: "agents.routing.rule", kind: objectKind, doc: "Picking by triggers and examples."},
 		{path: "agents.retention", kind: objectKind, doc: "Which sessions are removed" + own + "."},
 		{path: "agents.tracing", kind: objectKind, doc: "Where traces of runs go" + own + "."},
+		{path: "agents.memory", kind: objectKind, doc: "Where agents remember across sessions" + own + "."},
 		{path: "agents.overrides", kind: objectKind, doc: "What is changed of agents, by their names."},
 		{path: "agents.overrides.*", kind: objectKind, doc: "What is changed of this agent; a project's settings can only take away."},
 		{path: "agents.overrides.*.enabled", kind: boolKind, doc: "false switches the agent off."},

@@ -153,7 +153,7 @@ func TestCompleteSettings(t *testing.T) {
 	names := SettingsNames{Agents: []string{"main", "code-fixer"}, Models: []string{"flash", "pro"}, Tools: []string{"ls"}}
 	for _, c := range []struct{ text, want, after string }{
 		{`{‸}`, "agents model security tools providers mcpServers hooks", `{"agents": {}}`},
-		{`{"agents": {"limits": {}, ‸`, "agents.compression agents.inline agents.prompt agents.routing agents.retention agents.tracing agents.overrides agents.autoRoute agents.confirmationTimeout agents.contextPersistence agents.defaultScope agents.fallbackModels agents.maxContextTokens agents.maxHandoffDepth", `{"agents": {"limits": {}, "compression": {}`},
+		{`{"agents": {"limits": {}, ‸`, "agents.compression agents.inline agents.prompt agents.routing agents.retention agents.tracing agents.memory agents.overrides agents.autoRoute agents.confirmationTimeout agents.contextPersistence agents.defaultScope agents.fallbackModels agents.maxContextTokens agents.maxHandoffDepth", `{"agents": {"limits": {}, "compression": {}`},
 		{`{"agents": {"lim‸": 1}}`, "", `{"agents": {"compression": 1}}`},
 		{`{"agents": {"defaultScope": ‸}}`, "project global", `{"agents": {"defaultScope": "project"}}`},
 		{`{"agents": {"inline": {"answer": ‸}}}`, "document comment edit", `{"agents": {"inline": {"answer": "document"}}}`},

@@ -58,6 +58,8 @@ func settingKeys() []settingKey {
 			func(s *Settings) *Value[int] { return &s.Agents.MaxContextTokens }),
 		intKey("agents.maxHandoffDepth", "Agents in a chain of handoffs.", bounds{1, 100, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.MaxHandoffDepth }),
+		textKey("agents.memory.redis", "The Redis server of agents whose memory has the backend redis: redis://host:port, rediss://host:port or unix:///path; the person's own settings only.",
+			func(s *Settings) *Value[string] { return &s.Agents.Redis }),
 		boolKey("agents.prompt.shellOutputEfficiency", "Whether main is told to run commands that print little.",
 			func(s *Settings) *Value[bool] { return &s.Agents.ShellOutput }),
 		intKey("agents.retention.days", "Days after which a session is removed in which nothing happens; 0 = never; the person's own settings only.", bounds{0, 36_500, false, false},

@@ -331,6 +331,8 @@ func refusedToProject(path []string) string {
 		return money
 	case "agents.autoRoute":
 		return asks
+	case "agents.memory":
+		return reports
 	case "agents.retention":
 		return erases
 	case "agents.tracing":

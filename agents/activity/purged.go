@@ -83,6 +83,8 @@ func Purged(b Body) Body {
 		return TodosChanged{Todos: []Todo{}}
 	case StateChanged: // what was set is gone, as if it had been removed
 		return StateChanged{Key: b.Key, Run: b.Run}
+	case MemoryChanged:
+		return MemoryChanged{Store: b.Store, Key: b.Key}
 	case ErrorSeen:
 		return ErrorSeen{Code: b.Code}
 	case Note:

@@ -37,6 +37,7 @@ func (MCPState) Type() string             { return "mcp.state" }             // 
 func (HookRan) Type() string              { return "hook.ran" }              // Type implements [Body].
 func (TodosChanged) Type() string         { return "todos.changed" }         // Type implements [Body].
 func (StateChanged) Type() string         { return "state.changed" }         // Type implements [Body].
+func (MemoryChanged) Type() string        { return "memory.changed" }        // Type implements [Body].
 func (ErrorSeen) Type() string            { return "error" }                 // Type implements [Body].
 func (Note) Type() string                 { return "note" }                  // Type implements [Body].
 
@@ -74,6 +75,7 @@ var bodies = map[string]func([]byte) (Body, error){
 	ContextCleared{}.Type():       read[ContextCleared],
 	TodosChanged{}.Type():         read[TodosChanged],
 	StateChanged{}.Type():         read[StateChanged],
+	MemoryChanged{}.Type():        read[MemoryChanged],
 	ErrorSeen{}.Type():            read[ErrorSeen],
 	Note{}.Type():                 read[Note],
 	GraphNode{}.Type():            read[GraphNode],

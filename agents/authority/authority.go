@@ -15,8 +15,8 @@
 //
 // # What is not said
 //
-// Only what a run goes by is explained. Hooks, a sandbox's rules, the state of a
-// server and memory are not there before they have an effect.
+// Only what a run goes by is explained. Hooks, a sandbox's rules and the state of a
+// server are not there before they have an effect.
 //
 // Everything is a pure function of its input. The package imports definition,
 // model, tool and guard; it reads no file.
@@ -131,6 +131,7 @@ type Input struct {
 	Callable    []string                          // the names of Agents that a run may delegate to; nil = it is not known
 	Servers     []Server
 	Hooks       []Reference // of the settings: of runs of every agent
+	Memory      string      // what the agent may remember across sessions, in a line; "" where it cannot
 	MemoryFiles []string    // the files that follow the prompt; nil where none do
 }
 

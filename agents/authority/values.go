@@ -255,6 +255,14 @@ func (x *explainer) references() {
 		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, When: h.When, Condition: h.Condition, Origin: x.entry(h.To, "handoffs")}
 		x.e.Handoffs = append(x.e.Handoffs, unless(r, handoff.ToolName(h.To), transfers))
 	}
+	if d.Memory != nil {
+		origin, _ := x.file("memory")
+		text := "off: there is nowhere to keep it"
+		if x.in.Memory != "" {
+			text = x.in.Memory
+		}
+		x.add("memory", text, d.Memory.Scope, origin)
+	}
 	if x.in.MemoryFiles != nil || !d.MemoryFiles {
 		origin, given := x.file("memory_files")
 		if !given {

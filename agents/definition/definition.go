@@ -129,6 +129,8 @@ type Definition struct {
 	MaxCost        float64       // USD; 0 = none
 	FallbackModels []string
 
+	Memory *Memory // what it remembers across sessions; nil = nothing
+
 	// StateKeys are the keys of the state that the agent may see and set (memory.session);
 	// nil = all.
 	StateKeys []string

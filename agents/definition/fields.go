@@ -115,6 +115,9 @@ func (r *reader) field(k *key, v *node) bool {
 		}
 		r.byTable(v, k.name)
 		r.stateKeys(v)
+		if r.Dialect == Agentls {
+			r.memoryField(v)
+		}
 	case "memory_files":
 		r.boolField(v, k.name, &r.MemoryFiles)
 	case "graph":

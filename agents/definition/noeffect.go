@@ -13,7 +13,6 @@ import (
 // these deletes its row.
 var noEffectTable = []noEffectRow{
 	{field: "guardrails", stops: "nothing would be checked"},
-	{field: "memory", tools: []string{"store_memory", "recall_memory"}},
 }
 
 // noEffect is the table that counts.

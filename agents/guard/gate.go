@@ -22,6 +22,7 @@ type Gate struct {
 	mu    sync.Mutex
 	kept  map[memory]Grant
 	taint tool.Taint            // of the session
+	read  []string              // calls that brought it, in words, the newest last
 	runs  map[string]tool.Taint // of runs
 }
 
@@ -126,7 +127,7 @@ func (g *Gate) Authorize(r Request) Decision {
 	if p.Lasts && taint > tool.Clean {
 		// Somebody else's words may want to be remembered (SEC-134).
 		d.Risk, d.Taint = d.Risk.Max(tool.Protected), true
-		d.Why += "; what others wrote was read in this session, and this may come from it"
+		d.Why += "; what others wrote was read in this session" + g.sources() + ", and this may come from it"
 	}
 	if (p.Leaves || c.leaves) && taint > tool.Clean && d.Risk < tool.Protected {
 		// Egress of a tainted session (spec 11.1): what was read may want to be sent.

@@ -291,6 +291,32 @@ func (g *Gate) Taint(run string, t tool.Taint) {
 	}
 }
 
+// maxSources is how many calls are named of those that read what others wrote.
+const maxSources = 3
+
+// TaintBy is Taint by a call, which questions name from then on.
+func (g *Gate) TaintBy(run string, t tool.Taint, call string) {
+	g.Taint(run, t)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if call == "" || slices.Contains(g.read, call) {
+		return
+	}
+	if g.read = append(g.read, call); len(g.read) > maxSources {
+		g.read = slices.Delete(g.read, 0, 1)
+	}
+}
+
+// sources names the calls that read what others wrote, as far as they are known.
+func (g *Gate) sources() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.read) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(g.read, ", ") + ")"
+}
+
 // Tainted returns what a run has read that others may have written.
 func (g *Gate) Tainted(run string) tool.Taint { return g.tainted(run) }
 

@@ -21,21 +21,21 @@ func TestNoEffect(t *testing.T) {
 		h, _ := HoverAt(w, f, f.Index.Position(at))
 		return h.Markdown
 	}
-	file := "---\nkind: agent\nname: x\ntitle: X\ntools:\n  allow: [read_file, recall_memory]\nmemory: {enabled: true}\n---\np\n"
-	guarded := strings.Replace(file, "memory:", "guardrails: {output_schema: {type: object}}\nmemory:", 1)
-	const few = "✓ front-matter valid\n✓ required fields present\n✓ model exists\n✓ MCP servers configured\n✓ system prompt not empty\n"
+	file := "---\nkind: agent\nname: x\ntitle: X\ntools:\n  allow: [read_file]\ntracing: {enabled: true}\n---\np\n"
+	guarded := strings.Replace(file, "tracing:", "guardrails: {output_schema: {type: object}}\ntracing:", 1)
+	const few = "✓ front-matter valid\n✓ required fields present\n✓ model exists\n✓ tools available\n✓ MCP servers configured\n✓ system prompt not empty\n"
 	for _, c := range []struct {
 		on    bool
 		hover bool
 		text  string
 		valid string
 	}{
-		{true, true, file, few + "Validation: 5/5 passed\n"},
-		{true, true, guarded, few + "✗ restrictions can be kept: line 7: This restriction cannot be kept here (guardrails has no effect in this version, and nothing would be checked), so the agent does not run; remove the field to run the agent without it.\nValidation: 5/6 passed\n"},
+		{true, true, file, few + "Validation: 6/6 passed\n"},
+		{true, true, guarded, few + "✗ restrictions can be kept: line 7: This restriction cannot be kept here (guardrails has no effect in this version, and nothing would be checked), so the agent does not run; remove the field to run the agent without it.\nValidation: 6/7 passed\n"},
 		{false, false, guarded, "✓ front-matter valid\n✓ required fields present\n✓ model exists\n✓ tools available\n✓ MCP servers configured\n✓ system prompt not empty\n✓ guardrails exist\nValidation: 7/7 passed\n"},
 	} {
 		definition.UseNoEffect(c.on)
-		for _, key := range []string{"guardrails‸: {}", "guardrails: {on_fail‸ure: warn}", "mem‸ory: {}"} {
+		for _, key := range []string{"guardrails‸: {}", "guardrails: {on_fail‸ure: warn}"} {
 			if got := hover(front(key)); strings.Contains(got, none) != c.hover || got == "" {
 				t.Errorf("%t %s: %s", c.on, key, got)
 			}

@@ -47,6 +47,21 @@ type Searcher interface {
 	Searches(id string) bool
 }
 
+// An Embedder is a Model that can also make vectors of texts.
+type Embedder interface {
+	Model
+	// Embed returns the vector of a text. The error is an *Error or the context's.
+	Embed(ctx context.Context, req *Embedding) ([]float32, error)
+}
+
+// Embedding asks for the vector of a text.
+type Embedding struct {
+	Model     string // an id, resolved
+	Text      string
+	Dimension int  // how long the vector is to be; 0 = the model's own
+	Query     bool // it is compared with vectors of texts that are kept
+}
+
 // Request is one question to a model.
 type Request struct {
 	Model    string    // an id, resolved: neither an alias nor "inherit"

@@ -373,7 +373,7 @@ func (b *batch) execute(t *task, token *tool.Token) {
 	o.result, o.err = maskOutput(env.Output, o.result, o.err)
 	if o.result != nil && o.result.Taint > tool.Clean { // before the next call is decided about
 		t.taint = o.result.Taint
-		b.Gate.Taint(b.ID, t.taint)
+		b.Gate.TaintBy(b.ID, t.taint, t.plan.Title)
 	}
 	if t.delegates() && o.result != nil { // the other run has told them
 		b.mu.Lock()
@@ -418,6 +418,7 @@ func (b *batch) env(t *task) *tool.Env {
 			start(task)
 		}
 	}
+	env.Memory, env.Taint = b.memory(), b.Gate.Tainted(b.ID)
 	env.Secret = func(text string) bool { return mask.Carries(b.Mask.Known, text) }
 	if b.Rules != nil {
 		deny, allow := b.Rules()

@@ -49,6 +49,9 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 	if result.Todos != nil {
 		b.say(activity.TodosChanged{Todos: result.Todos})
 	}
+	if result.Remembered != nil {
+		b.say(*result.Remembered)
+	}
 	media, lost := b.keep(result.Media)
 	content += lost
 	display := result.Display

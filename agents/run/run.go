@@ -21,6 +21,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/loop"
+	"github.com/agentls/agentls/agents/memory"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/tool"
@@ -148,6 +149,12 @@ type Config struct {
 	Handoffs Handoffs        // what control may pass to; zero = nobody
 	Link     activity.Link   // what of From and Reason the run's own link in its chain has
 	Before   []activity.Link // of the runs that passed control on before
+
+	// Memory is what the agent remembers across sessions, nil for nothing. Embedding returns
+	// the model that makes vectors, of a name or with "" the default; nil is the local
+	// embedder.
+	Memory    *memory.Agent
+	Embedding func(name string) (*Choice, error)
 
 	Snapshots *snapshot.Store      // knows what commands change; nil = nobody does
 	Problems  []definition.Problem // of parts of the agent that the run leaves out

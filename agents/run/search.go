@@ -70,6 +70,13 @@ func explainAside(ctx context.Context, err error, limited, failed string) error 
 func (b *batch) askAside(ctx context.Context, choice Choice, req *model.Request) (*model.Answer, error) {
 	tokens := estimate(req)
 	req.Asker.Run, req.Asker.Agent = b.ID, b.Definition.Name
+	return b.callAside(ctx, choice, tokens, func(attempt int) (*model.Answer, error) {
+		return consult(ctx, choice, req, b.sayFor, b.Now, attempt, tokens)
+	})
+}
+
+// callAside is [batch.askAside] for any call of a model. ask makes an attempt and tells it.
+func (b *batch) callAside(ctx context.Context, choice Choice, tokens int, ask func(attempt int) (*model.Answer, error)) (*model.Answer, error) {
 	// What the run has used is the loop's, which waits for the calls of the batch.
 	// One that goes on after that is too late to count.
 	use := func(do func() error) error {
@@ -88,7 +95,7 @@ func (b *batch) askAside(ctx context.Context, choice Choice, req *model.Request)
 		if err != nil {
 			return false, err
 		}
-		if answer, err = consult(ctx, choice, req, b.sayFor, b.Now, attempt, tokens); err != nil {
+		if answer, err = ask(attempt); err != nil {
 			b.account.failed(tokens)
 		}
 		return false, err

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agentls/agentls/agents/memory"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/internal/mask"
@@ -60,6 +61,8 @@ type Env struct {
 	Model   string
 
 	Variables Variables // nil where there is no state
+	Memory    Memory    // nil where the agent has no long-term memory
+	Taint     Taint     // what the run has read that others may have written
 
 	Files     Files
 	Edits     Edits
@@ -110,6 +113,17 @@ type Variables interface {
 	Check(key string, value json.RawMessage) (lasts bool, err error)
 	// Set gives a key a value; null removes it.
 	Set(ctx context.Context, key string, value json.RawMessage) error
+}
+
+// Memory is what an agent remembers across sessions (spec 6.2).
+type Memory interface {
+	// Place says which store it is.
+	Place() memory.Place
+	// Remember keeps a record; one of the same key is replaced.
+	Remember(ctx context.Context, r memory.Record) (id string, err error)
+	// Recall returns up to limit records that fit a query; 0 = as many as the agent's file
+	// says.
+	Recall(ctx context.Context, query string, limit int) (memory.Recalled, error)
 }
 
 // Snippets are what an edit looks for in a file, and what it puts there.

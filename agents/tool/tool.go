@@ -136,7 +136,9 @@ type Result struct {
 	Media   []model.Media     // images and documents for the model, with Data
 	Changes []activity.Change // what it did to files
 	Todos   []activity.Todo   // the agent's plan, whole; nil = as it was
-	Taint   Taint             // what of Content others may have written; the path of a plan adds to it
-	Failed  bool              // it ran, and Content tells how it failed (an exit code, say)
-	Code    string            // of the failure; "" = CodeFailed
+	// Remembered is the record that it stored in long-term memory; nil = none.
+	Remembered *activity.MemoryChanged
+	Taint      Taint  // what of Content others may have written; the path of a plan adds to it
+	Failed     bool   // it ran, and Content tells how it failed (an exit code, say)
+	Code       string // of the failure; "" = CodeFailed
 }

@@ -91,7 +91,7 @@ You approve every risky step. Try it without a key: agentls demo`,
 	root.SetErr(std.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
 	root.AddCommand(
-		serveCommand(std), runCommand(std), listCommand(std), createCommand(std), editCommand(std), deleteCommand(std), validateCommand(std), explainCommand(std), routeCommand(std), configCommand(std), diffAuthorityCommand(std), sessionsCommand(std), changesCommand(std), chainCommand(std), traceCommand(std), testCommand(std), graphCommand(std), contextCommand(std), trustCommand(std), permissionsCommand(std), mcpServersCommand(std), extensionsCommand(std),
+		serveCommand(std), runCommand(std), listCommand(std), createCommand(std), editCommand(std), deleteCommand(std), validateCommand(std), explainCommand(std), routeCommand(std), configCommand(std), diffAuthorityCommand(std), sessionsCommand(std), changesCommand(std), chainCommand(std), traceCommand(std), testCommand(std), graphCommand(std), contextCommand(std), trustCommand(std), permissionsCommand(std), memoryCommand(std), mcpServersCommand(std), extensionsCommand(std),
 		importCommand(std), exportCommand(std), doctorCommand(std), demoCommand(std), versionCommand(std),
 	)
 	c, err := root.ExecuteContextC(ctx)

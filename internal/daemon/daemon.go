@@ -226,7 +226,8 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
 		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets, Proxy: http.ProxyFromEnvironment,
 		Reviewed: b.reviewed, Unreviewed: b.unreviewed,
-		Memory: b.instructions, Prompt: prompt.Read(c.Environ, c.Home, b.env("HOME")), Headless: c.Headless,
+		Memories: b.memories(),
+		Memory:   b.instructions, Prompt: prompt.Read(c.Environ, c.Home, b.env("HOME")), Headless: c.Headless,
 		Snapshots: snapshot.New(snapshot.Config{
 			Dir: filepath.Join(canonical(c.state()), "snapshots"), Home: canonical(b.env("HOME")), Environ: c.Environ, Now: c.Now,
 		}),

@@ -90,7 +90,7 @@ func (s *Secrets) add(found map[string][]string) {
 // read takes over what the person's settings hold.
 func (s *Secrets) read(all *workspace.Settings) {
 	found := make(map[string][]string)
-	for _, section := range []string{"env", "providers", "mcpServers", "hooks"} {
+	for _, section := range []string{"env", "providers", "mcpServers", "hooks", "agents"} {
 		for _, raw := range all.Lookup(section) {
 			var value any
 			if json.Unmarshal(raw.JSON, &value) == nil { // another's problem

@@ -35,6 +35,7 @@ type folderSettings struct {
 	hooks      []describedHook   // in the order in which they are run
 	noHooks    bool              // the person has switched all hooks off
 	hooksOff   []string          // names of hooks that the person has switched off
+	redis      string            // agents.memory.redis
 	scope      string            // of new agents
 	answer     string            // of inline commands: where it goes
 	values     *workspace.Settings
@@ -172,6 +173,7 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 	}) {
 		s.retention = session.Retention{} // what was meant is not known, and what is erased is gone
 	}
+	s.redis = a.Redis.Value
 	s.scope, s.answer = a.DefaultScope.Value, a.Inline.Answer.Value
 	for _, name := range slices.Sorted(maps.Keys(all.MCPServers)) {
 		s.servers = append(s.servers, language.Server{Name: name, Summary: serverSummary(all.MCPServers[name].JSON)})

@@ -8,7 +8,8 @@
 // back) and the others an API key.
 //
 // It serves generateContent, streamGenerateContent (as server-sent events with
-// alt=sse, else as a JSON array), countTokens and the list of models, wants an
+// alt=sse, else as a JSON array), countTokens, batchEmbedContents (of Vertex AI,
+// predict; no script is needed) and the list of models, wants an
 // API key in x-goog-api-key, and refuses what the real API refuses: a call
 // that is not answered by exactly one response in the next message, and a
 // thought signature that does not come back as it was sent.

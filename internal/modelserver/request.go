@@ -10,7 +10,7 @@ import (
 
 // Request is one request as it was received.
 type Request struct {
-	Action   string // generateContent, streamGenerateContent, countTokens, models
+	Action   string // generateContent, streamGenerateContent, countTokens, batchEmbedContents, predict, models
 	Model    string // the id, without "models/"
 	Vertex   bool   // by a path of Vertex AI
 	Project  string // of Google Cloud, as the path has it; "" in express mode

@@ -193,6 +193,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		}
 		defer s.written(r, p)
 		p.play()
+	case "batchEmbedContents", "predict":
+		s.embed(w, r)
 	default:
 		s.note(r)
 		writeError(w, 404, "there is no method "+action, nil)

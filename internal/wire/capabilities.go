@@ -40,5 +40,6 @@ type ServerCapabilities struct {
 	Steer       bool     `json:"steer,omitempty"`       // agents/steer, agents/resume
 	Changes     bool     `json:"changes,omitempty"`     // agents/changes, agents/changes/resolve
 	Checkpoints bool     `json:"checkpoints,omitempty"` // agents/session/rewind, agents/session/fork
+	Memory      bool     `json:"memory,omitempty"`      // agents/memory/…
 	Graph       bool     `json:"graph,omitempty"`       // agents/graph/get, run, resume
 }

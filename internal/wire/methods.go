@@ -84,6 +84,12 @@ const (
 	MethodStateSet = "agents/state/set"
 	// MethodStateClear removes the keys of a session's state that live for it.
 	MethodStateClear = "agents/state/clear"
+	// MethodMemoryList lists what agents remember across sessions.
+	MethodMemoryList = "agents/memory/list"
+	// MethodMemorySearch finds records of it by their words.
+	MethodMemorySearch = "agents/memory/search"
+	// MethodMemoryDelete erases records, or a whole store.
+	MethodMemoryDelete = "agents/memory/delete"
 	// MethodRespond answers a question that the client answered with "later".
 	MethodRespond = "agents/respond"
 	// MethodPending lists the questions that wait for the person.

@@ -73,7 +73,7 @@ type transport struct {
 func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	c, ok := q.Context().Value(callKey{}).(*call)
 	if !ok {
-		return t.base.RoundTrip(q)
+		return t.plain(q)
 	}
 	if q.Body != nil {
 		// genai's own body is empty; the request is c.body.
@@ -104,6 +104,20 @@ func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	c.stream = newStream(body, c)
 	resp.Body = c.stream
 	return resp, nil
+}
+
+// plain sends a request whose answer genai reads by itself.
+func (t *transport) plain(q *http.Request) (*http.Response, error) {
+	if t.tokens == nil {
+		return t.base.RoundTrip(q)
+	}
+	who, err := t.tokens.get(q.Context(), "")
+	if err != nil {
+		return nil, err
+	}
+	q = q.Clone(q.Context())
+	who.sign(q)
+	return t.base.RoundTrip(q)
 }
 
 // send sends a request, with a token where one is wanted. A token that is
@@ -150,14 +164,20 @@ func (t *transport) sendAs(q *http.Request, c *call, who token) (*http.Response,
 	r.Body, _ = open()
 	r.GetBody, r.ContentLength = open, c.body.size()
 	r.Header.Set("Accept", "text/event-stream")
-	if who.value != "" {
-		r.Header.Set("Authorization", "Bearer "+who.value)
-		if who.quota != "" {
-			r.Header.Set("X-Goog-User-Project", who.quota)
-		}
-	}
+	who.sign(r)
 	late()
 	return t.base.RoundTrip(r)
+}
+
+// sign has a request say who asks; nobody where there is no token.
+func (who token) sign(q *http.Request) {
+	if who.value == "" {
+		return
+	}
+	q.Header.Set("Authorization", "Bearer "+who.value)
+	if who.quota != "" {
+		q.Header.Set("X-Goog-User-Project", who.quota)
+	}
 }
 
 // progress tells the watchdog that a request goes out.

@@ -29,7 +29,7 @@ type Config struct {
 
 // Tools returns the built-in tools, in the order in which they are documented.
 func (c Config) Tools() []tool.Tool {
-	return []tool.Tool{readFile(), readManyFiles(), list(), glob(), grep(), diagnostics(), symbols(), definition(), references(), writeFile(), editFile(), applyPatch(), deleteFile(), moveFile(), bash(c.Reaper), gitCommit(c.Reaper), webFetch(c.Web), webSearch(), saveMemory(), writeTodos(), getState(), setState(), askUser()}
+	return []tool.Tool{readFile(), readManyFiles(), list(), glob(), grep(), diagnostics(), symbols(), definition(), references(), writeFile(), editFile(), applyPatch(), deleteFile(), moveFile(), bash(c.Reaper), gitCommit(c.Reaper), webFetch(c.Web), webSearch(), saveMemory(), storeMemory(), recallMemory(), writeTodos(), getState(), setState(), askUser()}
 }
 
 // Tools returns the built-in tools of the zero Config.

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/agentls/agentls/agents/memory"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/agents/tool/tooltest"
@@ -72,7 +73,7 @@ func TestToolsAreInTheOrderOfTheirDocumentation(t *testing.T) {
 	for _, b := range builtin.Tools() {
 		names = append(names, b.Spec().Name)
 	}
-	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep diagnostics symbols definition references write_file edit_file apply_patch delete_file move_file bash git_commit web_fetch web_search save_memory write_todos get_state set_state ask_user"; got != want {
+	if got, want := strings.Join(names, " "), "read_file read_many_files ls glob grep diagnostics symbols definition references write_file edit_file apply_patch delete_file move_file bash git_commit web_fetch web_search save_memory store_memory recall_memory write_todos get_state set_state ask_user"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -92,6 +93,7 @@ func TestConformance(t *testing.T) {
 		}
 		e.Ask = func(context.Context, tool.Question) (tool.Answer, error) { return tool.Answer{Action: "accept"}, nil }
 		e.Variables = notes{"x": json.RawMessage(`1`)}
+		e.Memory = remembers(t, memory.Shape{Kind: memory.KeyValue}, offline)
 		return e
 	}
 	calls := map[string][]string{
@@ -115,6 +117,8 @@ func TestConformance(t *testing.T) {
 		"git_commit":      {`{"message":"m","paths":["a.txt","src"]}`, `{"commit_message":"m","files":["src/b.go"]}`},
 		"web_fetch":       {`{"url":"https://127.0.0.1/"}`, `{"uri":"http://localhost:1/a"}`},
 		"web_search":      {`{"query":"what?"}`},
+		"store_memory":    {`{"key":"k","content":"c"}`, `{"name":"k","value":"c","metadata":{"a":[1]}}`},
+		"recall_memory":   {`{"query":"what?"}`, `{"q":"what?","limit":3}`},
 		"get_state":       {`{}`, `{"key":"x"}`, `{"name":"gone"}`},
 		"set_state":       {`{"key":"x","value":{"b":1,"a":[null]}}`, `{"key":"x","value":null}`, `{"name":"user:y","value":"z"}`},
 		"ask_user":        {`{"question":"why?"}`},

@@ -1115,6 +1115,30 @@ export interface Media {
 	blob?: string;
 }
 
+/** MemoryChanged says that an agent stored a record in long-term memory. */
+export interface MemoryChanged {
+	/** as agents/memory/list names it */
+	store: string;
+	key: string;
+	/** its content; absent: the record was deleted */
+	value?: string;
+}
+
+/** MemoryDeleteParams names records of a store, or all of it. */
+export interface MemoryDeleteParams {
+	store: string;
+	keys?: string[];
+	/** the whole store; without keys */
+	all?: boolean;
+}
+
+/** MemoryDeleteResult says what is gone. */
+export interface MemoryDeleteResult {
+	deleted: number;
+	/** where else it may be known, for people */
+	note?: string;
+}
+
 /** MemoryFile is a file of instructions for every agent: GEMINI.md, AGENTS.md or CLAUDE.md. */
 export interface MemoryFile {
 	uri: string;
@@ -1126,6 +1150,92 @@ export interface MemoryFile {
 	imports?: string[];
 	/** why agents are not told it */
 	leftOut?: string;
+}
+
+/** MemoryListParams asks what agents remember across sessions. */
+export interface MemoryListParams {
+	/** only of this one */
+	store?: string;
+	/** of other workspaces too */
+	all?: boolean;
+	/** of the page before */
+	cursor?: string;
+	/** records, 100 at most; absent = 50 */
+	limit?: number;
+}
+
+/** MemoryListResult is what is remembered, the newest records first. */
+export interface MemoryListResult {
+	stores: MemoryStore[];
+	records: MemoryRecord[];
+	/** of the next page; absent = this is the last */
+	cursor?: string;
+	/** why not all stores could be read */
+	problems: string[];
+}
+
+/** MemoryRecord is one thing that is remembered. */
+export interface MemoryRecord {
+	store: string;
+	id: string;
+	key: string;
+	content: string;
+	/** that stored it */
+	agent: string;
+	/** in which it did */
+	session: string;
+	/** RFC 3339 */
+	time: string;
+	/** foreign, web: the agent had read what others wrote, and the person agreed */
+	taint?: string;
+	/** an object */
+	metadata?: unknown;
+	/** of a search, to 1: which part of the words it has */
+	score?: number;
+}
+
+/** MemorySearchParams looks for records by their words. */
+export interface MemorySearchParams {
+	query: string;
+	/** only in this one */
+	store?: string;
+	/** in those of other workspaces too */
+	all?: boolean;
+	/** 100 at most; absent = 10 */
+	limit?: number;
+}
+
+/** MemorySearchResult is what was found, the best first. */
+export interface MemorySearchResult {
+	records: MemoryRecord[];
+	/** why not all stores could be searched */
+	problems: string[];
+}
+
+/** MemoryStore is one store of records. */
+export interface MemoryStore {
+	id: string;
+	/** local, redis */
+	backend: string;
+	/** agent, workspace, user */
+	scope?: string;
+	/** of scope agent */
+	agent?: string;
+	/** of the workspace folder that it belongs to */
+	uri?: string;
+	/** index_name */
+	index?: string;
+	/** all of that in words */
+	whose?: string;
+	/** vector, key_value */
+	type?: string;
+	/** what made the vectors */
+	embedder?: string;
+	/** of the vectors */
+	dimension?: number;
+	records: number;
+	/** why it cannot be read */
+	problem?: string;
 }
 
 /** Mention is an agent's name in a text. `start` and `end` count in the negotiated encoding, from the beginning of the text that was parsed. */
@@ -1760,6 +1870,8 @@ export interface ServerCapabilities {
 	changes?: boolean;
 	/** agents/session/rewind, agents/session/fork */
 	checkpoints?: boolean;
+	/** agents/memory/… */
+	memory?: boolean;
 	/** agents/graph/get, run, resume */
 	graph?: boolean;
 }
@@ -2278,6 +2390,7 @@ export interface Events {
 	"hook.ran": HookRan;
 	"todos.changed": TodosChanged;
 	"state.changed": StateChanged;
+	"memory.changed": MemoryChanged;
 	"error": ErrorSeen;
 	"note": Note;
 }
@@ -2325,6 +2438,9 @@ export interface Requests {
 	"agents/state/get": { params: StateParams; result: StateResult };
 	"agents/state/set": { params: StateSetParams; result: Empty };
 	"agents/state/clear": { params: StateClearParams; result: Empty };
+	"agents/memory/list": { params: MemoryListParams; result: MemoryListResult };
+	"agents/memory/search": { params: MemorySearchParams; result: MemorySearchResult };
+	"agents/memory/delete": { params: MemoryDeleteParams; result: MemoryDeleteResult };
 	"agents/respond": { params: RespondParams; result: unknown };
 	"agents/pending": { params: PendingParams; result: PendingResult };
 	"agents/mcp/list": { params: MCPListParams; result: MCPListResult };

@@ -186,6 +186,18 @@ var rows = []row{
 		without: "`agentls context clear` removes the keys that an agent's file names (memory.session).",
 	},
 	{
+		constant: "MethodMemoryList", params: "MemoryListParams", results: []string{"MemoryListResult"},
+		without: "`agentls memory list` on the command line lists the same.",
+	},
+	{
+		constant: "MethodMemorySearch", params: "MemorySearchParams", results: []string{"MemorySearchResult"},
+		without: "`agentls memory search` on the command line does the same.",
+	},
+	{
+		constant: "MethodMemoryDelete", params: "MemoryDeleteParams", results: []string{"MemoryDeleteResult"},
+		without: "`agentls memory delete` on the command line does the same.",
+	},
+	{
 		constant: "MethodRespond", params: "RespondParams", results: nil, needs: "`confirm.respond`, for answers to `agents/confirm`",
 		without: "A question is answered by the answer to the request itself.",
 	},

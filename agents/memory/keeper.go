@@ -1,0 +1,132 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// Keeper is what people see of all memory: the stores of every backend.
+type Keeper map[string]Backend // by name
+
+// Found is a record with the id of its store.
+type Found struct {
+	Store string
+	Match
+}
+
+// Stores returns the stores of all backends. The error is of a backend that failed; those
+// of the others are returned as well.
+func (k Keeper) Stores(ctx context.Context) ([]Stored, error) {
+	var all []Stored
+	var errs []error
+	for _, name := range k.names() {
+		some, err := k[name].Stores(ctx)
+		for i := range some {
+			some[i].Backend = name
+		}
+		all, errs = append(all, some...), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+func (k Keeper) names() []string {
+	var names []string
+	for name := range k {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// open returns a store that [Keeper.Stores] listed.
+func (k Keeper) open(ctx context.Context, s Stored) (Store, error) {
+	if s.Problem != "" {
+		return nil, fault.New(fault.Unavailable, "memory.open", "%s: %s", s.ID, s.Problem)
+	}
+	return k[s.Backend].Open(ctx, s.Place, nil)
+}
+
+// List returns the newest records of the given stores, after skip of them.
+func (k Keeper) List(ctx context.Context, stores []Stored, skip, limit int) (records []Found, more bool, err error) {
+	for _, stored := range stores {
+		if stored.Problem != "" || stored.Records == 0 {
+			continue
+		}
+		s, err := k.open(ctx, stored)
+		if err != nil {
+			return nil, false, err
+		}
+		some, _, err := s.List(ctx, 0, skip+limit+1)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, r := range some {
+			records = append(records, Found{stored.ID, Match{Record: r}})
+		}
+	}
+	slices.SortStableFunc(records, func(a, b Found) int { return b.Time.Compare(a.Time) })
+	records = records[min(skip, len(records)):]
+	return records[:min(limit, len(records))], len(records) > limit, nil
+}
+
+// Search returns the records of the given stores that have most of a query's words. No
+// provider is asked.
+func (k Keeper) Search(ctx context.Context, stores []Stored, query string, limit int) ([]Found, error) {
+	var all []Found
+	for _, stored := range stores {
+		if stored.Problem != "" || stored.Records == 0 {
+			continue
+		}
+		s, err := k.open(ctx, stored)
+		if err != nil {
+			return nil, err
+		}
+		some, err := s.Find(ctx, Query{Words: QueryWords(query), Limit: limit})
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range some {
+			all = append(all, Found{stored.ID, m})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Found) int {
+		switch {
+		case a.Score > b.Score:
+			return -1
+		case a.Score < b.Score:
+			return 1
+		}
+		return b.Time.Compare(a.Time)
+	})
+	return all[:min(limit, len(all))], nil
+}
+
+// Delete erases records of a store by their keys.
+func (k Keeper) Delete(ctx context.Context, stored Stored, keys []string) (int, error) {
+	s, err := k.open(ctx, stored)
+	if err != nil {
+		return 0, err
+	}
+	return s.Delete(ctx, keys...)
+}
+
+// Drop erases a store, and returns how many records it had.
+func (k Keeper) Drop(ctx context.Context, stored Stored) (int, error) {
+	s, err := k.open(ctx, stored)
+	if err != nil {
+		return 0, err
+	}
+	return stored.Records, s.Drop(ctx)
+}
+
+// Close lets go of all that was opened.
+func (k Keeper) Close() error {
+	var errs []error
+	for _, b := range k {
+		errs = append(errs, b.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+func memoryCommand(std streams) *cobra.Command {
+	var asJSON, all bool
+	var store, cursor string
+	c := &cobra.Command{
+		Use: "memory", Short: "What agents remember across sessions: list, search, delete",
+		Long: `Lists, searches and deletes what agents with memory.enabled have stored with
+store_memory: their own, what the agents of this workspace share, and what all
+your agents share. --all shows what belongs to other workspaces too.`,
+		Args: needsPart,
+	}
+	list := &cobra.Command{
+		Use: "list", Short: "List stores and their newest records", Args: arguments(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				var r wire.MemoryListResult
+				if err := conn.Call(ctx, wire.MethodMemoryList, &wire.MemoryListParams{Store: store, All: all, Cursor: cursor}, &r); err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(std.out, r)
+				}
+				printProblems(std.err, r.Problems)
+				return printMemory(std.out, &r)
+			})
+		},
+	}
+	list.Flags().StringVar(&cursor, "after", "", "the next page, as the page before says")
+	var limit int
+	search := &cobra.Command{
+		Use: "search QUERY", Short: "Find records by their words", Args: arguments(1, maxWords),
+		RunE: func(c *cobra.Command, args []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				var r wire.MemorySearchResult
+				if err := conn.Call(ctx, wire.MethodMemorySearch, &wire.MemorySearchParams{Query: strings.Join(args, " "), Store: store, All: all, Limit: limit}, &r); err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(std.out, r)
+				}
+				printProblems(std.err, r.Problems)
+				if len(r.Records) == 0 {
+					_, err := fmt.Fprintln(std.out, "Nothing found.")
+					return err
+				}
+				return printRecords(std.out, r.Records)
+			})
+		},
+	}
+	search.Flags().IntVar(&limit, "limit", 0, "how many records at most (10)")
+	var whole bool
+	erase := &cobra.Command{
+		Use: "delete --store STORE KEY…", Short: "Delete records, or with --all a whole store",
+		Long: `Deletes records by their keys, or with --all a whole store. Nothing of them stays
+in the store's files. The logs of sessions keep what was said in them.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case store == "":
+				return usage{errors.New("missing --store; `agentls memory list` names the stores")}
+			case whole && len(args) > 0:
+				return usage{errors.New("give keys, or --all for the whole store")}
+			case !whole && len(args) == 0:
+				return usage{errors.New("missing KEY, or --all for the whole store")}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				var r wire.MemoryDeleteResult
+				if err := conn.Call(ctx, wire.MethodMemoryDelete, &wire.MemoryDeleteParams{Store: store, Keys: args, All: whole}, &r); err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(std.out, r)
+				}
+				if r.Deleted == 0 && !whole {
+					return fmt.Errorf("nothing is stored under %s in %s; see `agentls memory list`", tool.Escape(strings.Join(args, ", ")), tool.Escape(store))
+				}
+				_, err := fmt.Fprintf(std.out, "Deleted %s. %s\n", count(r.Deleted, "record"), r.Note)
+				return err
+			})
+		},
+	}
+	erase.Flags().BoolVar(&whole, "all", false, "the whole store")
+	for _, part := range []*cobra.Command{list, search} {
+		part.Flags().BoolVar(&all, "all", false, "also what belongs to other workspaces")
+	}
+	c.PersistentFlags().StringVar(&store, "store", "", "one store, as list names it")
+	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.AddCommand(list, search, erase)
+	return c
+}
+
+// maxWords is how many words may stand in a command line for one text.
+const maxWords = 1000
+
+func printProblems(out io.Writer, problems []string) {
+	for _, p := range problems {
+		fmt.Fprintln(out, "! "+tool.Escape(p))
+	}
+}
+
+// printMemory prints a line for each store, and then the records.
+func printMemory(out io.Writer, r *wire.MemoryListResult) error {
+	if len(r.Stores) == 0 {
+		_, err := fmt.Fprintln(out, "Nothing is remembered here. Agents with `memory: {enabled: true}` store records with store_memory.")
+		return err
+	}
+	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "STORE\tRECORDS\tKIND\tOF")
+	for _, s := range r.Stores {
+		if s.Problem != "" {
+			fmt.Fprintf(w, "%s\t–\t%s\t%s\n", tool.Escape(s.ID), s.Backend, tool.Escape(s.Problem))
+			continue
+		}
+		kind := s.Backend + ", " + s.Type
+		if s.Embedder != "" {
+			kind = fmt.Sprintf("%s, %s %d", s.Backend, tool.Escape(s.Embedder), s.Dimension)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", tool.Escape(s.ID), s.Records, kind, tool.Escape(s.Whose))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(r.Records) > 0 {
+		fmt.Fprintln(out)
+		if err := printRecords(out, r.Records); err != nil {
+			return err
+		}
+	}
+	if r.Cursor != "" {
+		fmt.Fprintf(out, "\nMore: agentls memory list --after %s\n", r.Cursor)
+	}
+	return nil
+}
+
+// printRecords prints what is remembered, with where it comes from.
+func printRecords(out io.Writer, records []wire.MemoryRecord) error {
+	var b strings.Builder
+	for i, r := range records {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		when := r.Time
+		if at, err := time.Parse(time.RFC3339, r.Time); err == nil {
+			when = ago(time.Since(at))
+		}
+		fmt.Fprintf(&b, "%s · %s · by %s, session %s, %s", tool.Escape(r.Key), tool.Escape(r.Store), tool.Escape(r.Agent), tool.Escape(cmp.Or(r.Session, "main")), when)
+		if r.Taint != "" {
+			fmt.Fprintf(&b, " · after reading what others wrote (%s)", tool.Escape(r.Taint))
+		}
+		b.WriteString("\n")
+		for line := range strings.Lines(r.Content) {
+			fmt.Fprintf(&b, "  %s\n", tool.Escape(strings.TrimRight(line, "\r\n")))
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
