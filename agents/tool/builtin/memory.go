@@ -68,13 +68,9 @@ func planStore(_ context.Context, env *tool.Env, args storeArgs) (*tool.Plan, er
 }
 
 func store(ctx context.Context, env *tool.Env, args storeArgs) (*tool.Result, error) {
-	now := time.Now
-	if env.Now != nil {
-		now = env.Now
-	}
 	r := memory.Record{
 		Key: args.Key, Content: args.Content, Metadata: args.Metadata,
-		Agent: env.Agent, Session: env.Session, Time: now().UTC(), Taint: env.Taint.String(),
+		Agent: env.Agent, Session: env.Session, Time: env.Now().UTC(), Taint: env.Taint.String(),
 	}
 	if _, err := env.Memory.Remember(ctx, r); err != nil {
 		return nil, forgotten(ctx, "Nothing was stored", err)
