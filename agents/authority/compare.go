@@ -77,6 +77,7 @@ func Compare(a, b *Explanation) Difference {
 	c.references("subagents", "subagent ", a.Subagents, b.Subagents)
 	c.references("handoffs", "handoff to ", a.Handoffs, b.Handoffs)
 	c.handoffs(a.Handoffs, b.Handoffs)
+	c.references("graph", "agent of the graph ", a.Graph, b.Graph)
 	c.field = "scope"
 	c.set("questions about protected places", "only agents that do not come with the project may ask for them",
 		a.Scope != definition.Project, b.Scope != definition.Project, true)

@@ -92,6 +92,15 @@ func (p *places) entry(name string, fields ...string) Origin {
 	return origin
 }
 
+// node is where a node of the graph says what it runs.
+func (p *places) node(i int) Origin {
+	origin, given := p.file("graph.nodes", "graph")
+	if given && p.in.File.Graph != nil {
+		origin.Line = int(p.in.File.Graph.Ranges[i].Start.Line) + 1
+	}
+	return origin
+}
+
 // linesOf returns the line of each name of a list: as it is written, in its
 // canonical form, and for an object what it has as to. The first of a name
 // counts.
@@ -219,7 +228,7 @@ func naming(e *Explanation) func(Origin) string {
 	for _, t := range e.Tools {
 		note(t.Origin)
 	}
-	for _, r := range slices.Concat(e.Servers, e.Subagents, e.Handoffs, e.Hooks) {
+	for _, r := range slices.Concat(e.Servers, e.Subagents, e.Handoffs, e.Graph, e.Hooks) {
 		note(r.Origin)
 	}
 	for longer := true; longer; {

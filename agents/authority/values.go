@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/graph"
 	"github.com/agentls/agentls/agents/handoff"
 	"github.com/agentls/agentls/agents/model"
 )
@@ -250,6 +251,17 @@ func (x *explainer) references() {
 			r.Text = within
 		}
 		x.e.Subagents = append(x.e.Subagents, unless(r, delegate, offered))
+	}
+	if d.Graph != nil {
+		for i, n := range d.Graph.Nodes {
+			if n.Kind == graph.Agent || n.Kind == graph.Graph {
+				r := Reference{Name: n.Of, Known: known(n.Of), Text: fmt.Sprintf("node %s, %s", n.Name, within), Origin: x.node(i)}
+				if !r.Known {
+					r.Text = "unknown"
+				}
+				x.e.Graph = append(x.e.Graph, r)
+			}
+		}
 	}
 	for _, h := range d.Handoffs {
 		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, When: h.When, Condition: h.Condition, Origin: x.entry(h.To, "handoffs")}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/graph"
 	"github.com/agentls/agentls/agents/model"
 )
 
@@ -39,6 +40,10 @@ type WorstInput struct {
 	MaxTokens int     // run.max_tokens; 0 = none
 	MaxCost   float64 // run.max_cost in USD; 0 = none
 
+	// Graph is how many runs the nodes of the agent's graph are at most, where none of
+	// them runs others; 0 = it has no graph, or nobody can tell.
+	Graph int
+
 	// The limits of a tree of runs; a number of 0 is none, but for Depth.
 	ModelCalls, Depth, Runs, InputTokens int
 
@@ -53,7 +58,8 @@ type WorstInput struct {
 //	calls               attempts · T of the run and, for each other run, of the dearest
 //	                    agent that it may be; at most limits.modelCalls
 //
-// How many agents one turn calls is bounded by limits.runs alone, and how deep by
+// A graph asks no model itself: its nodes do, and each step is a run for each time that
+// it may be tried. How many agents one turn calls is bounded by limits.runs alone, and how deep by
 // limits.depth: a deeper tree has no more runs. Handing over ends a run, and the
 // successor's is its own.
 //
@@ -69,6 +75,9 @@ func Worst(in WorstInput) WorstCase {
 	all := slices.Clone(in.Models)
 	if len(in.Others) > 0 && in.Depth > 0 {
 		w.Runs = max(in.Runs, 1)
+		if in.Graph > 0 {
+			w.Runs = 1 + min(w.Runs-1, in.Graph)
+		}
 		most, mostPaid := 0, 0
 		for _, o := range in.Others {
 			c, p := o.calls()
@@ -189,6 +198,12 @@ func times(a, b int) int {
 func (x *explainer) worst(mode definition.Mode) WorstInput {
 	turns, _ := x.turns(x.def, mode)
 	l := x.in.Limits
+	if x.def.Graph != nil {
+		return WorstInput{
+			Others: x.others(), Graph: x.nodeRuns(), ModelCalls: l.ModelCalls.Value, Depth: l.Depth.Value, Runs: l.Runs.Value, InputTokens: l.InputTokens.Value,
+			MaxTokens: x.def.MaxTokens, CanAsk: x.in.CanAsk,
+		}
+	}
 	return WorstInput{
 		Agent:     Agent{Turns: turns, Task: mode == definition.Task, InLine: 1 + len(x.e.Model.Fallbacks), Sums: x.in.Compresses, Models: slices.Concat(x.entries, x.sums)},
 		Others:    x.others(),
@@ -202,7 +217,8 @@ func (x *explainer) worst(mode definition.Mode) WorstInput {
 // the depth goes, through others: one of those that the worst case counts alike.
 // It looks at each once.
 func (x *explainer) others() []Agent {
-	if !slices.Contains(x.registered(), delegate) {
+	delegates := slices.Contains(x.registered(), delegate)
+	if !delegates && x.def.Graph == nil {
 		return nil
 	}
 	type kind struct {
@@ -228,6 +244,12 @@ func (x *explainer) others() []Agent {
 			}
 		}
 		for _, parent := range level {
+			for _, name := range nodesOf(parent) {
+				reach(x.in.ByName[name])
+			}
+			if parent == x.def && !delegates {
+				continue
+			}
 			for _, name := range parent.Subagents {
 				if name != "*" {
 					reach(x.in.ByName[name])
@@ -251,9 +273,41 @@ func (x *explainer) others() []Agent {
 	return all
 }
 
+// nodesOf returns the agents that the nodes of an agent's graph run.
+func nodesOf(d *definition.Definition) (names []string) {
+	if d.Graph == nil {
+		return nil
+	}
+	for _, n := range d.Graph.Nodes {
+		if n.Kind == graph.Agent || n.Kind == graph.Graph {
+			names = append(names, n.Of)
+		}
+	}
+	return names
+}
+
+// nodeRuns returns how many runs the steps of the agent's graph are at most; 0 where one
+// of them may run others.
+func (x *explainer) nodeRuns() int {
+	tries := 0
+	for _, n := range x.def.Graph.Nodes {
+		if n.Kind == graph.Agent || n.Kind == graph.Graph {
+			d := x.in.ByName[n.Of]
+			if d != nil && (d.Graph != nil || len(d.Subagents) > 0) {
+				return 0
+			}
+			tries = max(tries, 1+n.Retries)
+		}
+	}
+	return times(x.def.Graph.Steps(), tries)
+}
+
 // asTask is a delegated run of another agent.
 func (x *explainer) asTask(d *definition.Definition) Agent {
 	m, entries := x.resolve(d)
 	turns, _ := x.turns(d, definition.Task)
+	if d.Graph != nil { // its nodes ask models
+		return Agent{}
+	}
 	return Agent{Turns: turns, Task: true, InLine: 1 + len(m.Fallbacks), Sums: x.in.Compresses, Models: slices.Concat(entries, x.summing(entries))}
 }

@@ -135,6 +135,38 @@ func TestWorstOfAnAgent(t *testing.T) {
 	}
 }
 
+// TestWorstOfAGraph: the nodes of a graph ask models, each step in a run of its own for
+// each time that it may be tried, and the graph itself asks none.
+func TestWorstOfAGraph(t *testing.T) {
+	in := installation(t, "---\nkind: agent\nname: flow\ntitle: F\ngraph:\n  entry: a\n  max_steps: 3\n  nodes: [{name: a, agent: worker, retries: 1}, {name: b, tool: ls}]\n  edges: [{from: a, to: b}, {from: b, to: END}]\n---\n")
+	in.Compresses, in.Limits.ModelCalls.Value, in.Limits.Depth.Value, in.Limits.Runs.Value = false, 1_000_000, 2, 32
+	worker := parse(t, "---\nkind: agent\nname: worker\ntitle: T\nmodel: flash\nrun: {max_turns: 1}\n---\nDo it.\n")
+	in.Agents = []*definition.Definition{worker}
+	e := authority.Explain(in)
+	if e.Worst.Runs != 7 || !strings.HasPrefix(e.Worst.Text(), "≤ 168 model calls, ≤ $") { // 6 runs of 2 turns of 14 attempts
+		t.Errorf("%s in %d runs", e.Worst.Text(), e.Worst.Runs)
+	}
+	if len(e.Graph) != 1 || e.Graph[0].Name != "worker" || !e.Graph[0].Known || e.Graph[0].Origin.Line != 8 || !strings.HasPrefix(e.Graph[0].Text, "node a, ") {
+		t.Errorf("%+v", e.Graph)
+	}
+	if text := authority.Text(e, 100); !strings.Contains(text, "Graph\n") {
+		t.Error(text)
+	}
+	in.Limits.Runs.Value = 4
+	if w := authority.Explain(in).Worst; w.Runs != 4 {
+		t.Errorf("%s in %d runs", w.Text(), w.Runs)
+	}
+	worker.Subagents = []string{"flow"} // may run others
+	in.Limits.Runs.Value = 32
+	if w := authority.Explain(in).Worst; w.Runs != 32 {
+		t.Errorf("%s in %d runs", w.Text(), w.Runs)
+	}
+	before := authority.Explain(installation(t, "---\nkind: agent\nname: flow\ntitle: F\n---\nDo it.\n"))
+	if d := authority.Compare(before, e); !strings.Contains(d.Text(), "+ agent of the graph worker") || !d.Grows {
+		t.Error(d.Text())
+	}
+}
+
 // TestNumbersAreTheRuns: the numbers that are written down here are those that
 // runs go by.
 func TestNumbersAreTheRuns(t *testing.T) {

@@ -42,6 +42,7 @@ type Explanation struct {
 	Servers   []Reference `json:"mcpServers,omitempty"`
 	Subagents []Reference `json:"subagents,omitempty"`
 	Handoffs  []Reference `json:"handoffs,omitempty"`
+	Graph     []Reference `json:"graph,omitempty"` // the agents that its nodes run
 	Hooks     []Reference `json:"hooks,omitempty"` // in the order in which they are run; Known: it can be
 	Memory    []string    `json:"memoryFiles,omitempty"`
 

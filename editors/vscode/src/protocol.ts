@@ -680,6 +680,8 @@ export interface ExplainResult {
 	mcpServers?: Reference[];
 	subagents?: Reference[];
 	handoffs?: Reference[];
+	/** the agents that its nodes run */
+	graph?: Reference[];
 	/** in the order in which they are run; Known: it can be */
 	hooks?: Reference[];
 	memoryFiles?: string[];
