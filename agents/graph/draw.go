@@ -153,7 +153,7 @@ func (p Picture) Mermaid() string {
 		if e.Label == "" {
 			fmt.Fprintf(&b, "\t%s --> %s;\n", e.From, e.To)
 		} else {
-			fmt.Fprintf(&b, "\t%s -. \"%s\" .-> %s;\n", e.From, entities.Replace(e.Label), e.To)
+			fmt.Fprintf(&b, "\t%s -.->|\"%s\"| %s;\n", e.From, entities.Replace(e.Label), e.To)
 		}
 	}
 	b.WriteString("\tclassDef default fill:#f2f0ff,line-height:1.2;\n\tclassDef first fill-opacity:0;\n\tclassDef last fill:#bfb6fc;\n")
@@ -201,8 +201,10 @@ func (p Picture) DOT() string {
 // JSON is a picture as LangGraph writes graphs.
 func (p Picture) JSON() string {
 	type data struct {
-		Name  string `json:"name"`
-		State string `json:"state,omitempty"`
+		ID    []string `json:"id,omitempty"`
+		Name  string   `json:"name,omitempty"`
+		Title string   `json:"title,omitempty"`
+		State string   `json:"state,omitempty"`
 	}
 	type node struct {
 		ID   string `json:"id"`
@@ -218,12 +220,12 @@ func (p Picture) JSON() string {
 	all := struct {
 		Nodes []node `json:"nodes"`
 		Edges []link `json:"edges"`
-	}{Nodes: []node{{start, "schema", data{Name: start}}}, Edges: []link{}}
+	}{Nodes: []node{{start, "schema", data{Title: start}}}, Edges: []link{}}
 	for _, n := range p.Nodes {
-		all.Nodes = append(all.Nodes, node{n.Name, "runnable", data{n.Does, n.State}})
+		all.Nodes = append(all.Nodes, node{n.Name, "runnable", data{[]string{"agentls", "node"}, n.Does, "", n.State}})
 	}
 	if p.ends() {
-		all.Nodes = append(all.Nodes, node{end, "schema", data{Name: end}})
+		all.Nodes = append(all.Nodes, node{end, "schema", data{Title: end}})
 	}
 	for _, e := range p.links() {
 		all.Edges = append(all.Edges, link{e.From, e.To, e.Label, e.Label != ""})

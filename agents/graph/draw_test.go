@@ -30,7 +30,7 @@ Edges:
 		t.Errorf("%s", got)
 	}
 	if got := picture.Mermaid(); !strings.Contains(got, "\tfixer(fixer):::running\n") || !strings.Contains(got, "\tclassDef running") ||
-		!strings.Contains(got, "\tfixer -. \"if: fixer == #quot;a#59;b#quot; #amp;#amp; 1 #lt; 2\" .-> __end__;\n") || !strings.Contains(got, "\t__start__ --> analyzer;\n") {
+		!strings.Contains(got, "\tfixer -.->|\"if: fixer == #quot;a#59;b#quot; #amp;#amp; 1 #lt; 2\"| __end__;\n") || !strings.Contains(got, "\t__start__ --> analyzer;\n") {
 		t.Errorf("%s", got)
 	}
 	if got := picture.DOT(); !strings.Contains(got, `"fixer" -> "__end__" [label="if: fixer == \"a;b\" && 1 < 2", style=dashed];`) || !strings.Contains(got, `"analyzer" [label="analyzer\ndebug-analyzer"];`) {

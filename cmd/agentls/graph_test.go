@@ -34,7 +34,7 @@ func TestGraphs(t *testing.T) {
 		"  analyzer → fixer [if: analyzer.can_auto_fix]\n  analyzer → ask [else]\n  fixer → END\n  ask → END\n" {
 		t.Errorf("exit %d, printed\n%s%s", code, out, errs)
 	}
-	for format, want := range map[string]string{"mermaid": "\tanalyzer -. \"else\" .-> ask;\n", "dot": `"analyzer" -> "ask" [label="else", style=dashed];`, "json": `"conditional": true`} {
+	for format, want := range map[string]string{"mermaid": "\tanalyzer -.->|\"else\"| ask;\n", "dot": `"analyzer" -> "ask" [label="else", style=dashed];`, "json": `"conditional": true`} {
 		if code, out, errs := command(t, dir, "graph", "visualize", "bug-flow", "--format", format); code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%s: exit %d, printed\n%s%s", format, code, out, errs)
 		}
