@@ -34,6 +34,10 @@ type timeline struct {
 	status   *status            // nil where it is not shown
 	trace    *trace.Builder     // has each span told as it ends; nil = none is
 
+	turn      sync.Mutex // what is shown, one after the other; before mu
+	questions int        // that are on the screen; guarded by turn
+	waiting   []func()   // what is to be shown when none is any more; guarded by turn
+
 	mu      sync.Mutex
 	titles  map[string]string        // of agents, by name
 	paths   map[string]string        // of the delegated runs that go on, as [timeline.path] has it
@@ -109,12 +113,12 @@ func (t *timeline) handlers() client.Config {
 				}
 				var e wire.ActivityParams
 				if (wire.Codec{}).Unmarshal(params, &e) == nil {
-					t.show(e)
+					t.inTurn(func() { t.show(e) })
 				}
 			case protocol.MethodWindowShowMessage:
 				var p protocol.ShowMessageParams
 				if (wire.Codec{}).Unmarshal(params, &p) == nil {
-					t.say("%s", p.Message)
+					t.inTurn(func() { t.say("%s", p.Message) })
 				}
 			}
 		},
@@ -426,22 +430,47 @@ func (t *timeline) plan(b activity.TodosChanged) {
 	t.say("  plan: %d of %d done%s", done, len(b.Todos), doing)
 }
 
+// inTurn shows something, at once or when no question is on the screen any more: other
+// runs go on while one asks.
+func (t *timeline) inTurn(show func()) {
+	t.turn.Lock()
+	defer t.turn.Unlock()
+	if t.questions > 0 {
+		t.waiting = append(t.waiting, show)
+		return
+	}
+	show()
+}
+
 // hold leaves the screen to a question until the function that it returns is
 // called.
 func (t *timeline) hold() (release func()) {
+	t.turn.Lock()
+	t.questions++
+	t.turn.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.newLineLocked()
-	if t.status == nil {
-		return func() {}
+	if t.status != nil {
+		t.status.clear(time.Now())
+		t.status.held++
 	}
-	t.status.clear(time.Now())
-	t.status.held++
 	return func() {
 		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.status.held--
-		t.status.quiet = time.Now()
+		if t.status != nil {
+			t.status.held--
+			t.status.quiet = time.Now()
+		}
+		t.mu.Unlock()
+		t.turn.Lock()
+		defer t.turn.Unlock()
+		if t.questions--; t.questions > 0 {
+			return
+		}
+		for _, show := range t.waiting {
+			show()
+		}
+		t.waiting = nil
 	}
 }
 
