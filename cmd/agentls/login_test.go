@@ -131,6 +131,9 @@ func TestLoginOnTheCommandLine(t *testing.T) {
 	if code, out, errs := command(t, dir, "mcp-servers", "test", "far"); code != 0 || strings.Contains(out+errs, "an-access-token") {
 		t.Errorf("the next daemon: exit %d, %s%s", code, out, errs)
 	}
+	if code, out, _ := command(t, dir, "mcp-servers", "list"); code != 0 || !regexp.MustCompile(`far +global +idle +1 +1 +http`).MatchString(out) {
+		t.Errorf("list: exit %d, %s", code, out)
+	}
 	if code, out, errs := command(t, dir, "mcp-servers", "logout", "far"); code != 0 || !strings.Contains(out, "Logged out of far.") {
 		t.Errorf("logout: exit %d, %s%s", code, out, errs)
 	}

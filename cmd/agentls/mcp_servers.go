@@ -173,9 +173,9 @@ func printServers(out io.Writer, all []wire.MCPServer) error {
 		return err
 	}
 	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSCOPE\tSTATE\tTOOLS\tCOMMAND OR ADDRESS")
+	fmt.Fprintln(w, "NAME\tSCOPE\tSTATE\tVERSION\tTOOLS\tCOMMAND OR ADDRESS")
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", tool.Escape(s.Name), s.Scope, s.State, len(s.Tools), tool.Escape(cmp.Or(s.Command, s.URL)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", tool.Escape(s.Name), s.Scope, s.State, cmp.Or(tool.Escape(s.Version), "-"), len(s.Tools), tool.Escape(cmp.Or(s.Command, s.URL)))
 	}
 	if err := w.Flush(); err != nil {
 		return err

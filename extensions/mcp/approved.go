@@ -24,6 +24,8 @@ type kept struct {
 	Tools    []listed          `json:"tools"`
 	Accepted map[string]string `json:"approved"` // digests by name
 	Prompts  []Prompt          `json:"prompts,omitzero"`
+	Title    string            `json:"title,omitzero"` // as the server called itself
+	Version  string            `json:"version,omitzero"`
 }
 
 func fileName(folder, server string) string {
@@ -52,6 +54,7 @@ func (e *entry) load() {
 		return
 	}
 	e.listed, e.accepted, e.prompts = k.Tools, k.Accepted, k.Prompts
+	e.title, e.version = k.Title, k.Version
 }
 
 // save keeps what is known; the lock is held.
@@ -60,7 +63,7 @@ func (e *entry) save() error {
 	if path == "" {
 		return nil
 	}
-	k := kept{e.folder, e.name, e.listed, e.accepted, e.prompts}
+	k := kept{e.folder, e.name, e.listed, e.accepted, e.prompts, e.title, e.version}
 	raw, err := json.Marshal(k)
 	if err == nil && len(raw) > maxKept { // what was approved goes before what is listed
 		k.Prompts = nil

@@ -142,7 +142,10 @@ func (e *entry) attempt(s Server, delay time.Duration, done chan struct{}) {
 	replaced := e.server.Digest != s.Digest || e.stopped
 	if err == nil && !replaced {
 		e.conn, e.worked = conn, true
-		e.title, e.version = conn.name, conn.version
+		if e.title != conn.name || e.version != conn.version {
+			e.title, e.version = conn.name, conn.version
+			e.keep()
+		}
 	}
 	if err != nil {
 		e.worked = false

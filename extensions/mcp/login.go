@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -152,7 +153,7 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 	if err != nil {
 		return err
 	}
-	page, issuer, err := a.begin(ctx, state, verifier)
+	page, issuer, err := a.begin(ctx, redirect.String(), state, verifier)
 	if err != nil {
 		return err
 	}
@@ -182,9 +183,9 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 }
 
 // begin finds out where the person logs in, and returns the page for that.
-func (a *account) begin(ctx context.Context, state, verifier string) (page LoginPage, issuer string, err error) {
+func (a *account) begin(ctx context.Context, redirect, state, verifier string) (page LoginPage, issuer string, err error) {
 	if a.server.oauth.TokenURL == "" {
-		if err := a.challenge(ctx); err != nil {
+		if err := a.challenge(ctx, redirect); err != nil {
 			return page, "", err
 		}
 	}
@@ -227,7 +228,7 @@ func (a *account) begin(ctx context.Context, state, verifier string) (page Login
 }
 
 // challenge asks the server itself where logins are.
-func (a *account) challenge(ctx context.Context) error {
+func (a *account) challenge(ctx context.Context, redirect string) error {
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL, bytes.NewReader([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)))
 	if err != nil {
 		return err
@@ -244,10 +245,18 @@ func (a *account) challenge(ctx context.Context) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusUnauthorized {
+		// The library does not read which scopes the server asks for.
+		if m := scope.FindStringSubmatch(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")); m != nil && len(a.server.oauth.Scopes) == 0 {
+			a.server.oauth.Scopes = strings.Fields(m[1])
+			a.use(a.server.oauth.ClientID, a.server.oauth.ClientSecret, "", redirect)
+		}
 		a.handler.HandleUnauthorizedResponse(resp)
 	}
 	return nil
 }
+
+// scope matches what a server says that a login is to ask for.
+var scope = regexp.MustCompile(`(?i)\bscope="([^"\\]*)"`)
 
 // answers takes the answer to one login.
 type answers struct {

@@ -144,7 +144,7 @@ func (o *office) serve(w http.ResponseWriter, q *http.Request) {
 		tell(map[string]any{"access_token": o.access, "refresh_token": o.refresh, "token_type": "bearer", "expires_in": o.lasts})
 	case "/mcp":
 		if o.access == "" || q.Header.Get("Authorization") != "Bearer "+o.access {
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+o.URL+`/.well-known/oauth-protected-resource/mcp"`)
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+o.URL+`/.well-known/oauth-protected-resource/mcp", scope="notes tasks"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -164,7 +164,7 @@ func (o *office) allow(t *testing.T, page LoginPage) *url.URL {
 		t.Fatal(err)
 	}
 	p := u.Query()
-	if p.Get("tenant") != "1" || p.Get("code_challenge_method") != "S256" || p.Get("client_id") != "client-1" {
+	if p.Get("tenant") != "1" || p.Get("code_challenge_method") != "S256" || p.Get("client_id") != "client-1" || p.Get("scope") != "notes tasks" {
 		t.Errorf("the page is %s", page.Address)
 	}
 	o.mu.Lock()
@@ -253,6 +253,32 @@ func TestLogin(t *testing.T) {
 	if s, err := w.Restart(t.Context(), w.folder, "far", false); err != nil || s.State != Failed || !strings.Contains(s.Why, "mcp-servers login far") {
 		t.Errorf("after the logout: %+v, %v", s, err)
 	}
+}
+
+// TestLoginElsewhere: a server that waits for a login is not given up, and works in the
+// next run after the person has logged in with another daemon.
+func TestLoginElsewhere(t *testing.T) {
+	o := newOffice(t)
+	other := newWorld(t, nil)
+	w := o.world(t, "")
+	until(t, "it has failed often", func() bool {
+		w.offer("far")
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		failures := slices.DeleteFunc(slices.Clone(w.states), func(s string) bool { return s != "far failed" })
+		return len(failures) > maxFailures+1
+	})
+	other.described = w.described
+	o.logIn(t, other)
+	at := o.URL + "/mcp"
+	if err := w.logins.Put(t.Context(), at, other.logins.all[at]); err != nil {
+		t.Fatal(err)
+	}
+	other.Close()
+	until(t, "its tools are offered", func() bool {
+		tools, _ := w.offer("far")
+		return len(tools) == 3
+	})
 }
 
 // TestLoginIsRenewed: a token that is over, by its time or by the server's word, is
