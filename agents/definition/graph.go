@@ -3,8 +3,10 @@ package definition
 // Graphs (spec 7.1): how a file writes them, and where in it what stands.
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/agentls/agentls/agents/graph"
 )
@@ -123,7 +125,7 @@ func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) boo
 				case !r.stringField(item, "graph.nodes."+k.name, &n.Of):
 					fine = fine && item.kind == null
 				case k.name == "tool":
-					n.Of, _ = CanonicalTool(n.Of)
+					r.graphTool(item, &n.Of)
 				}
 			case "input":
 				n.Input = item.value()
@@ -153,6 +155,18 @@ func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) boo
 		}
 		g.Nodes, g.Ranges = append(g.Nodes, n), append(g.Ranges, r.text.span(at.start, at.end))
 	}) && fine
+}
+
+// graphTool makes the name of a node's tool canonical, and reports one that there is not.
+func (r *reader) graphTool(v *node, name *string) {
+	canonical, known := CanonicalTool(*name)
+	switch {
+	case strings.ContainsAny(*name, "*?") || !known && *name != "":
+		r.suggest("agent/graph", Error, v.start, v.end, nearestTool(*name), fmt.Sprintf("The tool %s is not known, so the graph cannot run; name one tool, of an MCP server as mcp.<server>.<tool>.", *name))
+	case canonical == "complete_task" || strings.HasPrefix(canonical, "transfer_to_"):
+		r.at(v, "agent/graph", Error, "A node cannot call %s: edges say what follows, and END ends the graph.", *name)
+	}
+	*name = canonical
 }
 
 func (r *reader) graphEdges(g *Graph, v *node, places map[graph.Place]*node) bool {

@@ -49,6 +49,10 @@ func TestComplete(t *testing.T) {
 
 		{"an enumeration", front("run:\n  mode: ‸"), "chat task", "manual", "task", "  mode: task\n"},
 		{"an enumeration right behind the colon", front("scope:‸"), "project global", "", "global", "\nscope: global\n"},
+		{"the next node", front("graph: {nodes: [{name: look, agent: reviewer}, {name: fix-it, tool: bash}], edges: [{from: look, to: ‸}]}"), "look fix-it END", "", "fix-it", "to: fix-it}"},
+		{"the agent of a node", front("graph: {nodes: [{name: look, agent: rev‸}]}"), "reviewer", "user", "reviewer", "agent: reviewer}"},
+		{"keys of an edge", front("graph: {edges: [{from: a, ‸}]}"), "to condition else priority", "from", "", ""},
+		{"reducers", front("graph: {state: {notes: {reducer: ‸}}}"), "last append sum merge", "", "merge", "reducer: merge}"},
 		{"an enumeration in quotes", front("handoffs: [{to: reviewer, when: 'a‸'}]"), "manual auto conditional", "", "auto", "when: 'auto'}]"},
 		{"a value before a comment", front("model: ‸# mine"), "pro", "", "pro", "model: pro # mine\n"},
 		{"a boolean before a comment", front("routable: ‸# mine"), "false", "", "false", "routable: false # mine\n"},

@@ -183,7 +183,7 @@ func TestRenameEverywhere(t *testing.T) {
 		"a/code-fixer.md": fixer,
 		"a/handoff.md":    "---\nkind: agent\nname: handoff\ntitle: H\nhandoffs:\n  - to: code-fixer # the fixer\n    when: auto\n  - {to: \"code-fixer\", description: again}\n---\nx\n",
 		"a/parent.md":     "---\nkind: agent\nname: parent\ntitle: P\nsubagents: [code-fixer, 'other']\ntools:\n  allow: [read_file, transfer_to_code-fixer, handoff_to_code-fixer]\n  confirmation:\n    require_confirmation: [transfer_to_code-fixer]\n---\nAsk @code-fixer, or call transfer_to_code-fixer.\n",
-		"a/flow.md":       "---\nkind: agent\nname: flow\ntitle: F\ngraph:\n  entry: code-fixer\n  nodes:\n    - name: code-fixer\n      agent: code-fixer\n    - name: b\n      graph: {nodes: [{name: c, agent: code-fixer}]}\n---\n`@code-fixer` in code stays.\n",
+		"a/flow.md":       "---\nkind: agent\nname: flow\ntitle: F\ngraph:\n  entry: code-fixer\n  nodes:\n    - name: code-fixer\n      agent: code-fixer\n    - name: b\n      graph: {nodes: [{name: c, agent: code-fixer}]}\n    - {name: d, graph: code-fixer}\n---\n`@code-fixer` in code stays.\n",
 		"a/query.md":      "---\nkind: agent\nname: query\ntitle: Q\nquery: Begin with @code-fixer please\ninitial_messages:\n  - {role: user, text: \"see @code-fixer\"}\n---\nx @code-fixers\n",
 		"a/other.md":      "---\nkind: agent\nname: other\ntitle: O\n---\nNothing of a code-fixer here.\n",
 	}
@@ -191,7 +191,7 @@ func TestRenameEverywhere(t *testing.T) {
 		"a/mender.md":  "---\nkind: agent\nname: mender\ntitle: Code Fixer\n---\nYou fix. You are @mender, not @code-fixer-two or a@code-fixer.com.\n",
 		"a/handoff.md": "---\nkind: agent\nname: handoff\ntitle: H\nhandoffs:\n  - to: mender # the fixer\n    when: auto\n  - {to: \"mender\", description: again}\n---\nx\n",
 		"a/parent.md":  "---\nkind: agent\nname: parent\ntitle: P\nsubagents: [mender, 'other']\ntools:\n  allow: [read_file, transfer_to_mender, handoff_to_mender]\n  confirmation:\n    require_confirmation: [transfer_to_mender]\n---\nAsk @mender, or call transfer_to_mender.\n",
-		"a/flow.md":    "---\nkind: agent\nname: flow\ntitle: F\ngraph:\n  entry: code-fixer\n  nodes:\n    - name: code-fixer\n      agent: mender\n    - name: b\n      graph: {nodes: [{name: c, agent: mender}]}\n---\n`@code-fixer` in code stays.\n",
+		"a/flow.md":    "---\nkind: agent\nname: flow\ntitle: F\ngraph:\n  entry: code-fixer\n  nodes:\n    - name: code-fixer\n      agent: mender\n    - name: b\n      graph: {nodes: [{name: c, agent: mender}]}\n    - {name: d, graph: mender}\n---\n`@code-fixer` in code stays.\n",
 		"a/query.md":   "---\nkind: agent\nname: query\ntitle: Q\nquery: Begin with @mender please\ninitial_messages:\n  - {role: user, text: \"see @mender\"}\n---\nx @code-fixers\n",
 	}
 	h := newFixture(t, files)

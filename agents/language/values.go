@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/graph"
 	"github.com/agentls/agentls/agents/model"
 )
 
@@ -129,10 +130,31 @@ func (c *completion) byMeaning(field definition.Field) {
 	case "handoffs[].to":
 		c.agents(false, false)
 		c.scalar(Item{Label: "user", Kind: ValueItem, Detail: "a person goes on"})
+	case "graph.nodes[].agent", "graph.nodes[].graph":
+		c.agents(false, false)
+	case "graph.nodes[].tool":
+		c.tools()
+	case "graph.entry", "graph.edges[].from", "graph.edges[].to":
+		c.nodes(field.Path == "graph.edges[].to")
 	case "tools.confirmation.prompt_template":
 		c.braces([]string{"tool_name", "tool_args", "risk", "agent"})
 	case "query", "initial_messages[].text", "systemPrompt", "output.text":
 		c.text(field.Path)
+	}
+}
+
+// nodes offers the nodes of the file's graph, and its end.
+func (c *completion) nodes(end bool) {
+	if g := c.f.Definition.Graph; g != nil {
+		picture := g.Picture("", nil)
+		for _, n := range picture.Nodes {
+			if n.Name != "" {
+				c.scalar(Item{Label: n.Name, Kind: ValueItem, Detail: n.Does})
+			}
+		}
+	}
+	if end {
+		c.scalar(Item{Label: graph.End, Kind: ValueItem, Detail: "the graph ends"})
 	}
 }
 
