@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agentls/agentls/internal/editortest"
-	"github.com/agentls/agentls/internal/wire"
 )
 
 // namespace is the variable by which this test's binary knows that it runs in a network
@@ -87,41 +86,13 @@ func TestMCPServerFromNPMOverHTTP(t *testing.T) {
 	dir := unfold(t, map[string]string{".gemini/agents/worker.md": strings.Replace(withServers, "[everything, filesystem, memory]", "[everything, older]", 1)})
 	_, env := perform(t, string(script), `{"mcpServers": {"everything": {"httpUrl": "http://127.0.0.1:3001/mcp"}, "older": {"url": "http://localhost:3002/sse"}}}`)
 
-	tried := exec.Command(build(t), "mcp-servers", "test")
-	tried.Dir, tried.Env = dir, append(env, "AGENTLS_TRUST=1")
-	out, err := tried.CombinedOutput()
-	for _, want := range []string{"everything: ready after", "older: ready after", "mcp.everything.echo  Echoes", "mcp.older.echo  Echoes"} {
-		if err != nil || !strings.Contains(string(out), want) {
-			t.Errorf("mcp-servers test: %v, %q is missing in\n%s", err, want, out)
-		}
-	}
-
-	cmd := exec.Command(build(t), "serve", "--trust")
-	cmd.Dir, cmd.Env = dir, env
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	tryServers(t, dir, env, "everything: ready after", "older: ready after", "mcp.everything.echo  Echoes", "mcp.older.echo  Echoes")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	editor, err := editortest.Connect(ctx, pipes{stdout, in}, editortest.Config{Dir: dir, Agents: editortest.Native()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd, said, editor := serveWorker(ctx, t, dir, env)
 	run := func(input string) string {
 		t.Helper()
-		r, err := editor.Run(ctx, &wire.RunParams{Agent: "worker", Input: wire.InputBlocks{{Type: "text", Text: input}}, Approval: "auto"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.Text
+		return runWorker(ctx, t, editor, input).Text
 	}
 	// Each call is asked about after the first result, which others wrote; one asks the
 	// person thirteen questions.
@@ -167,7 +138,7 @@ func TestMCPServerFromNPMOverHTTP(t *testing.T) {
 	}
 	_ = editor.Close() // the daemon has gone
 	if err := cmd.Wait(); err != nil {
-		t.Error(err)
+		t.Errorf("%v\n%s", err, said)
 	}
 }
 

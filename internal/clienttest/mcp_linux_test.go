@@ -59,43 +59,13 @@ func TestREL84MCPServersFromNPM(t *testing.T) {
 	text := strings.NewReplacer("%NOTE", filepath.Join(dir, "note.txt"), "%OUTSIDE", outside).Replace(string(script))
 	_, env := perform(t, text, `{"mcpServers": {`+strings.Join([]string{server("everything"), server("filesystem", dir), server("memory")}, ",")+`}}`)
 
-	tried := exec.Command(build(t), "mcp-servers", "test")
-	tried.Dir, tried.Env = dir, append(env, "AGENTLS_TRUST=1")
-	out, err := tried.CombinedOutput()
-	for _, want := range []string{"everything: ready after", "filesystem: ready after", "memory: ready after", "mcp.everything.echo  Echoes", "mcp.memory.read_graph", "mcp.filesystem.read_text_file"} {
-		if err != nil || !strings.Contains(string(out), want) {
-			t.Errorf("mcp-servers test: %v, %q is missing in\n%s", err, want, out)
-		}
-	}
-
-	cmd := exec.Command(build(t), "serve", "--trust")
-	cmd.Dir, cmd.Env = dir, env
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	tryServers(t, dir, env, "everything: ready after", "filesystem: ready after", "memory: ready after", "mcp.everything.echo  Echoes", "mcp.memory.read_graph", "mcp.filesystem.read_text_file")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	editor, err := editortest.Connect(ctx, pipes{stdout, in}, editortest.Config{Dir: dir, Agents: editortest.Native()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd, said, editor := serveWorker(ctx, t, dir, env)
 	run := func(input string) *wire.RunResult {
 		t.Helper()
-		r, err := editor.Run(ctx, &wire.RunParams{Agent: "worker", Input: wire.InputBlocks{{Type: "text", Text: input}}, Approval: "auto"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		return runWorker(ctx, t, editor, input)
 	}
 	editor.Answer(editortest.Reply{Choice: "once"})
 	editor.Answer(editortest.Reply{Choice: "Let the model answer"}) // which the server asks
@@ -168,7 +138,7 @@ func TestREL84MCPServersFromNPM(t *testing.T) {
 	}
 	_ = editor.Close() // the daemon has gone
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, &said)
+		t.Errorf("%v\n%s", err, said)
 	}
 	for _, pid := range left {
 		if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.Contains(string(raw), "server-") {
@@ -178,6 +148,53 @@ func TestREL84MCPServersFromNPM(t *testing.T) {
 	if len(left) < 3 {
 		t.Errorf("only %d servers ran", len(left))
 	}
+}
+
+// tryServers has the binary try the servers of the settings.
+func tryServers(t *testing.T, dir string, env []string, has ...string) {
+	t.Helper()
+	tried := exec.Command(build(t), "mcp-servers", "test")
+	tried.Dir, tried.Env = dir, append(env, "AGENTLS_TRUST=1")
+	out, err := tried.CombinedOutput()
+	for _, want := range has {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("mcp-servers test: %v, %q is missing in\n%s", err, want, out)
+		}
+	}
+}
+
+// serveWorker starts the binary for an editor; said is what it writes on its standard
+// error.
+func serveWorker(ctx context.Context, t *testing.T, dir string, env []string) (cmd *exec.Cmd, said *bytes.Buffer, editor *editortest.Editor) {
+	t.Helper()
+	cmd, said = exec.Command(build(t), "serve", "--trust"), new(bytes.Buffer)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, env, said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	editor, err = editortest.Connect(ctx, pipes{stdout, in}, editortest.Config{Dir: dir, Agents: editortest.Native()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, said, editor
+}
+
+// runWorker runs the agent that has the servers.
+func runWorker(ctx context.Context, t *testing.T, editor *editortest.Editor, input string) *wire.RunResult {
+	t.Helper()
+	r, err := editor.Run(ctx, &wire.RunParams{Agent: "worker", Input: wire.InputBlocks{{Type: "text", Text: input}}, Approval: "auto"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // pipes are the two ends of a process's standard streams.
