@@ -87,22 +87,22 @@ func (s *Service) embedding(name string) (*run.Choice, error) {
 }
 
 // MemoryStores returns the long-term memory that agents of this workspace share or have,
-// with all that of other workspaces too. What of it cannot be read, it says. The error is
-// of a backend that failed; the stores of the others are returned with it.
-func (s *Service) MemoryStores(ctx context.Context, all bool) ([]memory.Stored, error) {
-	stores, err := s.Memories.Stores(ctx)
+// with all that of other workspaces too. What of it cannot be read, it says; failed are the
+// errors of backends.
+func (s *Service) MemoryStores(ctx context.Context, all bool) (stores []memory.Stored, failed []error) {
+	stores, failed = s.Memories.Stores(ctx)
 	if !all {
 		folders := s.Folders()
 		stores = slices.DeleteFunc(stores, func(one memory.Stored) bool {
 			return one.Folder != "" && !slices.Contains(folders, one.Folder)
 		})
 	}
-	return stores, err
+	return stores, failed
 }
 
 // MemoryStore returns the store of an id.
 func (s *Service) MemoryStore(ctx context.Context, id string) (memory.Stored, error) {
-	stores, err := s.MemoryStores(ctx, true)
+	stores, failed := s.MemoryStores(ctx, true)
 	var names []string
 	for _, one := range stores {
 		if one.ID == id {
@@ -110,8 +110,8 @@ func (s *Service) MemoryStore(ctx context.Context, id string) (memory.Stored, er
 		}
 		names = append(names, one.ID)
 	}
-	if err != nil { // it may be where nobody answers
-		return memory.Stored{}, err
+	if len(failed) > 0 { // it may be where nobody answers
+		return memory.Stored{}, failed[0]
 	}
 	known := "; there is none yet"
 	if len(names) > 0 {

@@ -50,15 +50,12 @@ func (h *Handlers) memories(ctx context.Context, id string, all bool) (stores []
 		one, err := h.daemon.Agents.MemoryStore(ctx, id)
 		return []memory.Stored{one}, []string{}, err
 	}
-	stores, err = h.daemon.Agents.MemoryStores(ctx, all)
+	stores, failed := h.daemon.Agents.MemoryStores(ctx, all)
 	problems = []string{}
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
+	for _, err := range failed {
 		problems = append(problems, fault.Message(err))
 	}
-	return stores, problems, nil
+	return stores, problems, ctx.Err()
 }
 
 // memoryRecords returns records as a person is shown them: without what looks like a

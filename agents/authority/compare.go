@@ -273,7 +273,23 @@ func (c *comparing) runs(a, b *Explanation) {
 		c.field = by.key
 		c.set(by.what, "", given(a, by.key), given(b, by.key), true)
 	}
+	c.field = "memory"
+	c.names("long-term memory ", "", remembers(a), remembers(b), true)
 	c.field = ""
+}
+
+// remembers says whose long-term memory an agent reads and writes.
+func remembers(e *Explanation) []string {
+	v, given := e.Value("memory")
+	switch {
+	case !given:
+		return nil
+	case v.Value == "agent":
+		return []string{"of its own"}
+	case v.Value == "workspace":
+		return []string{"of the workspace"}
+	}
+	return []string{"of all your agents"}
 }
 
 // runnable reports whether nothing but its own file's restrictions, which are

@@ -60,6 +60,8 @@ func TestCompare(t *testing.T) {
 		{"for agents", "disable-model-invocation: true", "", "+ runs that other agents start\n+ runs that routing starts"},
 		{"by routing", "routable: false", "", "+ runs that routing starts"},
 		{"memory", "memory_files: false", "", "+ memory files behind the prompt"},
+		{"a long-term memory", "", "memory: {enabled: true}", "+ long-term memory of its own"},
+		{"a memory of others", "memory: {enabled: true}", "memory: {enabled: true, scope: user}", "+ long-term memory of all your agents\n− long-term memory of its own"},
 		{"all subagents", "subagents: [x]", "subagents: ['*']", "+ subagent *\n− subagent x"},
 		{"a dearer fallback", "fallback_models: [flash]", "fallback_models: [pro]", "~ fallback_models gemini-3.8-flash → gemini-3.1-pro-preview"},
 		{"the prompt", "", "description: Other.", ""},

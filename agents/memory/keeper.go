@@ -17,19 +17,18 @@ type Found struct {
 	Match
 }
 
-// Stores returns the stores of all backends. The error is of a backend that failed; those
-// of the others are returned as well.
-func (k Keeper) Stores(ctx context.Context) ([]Stored, error) {
-	var all []Stored
-	var errs []error
+// Stores returns the stores of all backends, and the errors of those that failed.
+func (k Keeper) Stores(ctx context.Context) (all []Stored, failed []error) {
 	for _, name := range k.names() {
 		some, err := k[name].Stores(ctx)
 		for i := range some {
 			some[i].Backend = name
 		}
-		all, errs = append(all, some...), append(errs, err)
+		if all = append(all, some...); err != nil {
+			failed = append(failed, err)
+		}
 	}
-	return all, errors.Join(errs...)
+	return all, failed
 }
 
 func (k Keeper) names() []string {

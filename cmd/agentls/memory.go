@@ -24,7 +24,7 @@ func memoryCommand(std streams) *cobra.Command {
 		Long: `Lists, searches and deletes what agents with memory.enabled have stored with
 store_memory: their own, what the agents of this workspace share, and what all
 your agents share. --all shows what belongs to other workspaces too.`,
-		Args: needsPart,
+		Args: cobra.ArbitraryArgs, RunE: needsPart,
 	}
 	list := &cobra.Command{
 		Use: "list", Short: "List stores and their newest records", Args: arguments(0, 0),

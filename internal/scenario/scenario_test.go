@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -41,6 +42,10 @@ func TestScenario(t *testing.T) {
 			return nil
 		},
 		Condition: func(condition string) (bool, error) {
+			if condition == "redis" {
+				_, err := exec.LookPath("redis-server")
+				return err == nil || os.Getenv("CI") != "", nil
+			}
 			if condition != "bubblewrap" {
 				return false, fmt.Errorf("unknown condition %q", condition)
 			}
@@ -124,6 +129,7 @@ func TestScenario(t *testing.T) {
 			"shutdown":    step(0, func(ctx context.Context, s *story, _ []string) error { return s.shutDown(ctx) }),
 			"model":       step(1, func(_ context.Context, s *story, a []string) error { return s.play(a[0]) }),
 			"web":         cmdWeb,
+			"redis":       cmdRedis,
 			"visited":     show(func(s *story, _ []string) (string, error) { return s.visited(), nil }),
 			"played":      step(0, func(context.Context, *story, []string) error { return nil }),
 		},
@@ -149,6 +155,7 @@ type story struct {
 	revision int                 // of the catalog that was seen last
 	hunks    map[string][]string // their ids, by URI, as changes has shown them last
 	web      web
+	redis    redis
 	proxied  bool // the person's proxy is the server of pages, for a daemon of another process
 }
 

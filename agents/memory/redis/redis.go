@@ -69,7 +69,7 @@ func Shown(address string) string {
 func (b *Backend) connect() (*redis.Client, error) {
 	address := b.address()
 	if address == "" {
-		return nil, fault.New(fault.Invalid, "memory.redis", "no Redis server is configured: `agentls config set agents.memory.redis redis://localhost:6379 --global`").Because(fault.Config)
+		return nil, fault.New(fault.Invalid, "memory.redis", "no Redis server is configured: `agentls config agents.memory.redis redis://localhost:6379 --global`").Because(fault.Config)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,15 +81,26 @@ func (b *Backend) connect() (*redis.Client, error) {
 		return nil, fault.New(fault.Invalid, "memory.redis", "the setting agents.memory.redis is no address of a Redis server: use redis://host:port, rediss://host:port or unix:///path").Because(fault.Config)
 	}
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = dialTimeout, answerIn, answerIn
+	options.DialerRetries = 1
 	options.MaxRetries = 1 // a connection that died meanwhile; a server that is gone is told at once
 	options.ContextTimeoutEnabled = true
 	options.ClientName = "agentls"
 	if b.client != nil {
 		_ = b.client.Close()
 	}
+	silence()
 	b.client, b.of = redis.NewClient(options), address
 	return b.client, nil
 }
+
+// silence keeps the library from writing to stderr: errors are returned.
+var silence = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
+
+// silent is a logger of the library's that says nothing.
+type silent struct{}
+
+// Printf implements the library's interface.
+func (silent) Printf(context.Context, string, ...any) {}
 
 // explain returns an error of the client as a fault, with no password in it.
 func (b *Backend) explain(ctx context.Context, err error) error {

@@ -169,7 +169,7 @@ func (s *server) dump(ctx context.Context) string {
 // TestAddresses: what is wrong with an address is told without the password in it.
 func TestAddresses(t *testing.T) {
 	for address, want := range map[string]string{
-		"":                                     "no Redis server is configured: `agentls config set agents.memory.redis",
+		"":                                     "no Redis server is configured: `agentls config agents.memory.redis",
 		"http://ada:topsecret@example.com":     "is no address of a Redis server",
 		"redis://ada:topsecret@%zz":            "is no address of a Redis server",
 		"redis://ada:topsecret@127.0.0.1:1/0":  "the Redis server at redis://127.0.0.1:1/0 does not answer",

@@ -24,9 +24,9 @@ func remembers(t *testing.T, want memory.Shape, embedder func(string) (memory.Em
 
 func offline(string) (memory.Embedder, error) { return memory.Local{}, nil }
 
-// TestMemoryTools: what is stored is recalled by its words and by its meaning, marked as
+// TestSEC134MemoryTools: what is stored is recalled by its words and by its meaning, marked as
 // data, with who stored it and when; a key that is stored again is replaced.
-func TestMemoryTools(t *testing.T) {
+func TestSEC134MemoryTools(t *testing.T) {
 	w := tooltest.New(t, nil)
 	for name, want := range map[string]memory.Shape{
 		"words":          {Kind: memory.KeyValue},

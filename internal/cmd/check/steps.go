@@ -166,6 +166,9 @@ func (c *checks) test() outcome {
 	} else {
 		o.left = []leftOut{{"the race detector", why, "install gcc and the C library's headers (Debian: gcc libc6-dev)"}}
 	}
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		o.left = append(o.left, leftOut{"memory in Redis", "there is no redis-server", "install it (Debian: redis-server)"})
+	}
 	o.output, o.err = c.runWith(env, "go", append(args, packages...)...)
 	c.passed, c.closing = o.err == nil, closingLines(o.output)
 	o.note = strings.TrimPrefix(o.note+longest(o.output), ", ")
