@@ -327,18 +327,11 @@ func (s *Service) await(ctx context.Context, caller *Live, call string, asked St
 		return nil, err
 	}
 	defer leave()
-	from := caller.start
-	asked.Session, asked.Folder, asked.Desk, asked.Client, asked.Approval = caller.Session, caller.folder, from.Desk, from.Client, from.Approval
-	asked.Taint = from.Taint.Max(tool.TaintOf(caller.conv.Taint(caller.ID)))
 	asked.Run = earlier.Run
 	if !again {
 		asked.Run = uuid.Must(uuid.NewV7()).String()
 	}
-	asked.from = origin{
-		parent: caller, call: call, within: ctx, tree: caller.tree, contextID: asked.Run, depth: from.from.depth + 1, stateRun: asked.from.stateRun,
-		chain: caller.chain(), correlationID: caller.about.CorrelationID,
-		require: append(slices.Clip(from.from.require), caller.def.Confirmation.Require...), project: cmp.Or(projectOf(caller.def), from.from.project),
-	}
+	asked = below(ctx, caller, call, asked)
 	var live *Live
 	switch {
 	case pending:
@@ -358,6 +351,19 @@ func (s *Service) await(ctx context.Context, caller *Live, call string, asked St
 	return &awaited{
 		result: live.Result(), taint: taint(live.ID, live.by.Run), changes: live.Result().Changes, left: ended.State == activity.Interrupted,
 	}, nil
+}
+
+// below returns what asks for a run that another one waits for, until ctx ends.
+func below(ctx context.Context, caller *Live, call string, asked Start) Start {
+	from := caller.start
+	asked.Session, asked.Folder, asked.Desk, asked.Client, asked.Approval = caller.Session, caller.folder, from.Desk, from.Client, from.Approval
+	asked.Taint = from.Taint.Max(tool.TaintOf(caller.conv.Taint(caller.ID)))
+	asked.from = origin{
+		parent: caller, call: call, within: ctx, tree: caller.tree, contextID: asked.Run, depth: from.from.depth + 1, stateRun: asked.from.stateRun,
+		chain: caller.chain(), correlationID: caller.about.CorrelationID,
+		require: append(slices.Clip(from.from.require), caller.def.Confirmation.Require...), project: cmp.Or(projectOf(caller.def), from.from.project),
+	}
+	return asked
 }
 
 // chain is the agents that led to a run, its own last.

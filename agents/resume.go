@@ -109,7 +109,7 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 		return live.run.Continue(run.Past{
 			State: past.Run.State, Turn: past.Turn, ModelCalls: past.ModelCalls, ToolCalls: past.ToolCalls, Usage: past.Usage, Delegated: past.Delegated,
 			Active: past.Active, Changes: past.Changes, Open: openOf(past.Open), Executed: past.Executed, TurnOver: past.TurnOver, Limit: past.Limit, Extended: past.Extended,
-			Moved: past.Moved, Finish: past.Finish, Input: past.Started.Input, More: more,
+			Moved: past.Moved, Finish: past.Finish, Guards: past.Guards, Repairs: past.Repairs, Repairing: past.Repairing, Input: past.Started.Input, More: more,
 		}), nil
 	})
 }

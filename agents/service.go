@@ -19,6 +19,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/guardrail"
 	"github.com/agentls/agentls/agents/memory"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/prompt"
@@ -112,6 +113,8 @@ type Config struct {
 	Tools    []tool.Tool
 	Servers  Servers   // nil = there are none
 	Hooks    run.Hooks // nil = there are none
+	// Validators are those of guards that are registered in Go, by name; may be nil.
+	Validators map[string]guardrail.Validator
 	// ExplainHooks returns the hooks of a folder's runs, for explanations; nil = none.
 	ExplainHooks func(folder string) []explanation.Reference
 	// Skills returns the tool that loads the skills of a folder, in a list that is empty

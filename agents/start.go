@@ -223,7 +223,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			},
 			Reveal: r.settings.Reveal, Variables: variables,
 		},
-		State:  variables.forConditions,
+		State: variables.forConditions, Guards: s.guards(r, live),
 		Memory: s.memoryOfRun(def, r.folder), Embedding: s.embedding,
 		Graph: steps, Handoffs: s.handoffs(r), Spent: p.from.handed.spentBefore(), Link: p.from.handed.link(), Before: p.from.handed.before(),
 		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,

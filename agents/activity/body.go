@@ -310,6 +310,8 @@ type (
 		WaitMs  int64  `json:"waitMs"`
 		Cause   string `json:"cause"`
 		Discard bool   `json:"discard,omitempty"` // what the failed try showed is withdrawn
+		// Repair is, of a guardrail (Of), what the model is asked to do.
+		Repair *Repair `json:"repair,omitempty"`
 	}
 
 	// MCPState says what became of an MCP server whose tools the run has.

@@ -75,9 +75,17 @@ type (
 
 	// Guard is the outcome of one guardrail (spec 6.1).
 	Guard struct {
-		Name    string `json:"name"`
-		Policy  string `json:"policy"`
-		Outcome string `json:"outcome"`
+		Name    string       `json:"name"`
+		Policy  string       `json:"policy"`  // reject, repair, warn
+		Outcome string       `json:"outcome"` // passed, failed, repaired, warned
+		Errors  []GuardError `json:"errors,omitempty"`
+	}
+
+	// GuardError is what a guardrail found. Of a repaired result it is what was wrong
+	// first.
+	GuardError struct {
+		Pointer string `json:"pointer"` // JSON pointer into the result; "" = the whole
+		Message string `json:"message"`
 	}
 
 	// ToolResult is what came of a tool call that succeeded.

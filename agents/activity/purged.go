@@ -20,7 +20,11 @@ func Purged(b Body) Body {
 	case RunFinished:
 		left := RunFinished{
 			Reason: b.Reason, Recovered: b.Recovered, Usage: b.Usage, Cost: b.Cost, Turns: b.Turns, ToolCalls: b.ToolCalls,
-			Chain: []Link{}, Guardrails: b.Guardrails, Changes: []Change{}, Problems: []definition.Problem{},
+			Chain: []Link{}, Guardrails: []Guard{}, Changes: []Change{}, Problems: []definition.Problem{},
+		}
+		for _, g := range b.Guardrails {
+			g.Errors = nil
+			left.Guardrails = append(left.Guardrails, g)
 		}
 		for _, l := range b.Chain {
 			l.Reason = ""
@@ -81,6 +85,9 @@ func Purged(b Body) Body {
 		return ContextCompressed{Agent: b.Agent, Before: b.Before, After: b.After, Status: b.Status}
 	case TodosChanged:
 		return TodosChanged{Todos: []Todo{}}
+	case GuardrailChecked:
+		b.Errors, b.Outputs = nil, nil
+		return b
 	case StateChanged: // what was set is gone, as if it had been removed
 		return StateChanged{Key: b.Key, Run: b.Run}
 	case MemoryChanged:

@@ -76,6 +76,7 @@ var bodies = map[string]func([]byte) (Body, error){
 	TodosChanged{}.Type():         read[TodosChanged],
 	StateChanged{}.Type():         read[StateChanged],
 	MemoryChanged{}.Type():        read[MemoryChanged],
+	GuardrailChecked{}.Type():     read[GuardrailChecked],
 	ErrorSeen{}.Type():            read[ErrorSeen],
 	Note{}.Type():                 read[Note],
 	GraphNode{}.Type():            read[GraphNode],

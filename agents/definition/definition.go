@@ -130,6 +130,7 @@ type Definition struct {
 	FallbackModels []string
 
 	Memory *Memory // what it remembers across sessions; nil = nothing
+	Guards []Guard // checks of what goes in and out, in file order
 
 	// StateKeys are the keys of the state that the agent may see and set (memory.session);
 	// nil = all.

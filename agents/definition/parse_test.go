@@ -189,7 +189,7 @@ handoffs:
   - {to: user, when: auto, include_context: false}
   - {to: tester, when: conditional, condition: "task.status == 'done'"}
   - {to: other, when: "output.ok", payload: {schema: {type: object, properties: {n: {type: integer}}}}}
-guardrails: [{name: g, policy: warn}]
+guardrails: [{name: g, policy: warn, validator: "builtin:no-secrets"}]
 memory: {enabled: true}
 memory_files: false
 graph: {entry: a, nodes: [{name: a, agent: b}], edges: [{from: a, to: END}]}
@@ -240,6 +240,7 @@ func TestAllFields(t *testing.T) {
 		Delegable: true, front: d.front, Tracing: &Tracing{Enabled: new(true)},
 		Memory:   &Memory{Kind: "vector", Backend: "local", Scope: "agent", TopK: DefaultTopK, Range: place(23, 8, 23)},
 		Graph:    &Graph{Plan: &graph.Plan{Entry: "a", Nodes: []graph.Node{{Name: "a", Kind: graph.Agent, Of: "b"}}, Edges: []graph.Edge{{From: "a", To: "END"}}}, Ranges: []Range{place(25, 43, 44)}, Links: []Range{place(25, 56, 74)}},
+		Guards:   []Guard{{Name: "g", Range: place(22, 13, 69), Policy: Warn, Validator: "builtin:no-secrets"}},
 		Triggers: []Trigger{{Keywords: []string{"fix"}, Patterns: []string{`fix\b`}, Priority: 80}}, Examples: []string{"fix it"}, Priority: 80,
 	}
 	if !reflect.DeepEqual(d, want) {
@@ -274,7 +275,7 @@ func TestTriggers(t *testing.T) {
 // TestOtherSpellings: the spellings that spec 1.2 lists mean the same.
 func TestOtherSpellings(t *testing.T) {
 	d := parse(ownPath, "---\nname: code-fixer\nkind: agent\ndisplayName: T\ntemp: 1\nthinkingBudget: 5\nmaxTokens: 9\nmaxCost: 2\nmax_time_minutes: 2\nrun: {max_time: 300, max_tokens: 20}\n"+
-		"triggers: [{intent: x, keywords: [a], regex: 'b', priority: 9}]\nguardrails: {on_failure: reject}\nmemory: {session: [a], long_term: {backend: vector_store}}\n---\nx\n")
+		"triggers: [{intent: x, keywords: [a], regex: 'b', priority: 9}]\nguardrails: {on_failure: reject, custom_validator: no-secrets}\nmemory: {session: [a], long_term: {backend: vector_store}}\n---\nx\n")
 	if len(d.Problems) != 2 || !strings.Contains(d.Problems[1].Message, "run.max_tokens limits the same as maxTokens") {
 		t.Fatal(d.Problems)
 	}

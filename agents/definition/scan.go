@@ -91,6 +91,19 @@ func (r *reader) secrets() {
 // what agents are told to look for.
 var privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY-----(?:[\s>]|\\[nr])*(?:[A-Za-z-]{1,30}: [^\n]{0,200}\n[\s>]*)*[A-Za-z0-9+/=]{32}`)
 
+// SecretIn says what credential a text seems to hold, as "a GitHub token"; "" for none.
+func SecretIn(text string) string {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r >= 0x80 || !secretBytes[r] }) {
+		if what := secretShape(word); what != "" {
+			return what
+		}
+	}
+	if privateKey.MatchString(text) {
+		return "a private key"
+	}
+	return ""
+}
+
 // secretShape says what a word looks like, or "". Words without a digit are
 // prose or placeholders.
 func secretShape(word string) string {

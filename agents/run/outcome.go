@@ -118,6 +118,8 @@ func (b *batch) drop(t *task, said string) {
 			t.said = why
 			return
 		}
+	case errors.Is(cause, errGuarded):
+		why = "cancelled: " + errGuarded.Error()
 	case errors.Is(cause, errTimeout):
 		why = "cancelled: the run's time is used up"
 	}

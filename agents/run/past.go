@@ -17,21 +17,24 @@ import (
 // Past is how far a run came that an earlier daemon left interrupted or paused, or that
 // ended at its limit of turns or time.
 type Past struct {
-	State      activity.State          // interrupted, paused or finished
-	Turn       int                     // the newest
-	ModelCalls int                     // requests to models
-	ToolCalls  int                     // calls of tools
-	Usage      map[string]model.Usage  // by model
-	Delegated  session.Delegated       // what the runs that it delegated to have used, and finished
-	Active     time.Duration           // that counts towards the run's time
-	Changes    []activity.Change       // to files
-	Open       []Open                  // calls of the context's last reply without a result
-	Executed   bool                    // a command of the prompt had begun, before the first turn
-	TurnOver   bool                    // the newest turn has finished
-	Limit      string                  // that a paused run would cross, or a finished one came to
-	Extended   activity.Extended       // what persons have added to the run's limits
-	Moved      bool                    // the agent's context has gone on without the run
-	Finish     model.Finish            // of the newest answer
+	State      activity.State         // interrupted, paused or finished
+	Turn       int                    // the newest
+	ModelCalls int                    // requests to models
+	ToolCalls  int                    // calls of tools
+	Usage      map[string]model.Usage // by model
+	Delegated  session.Delegated      // what the runs that it delegated to have used, and finished
+	Active     time.Duration          // that counts towards the run's time
+	Changes    []activity.Change      // to files
+	Open       []Open                 // calls of the context's last reply without a result
+	Executed   bool                   // a command of the prompt had begun, before the first turn
+	TurnOver   bool                   // the newest turn has finished
+	Limit      string                 // that a paused run would cross, or a finished one came to
+	Extended   activity.Extended      // what persons have added to the run's limits
+	Moved      bool                   // the agent's context has gone on without the run
+	Finish     model.Finish           // of the newest answer
+	Guards     []activity.Guard       // that have judged
+	Repairs    map[string][]activity.Repair
+	Repairing  bool                    // the model was asked to repair its result, and has not answered
 	Input      []activity.ContentBlock // with which the run began
 	More       Extension               // what a person adds to the run's limits
 }
@@ -52,7 +55,8 @@ type Open struct {
 func (run *Run) Continue(p Past) uint64 {
 	r := run.r
 	r.began = r.Now()
-	r.past, r.spent, r.asked = &p, p.Active, textOfBlocks(p.Input)
+	r.past, r.spent, r.asked, r.input = &p, p.Active, textOfBlocks(p.Input), inputText(p.Input)
+	r.recallGuards(&p)
 	r.turn.Store(int32(p.Turn))
 	r.toolCalls, r.changes = p.ToolCalls, slices.Clone(p.Changes)
 	used := usage{calls: p.ModelCalls, priced: true}
@@ -133,6 +137,9 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 	r.last = lastTool(messages)
 	if len(p.Open) > 0 {
 		return r.finishBatch(ctx, p.Open)
+	}
+	if p.Repairing {
+		return ending{}, false // it is told once more with the next turn
 	}
 	r.recallTransfer(messages)
 	if r.tools != nil {

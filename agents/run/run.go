@@ -20,6 +20,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/guardrail"
 	"github.com/agentls/agentls/agents/loop"
 	"github.com/agentls/agentls/agents/memory"
 	"github.com/agentls/agentls/agents/model"
@@ -145,6 +146,8 @@ type Config struct {
 	// nil = nothing.
 	State func() map[string]any
 
+	Guards []*guardrail.Guard // of the agent, in the order of its file (spec 6.1)
+
 	Graph    *Graph          // what the run goes through instead of asking a model; nil = it asks
 	Handoffs Handoffs        // what control may pass to; zero = nobody
 	Link     activity.Link   // what of From and Reason the run's own link in its chain has
@@ -205,7 +208,7 @@ func New(c Config) *Run {
 // It is called once, before Do.
 func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	r := run.r
-	r.began, r.asked = r.Now(), textOfBlocks(input)
+	r.began, r.asked, r.input = r.Now(), textOfBlocks(input), inputText(input)
 	var names []string
 	for _, t := range r.Tools.Offered() {
 		names = append(names, t.Spec().Name)
@@ -320,6 +323,9 @@ type runner struct {
 	corrected map[correction]tool.Snippets // what models made of snippets that did not match; guarded by correcting
 	past      *Past                        // of a run that is taken up again, until it goes on
 	asked     string                       // what the person asked, as text
+	input     string                       // that with what came along
+	repairs   map[string][]activity.Repair // that were asked of the model, by guard, until it has judged; written under mu
+	guarding  conc.WaitGroup               // guards that judge the input beside the model
 	successor *activity.HandoffStarted     // the end of the run; nil for another
 	spent     time.Duration                // of MaxTime, before it was taken up
 
@@ -346,7 +352,8 @@ type runner struct {
 	windows []openWindow                       // of commands that go on; guarded by mu
 	lasting []<-chan struct{}                  // closed when a task in the background has ended; guarded by mu
 	quiet   bool                               // tasks in the background say nothing any more; guarded by mu
-	halted  *ending                            // a hook ended the run; guarded by mu
+	halted  *ending                            // a hook or a guard ended the run; guarded by mu
+	judged  []activity.Guard                   // what guards found, for the result; written under mu
 	noted   map[string]bool                    // what a person was told about commands; guarded by mu
 
 	nodeClocks map[*stopwatch]bool // of a graph's nodes; guarded by mu
@@ -369,9 +376,15 @@ func (r *runner) loop(parent context.Context) ending {
 	if fresh { // before takeUp, which may tell the model the request
 		end, over = r.admit(ctx)
 	}
+	if !over {
+		end, over = r.guardInput(ctx, cancel)
+	}
 	if !over && r.Graph != nil {
 		end = r.walk(ctx)
 		r.beside.Wait()
+		if !r.awaitInput(&end) {
+			r.guard(ctx, &end, true) // no model is there to repair it
+		}
 		r.clock.stop()
 		return end
 	}
@@ -384,13 +397,20 @@ func (r *runner) loop(parent context.Context) ending {
 	if !over {
 		end = r.turns(ctx)
 	}
-	for before := false; r.rejected(ctx, &end, before); before = true {
+	for before := false; !r.awaitInput(&end); {
+		if !r.guard(ctx, &end, false) {
+			if !r.rejected(ctx, &end, before) {
+				break
+			}
+			before = true
+		}
 		end = r.turns(ctx)
 	}
 	r.beside.Wait()
 	r.clock.stop()
 	if r.tools != nil && (end.reason == activity.Timeout || end.reason == activity.MaxTurns || end.reason == activity.NoCompleteTask) {
-		return r.grace(parent, end)
+		end = r.grace(parent, end)
+		r.guard(parent, &end, true)
 	}
 	return end
 }
@@ -419,6 +439,8 @@ func (r *runner) over(ctx context.Context) (ending, bool) {
 		return ending{reason: activity.Timeout, text: fmt.Sprintf("The run ended after %v.", r.MaxTime)}, true
 	case errors.Is(cause, ErrInterrupted):
 		return ending{reason: activity.Aborted, interrupted: true}, true
+	case errors.Is(cause, errGuarded) && halted != nil:
+		return *halted, true
 	}
 	return ending{reason: activity.Aborted}, true
 }
@@ -449,7 +471,7 @@ func (r *runner) finish(end ending) activity.RunFinished {
 		Reason: end.reason, Recovered: end.recovered, Text: end.text, Output: end.output, Usage: used.tokens, Cost: r.cost(),
 		Turns: int(r.turn.Load()), ToolCalls: r.toolCalls, Fallbacks: r.fallbacks,
 		Chain:      append(slices.Clone(r.Before), link),
-		Guardrails: []activity.Guard{}, Changes: list(r.changes), Problems: list(r.Problems), Error: end.failure,
+		Guardrails: list(r.judged), Changes: list(r.changes), Problems: list(r.Problems), Error: end.failure,
 	}
 	if end.interrupted {
 		r.move(activity.Interrupted, "the daemon ended", "agents/resume")

@@ -29,10 +29,13 @@ type Progress struct {
 	Active    time.Duration // in the state running, up to the newest event that is not a delta
 	Limit     string        // that a paused run would cross, or a finished one came to; "" for another reason
 	// Extended is what persons have added to the run's limits.
-	Extended activity.Extended
-	Executed bool         // a command of the prompt had begun, before the first turn
-	TurnOver bool         // the newest turn has finished
-	Finish   model.Finish // of the newest answer that is in the context; "" for none
+	Extended  activity.Extended
+	Guards    []activity.Guard             // that have judged
+	Repairs   map[string][]activity.Repair // that were asked of the model, by guardrail, until it has judged
+	Repairing bool                         // the model has not answered the newest of them
+	Executed  bool                         // a command of the prompt had begun, before the first turn
+	TurnOver  bool                         // the newest turn has finished
+	Finish    model.Finish                 // of the newest answer that is in the context; "" for none
 	// Moved says that the agent's context went on without the run: a later one of
 	// it began, it was cleared, or the session went back to before the run's newest
 	// turn.
@@ -179,6 +182,17 @@ func (p *progress) apply(e activity.Event) {
 				t.Delegated.USD += m.Cost.Amount
 			}
 		}
+	case activity.GuardrailChecked:
+		t.Guards = append(t.Guards, b.Guard)
+		delete(t.Repairs, b.Name)
+	case activity.Retry:
+		if b.Repair != nil {
+			if t.Repairs == nil {
+				t.Repairs = make(map[string][]activity.Repair)
+			}
+			t.Repairs[b.Repair.Guard] = append(t.Repairs[b.Repair.Guard], *b.Repair)
+			t.Repairing = true
+		}
 	case activity.FileChanged:
 		if b.URI != "" { // was not purged
 			t.Changes = append(t.Changes, b.Change)
@@ -239,6 +253,7 @@ func (p *progress) said(b activity.ModelContent) {
 	}
 	if !b.Invalid {
 		p.told.Finish = p.finish
+		p.told.Repairing = false
 	}
 	p.finish = ""
 }
@@ -247,7 +262,7 @@ func (p *progress) said(b activity.ModelContent) {
 func (p *progress) purge() {
 	t := &p.told
 	t.Started = activity.Purged(t.Started).(activity.RunStarted)
-	t.ToolCalls, t.Changes = 0, nil
+	t.ToolCalls, t.Changes, t.Guards, t.Repairs, t.Repairing = 0, nil, nil, nil, false
 	for id, n := range p.guess {
 		u := t.Usage[id]
 		u.OutputTokens, u.TotalTokens = u.OutputTokens-n, u.TotalTokens-n
@@ -271,6 +286,7 @@ func (s *Session) progressOf(run string) (Progress, bool) {
 		return Progress{}, false
 	}
 	out := p.told
+	out.Guards, out.Repairs = slices.Clone(p.told.Guards), maps.Clone(p.told.Repairs)
 	out.Run, out.Usage, out.Changes = *r, maps.Clone(p.told.Usage), slices.Clone(p.told.Changes)
 	if p.runs {
 		out.Active += max(p.newest.Sub(p.since), 0)

@@ -78,6 +78,14 @@ func (v *view) apply(e activity.Event) {
 		if text := valid(b.Message); b.ToModel && text != "" {
 			v.queued = append(v.queued, model.Part{Text: text})
 		}
+	case activity.Retry:
+		if b.Repair != nil {
+			v.queued = append(v.queued, model.Part{Text: valid(b.Repair.Ask)})
+		}
+	case activity.GuardrailChecked:
+		if b.Outcome == "failed" && e.Run == v.run {
+			v.unask() // of an input: no model is told it
+		}
 	case activity.HookRan:
 		refused := b.Decision == "deny" || b.Decision == "stop"
 		if b.Event == "BeforeAgent" && refused && e.Run == v.run {

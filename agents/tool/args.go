@@ -54,13 +54,27 @@ func (nowhere) Load(url string) (any, error) {
 }
 
 func (s *Schema) build() (*jsonschema.Schema, error) {
-	doc, err := parse(s.parameters, maxSchema)
+	compiled, err := CompileSchema(s.parameters, false)
 	if err != nil {
 		return nil, fmt.Errorf("the schema of the tool's arguments: %w", err)
+	}
+	return compiled, nil
+}
+
+// CompileSchema returns a JSON Schema 2020-12 that values of [ParseJSON] can be checked
+// against. formats has its formats count (email, uri, date-time …). One that refers to
+// anything outside of itself does not compile.
+func CompileSchema(schema json.RawMessage, formats bool) (*jsonschema.Schema, error) {
+	doc, err := parse(schema, maxSchema)
+	if err != nil {
+		return nil, err
 	}
 	const self = "https://agentls.invalid/arguments.json" // never fetched; relative references need a base
 	c := jsonschema.NewCompiler()
 	c.UseLoader(nowhere{})
+	if formats {
+		c.AssertFormat()
+	}
 	// The library would compile a pattern twice wherever it stands. Values of the
 	// format regex go through here too, at each check and from many goroutines:
 	// they are not kept.
@@ -81,14 +95,11 @@ func (s *Schema) build() (*jsonschema.Schema, error) {
 		return re, nil
 	})
 	if err := c.AddResource(self, doc); err != nil {
-		return nil, fmt.Errorf("the schema of the tool's arguments: %w", err)
+		return nil, err
 	}
 	compiled, err := c.Compile(self)
 	done.Store(true)
-	if err != nil {
-		return nil, fmt.Errorf("the schema of the tool's arguments: %w", err)
-	}
-	return compiled, nil
+	return compiled, err
 }
 
 // Check returns args in canonical form: other spellings of properties replaced,
@@ -180,6 +191,9 @@ func complaints(e *jsonschema.ValidationError) []string {
 	}
 	return lines
 }
+
+// ParseJSON reads one JSON value as strictly as arguments of calls are read.
+func ParseJSON(data []byte) (any, error) { return parse(data, MaxArgs) }
 
 // parse reads one JSON value of at most limit bytes. It refuses what
 // encoding/json would forgive: keys given twice, deep nesting, what follows the

@@ -9,9 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-
-	"github.com/sourcegraph/conc"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/process"
@@ -43,28 +40,22 @@ func (c command) Run(ctx context.Context, input []byte) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	out, err := ended.read()
+	out, err := read(ended)
 	if len(notes) > 0 {
 		out.SystemMessage = strings.TrimPrefix(out.SystemMessage+"\n"+strings.Join(notes, "\n"), "\n")
 	}
 	return out, err
 }
 
-// ended is how a command ended, and what it printed.
-type ended struct {
-	code           int
-	stdout, stderr *capped
-}
-
 // read returns what a command says (spec 9.2): by its exit code, then by its output.
-func (e ended) read() (Output, error) {
-	said := bytes.TrimSpace(e.stdout.Bytes())
-	complaint := strings.TrimSpace(plain(e.stderr.Bytes()))
-	switch e.code {
+func read(e tool.Ended) (Output, error) {
+	said := bytes.TrimSpace(e.Stdout.Bytes())
+	complaint := e.Stderr.Text()
+	switch e.Code {
 	case 0:
-		return e.parse(said)
+		return parse(e, said)
 	case 2:
-		out, err := e.parse(said)
+		out, err := parse(e, said)
 		if err != nil {
 			out = Output{} // it blocks, whatever it prints
 		}
@@ -75,18 +66,18 @@ func (e ended) read() (Output, error) {
 		return out, nil
 	}
 	if complaint == "" {
-		return Output{}, fmt.Errorf("it ended with exit code %d", e.code)
+		return Output{}, fmt.Errorf("it ended with exit code %d", e.Code)
 	}
-	return Output{}, fmt.Errorf("it ended with exit code %d: %s", e.code, complaint)
+	return Output{}, fmt.Errorf("it ended with exit code %d: %s", e.Code, complaint)
 }
 
-func (e ended) parse(said []byte) (Output, error) {
+func parse(e tool.Ended, said []byte) (Output, error) {
 	var out Output
 	switch {
 	case len(said) == 0:
 	case said[0] != '{':
-		out.SystemMessage = plain(said)
-	case e.stdout.over:
+		out.SystemMessage = e.Stdout.Text()
+	case e.Stdout.Over():
 		return Output{}, fmt.Errorf("it printed more than %d KiB", maxOutput>>10)
 	default:
 		if err := json.Unmarshal(said, &out); err != nil {
@@ -96,14 +87,8 @@ func (e ended) parse(said []byte) (Output, error) {
 	return out, nil
 }
 
-// plain is what a command printed as text for people.
-func plain(data []byte) string {
-	var p process.Plain
-	return strings.TrimSpace(p.Convert(data) + p.Flush())
-}
-
 // start runs the command to its end, and ends what it leaves behind.
-func (c command) start(ctx context.Context, input []byte) (e ended, notes []string, err error) {
+func (c command) start(ctx context.Context, input []byte) (e tool.Ended, notes []string, err error) {
 	all := c.all
 	dir := c.folder
 	if dir == "" || !all.Trusted(dir) {
@@ -135,76 +120,19 @@ func (c command) start(ctx context.Context, input []byte) (e ended, notes []stri
 	if err != nil {
 		return e, nil, err
 	}
-	job := process.NewJob(process.Options{Dir: dir, Environ: all.Environ, Now: all.Now})
-	defer job.Output.Close()
-	cmd := job.Command(program, args, append([]string{
-		"GEMINI_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir, "GEMINI_CWD=" + dir, "GEMINI_SESSION_ID=" + c.session,
-	}, c.hook.Env...))
-	e.stdout, e.stderr = &capped{}, &capped{}
-	cmd.Stdout, cmd.Stderr = e.stdout, e.stderr
-	theirs, ours, err := os.Pipe()
-	if err != nil {
-		return e, nil, err
+	run := tool.Program{
+		Path: program, Args: args, Dir: dir, Environ: all.Environ, Input: input, Max: maxOutput, Now: all.Now,
+		Extra: append([]string{
+			"GEMINI_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir, "GEMINI_CWD=" + dir, "GEMINI_SESSION_ID=" + c.session,
+		}, c.hook.Env...),
+		Enclosure: tool.Enclosure{Sandbox: all.Sandbox(c.folder), Access: c.hook.Sandbox, Folder: dir, Places: all.Places},
 	}
-	cmd.Stdin = theirs
-	begin, release, err := tool.Confine(ctx, job, cmd, tool.Enclosure{
-		Sandbox: all.Sandbox(c.folder), Access: c.hook.Sandbox, Folder: dir, Places: all.Places,
-	})
-	if err != nil {
-		_ = theirs.Close() // nobody has them
-		_ = ours.Close()
-		return e, nil, err
-	}
-	var feed conc.WaitGroup
-	err = job.Run(ctx, func(string) {}, func() error {
-		child, err := begin()
-		_ = theirs.Close() // the command has its own
-		if err != nil {
-			return err
-		}
-		feed.Go(func() {
-			_, _ = ours.Write(input) // a hook need not read it
-			_ = ours.Close()
-		})
-		status, err := job.Wait(child)
-		e.code = status.Code
-		return err
-	})
-	_ = ours.Close() // also where something that the hook left still holds the other end
-	feed.Wait()
-	job.Release()
-	changed, failed := release()
-	for _, path := range changed {
+	e, err = run.Run(ctx)
+	for _, path := range e.Changed {
 		notes = append(notes, fmt.Sprintf("a protected place is new or changed since the hook %s was started; look at it if it was not you: %s", c.hook.Name, path))
 	}
-	if failed != nil {
-		all.Log.Warn("the sandbox of a hook could not be cleaned up", "hook", c.hook.Name, "err", failed)
+	if e.Uncleared != nil {
+		all.Log.Warn("the sandbox of a hook could not be cleaned up", "hook", c.hook.Name, "err", e.Uncleared)
 	}
 	return e, notes, err
-}
-
-// capped keeps the beginning of what is written to it.
-type capped struct {
-	mu   sync.Mutex
-	kept bytes.Buffer
-	over bool
-}
-
-// Write implements [io.Writer]. It never fails: a hook is not ended for what it prints.
-func (c *capped) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	room := maxOutput - c.kept.Len()
-	if len(p) > room {
-		c.over = true
-	}
-	c.kept.Write(p[:min(room, len(p))])
-	return len(p), nil
-}
-
-// Bytes returns what was kept.
-func (c *capped) Bytes() []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.kept.Bytes()
 }

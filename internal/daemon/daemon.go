@@ -25,6 +25,7 @@ import (
 	"github.com/sourcegraph/conc/panics"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/guardrail"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/prompt"
 	"github.com/agentls/agentls/agents/registry"
@@ -63,6 +64,8 @@ type Config struct {
 	Secrets *Secrets
 	// Hooks are run in every folder, before those of the settings.
 	Hooks []hook.Compiled
+	// Validators are those that guards of agents can name besides executables.
+	Validators map[string]guardrail.Validator
 	// Memory is a limit of what the process uses, in bytes: from 80 % of it on what
 	// can be read again is let go of, and new runs are refused (REL-42). 0 = none.
 	Memory int64
@@ -219,7 +222,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	hooks := b.newHooks()
 	traces := b.newTracer()
 	work := agents.Config{
-		Servers: offers{b.mcp}, Traces: traces, Hooks: hooks, ExplainHooks: b.explainHooks, Skills: b.skills,
+		Servers: offers{b.mcp}, Traces: traces, Hooks: hooks, Validators: c.Validators, ExplainHooks: b.explainHooks, Skills: b.skills,
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
 		Tools: b.tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },

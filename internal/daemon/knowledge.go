@@ -83,7 +83,7 @@ func (b *daemon) validator(folder, name string) bool {
 			return false
 		}
 		command = filepath.Join(filepath.FromSlash(".gemini/validators"), name)
-		if executable(b.Home, filepath.Join("validators", name)) {
+		if b.Validators[name] != nil || executable(b.Home, filepath.Join("validators", name)) {
 			return true
 		}
 	} else if command = program(command); command == "" {

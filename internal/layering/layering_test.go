@@ -21,7 +21,7 @@ var floors = [][]string{
 	{"agents/activity", "agents/registry", "agents/route", "agents/model/gemini", "agents/model/modeltest", "agents/compression", "agents/template", "agents/explanation", "agents/memory/memorytest"},
 	{"agents/trace", "agents/memory/local", "agents/memory/redis"},
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
-	{"server", "server/servertest", "internal/client", "agents/trace/export", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/tool/tooltest", "agents/exchange", "extensions/command", "extensions/skill"},
+	{"server", "server/servertest", "internal/client", "agents/trace/export", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/guardrail", "agents/tool/tooltest", "agents/exchange", "extensions/command", "extensions/skill"},
 	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language", "agents/agenttest"},
 	{"agents", "extensions/mcp", "extensions/hook"},
 	{"handlers", "internal/editortest", "extensions/bundle"},

@@ -894,8 +894,30 @@ export interface GraphStep {
 /** Guard is the outcome of one guardrail. */
 export interface Guard {
 	name: string;
+	/** reject, repair, warn */
 	policy: string;
+	/** passed, failed, repaired, warned */
 	outcome: string;
+	errors?: GuardError[];
+}
+
+/** GuardError is what a guardrail found. Of a repaired result it is what was wrong first. */
+export interface GuardError {
+	/** JSON pointer into the result; "" = the whole */
+	pointer: string;
+	message: string;
+}
+
+/** GuardrailChecked is the outcome of one guardrail. */
+export interface GuardrailChecked {
+	name: string;
+	/** reject, repair, warn */
+	policy: string;
+	/** passed, failed, repaired, warned */
+	outcome: string;
+	errors?: GuardError[];
+	/** `outputs` are the results that it judged, where the model was asked to repair one: the first is the one that failed first. */
+	outputs?: string[];
 }
 
 /** HandoffRejected says that an agent wanted to pass control on and may not. `code` is PERMISSION_DENIED, AGENT_NOT_FOUND, CONDITION_NOT_MET, INVALID_PAYLOAD, MAX_DEPTH_EXCEEDED or CIRCULAR_HANDOFF. */
@@ -1505,6 +1527,16 @@ export interface Reference {
 	origin: Origin;
 }
 
+/** Repair is what a model is asked to do again since a guardrail refused it. */
+export interface Repair {
+	guard: string;
+	errors: GuardError[];
+	/** that was refused */
+	output: string;
+	/** what the model is told */
+	ask: string;
+}
+
 /** ReplayResult is what happened in a session, step by step, and what it adds up to. */
 export interface ReplayResult {
 	steps: ReplayStep[];
@@ -1592,6 +1624,8 @@ export interface Retry {
 	cause: string;
 	/** what the failed try showed is withdrawn */
 	discard?: boolean;
+	/** `repair` is, of a guardrail (`of`), what the model is asked to do. */
+	repair?: Repair;
 }
 
 /** Rewound says that the session went back: each agent's context is what it was at the last boundary of a turn up to `toSeq`, and `files` what they were then. What happened since stays in the log, and a rewind to before this event brings it back, but for unfinished runs that this one ended. */
@@ -2360,6 +2394,7 @@ export interface WorstCase {
 /** Data of an event by its type. */
 export interface Events {
 	"graph.node": GraphNode;
+	"guardrail.checked": GuardrailChecked;
 	"run.started": RunStarted;
 	"run.state": RunState;
 	"run.finished": RunFinished;
