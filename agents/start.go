@@ -409,7 +409,7 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 	}
 	if len(def.Authority) > 0 {
 		return nil, "", fault.New(fault.Denied, "agents.start",
-			"%s does not run, since a restriction of its file cannot be kept here (%s); %s", def.Name, def.Authority[0], definition.AuthorityAdvice(def.Authority[0])).
+			"%s does not run, since a restriction of its file cannot be kept here (%s); %s", def.Name, def.Authority[0], definition.AuthorityAdvice).
 			Because(fault.InvalidAgent, "problems", def.Problems)
 	}
 	if p.from.parent != nil && !def.Delegable {

@@ -5,7 +5,6 @@ package definition
 
 import (
 	"fmt"
-	"slices"
 )
 
 // foreignField reads a key of another tool; it reports false for one that
@@ -81,26 +80,14 @@ func (r *reader) comfort(k *key) {
 	r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s has no counterpart here and has no effect.", k.name))
 }
 
-// OfThisVersion reports whether a restriction cannot be kept since its field has no
-// effect in this version.
-func OfThisVersion(reason string) bool {
-	return slices.ContainsFunc(noEffectTable, func(row noEffectRow) bool { return row.stops != "" && reason == row.reason() })
-}
-
-// AuthorityAdvice is what a person can do about a restriction that cannot be kept,
-// by the reason that is given for it.
-func AuthorityAdvice(reason string) string {
-	if OfThisVersion(reason) {
-		return "remove the field to run the agent without it"
-	}
-	return "remove the field, and limit the agent with tools.allow and tools.deny"
-}
+// AuthorityAdvice is what a person can do about a restriction that cannot be kept.
+const AuthorityAdvice = "remove the field, and limit the agent with tools.allow and tools.deny"
 
 // authority records a restriction that cannot be honoured (agent/authority): the
 // file loads, a run is refused.
 func (r *reader) authority(k *key, reason string) {
 	r.Authority = append(r.Authority, reason)
-	r.report("agent/authority", Warning, k.start, k.end, fmt.Sprintf("This restriction cannot be kept here (%s), so the agent does not run; %s.", reason, AuthorityAdvice(reason)))
+	r.report("agent/authority", Warning, k.start, k.end, fmt.Sprintf("This restriction cannot be kept here (%s), so the agent does not run; %s.", reason, AuthorityAdvice))
 }
 
 // permissionMode reads Claude Code's modes. Those that refuse what would ask

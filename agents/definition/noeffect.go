@@ -20,7 +20,6 @@ var noEffect = noEffectTable
 type noEffectRow struct {
 	field string
 	tools []string // names of the table of tools, and globs of others
-	stops string   // why a run must not begin without the field; "" = it begins
 }
 
 // noEffectText is what a person is told of a row, after its name.
@@ -33,11 +32,8 @@ func HasNoEffect(path string) bool { return rowOf(path) != nil }
 // NoEffect returns what a person is told of a field that has no effect in this version,
 // after its name; "" for one that has.
 func NoEffect(path string) string {
-	switch row := rowOf(path); {
-	case row == nil:
+	if rowOf(path) == nil {
 		return ""
-	case row.stops != "":
-		return noEffectText + ", so an agent with it does not run"
 	}
 	return noEffectText
 }
@@ -64,17 +60,12 @@ func ToolHasNoEffect(name string) bool {
 	return found
 }
 
-// reason is why an agent with the row's field does not run.
-func (row *noEffectRow) reason() string {
-	return fmt.Sprintf("%s %s, and %s", row.field, noEffectText, row.stops)
-}
-
 // WithoutNoEffect returns the text of an agent file without the fields and tools that
 // have no effect in this version.
 func WithoutNoEffect(text string) string {
 	for range 2 * len(fieldTable) { // each round takes one out
 		d := Parse(Source{Data: []byte(text)})
-		i := slices.IndexFunc(d.Problems, func(p Problem) bool { return p.Code == "agent/no-effect" || p.Code == "agent/authority" })
+		i := slices.IndexFunc(d.Problems, func(p Problem) bool { return p.Code == "agent/no-effect" })
 		if i < 0 {
 			break
 		}
@@ -126,10 +117,6 @@ var foreignReadAs = map[string]string{"mcpServers": "mcp.servers", "mcp_servers"
 func (r *reader) idle(k *key, v *node, path string) {
 	row := rowOf(path)
 	if row == nil || row.field != path || r.Scope == System || v.kind == null || (v.kind == list || v.kind == mapping) && len(v.items) == 0 {
-		return
-	}
-	if row.stops != "" {
-		r.authority(k, row.reason())
 		return
 	}
 	r.report("agent/no-effect", r.idleSeverity(), k.start, k.end, fmt.Sprintf("The field %s %s.", path, noEffectText))

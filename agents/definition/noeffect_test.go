@@ -9,7 +9,7 @@ import (
 func useSample() (restore func()) {
 	restore = UseNoEffect(false)
 	noEffect = []noEffectRow{
-		{field: "guardrails", stops: "nothing would be checked"}, {field: "mcp.servers", tools: []string{"mcp.*"}}, {field: "subagents", tools: []string{"delegate_to_agent"}},
+		{field: "mcp.servers", tools: []string{"mcp.*"}}, {field: "subagents", tools: []string{"delegate_to_agent"}},
 		{field: "memory", tools: []string{"store_memory", "recall_memory"}}, {tools: []string{"symbols", "references"}},
 	}
 	for _, field := range []string{"triggers", "handoffs", "memory_files", "tracing", "routable"} {
@@ -19,8 +19,7 @@ func useSample() (restore func()) {
 }
 
 // TestNoEffect: what has no effect in this version is told once at its key: as a
-// warning, in another tool's file as a hint, and of a guardrail as what keeps the agent
-// from running. A value that says nothing is left alone.
+// warning, and in another tool's file as a hint. A value that says nothing is left alone.
 func TestNoEffect(t *testing.T) {
 	defer useSample()()
 	claude := "/w/.claude/agents/x.md"
@@ -34,8 +33,6 @@ func TestNoEffect(t *testing.T) {
 		{ownPath, "mcp: {servers: [github]}", "no-effect warning servers"},
 		{ownPath, "subagents: [b, c]", "no-effect warning subagents"},
 		{ownPath, "routable: false", "no-effect warning routable"},
-		{ownPath, "guardrails: {output_schema: {type: object}}", "authority warning guardrails"},
-		{ownPath, "guardrails: [{validator: 'builtin:no-secrets', policy: warn}]", "authority warning guardrails"},
 		{ownPath, "tools: {allow: [read_file, delegate-to-agent, 'store_*', 'mcp.github.*', 'read_*', '*']}",
 			"no-effect warning delegate-to-agent, no-effect warning 'store_*', no-effect warning 'mcp.github.*'"},
 		{ownPath, "tools: {allow: [read_file], deny: [delegate_to_agent]}", ""},
@@ -61,9 +58,6 @@ func TestNoEffect(t *testing.T) {
 		if got := strings.Join(told, ", "); got != c.told {
 			t.Errorf("%q:\ngot  %s\nwant %s", c.fields, got, c.told)
 		}
-		if stops := strings.Contains(c.told, "authority"); stops != (len(d.Authority) > 0) {
-			t.Errorf("%q: %q", c.fields, d.Authority)
-		}
 		if usable, why := d.Usable(); !usable {
 			t.Errorf("%q: %s", c.fields, why.Message)
 		}
@@ -74,7 +68,7 @@ func TestNoEffect(t *testing.T) {
 func TestNoEffectRemoved(t *testing.T) {
 	defer useSample()()
 	const src = "---\nkind: agent\nname: a\ntitle: A\ntools:\n  allow: [ls, symbols, grep, references] # kept\nmcp: {servers: [a]}\n" +
-		"triggers: # gone\n  keywords: [a]\nguardrails: {on_failure: warn}\nhandoffs:\n  - to: b\nrun: {max_turns: 3}\n---\nx\n"
+		"triggers: # gone\n  keywords: [a]\nhandoffs:\n  - to: b\nrun: {max_turns: 3}\n---\nx\n"
 	got := WithoutNoEffect(src)
 	const want = "---\nkind: agent\nname: a\ntitle: A\ntools:\n  allow: [ls, grep] # kept\nrun: {max_turns: 3}\n---\nx\n"
 	if got != want {
@@ -99,12 +93,12 @@ func TestNoEffectTable(t *testing.T) {
 		}
 	}
 	defer useSample()()
-	field, _ := FieldAt("guardrails.on_failure")
-	if !strings.HasSuffix(field.Text(), field.Doc+" It has no effect in this version, so an agent with it does not run.") {
+	field, _ := FieldAt("triggers.keywords")
+	if !strings.HasSuffix(field.Text(), field.Doc+" It has no effect in this version.") {
 		t.Error(field.Text())
 	}
 	UseNoEffect(false)
-	if field.Text() != field.Doc || HasNoEffect("guardrails") || ToolHasNoEffect("mcp.a.b") {
+	if field.Text() != field.Doc || HasNoEffect("triggers") || ToolHasNoEffect("mcp.a.b") {
 		t.Error("an empty table says something")
 	}
 }

@@ -57,7 +57,7 @@ func grown(from, to *definition.Definition) []more {
 		}
 	}
 	for _, reason := range from.Authority {
-		if !slices.Contains(to.Authority, reason) && !definition.OfThisVersion(reason) { // that is listed as lost
+		if !slices.Contains(to.Authority, reason) {
 			tell("", "a run although %s", reason)
 		}
 	}
