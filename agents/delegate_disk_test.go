@@ -59,9 +59,10 @@ func TestREL127CancelWhileTheDiskHangs(t *testing.T) {
 	tm := newCrew(t, map[string]string{"lead": "subagents: [helper]", "helper": ""})
 	disk := &hung{Files: activity.Disk()}
 	tm.files = disk
-	there := make(chan struct{})
+	started, there := make(chan struct{}), make(chan struct{})
 	tm.says = func(ctx context.Context, agent string, _ int, _ *model.Request) model.Answer {
 		if agent == "lead" {
+			<-started // the run's own first event is recorded
 			disk.hang()
 			return delegates("helper", "Look.")
 		}
@@ -71,6 +72,7 @@ func TestREL127CancelWhileTheDiskHangs(t *testing.T) {
 	}
 	s := tm.service()
 	live := tm.start(s, "lead", "go")
+	close(started)
 	<-there
 	s.Cancel("root", "")
 	select {
