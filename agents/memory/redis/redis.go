@@ -1,5 +1,5 @@
 // Package redis keeps memory in a Redis server of version 7 or newer, over
-// github.com/redis/go-redis.
+// github.com/gomodule/redigo.
 //
 // All keys of a store begin with agentls:memory:{ID}: a hash of records, one of vectors,
 // and a set of keys for each word. They are changed by scripts, so that two daemons see
@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/agentls/agentls/agents/memory"
 	"github.com/agentls/agentls/internal/fault"
@@ -43,9 +43,9 @@ const (
 type Backend struct {
 	address func() string
 
-	mu     sync.Mutex
-	of     string // the address that client is connected to
-	client *redis.Client
+	mu   sync.Mutex
+	of   string // the address that the pool connects to
+	pool *redis.Pool
 }
 
 var _ memory.Backend = (*Backend)(nil)
@@ -65,42 +65,64 @@ func Shown(address string) string {
 	return u.String()
 }
 
-// connect returns the client of the server that the settings name now.
-func (b *Backend) connect() (*redis.Client, error) {
+// connections returns those to the server that the settings name now.
+func (b *Backend) connections() (*redis.Pool, error) {
 	address := b.address()
 	if address == "" {
 		return nil, fault.New(fault.Invalid, "memory.redis", "no Redis server is configured: `agentls config agents.memory.redis redis://localhost:6379 --global`").Because(fault.Config)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.client != nil && b.of == address {
-		return b.client, nil
+	if b.pool != nil && b.of == address {
+		return b.pool, nil
 	}
-	options, err := redis.ParseURL(address)
-	if err != nil {
+	dial := dialer(address)
+	if dial == nil {
 		return nil, fault.New(fault.Invalid, "memory.redis", "the setting agents.memory.redis is no address of a Redis server: use redis://host:port, rediss://host:port or unix:///path").Because(fault.Config)
 	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = dialTimeout, answerIn, answerIn
-	options.DialerRetries = 1
-	options.MaxRetries = 1 // a connection that died meanwhile; a server that is gone is told at once
-	options.ContextTimeoutEnabled = true
-	options.ClientName = "agentls"
-	if b.client != nil {
-		_ = b.client.Close()
+	if b.pool != nil {
+		_ = b.pool.Close()
 	}
-	silence()
-	b.client, b.of = redis.NewClient(options), address
-	return b.client, nil
+	b.pool, b.of = &redis.Pool{
+		DialContext: dial, MaxIdle: 4, IdleTimeout: time.Minute,
+		TestOnBorrowContext: func(ctx context.Context, c redis.Conn, _ time.Time) error {
+			_, err := redis.DoContext(c, ctx, "PING") // the server may have begun anew
+			return err
+		},
+	}, address
+	return b.pool, nil
 }
 
-// silence keeps the library from writing to stderr: errors are returned.
-var silence = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
+// dialer returns what connects to an address, nil for one that cannot be used.
+func dialer(address string) func(context.Context) (redis.Conn, error) {
+	options := []redis.DialOption{
+		redis.DialConnectTimeout(dialTimeout), redis.DialReadTimeout(answerIn), redis.DialWriteTimeout(answerIn), redis.DialClientName("agentls"),
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return nil
+	case u.Scheme == "unix" && u.Path != "":
+		password, _ := u.User.Password()
+		options = append(options, redis.DialUsername(u.User.Username()), redis.DialPassword(password))
+		return func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "unix", u.Path, options...)
+		}
+	case (u.Scheme == "redis" || u.Scheme == "rediss") && u.Hostname() != "":
+		return func(ctx context.Context) (redis.Conn, error) { return redis.DialURLContext(ctx, address, options...) }
+	}
+	return nil
+}
 
-// silent is a logger of the library's that says nothing.
-type silent struct{}
-
-// Printf implements the library's interface.
-func (silent) Printf(context.Context, string, ...any) {}
+// do has the server execute a command.
+func do(ctx context.Context, pool *redis.Pool, command string, args ...any) (any, error) {
+	c, err := pool.GetContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return redis.DoContext(c, ctx, command, args...)
+}
 
 // explain returns an error of the client as a fault, with no password in it.
 func (b *Backend) explain(ctx context.Context, err error) error {
@@ -116,10 +138,11 @@ func (b *Backend) explain(ctx context.Context, err error) error {
 	b.mu.Lock()
 	at := Shown(b.of)
 	b.mu.Unlock()
-	switch {
-	case redis.HasErrorPrefix(err, "OOM"):
+	kind, _, _ := strings.Cut(err.Error(), " ")
+	switch kind {
+	case "OOM":
 		return fault.New(fault.Unavailable, "memory.redis", "nothing was changed, since the Redis server at %s has no memory left", at)
-	case redis.HasErrorPrefix(err, "NOAUTH"), redis.HasErrorPrefix(err, "WRONGPASS"), redis.HasErrorPrefix(err, "NOPERM"):
+	case "NOAUTH", "WRONGPASS", "NOPERM":
 		return fault.New(fault.Unavailable, "memory.redis", "the Redis server at %s refuses: correct user and password in agents.memory.redis", at).Because(fault.Config)
 	}
 	return fault.New(fault.Unavailable, "memory.redis", "the Redis server at %s does not answer as it should: %w", at, err)
@@ -133,29 +156,29 @@ type about struct {
 
 // Open implements [memory.Backend].
 func (b *Backend) Open(ctx context.Context, p memory.Place, make *memory.Shape) (memory.Store, error) {
-	client, err := b.connect()
+	pool, err := b.connections()
 	if err != nil {
 		return nil, err
 	}
-	s := &store{backend: b, client: client, id: p.ID()}
+	s := &store{backend: b, pool: pool, id: p.ID()}
 	if make != nil {
 		text, err := json.Marshal(about{p, *make})
 		if err != nil {
 			return nil, err
 		}
-		if err := client.HSetNX(ctx, stores, s.id, text).Err(); err != nil {
+		if _, err := do(ctx, pool, "HSETNX", stores, s.id, text); err != nil {
 			return nil, b.explain(ctx, err)
 		}
 	}
-	text, err := client.HGet(ctx, stores, s.id).Result()
+	text, err := redis.Bytes(do(ctx, pool, "HGET", stores, s.id))
 	switch {
-	case errors.Is(err, redis.Nil):
+	case errors.Is(err, redis.ErrNil):
 		return nil, memory.None(p)
 	case err != nil:
 		return nil, b.explain(ctx, err)
 	}
 	var known about
-	if err := json.Unmarshal([]byte(text), &known); err != nil || known.Kind == "" {
+	if err := json.Unmarshal(text, &known); err != nil || known.Kind == "" {
 		return nil, fault.New(fault.Unavailable, "memory.redis", "%s in %s cannot be read: another program changed it", s.id, stores)
 	}
 	s.shape = known.Shape
@@ -167,11 +190,11 @@ func (b *Backend) Stores(ctx context.Context) ([]memory.Stored, error) {
 	if b.address() == "" {
 		return nil, nil
 	}
-	client, err := b.connect()
+	pool, err := b.connections()
 	if err != nil {
 		return nil, err
 	}
-	texts, err := client.HGetAll(ctx, stores).Result()
+	texts, err := redis.StringMap(do(ctx, pool, "HGETALL", stores))
 	if err != nil {
 		return nil, b.explain(ctx, err)
 	}
@@ -181,10 +204,10 @@ func (b *Backend) Stores(ctx context.Context) ([]memory.Stored, error) {
 		var known about
 		if json.Unmarshal([]byte(text), &known) != nil || known.Kind == "" {
 			stored.Problem = "it cannot be read: another program changed " + stores
-		} else if n, err := client.HLen(ctx, (&store{id: id}).key("records")).Result(); err != nil {
+		} else if n, err := redis.Int(do(ctx, pool, "HLEN", (&store{id: id}).key("records"))); err != nil {
 			return nil, b.explain(ctx, err)
 		} else {
-			stored.Place, stored.Shape, stored.Records = known.Place, known.Shape, int(n)
+			stored.Place, stored.Shape, stored.Records = known.Place, known.Shape, n
 		}
 		all = append(all, stored)
 	}
@@ -196,18 +219,18 @@ func (b *Backend) Stores(ctx context.Context) ([]memory.Stored, error) {
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.client == nil {
+	if b.pool == nil {
 		return nil
 	}
-	err := b.client.Close()
-	b.client = nil
+	err := b.pool.Close()
+	b.pool = nil
 	return err
 }
 
 // store is the records of one place. It has no state but its shape.
 type store struct {
 	backend *Backend
-	client  *redis.Client
+	pool    *redis.Pool
 	id      string
 	shape   memory.Shape
 }

@@ -7,8 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/gomodule/redigo/redis"
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/agentls/agentls/agents/memory"
 	"github.com/agentls/agentls/internal/fault"
@@ -19,6 +19,9 @@ import (
 func (s *store) keys() []string {
 	return []string{s.key("records"), s.key("vectors"), s.key("word:"), s.key("times")}
 }
+
+// parts is how many keys the scripts get.
+const parts = 4
 
 // A record is kept as its id, its words and its JSON, a line each. remove takes the one of
 // a key out of everything and returns its id.
@@ -37,7 +40,7 @@ end
 
 // put keeps a record: key, id if it is a new one, words, JSON, time, vector. It returns the
 // record's id.
-var put = redis.NewScript(remove + `
+var put = redis.NewScript(parts, remove+`
 local key, id, words, json, time, vector = unpack(ARGV)
 id = remove(key) or id
 redis.call('HSET', KEYS[1], key, id .. '\n' .. words .. '\n' .. json)
@@ -48,7 +51,7 @@ return id
 `)
 
 // erase removes the records of keys and returns how many there were.
-var erase = redis.NewScript(remove + `
+var erase = redis.NewScript(parts, remove+`
 local n = 0
 for _, key in ipairs(ARGV) do
 	if remove(key) then n = n + 1 end
@@ -57,7 +60,7 @@ return n
 `)
 
 // drop removes every record, and what the store says of itself.
-var drop = redis.NewScript(remove + `
+var drop = redis.NewScript(parts, remove+`
 for _, key in ipairs(redis.call('HKEYS', KEYS[1])) do remove(key) end
 redis.call('HDEL', ARGV[1], ARGV[2])
 return 1
@@ -65,7 +68,7 @@ return 1
 
 // withWords returns up to ARGV[1] keys: of the records with most of the words that follow,
 // where a word that a thousand records have tells nothing, and else the newest.
-var withWords = redis.NewScript(`
+var withWords = redis.NewScript(parts, `
 local has, keys = {}, {}
 for i = 2, #ARGV do
 	local set = KEYS[3] .. ARGV[i]
@@ -81,6 +84,16 @@ table.sort(keys, function(a, b) if has[a] ~= has[b] then return has[a] > has[b] 
 return {unpack(keys, 1, math.min(#keys, tonumber(ARGV[1])))}
 `)
 
+// run has the server run a script with the keys of the store.
+func (s *store) run(ctx context.Context, script *redis.Script, args ...any) (any, error) {
+	c, err := s.pool.GetContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return script.DoContext(ctx, c, redis.Args{}.AddFlat(s.keys()).Add(args...)...)
+}
+
 // Put implements [memory.Store].
 func (s *store) Put(ctx context.Context, r memory.Record, vector []float32) (string, error) {
 	if err := s.shape.Check(vector); err != nil {
@@ -95,8 +108,8 @@ func (s *store) Put(ctx context.Context, r memory.Record, vector []float32) (str
 	if s.shape.Kind == memory.Vector {
 		packed = quantize(vector)
 	}
-	id, err := put.Run(ctx, s.client, s.keys(), r.Key, uuid.Must(uuid.NewV7()).String(),
-		strings.Join(memory.WordsOf(r), " "), text, r.Time.UnixMilli(), packed).Text()
+	id, err := redis.String(s.run(ctx, put, r.Key, uuid.Must(uuid.NewV7()).String(),
+		strings.Join(memory.WordsOf(r), " "), text, r.Time.UnixMilli(), packed))
 	return id, s.backend.explain(ctx, err)
 }
 
@@ -162,7 +175,7 @@ func (s *store) withWords(ctx context.Context, q memory.Query) ([]memory.Match, 
 	for _, word := range q.Words {
 		args = append(args, word)
 	}
-	keys, err := withWords.RunRO(ctx, s.client, s.keys(), args...).StringSlice()
+	keys, err := redis.Strings(s.run(ctx, withWords, args...))
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +194,7 @@ func (s *store) nearest(ctx context.Context, q memory.Query) ([]memory.Match, er
 	if err := s.shape.Check(q.Vector); err != nil {
 		return nil, err
 	}
-	all, err := s.client.HGetAll(ctx, s.key("vectors")).Result()
+	all, err := redis.StringMap(do(ctx, s.pool, "HGETALL", s.key("vectors")))
 	if err != nil {
 		return nil, err
 	}
@@ -213,13 +226,12 @@ func (s *store) records(ctx context.Context, keys []string) ([]memory.Record, er
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	values, err := s.client.HMGet(ctx, s.key("records"), keys...).Result()
+	values, err := redis.Strings(do(ctx, s.pool, "HMGET", redis.Args{s.key("records")}.AddFlat(keys)...))
 	if err != nil {
 		return nil, err
 	}
 	var all []memory.Record
-	for _, value := range values {
-		text, _ := value.(string)
+	for _, text := range values {
 		id, rest, _ := strings.Cut(text, "\n")
 		_, text, _ = strings.Cut(rest, "\n")
 		var r memory.Record
@@ -233,16 +245,16 @@ func (s *store) records(ctx context.Context, keys []string) ([]memory.Record, er
 
 // List implements [memory.Store].
 func (s *store) List(ctx context.Context, skip, limit int) ([]memory.Record, int, error) {
-	n, err := s.client.ZCard(ctx, s.key("times")).Result()
+	n, err := redis.Int(do(ctx, s.pool, "ZCARD", s.key("times")))
 	var keys []string
 	if err == nil && limit > 0 {
-		keys, err = s.client.ZRevRange(ctx, s.key("times"), int64(skip), int64(skip+limit-1)).Result()
+		keys, err = redis.Strings(do(ctx, s.pool, "ZREVRANGE", s.key("times"), skip, skip+limit-1))
 	}
 	var all []memory.Record
 	if err == nil {
 		all, err = s.records(ctx, keys)
 	}
-	return all, int(n), s.backend.explain(ctx, err)
+	return all, n, s.backend.explain(ctx, err)
 }
 
 // Delete implements [memory.Store].
@@ -251,11 +263,12 @@ func (s *store) Delete(ctx context.Context, keys ...string) (int, error) {
 	for i, key := range keys {
 		args[i] = key
 	}
-	n, err := erase.Run(ctx, s.client, s.keys(), args...).Int()
+	n, err := redis.Int(s.run(ctx, erase, args...))
 	return n, s.backend.explain(ctx, err)
 }
 
 // Drop implements [memory.Store].
 func (s *store) Drop(ctx context.Context) error {
-	return s.backend.explain(ctx, drop.Run(ctx, s.client, s.keys(), stores, s.id).Err())
+	_, err := s.run(ctx, drop, stores, s.id)
+	return s.backend.explain(ctx, err)
 }
