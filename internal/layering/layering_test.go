@@ -69,7 +69,7 @@ var doors = map[string][]string{
 	"mvdan.cc/sh":                                  {"agents/tool/command"},
 	"github.com/expr-lang/expr":                    {"agents/condition"},
 	"modernc.org/sqlite":                           {"agents/memory/local"},
-	"github.com/gomodule/redigo":                    {"agents/memory/redis"},
+	"github.com/gomodule/redigo":                   {"agents/memory/redis"},
 	"charm.land/huh":                               {"cmd/agentls"},
 	"charm.land/bubbletea":                         {"cmd/agentls"},
 	"github.com/spf13/cobra":                       {"cmd/agentls"},
