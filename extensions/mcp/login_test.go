@@ -96,7 +96,7 @@ func (o *office) revoke() {
 func (o *office) serve(w http.ResponseWriter, q *http.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if q.URL.Path != "/mcp" {
+	if q.URL.Path != "/mcp" && q.URL.Path != "/messages" {
 		o.seen = append(o.seen, q.URL.Path)
 	}
 	or := func(text, usual string) string {
@@ -142,7 +142,7 @@ func (o *office) serve(w http.ResponseWriter, q *http.Request) {
 		o.count++
 		o.access, o.refresh = fmt.Sprintf("access-token-%d", o.count), fmt.Sprintf("refresh-token-%d", o.count)
 		tell(map[string]any{"access_token": o.access, "refresh_token": o.refresh, "token_type": "bearer", "expires_in": o.lasts})
-	case "/mcp":
+	case "/mcp", "/messages":
 		if o.access == "" || q.Header.Get("Authorization") != "Bearer "+o.access {
 			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+o.URL+`/.well-known/oauth-protected-resource/mcp", scope="notes tasks"`)
 			w.WriteHeader(http.StatusUnauthorized)
@@ -252,6 +252,23 @@ func TestLogin(t *testing.T) {
 	}
 	if s, err := w.Restart(t.Context(), w.folder, "far", false); err != nil || s.State != Failed || !strings.Contains(s.Why, "mcp-servers login far") {
 		t.Errorf("after the logout: %+v, %v", s, err)
+	}
+}
+
+// TestLoginOverSSE: a server of the older kind takes a login as well.
+func TestLoginOverSSE(t *testing.T) {
+	o := newOffice(t)
+	o.behind.fault = "sse"
+	w := newWorld(t, nil)
+	w.add("far", fmt.Sprintf(`"url": %q`, o.URL+"/mcp"))
+	t.Cleanup(w.Close)
+	if _, offer := w.offer("far"); len(offer.Problems) != 1 || !strings.Contains(offer.Problems[0], "agentls mcp-servers login far") {
+		t.Fatalf("%q", offer.Problems)
+	}
+	o.logIn(t, w)
+	tools, _ := w.offer("far")
+	if got, err := w.call(t.Context(), tools["mcp.far.env"], `{}`); got != "Bearer access-token-1" {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
