@@ -354,6 +354,8 @@ func TestNeovimPluginTrouble(t *testing.T) {
 			"unknown agent":   {"{}", "AgentsRun @fixr hello", []string{"fixr", "fixer"}},
 			"health":          {"{}", "checkhealth agents", []string{"sandbox", "Neovim"}},
 			"no run":          {"{}", "AgentsCancel", []string{"no run goes on"}},
+			"graph":           {"{}", "AgentsGraph fixer", []string{"Entry: fixer", "• fixer (", "fixer → END"}},
+			"no graph":        {"{}", "AgentsGraph", []string{"name an agent: :AgentsGraph NAME"}},
 			"no changes":      {"{}", "AgentsChanges", []string{"Nothing is left to decide."}},
 			"empty session":   {"{}", "AgentsTranscript empty", []string{"Nothing has been said in session empty"}},
 			"another machine": {"{}", "file scp://host/note.txt | AgentsTranscript", []string{"Nothing has been said"}},

@@ -20,6 +20,7 @@ command('AgentsRoute', 'route', { nargs = '+', range = true, desc = 'Show which 
 command('AgentsCancel', 'cancel', { desc = 'Cancel a run' })
 command('AgentsSessions', 'sessions', { desc = 'Choose a session to go on with' })
 command('AgentsTranscript', 'transcript', { nargs = '?', desc = 'Show a session from its beginning' })
+command('AgentsGraph', 'graph', { nargs = '?', complete = agents, desc = 'Show the graph of an agent, and what it does' })
 command('AgentsChanges', 'changes', { nargs = '?', desc = 'Show what agents changed; keep or undo it' })
 command('AgentsTrust', 'trust', { desc = 'Trust the agents of this workspace' })
 

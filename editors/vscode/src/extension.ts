@@ -5,6 +5,7 @@ import { chatIsOn, Participant } from "./chat";
 import { middleware, type Parts, talk } from "./commands";
 import { Confirmations } from "./confirm";
 import { tellFocus } from "./focus";
+import { GraphViews } from "./graphView";
 import { Languages } from "./languages";
 import { registerModel } from "./model";
 import { Panels } from "./panel";
@@ -41,6 +42,7 @@ export function activate(context: vscode.ExtensionContext): void {
 		new AgentsView(parts),
 		new SessionsView(parts),
 		new ChangesView(parts),
+		new GraphViews(server),
 		...commands(parts, confirmations, log),
 		vscode.workspace.onDidChangeConfiguration((e) => {
 			if (e.affectsConfiguration("agentls.path") || e.affectsConfiguration("agentls.approval")) {

@@ -563,6 +563,18 @@ function M.transcript(o)
   in_session(o, 'replay')
 end
 
+-- graph serves :AgentsGraph [agent].
+function M.graph(o)
+  local file = vim.api.nvim_buf_get_name(0)
+  local params = o.args ~= '' and { name = o.args } or file:match('[/\\]agents[/\\][^/\\]+%.md$') and { uri = vim.uri_from_fname(file) }
+  if not params then
+    return M.notify('name an agent: :AgentsGraph NAME')
+  end
+  M.with_client(function(client)
+    require('agents.ui').graph(client, params)
+  end)
+end
+
 -- sessions serves :AgentsSessions. Runs belong to the chosen one from then on.
 function M.sessions()
   M.with_client(function(client)

@@ -509,7 +509,51 @@ local function render(view, event)
   end
 end
 
+-- Graphs -------------------------------------------------------------------------------
+
+local graph = {} -- what is shown: buf, agent, params, waiting
+
+-- draw_graph asks for the graph that is shown, and writes it into its buffer.
+local function draw_graph(client, enter)
+  agents().request(client, 'agents/graph/get', graph.params, function(result)
+    graph.agent = result.agent
+    vim.bo[graph.buf].modifiable = true
+    api.nvim_buf_set_lines(graph.buf, 0, -1, false, lines_of((result.drawing:gsub('\n$', ''))))
+    vim.bo[graph.buf].modifiable = false
+    if enter then
+      show_buffer(graph.buf, true)
+    end
+  end)
+end
+
+-- graph shows the graph of an agent, which follows what its newest run does.
+function M.graph(client, params)
+  if not graph.buf or not api.nvim_buf_is_valid(graph.buf) then
+    graph.buf = api.nvim_create_buf(false, true)
+    api.nvim_buf_set_name(graph.buf, 'agents://graph')
+    vim.bo[graph.buf].modifiable = false
+  end
+  graph.params, graph.agent = params, nil
+  draw_graph(client, true)
+end
+
+-- graph_moved draws the graph again when a node of its agent moved.
+local function graph_moved(client, event)
+  if event.type ~= 'graph.node' or event.agent ~= graph.agent or not api.nvim_buf_is_valid(graph.buf) then
+    return
+  end
+  graph.params.run = event.run
+  if not graph.waiting then
+    graph.waiting = true
+    vim.defer_fn(function()
+      graph.waiting = false
+      draw_graph(client)
+    end, 50)
+  end
+end
+
 function M.event(client, event)
+  graph_moved(client, event)
   local view = view_of(client.config.root_dir, event.session)
   if not view.loading then
     render(view, event)
