@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,20 @@ func TestGraphFindings(t *testing.T) {
 		if usable, _ := d.Usable(); usable != (want == "") {
 			t.Errorf("%s: usable is %v", fields, usable)
 		}
+	}
+}
+
+// TestGraphOfThePage: what docs/graphs.md shows can be used.
+func TestGraphOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/graphs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```markdown\n")
+	text, _, found := strings.Cut(text, "```\n")
+	d := Parse(Source{Path: "/w/.gemini/agents/bug-flow.md", Data: []byte(text)})
+	if !found || len(d.Problems) > 0 || len(d.Graph.Nodes) != 6 {
+		t.Errorf("%v", d.Problems)
 	}
 }
 
