@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -59,8 +60,25 @@ func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun stri
 			return nil, err
 		}
 	}
-	g.Delegate = func(ctx context.Context, call string, node graph.Node, input any) run.Given {
-		return s.runNode(ctx, get(), call, node, input, stateRun)
+	g.Delegate = func(ctx context.Context, call string, node graph.Node, input any, before string) run.Given {
+		asked := Start{Agent: node.Of, Mode: definition.Task, from: origin{stateRun: stateRun}}
+		object, named := input.(map[string]any)
+		entry, err := s.Agents().Lookup(r.folder, node.Of)
+		switch {
+		case node.Input == nil: // as the person asked it
+			asked.Input, asked.Context = slices.Clone(r.task.input), p.Context
+			if h := p.from.handed; h != nil {
+				before = strings.TrimSpace(h.tell() + "\n\n" + before)
+			}
+			if before != "" {
+				asked.Input = append(asked.Input, activity.ContentBlock{Type: "text", Text: before})
+			}
+		case named && err == nil && entry.Definition.Inputs != nil:
+			asked.Inputs = encoded(object)
+		default:
+			asked.Input = []activity.ContentBlock{{Type: "text", Text: graph.Text(input)}}
+		}
+		return s.runNode(ctx, get(), call, node, asked)
 	}
 	return g, nil
 }
@@ -72,18 +90,9 @@ func plainJSON(v any) (plain any) {
 }
 
 // runNode runs the agent of a node, and waits for its end.
-func (s *Service) runNode(ctx context.Context, caller *Live, call string, node graph.Node, input any, stateRun string) run.Given {
+func (s *Service) runNode(ctx context.Context, caller *Live, call string, node graph.Node, asked Start) run.Given {
 	if depth := caller.start.from.depth; depth >= caller.tree.limits.Depth {
 		return run.Given{Failed: fmt.Sprintf("it lies %d runs deep, and %d are allowed (agents.limits.depth)", depth+1, caller.tree.limits.Depth), Final: true}
-	}
-	asked := Start{Agent: node.Of, Mode: definition.Task, from: origin{stateRun: stateRun}}
-	if object, is := input.(map[string]any); is {
-		asked.Inputs = encoded(object)
-		if entry, err := s.Agents().Lookup(caller.folder, node.Of); err == nil && entry.Definition.Inputs == nil {
-			asked.Inputs, asked.Input = nil, []activity.ContentBlock{{Type: "text", Text: graph.Text(input)}}
-		}
-	} else if text := graph.Text(input); text != "" {
-		asked.Input = []activity.ContentBlock{{Type: "text", Text: text}}
 	}
 	ended, err := s.await(ctx, caller, call, asked)
 	if err != nil {

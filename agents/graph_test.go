@@ -187,7 +187,7 @@ func TestGraphRuns(t *testing.T) {
 	if said := wordsOf(tm.requests["fixer"][0]); !strings.Contains(said, "Fix: a bug") {
 		t.Error(said)
 	}
-	if said := wordsOf(tm.requests["analyzer"][1]); !strings.Contains(said, "look at it\n\nThe result of reviewer:\nagain") {
+	if said := wordsOf(tm.requests["analyzer"][1]); !strings.Contains(said, "look at itThe result of reviewer:\nagain") {
 		t.Error(said)
 	}
 }

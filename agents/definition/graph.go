@@ -3,7 +3,6 @@ package definition
 // Graphs (spec 7.1): how a file writes them, and where in it what stands.
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -159,11 +158,12 @@ func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) boo
 
 // graphTool makes the name of a node's tool canonical, and reports one that there is not.
 func (r *reader) graphTool(v *node, name *string) {
-	canonical, known := CanonicalTool(*name)
-	switch {
-	case strings.ContainsAny(*name, "*?") || !known && *name != "":
-		r.suggest("agent/graph", Error, v.start, v.end, nearestTool(*name), fmt.Sprintf("The tool %s is not known, so the graph cannot run; name one tool, of an MCP server as mcp.<server>.<tool>.", *name))
-	case canonical == "complete_task" || strings.HasPrefix(canonical, "transfer_to_"):
+	if strings.ContainsAny(*name, "*?") {
+		r.at(v, "agent/graph", Error, "A node calls one tool, and %s stands for several; name one.", *name)
+		return
+	}
+	canonical, _ := r.ourTool(listed{*name, v.start, v.end}, "is not called, so its node fails", false)
+	if canonical == "complete_task" || strings.HasPrefix(canonical, "transfer_to_") {
 		r.at(v, "agent/graph", Error, "A node cannot call %s: edges say what follows, and END ends the graph.", *name)
 	}
 	*name = canonical

@@ -23,7 +23,7 @@ func TestGraphFindings(t *testing.T) {
 		"graph: {entry: a, nodes: [{name: a, agent: code-fixer}], edges: [{from: a, to: END}]}":                                 "graph code-fixer",
 		"graph: {entry: a, nodes: [{name: a, agent: }], edges: [{from: a, to: END}]}":                                           "graph {name: a, agent: }",
 		"graph: {entry: a, nodes: [{name: a, tool: ls, input: x}], edges: [{from: a, to: END}]}":                                "graph x",
-		"graph: {entry: a, nodes: [{name: a, tool: nope}], edges: [{from: a, to: END}]}":                                        "graph nope",
+		"graph: {entry: a, nodes: [{name: a, tool: 'l*'}], edges: [{from: a, to: END}]}":                                        "graph 'l*'",
 		"graph: {entry: a, nodes: [{name: a, tool: complete_task}], edges: [{from: a, to: END}]}":                               "graph complete_task",
 		"graph: {entry: a, nodes: [{name: a, human: true}], edges: [{from: a, to: END, condition: a.b ==}]}":                    "expression a.b ==, graph a.b ==",
 		"graph: {entry: a, nodes: [{name: a, human: q}], edges: [{from: a, to: END, condition: b.c}]}":                          "graph b.c",

@@ -27,8 +27,9 @@ type Graph struct {
 	Machine *graph.Machine
 	Input   any // what it is begun with, as conditions and placeholders know it
 	// Delegate runs the agent of a node for a call of this run, and waits for its end; a
-	// call that an earlier daemon made goes on where it was.
-	Delegate func(ctx context.Context, call string, node graph.Node, input any) Given
+	// call that an earlier daemon made goes on where it was. A node without an input gets
+	// the request, and what the nodes before it gave.
+	Delegate func(ctx context.Context, call string, node graph.Node, input any, before string) Given
 	Past     *GraphPast // of a run that is taken up again; nil for another
 	StateRun string     // whose temp: keys of the state have what nodes give
 }
@@ -299,10 +300,7 @@ func (r *runner) try(parent context.Context, s graph.Step, node graph.Node, atte
 	case graph.Tool:
 		given, again = r.callTool(ctx, call, node, input)
 	default:
-		if node.Input == nil {
-			input = r.standard(s)
-		}
-		given = r.Graph.Delegate(ctx, call, node, input)
+		given = r.Graph.Delegate(ctx, call, node, input, before(s))
 	}
 	if given.Failed != "" && parent.Err() == nil && errors.Is(context.Cause(ctx), errNodeTimeout) {
 		given.Failed, given.Final = fmt.Sprintf("it took longer than its timeout of %v", node.Timeout), false
@@ -372,16 +370,14 @@ func (run *Run) GoesOn(call string) bool {
 	return slices.ContainsFunc(g.Machine.Next(g.Input, g.Past.Done).Run, func(s graph.Step) bool { return s.ID == step })
 }
 
-// standard is what a node is given that has no input of its own: the request, and what
-// the nodes gave that led to it.
-func (r *runner) standard(s graph.Step) any {
+// before is what the nodes gave that led to a step.
+func before(s graph.Step) string {
 	var b strings.Builder
-	b.WriteString(r.asked)
 	for _, from := range s.From {
 		name, _, _ := strings.Cut(from, "#")
 		fmt.Fprintf(&b, "\n\nThe result of %s:\n%s", name, shown(s.State[name]))
 	}
-	return b.String()
+	return strings.TrimSpace(b.String())
 }
 
 // askPerson asks the person what a node says.
