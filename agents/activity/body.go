@@ -166,6 +166,10 @@ type (
 		Finish       model.Finish `json:"finish"`
 		Usage        model.Usage  `json:"usage"`
 		FirstTokenMs int64        `json:"firstTokenMs"`
+		// Purpose and Content are of an answer that is no turn of the agent's, whose
+		// content comes by itself: summary, correction, search, aside.
+		Purpose string       `json:"purpose,omitempty"`
+		Content []model.Part `json:"content,omitempty"`
 	}
 
 	// ModelContent is an answer as received: what the model is sent again.

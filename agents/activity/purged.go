@@ -34,7 +34,10 @@ func Purged(b Body) Body {
 			left.Error = &Failure{Kind: b.Error.Kind}
 		}
 		return left
-	case TurnStarted, TurnFinished, ModelStarted, ModelFinished, ApprovalChanged, ContextCleared, Forked:
+	case ModelFinished:
+		b.Content = nil
+		return b
+	case TurnStarted, TurnFinished, ModelStarted, ApprovalChanged, ContextCleared, Forked:
 		return b
 	case Input:
 		return Input{Input: []ContentBlock{}, Position: b.Position}

@@ -207,6 +207,8 @@ func consult(ctx context.Context, choice Choice, req *model.Request, say func(ac
 	if answer == nil {
 		return nil, &model.Error{Class: model.Cut, Message: "the answer ended before it was complete"}
 	}
-	say(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds()}, now().Sub(began))
+	say(activity.ModelFinished{
+		Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds(), Purpose: req.Asker.Purpose, Content: answer.Message.Parts,
+	}, now().Sub(began))
 	return answer, nil
 }

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/verify"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -13,17 +17,25 @@ import (
 // argument or by --session.
 func replayCommand(std streams) *cobra.Command {
 	var session string
-	var asJSON bool
+	var asJSON, again bool
 	c := &cobra.Command{
 		Use: "replay [ID]", Short: "Show what happened in a session, step by step; without an ID, the newest",
 		Long: `Shows a session step by step, each with its time: what agents said, the tools that
-they called, handoffs and checks; then what it adds up to. Nothing runs.`,
+they called, handoffs and checks; then what it adds up to. Nothing runs.
+
+With --verify its requests run again, offline, with what the models answered, the
+tools gave and you said as the session has it, and all else as it is today: agents,
+settings and this program. It says whether the same comes of it, or what differs
+first, and exits with 1 then.`,
 		Args: arguments(0, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				id, err := conn.tracedSession(ctx, append(args, session)[0])
 				if err != nil {
 					return err
+				}
+				if again {
+					return verifySession(ctx, conn, std, id)
 				}
 				var r wire.ReplayResult
 				if err := conn.Call(ctx, wire.MethodSessionReplay, &wire.SessionParams{Session: id}, &r); err != nil {
@@ -38,7 +50,33 @@ they called, handoffs and checks; then what it adds up to. Nothing runs.`,
 		},
 	}
 	c.Flags().StringVar(&session, "session", "", "the session; without it, the newest")
+	c.Flags().BoolVar(&again, "verify", false, "run it again from its recorded answers and results, and show the first difference")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	completeSessionFlag(c)
 	return c
+}
+
+// verifySession runs a session again, and says whether the same comes of it.
+func verifySession(ctx context.Context, conn *connection, std streams, id string) error {
+	events, err := conn.log(ctx, id)
+	if err != nil {
+		return err
+	}
+	config, err := base(std)
+	if err != nil {
+		return err
+	}
+	report, err := verify.Session(ctx, config, ".", id, events)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(report.String() + "\n") {
+		if _, err := fmt.Fprintln(std.out, tool.Escape(strings.TrimSuffix(line, "\n"))); err != nil {
+			return err
+		}
+	}
+	if report.Unable != "" || report.Difference != nil {
+		return exit{exitFailed}
+	}
+	return nil
 }

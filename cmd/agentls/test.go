@@ -17,11 +17,9 @@ import (
 	"github.com/spf13/cobra"
 	"go.lsp.dev/uri"
 
-	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/agenttest"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/trace/export"
-	"github.com/agentls/agentls/internal/wire"
 )
 
 // testOptions are the flags of test.
@@ -271,14 +269,7 @@ func recordTest(ctx context.Context, std streams, o *testOptions) error {
 		if err != nil {
 			return err
 		}
-		var events []activity.Event
-		err = conn.events(ctx, id, func(p wire.ActivityParams) error {
-			body, err := activity.Decode(p.Type, p.Data)
-			if err == nil {
-				events = append(events, eventOf(p, body))
-			}
-			return nil
-		})
+		events, err := conn.log(ctx, id)
 		if err != nil {
 			return err
 		}

@@ -96,14 +96,19 @@ func (c *connection) tracedSession(ctx context.Context, name string) (string, er
 
 // spans returns what took time in a session.
 func (c *connection) spans(ctx context.Context, session string) ([]*trace.Span, error) {
-	var events []activity.Event
-	err := c.events(ctx, session, func(p wire.ActivityParams) error {
+	events, err := c.log(ctx, session)
+	return trace.Build(events), err
+}
+
+// log returns the events of a session that this version knows.
+func (c *connection) log(ctx context.Context, session string) (events []activity.Event, err error) {
+	err = c.events(ctx, session, func(p wire.ActivityParams) error {
 		if body, err := activity.Decode(p.Type, p.Data); err == nil { // else it is a newer version's
 			events = append(events, eventOf(p, body))
 		}
 		return nil
 	})
-	return trace.Build(events), err
+	return events, err
 }
 
 // eventOf returns an event as the log has it.

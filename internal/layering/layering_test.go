@@ -22,10 +22,11 @@ var floors = [][]string{
 	{"agents/trace", "agents/memory/local", "agents/memory/redis"},
 	{"internal/wire", "internal/faults", "agents/change", "agents/tool", "agents/session", "agents/snapshot"},
 	{"server", "server/servertest", "internal/client", "agents/trace/export", "agents/tool/command", "agents/credential", "agents/guard", "agents/handoff", "agents/guardrail", "agents/tool/tooltest", "agents/exchange", "extensions/command", "extensions/skill"},
-	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language", "agents/agenttest"},
+	{"agents/tool/builtin", "agents/run", "agents/authority", "agents/language", "agents/agenttest", "agents/replay"},
 	{"agents", "extensions/mcp", "extensions/hook"},
 	{"handlers", "internal/editortest", "extensions/bundle"},
 	{"internal/daemon"},
+	{"internal/verify"},
 	{"cmd/agentls", "internal/scenario", "internal/spine", "internal/clienttest", "internal/canary", "internal/layering", "internal/cmd/*"},
 }
 
@@ -73,12 +74,12 @@ var doors = map[string][]string{
 	"charm.land/huh":                               {"cmd/agentls"},
 	"charm.land/bubbletea":                         {"cmd/agentls"},
 	"github.com/spf13/cobra":                       {"cmd/agentls"},
-	"go.lsp.dev/jsonrpc2":                          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls"),
-	"go.lsp.dev/protocol":                          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls"),
-	"go.lsp.dev/uri":                               and("workspace", "handlers", "internal/editortest", "cmd/agentls"),
+	"go.lsp.dev/jsonrpc2":                          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls", "internal/verify"),
+	"go.lsp.dev/protocol":                          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls", "internal/verify"),
+	"go.lsp.dev/uri":                               and("workspace", "handlers", "internal/editortest", "cmd/agentls", "internal/verify"),
 
-	"internal/client": and("cmd/agentls", "internal/editortest"),
-	"internal/daemon": and("cmd/agentls"),
+	"internal/client": and("cmd/agentls", "internal/verify", "internal/editortest"),
+	"internal/daemon": and("cmd/agentls", "internal/verify"),
 }
 
 // and returns the given packages and those that try the whole module.

@@ -1,0 +1,226 @@
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/activity"
+)
+
+// Difference is where a session came otherwise.
+type Difference struct {
+	Seq   uint64 // the recorded event; 0 where there is none
+	Agent string
+	Event string // its type, with the tool's name
+	Field string // "" where the event is missing, or is one more
+	Was   string
+	Now   string
+}
+
+// String says it in a line.
+func (d *Difference) String() string {
+	where := d.Event + " of " + d.Agent
+	if d.Seq > 0 {
+		where = fmt.Sprintf("event %d, %s", d.Seq, where)
+	}
+	if d.Field != "" {
+		where += ": " + d.Field
+	}
+	return fmt.Sprintf("%s: was %s, is now %s", where, clip(d.Was), clip(d.Now))
+}
+
+func clip(text string) string {
+	const most = 400
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}
+
+// Compare holds what came to what was recorded, run by run: each event by the digest of
+// what it says but times, ids and what was used. It returns how many were compared, and
+// the first difference; nil for none.
+func (r *Recording) Compare(now []activity.Event) (compared int, first *Difference) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was, is := comparable(r.events), comparable(now)
+	for _, run := range r.runs {
+		old, fresh := was[run.id], is[cmp.Or(run.now, run.id)]
+		for i := range max(len(old), len(fresh)) {
+			switch {
+			case i >= len(old):
+				return compared, &Difference{Agent: run.agent, Event: fresh[i].name, Was: "no more events", Now: fresh[i].name}
+			case i >= len(fresh):
+				return compared, &Difference{Seq: old[i].seq, Agent: run.agent, Event: old[i].name, Was: old[i].name, Now: "no more events"}
+			case old[i].digest() != fresh[i].digest():
+				return compared, old[i].against(fresh[i], run.agent)
+			}
+			compared++
+		}
+	}
+	return compared, nil
+}
+
+// fact is what counts of an event.
+type fact struct {
+	seq    uint64
+	name   string
+	order  string // of facts that may come in any order: the call; "" = it has its place
+	fields []field
+}
+
+type field struct{ name, value string }
+
+func (f fact) digest() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q", f.name, f.fields))
+	return hex.EncodeToString(sum[:])
+}
+
+// against finds the first field in which two facts differ.
+func (f fact) against(now fact, agent string) *Difference {
+	d := &Difference{Seq: f.seq, Agent: agent, Event: f.name}
+	if f.name != now.name {
+		d.Was, d.Now = f.name, now.name
+		return d
+	}
+	for i := range f.fields {
+		if i < len(now.fields) && f.fields[i] != now.fields[i] {
+			d.Field, d.Was, d.Now = f.fields[i].name, f.fields[i].value, now.fields[i].value
+			return d
+		}
+	}
+	return d
+}
+
+// comparable returns the facts of events by run. Calls of one answer end in any order, so
+// theirs are put in the order of the calls.
+func comparable(events []activity.Event) map[string][]fact {
+	all := make(map[string][]fact)
+	calls := make(map[string]string) // by question
+	for _, e := range events {
+		if q, ok := e.Body.(activity.ConfirmationAsked); ok {
+			calls[q.ID] = place(q.Call)
+		}
+		if f, ok := factOf(e, calls); ok {
+			all[e.Run] = append(all[e.Run], f)
+		}
+	}
+	for _, facts := range all {
+		for from := 0; from < len(facts); {
+			to := from
+			for to < len(facts) && facts[to].order != "" {
+				to++
+			}
+			slices.SortStableFunc(facts[from:to], func(a, b fact) int { return cmp.Compare(a.order, b.order) })
+			from = to + 1
+		}
+	}
+	return all
+}
+
+// place is what of a call's id is the same in any run.
+func place(call string) string {
+	_, at, _ := strings.Cut(call, "#")
+	return at
+}
+
+// factOf returns what counts of an event; false for nothing.
+func factOf(e activity.Event, calls map[string]string) (fact, bool) {
+	f := fact{seq: e.Seq, name: e.Body.Type()}
+	add := func(name string, value any) {
+		data, err := json.Marshal(value)
+		if err == nil {
+			var flat bytes.Buffer
+			if json.Compact(&flat, data) == nil {
+				data = flat.Bytes()
+			}
+		}
+		f.fields = append(f.fields, field{name, string(data)})
+	}
+	switch b := e.Body.(type) {
+	case activity.RunStarted:
+		add("agent", e.Agent)
+		add("definition", b.Definition)
+		add("model", b.Model)
+		add("mode", b.Mode)
+		add("approval", b.Approval)
+		add("tools", b.Tools)
+		add("chain", b.Chain)
+	case activity.RouteDecided:
+		add("agent", b.Agent)
+		add("by", b.By)
+		add("strategy", b.Strategy)
+	case activity.ModelContent:
+		f.name = "model.content"
+		for _, p := range b.Content {
+			add("text", p.Text)
+			if p.Call != nil {
+				add("call", p.Call.Name)
+				add("arguments", p.Call.Args)
+			}
+		}
+		add("invalid", b.Invalid)
+	case activity.ToolState:
+		if !b.State.Terminal() {
+			return f, false
+		}
+		f.name, f.order = "tool.state "+b.Name, place(b.Call)
+		add("state", b.State)
+		add("arguments", b.Args)
+		if b.Result != nil {
+			add("result", b.Result.Content)
+		}
+		if b.Error != nil {
+			add("error", b.Error.Code+": "+b.Error.Message)
+		}
+	case activity.ConfirmationAsked:
+		f.name, f.order = "confirmation.asked "+b.Tool, place(b.Call)
+		add("risk", b.Risk)
+	case activity.ConfirmationAnswered:
+		f.order = calls[b.ID]
+		add("outcome", b.Outcome)
+	case activity.HandoffStarted:
+		add("to", b.To)
+		add("reason", b.Reason)
+		add("payload", b.Payload)
+	case activity.HandoffRejected:
+		add("to", b.To)
+		add("code", b.Code)
+	case activity.ContextCompressed:
+		add("status", b.Status)
+		add("cut", b.Cut)
+		add("snapshot", b.Snapshot)
+	case activity.LoopDetected:
+		add("kind", b.Kind)
+		add("action", b.Action)
+	case activity.Note:
+		if !b.ToModel {
+			return f, false
+		}
+		add("message", b.Message)
+	case activity.RunFinished:
+		add("reason", b.Reason)
+		add("text", b.Text)
+		add("output", b.Output)
+		add("turns", b.Turns)
+		add("toolCalls", b.ToolCalls)
+	default:
+		if f.name != "guardrail.checked" {
+			return f, false
+		}
+		var check struct{ Name, Policy, Outcome string }
+		if data, err := json.Marshal(e.Body); err != nil || json.Unmarshal(data, &check) != nil {
+			return f, false
+		}
+		add("name", check.Name)
+		add("policy", check.Policy)
+		add("outcome", check.Outcome)
+	}
+	return f, true
+}

@@ -1,0 +1,171 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// Model answers as models did.
+func (r *Recording) Model() model.Searcher { return recordedModel{r} }
+
+type recordedModel struct{ *Recording }
+
+// Searches implements [model.Searcher].
+func (recordedModel) Searches(string) bool { return true }
+
+// Generate implements [model.Model].
+func (m recordedModel) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(model.Chunk{}, err)
+			return
+		}
+		got, err := m.answer(req)
+		if err != nil {
+			yield(model.Chunk{}, &model.Error{Class: model.Fatal, Message: err.Error()})
+			return
+		}
+		for _, p := range got.Message.Parts {
+			if (p.Text != "" || p.Thought != "") && !yield(model.Chunk{Text: p.Text, Thought: p.Thought, Subject: p.Subject}, nil) {
+				return
+			}
+		}
+		yield(model.Chunk{Answer: got}, nil)
+	}
+}
+
+func (m recordedModel) answer(req *model.Request) (*model.Answer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if req.Asker.Purpose == "route" {
+		return m.routed()
+	}
+	run := m.meet(req.Asker, req)
+	if req.Asker.Purpose != "" {
+		from := &m.aside
+		if run != nil {
+			from = &run.asides
+		}
+		for i := range *from {
+			if a := &(*from)[i]; !a.used && a.Purpose == req.Asker.Purpose {
+				a.used = true
+				return answerOf(a.Content, a.ModelFinished, nil), nil
+			}
+		}
+		return nil, fmt.Errorf("the session has no more answers for %s", req.Asker.Purpose)
+	}
+	switch {
+	case run == nil:
+		return nil, fmt.Errorf("the session has no run of %s that fits", req.Asker.Agent)
+	case len(run.answers) == 0:
+		return nil, fmt.Errorf("%s", cmp.Or(run.failure, "the session has no more answers for "+run.agent))
+	}
+	a := run.answers[0]
+	run.answers = run.answers[1:]
+	return answerOf(a.content.Content, a.finished, a.content.Raw), nil
+}
+
+// routed is the router's answer.
+func (m recordedModel) routed() (*model.Answer, error) {
+	if len(m.route) == 0 {
+		return nil, fmt.Errorf("the session has no more answers for route")
+	}
+	d := m.route[0]
+	m.route = m.route[1:]
+	if d.Model.Error != "" {
+		return nil, fmt.Errorf("%s", d.Model.Error)
+	}
+	args, err := json.Marshal(map[string]string{"reason": d.Reason, "context": d.Context})
+	if err != nil {
+		return nil, err
+	}
+	name := "no_suitable_agent"
+	if d.Agent != "" && d.By == "llm" {
+		name = "transfer_to_" + d.Agent
+	}
+	return answerOf([]model.Part{{Call: &model.Call{Name: name, Args: args}}}, activity.ModelFinished{Finish: model.Stop, Usage: d.Model.Usage}, nil), nil
+}
+
+func answerOf(content []model.Part, finished activity.ModelFinished, raw json.RawMessage) *model.Answer {
+	parts := append([]model.Part{}, content...)
+	return &model.Answer{
+		Message: model.Message{Role: model.Reply, Parts: parts, Raw: raw}, Finish: cmp.Or(finished.Finish, model.Stop),
+		Usage: finished.Usage, Counted: finished.Usage != (model.Usage{}),
+	}
+}
+
+// Tools puts the recorded results in the place of tools. What the policy says of a call is
+// today's.
+func (r *Recording) Tools(tools []tool.Tool) []tool.Tool {
+	var all []tool.Tool
+	for _, t := range tools {
+		all = append(all, recordedTool{t, r})
+	}
+	return all
+}
+
+type recordedTool struct {
+	tool.Tool
+	*Recording
+}
+
+// Plan implements [tool.Tool].
+func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Plan, error) {
+	spec := t.Spec()
+	was, ok := t.ended(env)
+	if ok && was.Result == nil && was.Error != nil && planned(was.Error.Code) {
+		return nil, tool.Errorf(was.Error.Code, "%s", was.Error.Message)
+	}
+	plan, err := t.Tool.Plan(ctx, env, args)
+	if err != nil { // the files are others by now
+		plan = &tool.Plan{Tool: spec.Name, Args: args, Risk: spec.Risk, Title: spec.Name}
+		for risk := plan.Risk; risk <= tool.Catastrophic; risk++ {
+			if risk.String() == was.Risk {
+				plan.Risk = risk
+			}
+		}
+	}
+	plan.Reads, plan.Writes, plan.Spawns, plan.Leaves = nil, nil, false, false
+	plan.Do = func(context.Context, *tool.Env) (*tool.Result, error) {
+		switch {
+		case !ok:
+			return nil, tool.Errorf(tool.CodeInternal, "the session has no result of %s", spec.Name)
+		case was.Result != nil:
+			return &tool.Result{Content: was.Result.Content, Display: was.Result.Display}, nil
+		case was.Error != nil && was.State == activity.Failed:
+			return &tool.Result{Content: was.Error.Message, Failed: true, Code: was.Error.Code}, nil
+		}
+		return nil, tool.Errorf(tool.CodeCancelled, "the call was cancelled")
+	}
+	return plan, nil
+}
+
+// planned reports whether a call with this error never ran.
+func planned(code string) bool {
+	switch code {
+	case tool.CodeArgs, tool.CodeNotFound, tool.CodeStale, tool.CodeOutside, tool.CodeBinary, tool.CodeTooLarge:
+		return true
+	}
+	return false
+}
+
+// ended returns how a call ended.
+func (t recordedTool) ended(env *tool.Env) (activity.ToolState, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	run := t.meet(model.Asker{Run: env.Run, Agent: env.Agent}, nil)
+	if run == nil {
+		return activity.ToolState{}, false
+	}
+	_, place, _ := strings.Cut(env.Call, "#")
+	was, ok := t.calls[run.id+"#"+place]
+	return was, ok
+}

@@ -1,0 +1,176 @@
+// Package verify runs a recorded session again in a daemon of its own, offline, and finds
+// the first difference (spec 7.3): agentls sessions replay --verify.
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+	"go.lsp.dev/jsonrpc2"
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/replay"
+	"github.com/agentls/agentls/internal/client"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// Report is what came of it.
+type Report struct {
+	Events     int // that were compared, and are the same up to the difference
+	Runs       int
+	Unable     string             // why the session cannot be run again; "" where it was
+	Difference *replay.Difference // nil = there is none
+}
+
+// Session runs a session's requests again in a folder, with today's agents and settings,
+// and what its models, tools and person gave. config is that of the person's daemons.
+func Session(ctx context.Context, config daemon.Config, folder, session string, events []activity.Event) (*Report, error) {
+	r := replay.Read(events)
+	if r.Unable != "" {
+		return &Report{Unable: r.Unable}, nil
+	}
+	config.Apart, config.Brief, config.Model, config.Tools, config.Log = true, true, r.Model(), r.Tools, slog.New(slog.DiscardHandler)
+	p := &person{recording: r}
+	if err := p.connect(ctx, config, folder); err != nil {
+		return nil, err
+	}
+	defer p.close(context.WithoutCancel(ctx))
+	for _, request := range r.Requests {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := p.run(ctx, session, request); err != nil {
+			return &Report{Runs: len(r.Requests), Difference: &replay.Difference{
+				Agent: request.Agent, Event: "run.started", Was: "a run", Now: fault.Message(err),
+			}}, nil
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, first := r.Compare(p.events)
+	return &Report{Events: n, Runs: len(r.Requests), Difference: first}, nil
+}
+
+// person is the client of the daemon, which answers as the person did.
+type person struct {
+	recording *replay.Recording
+	conn      *client.Client
+	work      conc.WaitGroup // the daemon
+
+	mu     sync.Mutex
+	events []activity.Event
+}
+
+func (p *person) connect(ctx context.Context, config daemon.Config, folder string) error {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	near, far := net.Pipe()
+	p.work.Go(func() {
+		_, _ = daemon.Serve(context.WithoutCancel(ctx), far, config) // it keeps nothing
+	})
+	p.conn = client.New(context.WithoutCancel(ctx), near, client.Config{Notified: p.notified, Asked: p.asked})
+	ours, err := json.Marshal(map[string]any{"agents": wire.ClientCapabilities{
+		Version: wire.Version, Activity: &wire.ActivityCapability{}, Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true}, Ask: true,
+	}})
+	if err != nil {
+		return err
+	}
+	root := uri.File(folder)
+	params := &protocol.InitializeParams{RootURI: &root}
+	params.Capabilities.Experimental = ours
+	if _, err := p.conn.Initialize(ctx, params); err != nil {
+		p.close(context.WithoutCancel(ctx))
+		return err
+	}
+	return nil
+}
+
+func (p *person) close(ctx context.Context) {
+	_ = p.conn.Shutdown(ctx) // what it kept was in memory
+	_ = p.conn.Close()
+	p.work.Wait()
+}
+
+func (p *person) run(ctx context.Context, session string, request replay.Request) error {
+	s := request.Started
+	call, cancel := context.WithTimeout(ctx, time.Minute) // nothing in it waits for anybody
+	defer cancel()
+	err := p.conn.Call(call, wire.MethodRun, &wire.RunParams{
+		Agent: request.Agent, Strategy: request.Strategy, Input: wire.InputBlocks(s.Input), Session: session, Run: request.Run, Mode: s.Mode,
+		Approval: s.Approval, Model: s.Asked, Inputs: s.Inputs, Context: s.Context,
+	}, new(wire.RunResult))
+	if call.Err() != nil && ctx.Err() == nil {
+		return errors.New("a run that does not end")
+	}
+	return err
+}
+
+func (p *person) notified(method string, params []byte) {
+	if method != wire.MethodActivity {
+		return
+	}
+	var e wire.ActivityParams
+	if (wire.Codec{}).Unmarshal(params, &e) != nil {
+		return
+	}
+	body, err := activity.Decode(e.Type, e.Data)
+	if err != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events = append(p.events, activity.Event{Seq: e.Seq, Session: e.Session, Body: body, Origin: activity.Origin{
+		Run: e.Run, ParentRun: e.ParentRun, Turn: e.Turn, Agent: e.Agent, CorrelationID: e.CorrelationID, Context: e.Context,
+	}})
+}
+
+func (p *person) asked(_ context.Context, method string, params []byte) (any, error) {
+	switch method {
+	case wire.MethodConfirm:
+		var q wire.ConfirmParams
+		if err := (wire.Codec{}).Unmarshal(params, &q); err != nil {
+			return nil, err
+		}
+		a, ok := p.recording.Ask(q.Tool)
+		if !ok {
+			return &wire.ConfirmResult{Outcome: "reject"}, nil
+		}
+		result := &wire.ConfirmResult{Outcome: a.Outcome, Feedback: a.Feedback}
+		if a.Args != nil {
+			result.Modified = &wire.Modified{Args: a.Args}
+		}
+		return result, nil
+	case wire.MethodAsk:
+		return &wire.AskResult{Action: "decline"}, nil // ask_user has its recorded result
+	}
+	return nil, jsonrpc2.ErrMethodNotFound
+}
+
+// String says what came of it in a line or two.
+func (r *Report) String() string {
+	switch {
+	case r.Unable != "":
+		return "Cannot be verified: " + r.Unable + "."
+	case r.Difference != nil:
+		return fmt.Sprintf("Differs after %d events.\n%s", r.Events, r.Difference)
+	}
+	runs := "runs"
+	if r.Runs == 1 {
+		runs = "run"
+	}
+	return fmt.Sprintf("Verified: %d events of %d %s come out the same.", r.Events, r.Runs, runs)
+}
