@@ -35,7 +35,7 @@ func Purged(b Body) Body {
 		}
 		return left
 	case ModelFinished:
-		b.Content = nil
+		b.Purpose, b.Content = "", nil
 		return b
 	case TurnStarted, TurnFinished, ModelStarted, ApprovalChanged, ContextCleared, Forked:
 		return b

@@ -30,6 +30,7 @@ type Recording struct {
 	runs  []*recordedRun
 	calls map[string]activity.ToolState // how calls ended, by recorded id
 	asks  map[string][]Answer           // of the person, by tool, in order
+	shape map[string]string             // by call: the call whose answer held for it too, itself where it was asked about
 	route []*activity.RouteDecided      // decisions of a model, in order
 	aside []aside                       // answers of no run
 }
@@ -72,7 +73,7 @@ type aside struct {
 
 // Read takes events apart.
 func Read(events []activity.Event) *Recording {
-	r := &Recording{events: events, calls: make(map[string]activity.ToolState), asks: make(map[string][]Answer)}
+	r := &Recording{events: events, calls: make(map[string]activity.ToolState), asks: make(map[string][]Answer), shape: make(map[string]string)}
 	unable := func(format string, args ...any) {
 		if r.Unable == "" {
 			r.Unable = fmt.Sprintf(format, args...)
@@ -81,6 +82,7 @@ func Read(events []activity.Event) *Recording {
 	finished := make(map[string]activity.ModelFinished) // by run: of the answer whose content comes next
 	questions := make(map[string]activity.ConfirmationAsked)
 	ended := make(map[string]bool)
+	lasting := make(map[string]string) // by tool: the call whose answer holds longer
 	for _, e := range events {
 		run := r.run(e.Run)
 		switch b := e.Body.(type) {
@@ -95,6 +97,9 @@ func Read(events []activity.Event) *Recording {
 		case activity.RouteDecided:
 			if n := len(r.Requests); n > 0 && r.Requests[n-1].Run == e.Run {
 				r.Requests[n-1].Agent, r.Requests[n-1].Strategy = "auto", b.Strategy
+			}
+			if b.By == "user" {
+				unable("the person picked the agent of run %s", e.Run)
 			}
 			if b.Model != nil {
 				r.route = append(r.route, &b)
@@ -114,15 +119,22 @@ func Read(events []activity.Event) *Recording {
 			if strings.HasPrefix(b.Name, "mcp.") {
 				unable("run %s called %s, a tool of an MCP server", e.Run, b.Name)
 			}
+			if _, known := r.shape[b.Call]; !known {
+				r.shape[b.Call] = lasting[b.Name]
+			}
 			if b.State.Terminal() {
 				r.calls[b.Call] = b
 			}
 		case activity.ConfirmationAsked:
 			questions[b.ID] = b
+			r.shape[b.Call] = b.Call
 		case activity.ConfirmationAnswered:
 			q := questions[b.ID]
 			if b.By != "user" && b.By != "policy" {
 				unable("a question about %s was not answered by the person (%s)", q.Tool, b.By)
+			}
+			if b.Outcome == "run" || b.Outcome == "session" || b.Outcome == "always" {
+				lasting[q.Tool] = q.Call
 			}
 			r.asks[q.Tool] = append(r.asks[q.Tool], Answer{Outcome: b.Outcome, Feedback: b.Feedback})
 			if b.Outcome == "modify" {

@@ -120,7 +120,7 @@ type recordedTool struct {
 // Plan implements [tool.Tool].
 func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Plan, error) {
 	spec := t.Spec()
-	was, ok := t.ended(env)
+	was, shape, ok := t.ended(env)
 	if ok && was.Result == nil && was.Error != nil && planned(was.Error.Code) {
 		return nil, tool.Errorf(was.Error.Code, "%s", was.Error.Message)
 	}
@@ -133,19 +133,31 @@ func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMess
 			}
 		}
 	}
-	plan.Reads, plan.Writes, plan.Spawns, plan.Leaves = nil, nil, false, false
+	plan.Spawns = false
+	if plan.Access == "" { // of commands the words count
+		plan.Shape, plan.Covers = shape, cmp.Or(plan.Covers, spec.Name)
+	}
 	plan.Do = func(context.Context, *tool.Env) (*tool.Result, error) {
 		switch {
 		case !ok:
 			return nil, tool.Errorf(tool.CodeInternal, "the session has no result of %s", spec.Name)
 		case was.Result != nil:
-			return &tool.Result{Content: was.Result.Content, Display: was.Result.Display}, nil
+			return &tool.Result{Content: unchanged(was.Result.Content), Display: was.Result.Display, Taint: tool.TaintOf(was.Taint)}, nil
 		case was.Error != nil && was.State == activity.Failed:
-			return &tool.Result{Content: was.Error.Message, Failed: true, Code: was.Error.Code}, nil
+			return &tool.Result{Content: unchanged(was.Error.Message), Failed: true, Code: was.Error.Code, Taint: tool.TaintOf(was.Taint)}, nil
 		}
 		return nil, tool.Errorf(tool.CodeCancelled, "the call was cancelled")
 	}
 	return plan, nil
+}
+
+// unchanged is a result without the line that tells the model of arguments which the person
+// changed: the run adds it.
+func unchanged(content string) string {
+	if line, rest, ok := strings.Cut(content, "\n"); ok && strings.HasPrefix(line, "The person changed this call") {
+		return rest
+	}
+	return content
 }
 
 // planned reports whether a call with this error never ran.
@@ -157,15 +169,16 @@ func planned(code string) bool {
 	return false
 }
 
-// ended returns how a call ended.
-func (t recordedTool) ended(env *tool.Env) (activity.ToolState, bool) {
+// ended returns how a call ended, and the shape that its answer is remembered by.
+func (t recordedTool) ended(env *tool.Env) (was activity.ToolState, shape string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	run := t.meet(model.Asker{Run: env.Run, Agent: env.Agent}, nil)
 	if run == nil {
-		return activity.ToolState{}, false
+		return was, "", false
 	}
 	_, place, _ := strings.Cut(env.Call, "#")
-	was, ok := t.calls[run.id+"#"+place]
-	return was, ok
+	call := run.id + "#" + place
+	was, ok = t.calls[call]
+	return was, t.shape[call], ok
 }

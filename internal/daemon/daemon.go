@@ -78,9 +78,11 @@ type Config struct {
 	Model model.Model
 	// Tools may put others in the place of built-in tools; nil = nobody does.
 	Tools func([]tool.Tool) []tool.Tool
-	// Apart: nothing of the person's is started or kept: no MCP servers, no hooks, and
-	// sessions are in memory only.
-	Apart bool
+	// Apart: nothing of the person's is started or kept: no MCP servers, no hooks, no
+	// snapshots, and sessions and answers for always are in memory only; of those that
+	// were kept, the ones count that were given before Before.
+	Apart  bool
+	Before time.Time
 	// Console is where traces of the backend console go; nil = nowhere.
 	Console io.Writer
 
@@ -235,7 +237,10 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 			Dir: filepath.Join(canonical(c.state()), "snapshots"), Home: canonical(b.env("HOME")), Environ: c.Environ, Now: c.Now,
 		}),
 	}
-	if b.first != "" { // without a folder there is no workspace to keep an answer for
+	switch {
+	case c.Apart:
+		work.Grants, work.Snapshots = b.apartGrants(), nil
+	case b.first != "": // without a folder there is no workspace to keep an answer for
 		work.Grants = kept{ctx, b.always, b.first}
 	}
 	if c.seams.agents != nil {

@@ -33,6 +33,12 @@ import (
 func TestScenario(t *testing.T) {
 	// The worker is started by a library that the Gemini client links, for good.
 	t.Cleanup(func() { goleak.VerifyNone(t, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start")) })
+	t.Cleanup(func() {
+		const whole, want = 140, 60 // stories, and sessions of theirs
+		if verified.stories >= whole && verified.sessions < want {
+			t.Errorf("%d sessions of %d stories come out the same when they are run again, want %d", verified.sessions, verified.stories, want)
+		}
+	})
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: os.Getenv("UPDATE") != "",
@@ -151,6 +157,7 @@ type story struct {
 	killed func() error // ends the daemon's process at once; nil where it is none of its own
 	runs   map[string]chan result
 	wrong  func(error) // what is found when the story is over
+	over   bool        // its sessions were run again
 
 	revision int                 // of the catalog that was seen last
 	hunks    map[string][]string // their ids, by URI, as changes has shown them last
@@ -313,6 +320,7 @@ func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 		if err := s.hangUp(); err != nil {
 			s.wrong(err)
 		}
+		s.verify(d)
 		if failures := s.model.Failures(); len(failures) > 0 {
 			s.wrong(fmt.Errorf("the model was not asked what its script says: %s", strings.Join(failures, "\n")))
 		} else if err := s.model.Done(); err != nil {

@@ -42,6 +42,7 @@ func Session(ctx context.Context, config daemon.Config, folder, session string, 
 		return &Report{Unable: r.Unable}, nil
 	}
 	config.Apart, config.Brief, config.Model, config.Tools, config.Log = true, true, r.Model(), r.Tools, slog.New(slog.DiscardHandler)
+	config.Before = events[0].Time
 	p := &person{recording: r}
 	if err := p.connect(ctx, config, folder); err != nil {
 		return nil, err

@@ -1315,6 +1315,9 @@ export interface ModelFinished {
 	finish: Finish;
 	usage: Usage;
 	firstTokenMs: number;
+	/** `purpose` and `content` are of an answer that is no turn of the agent's, whose content comes by itself: summary, correction, search, aside. */
+	purpose?: string;
+	content?: Part[];
 }
 
 /** ModelStarted says that a model is asked. */
