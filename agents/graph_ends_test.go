@@ -134,6 +134,101 @@ func TestREL127GraphIsCancelled(t *testing.T) {
 	}
 }
 
+// TestREL103GraphIsInterrupted: a daemon that ends while a node is at work leaves the graph
+// interrupted, no node has failed, and the next daemon goes on to the same end.
+func TestREL103GraphIsInterrupted(t *testing.T) {
+	for name, node := range map[string]string{"agent": "agent: x", "nested": "graph: one", "human": "human: Sure?", "tool": "tool: hangs", "confirmation": "tool: effect"} {
+		t.Run(name, func(t *testing.T) {
+			tm := newCrew(t, map[string]string{"flow": "graph: {entry: a, nodes: [{name: a, " + node + "}, {name: b, agent: y}], edges: [{from: a, to: b}, {from: b, to: END}]}\ntools: {allow: ['*']}",
+				"x": "", "y": "", "one": "graph: {entry: n, nodes: [{name: n, agent: x}], edges: [{from: n, to: END}]}\ntools: {allow: ['*']}"})
+			there, second := make(chan struct{}, 1), false
+			hang := func(ctx context.Context) {
+				if !second {
+					there <- struct{}{}
+					<-ctx.Done()
+				}
+			}
+			tm.tools = append(tm.tools, &effect{}, &hangs{hang: hang})
+			tm.says = func(ctx context.Context, _ string, _ int, _ *model.Request) model.Answer {
+				hang(ctx)
+				return completes("fine")
+			}
+			tm.asks = func(ctx context.Context, _ Question) Answer {
+				hang(ctx)
+				return Answer{Outcome: guard.Once, By: "user"}
+			}
+			desk := &answering{at: at{tm.site, tm}, says: func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+				hang(ctx)
+				return tool.Answer{Action: "accept", Text: "yes"}, ctx.Err()
+			}}
+			s := tm.service()
+			live := tm.startGraph(s, "flow", desk)
+			<-there
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			<-live.Done()
+			second = true
+			s = tm.service()
+			live, err := s.Resume(t.Context(), Resume{Run: "root", Desk: desk, Client: t.Context()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-live.Done()
+			if got := live.Result(); got.Reason != activity.Goal || got.Text != "fine" {
+				t.Errorf("%+v %+v", got, got.Error)
+			}
+			failed := 0
+			for _, e := range tm.events(s) {
+				if b, is := e.Body.(activity.GraphNode); is && (b.State == activity.NodeFailed || b.State == activity.NodeCancelled) {
+					failed++
+				}
+			}
+			if want := map[string]int{"tool": 1}[name]; failed != want { // a call that only reads is made again
+				t.Errorf("%d failed", failed)
+			}
+		})
+	}
+}
+
+// TestGraphIsToldTheRequest: a node without an input gets the request as it was asked,
+// with what the person has in the editor, and of a handoff what was handed over.
+func TestGraphIsToldTheRequest(t *testing.T) {
+	tm := newCrew(t, map[string]string{"first": "handoffs: [{to: flow}]", "flow": "graph: {entry: a, nodes: [{name: a, agent: x}, {name: b, agent: y}], edges: [{from: a, to: b}, {from: b, to: END}]}", "x": "", "y": ""})
+	tm.says = func(_ context.Context, agent string, _ int, _ *model.Request) model.Answer {
+		if agent == "first" {
+			return several("transfer_to_flow", `{"reason":"it has steps","summary":"a nil map"}`)
+		}
+		return completes(agent + " is done")
+	}
+	s := tm.service()
+	live, err := s.Start(t.Context(), Start{
+		Agent: "first", Input: []activity.ContentBlock{{Type: "text", Text: "look at it"}}, Context: &activity.EditorContext{URI: "file:///w/a.go"},
+		Desk: at{tm.site, tm}, Client: t.Context(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-live.Done()
+	if got := live.Result(); got.Text != "y is done" || got.Reason != activity.Goal {
+		t.Fatalf("%+v %+v", got, got.Error)
+	}
+	for agent, want := range map[string][]string{"x": {"look at it", "a nil map", "it has steps", "a.go"}, "y": {"look at it", "The result of a:\nx is done"}} {
+		for _, text := range want {
+			if said := wordsOf(tm.requests[agent][0]); !strings.Contains(said, text) {
+				t.Errorf("%s is not told %q:\n%s", agent, text, said)
+			}
+		}
+	}
+	// Words that are said to a graph are for its nodes.
+	live = tm.startGraph(s, "flow", at{tm.site, tm})
+	_, err = s.Steer("root", []activity.ContentBlock{{Type: "text", Text: "x"}})
+	<-live.Done()
+	if err == nil || !strings.Contains(err.Error(), "graph") && !strings.Contains(err.Error(), "root") {
+		t.Error(err)
+	}
+}
+
 // hangs is a tool that waits for its end.
 type hangs struct {
 	effect
@@ -151,7 +246,10 @@ func (h *hangs) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) (
 	p.Tool, p.Risk = "hangs", tool.Safe
 	p.Do = func(ctx context.Context, _ *tool.Env) (*tool.Result, error) {
 		h.hang(ctx)
-		return nil, ctx.Err()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return &tool.Result{Content: "fine"}, nil
 	}
 	return p, err
 }

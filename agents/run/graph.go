@@ -438,9 +438,9 @@ func (r *runner) callTool(ctx context.Context, call string, node graph.Node, inp
 		case !made:
 		case past.State == activity.Success:
 			return Given{Value: valueOf(past.Content)}, false
-		case past.State.Terminal():
+		case past.State == activity.Failed:
 			return Given{Failed: past.Error}, false
-		case past.State == activity.Executing:
+		case past.State == activity.Executing, past.State == activity.Cancelled: // when the daemon ended
 			return r.cutOff(ctx, call, node, args, past)
 		}
 	}
@@ -481,6 +481,9 @@ func (r *runner) cutOff(ctx context.Context, call string, node graph.Node, args 
 		message = noResult
 	}
 	end := func() {
+		if past.State.Terminal() {
+			return
+		}
 		r.recover(ctx, call)
 		r.say(activity.ToolState{
 			Call: call, Name: node.Of, Args: args, State: activity.Cancelled, Risk: past.Risk,
