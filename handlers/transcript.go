@@ -113,6 +113,8 @@ func describe(b *strings.Builder, e activity.Event) {
 		}
 	case activity.HandoffRejected:
 		fmt.Fprintf(b, "\n- the handoff from %s to %s was refused: %s\n", tool.Escape(body.From), tool.Escape(body.To), tool.Escape(firstLine(body.Message)))
+	case activity.GuardrailChecked:
+		fmt.Fprintf(b, "\n- %s\n", tool.Escape(firstLine(body.Line())))
 	case activity.TodosChanged:
 		if step, ok := todo(body.Todos); ok {
 			fmt.Fprintf(b, "\n- plan: %s\n", step)

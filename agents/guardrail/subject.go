@@ -127,8 +127,14 @@ func misfits(err error) []activity.GuardError {
 			}
 		case *kind.Type:
 			add(at, fmt.Sprintf("must be %s, not %s", strings.Join(k.Want, " or "), k.Got))
+		case *kind.Format:
+			add(at, "must have the format "+k.Want)
 		default:
-			add(at, (&jsonschema.OutputError{Kind: e.ErrorKind}).String())
+			message := "does not fit"
+			if unit := e.DetailedOutput(); unit.Error != nil {
+				message = unit.Error.String()
+			}
+			add(at, message)
 		}
 	}
 	collect(invalid)

@@ -142,7 +142,7 @@ func (w *world) check(result activity.RunFinished) {
 	if result.Turns != turn || result.ToolCalls < len(ran) || result.Changes == nil || result.Guardrails == nil || result.Problems == nil {
 		w.t.Errorf("the result %+v after %d turns", result, turn)
 	}
-	if (result.Error != nil) != (result.Reason == activity.Errored) {
+	if (result.Error != nil) != (result.Reason == activity.Errored || result.Reason == activity.Guardrail) {
 		w.t.Errorf("%s with the error %+v", result.Reason, result.Error)
 	}
 }

@@ -32,6 +32,7 @@ func (k *kept) resumes(w *world, more run.Extension) activity.RunFinished {
 	past := run.Past{
 		State: p.Run.State, Turn: p.Turn, ModelCalls: p.ModelCalls, ToolCalls: p.ToolCalls, Usage: p.Usage, Active: p.Active,
 		Executed: p.Executed, TurnOver: p.TurnOver, Limit: p.Limit, Extended: p.Extended, Changes: p.Changes, Moved: p.Moved, Finish: p.Finish, Input: p.Started.Input, More: more,
+		Guards: p.Guards, Repairs: p.Repairs, Repairing: p.Repairing,
 	}
 	for _, c := range p.Open {
 		past.Open = append(past.Open, run.Open{Call: c.Call, State: c.State, Risk: c.Risk})

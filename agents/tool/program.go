@@ -40,7 +40,7 @@ func (p *Program) Run(ctx context.Context) (e Ended, err error) {
 	job := process.NewJob(process.Options{Dir: p.Dir, Environ: p.Environ, Now: p.Now})
 	defer job.Output.Close()
 	cmd := job.Command(p.Path, p.Args, p.Extra)
-	e.Stdout, e.Stderr = &Capped{max: p.Max}, &Capped{max: p.Max}
+	e.Stdout, e.Stderr = NewCapped(p.Max), NewCapped(p.Max)
 	cmd.Stdout, cmd.Stderr = e.Stdout, e.Stderr
 	theirs, ours, err := os.Pipe()
 	if err != nil {
@@ -82,6 +82,9 @@ type Capped struct {
 	kept bytes.Buffer
 	over bool
 }
+
+// NewCapped returns one that keeps so many bytes.
+func NewCapped(most int) *Capped { return &Capped{max: most} }
 
 // Write implements [io.Writer]. It never fails: a program is not ended for what it prints.
 func (c *Capped) Write(p []byte) (int, error) {

@@ -239,6 +239,8 @@ func (t *timeline) show(e wire.ActivityParams) {
 		}
 	case activity.Retry:
 		t.again(b)
+	case activity.GuardrailChecked:
+		t.say("%s", joinLines(b.Line()))
 	case activity.TodosChanged:
 		t.plan(b)
 	case activity.HandoffStarted:
@@ -409,6 +411,9 @@ func (t *timeline) again(b activity.Retry) {
 	if b.WaitMs > 0 {
 		wait := max(time.Duration(b.WaitMs)*time.Millisecond, time.Second)
 		line = fmt.Sprintf("retrying in %v, attempt %d", wait.Round(time.Second), b.Attempt)
+	}
+	if b.Repair != nil {
+		line = "repairing the result"
 	}
 	if withdrawn {
 		line += "; ignore the text above of this answer"

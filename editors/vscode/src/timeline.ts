@@ -1,6 +1,6 @@
 // What a person sees of a session: its events, folded into entries. No editor API here.
 import type { ActivityParams, Events, RunFinished, Todo } from "./protocol";
-import { callEnded, clip, ending, inputText, spent, toolOutcome, toolTitle } from "./words";
+import { callEnded, clip, ending, guardLine, inputText, spent, toolOutcome, toolTitle } from "./words";
 
 /** An event whose data this version knows. */
 export type Known = { [K in keyof Events]: Omit<ActivityParams, "type" | "data"> & { type: K; data: Events[K] } }[keyof Events];
@@ -62,7 +62,9 @@ export class Timeline {
 			case "todos.changed":
 				return this.put({ id: `todos ${run}`, run, kind: "todos", todos: e.data.todos });
 			case "retry":
-				return this.line(run, "retry", `Trying again: ${clip(e.data.cause, 160)}`);
+				return this.line(run, "retry", e.data.repair ? `Repairing the result: ${clip(e.data.cause, 160)}` : `Trying again: ${clip(e.data.cause, 160)}`);
+			case "guardrail.checked":
+				return this.line(run, e.data.outcome === "failed" || e.data.outcome === "warned" ? "warning" : "info", guardLine(e.data));
 			case "error":
 				return this.line(run, "error", e.data.message);
 			case "note":

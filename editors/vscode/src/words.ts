@@ -1,5 +1,5 @@
 // Words that people read: tool calls, endings of runs, counts. No editor API here.
-import type { ContentBlock, RunFinished, ToolState } from "./protocol";
+import type { ContentBlock, GuardrailChecked, RunFinished, ToolState } from "./protocol";
 
 /** clip cuts a text to one line of at most so many characters. */
 export function clip(text: string, width: number): string {
@@ -59,6 +59,20 @@ const endings: Record<string, string> = {
 	GUARDRAIL: "A guardrail stopped the run.",
 	ERROR: "The run failed.",
 };
+
+/** guardLine is the outcome of a guardrail: "✗ valid-json-output: /confidence required · repairing · ✓". */
+export function guardLine(guard: Pick<GuardrailChecked, "name" | "policy" | "outcome" | "errors">): string {
+	const found = (guard.errors ?? []).map((e) => `${e.pointer} ${e.message}`.trim()).join("; ");
+	switch (guard.outcome) {
+		case "passed":
+			return `✓ ${guard.name}`;
+		case "warned":
+			return `! ${guard.name}: ${found}`;
+		case "repaired":
+			return `✗ ${guard.name}: ${found} · repairing · ✓`;
+	}
+	return `✗ ${guard.name}: ${found}${guard.policy === "repair" ? " · repairing · ✗" : ""}`;
+}
 
 /** ending says how a run ended; "" for one that reached its goal. */
 export function ending(result: Pick<RunFinished, "reason" | "error">): string {

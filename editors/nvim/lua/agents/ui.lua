@@ -443,7 +443,27 @@ on['retry'] = function(view, run, data)
       end
     end
   end
-  note(view, run, ('Trying again (attempt %d): %s'):format(data.attempt, data.cause), 'Comment')
+  if data.repair then
+    note(view, run, 'Repairing the result: ' .. data.cause, 'Comment')
+  else
+    note(view, run, ('Trying again (attempt %d): %s'):format(data.attempt, data.cause), 'Comment')
+  end
+end
+
+-- The outcome of a guardrail: "✗ valid-json-output: /confidence required · repairing · ✓".
+on['guardrail.checked'] = function(view, run, data)
+  local found = {}
+  for _, e in ipairs(data.errors or {}) do
+    found[#found + 1] = vim.trim(e.pointer .. ' ' .. e.message)
+  end
+  local text = (data.outcome == 'passed' and '✓ ' or data.outcome == 'warned' and '! ' or '✗ ') .. data.name
+  if #found > 0 then
+    text = text .. ': ' .. table.concat(found, '; ')
+  end
+  if data.outcome ~= 'passed' and data.outcome ~= 'warned' and data.policy == 'repair' then
+    text = text .. ' · repairing · ' .. (data.outcome == 'repaired' and '✓' or '✗')
+  end
+  note(view, run, text, (data.outcome == 'failed' or data.outcome == 'warned') and 'WarningMsg' or 'Comment')
 end
 
 on['note'] = function(view, run, data)
