@@ -210,17 +210,12 @@ func factOf(e activity.Event, calls map[string]string) (fact, bool) {
 		add("output", b.Output)
 		add("turns", b.Turns)
 		add("toolCalls", b.ToolCalls)
+	case activity.GuardrailChecked:
+		add("name", b.Name)
+		add("policy", b.Policy)
+		add("outcome", b.Outcome)
 	default:
-		if f.name != "guardrail.checked" {
-			return f, false
-		}
-		var check struct{ Name, Policy, Outcome string }
-		if data, err := json.Marshal(e.Body); err != nil || json.Unmarshal(data, &check) != nil {
-			return f, false
-		}
-		add("name", check.Name)
-		add("policy", check.Policy)
-		add("outcome", check.Outcome)
+		return f, false
 	}
 	return f, true
 }

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +23,7 @@ type Builder struct {
 	asked map[string]*Span    // open questions, by id
 	after map[string]uint64   // the handoff that leads to a run which has not begun
 	now   time.Time           // of the newest event
+	seq   uint64              // its number
 	out   []Moment
 }
 
@@ -58,7 +58,7 @@ func Build(events []activity.Event) []*Span {
 // Add takes the next event and returns the spans that begin and end with it. The
 // result is good until the next call.
 func (b *Builder) Add(e activity.Event) []Moment {
-	b.out = b.out[:0]
+	b.out, b.seq = b.out[:0], e.Seq
 	switch e.Body.(type) {
 	case activity.ContentDelta, activity.ThoughtDelta, activity.ToolDelta:
 		return nil
@@ -126,7 +126,7 @@ func (b *Builder) end(r *openRun, s *Span, at time.Time, failure string) {
 	if s.Kind == Model && s.Finish != "" {
 		failure = "" // it has answered
 	}
-	s.Open, s.Error = false, cmp.Or(s.Error, failure)
+	s.Open, s.Until, s.Error = false, b.seq, cmp.Or(s.Error, failure)
 	if at.After(s.End) {
 		s.End = at
 	}
@@ -228,10 +228,8 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 		}
 	case activity.RunFinished:
 		b.finish(r, e, body)
-	default:
-		if e.Body.Type() == "guardrail.checked" {
-			b.guardrail(r, e)
-		}
+	case activity.GuardrailChecked:
+		b.guardrail(r, e, body)
 	}
 }
 
@@ -269,22 +267,9 @@ func (b *Builder) finish(r *openRun, e activity.Event, body activity.RunFinished
 	delete(b.runs, e.Run)
 }
 
-// guardrail adds the outcome of a check. Its body is read by its name, so that logs of
-// other versions have it too.
-func (b *Builder) guardrail(r *openRun, e activity.Event) {
-	var body struct {
-		Name, Policy, Outcome string
-		Errors                json.RawMessage
-	}
-	data, err := json.Marshal(e.Body)
-	if err != nil || json.Unmarshal(data, &body) != nil {
-		return
-	}
-	kind := "output_validation"
-	if strings.Contains(body.Name, "confirmation") {
-		kind = "tool_confirmation"
-	}
-	details := Details{{Name: "guardrail_type", Value: kind}, {Name: "guardrail_result", Value: body.Outcome}, {Name: "policy", Value: body.Policy}}
+// guardrail adds the outcome of a check.
+func (b *Builder) guardrail(r *openRun, e activity.Event, body activity.GuardrailChecked) {
+	details := Details{{Name: "guardrail_type", Value: "output_validation"}, {Name: "guardrail_result", Value: body.Outcome}, {Name: "policy", Value: body.Policy}}
 	failure := ""
 	if len(body.Errors) > 0 {
 		details = append(details, Field{"errors", body.Errors, true})

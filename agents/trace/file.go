@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -89,18 +90,34 @@ func (m Moment) half() Details {
 
 // Events returns spans as files have them, in the order of time.
 func Events(session string, spans []*Span, content bool) []FileEvent {
-	events := []FileEvent{}
+	type placed struct {
+		FileEvent
+		seq uint64
+	}
+	var list []placed
 	for _, s := range spans {
 		for _, begins := range []bool{true, false} {
 			if s.Open && !begins {
 				continue
 			}
-			if e, ok := (Moment{s, begins}).File(session, content); ok {
-				events = append(events, e)
+			e, ok := (Moment{s, begins}).File(session, content)
+			if !ok {
+				continue
 			}
+			one := placed{e, s.Seq}
+			if s.Kind == Run && !begins {
+				one.seq = s.Until
+			}
+			list = append(list, one)
 		}
 	}
-	slices.SortStableFunc(events, func(a, b FileEvent) int { return int(a.Timestamp - b.Timestamp) })
+	slices.SortStableFunc(list, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.Timestamp, b.Timestamp), cmp.Compare(a.seq, b.seq))
+	})
+	events := []FileEvent{}
+	for _, one := range list {
+		events = append(events, one.FileEvent)
+	}
 	return events
 }
 

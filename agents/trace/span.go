@@ -28,6 +28,7 @@ const (
 type Span struct {
 	ID     uint64 // unique in its session, and grows with Seq
 	Seq    uint64 // the number of the event with which it begins
+	Until  uint64 // and of the one with which it ends; 0 = it is open
 	Parent uint64 // the span that it is part of; 0 = none
 	After  uint64 // of a run: the handoff that led to it; 0 = none
 	Kind   Kind

@@ -82,7 +82,7 @@ func session() *story {
 	s.say(activity.TurnFinished{Turn: 1}, told("GOAL"))
 	s.about = parent
 	s.say(call("a#1-0", "delegate_to_agent", `{"agent":"helper"}`, activity.Success))
-	s.say(activity.Unknown{Name: "guardrail.checked", Data: json.RawMessage(`{"name":"output","policy":"repair","outcome":"repaired","errors":[{"pointer":"/x","message":"m"}]}`)})
+	s.say(activity.GuardrailChecked{Guard: activity.Guard{Name: "output", Policy: "repair", Outcome: "repaired", Errors: []activity.GuardError{{Pointer: "/x", Message: "m"}}}})
 	s.say(activity.HookRan{Event: "AfterTool", Name: "lint", Decision: "allow"})
 	s.say(activity.TurnFinished{Turn: 1})
 	s.say(activity.HandoffStarted{From: "debugger", To: "fixer", Reason: "needs a fix", Payload: json.RawMessage(`{"n":1}`), Run: "c"}, told("HANDOFF"))

@@ -26,7 +26,7 @@ without a graph is an error. Nodes that ask the person ask in this terminal.`
 	resume.Long = `Resumes the run of a graph that was interrupted, since its agentls ended, or that came
 to a limit. Steps that have finished do not run again; what a node asked is asked anew.
 RUN is the run, SESSION means its newest run; without an argument it is the newest of all.`
-	c.AddCommand(visualizeCommand(std), run, resume)
+	c.AddCommand(visualizeCommand(std), run, resume, replayCommand(std))
 	return c
 }
 

@@ -25,7 +25,7 @@ they called, handoffs and checks; then what it adds up to. Nothing runs.
 
 With --verify its requests run again, offline, with what the models answered, the
 tools gave and you said as the session has it, and all else as it is today: agents,
-settings and this program. It says whether the same comes of it, or what differs
+settings, validators and this program. It says whether the same comes of it, or what differs
 first, and exits with 1 then.`,
 		Args: arguments(0, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {

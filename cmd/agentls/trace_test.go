@@ -193,7 +193,7 @@ func TestTracing(t *testing.T) {
 // TestSessionsReplay: a session is shown step by step, and adds up (spec 7.3).
 func TestSessionsReplay(t *testing.T) {
 	dir, _ := chained(t)
-	for _, args := range [][]string{{"sessions", "replay"}, {"sessions", "replay", "main"}, {"sessions", "replay", "--session", "main"}} {
+	for _, args := range [][]string{{"sessions", "replay"}, {"sessions", "replay", "main"}, {"sessions", "replay", "--session", "main"}, {"graph", "replay", "--session", "main"}} {
 		code, out, errs := command(t, dir, args...)
 		if code != 0 {
 			t.Fatalf("exit %d\n%s", code, errs)
