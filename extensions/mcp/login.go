@@ -133,7 +133,8 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 	redirect.Host = net.JoinHostPort(redirect.Hostname(), port)
 	a := e.newAccount(s, u)
 	defer a.close()
-	a.use(s.oauth.ClientID, s.oauth.ClientSecret, "", redirect.String())
+	begins := login{ClientID: s.oauth.ClientID, ClientSecret: s.oauth.ClientSecret}
+	a.use(begins, redirect.String())
 	state, err := transport.GenerateState()
 	answers := &answers{server: s.Name, redirect: redirect, state: state, came: make(chan url.Values, 1)}
 	server := &http.Server{Handler: answers, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10}
@@ -153,7 +154,7 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 	if err != nil {
 		return err
 	}
-	page, issuer, err := a.begin(ctx, redirect.String(), state, verifier)
+	page, issuer, err := a.begin(ctx, begins, redirect.String(), state, verifier)
 	if err != nil {
 		return err
 	}
@@ -183,9 +184,9 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 }
 
 // begin finds out where the person logs in, and returns the page for that.
-func (a *account) begin(ctx context.Context, redirect, state, verifier string) (page LoginPage, issuer string, err error) {
+func (a *account) begin(ctx context.Context, as login, redirect, state, verifier string) (page LoginPage, issuer string, err error) {
 	if a.server.oauth.TokenURL == "" {
-		if err := a.challenge(ctx, redirect); err != nil {
+		if err := a.challenge(ctx, as, redirect); err != nil {
 			return page, "", err
 		}
 	}
@@ -224,11 +225,14 @@ func (a *account) begin(ctx context.Context, redirect, state, verifier string) (
 	if err != nil {
 		return page, "", fmt.Errorf("the page for the login cannot be used: %w", err)
 	}
+	a.mu.Lock()
+	a.resource = to.Query().Get("resource") // the library tells it nowhere else
+	a.mu.Unlock()
 	return LoginPage{a.server.Name, to.String(), token.Host}, metadata.Issuer, nil
 }
 
 // challenge asks the server itself where logins are.
-func (a *account) challenge(ctx context.Context, redirect string) error {
+func (a *account) challenge(ctx context.Context, as login, redirect string) error {
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL, bytes.NewReader([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)))
 	if err != nil {
 		return err
@@ -248,7 +252,7 @@ func (a *account) challenge(ctx context.Context, redirect string) error {
 		// The library does not read which scopes the server asks for.
 		if m := scope.FindStringSubmatch(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")); m != nil && len(a.server.oauth.Scopes) == 0 {
 			a.server.oauth.Scopes = strings.Fields(m[1])
-			a.use(a.server.oauth.ClientID, a.server.oauth.ClientSecret, "", redirect)
+			a.use(as, redirect)
 		}
 		a.handler.HandleUnauthorizedResponse(resp)
 	}

@@ -61,6 +61,7 @@ type office struct {
 	token    string // where tokens are, that the metadata has; "" = its own
 	resource string // that the protected resource says it is; "" = its own
 	lasts    int    // seconds, of a token
+	hidden   bool   // its metadata is only where its 401 says, and tokens are at a place of its own
 
 	mu      sync.Mutex
 	count   int
@@ -113,22 +114,31 @@ func (o *office) serve(w http.ResponseWriter, q *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		tell(map[string]any{"error": why})
 	}
+	about, tokens, methods := "/.well-known/oauth-protected-resource/mcp", "/token", []string{"client_secret_post"}
+	if o.hidden {
+		about, tokens, methods = "/.well-known/oauth-protected-resource", "/oauth/token", []string{"client_secret_basic"}
+	}
 	switch q.URL.Path {
-	case "/.well-known/oauth-protected-resource/mcp":
+	case about:
 		tell(map[string]any{"resource": or(o.resource, "/mcp"), "authorization_servers": []string{or(o.issuer, "")}})
 	case "/.well-known/oauth-authorization-server":
 		tell(map[string]any{
-			"issuer": or(o.issuer, ""), "authorization_endpoint": or(o.login, "/login?tenant=1"), "token_endpoint": or(o.token, "/token"),
+			"issuer": or(o.issuer, ""), "authorization_endpoint": or(o.login, "/login?tenant=1"), "token_endpoint": or(o.token, tokens),
 			"registration_endpoint": o.URL + "/register", "response_types_supported": []string{"code"},
+			"token_endpoint_auth_methods_supported": methods,
 		})
 	case "/register":
 		w.WriteHeader(http.StatusCreated)
 		tell(map[string]any{"client_id": "client-1", "client_secret": "s3cret-of-client"})
-	case "/token":
+	case tokens:
 		_ = q.ParseForm()
 		o.seen = append(o.seen, q.Form.Get("grant_type"))
 		sum := sha256.Sum256([]byte(q.Form.Get("code_verifier")))
-		good := q.Form.Get("client_id") == "client-1" && q.Form.Get("resource") == o.URL+"/mcp"
+		client, _, basic := q.BasicAuth()
+		if !basic {
+			client = q.Form.Get("client_id")
+		}
+		good := client == "client-1" && basic == o.hidden && q.Form.Get("resource") == o.URL+"/mcp"
 		switch q.Form.Get("grant_type") {
 		case "authorization_code":
 			good = good && o.codes[q.Form.Get("code")] == base64.RawURLEncoding.EncodeToString(sum[:])
@@ -144,7 +154,7 @@ func (o *office) serve(w http.ResponseWriter, q *http.Request) {
 		tell(map[string]any{"access_token": o.access, "refresh_token": o.refresh, "token_type": "bearer", "expires_in": o.lasts})
 	case "/mcp", "/messages":
 		if o.access == "" || q.Header.Get("Authorization") != "Bearer "+o.access {
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+o.URL+`/.well-known/oauth-protected-resource/mcp", scope="notes tasks"`)
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+o.URL+about+`", scope="notes tasks"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -350,19 +360,25 @@ func TestLoginIsRenewed(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
-	t.Run("elsewhere it is not", func(t *testing.T) {
-		o := newOffice(t)
-		w := o.world(t, "")
-		o.logIn(t, w)
-		w.Close()
-		o.token = o.URL + "/elsewhere"
-		o.revoke()
-		w.open(nil)
-		_, offer := w.offer("far")
-		if s := w.state("far"); s.State == Ready || o.has("/elsewhere") || o.has("refresh_token") {
-			t.Errorf("%+v, %q, %q", s, offer.Problems, o.seen)
-		}
-	})
+	for name, move := range map[string]func(o *office){
+		"the metadata is where its 401 says": func(*office) {},
+		"the metadata names another place":   func(o *office) { o.token = o.URL + "/elsewhere" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(t)
+			o.hidden = true
+			w := o.world(t, "")
+			o.logIn(t, w)
+			w.Close()
+			move(o)
+			o.revoke()
+			w.open(nil)
+			tools, _ := w.offer("far")
+			if got, err := w.call(t.Context(), tools["mcp.far.env"], `{}`); got != "Bearer access-token-2" || o.has("/elsewhere") {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
 }
 
 // TestLoginFails: what is no answer to the login is not taken, a refusal and the

@@ -94,10 +94,12 @@ func (o *oauth) redirect() (port string, uri *url.URL, err error) {
 // login is what a login left.
 type login struct {
 	Token        transport.Token `json:"token"`
-	TokenURL     string          `json:"tokenUrl"` // the only place that the token is renewed at
+	TokenURL     string          `json:"tokenUrl"`          // the only place that the token is renewed at
+	Resource     string          `json:"resource,omitzero"` // what the token is for (RFC 8707); "" = it was not said
 	ClientID     string          `json:"clientId"`
 	ClientSecret string          `json:"clientSecret,omitzero"`
 	AuthMethod   string          `json:"authMethod,omitzero"`
+	AuthMethods  []string        `json:"authMethods,omitzero"` // that the server takes, as its metadata has them
 }
 
 // account is the person's login at a server, for one connection or one login. It is
@@ -111,6 +113,7 @@ type account struct {
 
 	mu       sync.Mutex // held while what is kept is read; guards the rest
 	handler  *transport.OAuthHandler
+	resource string // what tokens are asked for
 	login    login  // as it was read last
 	none     bool   // there is no login, or it cannot be read
 	rejected string // the access token that the server did not accept
@@ -149,25 +152,47 @@ func (e *entry) newAccount(s Server, u *dial.URL) *account {
 // loginStep is how long one request of a login may take.
 const loginStep = 30 * time.Second
 
-// use makes the library's part, for the client as which the person logs in or did.
-func (a *account) use(clientID, clientSecret, method, redirect string) {
+// use makes the library's part: for a login that is kept, of which everything is known
+// already, or for one that begins, as the client that it has.
+func (a *account) use(l login, redirect string) {
 	config := transport.OAuthConfig{
-		ClientID: clientID, ClientSecret: clientSecret, TokenEndpointAuthMethod: method, RedirectURI: redirect,
+		ClientID: l.ClientID, ClientSecret: l.ClientSecret, TokenEndpointAuthMethod: l.AuthMethod, RedirectURI: redirect,
 		Scopes: a.server.oauth.Scopes, TokenStore: a, PKCEEnabled: true, HTTPClient: a.client,
 	}
-	if a.server.oauth.TokenURL != "" {
-		config.AuthServerMetadataURL = inSettings
+	base := l.Resource
+	switch {
+	case base != "": // the library takes the resource from the metadata of one alone
+		config.ProtectedResourceMetadataURL = known + "/resource"
+	case l.TokenURL != "" || a.server.oauth.TokenURL != "":
+		config.AuthServerMetadataURL = known
 	}
-	a.handler = transport.NewOAuthHandler(config)
-	u, err := url.Parse(a.server.URL)
-	if err == nil {
+	if u, err := url.Parse(a.server.URL); err == nil && base == "" {
 		u.RawQuery, u.Fragment = "", ""
-		a.handler.SetBaseURL(u.String())
+		base = u.String()
 	}
+	a.resource, a.handler = l.Resource, transport.NewOAuthHandler(config)
+	a.handler.SetBaseURL(base)
 }
 
-// inSettings is the address of metadata that the settings have.
-const inSettings = "https://settings.invalid/oauth"
+// known is the address of metadata that is not asked for: the settings or the login
+// have it.
+const known = "https://known.invalid"
+
+// metadata returns what is at an address of known.
+func (a *account) metadata(at *url.URL) any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	o, l := a.server.oauth, a.login
+	switch {
+	case at.Path == "/resource":
+		return transport.OAuthProtectedResource{Resource: l.Resource, AuthorizationServers: []string{known}}
+	case l.TokenURL != "":
+		return transport.AuthServerMetadata{Issuer: known, TokenEndpoint: l.TokenURL, TokenEndpointAuthMethodsSupported: l.AuthMethods}
+	}
+	return transport.AuthServerMetadata{
+		Issuer: o.Issuer, AuthorizationEndpoint: o.AuthorizationURL, TokenEndpoint: o.TokenURL, RegistrationEndpoint: o.RegistrationURL,
+	}
+}
 
 // GetToken implements [transport.TokenStore].
 func (a *account) GetToken(ctx context.Context) (*transport.Token, error) {
@@ -215,7 +240,7 @@ func (a *account) hide(l login) {
 // SaveToken implements [transport.TokenStore].
 func (a *account) SaveToken(ctx context.Context, token *transport.Token) error {
 	a.mu.Lock()
-	handler := a.handler
+	handler, resource := a.handler, a.resource
 	a.mu.Unlock()
 	metadata, err := handler.GetServerMetadata(ctx)
 	if err != nil {
@@ -225,7 +250,10 @@ func (a *account) SaveToken(ctx context.Context, token *transport.Token) error {
 	if token.AccessToken == "" || strings.ContainsFunc(token.AccessToken+token.TokenType, unprintable) {
 		return errors.New("its token is none")
 	}
-	l := login{*token, metadata.TokenEndpoint, handler.GetClientID(), handler.GetClientSecret(), handler.GetTokenEndpointAuthMethod()}
+	l := login{
+		Token: *token, TokenURL: metadata.TokenEndpoint, Resource: resource, ClientID: handler.GetClientID(), ClientSecret: handler.GetClientSecret(),
+		AuthMethod: handler.GetTokenEndpointAuthMethod(), AuthMethods: metadata.TokenEndpointAuthMethodsSupported,
+	}
 	a.hide(l)
 	raw, err := json.Marshal(l)
 	if err == nil {
@@ -252,7 +280,7 @@ func (a *account) authorization(ctx context.Context) string {
 	a.mu.Lock()
 	l := a.login
 	if a.handler == nil || a.handler.GetClientID() != l.ClientID {
-		a.use(l.ClientID, l.ClientSecret, l.AuthMethod, "")
+		a.use(l, "")
 	}
 	handler := a.handler
 	a.mu.Unlock()
@@ -296,21 +324,12 @@ const maxLoginAnswer = 1 << 20
 
 // RoundTrip implements [http.RoundTripper].
 func (d *door) RoundTrip(q *http.Request) (*http.Response, error) {
-	if q.URL.String() == inSettings {
-		o := d.server.oauth
-		text, err := json.Marshal(transport.AuthServerMetadata{
-			Issuer: o.Issuer, AuthorizationEndpoint: o.AuthorizationURL, TokenEndpoint: o.TokenURL, RegistrationEndpoint: o.RegistrationURL,
-		})
+	if q.URL.Scheme+"://"+q.URL.Host == known {
+		text, err := json.Marshal(d.metadata(q.URL))
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(text)), Request: q}, err
 	}
 	if err := d.check(q.URL); err != nil {
 		return nil, err
-	}
-	d.mu.Lock()
-	renewedAt := d.login.TokenURL
-	d.mu.Unlock()
-	if q.Method == http.MethodPost && renewedAt != "" && q.URL.String() != renewedAt {
-		return nil, fmt.Errorf("it wants the login renewed at another place than you logged in (%s)", q.URL.Host)
 	}
 	resp, err := d.next.RoundTrip(q)
 	if err == nil {
