@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -302,5 +304,54 @@ func TestHTMLRunsNothingOfTheSession(t *testing.T) {
 	}
 	if slices.ContainsFunc([]string{" src=\"", "href=", "@import", "url("}, func(s string) bool { return strings.Contains(string(page), s) }) {
 		t.Error("the page loads something")
+	}
+}
+
+// TestOldLogs: logs of versions that were released, with everything that they can have, give
+// spans and all forms of them, also with lines missing anywhere.
+func TestOldLogs(t *testing.T) {
+	logs, err := filepath.Glob("../activity/testdata/format1*.jsonl")
+	if err != nil || len(logs) == 0 {
+		t.Fatal(logs, err)
+	}
+	for _, path := range logs {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		for n, keep := range []int{0, 2, 3, 7} { // every keep-th line is damaged
+			lines := bytes.SplitAfter(bytes.Clone(text), []byte("\n"))
+			for i := range lines {
+				if keep > 0 && i > 0 && i%keep == 0 && len(lines[i]) > 20 {
+					lines[i][10] ^= 1
+				}
+			}
+			id := fmt.Sprint("old", n)
+			file := filepath.Join(dir, id+".jsonl")
+			if err := os.WriteFile(file, bytes.Join(lines, nil), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			log, _, err := activity.Open(activity.Config{Path: file, Session: id, Now: time.Now})
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			events, err := trace.Read(log, id, nil)
+			spans := trace.Build(events)
+			if err != nil || len(spans) == 0 {
+				t.Errorf("%s: %d spans, %v", path, len(spans), err)
+			}
+			page, err := trace.HTML(id, spans)
+			otlp, err2 := trace.OTLP(id, "1", spans, true)
+			if err != nil || err2 != nil || len(page) == 0 || !json.Valid(otlp) {
+				t.Errorf("%s: %v %v", path, err, err2)
+			}
+			if steps, _ := trace.Replay(events); len(steps) == 0 {
+				t.Errorf("%s: no steps", path)
+			}
+			if err := log.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

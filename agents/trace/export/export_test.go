@@ -294,3 +294,27 @@ func TestAgentsSayMore(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// BenchmarkTurn is what a run of one turn costs the log and the tracer together, with each
+// backend that stays here, and without any.
+func BenchmarkTurn(b *testing.B) {
+	for _, backend := range []string{"", "file", "console"} {
+		b.Run("backend="+backend, func(b *testing.B) {
+			log, _, err := activity.Open(activity.Config{Session: "main", Now: time.Now})
+			if err != nil {
+				b.Fatal(err)
+			}
+			tracer := export.New(b.Context(), export.Config{
+				Dir: b.TempDir(), Console: io.Discard, Env: func(string) string { return "" }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			})
+			one := &bed{id: "main", log: log, tracer: tracer}
+			for i := 0; b.Loop(); i++ {
+				one.run(fmt.Sprint(i), export.Options{Enabled: backend != "", Backend: backend, Events: all, SampleRate: 1})
+			}
+			if err := log.Close(); err != nil {
+				b.Fatal(err)
+			}
+			tracer.Close()
+		})
+	}
+}
