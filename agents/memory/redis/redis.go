@@ -1,7 +1,7 @@
 // Package redis keeps memory in a Redis server of version 7 or newer, over
 // github.com/gomodule/redigo.
 //
-// All keys of a store begin with agentls:memory:{ID}: a hash of records, one of vectors,
+// All keys of a store begin with agentls:memory:{ID}: a hash of records, blocks of vectors,
 // and a set of keys for each word. They are changed by scripts, so that two daemons see
 // each change whole or not at all. Text is matched in the server; cosines are computed
 // here, since no Redis of version 7 can without a module.

@@ -119,8 +119,11 @@ func TestDeletedIsInNoKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, content := range map[string]string{"stays": "kept words", "secretkey": "mnemosyne confidential"} {
-		if _, err := store.Put(t.Context(), memorytest.Record(key, content, 1), []float32{1, 2, 3, 4}); err != nil {
+	for key, r := range map[string]struct {
+		content string
+		vector  []float32
+	}{"stays": {"kept words", []float32{1, 2, 3, 4}}, "secretkey": {"mnemosyne confidential", []float32{4, 3, 2, 1}}} {
+		if _, err := store.Put(t.Context(), memorytest.Record(key, r.content, 1), r.vector); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,12 +131,12 @@ func TestDeletedIsInNoKey(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	all := s.dump(t.Context())
-	for _, text := range []string{"secretkey", "mnemosyne", "confidential"} {
+	for _, text := range []string{"secretkey", "mnemosyne", "confidential", "\x7f_@ "} {
 		if strings.Contains(all, text) {
 			t.Errorf("%q is still there:\n%s", text, all)
 		}
 	}
-	if !strings.Contains(all, "kept words") {
+	if !strings.Contains(all, "kept words") || !strings.Contains(all, " @_\x7f") {
 		t.Errorf("the test does not see what is kept:\n%s", all)
 	}
 	if err := store.Drop(t.Context()); err != nil {
@@ -150,7 +153,7 @@ func (s *server) dump(ctx context.Context) string {
 		local all = ''
 		for _, key in ipairs(redis.call('KEYS', '*')) do
 			local kind, values = redis.call('TYPE', key).ok, {}
-			if kind == 'hash' then values = redis.call('HGETALL', key) elseif kind == 'set' then values = redis.call('SMEMBERS', key)
+			if kind == 'hash' then values = redis.call('HGETALL', key) elseif kind == 'string' then values = {redis.call('GET', key)} elseif kind == 'set' then values = redis.call('SMEMBERS', key)
 			else values = redis.call('ZRANGE', key, 0, -1) end
 			all = all .. key .. ' ' .. table.concat(values, ' ') .. ';'
 		end

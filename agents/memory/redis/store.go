@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
@@ -14,55 +15,77 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// The parts of a store: hashes of records and of vectors by key, what the names of sets of
-// keys by word begin with, and the keys by time.
+// The parts of a store: the hash of records by key, what the names of blocks of vectors and
+// of sets of keys by word begin with, the keys by time, the hash of keys by slot, and the
+// slots that are free.
 func (s *store) keys() []string {
-	return []string{s.key("records"), s.key("vectors"), s.key("word:"), s.key("times")}
+	return []string{s.key("records"), s.key("vectors:"), s.key("word:"), s.key("times"), s.key("slots"), s.key("free")}
 }
 
 // parts is how many keys the scripts get.
-const parts = 4
+const parts = 6
 
-// A record is kept as its id, its words and its JSON, a line each. remove takes the one of
-// a key out of everything and returns its id.
+// perBlock is how many vectors lie side by side in one value: a query reads few large
+// values instead of one for each record. A record says in which slot its vector is.
+const perBlock = 256
+
+// A record is kept as its id, its slot, its words and its JSON, a line each. remove takes
+// the one of a key out of everything, with zeros over its vector of so many bytes, and
+// returns its id.
 const remove = `
-local function remove(key)
+local function write(slot, vector)
+	redis.call('SETRANGE', KEYS[2] .. math.floor(slot / 256), (slot % 256) * #vector, vector)
+end
+local function remove(key, size)
 	local old = redis.call('HGET', KEYS[1], key)
 	if not old then return false end
-	local id, words = string.match(old, '^([^\n]*)\n([^\n]*)\n')
+	local id, slot, words = string.match(old, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n')
 	for word in string.gmatch(words, '%S+') do redis.call('SREM', KEYS[3] .. word, key) end
+	if slot ~= '' then
+		write(tonumber(slot), string.rep('\0', tonumber(size)))
+		redis.call('HDEL', KEYS[5], slot)
+		redis.call('SADD', KEYS[6], slot)
+	end
 	redis.call('HDEL', KEYS[1], key)
-	redis.call('HDEL', KEYS[2], key)
 	redis.call('ZREM', KEYS[4], key)
 	return id
 end
 `
 
-// put keeps a record: key, id if it is a new one, words, JSON, time, vector. It returns the
-// record's id.
+// put keeps a record: size of a vector, key, id if it is a new one, words, JSON, time,
+// vector. It returns the record's id.
 var put = redis.NewScript(parts, remove+`
-local key, id, words, json, time, vector = unpack(ARGV)
-id = remove(key) or id
-redis.call('HSET', KEYS[1], key, id .. '\n' .. words .. '\n' .. json)
-if vector ~= '' then redis.call('HSET', KEYS[2], key, vector) end
+local size, key, id, words, json, time, vector = unpack(ARGV)
+id = remove(key, size) or id
+local slot = ''
+if vector ~= '' then
+	slot = redis.call('SPOP', KEYS[6]) or tostring(redis.call('HLEN', KEYS[5]))
+	write(tonumber(slot), vector)
+	redis.call('HSET', KEYS[5], slot, key)
+end
+redis.call('HSET', KEYS[1], key, id .. '\n' .. slot .. '\n' .. words .. '\n' .. json)
 redis.call('ZADD', KEYS[4], time, key)
 for word in string.gmatch(words, '%S+') do redis.call('SADD', KEYS[3] .. word, key) end
 return id
 `)
 
-// erase removes the records of keys and returns how many there were.
+// erase removes the records of keys, which follow the size of a vector, and returns how
+// many there were.
 var erase = redis.NewScript(parts, remove+`
 local n = 0
-for _, key in ipairs(ARGV) do
-	if remove(key) then n = n + 1 end
+for i = 2, #ARGV do
+	if remove(ARGV[i], ARGV[1]) then n = n + 1 end
 end
 return n
 `)
 
 // drop removes every record, and what the store says of itself.
 var drop = redis.NewScript(parts, remove+`
-for _, key in ipairs(redis.call('HKEYS', KEYS[1])) do remove(key) end
-redis.call('HDEL', ARGV[1], ARGV[2])
+for _, key in ipairs(redis.call('HKEYS', KEYS[1])) do remove(key, ARGV[1]) end
+local block = 0
+while redis.call('DEL', KEYS[2] .. block) == 1 do block = block + 1 end
+redis.call('DEL', KEYS[6])
+redis.call('HDEL', ARGV[2], ARGV[3])
 return 1
 `)
 
@@ -108,10 +131,13 @@ func (s *store) Put(ctx context.Context, r memory.Record, vector []float32) (str
 	if s.shape.Kind == memory.Vector {
 		packed = quantize(vector)
 	}
-	id, err := redis.String(s.run(ctx, put, r.Key, uuid.Must(uuid.NewV7()).String(),
+	id, err := redis.String(s.run(ctx, put, s.size(), r.Key, uuid.Must(uuid.NewV7()).String(),
 		strings.Join(memory.WordsOf(r), " "), text, r.Time.UnixMilli(), packed))
 	return id, s.backend.explain(ctx, err)
 }
+
+// size is how many bytes a vector has.
+func (s *store) size() int { return s.shape.Dimension + 4 }
 
 // quantize returns a vector in bytes, one for each number and four for its length after
 // that: a quarter of what would go over the connection for each query, and cosines that
@@ -134,24 +160,29 @@ func quantize(vector []float32) []byte {
 }
 
 // cosine compares two vectors of [quantize]; false for one of zeros.
-func cosine(a, b string) (float64, bool) {
+func cosine(a, b []byte) (float64, bool) {
 	lengths := lengthOf(a) * lengthOf(b)
 	n := len(a) - 4
 	a, b = a[:n], b[:n]
-	var even, odd int32 // 127² × the 8,192 numbers that a vector has at most
+	var sums [4]int32 // in all 127² × the 8,192 numbers that a vector has at most
 	i := 0
-	for ; i+1 < n; i += 2 {
-		even += int32(int8(a[i])) * int32(int8(b[i]))
-		odd += int32(int8(a[i+1])) * int32(int8(b[i+1]))
+	for ; i+8 <= n; i += 8 { // slices of a known length are not checked again
+		x, y := a[i:i+8], b[i:i+8]
+		sums[0] += product(x[0], y[0]) + product(x[4], y[4])
+		sums[1] += product(x[1], y[1]) + product(x[5], y[5])
+		sums[2] += product(x[2], y[2]) + product(x[6], y[6])
+		sums[3] += product(x[3], y[3]) + product(x[7], y[7])
 	}
-	if i < n {
-		even += int32(int8(a[i])) * int32(int8(b[i]))
+	for ; i < n; i++ {
+		sums[0] += product(a[i], b[i])
 	}
-	return float64(even+odd) / lengths, lengths > 0
+	return float64(sums[0]+sums[1]+sums[2]+sums[3]) / lengths, lengths > 0
 }
 
-func lengthOf(data string) float64 {
-	return float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(data[len(data)-4:]))))
+func product(x, y byte) int32 { return int32(int8(x)) * int32(int8(y)) }
+
+func lengthOf(data []byte) float64 {
+	return float64(math.Float32frombits(binary.LittleEndian.Uint32(data[len(data)-4:])))
 }
 
 // Find implements [memory.Store].
@@ -194,26 +225,48 @@ func (s *store) nearest(ctx context.Context, q memory.Query) ([]memory.Match, er
 	if err := s.shape.Check(q.Vector); err != nil {
 		return nil, err
 	}
-	all, err := redis.StringMap(do(ctx, s.pool, "HGETALL", s.key("vectors")))
+	used, err := redis.Int(do(ctx, s.pool, "HLEN", s.key("slots")))
 	if err != nil {
 		return nil, err
 	}
-	query := string(quantize(q.Vector))
-	best := make([]memory.Match, 0, len(all))
-	for key, vector := range all {
-		if len(vector) != len(query) {
-			continue // another program's
-		}
-		if score, ok := cosine(query, vector); ok {
-			best = append(best, memory.Match{Record: memory.Record{Key: key}, Score: score})
+	free, err := redis.Int(do(ctx, s.pool, "SCARD", s.key("free")))
+	if err != nil || used == 0 {
+		return nil, err
+	}
+	var names []string
+	for block := range (used + free + perBlock - 1) / perBlock {
+		names = append(names, s.key("vectors:")+strconv.Itoa(block))
+	}
+	blocks, err := redis.ByteSlices(do(ctx, s.pool, "MGET", redis.Args{}.AddFlat(names)...))
+	if err != nil {
+		return nil, err
+	}
+	query := quantize(q.Vector)
+	var best []memory.Match // with their slots as ids
+	for n, block := range blocks {
+		for i := 0; len(block) >= len(query); i++ {
+			if score, ok := cosine(query, block[:len(query)]); ok && score >= q.Threshold {
+				best = append(best, memory.Match{Record: memory.Record{ID: strconv.Itoa(n*perBlock + i)}, Score: score})
+			}
+			block = block[len(query):]
 		}
 	}
-	best = memory.Best(best, q)
-	keys, scores := make([]string, len(best)), make(map[string]float64, len(best))
-	for i, m := range best {
-		keys[i], scores[m.Key] = m.Key, m.Score
+	if best = memory.Best(best, q); len(best) == 0 {
+		return nil, nil
 	}
-	records, err := s.records(ctx, keys)
+	var slots []string
+	for _, m := range best {
+		slots = append(slots, m.ID)
+	}
+	owners, err := redis.Strings(do(ctx, s.pool, "HMGET", redis.Args{s.key("slots")}.AddFlat(slots)...))
+	if err != nil {
+		return nil, err
+	}
+	scores := make(map[string]float64, len(best))
+	for i, key := range owners { // "" of one that was deleted meanwhile
+		scores[key] = best[i].Score
+	}
+	records, err := s.records(ctx, owners)
 	found := make([]memory.Match, len(records))
 	for i, r := range records {
 		found[i] = memory.Match{Record: r, Score: scores[r.Key]}
@@ -232,11 +285,10 @@ func (s *store) records(ctx context.Context, keys []string) ([]memory.Record, er
 	}
 	var all []memory.Record
 	for _, text := range values {
-		id, rest, _ := strings.Cut(text, "\n")
-		_, text, _ = strings.Cut(rest, "\n")
+		parts := strings.SplitN(text, "\n", 4) // id, slot, words, JSON
 		var r memory.Record
-		if json.Unmarshal([]byte(text), &r) == nil { // else another program's
-			r.ID = id
+		if len(parts) == 4 && json.Unmarshal([]byte(parts[3]), &r) == nil { // else another program's
+			r.ID = parts[0]
 			all = append(all, r)
 		}
 	}
@@ -259,9 +311,9 @@ func (s *store) List(ctx context.Context, skip, limit int) ([]memory.Record, int
 
 // Delete implements [memory.Store].
 func (s *store) Delete(ctx context.Context, keys ...string) (int, error) {
-	args := make([]any, len(keys))
-	for i, key := range keys {
-		args[i] = key
+	args := []any{s.size()}
+	for _, key := range keys {
+		args = append(args, key)
 	}
 	n, err := redis.Int(s.run(ctx, erase, args...))
 	return n, s.backend.explain(ctx, err)
@@ -269,6 +321,6 @@ func (s *store) Delete(ctx context.Context, keys ...string) (int, error) {
 
 // Drop implements [memory.Store].
 func (s *store) Drop(ctx context.Context) error {
-	_, err := s.run(ctx, drop, stores, s.id)
+	_, err := s.run(ctx, drop, s.size(), stores, s.id)
 	return s.backend.explain(ctx, err)
 }
