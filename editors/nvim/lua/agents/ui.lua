@@ -531,12 +531,17 @@ end
 
 -- Graphs -------------------------------------------------------------------------------
 
-local graph = {} -- what is shown: buf, agent, params, waiting
+local graph = { runs = {} } -- what is shown: buf, agent, params, waiting; and the newest run of each agent
 
 -- draw_graph asks for the graph that is shown, and writes it into its buffer.
 local function draw_graph(client, enter)
   agents().request(client, 'agents/graph/get', graph.params, function(result)
     graph.agent = result.agent
+    local run = graph.runs[result.agent]
+    if run and graph.params.run ~= run then
+      graph.params.run = run
+      return draw_graph(client, enter)
+    end
     vim.bo[graph.buf].modifiable = true
     api.nvim_buf_set_lines(graph.buf, 0, -1, false, lines_of((result.drawing:gsub('\n$', ''))))
     vim.bo[graph.buf].modifiable = false
@@ -559,11 +564,11 @@ end
 
 -- graph_moved draws the graph again when a node of its agent moved.
 local function graph_moved(client, event)
-  if event.type ~= 'graph.node' or event.agent ~= graph.agent or not api.nvim_buf_is_valid(graph.buf) then
+  if event.type ~= 'graph.node' then
     return
   end
-  graph.params.run = event.run
-  if not graph.waiting then
+  graph.runs[event.agent] = event.run
+  if event.agent == graph.agent and api.nvim_buf_is_valid(graph.buf) and not graph.waiting then
     graph.waiting = true
     vim.defer_fn(function()
       graph.waiting = false
