@@ -46,6 +46,7 @@ func Explain(in Input) *Explanation {
 	x.sampling()
 	x.confirmation()
 	x.references()
+	x.guards()
 	for _, h := range in.Hooks {
 		h.Name, h.Text = tool.Escape(h.Name), tool.Escape(h.Text)
 		x.e.Hooks = append(x.e.Hooks, h)

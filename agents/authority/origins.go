@@ -228,7 +228,7 @@ func naming(e *Explanation) func(Origin) string {
 	for _, t := range e.Tools {
 		note(t.Origin)
 	}
-	for _, r := range slices.Concat(e.Servers, e.Subagents, e.Handoffs, e.Graph, e.Hooks) {
+	for _, r := range slices.Concat(e.Servers, e.Subagents, e.Handoffs, e.Graph, e.Guards, e.Hooks) {
 		note(r.Origin)
 	}
 	for longer := true; longer; {

@@ -75,6 +75,7 @@ func Text(e *Explanation, columns int) string {
 	references(&b, at, "Subagents", e.Subagents)
 	references(&b, at, "Handoffs", e.Handoffs)
 	references(&b, at, "Graph", e.Graph)
+	references(&b, at, "Guardrails", e.Guards)
 	references(&b, at, "Hooks", e.Hooks)
 	if len(e.Memory) > 0 {
 		heading(&b, "Memory files")

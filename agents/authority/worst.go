@@ -218,7 +218,7 @@ func (x *explainer) worst(mode definition.Mode) WorstInput {
 // It looks at each once.
 func (x *explainer) others() []Agent {
 	delegates := slices.Contains(x.registered(), delegate)
-	if !delegates && x.def.Graph == nil {
+	if !delegates && x.def.Graph == nil && len(judges(x.def)) == 0 {
 		return nil
 	}
 	type kind struct {
@@ -245,6 +245,9 @@ func (x *explainer) others() []Agent {
 		}
 		for _, parent := range level {
 			for _, name := range nodesOf(parent) {
+				reach(x.in.ByName[name])
+			}
+			for _, name := range judges(parent) {
 				reach(x.in.ByName[name])
 			}
 			if parent == x.def && !delegates {

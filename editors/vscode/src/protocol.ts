@@ -682,6 +682,8 @@ export interface ExplainResult {
 	handoffs?: Reference[];
 	/** the agents that its nodes run */
 	graph?: Reference[];
+	/** checks of what goes in and out, in their order; Known: who judges is there, as far as that is known */
+	guards?: Reference[];
 	/** in the order in which they are run; Known: it can be */
 	hooks?: Reference[];
 	memoryFiles?: string[];
