@@ -42,9 +42,9 @@ type Explanation struct {
 	Servers   []Reference `json:"mcpServers,omitempty"`
 	Subagents []Reference `json:"subagents,omitempty"`
 	Handoffs  []Reference `json:"handoffs,omitempty"`
-	Graph     []Reference `json:"graph,omitempty"` // the agents that its nodes run
+	Graph     []Reference `json:"graph,omitempty"`  // the agents that its nodes run
 	Guards    []Reference `json:"guards,omitempty"` // checks of what goes in and out, in their order; Known: who judges is there, as far as that is known
-	Hooks     []Reference `json:"hooks,omitempty"` // in the order in which they are run; Known: it can be
+	Hooks     []Reference `json:"hooks,omitempty"`  // in the order in which they are run; Known: it can be
 	Memory    []string    `json:"memoryFiles,omitempty"`
 
 	Approval string    `json:"approval"` // the mode that holds
