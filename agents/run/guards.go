@@ -27,8 +27,11 @@ var errGuarded = errors.New("a guardrail refused the request")
 // beside it is begun. over is whether the run ends. What was judged before the run was
 // taken up is not judged again.
 func (r *runner) guardInput(ctx context.Context, cancel context.CancelCauseFunc) (end ending, over bool) {
+	r.mu.Lock()
+	before := slices.Clone(r.judged) // those that are begun here add to it
+	r.mu.Unlock()
 	for _, g := range r.Guards {
-		if !g.Input || slices.ContainsFunc(r.judged, func(told activity.Guard) bool { return told.Name == g.Name }) {
+		if !g.Input || slices.ContainsFunc(before, func(told activity.Guard) bool { return told.Name == g.Name }) {
 			continue
 		}
 		s := guardrail.Subject{Text: r.input, Values: r.values(nil)}

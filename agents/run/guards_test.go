@@ -193,6 +193,25 @@ func TestGuardOfInput(t *testing.T) {
 	}
 }
 
+// TestGuardsBesideEachOther: one that runs beside the model ends while the next one is
+// looked at; the race detector looks on.
+func TestGuardsBesideEachOther(t *testing.T) {
+	onDisk(t, func(k *kept) {
+		var guards []*guardrail.Guard
+		passes := guardrail.Config{Registered: map[string]guardrail.Validator{"v": func(context.Context, json.RawMessage) ([]activity.GuardError, error) { return nil, nil }}}
+		for i := range 8 {
+			guards = append(guards, guardrail.New(definition.Guard{Name: fmt.Sprint("g", i), Policy: "reject", Input: true, Parallel: i%2 == 0, Validator: "v"}, passes))
+		}
+		w := k.run()
+		w.config.Guards, w.model.rest = guards, says("done")
+		got := w.do()
+		w.ended(got, activity.Goal)
+		if len(got.Guardrails) != len(guards) {
+			t.Errorf("guardrails %+v", got.Guardrails)
+		}
+	})
+}
+
 // TestREL103ResumeInTheMiddleOfARepair: a daemon that dies after any event of a run that
 // repairs its result leaves one that comes to the same end, and the repair is asked for
 // once.
