@@ -179,17 +179,12 @@ func (s *Service) Graph(def *definition.Definition, folder, runID string) (graph
 	if runID == "" {
 		return def.Graph.Picture(def.Name, nil), nil
 	}
-	states := make(map[string]string)
 	conv, err := s.sessionWith(runID)
 	if err != nil {
 		return graph.Picture{}, err
 	}
-	err = conv.Log.Replay(conv.Log.Last(), func(e activity.Event) {
-		if b, is := e.Body.(activity.GraphNode); is && e.Run == runID {
-			states[b.Node] = b.State
-		}
-	})
-	return def.Graph.Picture(def.Name, func(node string) string { return states[node] }), err
+	states := conv.Nodes(runID)
+	return def.Graph.Picture(def.Name, func(node string) string { return states[node] }), nil
 }
 
 // sessionWith returns the session that has a run, to be read.

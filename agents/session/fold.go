@@ -28,6 +28,7 @@ func (s *Session) fold(e activity.Event) {
 			s.foldTaint(e.Run, b.Taint)
 		}
 	case activity.GraphNode:
+		s.foldNode(e.Run, b)
 		if b.Taint != "" {
 			s.foldTaint(e.Run, b.Taint)
 		}

@@ -39,7 +39,8 @@ type Session struct {
 	total    totals
 	progress map[string]*progress // of the runs that have not finished
 	files    map[string]*FileHistory
-	taints   map[string]string // by run, what the model read of others ([activity.ToolState])
+	nodes    map[string]map[string]string // by run of a graph, the states of its nodes
+	taints   map[string]string            // by run, what the model read of others ([activity.ToolState])
 	approval string
 
 	setting   sync.Mutex // held while a value is set, so that what is checked of it holds; taken before mu
