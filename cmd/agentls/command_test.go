@@ -209,9 +209,9 @@ func TestErrorsSayWhichCommandHelps(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"sessions", "foo"}, 2, []string{`unknown command "foo" for agentls sessions; use delete, fork, list, resume, rewind or show`}},
+		{[]string{"sessions", "foo"}, 2, []string{`unknown command "foo" for agentls sessions; use delete, fork, list, replay, resume, rewind or show`}},
 		{[]string{"context", "foo"}, 2, []string{`unknown command "foo" for agentls context; use clear or show`}},
-		{[]string{"lst"}, 2, []string{"agentls: unknown command \"lst\"; did you mean list?\nRun `agentls --help` for usage.\n"}},
+		{[]string{"lst"}, 2, []string{"agentls: unknown command \"lst\"; did you mean list or test?\nRun `agentls --help` for usage.\n"}},
 		{[]string{"resume"}, 2, []string{`unknown command "resume"; did you mean sessions?`}},
 		{[]string{"context"}, 2, []string{"missing subcommand; try `agentls context clear`"}},
 		{[]string{"list", "--foo"}, 2, []string{"unknown flag: --foo\nRun `agentls list --help` for"}},

@@ -239,7 +239,7 @@ func TestCreateRefusesBeforeItAsks(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	put(t, filepath.Join(home, "agents", "templates", "mine.md"), "---\nkind: agent\nname: mine\ntitle: M\ntools:\n  allow: [lss]\n  deny: [bsh]\n---\nYou help.\n")
 	for flag, want := range map[string]string{
-		"--tools=bsh": "agentls: The tool bsh is not known; did you mean bash? It is left out, so the agent has no tools", "--mcp=github": "agentls: The MCP server github ",
+		"--tools=bsh": "agentls: The tool bsh is not known; did you mean bash?\r\n", "--mcp=github": "agentls: The MCP server github ",
 		"--template=mine": "agentls: The tool bsh is not known; did you mean bash? It is denied as it is written",
 	} {
 		code, shown := fillIn(t, t.TempDir(), func(func(string) func(), func()) []act { return nil }, "create", flag)
