@@ -69,6 +69,9 @@ type noLogins struct{}
 
 func (noLogins) Get(context.Context, string) ([]byte, error) { return nil, nil }
 func (noLogins) Put(context.Context, string, []byte) error   { return nil }
+func (noLogins) Lock(context.Context, string) (func(), error) {
+	return func() {}, nil
+}
 
 // TestResourcesAreReadAtOnce: the resources of a request are read side by side, each
 // once, up to a number; those that are not there when the time is over are named with

@@ -2,9 +2,15 @@ package workspace
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"path/filepath"
 	"time"
+
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/filelock"
 )
 
 // A Login is what is kept of a person's login at an MCP server.
@@ -36,6 +42,23 @@ func (l *Logins) Of(at string) (Login, error) {
 		return Login{}, err
 	}
 	return data.Servers[at], nil
+}
+
+// Lock waits until ctx ends for the lock of the login at an address, which one of all
+// daemons holds at a time, in a file beside.
+func (l *Logins) Lock(ctx context.Context, at string) (unlock func(), err error) {
+	failed := func(err error) (func(), error) {
+		return nil, fault.New(fault.Unavailable, "workspace.logins", "the login cannot be locked: %w", err)
+	}
+	if err := privateFolder(filepath.Dir(l.file)); err != nil {
+		return failed(err)
+	}
+	lock := filelock.New(fmt.Sprintf("%s.%.8x.lock", l.file, sha256.Sum256([]byte(at))))
+	if _, err := lock.TryLockContext(ctx, 10*lockRetry); err != nil {
+		_ = lock.Unlock() // it has no lock, but the file is open
+		return failed(err)
+	}
+	return func() { _ = lock.Unlock() }, nil
 }
 
 // Set records a login at an address; the zero Login forgets it.

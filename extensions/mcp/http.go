@@ -49,10 +49,10 @@ func (c *connection) dial(context.Context) (transport.Interface, error) {
 	g := &guard{connection: c, at: u.URL, next: dialer.Transport(0), headers: s.Headers}
 	c.idle = g.next.CloseIdleConnections
 	if s.logsIn() == nil {
-		g.account = c.entry.newAccount(s, u)
+		g.account = c.entry.newAccount(c.life, s, u)
 		c.idle = func() {
-			g.next.CloseIdleConnections()
 			g.account.close()
+			g.next.CloseIdleConnections()
 		}
 	}
 	httpClient := &http.Client{Transport: g, CheckRedirect: checkRedirect}

@@ -92,7 +92,12 @@ func (a *Servers) Logout(ctx context.Context, folder, name string) (State, error
 	if err != nil {
 		return State{}, err
 	}
-	if err := a.Logins.Put(ctx, key(u), nil); err != nil {
+	unlock, err := a.lockLogin(ctx, key(u))
+	if err == nil {
+		err = a.Logins.Put(ctx, key(u), nil)
+		unlock()
+	}
+	if err != nil {
 		return State{}, fault.New(fault.Unavailable, "mcp.logout", "the login is not forgotten: %w", err)
 	}
 	e.shut()
@@ -131,7 +136,7 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 	}
 	_, port, _ = net.SplitHostPort(listener.Addr().String()) // it is host and port
 	redirect.Host = net.JoinHostPort(redirect.Hostname(), port)
-	a := e.newAccount(s, u)
+	a := e.newAccount(ctx, s, u)
 	defer a.close()
 	begins := login{ClientID: s.oauth.ClientID, ClientSecret: s.oauth.ClientSecret}
 	a.use(begins, redirect.String())
@@ -176,6 +181,11 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 			if iss := answer.Get("iss"); iss != "" && issuer != "" && iss != issuer {
 				return fmt.Errorf("the answer is from %s, and not from %s (RFC 9207)", iss, issuer)
 			}
+			unlock, err := e.all.lockLogin(ctx, a.at)
+			if err != nil {
+				return fmt.Errorf("the login cannot be kept: %w", err)
+			}
+			defer unlock()
 			return a.handler.ProcessAuthorizationResponse(ctx, answer.Get("code"), answer.Get("state"), verifier)
 		case <-ctx.Done():
 			return context.Cause(ctx)

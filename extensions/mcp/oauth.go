@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/sourcegraph/conc"
 
 	"github.com/agentls/agentls/internal/dial"
 )
@@ -24,6 +25,8 @@ import (
 type Logins interface {
 	Get(ctx context.Context, at string) ([]byte, error)     // nil = there is none
 	Put(ctx context.Context, at string, login []byte) error // nil forgets it
+	// Lock waits until ctx ends for the lock of a login, under which it is changed.
+	Lock(ctx context.Context, at string) (unlock func(), err error)
 }
 
 // oauth is how the person logs in at a server, as the settings have it: the keys of
@@ -109,7 +112,9 @@ type account struct {
 	server Server
 	at     string // the key of [Logins]
 	client *http.Client
-	close  func() // of connections that are kept
+	idle   func()          // closes connections that are kept
+	life   context.Context // of the connection; ends what is renewed
+	work   conc.WaitGroup  // what is renewed
 
 	mu       sync.Mutex // held while what is kept is read; guards the rest
 	handler  *transport.OAuthHandler
@@ -117,14 +122,16 @@ type account struct {
 	login    login  // as it was read last
 	none     bool   // there is no login, or it cannot be read
 	rejected string // the access token that the server did not accept
+	closed   bool   // nothing is renewed any more
 }
 
 // key returns what a login at an address is kept under: without what may be a secret.
 func key(u *dial.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
 // newAccount returns what the person has at a server, which is read when it is needed.
-func (e *entry) newAccount(s Server, u *dial.URL) *account {
-	a := &account{all: e.all, server: s, at: key(u)}
+// What goes on after close ends with life.
+func (e *entry) newAccount(life context.Context, s Server, u *dial.URL) *account {
+	a := &account{all: e.all, server: s, at: key(u), life: life}
 	dialer := &dial.Dialer{Proxy: e.all.Proxy}
 	if s.Project {
 		dialer.Hosts = s.hosts(u)
@@ -139,7 +146,7 @@ func (e *entry) newAccount(s Server, u *dial.URL) *account {
 		dialer.Hosts = append(dialer.Hosts, e.all.Hosts(e.folder)...)
 	}
 	next := dialer.Transport(0)
-	a.close = next.CloseIdleConnections
+	a.idle = next.CloseIdleConnections
 	a.client = &http.Client{Timeout: loginStep, Transport: &door{a, dialer, next}, CheckRedirect: func(q *http.Request, via []*http.Request) error {
 		if q.Method != http.MethodGet || len(via) > maxHops {
 			return errors.New("a login is not sent on to another address")
@@ -268,32 +275,96 @@ func (a *account) SaveToken(ctx context.Context, token *transport.Token) error {
 	return nil
 }
 
+// close waits for what is renewed: the token that this takes may be good for once.
+func (a *account) close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.work.Wait()
+	a.idle()
+}
+
 // authorization returns what a request carries, "" where the person has no login. A
 // token that is over is renewed.
 func (a *account) authorization(ctx context.Context) string {
-	if _, err := a.GetToken(ctx); err != nil {
+	token, err := a.GetToken(ctx)
+	if err == nil && token.IsExpired() {
+		token, err = a.renew(ctx)
+	}
+	if err != nil {
 		if !errors.Is(err, transport.ErrNoToken) && ctx.Err() == nil {
 			a.all.Log.Warn("the login at an MCP server cannot be used", "server", a.server.Name, "err", told(err))
 		}
 		return ""
 	}
+	return bearer + token.AccessToken
+}
+
+// lockLogin takes the lock of a login.
+func (a *Servers) lockLogin(ctx context.Context, at string) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, loginStep, fmt.Errorf("somebody else has been changing it for %v; try again", loginStep))
+	defer cancel()
+	if unlock, err = a.Logins.Lock(ctx, at); err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return unlock, err
+}
+
+// renew renews a token that is over, unless another connection or daemon does so
+// meanwhile: where a refresh token is good for once, a server may take the second use
+// for a theft, and revoke all that came of it.
+func (a *account) renew(ctx context.Context) (*transport.Token, error) {
+	unlock, err := a.all.lockLogin(ctx, a.at)
+	if err != nil {
+		return nil, err
+	}
 	a.mu.Lock()
-	l := a.login
-	if a.handler == nil || a.handler.GetClientID() != l.ClientID {
-		a.use(l, "")
+	if a.closed {
+		a.mu.Unlock()
+		unlock()
+		return nil, errEnded
+	}
+	done := make(chan error, 1)
+	a.work.Go(func() {
+		defer unlock()
+		// A request that nobody waits for any more leaves no spent token behind.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*loginStep)
+		defer cancel()
+		defer context.AfterFunc(a.life, cancel)()
+		done <- a.refresh(ctx)
+	})
+	a.mu.Unlock()
+	select {
+	case err := <-done:
+		if err != nil {
+			return nil, err
+		}
+		return a.GetToken(ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// refresh reads the login again, and has its token renewed if it is still over. The
+// lock of the login is held.
+func (a *account) refresh(ctx context.Context) error {
+	a.mu.Lock()
+	err := a.read(ctx)
+	token := a.login.Token
+	over := err == nil && !a.none && token.IsExpired()
+	if over {
+		a.use(a.login, "")
 	}
 	handler := a.handler
 	a.mu.Unlock()
-	header, err := handler.GetAuthorizationHeader(ctx)
-	if err == nil {
-		return header
+	if !over {
+		return err
 	}
-	// Another process may have renewed it meanwhile, with a token that is good for once.
-	token, err := a.GetToken(ctx)
-	if err != nil || token.IsExpired() {
-		return ""
+	if token.RefreshToken == "" {
+		return transport.ErrNoToken
 	}
-	return bearer + token.AccessToken
+	_, err = handler.RefreshToken(ctx, token.RefreshToken)
+	return err
 }
 
 const bearer = "Bearer "

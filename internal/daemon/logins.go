@@ -76,6 +76,11 @@ func (l logins) Put(ctx context.Context, at string, value []byte) error {
 	return l.file.Set(ctx, at, login)
 }
 
+// Lock implements [mcp.Logins].
+func (l logins) Lock(ctx context.Context, at string) (unlock func(), err error) {
+	return l.file.Lock(ctx, at)
+}
+
 // inKeyring runs do, and waits for it until ctx ends: what a keyring was asked for
 // cannot be taken back.
 func inKeyring(ctx context.Context, do func() (string, error)) (string, error) {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -69,6 +70,31 @@ func TestLoginsAreInTheKeyring(t *testing.T) {
 			t.Errorf("without the bus: %s, %v", got, err)
 		}
 	})
+}
+
+// TestLoginsAreLocked: of all daemons one has the lock of a login; other logins are free.
+func TestLoginsAreLocked(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agentls", "logins.json")
+	one, two := logins{file: workspace.NewLogins(file, time.Now)}, logins{file: workspace.NewLogins(file, time.Now)}
+	unlock, err := one.Lock(t.Context(), "https://a.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond) // it ends without the lock, however long it takes
+	defer cancel()
+	if _, err := two.Lock(ctx, "https://a.example"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("held by the other: %v", err)
+	}
+	other, err := two.Lock(t.Context(), "https://b.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other()
+	unlock()
+	if unlock, err = two.Lock(t.Context(), "https://a.example"); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }
 
 func containsToken(text []byte) bool { return bytes.Contains(text, []byte("a-token-of-a-login")) }
