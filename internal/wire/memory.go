@@ -109,11 +109,13 @@ func checkMemoryPage(limit int) (string, error) {
 
 // Check implements the server's check of parameters.
 func (p *MemoryDeleteParams) Check() (string, error) {
-	switch {
+	switch at, err := required("store", p.Store); {
+	case err != nil:
+		return at, err
 	case p.All && len(p.Keys) > 0:
 		return "keys", fmt.Errorf("must not be given with all")
 	case !p.All && len(p.Keys) == 0:
 		return "keys", fmt.Errorf("is required, or all")
 	}
-	return required("store", p.Store)
+	return "", nil
 }
