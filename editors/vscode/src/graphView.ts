@@ -9,7 +9,8 @@ const gatherMs = 100;
 
 /** GraphViews show the graphs of agents, each in a tab, with what their newest run does. */
 export class GraphViews implements vscode.Disposable {
-	private readonly open = new Map<string, { view: vscode.WebviewPanel; run?: string; timer?: NodeJS.Timeout }>();
+	private readonly open = new Map<string, { view: vscode.WebviewPanel; timer?: NodeJS.Timeout }>();
+	private readonly newest = new Map<string, string>(); // runs, by agent
 	private readonly subscriptions: vscode.Disposable[] = [];
 
 	constructor(private readonly server: Server) {
@@ -23,10 +24,9 @@ export class GraphViews implements vscode.Disposable {
 				}
 			}),
 			server.onActivity((e) => {
-				const shown = this.open.get(e.agent ?? "");
-				if (shown && e.type === "graph.node") {
-					shown.run = e.run;
-					this.soon(e.agent!);
+				if (e.type === "graph.node" && e.agent && e.run) {
+					this.newest.set(e.agent, e.run);
+					this.soon(e.agent);
 				}
 			}),
 			server.onAgents(() => {
@@ -61,7 +61,10 @@ export class GraphViews implements vscode.Disposable {
 	}
 
 	private soon(name: string): void {
-		const shown = this.open.get(name)!;
+		const shown = this.open.get(name);
+		if (!shown) {
+			return;
+		}
 		shown.timer ??= setTimeout(() => {
 			shown.timer = undefined;
 			this.draw(name).catch((err) => vscode.window.showErrorMessage(messageOf(err)));
@@ -69,7 +72,7 @@ export class GraphViews implements vscode.Disposable {
 	}
 
 	private async draw(name: string): Promise<void> {
-		const result = await this.server.request("agents/graph/get", { name, run: this.open.get(name)?.run });
+		const result = await this.server.request("agents/graph/get", { name, run: this.newest.get(name) });
 		const shown = this.open.get(name);
 		if (shown) {
 			shown.view.webview.html = graphPage(result, { nonce: randomBytes(16).toString("base64url") });
