@@ -253,7 +253,9 @@ func (a *account) challenge(ctx context.Context, as login, redirect string) erro
 	}
 	q.Header.Set("Content-Type", "application/json")
 	q.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := a.client.Do(q)
+	client := *a.client
+	client.CheckRedirect = checkRedirect // the headers are for the server alone (SEC-90)
+	resp, err := client.Do(q)
 	if err != nil {
 		return err
 	}

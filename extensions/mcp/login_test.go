@@ -216,6 +216,20 @@ func TestSEC90LoginIsNotSentInside(t *testing.T) {
 			}
 		})
 	}
+	t.Run("headers", func(t *testing.T) { // also where the person lets agents reach the other place
+		o := newOffice(t)
+		o.sendsOn = inside.URL + "/gets-the-headers"
+		w := o.world(t, `, "headers": {"X-Api-Key": "the-key"}`)
+		u, err := dial.ParseURL(inside.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Hosts = func(string) dial.Hosts { return dial.Hosts{{Name: u.Hostname, Port: u.Port}} }
+		_, err = w.Login(t.Context(), w.folder, "far", func(context.Context, LoginPage) error { return errors.New("a page was shown") })
+		if err == nil || !strings.Contains(err.Error(), "it redirects to "+o.sendsOn) || inside.has("/gets-the-headers") {
+			t.Errorf("%v; asked inside: %q", err, inside.seen)
+		}
+	})
 	t.Run("named", func(t *testing.T) {
 		o := newOffice(t)
 		o.issuer = inside.URL

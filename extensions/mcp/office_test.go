@@ -78,6 +78,7 @@ type office struct {
 	login    string // the page that the metadata has; "" = its own
 	token    string // where tokens are, that the metadata has; "" = its own
 	resource string // that the protected resource says it is; "" = its own
+	sendsOn  string // where it sends on who is not logged in; "" = nowhere
 	lasts    int    // seconds, of a token
 	hidden   bool   // its metadata is only where its 401 says, and tokens are at a place of its own
 
@@ -180,6 +181,10 @@ func (o *office) serve(w http.ResponseWriter, q *http.Request) {
 		tell(map[string]any{"access_token": o.access, "refresh_token": o.refresh, "token_type": "bearer", "expires_in": o.lasts})
 	case "/mcp", "/messages":
 		if o.access == "" || q.Header.Get("Authorization") != "Bearer "+o.access {
+			if o.sendsOn != "" {
+				http.Redirect(w, q, o.sendsOn, http.StatusFound)
+				return
+			}
 			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+o.URL+about+`", scope="notes tasks"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return

@@ -113,8 +113,10 @@ func TestLoginIsRenewedOnce(t *testing.T) {
 	var spent atomic.Int32
 	o.mu.Lock()
 	o.spends = func() { // the first waits until the other wants to renew it as well, one way or the other
-		if spent.Add(1) > 1 {
-			close(second)
+		if n := spent.Add(1); n > 1 {
+			if n == 2 {
+				close(second)
+			}
 			return
 		}
 		for range folders {
@@ -153,8 +155,9 @@ func TestLoginIsRenewedForGood(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked, answer := make(chan struct{}), make(chan struct{})
 	o.mu.Lock()
+	first := sync.OnceFunc(func() { close(asked) })
 	o.spends = func() {
-		close(asked)
+		first()
 		<-answer
 	}
 	o.mu.Unlock()
