@@ -17,8 +17,9 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// notes is an MCP server whose resources are there once so many are asked for.
-func notes(t *testing.T, atOnce int) *Handlers {
+// notes is an MCP server whose resources are there once so many are asked for. It gets
+// to know how many were.
+func notes(t *testing.T, atOnce int, know func(asked int)) *Handlers {
 	t.Helper()
 	var mu sync.Mutex
 	asked, all := 0, make(chan struct{})
@@ -38,6 +39,7 @@ func notes(t *testing.T, atOnce int) *Handlers {
 			if asked++; asked == atOnce {
 				close(all)
 			}
+			know(asked)
 			mu.Unlock()
 			select {
 			case <-all:
@@ -81,7 +83,7 @@ func TestResourcesAreReadAtOnce(t *testing.T) {
 	for i := range maxResources {
 		references = append(references, fmt.Sprintf("@n:note://%d", i))
 	}
-	h := notes(t, maxResources)
+	h := notes(t, maxResources, func(int) {})
 	blocks, err := h.resourcesOf(t.Context(), "", append(references, references[1]))
 	if err != nil || len(blocks) != maxResources || blocks["@n:note://7"].Resource == nil || blocks["@n:note://7"].Resource.Text != "text of note://7" {
 		t.Errorf("%v, %v", blocks, err)
@@ -89,9 +91,12 @@ func TestResourcesAreReadAtOnce(t *testing.T) {
 	if _, err := h.resourcesOf(t.Context(), "", append(references, "@n:note://more")); err == nil || !strings.Contains(err.Error(), "name 10 at most") {
 		t.Errorf("one too many: %v", err)
 	}
-	h = notes(t, 3) // which waits for one more
 	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("the time is over")) })
+	h = notes(t, 3, func(asked int) { // which waits for one more
+		if asked == 2 {
+			cancel(errors.New("the time is over"))
+		}
+	})
 	blocks, err = h.resources(ctx, "", references[1:3])
 	if b := blocks["@n:note://1"]; err != nil || len(blocks) != 2 || b.Type != "resource_link" || !strings.Contains(b.Name, "the time is over") {
 		t.Errorf("%+v, %v", b, err)
