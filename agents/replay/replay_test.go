@@ -35,9 +35,9 @@ func session(change func(i int, b activity.Body) activity.Body) (events []activi
 	return events
 }
 
-// TestFirstDifference: whatever comes otherwise is found, by the name of its event and its
+// TestREL108FirstDifference: whatever comes otherwise is found, by the name of its event and its
 // field; times, ids and the order of calls that run side by side do not count.
-func TestFirstDifference(t *testing.T) {
+func TestREL108FirstDifference(t *testing.T) {
 	swap := session(nil)
 	swap[4], swap[5] = swap[5], swap[4]
 	for name, c := range map[string]struct {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestVerify: sessions come out the same from what was recorded of them, offline, and what
+// TestREL108Verify: sessions come out the same from what was recorded of them, offline, and what
 // has changed since is found at the first difference, by its name.
-func TestVerify(t *testing.T) {
+func TestREL108Verify(t *testing.T) {
 	dir, _ := chained(t)
 	verify := func(code int, want string) {
 		t.Helper()
