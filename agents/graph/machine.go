@@ -118,11 +118,19 @@ func (m *Machine) Next(input any, done map[string]any) Next {
 	return next
 }
 
+// failure is why a graph cannot go on, in sentences for the person.
+type failure string
+
+// Error implements error.
+func (f failure) Error() string { return string(f) }
+
+func failuref(format string, args ...any) error { return failure(fmt.Sprintf(format, args...)) }
+
 // begin starts a step.
 func (h *history) begin(node int, from []int) {
 	name := h.m.Plan.Nodes[node].Name
 	if len(h.steps) >= h.m.Plan.Steps() {
-		h.err = fmt.Errorf("The graph has taken %d steps, which is its limit (max_steps), and is not at END; the next would be %s. Raise graph.max_steps, or look at the conditions of the loop: %s.",
+		h.err = failuref("The graph has taken %d steps, which is its limit (max_steps), and is not at END; the next would be %s. Raise graph.max_steps, or look at the conditions of the loop: %s.",
 			len(h.steps), name, strings.Join(h.trail(), " → "))
 		return
 	}
@@ -220,7 +228,7 @@ func (h *history) leave(i int) {
 		}
 	}
 	if taken == 0 {
-		h.err = fmt.Errorf("No edge of the node %s holds, so the graph cannot go on. Its conditions saw: %s. Add an edge with else: true, or correct a condition.", s.Node, strings.Join(saw, "; "))
+		h.err = failuref("No edge of the node %s holds, so the graph cannot go on. Its conditions saw: %s. Add an edge with else: true, or correct a condition.", s.Node, strings.Join(saw, "; "))
 	}
 }
 

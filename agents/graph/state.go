@@ -24,7 +24,7 @@ func (h *history) fold(steps []int) (map[string]any, error) {
 			continue
 		}
 		if err := h.m.Plan.put(state, s.Node, value); err != nil {
-			return nil, fmt.Errorf("The result of the node %s does not fit the state: %w", s.Node, err)
+			return nil, failuref("The result of the node %s does not fit the state: %v", s.Node, err)
 		}
 		object, _ := value.(map[string]any)
 		for _, key := range h.m.Plan.State {
@@ -34,7 +34,7 @@ func (h *history) fold(steps []int) (map[string]any, error) {
 			}
 			for _, other := range givers[key.Name] {
 				if before := h.steps[i].past; key.Reducer == "" && !slices.Contains(before, other) {
-					return nil, fmt.Errorf("The nodes %s and %s ran side by side and both gave %s; say with graph.state.%s.reducer how their values come together: %s.",
+					return nil, failuref("The nodes %s and %s ran side by side and both gave %s; say with graph.state.%s.reducer how their values come together: %s.",
 						h.steps[other].Node, s.Node, key.Name, key.Name, strings.Join(Reducers, ", "))
 				}
 			}
