@@ -3,24 +3,38 @@ package agenttest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/sandbox"
 )
 
-// Stub puts the results of a case in the place of tools: a call of one does what the
-// policy says of it, as ever, and then has the result that the case gives for it instead
-// of running. Calls that no result is for run.
-func (c *Case) Stub(tools []tool.Tool) []tool.Tool {
-	if len(c.Results) == 0 {
-		return tools
-	}
-	s := &stubs{results: c.Results, used: make([]bool, len(c.Results)), calls: make(map[string]*Result)}
+// Tools puts the results of a case in the place of tools. It is safe for concurrent use.
+type Tools struct{ stubs *stubs }
+
+// NewTools returns the tools of a case.
+func NewTools(c *Case) *Tools {
+	return &Tools{&stubs{results: c.Results, used: make([]bool, len(c.Results)), calls: make(map[string]*Result)}}
+}
+
+// Stub returns tools whose calls do what the policy says of them, as ever, and then have
+// the result that the case gives for them instead of running. Calls that no result is for
+// run, but those that leave the machine or that no sandbox confines: these are refused.
+func (t *Tools) Stub(tools []tool.Tool) []tool.Tool {
 	var all []tool.Tool
-	for _, t := range tools {
-		all = append(all, &stubbed{t, s})
+	for _, one := range tools {
+		all = append(all, &stubbed{one, t.stubs})
 	}
 	return all
+}
+
+// Failures returns the calls that were refused since the case gives no result for them.
+func (t *Tools) Failures() []string {
+	t.stubs.mu.Lock()
+	defer t.stubs.mu.Unlock()
+	return slices.Clone(t.stubs.wrong)
 }
 
 type stubs struct {
@@ -28,6 +42,39 @@ type stubs struct {
 	results []Result
 	used    []bool
 	calls   map[string]*Result // by call: one may be planned more than once
+	wrong   []string
+}
+
+// refuse returns the error of a call that does not run in a test, and notes it as a
+// failure.
+func (s *stubs) refuse(name, why string) error {
+	line := fmt.Sprintf("results: %s was not run, since %s; give its result, as in {tool: %s, result: …}", name, why, name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.wrong, line) {
+		s.wrong = append(s.wrong, line)
+	}
+	return tool.Errorf(tool.CodeDenied, "%s was not run, since %s, and the test gives no result for it.", name, why)
+}
+
+// reaches says what a call reaches that a test keeps away from; "" for nothing. The model
+// of the test answers a web search, so that one stays here.
+func reaches(plan *tool.Plan, env *tool.Env, name string) string {
+	if plan.Leaves && name != "web_search" {
+		return "it leaves this machine"
+	}
+	if !plan.Spawns && plan.Access == "" {
+		return ""
+	}
+	confined := (plan.Access == sandbox.Read || plan.Access == sandbox.Write) && env.Sandbox != nil
+	if confined {
+		wall, _ := env.Sandbox.Wall()
+		confined = wall != sandbox.None
+	}
+	if !confined {
+		return "no sandbox confines it"
+	}
+	return ""
 }
 
 // of returns the result of a call.
@@ -76,7 +123,13 @@ func (t *stubbed) Plan(ctx context.Context, env *tool.Env, args json.RawMessage)
 	spec := t.Spec()
 	r := t.stubs.of(env.Call, spec.Name, args)
 	if r == nil {
-		return t.Tool.Plan(ctx, env, args)
+		plan, err := t.Tool.Plan(ctx, env, args)
+		if err == nil {
+			if why := reaches(plan, env, spec.Name); why != "" {
+				return nil, t.stubs.refuse(spec.Name, why)
+			}
+		}
+		return plan, err
 	}
 	plan, err := t.Tool.Plan(ctx, env, args)
 	if err != nil { // as of a file that is not there: what is known without it

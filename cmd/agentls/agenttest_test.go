@@ -13,6 +13,7 @@ import (
 func suite(t *testing.T, tests string) (dir string) {
 	t.Helper()
 	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
+	t.Setenv("AGENTLS_TRUST", "1")
 	dir = t.TempDir()
 	agent(t, dir, "writer", "description: Writes.\ntools: {allow: [ls, read_file, write_file]}\nhandoffs: [{to: reviewer}]")
 	agent(t, dir, "reviewer", "description: Reviews.\ntriggers: {keywords: [review], priority: 90}\ntools: {allow: [read_file]}\n"+
@@ -214,5 +215,58 @@ func TestCreateWithTest(t *testing.T) {
 	writeFile(t, file, strings.Replace(string(text), "pass 0.", "maybe", 1)+"      output: {contains: [initial, zero]}\n")
 	if code, out, _ := command(t, dir, "test", file); code != 1 || !strings.Contains(out, `output.contains: expected a text with "zero"`) {
 		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// TestAgentTestsNeedTrust: the tests of a folder that is not trusted do not run, and say
+// what to do.
+func TestAgentTestsNeedTrust(t *testing.T) {
+	dir := suite(t, goodTests)
+	t.Setenv("AGENTLS_TRUST", "")
+	if code, out, errs := command(t, dir, "test"); code != 1 || strings.Contains(out, "passed") || !strings.Contains(errs, "is not trusted, so its tests do not run") || !strings.Contains(errs, "agentls test --trust") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := command(t, dir, "test", "--trust"); code != 0 || !strings.Contains(out, "4 passed") {
+		t.Errorf("--trust: exit %d\n%s%s", code, out, errs)
+	}
+	if code, out, _ := command(t, dir, "test"); code != 1 {
+		t.Errorf("--trust was kept: exit %d\n%s", code, out)
+	}
+	if code, _, errs := command(t, dir, "trust"); code != 0 {
+		t.Fatal(errs)
+	}
+	if code, out, errs := command(t, dir, "test"); code != 0 || !strings.Contains(out, "4 passed") {
+		t.Errorf("trusted: exit %d\n%s%s", code, out, errs)
+	}
+}
+
+// TestAgentTestsStayInside: a call that leaves the machine or the sandbox does not run,
+// whatever the test answers, and fails it unless the test gives its result.
+func TestAgentTestsStayInside(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	for name, c := range map[string]struct{ call, why string }{
+		"full":    {"bash: {command: 'touch " + outside + "', access: full}", "bash was not run, since it leaves this machine; give its result"},
+		"network": {"bash: {command: 'touch " + outside + "', access: network}", "bash was not run, since it leaves this machine; give its result"},
+		"fetch":   {"web_fetch: {url: 'https://example.invalid/'}", "web_fetch was not run, since it leaves this machine; give its result"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tests := func(results string) string {
+				return "agent: runner\ntests:\n  - name: one\n    input: go\n    answers: [once]\n" + results + "    model:\n      - call: {" + c.call + "}\n      - text: Done.\n    expect: {}\n"
+			}
+			dir := suite(t, tests(""))
+			agent(t, dir, "runner", "description: Runs.\ntools: {allow: [bash, web_fetch]}")
+			code, out, errs := command(t, dir, "test")
+			if code != 1 || !strings.Contains(out, c.why) {
+				t.Errorf("exit %d\n%s%s", code, out, errs)
+			}
+			if _, err := os.Stat(outside); err == nil {
+				t.Error("the command ran")
+			}
+			tool, _, _ := strings.Cut(c.call, ":")
+			writeFile(t, filepath.Join(dir, ".gemini", "agents", "all.agent-test.yaml"), tests("    results: [{tool: "+tool+", result: ok}]\n"))
+			if code, out, errs := command(t, dir, "test"); strings.Contains(out, "was not run") {
+				t.Errorf("with a result: exit %d\n%s%s", code, out, errs)
+			}
+		})
 	}
 }

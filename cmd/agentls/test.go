@@ -20,12 +20,14 @@ import (
 	"github.com/agentls/agentls/agents/agenttest"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/trace/export"
+	"github.com/agentls/agentls/internal/daemon"
 )
 
 // testOptions are the flags of test.
 type testOptions struct {
 	junit, record, output, only string
 	parallel                    int
+	trust                       bool
 }
 
 func testCommand(std streams) *cobra.Command {
@@ -34,8 +36,9 @@ func testCommand(std streams) *cobra.Command {
 		Use: "test [PATHS]", Short: "Run tests of agents (*.agent-test.yaml), without a model",
 		Long: `Runs the tests in files *.agent-test.yaml: those of PATHS, or all in this folder. Each
 test has a workspace of its own with the agents of the project, and a model that
-answers what the test says; no key is needed, and nothing is sent. It exits with 1
-when a test fails.
+answers what the test says; no key is needed, and nothing is sent. Tools run as the
+test has it, commands in the sandbox only, so the folder must be trusted (agentls
+trust, or --trust for this once). It exits with 1 when a test fails.
 
 With --record SESSION it writes a test of that session instead, to standard output
 or to --output FILE.`,
@@ -54,6 +57,7 @@ or to --output FILE.`,
 	f.StringVar(&o.only, "run", "", "only tests whose name contains this `text`")
 	f.StringVar(&o.record, "record", "", "write a test of this `session`")
 	f.StringVarP(&o.output, "output", "o", "", "with --record: the `file` to write")
+	f.BoolVar(&o.trust, "trust", false, "run the tests of folders that are not trusted, this once")
 	f.IntVar(&o.parallel, "parallel", 2*runtime.GOMAXPROCS(0), "how many tests run at once")
 	return c
 }
@@ -74,6 +78,11 @@ func runTests(ctx context.Context, std streams, o *testOptions, paths []string) 
 	if err != nil {
 		return err
 	}
+	config, err := base(std)
+	if err != nil {
+		return err
+	}
+	config.Trust = config.Trust || o.trust
 	var results []*testResult
 	work := pool.New().WithMaxGoroutines(max(o.parallel, 1))
 	for _, path := range files {
@@ -93,6 +102,9 @@ func runTests(ctx context.Context, std streams, o *testOptions, paths []string) 
 		}
 		agents, err := agentsAbove(path)
 		if err != nil {
+			return err
+		}
+		if err := trustedForTests(config, filepath.Dir(filepath.Dir(agents))); err != nil {
 			return err
 		}
 		for i := range suite.Tests {
@@ -182,6 +194,22 @@ func agentsAbove(path string) (string, error) {
 			return "", fmt.Errorf("%s: there is no folder .gemini/agents above it, so there are no agents to test", shownPath(path))
 		}
 	}
+}
+
+// trustedForTests returns an error where a project's tests must not run: a test says what
+// the model calls and what the person answers, so it decides what runs.
+func trustedForTests(config daemon.Config, root string) error {
+	if config.Trust {
+		return nil
+	}
+	trusted, _, err := trustOf(config).Trusted(root)
+	switch shown := shownPath(root); {
+	case err != nil:
+		return fmt.Errorf("it cannot be told whether %s is trusted, so its tests do not run: %w", shown, err)
+	case !trusted:
+		return fmt.Errorf("%s is not trusted, so its tests do not run: they call tools and answer for you; look at them, then run agentls trust, or agentls test --trust for this once", shown)
+	}
+	return nil
 }
 
 // printTests prints a table by files, failures with their reasons, and the totals.

@@ -44,10 +44,10 @@ func runTest(ctx context.Context, std streams, agents string, c *agenttest.Case)
 		return []string{err.Error()}
 	}
 	person := &testPerson{answers: slices.Clone(c.Answers)}
-	answers := agenttest.NewModel(c)
+	answers, tools := agenttest.NewModel(c), agenttest.NewTools(c)
 	config := baseAt(streams{std.in, io.Discard, io.Discard}, filepath.Join(root, "home"))
 	config.Log, config.Trust, config.Brief, config.Apart = slog.New(slog.DiscardHandler), true, true, true
-	config.Model, config.Tools = answers, c.Stub
+	config.Model, config.Tools = answers, tools.Stub
 	config.Environ = append(slices.DeleteFunc(config.Environ, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }), "HOME="+root)
 	result, err := person.run(ctx, config, work, c)
 	if err != nil {
@@ -57,7 +57,7 @@ func runTest(ctx context.Context, std streams, agents string, c *agenttest.Case)
 		text, err := os.ReadFile(filepath.Join(work, filepath.FromSlash(path)))
 		return string(text), err == nil
 	}}
-	return slices.Concat(c.Check(came), person.wrong, answers.Failures())
+	return slices.Concat(c.Check(came), person.wrong, tools.Failures(), answers.Failures())
 }
 
 // layOut makes a workspace with agents and files.
