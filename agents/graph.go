@@ -56,7 +56,7 @@ func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun stri
 		g.Input = plainJSON(values)
 	}
 	if p.from.past != nil {
-		if g.Past, err = graphPast(conv.Session, p.Run, conv.Log.Last()); err != nil {
+		if g.Past, err = graphPast(conv.Session, r.def.Graph.Plan, p.Run, conv.Log.Last()); err != nil {
 			return nil, err
 		}
 	}
@@ -120,9 +120,15 @@ func (s *Service) runNode(ctx context.Context, caller *Live, call string, node g
 	return given
 }
 
-// graphPast reads how far a graph came from the log of its session.
-func graphPast(conv *session.Session, id string, until uint64) (*run.GraphPast, error) {
-	past := &run.GraphPast{Done: make(map[string]any), Failed: make(map[string]int), Calls: make(map[string]run.GraphCall)}
+// graphPast reads how far a graph came from the log of its session. An agent that was cut
+// off when the graph came to its time is run anew, under another call.
+func graphPast(conv *session.Session, plan *graph.Plan, id string, until uint64) (*run.GraphPast, error) {
+	isTool := func(name string) bool {
+		node, _ := plan.Node(name)
+		return node.Kind == graph.Tool
+	}
+	past := &run.GraphPast{Done: make(map[string]any), Ended: make(map[string]int), CutOff: make(map[string]int), Calls: make(map[string]run.GraphCall)}
+	attempts := make(map[string]int) // by step, the last that began
 	var blobs []string
 	err := conv.Log.Replay(until, func(e activity.Event) {
 		if e.Run != id {
@@ -136,8 +142,15 @@ func graphPast(conv *session.Session, id string, until uint64) (*run.GraphPast, 
 				var value any
 				_ = json.Unmarshal(b.Output, &value) // what was purged is null
 				past.Done[b.Step] = value
+			case activity.NodeRunning:
+				attempts[b.Step] = b.Attempt
 			case activity.NodeFailed:
-				past.Failed[b.Step] = max(past.Failed[b.Step], b.Attempt)
+				past.Ended[b.Step] = max(past.Ended[b.Step], b.Attempt)
+			case activity.NodeCancelled: // what a tool's call came to is asked about: its attempt goes on
+				if attempt := attempts[b.Step]; attempt > past.Ended[b.Step] && !isTool(b.Node) {
+					past.Ended[b.Step] = attempt
+					past.CutOff[b.Step]++
+				}
 			}
 		case activity.ToolState:
 			if run.StepOf(id, b.Call) == "" {

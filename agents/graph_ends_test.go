@@ -305,3 +305,53 @@ func TestSEC130GraphGivesNoPower(t *testing.T) {
 		t.Errorf("%+v\n%s", got, said)
 	}
 }
+
+// TestGraphGoesOnAfterItsTime: a graph that came to its max_time while a node was at work
+// is resumed: what has finished does not run again, and the node that was cut off runs
+// anew, which does not count towards its retries.
+func TestGraphGoesOnAfterItsTime(t *testing.T) {
+	for name, node := range map[string]string{"agent": "agent: x", "nested": "graph: one", "tool": "tool: hangs"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tm := newCrew(t, map[string]string{
+					"flow": "run: {max_time: 60}\ngraph: {entry: a, nodes: [{name: a, agent: y}, {name: b, " + node + ", retries: 1}], edges: [{from: a, to: b}, {from: b, to: END}]}\ntools: {allow: ['*']}",
+					"x":    "", "y": "", "one": "graph: {entry: n, nodes: [{name: n, agent: x}], edges: [{from: n, to: END}]}\ntools: {allow: ['*']}"})
+				begun := 0 // attempts at b: two are cut off, one fails
+				hang := func(ctx context.Context) {
+					if begun++; begun <= 2 {
+						<-ctx.Done()
+					}
+				}
+				tm.tools = append(tm.tools, &hangs{hang: hang})
+				tm.says = func(ctx context.Context, agent string, _ int, _ *model.Request) model.Answer {
+					if agent == "y" {
+						return completes("first")
+					}
+					if hang(ctx); begun == 3 {
+						return model.Answer{Finish: model.Blocked, Blocked: "SAFETY"}
+					}
+					return completes("fine")
+				}
+				s := tm.service()
+				live := tm.startGraph(s, "flow", &answering{at: at{tm.site, tm}})
+				<-live.Done()
+				for range 2 {
+					if got := live.Result(); got.Reason != activity.Timeout {
+						t.Fatalf("%+v %+v", got, got.Error)
+					}
+					var err error
+					if live, err = s.Resume(t.Context(), Resume{Run: "root", Desk: &answering{at: at{tm.site, tm}}, Client: t.Context()}); err != nil {
+						t.Fatal(err)
+					}
+					<-live.Done()
+				}
+				if got := live.Result(); got.Reason != activity.Goal || got.Text != "fine" || len(tm.requests["y"]) != 1 {
+					t.Errorf("%+v %+v, a ran %d times", got, got.Error, len(tm.requests["y"]))
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

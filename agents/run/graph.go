@@ -36,7 +36,8 @@ type Graph struct {
 type GraphPast struct {
 	Done   map[string]any       // what finished steps gave
 	Begun  bool                 // a step had begun
-	Failed map[string]int       // by step, how many attempts have failed
+	Ended  map[string]int       // by step, the last attempt that came to an end
+	CutOff map[string]int       // by step, how many of these the graph's end cut off
 	Calls  map[string]GraphCall // of tools, by id
 }
 

@@ -20,9 +20,9 @@ import (
 // takeStep does what a node says, as often as it may be tried.
 func (r *runner) takeStep(ctx context.Context, s graph.Step) Given {
 	node, _ := r.Graph.Machine.Plan.Node(s.Node)
-	attempt, extra := 1, 0
-	if r.Graph.Past != nil {
-		attempt += r.Graph.Past.Failed[s.ID]
+	attempt, extra := 1, 0 // extra are the attempts that do not count
+	if past := r.Graph.Past; past != nil {
+		attempt, extra = attempt+past.Ended[s.ID], past.CutOff[s.ID]
 	}
 	for ; ; attempt++ {
 		moved := activity.GraphNode{Node: s.Node, Step: s.ID, State: activity.NodeRunning, Attempt: attempt}
