@@ -26,8 +26,10 @@ type tree struct {
 	limits Limits
 
 	mu   sync.Mutex
-	live int // delegated runs that go on
-	runs int // delegated runs in all
+	live int            // delegated runs that go on
+	runs int            // delegated runs in all
+	lent map[*Live]bool // runs whose own place a run has that they wait for
+	left chan struct{}  // closed when a run leaves; nil = nobody waits
 }
 
 // enter takes one more delegated run in. The error is for the model. leave is called at
@@ -35,6 +37,10 @@ type tree struct {
 func (t *tree) enter() (leave func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.enterLocked()
+}
+
+func (t *tree) enterLocked() (leave func(), err error) {
 	switch {
 	case t.live >= t.limits.Live:
 		return nil, tool.Errorf(tool.CodeFailed, "Nothing was delegated: %d agents are at work for this request, which is the limit (agents.limits.live). Wait for their results, or do it yourself.", t.live)
@@ -47,7 +53,54 @@ func (t *tree) enter() (leave func(), err error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.live--
+		t.wake()
 	}, nil
+}
+
+// enterFor is enter for a run that the caller only waits for, a node of its graph or its
+// judge: one such run has the caller's own place, so that there is always one that can go
+// on, and others wait for places until ctx ends.
+func (t *tree) enterFor(ctx context.Context, caller *Live) (leave func(), err error) {
+	for {
+		t.mu.Lock()
+		if !t.lent[caller] && t.runs < t.limits.Runs {
+			if t.lent == nil {
+				t.lent = make(map[*Live]bool)
+			}
+			t.lent[caller] = true
+			t.runs++
+			t.mu.Unlock()
+			return func() {
+				t.mu.Lock()
+				defer t.mu.Unlock()
+				delete(t.lent, caller)
+				t.wake()
+			}, nil
+		}
+		full := t.live >= t.limits.Live && t.runs < t.limits.Runs
+		if full && t.left == nil {
+			t.left = make(chan struct{})
+		}
+		if !full {
+			defer t.mu.Unlock()
+			return t.enterLocked()
+		}
+		left := t.left
+		t.mu.Unlock()
+		select {
+		case <-left:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// wake tells those that wait that a run has left; mu is held.
+func (t *tree) wake() {
+	if t.left != nil {
+		close(t.left)
+		t.left = nil
+	}
 }
 
 // callable returns the agents that an agent may delegate to, by name: those of its
@@ -279,7 +332,7 @@ func (n *byName) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) 
 // delegate runs another agent for a call of a run, and waits for its end. The error is
 // for the model.
 func (s *Service) delegate(ctx context.Context, caller *Live, call string, asked Start) (*tool.Result, error) {
-	ended, err := s.await(ctx, caller, call, asked)
+	ended, err := s.await(ctx, caller, call, asked, caller.tree.enter)
 	if err != nil {
 		return nil, err
 	}
@@ -301,8 +354,8 @@ type awaited struct {
 
 // await runs another agent for a call of a run, and waits for its end. A call that an
 // earlier daemon made is gone on with: its run is taken up again, or has its result in
-// the log. The error is for the model.
-func (s *Service) await(ctx context.Context, caller *Live, call string, asked Start) (*awaited, error) {
+// the log. enter takes it into the tree. The error is for the model.
+func (s *Service) await(ctx context.Context, caller *Live, call string, asked Start, enter func() (leave func(), err error)) (*awaited, error) {
 	earlier, again := caller.conv.Delegated(caller.ID, call)
 	pending := false
 	first := earlier.Run
@@ -322,7 +375,7 @@ func (s *Service) await(ctx context.Context, caller *Live, call string, asked St
 		}
 		return &awaited{result: finished, taint: taint(first, earlier.Run)}, nil
 	}
-	leave, err := caller.tree.enter()
+	leave, err := enter()
 	if err != nil {
 		return nil, err
 	}

@@ -64,6 +64,9 @@ func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun stri
 		asked := Start{Agent: node.Of, Mode: definition.Task, from: origin{stateRun: stateRun}}
 		object, named := input.(map[string]any)
 		entry, err := s.Agents().Lookup(r.folder, node.Of)
+		if err == nil && (entry.Definition.Model == "" || entry.Definition.Model == "inherit") {
+			asked.Model = p.Model // what the person asked for
+		}
 		switch {
 		case node.Input == nil: // as the person asked it
 			asked.Input, asked.Context = slices.Clone(r.task.input), p.Context
@@ -94,7 +97,7 @@ func (s *Service) runNode(ctx context.Context, caller *Live, call string, node g
 	if depth := caller.start.from.depth; depth >= caller.tree.limits.Depth {
 		return run.Given{Failed: fmt.Sprintf("it lies %d runs deep, and %d are allowed (agents.limits.depth)", depth+1, caller.tree.limits.Depth), Final: true}
 	}
-	ended, err := s.await(ctx, caller, call, asked)
+	ended, err := s.await(ctx, caller, call, asked, func() (func(), error) { return caller.tree.enterFor(ctx, caller) })
 	if err != nil {
 		return run.Given{Failed: fault.Message(err)}
 	}

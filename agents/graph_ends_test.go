@@ -355,3 +355,41 @@ func TestGraphGoesOnAfterItsTime(t *testing.T) {
 		})
 	}
 }
+
+// TestGraphWaitsForPlaces: nodes, nested graphs' too, and an agent that judges wait where
+// all places for live runs are taken, and none fails; the model that the person asked for
+// is that of the nodes' agents.
+func TestGraphWaitsForPlaces(t *testing.T) {
+	const both = ", nodes: [{name: a, agent: x}, {name: b, agent: y}, {name: c, graph: inner}, {name: d, agent: x}], edges: [{from: a, to: b}, {from: a, to: c}, {from: a, to: d}, {from: b, to: END}, {from: c, to: END}, {from: d, to: END}]}"
+	tm := newCrew(t, map[string]string{
+		"flow": "graph: {entry: a" + both + "\ntools: {allow: ['*']}", "y": "", "z": "",
+		"inner": "graph: {entry: k, nodes: [{name: k, agent: y}, {name: l, agent: z}, {name: m, agent: z}], edges: [{from: k, to: l}, {from: k, to: m}, {from: l, to: END}, {from: m, to: END}]}\ntools: {allow: ['*']}",
+		"x":     "output: {schema: {type: string}}\nguardrails: {custom_validator: 'agent:judge'}", "judge": "",
+	})
+	tm.limits.Live, tm.limits.Depth = 1, 4
+	tm.says = func(_ context.Context, agent string, _ int, _ *model.Request) model.Answer {
+		if agent == "judge" {
+			return several("complete_task", `{"result":{"valid":true}}`)
+		}
+		return completes("fine")
+	}
+	s := tm.service()
+	live, err := s.Start(t.Context(), Start{
+		Run: "root", Agent: "flow", Model: "pro", Input: []activity.ContentBlock{{Type: "text", Text: "look at it"}}, Desk: at{tm.site, tm}, Client: t.Context(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-live.Done()
+	if got := live.Result(); got.Reason != activity.Goal {
+		t.Errorf("%+v %+v", got, got.Error)
+	}
+	if len(tm.requests["judge"]) != 2 {
+		t.Errorf("the judge was asked %d times", len(tm.requests["judge"]))
+	}
+	for _, e := range tm.events(s) {
+		if b, is := e.Body.(activity.RunStarted); is && b.Asked != "pro" && e.Agent != "judge" {
+			t.Errorf("%s was started with the model %q", e.Agent, b.Asked)
+		}
+	}
+}

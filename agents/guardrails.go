@@ -199,7 +199,7 @@ func (s *Service) judgement(ctx context.Context, caller *Live, judge *definition
 			break
 		}
 	}
-	leave, err := caller.tree.enter()
+	leave, err := caller.tree.enterFor(ctx, caller)
 	if err != nil {
 		return activity.RunFinished{}, err
 	}
