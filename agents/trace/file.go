@@ -64,8 +64,8 @@ func (m Moment) File(session string, content bool) (FileEvent, bool) {
 	}
 	if !content {
 		details = details.Without()
-		if e.Error != "" && m.Kind == Run {
-			e.Error = m.Finish // the message may quote what was said
+		if e.Error != "" {
+			e.Error = m.failure(false)
 		}
 	}
 	data, err := details.MarshalJSON()

@@ -141,12 +141,10 @@ func (s *Span) otlp(session string, content bool) otlpSpan {
 		}
 	}
 	if s.Error != "" {
-		kind, message := s.Error, s.Error
+		message := s.failure(content)
+		kind := message
 		if s.Kind != Tool {
 			kind = string(s.Kind)
-		}
-		if !content && s.Kind == Run {
-			message = s.Finish
 		}
 		add("error.type", kind)
 		out.Status = &otlpStatus{message, otlpError}

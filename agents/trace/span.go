@@ -2,7 +2,9 @@ package trace
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/agentls/agentls/agents/model"
@@ -52,6 +54,22 @@ type Span struct {
 
 // Duration is how long the span took, up to now for one that is open.
 func (s *Span) Duration() time.Duration { return max(s.End.Sub(s.Start), 0) }
+
+// failure returns why the span failed; without content a code, since the message may
+// quote what was said.
+func (s *Span) failure(content bool) string {
+	if content || s.Error == "" {
+		return s.Error
+	}
+	switch s.Kind {
+	case Tool, Route, Guardrail, Confirmation: // codes, and sentences of this package
+		return s.Error
+	case Handoff:
+		code, _, _ := strings.Cut(s.Error, ": ")
+		return code
+	}
+	return cmp.Or(s.Finish, "failed")
+}
 
 // Field is one thing that is known of a span.
 type Field struct {
