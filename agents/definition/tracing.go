@@ -25,7 +25,7 @@ func (r *reader) tracing(v *node) {
 		case "backend":
 			switch n.text {
 			case "opentelemetry", "otlp", "langsmith":
-				if r.Scope == Project {
+				if r.FromProject() {
 					r.sendsAway(n, "tracing.backend: "+n.text)
 					continue
 				}
@@ -40,7 +40,7 @@ func (r *reader) tracing(v *node) {
 				t.SampleRate = &n.num
 			}
 		case "captureContent":
-			if n.kind == boolean && n.truth && r.Scope == Project {
+			if n.kind == boolean && n.truth && r.FromProject() {
 				r.sendsAway(n, "tracing.captureContent: true")
 				continue
 			}
