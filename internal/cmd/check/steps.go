@@ -144,36 +144,40 @@ func (c *checks) racer() (ok bool, why string) {
 	return true, ""
 }
 
-// test runs the tests of all packages but the clients', which have a step of
-// their own.
+// poisoned are the folders whose tests run with poisoned requests.
+var poisoned = []string{"server", "handlers", "internal/client", "internal/scenario"}
+
+// test runs the tests of all packages but the clients' and those of [checks.poison],
+// which have steps of their own.
 func (c *checks) test() outcome {
-	packages := []string{"./..."}
-	if c.has(clients) {
-		out, err := c.run("go", "list", "./...")
-		if err != nil {
-			return passed(out, err)
-		}
-		packages = slices.DeleteFunc(strings.Fields(out), func(p string) bool {
-			return strings.HasSuffix(p, "/"+clients) || strings.Contains(p, "/"+clients+"/")
-		})
+	out, err := c.run("go", "list", "./...")
+	if err != nil {
+		return passed(out, err)
 	}
+	packages := slices.DeleteFunc(strings.Fields(out), func(p string) bool {
+		return slices.ContainsFunc(append(poisoned, clients), func(folder string) bool {
+			return strings.HasSuffix(p, "/"+folder) || strings.Contains(p, "/"+folder+"/")
+		})
+	})
 	var o outcome
 	args, env := c.testing()
-	if ok, why := c.racer(); ok {
-		// A program with the race detector sleeps for a second before it ends, unless
-		// it is told not to. Tests start themselves as daemons and commands many times.
-		o.note, args, env = "-race", append(args, "-race"), append(env, "CGO_ENABLED=1", "GORACE=atexit_sleep_ms=0")
-	} else {
-		o.left = []leftOut{{"the race detector", why, "install gcc and the C library's headers (Debian: gcc libc6-dev)"}}
-	}
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		o.left = append(o.left, leftOut{"memory in Redis", "there is no redis-server", "install it (Debian: redis-server)"})
-	}
+	args, env, o.note, o.left = c.racing(args, env)
 	o.output, o.err = c.runWith(env, "go", append(args, packages...)...)
 	c.passed, c.closing = o.err == nil, closingLines(o.output)
 	o.note = strings.TrimPrefix(o.note+longest(o.output), ", ")
 	o.output = withoutPassed(o.output)
 	return o
+}
+
+// racing adds the race detector to a call of go test; note and left say whether.
+func (c *checks) racing(args, env []string) (with, environ []string, note string, left []leftOut) {
+	ok, why := c.racer()
+	if !ok {
+		return args, env, "", []leftOut{{"the race detector", why, "install gcc and the C library's headers (Debian: gcc libc6-dev)"}}
+	}
+	// A program with the race detector sleeps for a second before it ends, unless
+	// it is told not to. Tests start themselves as daemons and commands many times.
+	return append(args, "-race"), append(env, "CGO_ENABLED=1", "GORACE=atexit_sleep_ms=0"), "-race", nil
 }
 
 // testing returns the call of go test and its environment: with the same order
@@ -228,14 +232,15 @@ var closing = regexp.MustCompile(`(?m)^(ok|FAIL|--- FAIL:|panic:)([ \t].*)?$`)
 // closingLines returns the closing lines of what go test said.
 func closingLines(output string) []string { return closing.FindAllString(output, -1) }
 
-// poison runs the tests of what handles requests with the transport's recycled
-// requests scribbled over, so that one that is kept too long is found. In the same
+// poison runs the tests of what handles requests, under the race detector too, with the
+// transport's recycled requests scribbled over, so that one that is kept too long is found. In the same
 // run the expected timelines of the scenarios are rewritten and put back: what is
 // written must be what was there.
 func (c *checks) poison() outcome {
 	args, env := c.testing()
+	args, env, note, _ := c.racing(args, env)
 	args = append(args, "-tags", "jsonrpc2poison")
-	for _, folder := range []string{"server", "handlers", "internal/client", "internal/scenario"} {
+	for _, folder := range poisoned {
 		if c.has(folder) {
 			args = append(args, "./"+folder+"/...")
 		}
@@ -246,6 +251,7 @@ func (c *checks) poison() outcome {
 		return passed("", err)
 	}
 	out, testErr := c.runWith(append(env, "UPDATE=1"), "go", args...)
+	c.passed, c.closing = c.passed && testErr == nil, append(c.closing, closingLines(out)...)
 	out = withoutPassed(out)
 	after, err := readAll(dir)
 	if err != nil {
@@ -260,7 +266,7 @@ func (c *checks) poison() outcome {
 	case len(changed) > 0:
 		return failed(strings.Join(changed, "\n"), "these files would change: run UPDATE=1 go test ./internal/scenario and look at the difference")
 	}
-	return outcome{note: fmt.Sprintf("%d stories", len(before))}
+	return outcome{note: strings.TrimPrefix(fmt.Sprintf("%s, %d stories", note, len(before)), ", ")}
 }
 
 // documents runs every generator of documents: each folder internal/cmd/…doc,

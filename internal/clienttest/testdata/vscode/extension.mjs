@@ -152,7 +152,11 @@ const steps = {
   async 'has activated' () {
     await command('Developer: Show Running Extensions')
     const extension = page.locator('.extension', { has: page.locator('.name', { hasText: /^Agents$/ }) }).first()
-    await extension.waitFor()
+    await page.locator('.extension').first().hover()
+    for (let tries = 0; await extension.count() === 0 && tries < 20; tries++) { // the list has what is on the screen
+      await page.mouse.wheel(0, 300)
+      await page.waitForTimeout(200)
+    }
     const said = (await extension.innerText()).replaceAll('\n', ' ')
     await page.keyboard.press('Escape')
     return said
