@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -25,8 +26,17 @@ type checks struct {
 	*machine
 	long     bool // explore
 	fuzztime time.Duration
-	passed   bool     // the tests did
-	closing  []string // the closing lines of the tests
+	passed   bool // the tests did that run without poisoned requests
+
+	mu      sync.Mutex
+	closing []string // the closing lines of the tests; guarded by mu
+}
+
+// closes adds the closing lines of what go test said.
+func (c *checks) closes(output string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = append(c.closing, closingLines(output)...)
 }
 
 // clients is the folder of the tests that need clients which others wrote.
@@ -163,7 +173,8 @@ func (c *checks) test() outcome {
 	args, env := c.testing()
 	args, env, o.note, o.left = c.racing(args, env)
 	o.output, o.err = c.runWith(env, "go", append(args, packages...)...)
-	c.passed, c.closing = o.err == nil, closingLines(o.output)
+	c.passed = o.err == nil
+	c.closes(o.output)
 	o.note = strings.TrimPrefix(o.note+longest(o.output), ", ")
 	o.output = withoutPassed(o.output)
 	return o
@@ -251,7 +262,7 @@ func (c *checks) poison() outcome {
 		return passed("", err)
 	}
 	out, testErr := c.runWith(append(env, "UPDATE=1"), "go", args...)
-	c.passed, c.closing = c.passed && testErr == nil, append(c.closing, closingLines(out)...)
+	c.closes(out)
 	out = withoutPassed(out)
 	after, err := readAll(dir)
 	if err != nil {
@@ -379,7 +390,7 @@ func (c *checks) clients() outcome {
 	}
 	out, err := c.run("go", "test", "-count=1", "-v", "./"+clients+"/...")
 	o := clientsOutcome(out, err, missing)
-	c.closing = append(c.closing, closingLines(out)...)
+	c.closes(out)
 	return o
 }
 
