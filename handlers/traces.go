@@ -83,7 +83,7 @@ func (h *Handlers) exportTrace(_ context.Context, _ struct{}, p *wire.TraceExpor
 	case "html":
 		text, err = trace.HTML(session, spans)
 	case "otlp":
-		text, err = trace.OTLP(session, h.Version, spans, true)
+		text, err = trace.OTLP(session, h.Version, spans, p.Content)
 	default:
 		text, err = json.MarshalIndent(trace.Events(session, spans, true), "", "  ")
 	}

@@ -162,6 +162,7 @@ type Tracing struct {
 	Backend        string   // file, console, otlp, langsmith
 	SampleRate     *float64 // 0 to 1
 	CaptureContent *bool
+	Project        bool // a project's file, which makes nothing leave the machine
 }
 
 // Tools says which tools an agent may use (spec 1.2, 4.2). Names are canonical,

@@ -237,7 +237,7 @@ func TestAllFields(t *testing.T) {
 		InitialMessages: []Exchange{{"user", "hi"}, {"model", "yes"}},
 		Temperature:     &temperature, TopP: &topP, ThinkingBudget: &budget, ThinkingLevel: "high",
 		Mode: Task, MaxTurns: 7, MaxTime: 5 * time.Minute, MaxTokens: 1000, MaxCost: 1.5, FallbackModels: []string{"pro", "openai/gpt"},
-		Delegable: true, front: d.front, Tracing: &Tracing{Enabled: new(true)},
+		Delegable: true, front: d.front, Tracing: &Tracing{Enabled: new(true), Project: true},
 		Memory:   &Memory{Kind: "vector", Backend: "local", Scope: "agent", TopK: DefaultTopK, Range: place(23, 8, 23)},
 		Graph:    &Graph{Plan: &graph.Plan{Entry: "a", Nodes: []graph.Node{{Name: "a", Kind: graph.Agent, Of: "b"}}, Edges: []graph.Edge{{From: "a", To: "END"}}}, Ranges: []Range{place(25, 43, 44)}, Links: []Range{place(25, 56, 74)}},
 		Guards:   []Guard{{Name: "g", Range: place(22, 13, 69), Policy: Warn, Validator: "builtin:no-secrets"}},

@@ -8,7 +8,7 @@ func (r *reader) tracing(v *node) {
 	if v.kind != mapping || r.Dialect != Agentls {
 		return
 	}
-	t := new(Tracing)
+	t := &Tracing{Project: r.FromProject()}
 	for i := range v.keys {
 		n := &v.items[i]
 		switch v.keys[i].name {

@@ -120,12 +120,18 @@ func (f *findings) host(host string) {
 		say(" is too long to be one (%d bytes)", len(host))
 		return
 	}
-	// Neither form is refused here: what cannot be converted is shown as it is.
-	if wire, err := idna.Punycode.ToASCII(name); err == nil && wire != name {
+	wire, err := idna.Punycode.ToASCII(name)
+	if err == nil && wire != name {
 		say(" is %s", Escape(wire))
-	} else if wide, err := idna.Punycode.ToUnicode(name); err == nil && wide != name {
+		return
+	}
+	wide, errWide := idna.Punycode.ToUnicode(name)
+	switch {
+	case errWide == nil && wide != name:
 		say(" reads %s", Escape(wide))
 		f.look(wide)
+	case err != nil, errWide != nil:
+		say(" cannot be converted to what is looked up")
 	}
 }
 

@@ -105,6 +105,8 @@ func TestAgentTestsFail(t *testing.T) {
 		"unasked":      {"expect: {}", "      - text: More.\n", `model: expected to be asked for answer 3 \(More\.\), came no request`},
 		"unseen":       {"expect: {}", "      - {sees: moon, text: x}\n", `model: expected to be asked for answer 3`},
 		"no answer":    {"answers: []\n    expect: {}", "", `answers: expected no more questions, came one about write_file`},
+		"no question":  {"answers: [once, reject]\n    expect: {}", "", `answers: expected a question to answer "reject", came: none`},
+		"outside":      {"expect: {files: {../../../../../../etc/hostname: x}}", "", `files\.\.\./.*: expected a text with "x", came no file`},
 		"no such name": {"agent: nobody\n    expect: {}", "", `run: expected to begin, came: .*nobody`},
 	} {
 		t.Run(name, func(t *testing.T) {

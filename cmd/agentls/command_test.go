@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -21,9 +22,30 @@ func command(t *testing.T, dir string, args ...string) (code int, out, errs stri
 		t.Fatal(err)
 	}
 	defer in.Close()
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr screen
 	code = execute(args, streams{in, &stdout, &stderr})
 	return code, stdout.String(), stderr.String()
+}
+
+// screen is what a command writes to. As a file does, it takes what several write at once:
+// the timeline and the log.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+// String returns what was written.
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // TestListPublicAgents: in a folder with a collection of real agent files, list

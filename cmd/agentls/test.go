@@ -84,6 +84,7 @@ func runTests(ctx context.Context, std streams, o *testOptions, paths []string) 
 	}
 	config.Trust = config.Trust || o.trust
 	var results []*testResult
+	var tests []func() // begun when every file can be read
 	work := pool.New().WithMaxGoroutines(max(o.parallel, 1))
 	for _, path := range files {
 		shown := shownPath(path)
@@ -114,12 +115,15 @@ func runTests(ctx context.Context, std streams, o *testOptions, paths []string) 
 			}
 			r := &testResult{file: shown, name: one.Name, line: one.Line}
 			results = append(results, r)
-			work.Go(func() {
+			tests = append(tests, func() {
 				began := time.Now()
 				r.wrong = runTest(ctx, std, agents, one)
 				r.took = time.Since(began)
 			})
 		}
+	}
+	for _, test := range tests {
+		work.Go(test)
 	}
 	work.Wait()
 	if ctx.Err() != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -54,10 +53,9 @@ func runTest(ctx context.Context, std streams, agents string, c *agenttest.Case)
 		return append([]string{fmt.Sprintf("run: expected to begin, came: %s", fault.Message(err))}, answers.Failures()...)
 	}
 	came := agenttest.Came{Events: person.events, Result: result.RunFinished, File: func(path string) (string, bool) {
-		text, err := os.ReadFile(filepath.Join(work, filepath.FromSlash(path)))
-		return string(text), err == nil
+		return readWithin(work, path)
 	}}
-	return slices.Concat(c.Check(came), person.wrong, tools.Failures(), answers.Failures())
+	return slices.Concat(c.Check(came), person.failures(), tools.Failures(), answers.Failures())
 }
 
 // layOut makes a workspace with agents and files.
@@ -83,7 +81,7 @@ func layOut(work, agents string, files map[string]string) error {
 		}
 	}
 	for path, text := range files {
-		if !fs.ValidPath(path) {
+		if !filepath.IsLocal(filepath.FromSlash(path)) {
 			return fmt.Errorf("files: %q is no path inside of the workspace", path)
 		}
 		at := filepath.Join(work, filepath.FromSlash(path))
@@ -97,12 +95,40 @@ func layOut(work, agents string, files map[string]string) error {
 	return nil
 }
 
+// readWithin returns a file of a test's workspace, and of nowhere else; of a large one the
+// beginning.
+func readWithin(work, path string) (string, bool) {
+	root, err := os.OpenRoot(work)
+	if err != nil {
+		return "", false
+	}
+	defer root.Close()
+	f, err := root.Open(filepath.FromSlash(path))
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	return string(text), err == nil
+}
+
 // testPerson is who a test's agents ask: it answers as the test says.
 type testPerson struct {
 	mu      sync.Mutex
 	answers []string
 	wrong   []string
 	events  []activity.Event
+}
+
+// failures returns what was asked and not expected, and answers that nobody asked for.
+func (p *testPerson) failures() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wrong := slices.Clone(p.wrong)
+	for _, a := range p.answers {
+		wrong = append(wrong, fmt.Sprintf("answers: expected a question to answer %q, came: none", a))
+	}
+	return wrong
 }
 
 // run runs the agent of a test to its end.

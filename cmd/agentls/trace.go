@@ -22,6 +22,7 @@ import (
 // traceCommand shows and exports what took time in a session.
 func traceCommand(std streams) *cobra.Command {
 	var session, format, output string
+	var content bool
 	show := &cobra.Command{
 		Use: "show", Short: "Show what took time in a session, as a tree", Args: arguments(0, 0),
 		Long: `Shows the runs of a session as a tree: turns, calls of models and tools, handoffs,
@@ -46,7 +47,8 @@ line. Without --session it is the newest session.`,
 		Long: `Writes the trace of a session to standard output, or to a file with --output:
 json (the events), otlp (the body of a request to an OpenTelemetry collector) or
 html (one page that needs nothing else). What looks like a key or a password is
-left out. Without --session it is the newest session.`,
+left out; of otlp, which is for sending, also what was said and done, unless
+--content asks for it. Without --session it is the newest session.`,
 		Example: `  agentls trace export --format html --output trace.html
   agentls trace export --format otlp | curl -H 'Content-Type: application/json' --data-binary @- http://localhost:4318/v1/traces`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -58,7 +60,7 @@ left out. Without --session it is the newest session.`,
 				if err != nil {
 					return err
 				}
-				text, err := conn.exportTrace(ctx, id, format)
+				text, err := conn.exportTrace(ctx, id, format, content)
 				if err != nil {
 					return err
 				}
@@ -73,6 +75,7 @@ left out. Without --session it is the newest session.`,
 	c := &cobra.Command{Use: "trace", Short: "Show or export what took time in a session", Args: needsPart, RunE: show.RunE}
 	write.Flags().StringVar(&format, "format", "json", "json, otlp or html")
 	write.Flags().StringVarP(&output, "output", "o", "", "the `file` to write, instead of standard output")
+	write.Flags().BoolVar(&content, "content", false, "with otlp, prompts and results too")
 	complete(write, "format", wire.TraceFormats()...)
 	for _, part := range []*cobra.Command{show, write} {
 		part.Flags().StringVar(&session, "session", "", "the session; without it, the newest")
@@ -121,9 +124,9 @@ func eventOf(p wire.ActivityParams, body activity.Body) activity.Event {
 }
 
 // exportTrace returns the trace of a session in a format.
-func (c *connection) exportTrace(ctx context.Context, session, format string) ([]byte, error) {
+func (c *connection) exportTrace(ctx context.Context, session, format string, content bool) ([]byte, error) {
 	var r wire.TraceExportResult
-	if err := c.Call(ctx, wire.MethodTraceExport, &wire.TraceExportParams{Session: session, Format: format}, &r); err != nil {
+	if err := c.Call(ctx, wire.MethodTraceExport, &wire.TraceExportParams{Session: session, Format: format, Content: content}, &r); err != nil {
 		return nil, err
 	}
 	if r.URI == "" {

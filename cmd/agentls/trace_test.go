@@ -125,7 +125,14 @@ func TestTraceExportMasks(t *testing.T) {
 	}
 	for _, format := range []string{"json", "otlp", "html"} {
 		file := filepath.Join(t.TempDir(), "trace")
-		code, _, errs := command(t, dir, "trace", "export", "--format", format, "--output", file)
+		args := []string{"trace", "export", "--format", format, "--output", file}
+		if format == "otlp" {
+			if code, out, errs := command(t, dir, args[:4]...); code != 0 || strings.Contains(out, "[masked:") || strings.Contains(out, "I will not tell") {
+				t.Errorf("otlp without --content: exit %d, %s\n%s", code, errs, out)
+			}
+			args = append(args, "--content")
+		}
+		code, _, errs := command(t, dir, args...)
 		data, err := os.ReadFile(file)
 		if code != 0 || err != nil || strings.Contains(string(data), key) || !strings.Contains(string(data), "[masked:") {
 			t.Errorf("%s: exit %d, %v, %s\n%s", format, code, err, errs, data)

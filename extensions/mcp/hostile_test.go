@@ -89,7 +89,8 @@ func TestSEC84ErasedApprovals(t *testing.T) {
 func TestREL86Prompts(t *testing.T) {
 	w := newWorld(t, nil, "has prompts")
 	w.offer("has-prompts")
-	all := w.Prompts(w.folder)
+	var all []Prompt
+	until(t, "its prompts are listed", func() bool { all = w.Prompts(w.folder); return len(all) > 0 })
 	if len(all) != maxPrompts || len(all[0].Args) != maxArguments || len(all[0].Args[0].Description) > maxArgument {
 		t.Errorf("%d prompts", len(all))
 	}

@@ -48,6 +48,7 @@ type (
 	TraceExportParams struct {
 		Session string `json:"session,omitempty"` // absent = main
 		Format  string `json:"format"`            // json, otlp, html
+		Content bool   `json:"content,omitzero"`  // prompts and results also with otlp, which is for sending
 	}
 
 	// TraceExportResult is the trace: Text for json and otlp, and for html a file, which

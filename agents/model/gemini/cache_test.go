@@ -297,7 +297,7 @@ func TestCacheComparesAll(t *testing.T) {
 		new(model.Message):     "Role Parts Raw",
 		new(model.Declaration): "Name Description Parameters",
 		new(model.Options):     "Temperature TopP ThinkingBudget ThinkingLevel MaxOutput Search",
-		new(model.Request):     "Model System Messages Tools Options",
+		new(model.Request):     "Model System Messages Tools Options Asker",
 	} {
 		var names []string
 		for f := range reflect.TypeOf(v).Elem().Fields() {

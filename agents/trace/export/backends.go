@@ -52,6 +52,11 @@ func (t *Tracer) pass(backend, session string, b *batch) {
 	default:
 		err = t.write(session, b)
 	}
+	if err == nil {
+		t.mu.Lock()
+		delete(t.failed, backend) // the next failure is told again
+		t.mu.Unlock()
+	}
 	if err == nil || t.ctx.Err() != nil {
 		return
 	}

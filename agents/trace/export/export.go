@@ -41,16 +41,21 @@ func (o Options) Over(t *definition.Tracing) Options {
 	if t == nil {
 		return o
 	}
-	if t.Enabled != nil {
-		o.Enabled = *t.Enabled
-	}
-	if t.Events != nil {
-		o.Events = t.Events
-	}
 	if t.Backend != "" {
 		o.Backend = t.Backend
 	}
-	if t.SampleRate != nil {
+	lowers := t.Project && (o.Backend == "otlp" || o.Backend == "langsmith")
+	if t.Enabled != nil {
+		o.Enabled = *t.Enabled && (o.Enabled || !lowers)
+	}
+	if t.Events != nil {
+		if lowers && o.Events != nil {
+			o.Events = slices.DeleteFunc(slices.Clone(o.Events), func(e string) bool { return !slices.Contains(t.Events, e) })
+		} else {
+			o.Events = t.Events
+		}
+	}
+	if t.SampleRate != nil && (!lowers || *t.SampleRate < o.SampleRate) {
 		o.SampleRate = *t.SampleRate
 	}
 	if t.CaptureContent != nil {

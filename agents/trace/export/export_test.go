@@ -295,6 +295,20 @@ func TestAgentsSayMore(t *testing.T) {
 	}
 }
 
+// TestProjectsOnlyLowerWhatIsSent: where traces leave the machine, an agent of a project
+// turns nothing on.
+func TestProjectsOnlyLowerWhatIsSent(t *testing.T) {
+	more := &definition.Tracing{Project: true, Enabled: new(true), Events: []string{"llm", "tool"}, SampleRate: new(1.0)}
+	o := export.Options{Backend: "otlp", Events: []string{"tool", "route"}, SampleRate: 0.1}
+	if got := o.Over(more); got.Enabled || len(got.Events) != 1 || got.Events[0] != "tool" || got.SampleRate != 0.1 {
+		t.Errorf("sent: %+v", got)
+	}
+	o.Backend = "file"
+	if got := o.Over(more); !got.Enabled || len(got.Events) != 2 || got.SampleRate != 1 {
+		t.Errorf("kept here: %+v", got)
+	}
+}
+
 // BenchmarkTurn is what a run of one turn costs the log and the tracer together, with each
 // backend that stays here, and without any.
 func BenchmarkTurn(b *testing.B) {

@@ -2286,6 +2286,8 @@ export interface TraceExportParams {
 	session?: string;
 	/** json, otlp, html */
 	format: string;
+	/** prompts and results also with otlp, which is for sending */
+	content?: boolean;
 }
 
 /** TraceExportResult is the trace: `text` for json and otlp, and for html a file, which is there as long as the connection. */
