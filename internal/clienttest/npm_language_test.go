@@ -36,7 +36,6 @@ all.md
   agent/handoff-target   error    11:37-11:47  11:41-11:51
   agent/handoff-cycle    info     12:35-12:40  12:37-12:42
   agent/expression       error    13:77-13:87  13:80-13:90
-  agent/authority        warning  14:0-14:10
   agent/validator        error    15:41-15:60  15:44-15:63
   agent/schema           error    18:54-18:67  18:58-18:71
   agent/type             error    19:75-19:77  19:79-19:81
