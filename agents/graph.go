@@ -229,8 +229,8 @@ func (s *Service) sessionWith(id string) (*session.Session, error) {
 func (s *Service) network(def *definition.Definition, folder string) graph.Picture {
 	picture := graph.Picture{Name: def.Name, Entry: def.Name, Handoffs: true}
 	seen, asks := map[string]bool{def.Name: true}, false
-	for todo := []*definition.Definition{def}; len(todo) > 0; todo = todo[1:] {
-		from := todo[0]
+	for rest := []*definition.Definition{def}; len(rest) > 0; rest = rest[1:] {
+		from := rest[0]
 		does := from.Title
 		picture.Nodes = append(picture.Nodes, graph.Shown{Name: from.Name, Does: does})
 		ends := true
@@ -244,7 +244,7 @@ func (s *Service) network(def *definition.Definition, folder string) graph.Pictu
 			} else if entry, err := s.Agents().Lookup(folder, h.To); err == nil {
 				if e.To = entry.Definition.Name; !seen[e.To] {
 					seen[e.To] = true
-					todo = append(todo, entry.Definition)
+					rest = append(rest, entry.Definition)
 				}
 			} else {
 				continue // a finding of its file says so

@@ -224,7 +224,7 @@ func TestGraphIsToldTheRequest(t *testing.T) {
 	live = tm.startGraph(s, "flow", at{tm.site, tm})
 	_, err = s.Steer("root", []activity.ContentBlock{{Type: "text", Text: "x"}})
 	<-live.Done()
-	if err == nil || !strings.Contains(err.Error(), "graph") && !strings.Contains(err.Error(), "root") {
+	if err == nil || (!strings.Contains(err.Error(), "graph") && !strings.Contains(err.Error(), "root")) {
 		t.Error(err)
 	}
 }

@@ -42,7 +42,7 @@ func TestEmbedderOfNewStores(t *testing.T) {
 		if choice != nil {
 			got = choice.ID
 		}
-		if got != c.want || (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+		if got != c.want || (err != nil) != (c.wrong != "") || (err != nil && !strings.Contains(err.Error(), c.wrong)) {
 			t.Errorf("%t %q: %q, %v", c.key, c.name, got, err)
 		}
 	}

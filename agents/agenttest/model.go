@@ -83,7 +83,7 @@ func (m *Model) next(req *model.Request) (Answer, error) {
 	defer m.mu.Unlock()
 	newest := newestText(req)
 	for i, a := range m.answers {
-		if m.used[i] || a.For != req.Asker.Purpose || a.Agent != "" && a.Agent != req.Asker.Agent {
+		if m.used[i] || a.For != req.Asker.Purpose || (a.Agent != "" && a.Agent != req.Asker.Agent) {
 			continue
 		}
 		m.used[i] = true

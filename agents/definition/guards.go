@@ -87,8 +87,8 @@ func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string
 			r.oneOf(n, "guardrails[].mode", "guardrails.mode must be parallel.")
 		default:
 			if r.stringField(n, "guardrails."+k.name, &text) {
-				g.Input = g.Input || k.name == "on" && text == "input"
-				g.Parallel = g.Parallel || k.name == "mode" && text == "parallel"
+				g.Input = g.Input || (k.name == "on" && text == "input")
+				g.Parallel = g.Parallel || (k.name == "mode" && text == "parallel")
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func unmeetable(v *node) string {
 		}
 		return "false lets nothing pass"
 	}
-	if not := v.get("not"); not != nil && (not.kind == mapping && len(not.items) == 0 || not.kind == boolean && not.truth) {
+	if not := v.get("not"); not != nil && ((not.kind == mapping && len(not.items) == 0) || (not.kind == boolean && not.truth)) {
 		return "not: {} lets nothing pass"
 	}
 	if enum := v.get("enum"); enum != nil && enum.kind == list && len(enum.items) == 0 {

@@ -291,7 +291,7 @@ func (h *history) startRound() bool {
 	for _, node := range h.waiting() {
 		led := false
 		for other := range h.pending {
-			led = led || other != node && h.m.order.ahead[other][node]
+			led = led || (other != node && h.m.order.ahead[other][node])
 		}
 		if !led {
 			first = append(first, node)

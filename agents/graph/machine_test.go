@@ -225,7 +225,7 @@ func TestStateOfGraph(t *testing.T) {
 		}
 		next := m.Next("in", done)
 		switch {
-		case want == nil && (next.Err == nil || reducer == "" && !strings.Contains(next.Err.Error(), "The nodes b and c ran side by side and both gave n")):
+		case want == nil && (next.Err == nil || (reducer == "" && !strings.Contains(next.Err.Error(), "The nodes b and c ran side by side and both gave n"))):
 			t.Errorf("%q: %v", reducer, next.Err)
 		case want != nil && (next.Err != nil || !reflect.DeepEqual(next.State["n"], want) || !reflect.DeepEqual(next.State["o"], map[string]any{"b": 1.0, "c": 1.0})):
 			t.Errorf("%q: %v, %v", reducer, next.State, next.Err)

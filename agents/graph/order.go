@@ -70,7 +70,7 @@ func (p *Plan) order() *order {
 	direct := append([]bool(nil), o.ends...)
 	for a := range n {
 		for b := range n {
-			o.ends[a] = o.ends[a] || direct[b] && o.reach[a][b]
+			o.ends[a] = o.ends[a] || (direct[b] && o.reach[a][b])
 		}
 	}
 	return o
@@ -81,13 +81,13 @@ func closure(next [][]int) [][]bool {
 	all := make([][]bool, len(next))
 	for a := range next {
 		all[a] = make([]bool, len(next))
-		todo := append([]int(nil), next[a]...)
-		for len(todo) > 0 {
-			b := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
+		open := append([]int(nil), next[a]...)
+		for len(open) > 0 {
+			b := open[len(open)-1]
+			open = open[:len(open)-1]
 			if !all[a][b] {
 				all[a][b] = true
-				todo = append(todo, next[b]...)
+				open = append(open, next[b]...)
 			}
 		}
 	}

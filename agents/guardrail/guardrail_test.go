@@ -39,7 +39,7 @@ func config() guardrail.Config {
 	return guardrail.Config{
 		Registered: map[string]guardrail.Validator{"registered": judge},
 		Find: func(name string, bare bool) string {
-			if bare && name != "seen" || !bare && name != "check.sh" {
+			if (bare && name != "seen") || (!bare && name != "check.sh") {
 				return ""
 			}
 			return "/bin/" + name

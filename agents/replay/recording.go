@@ -214,7 +214,7 @@ func (r *Recording) run(id string) *recordedRun {
 func (r *Recording) meet(asker model.Asker, req *model.Request) *recordedRun {
 	var free []*recordedRun
 	for _, run := range r.runs {
-		if run.now == asker.Run || run.now == "" && run.id == asker.Run {
+		if run.now == asker.Run || (run.now == "" && run.id == asker.Run) {
 			run.now = asker.Run
 			return run
 		}

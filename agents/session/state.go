@@ -398,7 +398,7 @@ func (s *Session) fits(key stateKey, to Value) (same bool, err error) {
 		}
 	}
 	had, is := s.state.vars[key]
-	if is && string(had.JSON) == string(to.JSON) && had.Taint == to.Taint || !is && to.JSON == nil {
+	if (is && string(had.JSON) == string(to.JSON) && had.Taint == to.Taint) || (!is && to.JSON == nil) {
 		return true, nil
 	}
 	return false, room("the session", size, key.key, to.JSON)

@@ -110,7 +110,7 @@ func (v *values) set(ctx context.Context, key string, to Value) (changed bool, e
 		return false, err
 	}
 	had, is := all[key]
-	if is && bytes.Equal(had.JSON, to.JSON) && had.Taint == to.Taint || !is && to.JSON == nil {
+	if (is && bytes.Equal(had.JSON, to.JSON) && had.Taint == to.Taint) || (!is && to.JSON == nil) {
 		return false, nil
 	}
 	size := 0

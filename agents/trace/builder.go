@@ -31,7 +31,7 @@ type Builder struct {
 type openRun struct {
 	span, turn, model *Span
 	children          []*Span  // open ones, in the order of their begin
-	heard             []string // what the model has been told since its last answer
+	told              []string // what the model has been told since its last answer
 }
 
 // Build returns the spans of a whole log, in the order of their begin. Those that have
@@ -187,8 +187,8 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 	case activity.ModelStarted:
 		b.end(r, r.model, b.now, "no answer")
 		r.model = b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model})
-		if len(r.heard) > 0 {
-			r.model.Details = append(r.model.Details, Field{"prompt", strings.Join(r.heard, "\n"), true})
+		if len(r.told) > 0 {
+			r.model.Details = append(r.model.Details, Field{"prompt", strings.Join(r.told, "\n"), true})
 		}
 	case activity.ModelFinished:
 		b.answered(r, e, body)

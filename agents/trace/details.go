@@ -13,7 +13,7 @@ import (
 // hear notes what the model is told before its next answer.
 func (r *openRun) hear(who, text string) {
 	if text != "" {
-		r.heard = append(r.heard, who+": "+text)
+		r.told = append(r.told, who+": "+text)
 	}
 }
 
@@ -46,7 +46,7 @@ func (b *Builder) said(r *openRun, body activity.ModelContent) {
 	if body.Invalid {
 		s.Error = "the answer cannot be used: " + s.Finish
 	} else {
-		r.heard = nil
+		r.told = nil
 	}
 	if len(text) > 0 {
 		response := Field{"response", strings.Join(text, "\n"), true}

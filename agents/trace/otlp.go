@@ -185,9 +185,9 @@ func (s *Span) content(add func(string, any)) {
 			continue
 		}
 		switch {
-		case s.Kind == Model && f.Name == "prompt" || s.Kind == Run && f.Name == "input":
+		case (s.Kind == Model && f.Name == "prompt") || (s.Kind == Run && f.Name == "input"):
 			add("gen_ai.input.messages", message("user", f.Value))
-		case s.Kind == Model && f.Name == "response" || s.Kind == Run && f.Name == "text":
+		case (s.Kind == Model && f.Name == "response") || (s.Kind == Run && f.Name == "text"):
 			add("gen_ai.output.messages", message("assistant", f.Value))
 		case f.Name == "tool_args":
 			add("gen_ai.tool.call.arguments", f.Text())

@@ -196,7 +196,7 @@ func TestLoginInAnEditor(t *testing.T) {
 			}
 			var r wire.MCPServerResult
 			err = c.Call(t.Context(), wire.MethodMCPLogin, &wire.MCPLoginParams{Name: "far"}, &r)
-			if opens := chooses == "Open in the browser"; opens != (err == nil && r.Server.State == "ready") || !opens && !strings.Contains(fmt.Sprint(err), "you cancelled it") {
+			if opens := chooses == "Open in the browser"; opens != (err == nil && r.Server.State == "ready") || (!opens && !strings.Contains(fmt.Sprint(err), "you cancelled it")) {
 				t.Errorf("%+v, %v", r.Server, err)
 			}
 			if err := c.Shutdown(t.Context()); err != nil {

@@ -163,7 +163,7 @@ func testFiles(paths []string) (files []string, err error) {
 		}
 		err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
 			name := entry.Name()
-			hidden := entry.IsDir() && at != path && (name == "node_modules" || strings.HasPrefix(name, ".") && name != ".gemini")
+			hidden := entry.IsDir() && at != path && (name == "node_modules" || (strings.HasPrefix(name, ".") && name != ".gemini"))
 			switch {
 			case err != nil || hidden:
 				return fs.SkipDir

@@ -139,7 +139,7 @@ type option struct {
 // askable reports whether a person can be asked for such a value.
 func (p *property) askable() bool {
 	shown, _ := p.choices()
-	return slices.Contains([]string{"string", "number", "integer", "boolean"}, p.Type) || p.Type == "array" && len(shown) > 0
+	return slices.Contains([]string{"string", "number", "integer", "boolean"}, p.Type) || (p.Type == "array" && len(shown) > 0)
 }
 
 // ask asks the person for each property of a form. The error says why it is declined.
@@ -172,7 +172,7 @@ func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, c
 		}
 		free := p.Type != "boolean" && p.Type != "array" && len(p.Enum)+len(p.OneOf) == 0 // else the server knows the answers
 		if p.Format == "password" || secret.MatchString(name+" "+p.Title+" "+p.Description) || code.MatchString(name+" "+p.Title) ||
-			free && (secret.MatchString(params.Message) || code.MatchString(params.Message)) {
+			(free && (secret.MatchString(params.Message) || code.MatchString(params.Message))) {
 			return "", nil, fmt.Errorf("it asks for a secret (%s); give it one in its env or headers if you trust it", name)
 		}
 		properties[name] = p

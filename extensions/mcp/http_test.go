@@ -46,18 +46,18 @@ func (r *remote) hear(what string) {
 	r.seen = append(r.seen, what)
 }
 
-func (r *remote) has(what string) bool { return r.heard(what) > 0 }
+func (r *remote) has(what string) bool { return r.times(what) > 0 }
 
-// heard returns how often something was seen.
-func (r *remote) heard(what string) (times int) {
+// times returns how often something was seen.
+func (r *remote) times(what string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, seen := range r.seen {
 		if seen == what {
-			times++
+			n++
 		}
 	}
-	return times
+	return n
 }
 
 // tell sends a message to who listens.
@@ -369,7 +369,7 @@ func TestREL84GoneOverHTTP(t *testing.T) {
 	until(t, "it is connected anew", func() bool { return echo() == nil })
 	// The stream of the new connection: one that is accepted while the others are closed
 	// would stay open.
-	until(t, "it listens again", func() bool { return r.heard("listens") == 2 })
+	until(t, "it listens again", func() bool { return r.times("listens") == 2 })
 
 	r.Listener.Close()
 	r.CloseClientConnections() // the client listens no more, and nobody accepts it again

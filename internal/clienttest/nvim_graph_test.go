@@ -16,15 +16,15 @@ name: flow
 title: Flow
 model: flash
 graph:
-  entry: mend
-  nodes: [{name: mend, agent: fixer}, {name: look, agent: fixer, input: look again}]
-  edges: [{from: mend, to: look}, {from: look, to: END}]
+  entry: repair
+  nodes: [{name: repair, agent: fixer}, {name: look, agent: fixer, input: look again}]
+  edges: [{from: repair, to: look}, {from: look, to: END}]
 ---
 `})
 		_, env := perform(t, `# when system contains You edit notes
 
 > the list is wrong
-<call complete_task {"result": "I mended it."}
+<call complete_task {"result": "I fixed it."}
 
 > look again
 <call complete_task {"result": "It is right."}
@@ -32,8 +32,8 @@ graph:
 		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", "")
 		s.await("eggs")
 		s.command("AgentsGraph flow")
-		now := s.await("mend → look")
-		if !strings.Contains(now, "• mend (fixer)") || strings.Contains(now, "[finished]") {
+		now := s.await("repair → look")
+		if !strings.Contains(now, "• repair (fixer)") || strings.Contains(now, "[finished]") {
 			t.Errorf("%s", now)
 		}
 		s.command("wincmd p")
@@ -41,7 +41,7 @@ graph:
 		s.await("It is right.")
 		s.command("AgentsGraph flow")
 		now = s.await("• look (fixer) [finished]")
-		if !strings.Contains(now, "• mend (fixer) [finished]") {
+		if !strings.Contains(now, "• repair (fixer) [finished]") {
 			t.Errorf("%s", now)
 		}
 		s.command("qall!")

@@ -70,7 +70,7 @@ func TestEmbedFails(t *testing.T) {
 		cl := client(t, gemini.Config{Transport: c.transport})
 		vector, err := cl.Embed(t.Context(), &model.Embedding{Model: "m", Text: "x", Dimension: 3})
 		e, ok := errors.AsType[*model.Error](err)
-		if !ok || vector != nil || c.class != "" && e.Class != c.class || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), key) {
+		if !ok || vector != nil || (c.class != "" && e.Class != c.class) || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v, %+v", name, vector, err)
 		}
 	}

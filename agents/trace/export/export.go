@@ -208,7 +208,7 @@ func (t *Tracer) follow(s *session) {
 			s.after = entry.Seq
 			t.take(s, entry, out)
 		}
-		over := !ok && !waited || t.idle(s)
+		over := (!ok && !waited) || t.idle(s)
 		for name, b := range out {
 			if over || waited || len(b.moments) >= sendMost || t.Now().Sub(began) >= sendEvery || !b.remote() {
 				t.pass(name, s.id, b)
