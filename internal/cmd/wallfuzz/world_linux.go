@@ -16,7 +16,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/sandbox"
@@ -261,29 +263,43 @@ func (w *world) touched(writes bool) ([]string, error) {
 }
 
 // reached returns the connections that came to the sockets since the last look.
+// Whoever has connected is in the queue already, so nothing is waited for: a
+// deadline, however short, can pass before the queue is looked at.
 func (w *world) reached() []string {
-	const moment = time.Millisecond // whoever has connected is in the queue already
 	var harm []string
-	for name, l := range map[string]interface {
-		net.Listener
-		SetDeadline(time.Time) error
-	}{"the TCP port": w.tcp, "the Unix socket": w.unix, "the abstract socket": w.abstract} {
-		for l.SetDeadline(time.Now().Add(moment)) == nil {
-			conn, err := l.Accept()
+	for name, l := range map[string]syscall.Conn{"the TCP port": w.tcp, "the Unix socket": w.unix, "the abstract socket": w.abstract} {
+		for taken(l, func(fd int) error {
+			conn, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
 			if err != nil {
-				break
+				return err
 			}
-			_ = conn.Close() // it has said enough
+			return unix.Close(conn) // it has said enough
+		}) {
 			harm = append(harm, "a connection to "+name)
 		}
 	}
-	for w.udp.SetReadDeadline(time.Now().Add(moment)) == nil {
-		if _, _, err := w.udp.ReadFrom(make([]byte, 1)); err != nil {
-			break
-		}
+	for taken(w.udp, func(fd int) error {
+		_, _, err := unix.Recvfrom(fd, make([]byte, 1), 0)
+		return err
+	}) {
 		harm = append(harm, "a packet to the UDP port")
 	}
 	return harm
+}
+
+// taken reports whether something could be taken from the queue of a socket.
+func taken(socket syscall.Conn, take func(fd int) error) bool {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return false // it is closed
+	}
+	var taking error
+	err = raw.Control(func(fd uintptr) {
+		for taking = take(int(fd)); errors.Is(taking, unix.EINTR) || errors.Is(taking, unix.ECONNABORTED); {
+			taking = take(int(fd))
+		}
+	})
+	return err == nil && taking == nil
 }
 
 // spellings are the secret as it is, and as a program prints it that encodes.
