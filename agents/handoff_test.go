@@ -295,7 +295,7 @@ func TestSuccessorHasWhatAPersonAdded(t *testing.T) {
 	}
 	select {
 	case <-live.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		s.Cancel("first", "")
 		<-live.Done()
 	}

@@ -396,7 +396,7 @@ func TestREL113FinalStateIsTrue(t *testing.T) {
 					want[path] = read(path)
 				}
 			}
-			limit := time.After(3 * time.Second)
+			limit := time.After(30 * time.Second)
 			for !maps.Equal(known, want) {
 				select {
 				case b := <-w.Batches():
@@ -407,7 +407,7 @@ func TestREL113FinalStateIsTrue(t *testing.T) {
 						delete(known, p)
 					}
 				case <-limit:
-					rt.Fatalf("after 3 s %q is reported, %q is there", known, want)
+					rt.Fatalf("after 30 s %q is reported, %q is there", known, want)
 				}
 			}
 		}

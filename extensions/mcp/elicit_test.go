@@ -98,14 +98,14 @@ func TestSEC88Questions(t *testing.T) {
 // TestQuestionsTakeTime: while the person thinks nobody waits for progress, and a call
 // that is cancelled withdraws its question.
 func TestQuestionsTakeTime(t *testing.T) {
-	w := newWorld(t, func(t *times) { t.silence = 100 * time.Millisecond }, "asks")
+	w := newWorld(t, func(t *times) { t.silence = 2 * time.Second }, "asks")
 	tools, _ := w.offer("asks")
 	args, _ := json.Marshal(map[string]string{"text": `{"message":"x","requestedSchema":{"type":"object","properties":{}}}`})
 	w.ask = func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 		select {
 		case <-ctx.Done():
 			return tool.Answer{}, ctx.Err()
-		case <-time.After(300 * time.Millisecond): // longer than a call may be silent
+		case <-time.After(2500 * time.Millisecond): // longer than a call may be silent
 			return tool.Answer{Action: "accept", Text: "OK"}, nil
 		}
 	}

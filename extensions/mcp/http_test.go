@@ -321,7 +321,7 @@ func TestREL83AndREL84AndREL85AndREL86AndREL87OverHTTP(t *testing.T) {
 	} {
 		t.Run(c.fault, func(t *testing.T) {
 			w, r, tools, o := reach(t, c.fault, func(t *times) {
-				if t.connect = 500 * time.Millisecond; c.fault == "never answers" {
+				if c.fault == "never answers" {
 					t.connect = 3 * time.Second
 				}
 				if c.fault == "hangs" {

@@ -323,7 +323,7 @@ func TestProxyLimits(t *testing.T) {
 	}
 	defer held.Close()
 	address := held.Addr().String()
-	w := start(t, proxy.Policy{Dialer: named(t, "x://"+address), Connections: 1, Idle: 50 * time.Millisecond}, nil)
+	w := start(t, proxy.Policy{Dialer: named(t, "x://"+address), Connections: 1, Idle: 500 * time.Millisecond}, nil)
 	for range 3 { // each has to wait for the end of the one before it, by idleness
 		c, err := net.Dial("unix", w.socket)
 		if err != nil {

@@ -142,7 +142,7 @@ func (p *process) exits() int {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(15 * time.Second):
+	case <-time.After(time.Minute):
 		p.kill()
 		p.t.Fatalf("the process does not end\n%s", p.said.String())
 	}

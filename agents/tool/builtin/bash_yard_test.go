@@ -150,7 +150,7 @@ func (y *yard) try(t testing.TB, text string, change ...func(*guard.Request)) ve
 // control runs a text in bash without the gate and returns what it printed.
 func (y *yard) control(t testing.TB, text string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", "--noprofile", "--norc", "-c", text)
 	cmd.Dir = y.Folder

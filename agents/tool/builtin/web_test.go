@@ -235,8 +235,11 @@ func TestSEC105Bodies(t *testing.T) {
 		"/bomb": tool.CodeTooLarge, "/endless": tool.CodeTooLarge, "/nothing": "", "/headers": tool.CodeFailed, "/slow": tool.CodeTimeout,
 		"/zip": tool.CodeBinary, "/lie": tool.CodeBinary, "/brotli": tool.CodeFailed, "/broken": tool.CodeFailed, "/deep": tool.CodeFailed, "/large": "", "/markup": "",
 	} {
-		limits := builtin.Web{Header: 200 * time.Millisecond}
-		if path == "/slow" {
+		var limits builtin.Web
+		switch path {
+		case "/headers":
+			limits.Header = 200 * time.Millisecond
+		case "/slow":
 			limits.Total = 200 * time.Millisecond
 		}
 		r, err := fetch(t, env, limits, s.URL+path)
