@@ -156,8 +156,10 @@ type (
 	// ModelStarted says that a model is asked.
 	ModelStarted struct {
 		Model   string `json:"model"`
-		Attempt int    `json:"attempt"` // from 1
-		Tokens  int    `json:"tokens"`  // estimated
+		Attempt int    `json:"attempt"`           // from 1
+		Tokens  int    `json:"tokens"`            // estimated
+		Purpose string `json:"purpose,omitempty"` // as in [ModelFinished]
+		Call    string `json:"call,omitempty"`    // of the tool that asks
 	}
 
 	// ModelFinished says that a model has answered.
@@ -167,8 +169,9 @@ type (
 		Usage        model.Usage  `json:"usage"`
 		FirstTokenMs int64        `json:"firstTokenMs"`
 		// Purpose and Content are of an answer that is no turn of the agent's, whose
-		// content comes by itself: summary, correction, search, aside.
+		// content comes by itself: summary, correction, search, aside, embedding.
 		Purpose string       `json:"purpose,omitempty"`
+		Call    string       `json:"call,omitempty"` // of the tool that asked
 		Content []model.Part `json:"content,omitempty"`
 	}
 

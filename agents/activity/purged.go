@@ -35,7 +35,7 @@ func Purged(b Body) Body {
 		}
 		return left
 	case ModelFinished:
-		b.Purpose, b.Content = "", nil
+		b.Content = nil
 		return b
 	case TurnStarted, TurnFinished, ModelStarted, ApprovalChanged, ContextCleared, Forked:
 		return b

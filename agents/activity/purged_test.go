@@ -44,7 +44,7 @@ func TestPurgedKeepsNoWords(t *testing.T) {
 		run.state.From run.state.To
 		run.finished.Reason run.finished.Recovered run.finished.Cost.Currency run.finished.Chain.Run run.finished.Chain.Agent run.finished.Chain.From
 		run.finished.Guardrails.Name run.finished.Guardrails.Policy run.finished.Guardrails.Outcome run.finished.Error.Kind
-		model.started.Model model.finished.Model model.finished.Finish
+		model.started.Model model.started.Purpose model.started.Call model.finished.Model model.finished.Finish model.finished.Purpose model.finished.Call
 		tool.state.Call tool.state.Name tool.state.State tool.state.Risk tool.state.Taint tool.state.Error.Code tool.delta.Call
 		confirmation.asked.ID confirmation.asked.Call confirmation.asked.Tool confirmation.asked.Risk confirmation.asked.ExpiresAt
 		confirmation.answered.ID confirmation.answered.Outcome confirmation.answered.By

@@ -77,6 +77,7 @@ type Asker struct {
 	Run     string
 	Agent   string
 	Purpose string // "" = a turn of the agent's; route, summary, correction, search, aside
+	Call    string // the tool's call that asks; "" = none
 }
 
 // Options are what an agent says about how the model answers. The zero value

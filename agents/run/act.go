@@ -418,7 +418,7 @@ func (b *batch) env(t *task) *tool.Env {
 			start(task)
 		}
 	}
-	env.Memory, env.Taint = b.memory(), b.Gate.Tainted(b.ID)
+	env.Memory, env.Taint = b.memory(t.call.ID), b.Gate.Tainted(b.ID)
 	env.Secret = func(text string) bool { return mask.Carries(b.Mask.Known, text) }
 	if b.Rules != nil {
 		deny, allow := b.Rules()
@@ -434,16 +434,22 @@ func (b *batch) env(t *task) *tool.Env {
 		}
 	}
 	if env.Trusted && b.Approval() != guard.Plan { // else nothing would come of an edit
-		env.Correct = b.correct
+		env.Correct = func(ctx context.Context, text string, s tool.Snippets) (tool.Snippets, error) {
+			return b.correct(ctx, t.call.ID, text, s)
+		}
 	}
 	if t.plan != nil && t.plan.Access == sandbox.Network {
 		env.Reach = func(ctx context.Context, host string, port int) error { return b.reach(ctx, t, &env, host, port) }
 	}
 	if choice, ok := b.searcher(); ok {
-		env.Search = func(ctx context.Context, query string) (*model.Answer, error) { return b.search(ctx, choice, query) }
+		env.Search = func(ctx context.Context, query string) (*model.Answer, error) {
+			return b.search(ctx, choice, t.call.ID, query)
+		}
 	}
 	env.Model = b.Models[0].ID
-	env.Consult = b.consultFor
+	env.Consult = func(ctx context.Context, about string, req *model.Request) (*model.Answer, error) {
+		return b.consultFor(ctx, t.call.ID, about, req)
+	}
 	if ask := b.Env.Ask; ask != nil {
 		env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 			defer b.asking(t.name + " asks a question")()

@@ -189,7 +189,7 @@ func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error
 
 // consult asks once and tells it.
 func consult(ctx context.Context, choice Choice, req *model.Request, say func(activity.Body, time.Duration) uint64, now func() time.Time, attempt, tokens int) (*model.Answer, error) {
-	say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: tokens}, 0)
+	say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: tokens, Purpose: req.Asker.Purpose, Call: req.Asker.Call}, 0)
 	began := now()
 	var first time.Duration
 	var answer *model.Answer
@@ -208,7 +208,8 @@ func consult(ctx context.Context, choice Choice, req *model.Request, say func(ac
 		return nil, &model.Error{Class: model.Cut, Message: "the answer ended before it was complete"}
 	}
 	say(activity.ModelFinished{
-		Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds(), Purpose: req.Asker.Purpose, Content: answer.Message.Parts,
+		Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds(), Purpose: req.Asker.Purpose, Call: req.Asker.Call,
+		Content: answer.Message.Parts,
 	}, now().Sub(began))
 	return answer, nil
 }

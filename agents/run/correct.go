@@ -29,7 +29,7 @@ type correction struct {
 
 // correct asks the run's model. A call is planned more than once, so what came of
 // it is kept: it is asked once for the same snippets and text.
-func (b *batch) correct(ctx context.Context, text string, s tool.Snippets) (tool.Snippets, error) {
+func (b *batch) correct(ctx context.Context, call, text string, s tool.Snippets) (tool.Snippets, error) {
 	select {
 	case b.correcting <- struct{}{}:
 		defer func() { <-b.correcting }()
@@ -44,7 +44,7 @@ func (b *batch) correct(ctx context.Context, text string, s tool.Snippets) (tool
 		return tool.Snippets{}, tool.Errorf(tool.CodeTooLarge, "the file is too long to be sent for a correction")
 	}
 	var found tool.Snippets
-	answer, err := b.askAside(ctx, b.Models[0], correctionRequest(b.Models[0], text, s))
+	answer, err := b.askAside(ctx, b.Models[0], correctionRequest(b.Models[0], call, text, s))
 	if err == nil {
 		said := textOf(answer)
 		from, to := strings.IndexByte(said, '{'), strings.LastIndexByte(said, '}')
@@ -65,9 +65,9 @@ func (b *batch) correct(ctx context.Context, text string, s tool.Snippets) (tool
 	return found, err
 }
 
-func correctionRequest(choice Choice, text string, s tool.Snippets) *model.Request {
+func correctionRequest(choice Choice, call, text string, s tool.Snippets) *model.Request {
 	part := func(name, text string) model.Part { return model.Part{Text: name + ":\n" + text} }
-	return &model.Request{Model: choice.ID, System: correctPrompt, Asker: model.Asker{Purpose: "correction"}, Messages: []model.Message{{Role: model.User, Parts: []model.Part{
+	return &model.Request{Model: choice.ID, System: correctPrompt, Asker: model.Asker{Purpose: "correction", Call: call}, Messages: []model.Message{{Role: model.User, Parts: []model.Part{
 		part("The file", text), part("old_string", s.Old), part("new_string", s.New),
 	}}}}
 }

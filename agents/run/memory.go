@@ -13,7 +13,7 @@ import (
 
 // memory returns what the agent may remember, with vectors that are told and counted as
 // calls of models; nil where it remembers nothing.
-func (b *batch) memory() tool.Memory {
+func (b *batch) memory(call string) tool.Memory {
 	if b.Memory == nil {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (b *batch) memory() tool.Memory {
 		if err != nil || choice == nil {
 			return memory.Local{}, err
 		}
-		return embedder{b, *choice}, nil
+		return embedder{b, *choice, call}, nil
 	}
 	return &own
 }
@@ -32,6 +32,7 @@ func (b *batch) memory() tool.Memory {
 type embedder struct {
 	*batch
 	choice Choice
+	call   string
 }
 
 // Name implements [memory.Embedder].
@@ -47,7 +48,7 @@ func (e embedder) Embed(ctx context.Context, text string, dimension int, use mem
 	var vector []float32
 	tokens := model.EstimateTokens(text)
 	_, err := e.callAside(ctx, e.choice, tokens, func(attempt int) (*model.Answer, error) {
-		e.sayFor(activity.ModelStarted{Model: e.choice.ID, Attempt: attempt, Tokens: tokens}, 0)
+		e.sayFor(activity.ModelStarted{Model: e.choice.ID, Attempt: attempt, Tokens: tokens, Purpose: "embedding", Call: e.call}, 0)
 		began := e.Now()
 		var err error
 		vector, err = by.Embed(ctx, &model.Embedding{Model: e.choice.ID, Text: text, Dimension: dimension, Query: use == memory.ForQuery})
@@ -55,7 +56,7 @@ func (e embedder) Embed(ctx context.Context, text string, dimension int, use mem
 			return nil, err
 		}
 		used := model.Usage{InputTokens: tokens, TotalTokens: tokens} // no provider tells
-		e.sayFor(activity.ModelFinished{Model: e.choice.ID, Finish: model.Stop, Usage: used}, e.Now().Sub(began))
+		e.sayFor(activity.ModelFinished{Model: e.choice.ID, Finish: model.Stop, Usage: used, Purpose: "embedding", Call: e.call}, e.Now().Sub(began))
 		return &model.Answer{Finish: model.Stop, Usage: used}, nil
 	})
 	var budget *errBudget

@@ -28,9 +28,9 @@ func (r *runner) searcher() (Choice, bool) {
 }
 
 // search has the provider's model search the web.
-func (b *batch) search(ctx context.Context, choice Choice, query string) (*model.Answer, error) {
+func (b *batch) search(ctx context.Context, choice Choice, call, query string) (*model.Answer, error) {
 	answer, err := b.askAside(ctx, choice, &model.Request{
-		Model: choice.ID, System: searchPrompt, Options: model.Options{Search: true}, Asker: model.Asker{Purpose: "search"},
+		Model: choice.ID, System: searchPrompt, Options: model.Options{Search: true}, Asker: model.Asker{Purpose: "search", Call: call},
 		Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: query}}}},
 	})
 	if err != nil {
@@ -40,9 +40,9 @@ func (b *batch) search(ctx context.Context, choice Choice, query string) (*model
 }
 
 // consultFor has the run's model answer a request of somebody else's.
-func (b *batch) consultFor(ctx context.Context, about string, req *model.Request) (*model.Answer, error) {
+func (b *batch) consultFor(ctx context.Context, call, about string, req *model.Request) (*model.Answer, error) {
 	choice := b.Models[0]
-	req.Model, req.Asker.Purpose = choice.ID, "aside"
+	req.Model, req.Asker.Purpose, req.Asker.Call = choice.ID, "aside", call
 	answer, err := b.askAside(ctx, choice, req)
 	if err != nil {
 		return nil, explainAside(ctx, err, "The model was not asked", "The model did not answer")

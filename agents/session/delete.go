@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,7 +153,7 @@ func (s *Store) mayGo(id string, asked bool) (bool, error) {
 // names are gone.
 func (s *Store) erase(id string) error {
 	// Where a crash ended this before, its rests would be replaced.
-	if err := s.finish(s.rests()[id]); err != nil {
+	if err := s.finish(id, s.rests()[id]); err != nil {
 		return err
 	}
 	var gone []string
@@ -173,7 +174,7 @@ func (s *Store) erase(id string) error {
 	if err := s.eraseBeside(id); err != nil {
 		return err
 	}
-	return s.finish(gone)
+	return s.finish(id, gone)
 }
 
 // eraseBeside removes what lies beside a log that is no more.
@@ -186,11 +187,14 @@ func (s *Store) eraseBeside(id string) error {
 	return nil
 }
 
-// finish removes files that are no session's any more, with the blobs that only
-// they name.
-func (s *Store) finish(files []string) error {
+// finish removes files of the log of a session that is no more, with the blobs that
+// only they name and what is kept of the session elsewhere.
+func (s *Store) finish(id string, files []string) error {
 	if len(files) == 0 {
 		return nil
+	}
+	if err := s.forget(id, "", math.MaxUint64, files); err != nil {
+		return err
 	}
 	named := make(map[string]bool)
 	for _, path := range files {
@@ -235,7 +239,7 @@ func (s *Store) tidy() {
 			err = s.eraseBeside(id)
 		}
 		if err == nil {
-			err = s.finish(files)
+			err = s.finish(id, files)
 		}
 		if failed := s.unlock(id, held); err == nil {
 			err = failed
@@ -294,6 +298,9 @@ func (s *Store) unlock(id string, l *lock) error {
 func (s *Store) forgetMemory(session *Session) error {
 	err := session.Log.Close()
 	named := make(map[string]bool)
+	if err == nil {
+		err = session.forget("", math.MaxUint64)
+	}
 	if err == nil {
 		err = session.Log.Names(func(sha string) { named[sha] = true })
 	}

@@ -199,6 +199,9 @@ func (s *Session) purge(agent string, seq uint64) error {
 	if err != nil {
 		return err
 	}
+	if err := s.forget(agent, seq); err != nil {
+		return err
+	}
 	if s.store.cfg.Dir == "" {
 		s.store.blobs.forget(blobs)
 		return nil

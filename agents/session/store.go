@@ -58,6 +58,11 @@ type Config struct {
 	// UserState and WorkspaceState are the files of those values of the state that
 	// outlive a session ([activity.SessionState]); "" keeps them in memory.
 	UserState, WorkspaceState string
+	// Forget removes what is kept of a session elsewhere, as in files of traces,
+	// when the session is deleted or a context of it purged: of the runs with these
+	// correlation ids, what began before an event; of all agents where agent is "".
+	// Nil: nothing is.
+	Forget func(session, agent string, before uint64, chains map[string]bool) error
 	// Files is the file system; nil is the machine's.
 	Files activity.Files
 }

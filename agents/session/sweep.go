@@ -63,15 +63,21 @@ func (s *Store) digests(path string, fn func(sha string)) error {
 	if err != nil {
 		return err
 	}
-	const overlap = 66 // a name, and what is before and after it
-	in := io.NewSectionReader(f, 0, size)
+	return scan(io.NewSectionReader(f, 0, size), 66, func(piece []byte) { // a name, and what is before and after it
+		for sha := range activity.Digests(piece) {
+			fn(sha)
+		}
+	})
+}
+
+// scan gives fn the pieces of a file; each begins with the last overlap bytes of the
+// one before it.
+func scan(in io.Reader, overlap int, fn func(piece []byte)) error {
 	buf := make([]byte, 0, 1<<20)
 	for {
 		n, err := in.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
-		for sha := range activity.Digests(buf) {
-			fn(sha)
-		}
+		fn(buf)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

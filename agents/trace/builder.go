@@ -30,8 +30,15 @@ type Builder struct {
 // openRun is a run that has not ended.
 type openRun struct {
 	span, turn, model *Span
+	asides            []aside
 	children          []*Span  // open ones, in the order of their begin
 	told              []string // what the model has been told since its last answer
+}
+
+// aside is a question to a model that is no turn of the agent's: of a tool, or a summary.
+type aside struct {
+	*Span
+	purpose string
 }
 
 // Build returns the spans of a whole log, in the order of their begin. Those that have
@@ -78,6 +85,9 @@ func (b *Builder) Add(e activity.Event) []Moment {
 // Awaits reports whether control has passed to a run that has not begun.
 func (b *Builder) Awaits() bool { return len(b.after) > 0 }
 
+// Skip tells the builder that a run has begun whose events it will not be given.
+func (b *Builder) Skip(run string) { delete(b.after, run) }
+
 // run returns the open run of an event. One whose beginning was not seen, as after a
 // restart, begins with it.
 func (b *Builder) run(e activity.Event) *openRun {
@@ -123,8 +133,8 @@ func (b *Builder) end(r *openRun, s *Span, at time.Time, failure string) {
 	if s == nil || !s.Open {
 		return
 	}
-	if s.Kind == Model && s.Finish != "" {
-		failure = "" // it has answered
+	if s.Kind == Model && s.Finish != "" { // it has answered, and that was its end
+		failure, at = "", s.End
 	}
 	s.Open, s.Until, s.Error = false, b.seq, cmp.Or(s.Error, failure)
 	if at.After(s.End) {
@@ -135,7 +145,10 @@ func (b *Builder) end(r *openRun, s *Span, at time.Time, failure string) {
 	case Tool:
 		delete(b.calls, s.Call)
 	case Model:
-		r.model = nil
+		r.asides = slices.DeleteFunc(r.asides, func(a aside) bool { return a.Span == s })
+		if r.model == s {
+			r.model = nil
+		}
 	case Turn:
 		r.turn = nil
 	}
@@ -185,6 +198,10 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 		b.end(r, r.model, e.Time, "no answer")
 		b.end(r, r.turn, e.Time, "")
 	case activity.ModelStarted:
+		if body.Purpose != "" {
+			b.startAside(r, e, body)
+			return
+		}
 		b.end(r, r.model, b.now, "no answer")
 		r.model = b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model})
 		if len(r.told) > 0 {
@@ -196,7 +213,11 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 		b.said(r, body)
 	case activity.Retry:
 		if body.Of == "model" {
-			b.end(r, r.model, e.Time, cmp.Or(body.Cause, "tried again"))
+			failed := r.model
+			if failed == nil && len(r.asides) == 1 {
+				failed = r.asides[0].Span
+			}
+			b.end(r, failed, e.Time, cmp.Or(body.Cause, "tried again"))
 		}
 	case activity.ToolState:
 		b.tool(r, e, body)

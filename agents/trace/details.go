@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,13 +20,51 @@ func (r *openRun) hear(who, text string) {
 
 // answered takes the end of an answer. What it says comes with the next event.
 func (b *Builder) answered(r *openRun, e activity.Event, body activity.ModelFinished) {
-	if r.model == nil {
-		r.model = b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model})
-		r.model.Start = e.Time.Add(-time.Duration(e.DurationMs) * time.Millisecond)
-	}
 	s := r.model
+	if body.Purpose != "" {
+		s = r.askedAside(body)
+	}
+	if s == nil {
+		s = b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model})
+		s.Start = e.Time.Add(-time.Duration(e.DurationMs) * time.Millisecond)
+	}
 	s.End, s.Usage, s.Finish, s.FirstToken = e.Time, body.Usage, string(body.Finish), time.Duration(body.FirstTokenMs)*time.Millisecond
 	s.Details = append(s.Details, tokens(body.Usage), Field{Name: "finish", Value: body.Finish})
+	if body.Purpose == "" {
+		r.model = s
+		return
+	}
+	s.respond(body.Content)
+	b.end(r, s, s.End, "")
+}
+
+// startAside begins a question to a model that is no turn of the agent's: of a tool, or a
+// summary.
+func (b *Builder) startAside(r *openRun, e activity.Event, body activity.ModelStarted) {
+	for _, a := range slices.Clone(r.asides) {
+		if a.Call == body.Call && a.purpose == body.Purpose {
+			b.end(r, a.Span, b.now, "no answer") // it asks again
+		}
+	}
+	s := b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model}, Field{Name: "purpose", Value: body.Purpose})
+	if s.Call = body.Call; b.calls[s.Call] != nil {
+		s.Parent = b.calls[s.Call].ID
+	}
+	r.asides = append(r.asides, aside{s, body.Purpose})
+}
+
+// askedAside returns what an answer is to that is no turn's; nil where its question is not
+// known. Older logs do not tell questions of tools from those of turns.
+func (r *openRun) askedAside(body activity.ModelFinished) *Span {
+	for _, a := range r.asides {
+		if a.Call == body.Call && a.purpose == body.Purpose {
+			return a.Span
+		}
+	}
+	if r.model != nil && r.model.Name == body.Model && r.model.Finish == "" {
+		return r.model
+	}
+	return nil
 }
 
 // said takes the content of an answer.
@@ -33,8 +72,20 @@ func (b *Builder) said(r *openRun, body activity.ModelContent) {
 	if r.model == nil {
 		return // of an answer that a hook gave: no model was asked
 	}
+	s := r.model
+	if body.Invalid {
+		s.Error = "the answer cannot be used: " + s.Finish
+	} else {
+		r.told = nil
+	}
+	s.respond(body.Content)
+	b.end(r, s, s.End, "")
+}
+
+// respond adds what a model answered.
+func (s *Span) respond(content []model.Part) {
 	var text []string
-	for _, p := range body.Content {
+	for _, p := range content {
 		switch {
 		case p.Text != "":
 			text = append(text, p.Text)
@@ -42,18 +93,10 @@ func (b *Builder) said(r *openRun, body activity.ModelContent) {
 			text = append(text, p.Call.Name+"("+string(p.Call.Args)+")")
 		}
 	}
-	s := r.model
-	if body.Invalid {
-		s.Error = "the answer cannot be used: " + s.Finish
-	} else {
-		r.told = nil
-	}
 	if len(text) > 0 {
-		response := Field{"response", strings.Join(text, "\n"), true}
-		at := len(s.Details) - 2 // before tokens and finish
-		s.Details = append(append(append(Details{}, s.Details[:max(at, 0)]...), response), s.Details[max(at, 0):]...)
+		at := max(len(s.Details)-2, 0) // before tokens and finish
+		s.Details = slices.Insert(slices.Clone(s.Details), at, Field{"response", strings.Join(text, "\n"), true})
 	}
-	b.end(r, s, s.End, "")
 }
 
 // tool takes a state of a call.
@@ -83,6 +126,11 @@ func (b *Builder) tool(r *openRun, e activity.Event, body activity.ToolState) {
 		r.hear(body.Name, body.Error.Message)
 	default:
 		failure = string(body.State)
+	}
+	for _, a := range slices.Clone(r.asides) {
+		if a.Call == body.Call {
+			b.end(r, a.Span, e.Time, "no answer")
+		}
 	}
 	b.end(r, s, e.Time, failure)
 }

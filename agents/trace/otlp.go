@@ -112,8 +112,16 @@ func (s *Span) otlp(session string, content bool) otlpSpan {
 		}
 		s.usage(add)
 	case Model:
-		out.Name, out.Kind = "chat "+s.Name, otlpClient
-		add("gen_ai.operation.name", "chat")
+		out.Kind = otlpClient
+		operation := "chat"
+		if purpose := s.Details.Get("purpose"); purpose != nil {
+			add("agentls.llm.purpose", purpose)
+			if purpose == "embedding" {
+				operation = "embeddings"
+			}
+		}
+		out.Name = operation + " " + s.Name
+		add("gen_ai.operation.name", operation)
 		add("gen_ai.provider.name", provider)
 		add("gen_ai.request.model", s.Name)
 		if s.Finish != "" {

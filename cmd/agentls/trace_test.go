@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,6 +196,52 @@ func TestTracing(t *testing.T) {
 	if got := strings.Join(kinds, " "); got != "agent_start tool_call agent_complete" {
 		t.Errorf("%s", got)
 	}
+}
+
+// TestTracesGoWithTheirSession: what files of traces have of a session goes when its context is
+// purged or it is deleted; another folder's session of the same name keeps its own.
+func TestTracesGoWithTheirSession(t *testing.T) {
+	home := play(t, "> first\n< One.\n\n> second\n< Two.\n\n> third\n< Three.\n")
+	t.Setenv("AGENTLS_TRUST", "1")
+	writeFile(t, filepath.Join(home, "settings.json"), `{"agents": {"tracing": {"enabled": true}}}`)
+	ours, other := writer(t), writer(t)
+	ok := func(dir string, args ...string) {
+		t.Helper()
+		if code, _, errs := command(t, dir, args...); code != 0 {
+			t.Fatalf("%q: exit %d\n%s", args, code, errs)
+		}
+	}
+	said := func(want ...string) {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(home, "traces", "*", "*"))
+		if err != nil || len(files) != min(len(want), 1) {
+			t.Fatalf("%q, %v", files, err)
+		}
+		var text strings.Builder
+		for _, path := range files {
+			data, err := os.ReadFile(path)
+			if err != nil || !json.Valid(data) {
+				t.Fatalf("%v\n%s", err, data)
+			}
+			text.Write(data)
+		}
+		for _, word := range []string{"One.", "Two.", "Three."} {
+			if strings.Contains(text.String(), word) != slices.Contains(want, word) {
+				t.Errorf("%s: want %q in\n%s", word, want, &text)
+			}
+		}
+	}
+	ok(ours, "run", "writer", "the first")
+	ok(other, "run", "writer", "the second")
+	said("One.", "Two.")
+	ok(ours, "context", "clear", "writer", "--purge")
+	said("Two.")
+	ok(ours, "run", "writer", "the third")
+	said("Two.", "Three.")
+	ok(ours, "sessions", "delete", "main", "--yes")
+	said("Two.")
+	ok(other, "sessions", "delete", "main", "--yes")
+	said()
 }
 
 // TestSessionsReplay: a session is shown step by step, and adds up (spec 7.3).

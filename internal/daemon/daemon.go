@@ -218,11 +218,14 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		sessions.Dir = filepath.Join(c.state(), "sessions", session.Key(b.first))
 		sessions.UserState, sessions.WorkspaceState = filepath.Join(c.state(), "state", "user.json"), filepath.Join(c.state(), "state", session.Key(b.first)+".json")
 	}
+	traces := b.newTracer()
+	if !c.Apart {
+		sessions.Forget = traces.Forget
+	}
 	store := session.New(sessions)
 	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}
 	b.mcp = b.newServers()
 	hooks := b.newHooks()
-	traces := b.newTracer()
 	work := agents.Config{
 		Servers: offers{b.mcp}, Traces: traces, Hooks: hooks, Validators: c.Validators, ExplainHooks: b.explainHooks, Skills: b.skills,
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,

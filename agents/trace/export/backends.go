@@ -3,21 +3,16 @@ package export
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/trace"
-	"github.com/agentls/agentls/internal/filelock"
 )
 
 // moment is a span's beginning or end, and whether what was said goes with it.
@@ -36,13 +31,13 @@ type batch struct {
 func (b *batch) remote() bool { return b.backend == "otlp" || b.backend == "langsmith" }
 
 // pass gives a batch to its backend. What fails is told once, and lost.
-func (t *Tracer) pass(backend, session string, b *batch) {
+func (t *Tracer) pass(backend string, s *session, b *batch) {
 	var err error
 	switch {
 	case b.remote() && t.resting(backend):
 		return
 	case b.remote():
-		err = t.send(session, b)
+		err = t.send(s, b)
 	case backend == "console":
 		for _, m := range b.moments {
 			if text := Line(m.Moment, m.content); text != "" {
@@ -50,7 +45,7 @@ func (t *Tracer) pass(backend, session string, b *batch) {
 			}
 		}
 	default:
-		err = t.write(session, b)
+		err = t.write(s, b)
 	}
 	if err == nil {
 		t.mu.Lock()
@@ -123,68 +118,16 @@ func ShortTime(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// lockPatience is how long another process may take to write to a file of traces.
-const lockPatience = 2 * time.Second
-
-// write appends to the file of a session and day, which is a JSON array before and after.
-func (t *Tracer) write(session string, b *batch) (err error) {
-	var text bytes.Buffer
-	for _, m := range b.moments {
-		e, ok := m.File(session, m.content)
-		if !ok {
-			continue
-		}
-		line, err := json.Marshal(e)
-		if err != nil {
-			return err
-		}
-		text.WriteString(",\n")
-		text.Write(line)
-	}
-	if text.Len() == 0 {
-		return nil
-	}
-	path := filepath.Join(t.Dir, t.Now().Format(time.DateOnly), "session-"+session+".json")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	lock := filelock.New(path + ".lock") // sessions of several folders may have one name
-	ctx, cancel := context.WithTimeout(t.ctx, lockPatience)
-	defer cancel()
-	if _, err := lock.TryLockContext(ctx, lockPatience/100); err != nil {
-		return fmt.Errorf("%s is locked: %w", path, err)
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	const closing = "\n]\n"
-	data := append(text.Bytes(), closing...)
-	if end < int64(len("[")+len(closing)) {
-		data[0] = '[' // in place of the comma
-		_, err = f.WriteAt(data, 0)
-		return err
-	}
-	_, err = f.WriteAt(data, end-int64(len(closing)))
-	return err
-}
-
 // send posts a batch to a collector.
-func (t *Tracer) send(session string, b *batch) error {
+func (t *Tracer) send(s *session, b *batch) error {
 	spans := map[bool][]*trace.Span{}
-	for _, m := range b.moments {
+	for _, m := range t.kept(s, b.moments) {
 		if !m.Begins {
 			spans[m.content] = append(spans[m.content], m.Span)
 		}
 	}
 	for content, list := range spans {
-		body, err := trace.OTLP(session, t.Version, list, content)
+		body, err := trace.OTLP(s.id, t.Version, list, content)
 		if err != nil {
 			return err
 		}

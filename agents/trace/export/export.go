@@ -150,6 +150,7 @@ type session struct {
 	after   uint64             // the last event that was read
 	runs    map[string]Options // that are traced and go on; guarded by the tracer's mu
 	follows bool               // a goroutine reads; guarded by the tracer's mu
+	erased  map[string]uint64  // what is not to be passed on any more: of an agent, or of all with "", what began before an event; guarded by the tracer's mu
 }
 
 // Begin traces a run of a session, whose events follow from now on, as far as the
@@ -211,7 +212,7 @@ func (t *Tracer) follow(s *session) {
 		over := (!ok && !waited) || t.idle(s)
 		for name, b := range out {
 			if over || waited || len(b.moments) >= sendMost || t.Now().Sub(began) >= sendEvery || !b.remote() {
-				t.pass(name, s.id, b)
+				t.pass(name, s, b)
 				delete(out, name)
 				began = t.Now()
 			}
@@ -228,6 +229,9 @@ func (t *Tracer) take(s *session, entry activity.Entry, out map[string]*batch) {
 	_, traced := s.runs[entry.Run]
 	t.mu.Unlock()
 	if !traced {
+		if entry.Type == (activity.RunStarted{}).Type() {
+			s.builder.Skip(entry.Run)
+		}
 		return
 	}
 	e, ok := trace.Decode(entry, s.id, t.Mask)
@@ -265,19 +269,19 @@ func ends(b activity.Body) bool {
 	return false
 }
 
-// idle reports whether no traced run goes on.
+// idle reports whether no traced run goes on, nor is about to by a handoff.
 func (t *Tracer) idle(s *session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(s.runs) == 0
+	return len(s.runs) == 0 && !s.builder.Awaits()
 }
 
 // leave ends the reading of a log, unless a run has begun meanwhile; closed is for good.
 func (t *Tracer) leave(s *session, closed bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.follows = len(s.runs) > 0 && !closed
-	if !s.follows && (closed || !s.builder.Awaits()) {
+	s.follows = (len(s.runs) > 0 || s.builder.Awaits()) && !closed
+	if !s.follows {
 		delete(t.sessions, s.log)
 	}
 	return !s.follows

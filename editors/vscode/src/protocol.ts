@@ -1317,8 +1317,10 @@ export interface ModelFinished {
 	finish: Finish;
 	usage: Usage;
 	firstTokenMs: number;
-	/** `purpose` and `content` are of an answer that is no turn of the agent's, whose content comes by itself: summary, correction, search, aside. */
+	/** `purpose` and `content` are of an answer that is no turn of the agent's, whose content comes by itself: summary, correction, search, aside, embedding. */
 	purpose?: string;
+	/** of the tool that asked */
+	call?: string;
 	content?: Part[];
 }
 
@@ -1329,6 +1331,10 @@ export interface ModelStarted {
 	attempt: number;
 	/** estimated */
 	tokens: number;
+	/** as in `ModelFinished` */
+	purpose?: string;
+	/** of the tool that asks */
+	call?: string;
 }
 
 /** Modified is a call as the person changed it: other arguments, or another text for the file that it writes. */
