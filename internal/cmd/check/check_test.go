@@ -194,6 +194,36 @@ func TestChanceIsForLong(t *testing.T) {
 	}
 }
 
+// TestLoadsAreThere holds that each test which the race detector leaves out is one
+// that the other step runs.
+func TestLoadsAreThere(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	for folder, tests := range loads {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		for _, name := range files {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.Write(data)
+		}
+		for _, name := range tests {
+			if !strings.Contains(text.String(), "\nfunc "+name+"(") {
+				t.Errorf("%s has no %s", folder, name)
+			}
+		}
+	}
+	for _, folder := range programs {
+		if _, err := os.Stat(filepath.Join(root, folder)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWhatTookTheLongestIsNamed(t *testing.T) {
 	const output = "ok  \texample.com/agentls/agents/run\t5.25s\n?   \texample.com/agentls/x\t[no test files]\nok  \texample.com/agentls/internal/canary\t61.049s\nFAIL\texample.com/agentls/y\t90s\n"
 	if got := longest(output); got != ", canary 61 s, run 5 s" {

@@ -6,8 +6,9 @@
 //	go run ./internal/cmd/check -long -fuzztime 2m # with longer fuzzing
 //
 // It covers gofmt, vet, go mod tidy, staticcheck, the tests under the race
-// detector (layering, goroutine leaks, a short crash loop and the seeds of the
-// fuzz targets are among them), the scenarios while recycled requests are
+// detector (layering, goroutine leaks and the seeds of the fuzz targets are among
+// them; a few loads and tests of programs, as a short crash loop, run without it),
+// the scenarios while recycled requests are
 // poisoned, generated documents and expected timelines without a difference, the
 // size of the binary, mutants that a test must find, and clients that others
 // wrote. Nothing in it is left to chance: the tests run in the order of their

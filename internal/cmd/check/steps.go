@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"go/format"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -43,8 +44,8 @@ func (c *checks) closes(output string) {
 const clients = "internal/clienttest"
 
 // steps returns what is to be done, in order: what is quick and often wrong
-// first. The steps of a group are done at once: the last ones wait for editors and
-// processes in turn.
+// first. The steps of a group are done at once: they wait for editors and processes
+// in turn.
 func (c *checks) steps() [][]step {
 	list := [][]step{
 		{{"gofmt", c.gofmt}},
@@ -53,8 +54,8 @@ func (c *checks) steps() [][]step {
 		{{"staticcheck", c.staticcheck}},
 		{{"generated documents", c.documents}},
 		{{"binary", c.binary}},
-		{{"go test", c.test}},
-		{{"poisoned requests, UPDATE=1", c.poison}, {"mutants", c.mutants}, {"real clients", c.clients}},
+		{{"go test", c.test}, {"real clients", c.clients}},
+		{{"poisoned requests, UPDATE=1", c.poison}, {"mutants", c.mutants}, {"programs and loads", c.loads}},
 	}
 	if c.long {
 		list = append(list, []step{{"crash loop", c.crashes}}, []step{{"the wall", c.wall}}, []step{{"fuzzing", c.fuzz}})
@@ -157,26 +158,83 @@ func (c *checks) racer() (ok bool, why string) {
 // poisoned are the folders whose tests run with poisoned requests.
 var poisoned = []string{"server", "handlers", "internal/client", "internal/scenario"}
 
-// test runs the tests of all packages but the clients' and those of [checks.poison],
-// which have steps of their own.
+// test runs the tests of all packages but the clients' and those of [checks.poison]
+// and [checks.loads], which have steps of their own.
 func (c *checks) test() outcome {
 	out, err := c.run("go", "list", "./...")
 	if err != nil {
 		return passed(out, err)
 	}
+	elsewhere := append([]string{clients}, poisoned...)
+	if !c.long {
+		elsewhere = append(elsewhere, programs...)
+	}
 	packages := slices.DeleteFunc(strings.Fields(out), func(p string) bool {
-		return slices.ContainsFunc(append(poisoned, clients), func(folder string) bool {
+		return slices.ContainsFunc(elsewhere, func(folder string) bool {
 			return strings.HasSuffix(p, "/"+folder) || strings.Contains(p, "/"+folder+"/")
 		})
 	})
 	var o outcome
 	args, env := c.testing()
+	if !c.long {
+		args = append(args, "-skip="+loadTests())
+	}
 	args, env, o.note, o.left = c.racing(args, env)
 	o.output, o.err = c.runWith(env, "go", append(args, packages...)...)
 	c.passed = o.err == nil
 	c.closes(o.output)
 	o.note = strings.TrimPrefix(o.note+longest(o.output), ", ")
 	o.output = withoutPassed(o.output)
+	return o
+}
+
+// programs are the folders whose tests start programs that are built without the
+// race detector: it sees nothing of what they test.
+var programs = []string{"internal/canary", "internal/cmd"}
+
+// loads are tests that take many megabytes through code which other tests have
+// under the race detector already. There they take ten times as long, so
+// only -long runs them with it.
+var loads = map[string][]string{
+	"agents/tool/builtin": {"TestREL40ToolFloods", "TestGrepEnginesAgree", "TestGrepEnginesAgreeOnRandomTexts", "TestSEC105Bodies", "TestREL80ManyFilesPipesAndHoles"},
+	"internal/spine":      {"TestREL37StoppedReader", "TestREL37LargeAnswer", "TestREL39QuestionOvertakes", "TestREL17And21TenThousandRequests"},
+}
+
+// loadTests is a pattern of the names of all loads.
+func loadTests() string {
+	names := slices.Sorted(maps.Keys(loads))
+	for i, folder := range names {
+		names[i] = strings.Join(loads[folder], "|")
+	}
+	return "^(" + strings.Join(names, "|") + ")$"
+}
+
+// loads runs what [checks.test] leaves out, without the race detector. With -long
+// nothing is left out.
+func (c *checks) loads() outcome {
+	if c.long {
+		return outcome{note: "done with the others"}
+	}
+	var o outcome
+	with := func(args ...string) {
+		call, env := c.testing()
+		out, err := c.runWith(env, "go", append(call, args...)...)
+		c.closes(out)
+		o.note += longest(out)
+		o.output += withoutPassed(out)
+		o.err = errors.Join(o.err, err)
+	}
+	for _, folder := range slices.Sorted(maps.Keys(loads)) {
+		if c.has(folder) {
+			with("-run="+loadTests(), "./"+folder)
+		}
+	}
+	for _, folder := range programs {
+		if c.has(folder) {
+			with("./" + folder + "/...")
+		}
+	}
+	o.note = strings.TrimPrefix(o.note, ", ")
 	return o
 }
 
