@@ -334,6 +334,19 @@ type (
 		Name     string `json:"name"`     // of the hook, its command where it has none
 		Decision string `json:"decision"` // allow, ask, deny, stop; failed: it could not be run to its end
 		Reason   string `json:"reason,omitempty"`
+		Call     string `json:"call,omitempty"` // of the tool that it is about
+		// Together is what the hooks of a point decide together; the last one has it.
+		Together *HookDecision `json:"together,omitempty"`
+	}
+
+	// HookDecision is what hooks decide together.
+	HookDecision struct {
+		Decision string   `json:"decision"` // allow, ask or deny
+		Reason   string   `json:"reason,omitempty"`
+		Stop     bool     `json:"stop,omitempty"`    // the run ends
+		Context  []string `json:"context,omitempty"` // what the model is told besides
+		// Edited is what they make of what they were given; not of requests to models.
+		Edited map[string]json.RawMessage `json:"edited,omitempty"`
 	}
 
 	// LoopDetected says that a run repeats itself.

@@ -77,7 +77,7 @@ func Purged(b Body) Body {
 	case MCPState:
 		return MCPState{Server: b.Server, State: b.State}
 	case HookRan:
-		return HookRan{Event: b.Event, Name: b.Name, Decision: b.Decision}
+		return HookRan{Event: b.Event, Name: b.Name, Decision: b.Decision, Call: b.Call}
 	case LoopDetected:
 		return LoopDetected{Kind: b.Kind, Count: b.Count, Action: b.Action}
 	case HandoffStarted:

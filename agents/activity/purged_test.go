@@ -52,7 +52,7 @@ func TestPurgedKeepsNoWords(t *testing.T) {
 		context.compressed.Agent context.compressed.Status context.cleared.Agent error.Code note.Level
 		handoff.started.From handoff.started.To handoff.started.Chain handoff.started.Run handoff.started.Taint
 		handoff.rejected.From handoff.rejected.To handoff.rejected.Code mcp.state.Server mcp.state.State
-		hook.ran.Event hook.ran.Name hook.ran.Decision graph.node.Node graph.node.State graph.node.Step graph.node.Taint state.changed.Key state.changed.Run memory.changed.Store memory.changed.Key
+		hook.ran.Event hook.ran.Name hook.ran.Decision hook.ran.Call graph.node.Node graph.node.State graph.node.Step graph.node.Taint state.changed.Key state.changed.Run memory.changed.Store memory.changed.Key
 		guardrail.checked.Name guardrail.checked.Policy guardrail.checked.Outcome`) {
 		keeps[name] = true
 	}

@@ -50,7 +50,8 @@ func (r *Recording) Compare(now []activity.Event) (compared int, first *Differen
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was, is := comparable(r.events), comparable(now)
-	for _, run := range r.runs {
+	session := &recordedRun{agent: "the session"} // of no run
+	for _, run := range append(slices.Clip(r.runs), session) {
 		old, fresh := was[run.id], is[cmp.Or(run.now, run.id)]
 		for i := range max(len(old), len(fresh)) {
 			switch {
@@ -133,6 +134,9 @@ func place(call string) string {
 // factOf returns what counts of an event; false for nothing.
 func factOf(e activity.Event, calls map[string]string) (fact, bool) {
 	f := fact{seq: e.Seq, name: e.Body.Type()}
+	if _, compressed := e.Body.(activity.ContextCompressed); e.Run == "" && !compressed {
+		return f, false
+	}
 	add := func(name string, value any) {
 		data, err := json.Marshal(value)
 		if err == nil {
@@ -210,6 +214,22 @@ func factOf(e activity.Event, calls map[string]string) (fact, bool) {
 		add("output", b.Output)
 		add("turns", b.Turns)
 		add("toolCalls", b.ToolCalls)
+	case activity.GraphNode:
+		if b.State == activity.NodeRunning {
+			return f, false
+		}
+		f.name, f.order = "graph.node "+b.Node, strings.ReplaceAll(b.Step, "#", "-")
+		add("state", b.State)
+		add("output", b.Output)
+		add("error", b.Error)
+	case activity.HookRan:
+		if b.Event == "Notification" || b.Event == "SessionEnd" {
+			return f, false
+		}
+		f.name, f.order = "hook.ran "+b.Event, place(b.Call)
+		add("name", b.Name)
+		add("decision", b.Decision)
+		add("reason", b.Reason)
 	case activity.GuardrailChecked:
 		add("name", b.Name)
 		add("policy", b.Policy)

@@ -1,15 +1,14 @@
-// Package replay runs a recorded session again: what models answered, tools gave and the
-// person said comes from the log, and all else is today's code (spec 7.3).
+// Package replay runs a recorded session again: what models answered, tools gave, hooks
+// decided and the person said comes from the log, and all else is today's code (spec 7.3).
 //
-// [Read] takes a session's events apart; [Recording.Model] and [Recording.Tools] stand in
-// the place of models and tools; [Compare] finds the first difference between what was
-// recorded and what came. Who runs it is the caller's business. Nothing is sent, and no
-// tool runs.
+// [Read] takes a session's events apart; [Recording.Model], [Recording.Tools],
+// [Recording.Hook] and [Recording.ServerTools] stand in the place of what is outside;
+// [Compare] finds the first difference between what was recorded and what came. Who runs
+// it is the caller's business. Nothing is sent, and no tool runs.
 package replay
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -19,20 +18,29 @@ import (
 
 // Recording is a session as it was.
 type Recording struct {
-	// Requests are the runs that a person started, in order.
+	// Requests are what the person asked for, in order.
 	Requests []Request
 	// Unable is why the session cannot be run again; "" where it can.
 	Unable string
+	// Say tells a run what the person said to it while it went on. It returns when the
+	// run has it. Set it before the first request.
+	Say func(run string, input []activity.ContentBlock) error
 
 	events []activity.Event
 
-	mu    sync.Mutex
-	runs  []*recordedRun
-	calls map[string]activity.ToolState // how calls ended, by recorded id
-	asks  map[string][]Answer           // of the person, by tool, in order
-	shape map[string]string             // by call: the call whose answer held for it too, itself where it was asked about
-	route []*activity.RouteDecided      // decisions of a model, in order
-	aside []aside                       // answers of no run
+	mu      sync.Mutex
+	runs    []*recordedRun
+	calls   map[string]activity.ToolState // how calls ended, by recorded id
+	asks    map[string][]Answer           // of the person, by tool, in order
+	nodes   map[nodeKey][]string          // what the person answered to nodes of graphs, in order
+	shape   map[string]string             // by call: the call whose answer held for it too, itself where it was asked about
+	route   []*activity.RouteDecided      // decisions of a model, in order
+	aside   []aside                       // answers of no run
+	during  map[string]said               // what the person said while a call was made
+	hooks   map[hookKey][]Hooked          // what hooks decided, in order
+	hooked  map[string]bool               // the events that had hooks
+	names   map[string]string             // by tool of an MCP server: what models called it
+	request string                        // the run that was asked for last
 }
 
 // Request is what a person asked.
@@ -41,6 +49,9 @@ type Request struct {
 	Agent    string // auto where the agent was picked
 	Strategy string // of picking
 	Started  activity.RunStarted
+	// Cleared is the agent whose context was cleared, and Compressed the one whose was
+	// compressed; Approval is the mode that the session got. Of a run all are "".
+	Cleared, Compressed, Approval string
 }
 
 // Answer is what the person said about a call.
@@ -50,144 +61,35 @@ type Answer struct {
 	Args     json.RawMessage // with modify: what they made of the arguments
 }
 
+// nodeKey names a node of a graph that asks the person.
+type nodeKey struct{ run, node string }
+
 // recordedRun is one run as it was.
 type recordedRun struct {
 	id, agent, input, parent string
+	request                  string // the run that the person asked for, of which it is a part
 	answers                  []answer
 	asides                   []aside
-	failure                  string // why it ended, where it failed
-	now                      string // the run that it is now; "" = it has not begun
+	failure                  string   // why it ended, where it failed
+	tools                    []string // of MCP servers
+	left                     []string // why others were left out
+	now                      string   // the run that it is now; "" = it has not begun
 }
 
 // answer is one answer of a model.
 type answer struct {
 	content  activity.ModelContent
 	finished activity.ModelFinished
+	said     said // while it came
 }
+
+// said are the person's words to a run that went on.
+type said [][]activity.ContentBlock
 
 // aside is an answer that is no turn of an agent's.
 type aside struct {
 	activity.ModelFinished
 	used bool
-}
-
-// Read takes events apart.
-func Read(events []activity.Event) *Recording {
-	r := &Recording{events: events, calls: make(map[string]activity.ToolState), asks: make(map[string][]Answer), shape: make(map[string]string)}
-	unable := func(format string, args ...any) {
-		if r.Unable == "" {
-			r.Unable = fmt.Sprintf(format, args...)
-		}
-	}
-	finished := make(map[string]activity.ModelFinished) // by run: of the answer whose content comes next
-	questions := make(map[string]activity.ConfirmationAsked)
-	ended := make(map[string]bool)
-	lasting := make(map[string]string) // by tool: the call whose answer holds longer
-	for _, e := range events {
-		run := r.run(e.Run)
-		switch b := e.Body.(type) {
-		case activity.RunStarted:
-			r.runs = append(r.runs, &recordedRun{id: e.Run, agent: e.Agent, input: textOf(b.Input), parent: e.ParentRun})
-			if len(b.Shell) > 0 {
-				unable("run %s ran commands of its prompt", e.Run)
-			}
-			if e.ParentRun == "" && e.CorrelationID == e.Run {
-				r.Requests = append(r.Requests, Request{Run: e.Run, Agent: e.Agent, Started: b})
-			}
-		case activity.RouteDecided:
-			if n := len(r.Requests); n > 0 && r.Requests[n-1].Run == e.Run {
-				r.Requests[n-1].Agent, r.Requests[n-1].Strategy = "auto", b.Strategy
-			}
-			if b.By == "user" {
-				unable("the person picked the agent of run %s", e.Run)
-			}
-			if b.Model != nil {
-				r.route = append(r.route, &b)
-			}
-		case activity.ModelFinished:
-			if b.Purpose != "" && run != nil {
-				run.asides = append(run.asides, aside{ModelFinished: b})
-			} else if b.Purpose != "" {
-				r.aside = append(r.aside, aside{ModelFinished: b})
-			}
-			finished[e.Run] = b
-		case activity.ModelContent:
-			if run != nil {
-				run.answers = append(run.answers, answer{b, finished[e.Run]})
-			}
-		case activity.ToolState:
-			if strings.HasPrefix(b.Name, "mcp.") {
-				unable("run %s called %s, a tool of an MCP server", e.Run, b.Name)
-			}
-			if _, known := r.shape[b.Call]; !known {
-				r.shape[b.Call] = lasting[b.Name]
-			}
-			if b.State.Terminal() {
-				r.calls[b.Call] = b
-			}
-		case activity.ConfirmationAsked:
-			questions[b.ID] = b
-			r.shape[b.Call] = b.Call
-		case activity.ConfirmationAnswered:
-			q := questions[b.ID]
-			if b.By != "user" && b.By != "policy" {
-				unable("a question about %s was not answered by the person (%s)", q.Tool, b.By)
-			}
-			if b.Outcome == "run" || b.Outcome == "session" || b.Outcome == "always" {
-				lasting[q.Tool] = q.Call
-			}
-			r.asks[q.Tool] = append(r.asks[q.Tool], Answer{Outcome: b.Outcome, Feedback: b.Feedback})
-			if b.Outcome == "modify" {
-				r.asks[q.Tool][len(r.asks[q.Tool])-1].Args = modified(events, q.Call)
-			}
-		case activity.RunFinished:
-			ended[e.Run] = true
-			switch b.Reason {
-			case activity.Timeout, activity.Aborted, activity.Budget:
-				unable("run %s ended %s, which does not come again", e.Run, b.Reason)
-			}
-			if run != nil && b.Error != nil {
-				run.failure = b.Error.Message
-			}
-		case activity.RunState:
-			if b.To == activity.Interrupted || b.To == activity.Paused {
-				unable("run %s was %s", e.Run, b.To)
-			}
-		case activity.Input:
-			unable("run %s was told something while it went on", e.Run)
-		case activity.Rewound, activity.Forked, activity.ContextCleared, activity.ApprovalChanged:
-			unable("the session has an event %s", b.Type())
-		case activity.HookRan:
-			unable("run %s had hooks", e.Run)
-		case activity.ContextCompressed:
-			if e.Run == "" {
-				unable("a context was compressed by hand")
-			}
-		case activity.GraphNode:
-			unable("run %s is of a graph", e.Run)
-		case activity.Unknown:
-			unable("the log is of a newer version (%s)", b.Name)
-		}
-	}
-	for _, run := range r.runs {
-		if !ended[run.id] {
-			unable("run %s has not ended", run.id)
-		}
-	}
-	if len(r.Requests) == 0 {
-		unable("the session has no runs")
-	}
-	return r
-}
-
-// modified returns the arguments with which a call went on.
-func modified(events []activity.Event, call string) (args json.RawMessage) {
-	for _, e := range events {
-		if b, ok := e.Body.(activity.ToolState); ok && b.Call == call {
-			args = b.Args
-		}
-	}
-	return args
 }
 
 // textOf is the text of an input.
@@ -207,6 +109,23 @@ func (r *Recording) run(id string) *recordedRun {
 		}
 	}
 	return nil
+}
+
+// Runs returns how many runs the person asked for.
+func (r *Recording) Runs() (n int) {
+	for _, request := range r.Requests {
+		if request.Run != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Begin says which of the requests is made next.
+func (r *Recording) Begin(request Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.request = request.Run
 }
 
 // meet returns the recorded run that a run is now: the one of its id, else the first of
@@ -260,4 +179,19 @@ func (r *Recording) Ask(tool string) (Answer, bool) {
 	}
 	r.asks[tool] = list[1:]
 	return list[0], true
+}
+
+// Node returns what the person answered to a node of a run's graph, which a question names
+// in its title; false where they did not.
+func (r *Recording) Node(run, title string) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.meet(model.Asker{Run: run}, nil)
+	for key, list := range r.nodes {
+		if was != nil && key.run == was.id && len(list) > 0 && (strings.HasSuffix(title, ": "+key.node) || strings.Contains(title, ": "+key.node+" (")) {
+			r.nodes[key] = list[1:]
+			return list[0], true
+		}
+	}
+	return "", false
 }

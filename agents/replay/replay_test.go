@@ -95,10 +95,9 @@ func TestREL108FirstDifference(t *testing.T) {
 func TestUnable(t *testing.T) {
 	for want, b := range map[string]activity.Body{
 		"was interrupted":             activity.RunState{To: activity.Interrupted},
-		"was told something":          activity.Input{},
-		"had hooks":                   activity.HookRan{},
-		"is of a graph":               activity.GraphNode{},
-		"mcp.db.query, a tool of an":  activity.ToolState{Call: "r#1-0", Name: "mcp.db.query"},
+		"did not keep what hooks":     activity.HookRan{Event: "BeforeTool", Call: "r#1-0"},
+		"was purged":                  activity.ContextCleared{Agent: "writer", Purged: true},
+		"was changed while it went":   activity.ApprovalChanged{To: "auto"},
 		"has an event rewound":        activity.Rewound{},
 		"of a newer version (x.y)":    activity.Unknown{Name: "x.y"},
 		"ended TIMEOUT":               activity.RunFinished{Reason: activity.Timeout},

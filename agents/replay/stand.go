@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -28,7 +29,10 @@ func (m recordedModel) Generate(ctx context.Context, req *model.Request) iter.Se
 			yield(model.Chunk{}, err)
 			return
 		}
-		got, err := m.answer(req)
+		got, words, err := m.answer(req)
+		if err == nil {
+			err = m.tell(req.Asker.Run, words)
+		}
 		if err != nil {
 			yield(model.Chunk{}, &model.Error{Class: model.Fatal, Message: err.Error()})
 			return
@@ -42,13 +46,17 @@ func (m recordedModel) Generate(ctx context.Context, req *model.Request) iter.Se
 	}
 }
 
-func (m recordedModel) answer(req *model.Request) (*model.Answer, error) {
+func (m recordedModel) answer(req *model.Request) (*model.Answer, said, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if req.Asker.Purpose == "route" {
-		return m.routed()
+		answer, err := m.routed()
+		return answer, nil, err
 	}
-	run := m.meet(req.Asker, req)
+	var run *recordedRun
+	if req.Asker.Run != "" { // else it is asked by hand
+		run = m.meet(req.Asker, req)
+	}
 	if req.Asker.Purpose != "" {
 		from := &m.aside
 		if run != nil {
@@ -57,20 +65,33 @@ func (m recordedModel) answer(req *model.Request) (*model.Answer, error) {
 		for i := range *from {
 			if a := &(*from)[i]; !a.used && a.Purpose == req.Asker.Purpose {
 				a.used = true
-				return answerOf(a.Content, a.ModelFinished, nil), nil
+				return answerOf(a.Content, a.ModelFinished, nil), nil, nil
 			}
 		}
-		return nil, fmt.Errorf("the session has no more answers for %s", req.Asker.Purpose)
+		return nil, nil, fmt.Errorf("the session has no more answers for %s", req.Asker.Purpose)
 	}
 	switch {
 	case run == nil:
-		return nil, fmt.Errorf("the session has no run of %s that fits", req.Asker.Agent)
+		return nil, nil, fmt.Errorf("the session has no run of %s that fits", req.Asker.Agent)
 	case len(run.answers) == 0:
-		return nil, fmt.Errorf("%s", cmp.Or(run.failure, "the session has no more answers for "+run.agent))
+		return nil, nil, fmt.Errorf("%s", cmp.Or(run.failure, "the session has no more answers for "+run.agent))
 	}
 	a := run.answers[0]
 	run.answers = run.answers[1:]
-	return answerOf(a.content.Content, a.finished, a.content.Raw), nil
+	return answerOf(a.content.Content, a.finished, a.content.Raw), a.said, nil
+}
+
+// tell tells a run what the person said to it.
+func (r *Recording) tell(run string, words said) error {
+	for _, input := range words {
+		if r.Say == nil {
+			return errors.New("nobody can be told what the person said")
+		}
+		if err := r.Say(run, input); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // routed is the router's answer.
@@ -138,6 +159,9 @@ func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMess
 		plan.Shape, plan.Covers = shape, cmp.Or(plan.Covers, spec.Name)
 	}
 	plan.Do = func(context.Context, *tool.Env) (*tool.Result, error) {
+		if err := t.tell(env.Run, t.saidDuring(env)); err != nil {
+			return nil, err
+		}
 		switch {
 		case !ok:
 			return nil, tool.Errorf(tool.CodeInternal, "the session has no result of %s", spec.Name)
@@ -152,12 +176,27 @@ func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMess
 }
 
 // unchanged is a result without the line that tells the model of arguments which the person
-// changed: the run adds it.
+// or a hook changed: the run adds it.
 func unchanged(content string) string {
-	if line, rest, ok := strings.Cut(content, "\n"); ok && strings.HasPrefix(line, "The person changed this call") {
+	line, rest, ok := strings.Cut(content, "\n")
+	if ok && (strings.HasPrefix(line, "The person changed this call") || strings.HasPrefix(line, "A hook changed this call")) {
 		return rest
 	}
 	return content
+}
+
+// saidDuring takes what the person said while a call was made.
+func (t recordedTool) saidDuring(env *tool.Env) said {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	run := t.meet(model.Asker{Run: env.Run, Agent: env.Agent}, nil)
+	if run == nil {
+		return nil
+	}
+	call := run.id + "#" + place(env.Call)
+	words := t.during[call]
+	delete(t.during, call)
+	return words
 }
 
 // planned reports whether a call with this error never ran.
@@ -177,8 +216,7 @@ func (t recordedTool) ended(env *tool.Env) (was activity.ToolState, shape string
 	if run == nil {
 		return was, "", false
 	}
-	_, place, _ := strings.Cut(env.Call, "#")
-	call := run.id + "#" + place
+	call := run.id + "#" + place(env.Call)
 	was, ok = t.calls[call]
 	return was, t.shape[call], ok
 }

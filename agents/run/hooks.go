@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,8 @@ type HookEvent struct {
 	Agent      string
 	Run        string
 	ParentRun  string
+	Turn       int
+	Call       string // of the tool that it is about; "" = of none
 	// Match are the names that a matcher is held against: those of the tool, the one
 	// of gemini-cli first, or the trigger. Where there are none, every hook matches.
 	Match  []string
@@ -72,25 +75,44 @@ func (r *runner) hooked(event string) bool { return r.Hooks != nil && r.Hooks.Ha
 
 // fire runs the hooks of an event, and tells the session and the person what they say.
 func (r *runner) fire(ctx context.Context, event string, match []string, fields map[string]any) HookAnswer {
+	return r.fireFor(ctx, "", event, match, fields)
+}
+
+// fireFor is fire for a call of a tool.
+func (r *runner) fireFor(ctx context.Context, call, event string, match []string, fields map[string]any) HookAnswer {
 	if !r.hooked(event) {
 		return HookAnswer{Decision: "allow"}
 	}
 	a := r.Hooks.Fire(ctx, HookEvent{
 		Name: event, Folder: r.Env.Folder, Session: r.Env.Session, Transcript: r.Transcript,
-		Agent: r.Definition.Name, Run: r.ID, ParentRun: r.Parent, Match: match, Fields: fields,
+		Agent: r.Definition.Name, Run: r.ID, ParentRun: r.Parent, Turn: int(r.turn.Load()), Call: call, Match: match, Fields: fields,
 	})
+	for i := range a.Ran {
+		a.Ran[i].Call = call
+	}
 	TellHooks(a, r.sayFor)
 	return a
 }
 
 // TellHooks writes to a session's log what hooks decided and say.
 func TellHooks(a HookAnswer, say func(activity.Body, time.Duration) uint64) {
-	for _, ran := range a.Ran {
+	for i, ran := range a.Ran {
+		if i == len(a.Ran)-1 {
+			ran.Together = a.together()
+		}
 		say(ran.HookRan, ran.Took)
 	}
 	for _, message := range a.Messages {
 		say(activity.Note{Level: "info", Message: message}, 0)
 	}
+}
+
+// together is the answer as the log keeps it. A request to a model is as long as its
+// conversation, and what the hooks made of it is not asked for again.
+func (a *HookAnswer) together() *activity.HookDecision {
+	edited := maps.Clone(a.Edited)
+	delete(edited, "llm_request")
+	return &activity.HookDecision{Decision: a.Decision, Reason: a.Reason, Stop: a.Stop, Context: a.Context, Edited: edited}
 }
 
 // startSession runs the hooks of the session's start, where the run begins it.
@@ -233,7 +255,7 @@ func (b *batch) askHooks(t *task) {
 	if t.bad != nil || !b.hooked("BeforeTool") {
 		return
 	}
-	a := b.fire(t.ctx, "BeforeTool", hookNames(t.tool.Spec()), map[string]any{"tool": t.name, "tool_name": t.name, "tool_input": t.call.Args})
+	a := b.fireFor(t.ctx, t.call.ID, "BeforeTool", hookNames(t.tool.Spec()), map[string]any{"tool": t.name, "tool_name": t.name, "tool_input": t.call.Args})
 	if t.ctx.Err() != nil {
 		return
 	}
@@ -277,7 +299,7 @@ func (b *batch) afterTool(t *task, result *tool.Result, err error) (*tool.Result
 		response["llmContent"], response["returnDisplay"] = err.Error(), err.Error()
 		response["error"] = map[string]any{"message": err.Error()}
 	}
-	a := b.fire(t.ctx, "AfterTool", hookNames(t.tool.Spec()), map[string]any{
+	a := b.fireFor(t.ctx, t.call.ID, "AfterTool", hookNames(t.tool.Spec()), map[string]any{
 		"tool": t.name, "tool_name": t.name, "tool_input": t.call.Args, "tool_response": response,
 	})
 	if a.Stop {

@@ -241,8 +241,11 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 		if body.Decision == "failed" {
 			failure = cmp.Or(body.Reason, "failed")
 		}
-		b.instant(r, e, Hook, body.Name, failure, time.Duration(e.DurationMs)*time.Millisecond,
+		s := b.instant(r, e, Hook, body.Name, failure, time.Duration(e.DurationMs)*time.Millisecond,
 			Field{Name: "event", Value: body.Event}, Field{Name: "decision", Value: body.Decision}, Field{"reason", body.Reason, true})
+		if call := b.calls[body.Call]; call != nil {
+			s.Parent = call.ID
+		}
 	case activity.RunState:
 		if body.To == activity.Interrupted {
 			b.endAll(r, b.now, "interrupted")

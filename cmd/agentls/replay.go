@@ -24,8 +24,8 @@ func replayCommand(std streams) *cobra.Command {
 they called, handoffs and checks; then what it adds up to. Nothing runs.
 
 With --verify its requests run again, offline, with what the models answered, the
-tools gave and you said as the session has it, and all else as it is today: agents,
-settings, validators and this program. It says whether the same comes of it, or what differs
+tools gave, hooks decided and you said as the session has it, and all else as it is
+today: agents, settings, validators and this program. It says whether the same comes of it, or what differs
 first, and exits with 1 then.`,
 		Args: arguments(0, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -29,6 +29,7 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/prompt"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/run"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/snapshot"
 	"github.com/agentls/agentls/agents/template"
@@ -78,6 +79,10 @@ type Config struct {
 	Model model.Model
 	// Tools may put others in the place of built-in tools; nil = nobody does.
 	Tools func([]tool.Tool) []tool.Tool
+	// Hooked answers instead of all hooks, and Servers offers instead of all MCP servers;
+	// nil = those of the settings.
+	Hooked  run.Hooks
+	Servers agents.Servers
 	// Apart: nothing of the person's is started or kept: no MCP servers, no hooks, no
 	// snapshots, and sessions and answers for always are in memory only; of those that
 	// were kept, the ones count that were given before Before.
@@ -239,6 +244,12 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		Snapshots: snapshot.New(snapshot.Config{
 			Dir: filepath.Join(canonical(c.state()), "snapshots"), Home: canonical(b.env("HOME")), Environ: c.Environ, Now: c.Now,
 		}),
+	}
+	if c.Hooked != nil {
+		work.Hooks = c.Hooked
+	}
+	if c.Servers != nil {
+		work.Servers = c.Servers
 	}
 	switch {
 	case c.Apart:

@@ -33,12 +33,7 @@ import (
 func TestScenario(t *testing.T) {
 	// The worker is started by a library that the Gemini client links, for good.
 	t.Cleanup(func() { goleak.VerifyNone(t, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start")) })
-	t.Cleanup(func() {
-		const whole, want = 140, 60 // stories, and sessions of theirs
-		if verified.stories >= whole && verified.sessions < want {
-			t.Errorf("%d sessions of %d stories come out the same when they are run again, want %d", verified.sessions, verified.stories, want)
-		}
-	})
+	t.Cleanup(func() { checkVerified(t) })
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: os.Getenv("UPDATE") != "",

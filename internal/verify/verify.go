@@ -42,8 +42,9 @@ func Session(ctx context.Context, config daemon.Config, folder, session string, 
 		return &Report{Unable: r.Unable}, nil
 	}
 	config.Apart, config.Brief, config.Model, config.Tools, config.Log = true, true, r.Model(), r.Tools, slog.New(slog.DiscardHandler)
-	config.Before = events[0].Time
+	config.Before, config.Hooked, config.Servers = events[0].Time, hooks{r}, servers{r}
 	p := &person{recording: r}
+	r.Say = func(run string, input []activity.ContentBlock) error { return p.say(ctx, run, input) }
 	if err := p.connect(ctx, config, folder); err != nil {
 		return nil, err
 	}
@@ -52,8 +53,9 @@ func Session(ctx context.Context, config daemon.Config, folder, session string, 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := p.run(ctx, session, request); err != nil {
-			return &Report{Runs: len(r.Requests), Difference: &replay.Difference{
+		r.Begin(request)
+		if err := p.ask(ctx, session, request); err != nil {
+			return &Report{Runs: r.Runs(), Difference: &replay.Difference{
 				Agent: request.Agent, Event: "run.started", Was: "a run", Now: fault.Message(err),
 			}}, nil
 		}
@@ -61,7 +63,7 @@ func Session(ctx context.Context, config daemon.Config, folder, session string, 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, first := r.Compare(p.events)
-	return &Report{Events: n, Runs: len(r.Requests), Difference: first}, nil
+	return &Report{Events: n, Runs: r.Runs(), Difference: first}, nil
 }
 
 // person is the client of the daemon, which answers as the person did.
@@ -106,18 +108,38 @@ func (p *person) close(ctx context.Context) {
 	p.work.Wait()
 }
 
-func (p *person) run(ctx context.Context, session string, request replay.Request) error {
-	s := request.Started
+// ask makes a request again.
+func (p *person) ask(ctx context.Context, session string, request replay.Request) error {
 	call, cancel := context.WithTimeout(ctx, time.Minute) // nothing in it waits for anybody
 	defer cancel()
-	err := p.conn.Call(call, wire.MethodRun, &wire.RunParams{
+	var err error
+	switch {
+	case request.Cleared != "":
+		err = p.conn.Call(call, wire.MethodContextClear, &wire.ContextClearParams{Session: session, Agent: request.Cleared}, nil)
+	case request.Compressed != "":
+		err = p.conn.Call(call, wire.MethodSessionCompress, &wire.SessionCompressParams{Session: session, Agent: request.Compressed, Force: true}, new(wire.SessionCompressResult))
+	case request.Approval != "":
+		err = p.conn.Call(call, wire.MethodSessionSetApproval, &wire.SessionApprovalParams{Session: session, Approval: request.Approval}, new(wire.SessionApprovalResult))
+	default:
+		err = p.run(call, session, request)
+	}
+	if call.Err() != nil && ctx.Err() == nil {
+		return errors.New("it does not end")
+	}
+	return err
+}
+
+// say tells a run that goes on what the person said to it.
+func (p *person) say(ctx context.Context, run string, input []activity.ContentBlock) error {
+	return p.conn.Call(ctx, wire.MethodSteer, &wire.SteerParams{Run: run, Input: wire.InputBlocks(input)}, new(wire.SteerResult))
+}
+
+func (p *person) run(ctx context.Context, session string, request replay.Request) error {
+	s := request.Started
+	return p.conn.Call(ctx, wire.MethodRun, &wire.RunParams{
 		Agent: request.Agent, Strategy: request.Strategy, Input: wire.InputBlocks(s.Input), Session: session, Run: request.Run, Mode: s.Mode,
 		Approval: s.Approval, Model: s.Asked, Inputs: s.Inputs, Context: s.Context,
 	}, new(wire.RunResult))
-	if call.Err() != nil && ctx.Err() == nil {
-		return errors.New("a run that does not end")
-	}
-	return err
 }
 
 func (p *person) notified(method string, params []byte) {
@@ -156,7 +178,16 @@ func (p *person) asked(_ context.Context, method string, params []byte) (any, er
 		}
 		return result, nil
 	case wire.MethodAsk:
-		return &wire.AskResult{Action: "decline"}, nil // ask_user has its recorded result
+		var q wire.AskParams
+		if err := (wire.Codec{}).Unmarshal(params, &q); err != nil {
+			return nil, err
+		}
+		text, ok := p.recording.Node(q.Run, q.Title)
+		if !ok {
+			return &wire.AskResult{Action: "decline"}, nil // ask_user has its recorded result
+		}
+		content, err := json.Marshal(text)
+		return &wire.AskResult{Action: "accept", Content: content}, err
 	}
 	return nil, jsonrpc2.ErrMethodNotFound
 }

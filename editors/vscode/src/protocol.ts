@@ -951,6 +951,19 @@ export interface HandoffStarted {
 	project?: string;
 }
 
+/** HookDecision is what hooks decide together. */
+export interface HookDecision {
+	/** allow, ask or deny */
+	decision: string;
+	reason?: string;
+	/** the run ends */
+	stop?: boolean;
+	/** what the model is told besides */
+	context?: string[];
+	/** `edited` is what they make of what they were given; not of requests to models. */
+	edited?: Record<string, unknown>;
+}
+
 /** HookRan says what a hook decided. Hooks of a session's end have no run. */
 export interface HookRan {
 	/** as in the settings: BeforeTool */
@@ -960,6 +973,10 @@ export interface HookRan {
 	/** allow, ask, deny, stop; failed: it could not be run to its end */
 	decision: string;
 	reason?: string;
+	/** of the tool that it is about */
+	call?: string;
+	/** `together` is what the hooks of a point decide together; the last one has it. */
+	together?: HookDecision;
 }
 
 /** Hunk is a part of a change that a person can keep or undo by itself. */
