@@ -39,17 +39,27 @@ func (p *Plan) Check() []Finding {
 		at("", 0, "", "The graph has no nodes; write nodes: with a name and an agent each.")
 		return found
 	}
-	known := map[string]bool{}
+	known := map[string]string{} // names, by how conditions write them
 	for i, n := range p.Nodes {
+		other, twice := known[identifier(n.Name)]
 		switch {
 		case !NamePattern.MatchString(n.Name) || len(n.Name) > 64:
 			at("nodes", i, "name", "%q cannot be a node's name: use letters, digits and single - or _ between them.", n.Name)
 		case slices.Contains(reserved, n.Name):
 			at("nodes", i, "name", "A node cannot be called %s, which means something else in a graph; use another name.", n.Name)
-		case known[identifier(n.Name)]:
+		case twice && other == n.Name:
 			at("nodes", i, "name", "There are two nodes %s; rename one.", n.Name)
+		case twice:
+			at("nodes", i, "name", "Conditions cannot tell the nodes %s and %s apart, which they both write %s; rename one.", other, n.Name, identifier(n.Name))
 		}
-		known[identifier(n.Name)] = true
+		known[identifier(n.Name)] = n.Name
+	}
+	for i, k := range p.State {
+		other, twice := known[identifier(k.Name)]
+		if twice && other != k.Name { // the same name is how the results of a node come together
+			at("state", i, "", "Conditions cannot tell %s and %s apart, which they both write %s; rename one.", other, k.Name, identifier(k.Name))
+		}
+		known[identifier(k.Name)] = k.Name
 	}
 	o := p.order()
 	switch _, there := o.index[p.Entry]; {

@@ -9,7 +9,7 @@ import (
 func TestFindings(t *testing.T) {
 	good := func() *Plan {
 		p := plan(t, "analyzer", "analyzer -> fixer if analyzer.ok", "analyzer -> ask-person else", "fixer -> END", "ask-person -> END")
-		p.State = []Key{{"notes", "append"}}
+		p.State = []Key{{"notes", "append"}, {"ask-person", "append"}}
 		return p
 	}
 	if found := good().Check(); len(found) > 0 {
@@ -27,7 +27,10 @@ func TestFindings(t *testing.T) {
 		"from END":          {func(p *Plan) { p.Edges[2].From = End }, Place{"edges", 2, "from"}, "no edge leads from it"},
 		"unreachable":       {func(p *Plan) { p.Edges[1].To = "fixer" }, Place{"nodes", 2, "name"}, "Nothing leads to the node ask-person"},
 		"no way to END":     {func(p *Plan) { p.Edges[2].To = "fixer" }, Place{"nodes", 1, "name"}, "No way leads from the node fixer to END"},
-		"a name twice":      {func(p *Plan) { p.Nodes = append(p.Nodes, Node{Name: "ask_person"}) }, Place{"nodes", 3, "name"}, "two nodes ask_person"},
+		"a name twice":      {func(p *Plan) { p.Nodes = append(p.Nodes, Node{Name: "ask_person"}) }, Place{"nodes", 3, "name"}, "cannot tell the nodes ask-person and ask_person apart"},
+		"the same name":     {func(p *Plan) { p.Nodes = append(p.Nodes, Node{Name: "fixer"}) }, Place{"nodes", 3, "name"}, "two nodes fixer"},
+		"like a node":       {func(p *Plan) { p.State = []Key{{"ask_person", ""}} }, Place{"state", 0, ""}, "cannot tell ask-person and ask_person apart, which they both write ask_person; rename one"},
+		"like a key":        {func(p *Plan) { p.State = []Key{{"a-b", ""}, {"a_b", ""}} }, Place{"state", 1, ""}, "cannot tell a-b and a_b apart"},
 		"reserved":          {func(p *Plan) { p.Nodes[2].Name = "input" }, Place{"nodes", 2, "name"}, "means something else"},
 		"bad name":          {func(p *Plan) { p.Nodes[2].Name = "a b" }, Place{"nodes", 2, "name"}, "cannot be a node's name"},
 		"unknown condition": {func(p *Plan) { p.Edges[0].Condition = "analysis.ok && input != ''" }, Place{"edges", 0, "condition"}, "names analysis, which no node gives: nodes and keys of state are analyzer, fixer, ask_person, notes"},
