@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,8 +12,10 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/graph"
 	"github.com/agentls/agentls/agents/handoff"
+	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/run"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 )
 
@@ -32,6 +35,34 @@ func (s *Service) checkGraph(def *definition.Definition, folder string) error {
 			return fault.New(fault.Invalid, "agents.start", "%s cannot run: the node %s of its graph runs %s: %s", def.Name, n.Name, n.Of, fault.Message(err)).Because(fault.InvalidAgent)
 		case n.Kind == graph.Graph && entry.Definition.Graph == nil:
 			return fault.New(fault.Invalid, "agents.start", "%s cannot run: the node %s of its graph runs %s, which has no graph; write agent: %s", def.Name, n.Name, n.Of, n.Of).Because(fault.InvalidAgent)
+		}
+	}
+	return nil
+}
+
+// checkModels returns why the agents that a graph runs cannot ask their models, asked being
+// the model of those that have none of their own. A graph of tools and questions needs none.
+func (s *Service) checkModels(def *definition.Definition, folder, asked string, set Settings) error {
+	seen := map[string]bool{def.Name: true}
+	for open := []*definition.Definition{def}; len(open) > 0; open = open[1:] {
+		if open[0].Graph == nil {
+			name := open[0].Model
+			if name == "" || name == "inherit" {
+				name = s.ModelOf(open[0], asked, set)
+			}
+			if _, err := s.choice(name); err != nil && name != model.Auto {
+				return err
+			}
+			continue
+		}
+		for _, n := range open[0].Graph.Nodes {
+			if n.Kind != graph.Agent && n.Kind != graph.Graph {
+				continue
+			}
+			if entry, err := s.Agents().Lookup(folder, n.Of); err == nil && !seen[entry.Definition.Name] {
+				seen[entry.Definition.Name] = true
+				open = append(open, entry.Definition)
+			}
 		}
 	}
 	return nil
@@ -123,14 +154,18 @@ func (s *Service) runNode(ctx context.Context, caller *Live, call string, node g
 	return given
 }
 
-// graphPast reads how far a graph came from the log of its session. An agent that was cut
-// off when the graph came to its time is run anew, under another call.
+// graphPast reads how far a graph came from the log of its session. Where the graph came to
+// its time, an agent goes on that was left interrupted, and what else was cut off runs anew,
+// under another call.
 func graphPast(conv *session.Session, plan *graph.Plan, id string, until uint64) (*run.GraphPast, error) {
-	isTool := func(name string) bool {
-		node, _ := plan.Node(name)
-		return node.Kind == graph.Tool
+	goesOn := func(name, call string) bool { // with the attempt that the graph's time cut off
+		if node, _ := plan.Node(name); node.Kind == graph.Tool {
+			return true // what its call came to is asked about
+		}
+		child, begun := conv.Delegated(id, call)
+		return begun && child.State != activity.Finished
 	}
-	past := &run.GraphPast{Done: make(map[string]any), Ended: make(map[string]int), CutOff: make(map[string]int), Calls: make(map[string]run.GraphCall)}
+	past := &run.GraphPast{Done: make(map[string]any), Taints: make(map[string]tool.Taint), Ended: make(map[string]int), CutOff: make(map[string]int), Calls: make(map[string]run.GraphCall)}
 	attempts := make(map[string]int) // by step, the last that began
 	var blobs []string
 	err := conv.Log.Replay(until, func(e activity.Event) {
@@ -144,13 +179,14 @@ func graphPast(conv *session.Session, plan *graph.Plan, id string, until uint64)
 			case activity.NodeFinished:
 				var value any
 				_ = json.Unmarshal(b.Output, &value) // what was purged is null
-				past.Done[b.Step] = value
+				past.Done[b.Step], past.Taints[b.Step] = value, tool.TaintOf(b.Taint)
 			case activity.NodeRunning:
 				attempts[b.Step] = b.Attempt
 			case activity.NodeFailed:
 				past.Ended[b.Step] = max(past.Ended[b.Step], b.Attempt)
-			case activity.NodeCancelled: // what a tool's call came to is asked about: its attempt goes on
-				if attempt := attempts[b.Step]; attempt > past.Ended[b.Step] && !isTool(b.Node) {
+			case activity.NodeCancelled:
+				attempt := cmp.Or(b.Attempt, attempts[b.Step])
+				if attempt > past.Ended[b.Step] && (b.Attempt > 0 || !goesOn(b.Node, run.CallOf(id, b.Step, attempt))) {
 					past.Ended[b.Step] = attempt
 					past.CutOff[b.Step]++
 				}
@@ -159,7 +195,7 @@ func graphPast(conv *session.Session, plan *graph.Plan, id string, until uint64)
 			if run.StepOf(id, b.Call) == "" {
 				return
 			}
-			call := run.GraphCall{State: b.State, Risk: b.Risk}
+			call := run.GraphCall{State: b.State, Risk: b.Risk, Taint: tool.TaintOf(b.Taint)}
 			if b.Result != nil {
 				call.Content = b.Result.Content
 				if b.Result.Content == "" && b.Result.Blob != "" {

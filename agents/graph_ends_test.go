@@ -96,7 +96,7 @@ func TestREL127GraphIsCancelled(t *testing.T) {
 				there <- struct{}{}
 				<-ctx.Done()
 			}
-			tm.tools = append(tm.tools, &effect{}, &hangs{hang: hang})
+			tm.tools = append(tm.tools, &effect{}, &hangs{hang: hang, risk: tool.Safe})
 			tm.says = func(ctx context.Context, _ string, _ int, _ *model.Request) model.Answer {
 				hang(ctx)
 				return model.Answer{}
@@ -148,7 +148,7 @@ func TestREL103GraphIsInterrupted(t *testing.T) {
 					<-ctx.Done()
 				}
 			}
-			tm.tools = append(tm.tools, &effect{}, &hangs{hang: hang})
+			tm.tools = append(tm.tools, &effect{}, &hangs{hang: hang, risk: tool.Safe})
 			tm.says = func(ctx context.Context, _ string, _ int, _ *model.Request) model.Answer {
 				hang(ctx)
 				return completes("fine")
@@ -232,7 +232,10 @@ func TestGraphIsToldTheRequest(t *testing.T) {
 // hangs is a tool that waits for its end.
 type hangs struct {
 	effect
-	hang func(context.Context)
+	hang  func(context.Context)
+	fails func(n int) bool // the call, from 1; nil = none does
+	calls int
+	risk  tool.Risk
 }
 
 func (*hangs) Spec() tool.Spec {
@@ -243,11 +246,16 @@ func (*hangs) Spec() tool.Spec {
 
 func (h *hangs) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Plan, error) {
 	p, err := h.effect.Plan(ctx, env, args)
-	p.Tool, p.Risk = "hangs", tool.Safe
+	p.Tool, p.Risk = "hangs", h.risk
 	p.Do = func(ctx context.Context, _ *tool.Env) (*tool.Result, error) {
+		h.calls++
+		n := h.calls
 		h.hang(ctx)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		case h.fails != nil && h.fails(n):
+			return nil, tool.Errorf(tool.CodeFailed, "It failed.")
 		}
 		return &tool.Result{Content: "fine"}, nil
 	}
@@ -307,24 +315,29 @@ func TestSEC130GraphGivesNoPower(t *testing.T) {
 }
 
 // TestGraphGoesOnAfterItsTime: a graph that came to its max_time while a node was at work
-// is resumed: what has finished does not run again, and the node that was cut off runs
-// anew, which does not count towards its retries.
+// is resumed: what has finished does not run again, in nested graphs neither, and that a
+// node was cut off does not count towards its retries.
 func TestGraphGoesOnAfterItsTime(t *testing.T) {
-	for name, node := range map[string]string{"agent": "agent: x", "nested": "graph: one", "tool": "tool: hangs"} {
+	for name, c := range map[string]struct {
+		node   string
+		tokens int // of models that answered
+	}{"agent": {"agent: x", 33}, "nested": {"graph: one", 55}, "tool": {"tool: hangs", 11}} {
+		node := c.node
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tm := newCrew(t, map[string]string{
 					"flow": "run: {max_time: 60}\ngraph: {entry: a, nodes: [{name: a, agent: y}, {name: b, " + node + ", retries: 1}], edges: [{from: a, to: b}, {from: b, to: END}]}\ntools: {allow: ['*']}",
-					"x":    "", "y": "", "one": "graph: {entry: n, nodes: [{name: n, agent: x}], edges: [{from: n, to: END}]}\ntools: {allow: ['*']}"})
+					"x":    "", "y": "", "z": "",
+					"one": "graph: {entry: m, nodes: [{name: m, agent: z}, {name: n, agent: x}], edges: [{from: m, to: n}, {from: n, to: END}]}\ntools: {allow: ['*']}"})
 				begun := 0 // attempts at b: two are cut off, one fails
 				hang := func(ctx context.Context) {
 					if begun++; begun <= 2 {
 						<-ctx.Done()
 					}
 				}
-				tm.tools = append(tm.tools, &hangs{hang: hang})
+				tm.tools = append(tm.tools, &hangs{hang: hang, risk: tool.Safe})
 				tm.says = func(ctx context.Context, agent string, _ int, _ *model.Request) model.Answer {
-					if agent == "y" {
+					if agent == "y" || agent == "z" {
 						return completes("first")
 					}
 					if hang(ctx); begun == 3 {
@@ -345,8 +358,11 @@ func TestGraphGoesOnAfterItsTime(t *testing.T) {
 					}
 					<-live.Done()
 				}
-				if got := live.Result(); got.Reason != activity.Goal || got.Text != "fine" || len(tm.requests["y"]) != 1 {
+				if got := live.Result(); got.Reason != activity.Goal || got.Text != "fine" || len(tm.requests["y"]) != 1 || got.Usage.TotalTokens != c.tokens {
 					t.Errorf("%+v %+v, a ran %d times", got, got.Error, len(tm.requests["y"]))
+				}
+				if name == "nested" && len(tm.requests["z"]) != 2 { // b was tried twice, its second try runs all
+					t.Errorf("m ran %d times", len(tm.requests["z"]))
 				}
 				if err := s.Close(); err != nil {
 					t.Error(err)

@@ -23,11 +23,11 @@ func (s *Service) choose(def *definition.Definition, name string, set Settings) 
 	var choices []run.Choice
 	for i, name := range append([]string{name}, fallbacks...) {
 		choice, err := s.choice(name)
-		if err != nil {
-			if i == 0 {
-				return nil, err
-			}
+		switch {
+		case err != nil && i > 0:
 			continue // a fallback that is not configured cannot help
+		case err != nil && def.Graph == nil: // a graph asks none itself
+			return nil, err
 		}
 		choices = append(choices, choice)
 	}

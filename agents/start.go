@@ -138,6 +138,11 @@ func (s *Service) plan(p Start) (*planned, error) {
 	if err := s.checkGraph(r.def, folder); err != nil {
 		return nil, err
 	}
+	if r.def.Graph != nil {
+		if err := s.checkModels(r.def, folder, p.Model, r.settings); err != nil {
+			return nil, err
+		}
+	}
 	if s.unreviewed(r.def) {
 		r.task.clamp(r.def.Name)
 	}
@@ -239,7 +244,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		return nil, err
 	}
 	defer close(live.begun)
-	release := end(cancel, p.Client, p.from.within)
+	release := end(cancel, p.Client, p.from)
 	untrace := s.Traces.Begin(conv.Log, conv.ID, live.ID, r.settings.Tracing.Over(def.Tracing))
 	if position > 0 {
 		// What a person said is kept from now on, whatever becomes of the run.
@@ -305,20 +310,27 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 
 // end cancels a run when its client goes, and when the run that waits for it is
 // cancelled or interrupted itself, until release is called.
-func end(cancel context.CancelCauseFunc, client, within context.Context) (release func()) {
+func end(cancel context.CancelCauseFunc, client context.Context, from origin) (release func()) {
 	gone := context.AfterFunc(client, func() { cancel(run.ErrInterrupted) })
-	if within == nil {
+	if from.within == nil {
 		return func() { gone() }
 	}
-	over := context.AfterFunc(within, func() {
-		cause := run.ErrCancelled // also where the time of the run that waits is used up
-		if errors.Is(context.Cause(within), run.ErrInterrupted) {
-			cause = run.ErrInterrupted
+	over := context.AfterFunc(from.within, func() {
+		switch cause := context.Cause(from.within); {
+		case errors.Is(cause, run.ErrInterrupted):
+			cancel(cause)
+		case errors.Is(cause, run.ErrTimeout) && from.parent.goesOnLater():
+			cancel(run.ErrSuspended)
+		default:
+			cancel(run.ErrCancelled)
 		}
-		cancel(cause)
 	})
 	return func() { gone(); over() }
 }
+
+// goesOnLater reports whether the runs that a run waits for go on where they were when it
+// is resumed after its time: nodes of a graph that a person started.
+func (l *Live) goesOnLater() bool { return l.def.Graph != nil && l.start.from.parent == nil }
 
 // mainAgent is who answers when nobody is named (spec 1.1).
 const mainAgent = "main"

@@ -9,6 +9,8 @@ type (
 		Value json.RawMessage `json:"value,omitempty"` // absent: the key is removed
 		Run   string          `json:"run,omitempty"`   // of a key that begins with temp: the run that it lives for
 		Taint string          `json:"taint,omitempty"` // of who set it, as of ToolState
+		Node  string          `json:"node,omitempty"`  // of a graph, that gave the value; absent: an agent or a person set it
+		Cut   int             `json:"cut,omitempty"`   // the value's size in bytes, where it is too large for the state: then Value is the beginning of its text
 	}
 
 	// SessionState is the state of a session (spec 6.2): where its work stands, and what agents

@@ -47,6 +47,21 @@ func (h *history) fold(steps []int) (map[string]any, error) {
 	return state, nil
 }
 
+// Keys returns the names in the state that a value of a node goes to.
+func (p *Plan) Keys(node string, value any) []string {
+	keys := []string{node}
+	object, _ := value.(map[string]any)
+	for _, k := range p.State {
+		if _, is := p.Node(k.Name); is {
+			continue // that node's own value
+		}
+		if _, given := object[k.Name]; given {
+			keys = append(keys, k.Name)
+		}
+	}
+	return keys
+}
+
 // put adds a value to a key.
 func (p *Plan) put(state map[string]any, name string, value any) (err error) {
 	reducer := ""
@@ -108,10 +123,10 @@ func (m *Machine) values(input any, state map[string]any) map[string]any {
 	for _, n := range m.Plan.Nodes {
 		values[identifier(n.Name)] = nil // conditions may ask whether a node has run
 	}
-	for name, value := range state {
-		values[name] = value
-		values[identifier(name)] = value
+	for _, name := range slices.Sorted(maps.Keys(state)) {
+		values[identifier(name)] = state[name]
 	}
+	maps.Copy(values, state)
 	return values
 }
 

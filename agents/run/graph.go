@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sourcegraph/conc"
@@ -34,11 +35,12 @@ type Graph struct {
 
 // GraphPast is how far a graph came in an earlier daemon.
 type GraphPast struct {
-	Done   map[string]any       // what finished steps gave
-	Begun  bool                 // a step had begun
-	Ended  map[string]int       // by step, the last attempt that came to an end
-	CutOff map[string]int       // by step, how many of these the graph's end cut off
-	Calls  map[string]GraphCall // of tools, by id
+	Done   map[string]any        // what finished steps gave
+	Taints map[string]tool.Taint // of these
+	Begun  bool                  // a step had begun
+	Ended  map[string]int        // by step, the last attempt that came to an end
+	CutOff map[string]int        // by step, how many of these the graph's end cut off
+	Calls  map[string]GraphCall  // of tools, by id
 }
 
 // begun reports whether an earlier daemon began with the graph.
@@ -50,6 +52,7 @@ type GraphCall struct {
 	Risk    string
 	Content string // of its result, where it has one
 	Error   string
+	Taint   tool.Taint
 }
 
 // Given is what a node came to.
@@ -67,6 +70,12 @@ type stepEnd struct {
 	given Given
 }
 
+// gathered is what the steps gave that have finished, by step.
+type gathered struct {
+	values map[string]any
+	taints map[string]tool.Taint
+}
+
 // errNodeTimeout is why a node is cut off whose timeout has passed.
 var errNodeTimeout = errors.New("the node's time is used up")
 
@@ -76,9 +85,10 @@ func (r *runner) walk(parent context.Context) ending {
 	if len(r.Shell) > 0 {
 		return r.graphFailed("graph", r.Definition.Name+" has a graph, which cannot run the commands of a prompt; run the command with another agent")
 	}
-	done := map[string]any{}
+	done := gathered{values: map[string]any{}, taints: map[string]tool.Taint{}}
 	if g.Past != nil {
-		maps.Copy(done, g.Past.Done)
+		maps.Copy(done.values, g.Past.Done)
+		maps.Copy(done.taints, g.Past.Taints)
 	}
 	r.past = nil
 	ctx, cancel := context.WithCancelCause(parent)
@@ -101,10 +111,10 @@ func (r *runner) walk(parent context.Context) ending {
 			stop(context.Cause(ctx))
 			return end
 		}
-		next := g.Machine.Next(g.Input, done)
+		next := g.Machine.Next(g.Input, done.values)
 		if next.Over {
 			stop(ErrCancelled)
-			return r.arrive(next, done)
+			return r.arrive(next, done.values)
 		}
 		for _, s := range next.Run {
 			if running[s.ID] || len(running) == graph.Parallel {
@@ -136,7 +146,7 @@ func (r *runner) walk(parent context.Context) ending {
 
 // leaveStep writes how a step ended: the checkpoint from which the graph goes on. It
 // returns why the step failed, "" for one that did not.
-func (r *runner) leaveStep(ctx context.Context, e stepEnd, done map[string]any) (failed string) {
+func (r *runner) leaveStep(ctx context.Context, e stepEnd, done gathered) (failed string) {
 	r.mu.Lock()
 	r.changes = append(r.changes, e.given.Changes...)
 	r.mu.Unlock()
@@ -150,8 +160,8 @@ func (r *runner) leaveStep(ctx context.Context, e stepEnd, done map[string]any) 
 		if err != nil {
 			return err.Error()
 		}
-		done[e.step.ID] = e.given.Value
-		r.tellState(e.step.Node, e.given, done)
+		done.values[e.step.ID], done.taints[e.step.ID] = e.given.Value, e.given.Taint
+		r.tellState(e.step.Node, e.given.Value, done)
 		moved.State, moved.Output, moved.Taint = activity.NodeFinished, value, e.given.Taint.String()
 		r.say(moved)
 		return ""
@@ -164,26 +174,48 @@ func (r *runner) leaveStep(ctx context.Context, e stepEnd, done map[string]any) 
 	return e.given.Failed
 }
 
-// maxStateValue is how many bytes a node may give that others see in the session's
-// state; the graph itself has all.
+// maxStateValue is how many bytes of what a node gave others see in the session's state;
+// the graph itself has all.
 const maxStateValue = 64 << 10
 
 // tellState puts what a node gave into the session's state, where the agents of the
-// graph and people see it.
-func (r *runner) tellState(node string, given Given, done map[string]any) {
-	state := r.Graph.Machine.Next(r.Graph.Input, done).State
-	keys := []string{node}
-	if object, is := given.Value.(map[string]any); is {
-		for _, k := range r.Graph.Machine.Plan.State {
-			if _, has := object[k.Name]; has && k.Name != node {
-				keys = append(keys, k.Name)
-			}
+// graph and people see it. Of a value that is too large they see the beginning.
+func (r *runner) tellState(node string, given any, done gathered) {
+	plan := r.Graph.Machine.Plan
+	state := r.Graph.Machine.Next(r.Graph.Input, done.values).State
+	for _, key := range plan.Keys(node, given) {
+		value, err := json.Marshal(state[key])
+		if err != nil {
+			continue
+		}
+		told := activity.StateChanged{Key: "temp:" + key, Value: value, Run: r.Graph.StateRun, Node: node, Taint: done.taint(plan, key).String()}
+		if len(value) > maxStateValue {
+			told.Value, told.Cut = beginning(state[key]), len(value)
+		}
+		r.say(told)
+	}
+}
+
+// taint is the worst of all that gave a key something: a list or a sum has something of each.
+func (g gathered) taint(plan *graph.Plan, key string) (worst tool.Taint) {
+	for step, t := range g.taints {
+		node, _, _ := strings.Cut(step, "#")
+		if slices.Contains(plan.Keys(node, g.values[step]), key) {
+			worst = worst.Max(t)
 		}
 	}
-	for _, key := range keys {
-		value, err := json.Marshal(state[key])
-		if err == nil && len(value) <= maxStateValue {
-			r.say(activity.StateChanged{Key: "temp:" + key, Value: value, Run: r.Graph.StateRun, Taint: given.Taint.String()})
+	return worst
+}
+
+// beginning is a JSON text with the beginning of a value that is too large for the state.
+func beginning(value any) json.RawMessage {
+	const most = maxStateValue / 2 // a character of the text may take more in JSON
+	text := strings.ToValidUTF8(graph.Text(value), "�")
+	for keep := most; ; keep /= 2 {
+		cut := strings.ToValidUTF8(text[:min(keep, len(text))], "")
+		quoted, err := json.Marshal(fmt.Sprintf("%s\n[… cut: %d bytes in all]", cut, len(text)))
+		if err != nil || len(quoted) <= maxStateValue {
+			return quoted
 		}
 	}
 }

@@ -32,10 +32,11 @@ func (r *runner) takeStep(ctx context.Context, s graph.Step) Given {
 			return given
 		}
 		moved.State, moved.Error = activity.NodeFailed, given.Failed
-		r.say(moved)
-		if again {
+		if again { // so that a later daemon does not count it either
+			moved.State = activity.NodeCancelled
 			extra++
 		}
+		r.say(moved)
 		if !again && (given.Final || attempt > node.Retries+extra) {
 			return given
 		}
@@ -54,7 +55,7 @@ func (r *runner) try(parent context.Context, s graph.Step, node graph.Node, atte
 			defer r.holdFor(clock)()
 		}
 	}
-	call := callOf(r.ID, s.ID, attempt)
+	call := CallOf(r.ID, s.ID, attempt)
 	input := r.Graph.Machine.Input(s, r.Graph.Input)
 	switch node.Kind {
 	case graph.Human:
@@ -70,9 +71,9 @@ func (r *runner) try(parent context.Context, s graph.Step, node graph.Node, atte
 	return given, again
 }
 
-// callOf is the id of the call that an attempt at a step is. It is the same in each
+// CallOf is the id of the call that an attempt at a step is. It is the same in each
 // daemon.
-func callOf(run, step string, attempt int) string {
+func CallOf(run, step string, attempt int) string {
 	return fmt.Sprintf("%s#%s.%d", run, strings.ReplaceAll(step, "#", "-"), attempt)
 }
 
@@ -199,9 +200,9 @@ func (r *runner) callTool(ctx context.Context, call string, node graph.Node, inp
 		switch past, made := r.Graph.Past.Calls[call]; {
 		case !made:
 		case past.State == activity.Success:
-			return Given{Value: valueOf(past.Content)}, false
+			return Given{Value: valueOf(past.Content), Taint: past.Taint}, false
 		case past.State == activity.Failed:
-			return Given{Failed: past.Error}, false
+			return Given{Failed: past.Error, Taint: past.Taint}, false
 		case past.State == activity.Executing, past.State == activity.Cancelled: // when the daemon ended
 			return r.cutOff(ctx, call, node, args, past)
 		}
@@ -238,9 +239,13 @@ const (
 // cutOff ends a call during which the daemon ended. What only reads is read again; about
 // anything else the person is asked.
 func (r *runner) cutOff(ctx context.Context, call string, node graph.Node, args json.RawMessage, past GraphCall) (given Given, again bool) {
-	message := unknownOutcome
+	message, cause := unknownOutcome, "The daemon ended"
 	if past.Risk == tool.Safe.String() {
 		message = noResult
+	}
+	if past.State == activity.Cancelled && !strings.HasPrefix(past.Error, ErrInterrupted.Error()) {
+		cause = "The graph's time was used up"
+		message = strings.Replace(message, "the daemon ended", "the graph's time was used up", 1)
 	}
 	end := func() {
 		if past.State.Terminal() {
@@ -263,7 +268,7 @@ func (r *runner) cutOff(ctx context.Context, call string, node graph.Node, args 
 	defer r.asking("the node " + node.Name + " was interrupted")()
 	answer, err := r.Env.Ask(ctx, r.named(tool.Question{
 		Title: r.Definition.Title + ": " + node.Name, Aside: true, Choices: []string{againAnyway, goWithout, endIt},
-		Message: fmt.Sprintf("The daemon ended while %s ran. It may have taken effect wholly, in part or not at all. Its arguments were: %s", node.Of, args),
+		Message: fmt.Sprintf("%s while %s ran. It may have taken effect wholly, in part or not at all. Its arguments were: %s", cause, node.Of, args),
 	}))
 	if ctx.Err() != nil {
 		return Given{Failed: ErrCancelled.Error()}, false

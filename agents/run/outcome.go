@@ -112,7 +112,7 @@ func (b *batch) drop(t *task, said string) {
 	why := ErrCancelled.Error()
 	switch cause := context.Cause(b.ctx); {
 	case errors.Is(cause, ErrInterrupted):
-		why = ErrInterrupted.Error()
+		why = cause.Error()
 		// It is made, and asked for, when the run is resumed; what was delegated goes on then.
 		if t.state != activity.Executing || t.delegates() {
 			t.said = why
@@ -120,7 +120,7 @@ func (b *batch) drop(t *task, said string) {
 		}
 	case errors.Is(cause, errGuarded):
 		why = "cancelled: " + errGuarded.Error()
-	case errors.Is(cause, errTimeout):
+	case errors.Is(cause, ErrTimeout):
 		why = "cancelled: the run's time is used up"
 	}
 	if said != "" {

@@ -184,7 +184,7 @@ func (r *runner) finishBatch(ctx context.Context, open []Open) (end ending, over
 	if len(calls) > 0 {
 		r.act(ctx, calls)
 		if errors.Is(context.Cause(ctx), ErrInterrupted) {
-			return ending{reason: activity.Aborted, interrupted: true}, true
+			return interruptedBy(ctx), true
 		}
 	}
 	r.sayFor(activity.TurnFinished{Turn: int(r.turn.Load()), ToolCalls: len(open)}, r.Now().Sub(began))

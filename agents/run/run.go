@@ -38,8 +38,21 @@ var (
 	// has gone. The run is left interrupted and does not finish.
 	ErrInterrupted = errors.New("interrupted: the daemon ended before this call finished")
 
-	errTimeout = errors.New("the run's time is used up")
+	// ErrTimeout: the run has used its time.
+	ErrTimeout = errors.New("the run's time is used up")
+	// ErrSuspended: the graph of which the run is a node has used its time, and may be
+	// resumed. It is an ErrInterrupted.
+	ErrSuspended error = suspended{}
 )
+
+type suspended struct{}
+
+func (suspended) Error() string {
+	return "interrupted: the graph's time was used up before this call finished"
+}
+
+// Is implements the interface of [errors.Is].
+func (suspended) Is(target error) bool { return target == ErrInterrupted }
 
 // Session is what a run needs of the session that it is part of.
 type Session interface {
@@ -292,8 +305,18 @@ type ending struct {
 	failure     *activity.Failure
 	told        bool // a person has heard of the failure
 	interrupted bool
+	why         string   // it was interrupted
 	passes      *passing // control, to whom; nil for nobody
 	anew        bool     // it is none: the model was asked, and is to be asked again
+}
+
+// interruptedBy is the end of a run that was interrupted.
+func interruptedBy(ctx context.Context) ending {
+	end := ending{reason: activity.Aborted, interrupted: true, why: "the daemon ended"}
+	if errors.Is(context.Cause(ctx), ErrSuspended) {
+		end.why = "the graph's time was used up"
+	}
+	return end
 }
 
 func failed(kind, message string) ending {
@@ -365,7 +388,7 @@ type runner struct {
 func (r *runner) loop(parent context.Context) ending {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	r.clock = startStopwatch(r.remaining(), func() { cancel(errTimeout) })
+	r.clock = startStopwatch(r.remaining(), func() { cancel(ErrTimeout) })
 	r.unpriced()
 	past := r.past
 	// Before the first turn nobody knows whether the request was admitted.
@@ -435,10 +458,10 @@ func (r *runner) over(ctx context.Context) (ending, bool) {
 		}
 	}
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errTimeout):
+	case errors.Is(cause, ErrTimeout):
 		return ending{reason: activity.Timeout, text: fmt.Sprintf("The run ended after %v.", r.MaxTime)}, true
 	case errors.Is(cause, ErrInterrupted):
-		return ending{reason: activity.Aborted, interrupted: true}, true
+		return interruptedBy(ctx), true
 	case errors.Is(cause, errGuarded) && halted != nil:
 		return *halted, true
 	}
@@ -474,7 +497,7 @@ func (r *runner) finish(end ending) activity.RunFinished {
 		Guardrails: list(r.judged), Changes: list(r.changes), Problems: list(r.Problems), Error: end.failure,
 	}
 	if end.interrupted {
-		r.move(activity.Interrupted, "the daemon ended", "agents/resume")
+		r.move(activity.Interrupted, end.why, "agents/resume")
 		return result
 	}
 	if end.failure != nil && !end.told {

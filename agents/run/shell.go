@@ -34,7 +34,7 @@ func (r *runner) runShell(ctx context.Context, executed bool) (end ending, over 
 	var told strings.Builder
 	for _, t := range r.perform(ctx, calls) {
 		if errors.Is(context.Cause(ctx), ErrInterrupted) {
-			return ending{reason: activity.Aborted, interrupted: true}, true
+			return interruptedBy(ctx), true
 		}
 		if end, over := r.over(ctx); over {
 			return end, true

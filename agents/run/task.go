@@ -257,7 +257,7 @@ func (t *withCompletion) Find(name string) (tool.Tool, error) {
 // grace gives a task run that hit a limit one last turn in which it can only
 // complete the task. It returns how the run ends.
 func (r *runner) grace(parent context.Context, hit ending) ending {
-	ctx, cancel := context.WithTimeoutCause(parent, graceTime, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(parent, graceTime, ErrTimeout)
 	defer cancel()
 	r.say(activity.Note{Level: "warning", ToModel: true, Message: fmt.Sprintf(
 		"%s This is your last turn: call %s now with what you have. No other tool can be called.", hit.text, CompleteTask)})

@@ -46,7 +46,7 @@ func (r *runner) turns(ctx context.Context) ending {
 			r.toolCalls += len(calls)
 			done = r.act(ctx, calls)
 			if errors.Is(context.Cause(ctx), ErrInterrupted) {
-				return ending{reason: activity.Aborted, interrupted: true} // the turn is finished when the run is resumed
+				return interruptedBy(ctx) // the turn is finished when the run is resumed
 			}
 		}
 		if anew && !continued {

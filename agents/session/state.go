@@ -47,6 +47,7 @@ type stateKey struct{ run, key string }
 type variable struct {
 	Value
 	agent string // "" = a person
+	node  bool   // a node of the agent's graph gave it
 	seq   uint64
 }
 
@@ -85,7 +86,7 @@ func (s *Session) foldState(e activity.Event) {
 		key := stateKey{valid(b.Run), valid(b.Key)}
 		var to *variable
 		if value := compact(b.Value); value != nil {
-			to = &variable{Value{value, valid(b.Taint)}, e.Agent, e.Seq}
+			to = &variable{Value{value, valid(b.Taint)}, e.Agent, b.Node != "", e.Seq}
 		}
 		if key.key != "" {
 			s.setVariable(e.Seq, key, to)
@@ -387,13 +388,13 @@ func CheckKey(key string) error {
 }
 
 // fits reports whether a key has a value already; the error says that there is no room
-// for it.
+// for it. What nodes of graphs gave takes none: agents could not make room there.
 func (s *Session) fits(key stateKey, to Value) (same bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	size := 0
 	for other, v := range s.state.vars {
-		if other != key && !lasts(other.key) {
+		if other != key && !lasts(other.key) && !v.node {
 			size += len(other.key) + len(v.JSON)
 		}
 	}

@@ -2120,6 +2120,10 @@ export interface StateChanged {
 	run?: string;
 	/** of who set it, as of ToolState */
 	taint?: string;
+	/** of a graph, that gave the value; absent: an agent or a person set it */
+	node?: string;
+	/** the value's size in bytes, where it is too large for the state: then `value` is the beginning of its text */
+	cut?: number;
 }
 
 /** StateClearParams names a session. */
