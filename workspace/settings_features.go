@@ -47,8 +47,9 @@ type SettingsNames struct {
 // person gave and [] for an element of a list.
 type settingShape struct {
 	path, kind, doc string
-	values          []string // the only ones; nil = any
-	typed           bool     // its value is checked where the settings are read
+	values          []string    // the only ones, of a list those of its elements; nil = any
+	bounds          *[2]float64 // of a number, both included; nil = any
+	typed           bool        // its value is checked where the settings are read
 }
 
 // The kinds of a [settingShape].
@@ -169,7 +170,7 @@ func makeSettingShapes() []settingShape {
 	}
 	standard := defaultSettings()
 	for _, k := range settingKeys() {
-		s := settingShape{path: k.key, doc: k.doc, typed: true}
+		s := settingShape{path: k.key, doc: k.doc, values: k.values, bounds: k.bounds, typed: true}
 		switch v, _ := k.get(standard); v.(type) {
 		case bool:
 			s.kind = boolKind
@@ -181,20 +182,6 @@ func makeSettingShapes() []settingShape {
 			s.kind = textsKind
 		default:
 			s.kind = textKind
-		}
-		switch k.key {
-		case "agents.defaultScope":
-			s.values = []string{"project", "global"}
-		case "agents.inline.answer":
-			s.values = InlineAnswers()
-		case "agents.routing.strategy":
-			s.values = Strategies()
-		case "agents.routing.fallback":
-			s.values = Fallbacks()
-		case "agents.tracing.backend":
-			s.values = TraceBackends()
-		case "security.critical":
-			s.values = []string{"refuse", "ask"}
 		}
 		list = append(list, s)
 	}

@@ -18,6 +18,9 @@ type settingKey struct {
 	// set takes the value from a file; the error is for a person and leaves s as it is.
 	set func(s *Settings, v *hujson.Value, origin Origin) error
 	get func(s *Settings) (any, Origin)
+
+	values []string    // all that it, or an element of its list, may be; nil = any
+	bounds *[2]float64 // of a number, both included; nil = any
 }
 
 // settingKeys is the table of typed keys, in alphabetical order.
@@ -161,7 +164,7 @@ func guardKey(key, doc string, field func(*Settings) *Value[bool]) settingKey {
 
 // shareKey makes a key of a number between two others, both included.
 func shareKey(key, doc string, least, most float64, field func(*Settings) *Value[float64]) settingKey {
-	return typed(key, doc, field, func(v *hujson.Value) (float64, error) {
+	k := typed(key, doc, field, func(v *hujson.Value) (float64, error) {
 		lit, ok := v.Value.(hujson.Literal)
 		if !ok || lit.Kind() != '0' {
 			return 0, fmt.Errorf("must be a number from 0 to 1, not %s", kindName(v))
@@ -172,6 +175,8 @@ func shareKey(key, doc string, least, most float64, field func(*Settings) *Value
 		}
 		return n, nil
 	})
+	k.bounds = &[2]float64{math.Round(least), math.Round(most)}
+	return k
 }
 
 func textKey(key, doc string, field func(*Settings) *Value[string]) settingKey {
@@ -179,13 +184,15 @@ func textKey(key, doc string, field func(*Settings) *Value[string]) settingKey {
 }
 
 func enumKey(key, doc string, allowed []string, field func(*Settings) *Value[string]) settingKey {
-	return typed(key, doc, field, func(v *hujson.Value) (string, error) {
+	k := typed(key, doc, field, func(v *hujson.Value) (string, error) {
 		value, err := text(v)
 		if err == nil && !slices.Contains(allowed, value) {
 			err = fmt.Errorf("must be one of %s, not %q", strings.Join(allowed, ", "), value)
 		}
 		return value, err
 	})
+	k.values = allowed
+	return k
 }
 
 // sandboxModeKey makes the key of the sandbox's mode. One that cannot be read is
@@ -223,6 +230,7 @@ func intKey(key, doc string, b bounds, field func(*Settings) *Value[int]) settin
 		}
 		return int(n), nil
 	})
+	k.bounds = &[2]float64{float64(b.least), float64(b.most)}
 	if !b.narrow {
 		return k
 	}
@@ -284,6 +292,7 @@ func listKey(key, doc string, joined bool, field func(*Settings) *Value[[]string
 // someKey makes a key of a list of words that are allowed.
 func someKey(key, doc string, allowed []string, field func(*Settings) *Value[[]string]) settingKey {
 	k := listKey(key, doc, false, field)
+	k.values = allowed
 	set := k.set
 	k.set = func(s *Settings, v *hujson.Value, origin Origin) error {
 		before := *field(s)

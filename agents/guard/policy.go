@@ -28,6 +28,10 @@ const (
 // Valid reports whether a is one of the modes.
 func (a Approval) Valid() bool { _, ok := policy[a]; return ok }
 
+// Verdict returns what the mode says of calls of a risk in a trusted folder. A mode
+// that is none refuses all.
+func (a Approval) Verdict(risk tool.Risk) Verdict { return policy[a][risk] }
+
 // policy is the table of spec 4.2 for a trusted folder; command.verdict has what
 // differs for commands. A risk that has no
 // entry, Unclassified first of all, is refused.

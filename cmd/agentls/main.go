@@ -26,13 +26,14 @@ import (
 // version is set by the linker in releases.
 var version = "0.1.0-dev"
 
-// The exit codes of spec 10.
+// The exit codes of spec 10. The page docs/reference/exit-codes.md is made of
+// the comments.
 const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitRefused     = 3 // a run ended well, and nobody was there to be asked about something
-	exitInterrupted = 130
+	exitOK          = 0   // It went well.
+	exitFailed      = 1   // It failed, or what was checked has errors; standard error says why.
+	exitUsage       = 2   // The command line was wrong; nothing was done.
+	exitRefused     = 3   // The run ended well, but something that it needed was refused, since nobody was there to be asked.
+	exitInterrupted = 130 // Ctrl-C, or a signal that ends programs. What was done is kept; `agentls sessions resume` goes on.
 )
 
 func main() {
@@ -63,37 +64,11 @@ func execute(args []string, std streams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	root := &cobra.Command{
-		Use:   "agentls",
-		Short: "The agent language server: AI agents as a service of the editor",
-		Long: `Run AI agents, written as Markdown files, from your editor or terminal.
-You approve every risky step. Try it without a key: agentls demo`,
-		Example: `  agentls "what does this program do?"
-  agentls run reviewer "look at src/app.ts"`,
-		Version:       version,
-		SilenceErrors: true, SilenceUsage: true,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return unknownCommand(c, args[0])
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	root.SuggestionsMinimumDistance = 2
-	root.SetVersionTemplate("agentls {{.Version}}\n")
+	root := rootCommand(std)
 	if isPrompt(args) {
 		args = append([]string{"run"}, args...)
 	}
 	root.SetArgs(args)
-	root.SetIn(std.in)
-	root.SetOut(std.out)
-	root.SetErr(std.err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
-	root.AddCommand(
-		serveCommand(std), runCommand(std), listCommand(std), createCommand(std), editCommand(std), deleteCommand(std), validateCommand(std), explainCommand(std), routeCommand(std), configCommand(std), diffAuthorityCommand(std), sessionsCommand(std), changesCommand(std), chainCommand(std), traceCommand(std), testCommand(std), graphCommand(std), contextCommand(std), trustCommand(std), permissionsCommand(std), memoryCommand(std), mcpServersCommand(std), extensionsCommand(std),
-		importCommand(std), exportCommand(std), doctorCommand(std), demoCommand(std), versionCommand(std),
-	)
 	c, err := root.ExecuteContextC(ctx)
 	var code exit
 	switch {
@@ -112,6 +87,41 @@ You approve every risky step. Try it without a key: agentls demo`,
 		return exitInterrupted
 	}
 	return exitFailed
+}
+
+// rootCommand returns the whole command line.
+func rootCommand(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "agentls",
+		Short: "Run AI agents, written as Markdown files, from your editor or terminal",
+		Long: `Run AI agents, written as Markdown files, from your editor or terminal.
+You approve every risky step. Try it without a key: agentls demo`,
+		Example: `  agentls "what does this program do?"
+  agentls run reviewer "look at src/app.ts"`,
+		Version:       version,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return unknownCommand(c, args[0])
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetVersionTemplate("agentls {{.Version}}\n")
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
+	root.AddCommand(
+		serveCommand(std), runCommand(std), listCommand(std), createCommand(std), editCommand(std), deleteCommand(std),
+		validateCommand(std), explainCommand(std), routeCommand(std), configCommand(std), diffAuthorityCommand(std),
+		sessionsCommand(std), changesCommand(std), chainCommand(std), traceCommand(std), testCommand(std), graphCommand(std),
+		contextCommand(std), trustCommand(std), permissionsCommand(std), memoryCommand(std), mcpServersCommand(std),
+		extensionsCommand(std), importCommand(std), exportCommand(std), doctorCommand(std), demoCommand(std), manCommand(std), versionCommand(std),
+	)
+	return root
 }
 
 // isPrompt reports whether the arguments are those of run without its name: a

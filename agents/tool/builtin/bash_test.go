@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -248,28 +247,6 @@ func TestSEC06ProgramsOfTheProjectAreNotPickedUp(t *testing.T) {
 	call(t, env, "grep", "pattern", "touch")
 	if fileExists(w.Path("CANARY")) {
 		t.Error("a program of the project ran")
-	}
-}
-
-func TestSEC117ChildrenGetNothingButTheirOutput(t *testing.T) {
-	shell(t)
-	w := tooltest.New(t, nil)
-	// What the daemon's own parent may have left open.
-	fd, err := syscall.Dup(2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Close(fd)
-	r := call(t, w.Env(), "bash", "command", "for f in /proc/$$/fd/*; do echo ${f##*/} $(readlink $f); done; cat; tty")
-	var got []string
-	for l := range strings.SplitSeq(r.Content, "\n") {
-		if fd, rest, ok := strings.Cut(l, " "); ok && (strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "pipe:")) {
-			got = append(got, fd)
-		}
-	}
-	// 3 is the pipe of the substitution by which they are listed.
-	if strings.Join(got, " ") != "0 1 2 3" || !strings.Contains(r.Content, "\n0 /dev/null\n") || !strings.Contains(r.Content, "not a tty") {
-		t.Errorf("descriptors %q in %s", got, r.Content)
 	}
 }
 

@@ -5,7 +5,7 @@
 //	go run ./internal/cmd/check -long              # explores as well, before an issue is done
 //	go run ./internal/cmd/check -long -fuzztime 2m # with longer fuzzing
 //
-// It covers gofmt, vet, go mod tidy, staticcheck, the tests under the race
+// It covers gofmt, vet (for macOS and Windows too), go mod tidy, staticcheck, the tests under the race
 // detector (layering, goroutine leaks and the seeds of the fuzz targets are among
 // them; a few loads and tests of programs, as a short crash loop, run without it),
 // the scenarios while recycled requests are

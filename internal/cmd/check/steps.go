@@ -50,6 +50,7 @@ func (c *checks) steps() [][]step {
 	list := [][]step{
 		{{"gofmt", c.gofmt}},
 		{{"go vet", func() outcome { return passed(c.run("go", "vet", "./...")) }}},
+		{{"go vet, macOS and Windows", c.elsewhere}},
 		{{"go mod tidy -diff", c.tidy}},
 		{{"staticcheck", c.staticcheck}},
 		{{"generated documents", c.documents}},
@@ -96,6 +97,18 @@ func (c *checks) gofmt() outcome {
 		err = errors.New("run gofmt -w on these files")
 	}
 	return passed(strings.Join(wrong, "\n"), err)
+}
+
+// elsewhere vets what is compiled for the other systems, tests included.
+func (c *checks) elsewhere() outcome {
+	var o outcome
+	for _, system := range []string{"darwin", "windows"} {
+		if out, err := c.runWith([]string{"GOOS=" + system, "CGO_ENABLED=0"}, "go", "vet", "./..."); err != nil {
+			o.output += "GOOS=" + system + " go vet ./...\n" + out
+			o.err = err
+		}
+	}
+	return o
 }
 
 // unreachable is how the go command says that there is no network.

@@ -26,7 +26,7 @@ func made(t *testing.T) (text, schema []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return documents[0].text, documents[1].text
+	return documents[0].Text, documents[1].Text
 }
 
 func TestSameSourceSameBytes(t *testing.T) {
@@ -266,17 +266,5 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		if _, err := generate(dir); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s with %q: %v, want %q", c.file, c.new, err, c.want)
 		}
-	}
-}
-
-func TestSummary(t *testing.T) {
-	if got, want := summary("a\nb\n", "a\nc\n"), "- b\n+ c\n"; got != want {
-		t.Errorf("summary = %q, want %q", got, want)
-	}
-	if got, want := summary("a\nb\n", "b\na\n"), "its lines are in another order\n"; got != want {
-		t.Errorf("summary = %q, want %q", got, want)
-	}
-	if got := summary("", strings.Repeat("x\n", 50)); !strings.HasSuffix(got, "+ … and 30 lines more\n") {
-		t.Errorf("summary of 50 lines = %q", got)
 	}
 }
