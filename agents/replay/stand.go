@@ -148,8 +148,12 @@ func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMess
 	plan, err := t.Tool.Plan(ctx, env, args)
 	if err != nil { // the files are others by now
 		plan = &tool.Plan{Tool: spec.Name, Args: args, Risk: spec.Risk, Title: spec.Name}
+		asked := was.Risk
+		if _, ofServer := t.Tool.(serverTool); ofServer {
+			asked = cmp.Or(t.askedRisk(was.Call), asked)
+		}
 		for risk := plan.Risk; risk <= tool.Catastrophic; risk++ {
-			if risk.String() == was.Risk {
+			if risk.String() == asked {
 				plan.Risk = risk
 			}
 		}
@@ -173,6 +177,16 @@ func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMess
 		return nil, tool.Errorf(tool.CodeCancelled, "the call was cancelled")
 	}
 	return plan, nil
+}
+
+// askedRisk is the risk that the person was told of a call; "" where they were not asked.
+func (r *Recording) askedRisk(call string) string {
+	for _, e := range r.events {
+		if b, ok := e.Body.(activity.ConfirmationAsked); ok && b.Call == call {
+			return b.Risk
+		}
+	}
+	return ""
 }
 
 // unchanged is a result without the line that tells the model of arguments which the person

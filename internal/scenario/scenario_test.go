@@ -34,8 +34,13 @@ func TestScenario(t *testing.T) {
 	// The worker is started by a library that the Gemini client links, for good.
 	t.Cleanup(func() { goleak.VerifyNone(t, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start")) })
 	t.Cleanup(func() { checkVerified(t) })
-	testscript.Run(t, testscript.Params{
-		Dir:           "testdata",
+	testscript.Run(t, stories(t, "testdata"))
+}
+
+// stories are how the stories of a folder are played.
+func stories(t *testing.T, dir string) testscript.Params {
+	return testscript.Params{
+		Dir:           dir,
 		UpdateScripts: os.Getenv("UPDATE") != "",
 		Setup: func(env *testscript.Env) error {
 			name := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
@@ -134,7 +139,7 @@ func TestScenario(t *testing.T) {
 			"visited":     show(func(s *story, _ []string) (string, error) { return s.visited(), nil }),
 			"played":      step(0, func(context.Context, *story, []string) error { return nil }),
 		},
-	})
+	}
 }
 
 type key struct{}

@@ -23,7 +23,7 @@ import (
 var verified struct {
 	sync.Mutex
 	sessions, stories int
-	kinds             map[string]int
+	kinds, of         map[string]int // of: by story
 }
 
 // wantVerified is how many sessions of all stories are to come out the same, and of those
@@ -134,8 +134,9 @@ func (s *story) verify(config daemon.Config) {
 			verified.Lock()
 			verified.sessions++
 			if verified.kinds == nil {
-				verified.kinds = make(map[string]int)
+				verified.kinds, verified.of = make(map[string]int), make(map[string]int)
 			}
+			verified.of[name]++
 			for kind, is := range kindsOf(events) {
 				if is {
 					verified.kinds[kind]++

@@ -19,6 +19,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/compression"
 	"github.com/agentls/agentls/agents/replay"
 	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/daemon"
@@ -43,7 +44,7 @@ func Session(ctx context.Context, config daemon.Config, folder, session string, 
 	}
 	config.Apart, config.Brief, config.Model, config.Tools, config.Log = true, true, r.Model(), r.Tools, slog.New(slog.DiscardHandler)
 	config.Before, config.Hooked, config.Servers = events[0].Time, hooks{r}, servers{r}
-	p := &person{recording: r}
+	p := &person{recording: r, news: make(chan struct{}, 1)}
 	r.Say = func(run string, input []activity.ContentBlock) error { return p.say(ctx, run, input) }
 	if err := p.connect(ctx, config, folder); err != nil {
 		return nil, err
@@ -71,6 +72,8 @@ type person struct {
 	recording *replay.Recording
 	conn      *client.Client
 	work      conc.WaitGroup // the daemon
+
+	news chan struct{} // has a value when an event came that nobody has looked for; room for one
 
 	mu     sync.Mutex
 	events []activity.Event
@@ -117,7 +120,7 @@ func (p *person) ask(ctx context.Context, session string, request replay.Request
 	case request.Cleared != "":
 		err = p.conn.Call(call, wire.MethodContextClear, &wire.ContextClearParams{Session: session, Agent: request.Cleared}, nil)
 	case request.Compressed != "":
-		err = p.conn.Call(call, wire.MethodSessionCompress, &wire.SessionCompressParams{Session: session, Agent: request.Compressed, Force: true}, new(wire.SessionCompressResult))
+		err = p.compress(call, session, request.Compressed)
 	case request.Approval != "":
 		err = p.conn.Call(call, wire.MethodSessionSetApproval, &wire.SessionApprovalParams{Session: session, Approval: request.Approval}, new(wire.SessionApprovalResult))
 	default:
@@ -127,6 +130,34 @@ func (p *person) ask(ctx context.Context, session string, request replay.Request
 		return errors.New("it does not end")
 	}
 	return err
+}
+
+// compress has a context compressed. What becomes of it is told after the answer.
+func (p *person) compress(ctx context.Context, session, agent string) error {
+	told := func() (n int) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, e := range p.events {
+			if _, ok := e.Body.(activity.ContextCompressed); ok && e.Run == "" {
+				n++
+			}
+		}
+		return n
+	}
+	before := told()
+	var r wire.SessionCompressResult
+	err := p.conn.Call(ctx, wire.MethodSessionCompress, &wire.SessionCompressParams{Session: session, Agent: agent, Force: true}, &r)
+	if err != nil || r.Status == compression.NoOp {
+		return err
+	}
+	for told() == before {
+		select {
+		case <-p.news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // say tells a run that goes on what the person said to it.
@@ -156,6 +187,10 @@ func (p *person) notified(method string, params []byte) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	select {
+	case p.news <- struct{}{}:
+	default: // nobody has looked since the last one
+	}
 	p.events = append(p.events, activity.Event{Seq: e.Seq, Session: e.Session, Body: body, Origin: activity.Origin{
 		Run: e.Run, ParentRun: e.ParentRun, Turn: e.Turn, Agent: e.Agent, CorrelationID: e.CorrelationID, Context: e.Context,
 	}})
