@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/agentls/agentls/agents/memory"
 	"github.com/agentls/agentls/agents/tool"
@@ -91,9 +92,6 @@ func (h *Handlers) searchMemory(ctx context.Context, _ struct{}, p *wire.MemoryS
 // stays is what a person has to know who erases something that an agent said.
 const stays = "The logs of sessions keep what was said in them: `agentls sessions delete` erases one."
 
-// staysInRedis is what they have to know besides of a server.
-const staysInRedis = " The server's files on disk keep it until it writes them anew (BGREWRITEAOF, SAVE)."
-
 // deleteMemory serves agents/memory/delete.
 func (h *Handlers) deleteMemory(ctx context.Context, _ struct{}, p *wire.MemoryDeleteParams) (*wire.MemoryDeleteResult, error) {
 	s, err := h.daemon.Agents.MemoryStore(ctx, p.Store)
@@ -110,10 +108,7 @@ func (h *Handlers) deleteMemory(ctx context.Context, _ struct{}, p *wire.MemoryD
 		return nil, err
 	}
 	if r.Deleted > 0 {
-		r.Note = stays
-		if s.Backend == "redis" {
-			r.Note += staysInRedis
-		}
+		r.Note = strings.TrimSpace(stays + " " + h.daemon.Agents.Memories.CleanFiles(ctx, s))
 	}
 	return r, nil
 }

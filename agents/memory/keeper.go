@@ -121,6 +121,15 @@ func (k Keeper) Drop(ctx context.Context, stored Stored) (int, error) {
 	return stored.Records, s.Drop(ctx)
 }
 
+// CleanFiles is to be called after something of a store was deleted: it says, for people,
+// where it may still be, "" for nowhere.
+func (k Keeper) CleanFiles(ctx context.Context, stored Stored) (note string) {
+	if c, is := k[stored.Backend].(Cleaner); is {
+		return c.CleanFiles(ctx)
+	}
+	return ""
+}
+
 // Close lets go of all that was opened.
 func (k Keeper) Close() error {
 	var errs []error

@@ -178,6 +178,12 @@ type Backend interface {
 	Close() error
 }
 
+// Cleaner is a [Backend] whose files may have what was deleted for a while.
+type Cleaner interface {
+	// CleanFiles asks for files without it, and says where it may still be, for people.
+	CleanFiles(ctx context.Context) (note string)
+}
+
 // Stored is a store as lists have it.
 type Stored struct {
 	ID      string `json:"id"`

@@ -69,7 +69,8 @@ your agents share. --all shows what belongs to other workspaces too.`,
 	erase := &cobra.Command{
 		Use: "delete --store STORE KEY…", Short: "Delete records, or with --all a whole store",
 		Long: `Deletes records by their keys, or with --all a whole store. Nothing of them stays
-in the store's files. The logs of sessions keep what was said in them.`,
+in the files of local stores; of a Redis server the answer says what may. The logs of
+sessions keep what was said in them.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case store == "":

@@ -8,7 +8,7 @@
 //
 // A write is as durable as the server's own configuration has it (appendonly,
 // appendfsync). What is deleted is gone from the server's memory at once, and from its
-// files when it writes them next.
+// append-only file when it has written that anew, which it is asked to.
 package redis
 
 import (

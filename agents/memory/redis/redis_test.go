@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,6 +146,54 @@ func TestDeletedIsInNoKey(t *testing.T) {
 	if all := s.dump(t.Context()); all != "" {
 		t.Errorf("left of a store that was dropped:\n%s", all)
 	}
+}
+
+// TestDeletedLeavesTheAppendOnlyFile: after a deletion the server writes its append-only file
+// anew, and the value is in none of its files; a server that may not be asked for that has
+// deleted it nevertheless, and it is said.
+func TestDeletedLeavesTheAppendOnlyFile(t *testing.T) {
+	s := serve(t)
+	if out, err := exec.CommandContext(t.Context(), "redis-cli", "-s", s.socket(), "ACL", "SETUSER", "limited", "on", ">pw", "~*", "+@all", "-bgrewriteaof").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	for user, want := range map[string]string{"": "writes its append-only file anew, without it", "limited:pw@": "it refused now: run BGREWRITEAOF there"} {
+		b := redis.New(func() string { return "unix://" + user + s.socket() })
+		store, err := b.Open(t.Context(), memorytest.Place("redis", "file"), &memory.Shape{Kind: memory.KeyValue})
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret := "mnemosyne" + strings.TrimSuffix(user, ":pw@")
+		if _, err := store.Put(t.Context(), memorytest.Record("k", secret, 1), nil); err != nil {
+			t.Fatal(err)
+		}
+		if !s.onDisk(secret) {
+			t.Fatal("the test does not see what the files have")
+		}
+		if n, err := store.Delete(t.Context(), "k"); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		if note := b.CleanFiles(t.Context()); !strings.Contains(note, want) {
+			t.Errorf("%q: %s", user, note)
+		}
+		for deadline := time.Now().Add(30 * time.Second); user == "" && s.onDisk(secret); <-time.After(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the files still have what was deleted")
+			}
+		}
+		_ = b.Close()
+	}
+}
+
+// onDisk reports whether a file of the server has a text.
+func (s *server) onDisk(text string) (found bool) {
+	_ = filepath.WalkDir(s.dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			data, _ := os.ReadFile(name) // one that the server removes meanwhile has nothing
+			found = found || strings.Contains(string(data), text)
+		}
+		return nil
+	})
+	return found
 }
 
 // dump returns all that the server holds.
