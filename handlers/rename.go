@@ -67,7 +67,7 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protoco
 	var old string
 	if n.file != nil {
 		_, old, _ = language.PrepareRename(n.world, n.sources, n.file, n.at) // the error is the rename's, too
-		change, err = language.RenameAgent(n.world, n.sources, n.file, n.at, p.NewName)
+		change, err = language.RenameAt(n.world, n.sources, n.file, n.at, p.NewName)
 	} else {
 		_, old, _ = language.PrepareRenameNamed(n.world, n.sources, n.named)
 		change, err = language.RenameNamed(n.world, n.sources, n.named, p.NewName)

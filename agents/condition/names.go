@@ -2,6 +2,7 @@ package condition
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/conf"
@@ -12,49 +13,79 @@ import (
 // analysis.summary, as far as they are written out. A text that is no condition asks
 // for nothing.
 func Names(text string) []string {
+	var names []string
+	look(text, func(path string, _ ast.Node) {
+		if !slices.Contains(names, path) {
+			names = append(names, path)
+		}
+	})
+	return names
+}
+
+// Place is where something stands in a text, in bytes.
+type Place struct{ Start, End int }
+
+// Places returns where the first parts of the paths stand that a condition asks for, in the
+// order of the text.
+func Places(text string) []Place {
+	offsets := make([]int, 0, len(text)+1) // of its characters: that is what the parser counts
+	for i := range text {
+		offsets = append(offsets, i)
+	}
+	var places []Place
+	look(text, func(path string, first ast.Node) {
+		name, _, _ := strings.Cut(path, ".")
+		from := first.Location().From
+		if from < len(offsets) && strings.HasPrefix(text[offsets[from]:], name) {
+			places = append(places, Place{offsets[from], offsets[from] + len(name)})
+		}
+	})
+	slices.SortFunc(places, func(a, b Place) int { return a.Start - b.Start })
+	return slices.Compact(places)
+}
+
+// look visits the paths that a condition asks for, with the node of their first part.
+func look(text string, visit func(path string, first ast.Node)) {
 	if _, err := Check(text); err != nil {
-		return nil
+		return
 	}
 	config := conf.CreateNew()
 	config.Strict, config.MaxNodes = false, maxNodes
 	tree, err := parser.ParseWithConfig(text, config)
 	if err != nil {
-		return nil
+		return
 	}
-	var names []string
 	seen := make(map[ast.Node]bool) // a < b < c holds b twice
-	var look func(ast.Node)
-	look = func(node ast.Node) {
+	var walk func(ast.Node)
+	walk = func(node ast.Node) {
 		if node == nil || seen[node] {
 			return
 		}
 		seen[node] = true
-		if path, ok := pathOf(node); ok {
-			if !slices.Contains(names, path) {
-				names = append(names, path)
-			}
+		if path, first, ok := pathOf(node); ok {
+			visit(path, first)
 			return
 		}
 		for _, part := range parts(node) {
-			look(part)
+			walk(part)
 		}
 	}
-	look(tree.Node)
-	return names
+	walk(tree.Node)
 }
 
-// pathOf returns the path that a part of a condition is, as a.b.
-func pathOf(node ast.Node) (string, bool) {
+// pathOf returns the path that a part of a condition is, as a.b, and the node of its first
+// part.
+func pathOf(node ast.Node) (path string, first ast.Node, ok bool) {
 	switch n := node.(type) {
 	case *ast.IdentifierNode:
-		return n.Value, true
+		return n.Value, n, true
 	case *ast.ChainNode: // around a?.b
 		return pathOf(n.Node)
 	case *ast.MemberNode:
 		member, written := n.Property.(*ast.StringNode)
-		if before, ok := pathOf(n.Node); ok && written {
-			return before + "." + member.Value, true
+		if before, first, ok := pathOf(n.Node); ok && written {
+			return before + "." + member.Value, first, true
 		}
 	}
-	return "", false
+	return "", nil, false
 }

@@ -148,7 +148,7 @@ func (r *reader) validator(v *node, wanted string) {
 	switch {
 	case prefixed && kindOf == "builtin":
 		if !BuiltinValidator(rest) {
-			meant := r.nearest(rest, builtinValidators)
+			meant := r.nearest(rest, BuiltinValidators)
 			if meant != "" {
 				meant = "builtin:" + meant
 			}
@@ -172,8 +172,8 @@ func (r *reader) validator(v *node, wanted string) {
 	r.at(v, "agent/validator", Error, "There is no validator %s; correct it, or put an executable of that name into .gemini/validators.", wanted)
 }
 
-// builtinValidators are the validators in the program that have no parameter.
-var builtinValidators = []string{"no-secrets", "no-harmful-code"}
+// BuiltinValidators are the validators in the program that have no parameter.
+var BuiltinValidators = []string{"no-secrets", "no-harmful-code"}
 
 // BuiltinValidator reports whether a validator is in the program.
 func BuiltinValidator(name string) bool {
@@ -181,5 +181,5 @@ func BuiltinValidator(name string) bool {
 		n, ok = strings.CutSuffix(n, ")")
 		return ok && n != "" && strings.Trim(n, "0123456789") == ""
 	}
-	return slices.Contains(builtinValidators, name)
+	return slices.Contains(BuiltinValidators, name)
 }

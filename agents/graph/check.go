@@ -41,25 +41,23 @@ func (p *Plan) Check() []Finding {
 	}
 	known := map[string]string{} // names, by how conditions write them
 	for i, n := range p.Nodes {
-		other, twice := known[identifier(n.Name)]
+		other, twice := known[Identifier(n.Name)]
 		switch {
-		case !NamePattern.MatchString(n.Name) || len(n.Name) > 64:
-			at("nodes", i, "name", "%q cannot be a node's name: use letters, digits and single - or _ between them.", n.Name)
-		case slices.Contains(reserved, n.Name):
-			at("nodes", i, "name", "A node cannot be called %s, which means something else in a graph; use another name.", n.Name)
+		case NameFault(n.Name) != "":
+			at("nodes", i, "name", "%s", NameFault(n.Name))
 		case twice && other == n.Name:
 			at("nodes", i, "name", "There are two nodes %s; rename one.", n.Name)
 		case twice:
-			at("nodes", i, "name", "Conditions cannot tell the nodes %s and %s apart, which they both write %s; rename one.", other, n.Name, identifier(n.Name))
+			at("nodes", i, "name", "Conditions cannot tell the nodes %s and %s apart, which they both write %s; rename one.", other, n.Name, Identifier(n.Name))
 		}
-		known[identifier(n.Name)] = n.Name
+		known[Identifier(n.Name)] = n.Name
 	}
 	for i, k := range p.State {
-		other, twice := known[identifier(k.Name)]
+		other, twice := known[Identifier(k.Name)]
 		if twice && other != k.Name { // the same name is how the results of a node come together
-			at("state", i, "", "Conditions cannot tell %s and %s apart, which they both write %s; rename one.", other, k.Name, identifier(k.Name))
+			at("state", i, "", "Conditions cannot tell %s and %s apart, which they both write %s; rename one.", other, k.Name, Identifier(k.Name))
 		}
-		known[identifier(k.Name)] = k.Name
+		known[Identifier(k.Name)] = k.Name
 	}
 	o := p.order()
 	switch _, there := o.index[p.Entry]; {
@@ -124,15 +122,26 @@ func (p *Plan) Check() []Finding {
 	return found
 }
 
+// NameFault says why a node cannot have a name, in a sentence; "" where it can.
+func NameFault(name string) string {
+	switch {
+	case !NamePattern.MatchString(name) || len(name) > 64:
+		return fmt.Sprintf("%q cannot be a node's name: use letters, digits and single - or _ between them.", name)
+	case slices.Contains(reserved, name):
+		return fmt.Sprintf("A node cannot be called %s, which means something else in a graph; use another name.", name)
+	}
+	return ""
+}
+
 // names are what conditions may name besides input.
 func (p *Plan) names() []string {
 	var names []string
 	for _, n := range p.Nodes {
-		names = append(names, identifier(n.Name))
+		names = append(names, Identifier(n.Name))
 	}
 	for _, k := range p.State {
-		if !slices.Contains(names, identifier(k.Name)) {
-			names = append(names, identifier(k.Name))
+		if !slices.Contains(names, Identifier(k.Name)) {
+			names = append(names, Identifier(k.Name))
 		}
 	}
 	return names
@@ -142,7 +151,7 @@ func (p *Plan) names() []string {
 func unknownNames(paths []string, p *Plan) (unknown []string) {
 	for _, path := range paths {
 		name, _, _ := strings.Cut(path, ".")
-		if name != "input" && !slices.Contains(p.names(), identifier(name)) && !slices.Contains(unknown, name) {
+		if name != "input" && !slices.Contains(p.names(), Identifier(name)) && !slices.Contains(unknown, name) {
 			unknown = append(unknown, name)
 		}
 	}
@@ -199,8 +208,8 @@ func (p *Plan) Lacks(members func(Node) (names []string, closed bool)) []Finding
 	for i, e := range p.Edges {
 		for _, path := range condition.Names(e.Condition) {
 			name, rest, deeper := strings.Cut(path, ".")
-			j := slices.IndexFunc(p.Nodes, func(n Node) bool { return identifier(n.Name) == identifier(name) })
-			kept := slices.ContainsFunc(p.State, func(k Key) bool { return identifier(k.Name) == identifier(name) })
+			j := slices.IndexFunc(p.Nodes, func(n Node) bool { return Identifier(n.Name) == Identifier(name) })
+			kept := slices.ContainsFunc(p.State, func(k Key) bool { return Identifier(k.Name) == Identifier(name) })
 			if j < 0 || !deeper || kept {
 				continue
 			}

@@ -121,5 +121,5 @@ func (p *Plan) from(name string) []Edge {
 	return edges
 }
 
-// identifier is a name as conditions and placeholders write it, which have no dashes.
-func identifier(name string) string { return strings.ReplaceAll(name, "-", "_") }
+// Identifier is a name as conditions and placeholders write it, which have no dashes.
+func Identifier(name string) string { return strings.ReplaceAll(name, "-", "_") }

@@ -121,10 +121,10 @@ func merge(a, b map[string]any) map[string]any {
 func (m *Machine) values(input any, state map[string]any) map[string]any {
 	values := map[string]any{"input": input}
 	for _, n := range m.Plan.Nodes {
-		values[identifier(n.Name)] = nil // conditions may ask whether a node has run
+		values[Identifier(n.Name)] = nil // conditions may ask whether a node has run
 	}
 	for _, name := range slices.Sorted(maps.Keys(state)) {
-		values[identifier(name)] = state[name]
+		values[Identifier(name)] = state[name]
 	}
 	maps.Copy(values, state)
 	return values

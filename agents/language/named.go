@@ -10,9 +10,12 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 )
 
-// NameRange returns the range of the agent's name at a position of an agent file;
-// false where none is named.
+// NameRange returns the range of the name of an agent, or of a node of the file's graph, at
+// a position of an agent file; false where none is named.
 func NameRange(w *World, f *File, at definition.Position) (definition.Range, bool) {
+	if n, _, ok := nodeAt(f, at); ok {
+		return f.Index.Range(n.Span), true
+	}
 	_, span, _, ok := nameAt(w, f, at)
 	if !ok {
 		return definition.Range{}, false

@@ -243,8 +243,12 @@ func compareLocations(a, b Location) int {
 // of an agent file, sorted by file and place: in agent files (handoffs,
 // subagents, graph nodes, transfer_to_name among tools, @name in prompts), in the
 // lines of documents that call it, and what s.Named has. declaration adds the
-// agent's own name. It is nil where no agent is named.
+// agent's own name. Of a node of a graph they are the places of the file that name it. It
+// is nil where neither is named.
 func References(w *World, s Sources, f *File, at definition.Position, declaration bool) []Location {
+	if n, all, ok := nodeAt(f, at); ok {
+		return all.places(f, n.node, declaration)
+	}
 	name, _, own, ok := nameAt(w, f, at)
 	if !ok {
 		return nil
@@ -266,8 +270,16 @@ func References(w *World, s Sources, f *File, at definition.Position, declaratio
 }
 
 // Definition returns the place of the name, in its own file, of the agent that
-// is named at a position; false where none is, and for a system agent.
+// is named at a position, or of the node of the file's graph; false where none is, and for
+// a system agent.
 func Definition(w *World, s Sources, f *File, at definition.Position) (Location, bool) {
+	if n, all, ok := nodeAt(f, at); ok {
+		for _, one := range all.found {
+			if one.own && one.node == n.node {
+				return Location{f.URI, f.Index.Range(one.Span)}, true
+			}
+		}
+	}
 	name, _, own, ok := nameAt(w, f, at)
 	switch {
 	case !ok:

@@ -11,10 +11,13 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// PrepareRename returns the range of the agent's name at a position of an agent
-// file, and the name. The error is fault.Invalid where no agent is named, and
-// fault.Denied for an agent that cannot be renamed.
+// PrepareRename returns the range of the name of an agent, or of a node of the file's
+// graph, at a position of an agent file, and the name. The error is fault.Invalid where
+// none is named, and fault.Denied for an agent that cannot be renamed.
 func PrepareRename(w *World, s Sources, f *File, at definition.Position) (definition.Range, string, error) {
+	if n, _, ok := nodeAt(f, at); ok {
+		return f.Index.Range(n.Span), n.node, nil
+	}
 	name, span, own, ok := nameAt(w, f, at)
 	if !ok {
 		return definition.Range{}, "", fault.New(fault.Invalid, "language.rename", "there is no agent's name here; put the cursor on one")
@@ -62,6 +65,17 @@ func CheckName(name string) error {
 		return fault.New(fault.Invalid, op, "%q cannot be an agent's name: it has spaces around it", name)
 	}
 	return nil
+}
+
+// RenameAt returns the change that gives what is named at a position another name: a node
+// of the file's graph in all places of the file, or an agent, see [RenameAgent]. A node's
+// name in conditions and placeholders is renamed with it; what agents' prompts say of
+// temp:NAME is not.
+func RenameAt(w *World, s Sources, f *File, at definition.Position, newName string) (WorkspaceEdit, error) {
+	if n, all, ok := nodeAt(f, at); ok {
+		return all.rename(s, f, n.node, newName)
+	}
+	return RenameAgent(w, s, f, at, newName)
 }
 
 // RenameAgent returns the change that gives the agent whose name is at a position

@@ -136,11 +136,36 @@ func (c *completion) byMeaning(field definition.Field) {
 		c.tools()
 	case "graph.entry", "graph.edges[].from", "graph.edges[].to":
 		c.nodes(field.Path == "graph.edges[].to")
+	case "guardrails.custom_validator", "guardrails[].validator":
+		c.validators(field.Path == "guardrails[].validator")
 	case "tools.confirmation.prompt_template":
 		c.braces([]string{"tool_name", "tool_args", "risk", "agent"})
 	case "query", "initial_messages[].text", "systemPrompt", "output.text":
 		c.text(field.Path)
 	}
+}
+
+// validators offers what a guard may check with; named is whether custom may stand for the
+// guard's name.
+func (c *completion) validators(named bool) {
+	for _, name := range definition.BuiltinValidators {
+		c.scalar(Item{Label: "builtin:" + name, Kind: ValueItem, Detail: "in the program"})
+	}
+	stub := func(label, detail, insert string) {
+		if c.quote == 0 && !c.block {
+			insert = "'" + insert + "'"
+		}
+		c.add(Item{Label: label, Kind: ValueItem, Detail: detail, Insert: c.space + insert + c.behind, Snippet: true})
+	}
+	stub("builtin:max-length(n)", "at most n characters", "builtin:max-length(${1:4000})")
+	stub("expr:", "an expression over output that must be true", "expr:$0")
+	stub("command:", "an executable that reads the output as JSON", "command:$0")
+	if named {
+		c.scalar(Item{Label: "custom", Kind: ValueItem, Detail: "looked up by the guard's name"})
+	}
+	c.each(c.f.Folder, func(d *definition.Definition) bool { return d.Name != c.f.Definition.Name }, func(d *definition.Definition) {
+		c.scalar(Item{Label: "agent:" + d.Name, Kind: ValueItem, Detail: d.Title})
+	})
 }
 
 // nodes offers the nodes of the file's graph, and its end.
@@ -369,6 +394,7 @@ func (c *completion) each(folder string, fits func(*definition.Definition) bool,
 	if len(found) > maxAgents {
 		c.part = true
 		typed := strings.ToLower(strings.TrimSpace(c.f.Text[min(c.span.Start, c.offset):c.offset]))
+		typed = strings.TrimPrefix(typed, "agent:")
 		var first, then []*definition.Definition
 		for _, d := range found {
 			switch name := strings.ToLower(d.Name); {
