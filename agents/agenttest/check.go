@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -29,9 +30,17 @@ func place(e activity.Event) string {
 	return fmt.Sprintf("event %d (%s of %s)", e.Seq, e.Body.Type(), e.Agent)
 }
 
-// Check returns what did not come as it was expected, a line each: what was expected,
-// what came, and where in the session.
-func (c *Case) Check(came Came) []string {
+// Failure is what did not come as a test expects it.
+type Failure struct {
+	// Path leads to what the test says of it: keys, and indices in decimal, below the
+	// test. It may lead further than the test does.
+	Path []string
+	// Text is what was expected, what came, and where in the session.
+	Text string
+}
+
+// Check returns what did not come as it was expected.
+func (c *Case) Check(came Came) []Failure {
 	k := &checker{case_: c, came: came}
 	k.reason()
 	k.route()
@@ -46,15 +55,32 @@ func (c *Case) Check(came Came) []string {
 type checker struct {
 	case_ *Case
 	came  Came
-	wrong []string
+	wrong []Failure
 }
 
-func (k *checker) differs(what, expected, came, where string) {
-	line := fmt.Sprintf("%s: expected %s, came %s", what, expected, came)
+// differs notes that what a path below expect says did not come.
+func (k *checker) differs(expected, came, where string, path ...string) {
+	line := fmt.Sprintf("%s: expected %s, came %s", written(path), expected, came)
 	if where != "" {
 		line += ", at " + where
 	}
-	k.wrong = append(k.wrong, line)
+	k.wrong = append(k.wrong, Failure{append([]string{"expect"}, path...), line})
+}
+
+// written is a path as a person writes it: tools[0].args.
+func written(path []string) string {
+	var b strings.Builder
+	for i, step := range path {
+		if _, err := strconv.Atoi(step); err == nil && i > 0 {
+			b.WriteString("[" + step + "]")
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(step)
+	}
+	return b.String()
 }
 
 // last is the newest event, as a place.
@@ -73,7 +99,7 @@ func (k *checker) reason() {
 	if k.came.Result.Error != nil {
 		got += fmt.Sprintf(" (%s)", clip(k.came.Result.Error.Message))
 	}
-	k.differs("reason", want, got, k.last())
+	k.differs(want, got, k.last(), "reason")
 }
 
 func (k *checker) route() {
@@ -83,12 +109,12 @@ func (k *checker) route() {
 	for _, e := range k.came.Events {
 		if b, ok := e.Body.(activity.RouteDecided); ok {
 			if b.Agent != k.case_.Expect.Route {
-				k.differs("route", k.case_.Expect.Route, cmp.Or(b.Agent, "nobody")+" ("+b.Text+")", place(e))
+				k.differs(k.case_.Expect.Route, cmp.Or(b.Agent, "nobody")+" ("+b.Text+")", place(e), "route")
 			}
 			return
 		}
 	}
-	k.differs("route", k.case_.Expect.Route, "no routing; give the test agent: auto", "")
+	k.differs(k.case_.Expect.Route, "no routing; give the test agent: auto", "", "route")
 }
 
 // ended is a call that has ended.
@@ -111,7 +137,7 @@ func (k *checker) tools() {
 	calls := k.calls()
 	for _, c := range calls {
 		if slices.Contains(k.case_.Expect.NoTools, c.Name) && c.State == activity.Success {
-			k.differs("no_tools", c.Name+" not to run", fmt.Sprintf("%s(%s)", c.Name, c.Args), place(c.at))
+			k.differs(c.Name+" not to run", fmt.Sprintf("%s(%s)", c.Name, c.Args), place(c.at), "no_tools")
 		}
 	}
 	if k.case_.Expect.Tools == nil {
@@ -119,34 +145,34 @@ func (k *checker) tools() {
 	}
 	want := *k.case_.Expect.Tools
 	for i := range max(len(want), len(calls)) {
-		what := fmt.Sprintf("tools[%d]", i)
+		what := []string{"tools", strconv.Itoa(i)}
 		switch {
 		case i >= len(want):
-			k.differs(what, "no more calls", fmt.Sprintf("%s(%s)", calls[i].Name, calls[i].Args), place(calls[i].at))
+			k.differs("no more calls", fmt.Sprintf("%s(%s)", calls[i].Name, calls[i].Args), place(calls[i].at), what...)
 			return
 		case i >= len(calls):
-			k.differs(what, want[i].Name, "no call", k.last())
+			k.differs(want[i].Name, "no call", k.last(), what...)
 			return
 		case want[i].Name != calls[i].Name:
-			k.differs(what, want[i].Name, fmt.Sprintf("%s(%s)", calls[i].Name, calls[i].Args), place(calls[i].at))
+			k.differs(want[i].Name, fmt.Sprintf("%s(%s)", calls[i].Name, calls[i].Args), place(calls[i].at), what...)
 			return
 		}
 		k.call(what, want[i], calls[i])
 	}
 }
 
-func (k *checker) call(what string, want ToolCall, got ended) {
+func (k *checker) call(what []string, want ToolCall, got ended) {
 	var args map[string]any
 	_ = json.Unmarshal(got.Args, &args) // a call whose arguments are no object has none
 	for _, name := range slices.Sorted(maps.Keys(want.Args)) {
 		if !equal(want.Args[name], args[name]) {
-			k.differs(what+".args."+name, show(want.Args[name]), show(args[name]), place(got.at))
+			k.differs(show(want.Args[name]), show(args[name]), place(got.at), append(what, "args", name)...)
 		}
 	}
 	if state := cmp.Or(want.State, string(activity.Success)); state != string(got.State) {
-		k.differs(what+".state", state, fmt.Sprintf("%s (%s)", got.State, clip(saidBy(got.ToolState))), place(got.at))
+		k.differs(state, fmt.Sprintf("%s (%s)", got.State, clip(saidBy(got.ToolState))), place(got.at), append(what, "state")...)
 	} else if !strings.Contains(saidBy(got.ToolState), want.Result) {
-		k.differs(what+".result", fmt.Sprintf("a text with %q", want.Result), fmt.Sprintf("%q", clip(saidBy(got.ToolState))), place(got.at))
+		k.differs(fmt.Sprintf("a text with %q", want.Result), fmt.Sprintf("%q", clip(saidBy(got.ToolState))), place(got.at), append(what, "result")...)
 	}
 }
 
@@ -176,7 +202,7 @@ func (k *checker) handoffs() {
 		}
 	}
 	if !slices.Equal(came, *k.case_.Expect.Handoffs) {
-		k.differs("handoffs", listed(*k.case_.Expect.Handoffs), listed(came), where)
+		k.differs(listed(*k.case_.Expect.Handoffs), listed(came), where, "handoffs")
 	}
 }
 
@@ -201,18 +227,18 @@ func (k *checker) confirmations() {
 	}
 	want := *k.case_.Expect.Confirmations
 	for i := range max(len(want), len(came)) {
-		what := fmt.Sprintf("confirmations[%d]", i)
+		what := []string{"confirmations", strconv.Itoa(i)}
 		switch {
 		case i >= len(want):
-			k.differs(what, "no more questions", "one about "+came[i].tool, place(at[i]))
+			k.differs("no more questions", "one about "+came[i].tool, place(at[i]), what...)
 			return
 		case i >= len(came):
-			k.differs(what, "a question about "+want[i].Tool, "none", k.last())
+			k.differs("a question about "+want[i].Tool, "none", k.last(), what...)
 			return
 		case want[i].Tool != came[i].tool:
-			k.differs(what, "a question about "+want[i].Tool, "one about "+came[i].tool, place(at[i]))
+			k.differs("a question about "+want[i].Tool, "one about "+came[i].tool, place(at[i]), what...)
 		case want[i].Outcome != "" && want[i].Outcome != came[i].outcome:
-			k.differs(what+".outcome", want[i].Outcome, cmp.Or(came[i].outcome, "no answer"), place(at[i]))
+			k.differs(want[i].Outcome, cmp.Or(came[i].outcome, "no answer"), place(at[i]), append(what, "outcome")...)
 		}
 	}
 }
@@ -228,19 +254,19 @@ func (k *checker) output() {
 		text = string(r.Output)
 	}
 	if want.Equals != "" && strings.TrimSpace(want.Equals) != text {
-		k.differs("output.equals", fmt.Sprintf("%q", want.Equals), fmt.Sprintf("%q", clip(text)), k.last())
+		k.differs(fmt.Sprintf("%q", want.Equals), fmt.Sprintf("%q", clip(text)), k.last(), "output", "equals")
 	}
 	for _, part := range want.Contains {
 		if !strings.Contains(text, part) && !strings.Contains(string(r.Output), part) {
-			k.differs("output.contains", fmt.Sprintf("a text with %q", part), fmt.Sprintf("%q", clip(text)), k.last())
+			k.differs(fmt.Sprintf("a text with %q", part), fmt.Sprintf("%q", clip(text)), k.last(), "output", "contains")
 		}
 	}
 	if want.Matches != "" && !regexp.MustCompile(want.Matches).MatchString(text) { // it compiled when it was read
-		k.differs("output.matches", want.Matches, fmt.Sprintf("%q", clip(text)), k.last())
+		k.differs(want.Matches, fmt.Sprintf("%q", clip(text)), k.last(), "output", "matches")
 	}
 	if want.Schema != nil {
 		if err := fits(want.Schema, r.Output, text); err != nil {
-			k.differs("output.schema", "an output that fits", fmt.Sprintf("%s (%v)", clip(cmp.Or(string(r.Output), text)), err), k.last())
+			k.differs("an output that fits", fmt.Sprintf("%s (%v)", clip(cmp.Or(string(r.Output), text)), err), k.last(), "output", "schema")
 		}
 	}
 	if want.Expr != "" {
@@ -269,7 +295,7 @@ func (k *checker) expr(text string, r activity.RunFinished, said string) {
 	if err != nil {
 		came = err.Error()
 	}
-	k.differs("output.expr", text, came+fmt.Sprintf(" with output %s and text %q", cmp.Or(string(r.Output), "null"), clip(said)), k.last())
+	k.differs(text, came+fmt.Sprintf(" with output %s and text %q", cmp.Or(string(r.Output), "null"), clip(said)), k.last(), "output", "expr")
 }
 
 func (k *checker) files() {
@@ -278,11 +304,11 @@ func (k *checker) files() {
 		text, there := k.came.File(path)
 		switch {
 		case want == nil && there:
-			k.differs("files."+path, "no file", fmt.Sprintf("%q", clip(text)), "")
+			k.differs("no file", fmt.Sprintf("%q", clip(text)), "", "files", path)
 		case want != nil && !there:
-			k.differs("files."+path, fmt.Sprintf("a text with %q", *want), "no file", "")
+			k.differs(fmt.Sprintf("a text with %q", *want), "no file", "", "files", path)
 		case want != nil && !strings.Contains(text, *want):
-			k.differs("files."+path, fmt.Sprintf("a text with %q", *want), fmt.Sprintf("%q", clip(text)), "")
+			k.differs(fmt.Sprintf("a text with %q", *want), fmt.Sprintf("%q", clip(text)), "", "files", path)
 		}
 	}
 }

@@ -1,26 +1,12 @@
 // Package agenttest has tests of agents: files *.agent-test.yaml that say what a person
 // asks, what the model answers, and what is to come of it (docs/tests.md).
 //
-// [Parse] reads a file, [Case.Check] holds what a session's events tell to what the case
+// [Parse] reads a file, [Open] reads one for its author, [Case.Check] holds what a session's events tell to what the case
 // expects, [Model] is the model that answers as the case says, and [Record] makes a case
 // of a session. Who runs the agent is the caller's business.
 package agenttest
 
-import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"regexp"
-	"slices"
-	"strings"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
-	"github.com/agentls/agentls/agents/condition"
-)
+import "github.com/goccy/go-yaml"
 
 // Suffix is how the name of a file of tests ends.
 const Suffix = ".agent-test.yaml"
@@ -154,145 +140,6 @@ type (
 		Expr string `yaml:"expr,omitempty"`
 	}
 )
-
-// Error is what is wrong with a file, and where.
-type Error struct {
-	Path         string
-	Line, Column int
-	Message      string
-}
-
-// Error returns the place and the message.
-func (e *Error) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.Path, e.Line, e.Column, e.Message)
-}
-
-// Parse reads a file of tests. path is for messages. The error is an *Error.
-func Parse(path string, text []byte) (*File, error) {
-	wrong := func(err error) error {
-		at := &Error{Path: path, Line: 1, Column: 1, Message: err.Error()}
-		if known, ok := errors.AsType[yaml.Error](err); ok {
-			at.Message = strings.ReplaceAll(known.GetMessage(), "unknown field", "unknown key")
-			if token := known.GetToken(); token != nil {
-				at.Line, at.Column = token.Position.Line, token.Position.Column
-			}
-		}
-		return at
-	}
-	if len(text) > maxFile {
-		return nil, wrong(fmt.Errorf("the file is larger than %d bytes", maxFile))
-	}
-	tree, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, wrong(err)
-	}
-	f := new(File)
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField()).Decode(f); err != nil && !errors.Is(err, io.EOF) {
-		return nil, wrong(err)
-	}
-	if len(f.Tests) == 0 {
-		return nil, wrong(errors.New("there are no tests: add a list tests, each with name, input, model and expect"))
-	}
-	lines := linesOf(tree)
-	names := make(map[string]bool)
-	for i := range f.Tests {
-		c := &f.Tests[i]
-		if c.Line = 1; i < len(lines) {
-			c.Line = lines[i]
-		}
-		if err := c.complete(f); err != nil {
-			return nil, &Error{path, c.Line, 1, fmt.Sprintf("test %q: %v", c.Name, err)}
-		}
-		if names[c.Name] {
-			return nil, &Error{path, c.Line, 1, fmt.Sprintf("test %q: another test has that name", c.Name)}
-		}
-		names[c.Name] = true
-	}
-	return f, nil
-}
-
-// linesOf returns where the tests of a file begin.
-func linesOf(tree *ast.File) (lines []int) {
-	if len(tree.Docs) == 0 {
-		return nil
-	}
-	root, _ := tree.Docs[0].Body.(*ast.MappingNode)
-	if root == nil {
-		return nil
-	}
-	for _, entry := range root.Values {
-		if list, ok := entry.Value.(*ast.SequenceNode); ok && entry.Key.String() == "tests" {
-			for _, item := range list.Values {
-				lines = append(lines, item.GetToken().Position.Line)
-				if m, ok := item.(*ast.MappingNode); ok && len(m.Values) > 0 {
-					lines[len(lines)-1] = m.Values[0].Key.GetToken().Position.Line
-				}
-			}
-		}
-	}
-	return lines
-}
-
-// complete checks a test, and puts into it what the file says for all.
-func (c *Case) complete(f *File) error {
-	if c.Agent == "" {
-		c.Agent = f.Agent
-	}
-	files := make(map[string]string)
-	for _, from := range []map[string]string{f.Files, c.Files} {
-		for path, text := range from {
-			files[path] = text
-		}
-	}
-	c.Files = files
-	one := func(what, value string, of ...string) error {
-		if value != "" && !slices.Contains(of, value) {
-			return fmt.Errorf("%s is %q; use %s", what, value, strings.Join(of, ", "))
-		}
-		return nil
-	}
-	errs := []error{one("mode", c.Mode, "chat", "task"), one("strategy", c.Strategy, "rule", "llm", "hybrid"), one("approval", c.Approval, "plan", "ask", "edits", "auto")}
-	switch {
-	case c.Name == "":
-		errs = append(errs, errors.New("the name is missing"))
-	case c.Agent == "":
-		errs = append(errs, errors.New("the agent is missing; name it here or at the top of the file"))
-	}
-	for _, a := range c.Model {
-		if errs = append(errs, one("for", a.For, "route", "summary", "correction", "search", "aside")); a.Text == "" && a.Error == "" && len(a.calls()) == 0 {
-			errs = append(errs, errors.New("an answer of the model has neither text, call nor error"))
-		}
-	}
-	for _, r := range c.Results {
-		if r.Tool == "" || (r.Result == "") == (r.Error == "") {
-			errs = append(errs, errors.New("each of results has a tool, and either a result or an error"))
-		}
-	}
-	if c.Expect.Tools != nil {
-		for _, t := range *c.Expect.Tools {
-			errs = append(errs, one("state", t.State, "success", "error", "cancelled"))
-		}
-	}
-	if o := c.Expect.Output; o != nil {
-		if _, err := regexp.Compile(o.Matches); err != nil {
-			errs = append(errs, err)
-		}
-		if _, err := compileSchema(o.Schema); err != nil {
-			errs = append(errs, fmt.Errorf("the schema of output: %w", err))
-		}
-		if o.Expr != "" {
-			if _, err := condition.Compile(o.Expr); err != nil {
-				errs = append(errs, fmt.Errorf("expr %q: %w", o.Expr, err))
-			}
-		}
-	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // called is a call as a model writes it.
 type called struct {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -17,7 +19,7 @@ type Model struct {
 	mu      sync.Mutex
 	answers []Answer
 	used    []bool
-	wrong   []string
+	wrong   []Failure
 }
 
 // NewModel returns the model of a case.
@@ -25,16 +27,25 @@ func NewModel(c *Case) *Model { return &Model{answers: c.Model, used: make([]boo
 
 // Failures returns where the model was asked what the case does not say, and what of the
 // case nobody asked for.
-func (m *Model) Failures() []string {
+func (m *Model) Failures() []Failure {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := m.wrong
+	all := slices.Clone(m.wrong)
 	for i, used := range m.used {
 		if !used {
-			all = append(all, fmt.Sprintf("model: expected to be asked for answer %d (%s), came no request", i+1, m.answers[i].short()))
+			all = append(all, ofAnswer(i, "expected to be asked for answer %d (%s), came no request", i+1, m.answers[i].short()))
 		}
 	}
 	return all
+}
+
+// ofAnswer is a failure about an answer, or about all for -1.
+func ofAnswer(i int, format string, args ...any) Failure {
+	path := []string{"model"}
+	if i >= 0 {
+		path = append(path, strconv.Itoa(i))
+	}
+	return Failure{path, "model: " + fmt.Sprintf(format, args...)}
 }
 
 // short names an answer.
@@ -88,7 +99,7 @@ func (m *Model) next(req *model.Request) (Answer, error) {
 		}
 		m.used[i] = true
 		if a.Sees != "" && !strings.Contains(newest, a.Sees) {
-			m.wrong = append(m.wrong, fmt.Sprintf("model: answer %d: expected the request to contain %q, came %q", i+1, a.Sees, clip(newest)))
+			m.wrong = append(m.wrong, ofAnswer(i, "answer %d: expected the request to contain %q, came %q", i+1, a.Sees, clip(newest)))
 		}
 		if a.Error != "" {
 			return a, &model.Error{Class: model.Fatal, Message: a.Error}
@@ -96,7 +107,7 @@ func (m *Model) next(req *model.Request) (Answer, error) {
 		return a, nil
 	}
 	who := cmp.Or(req.Asker.Purpose, req.Asker.Agent)
-	m.wrong = append(m.wrong, fmt.Sprintf("model: expected no more requests, came one of %s: %q", who, clip(newest)))
+	m.wrong = append(m.wrong, ofAnswer(-1, "expected no more requests, came one of %s: %q", who, clip(newest)))
 	return Answer{}, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("the test has no answer of the model for %s", who)}
 }
 

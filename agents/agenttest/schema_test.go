@@ -24,14 +24,16 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(published, want, 0o644); err != nil {
-			t.Fatal(err)
+	for _, name := range []string{published, "agent-test.schema.json"} {
+		if os.Getenv("UPDATE") != "" {
+			if err := os.WriteFile(name, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	got, err := os.ReadFile(published)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Fatalf("%s is not what the types say (%v): UPDATE=1 go test ./agents/agenttest -run TestSchema", published, err)
+		got, err := os.ReadFile(name)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%s is not what the types say (%v): UPDATE=1 go test ./agents/agenttest -run TestSchema", name, err)
+		}
 	}
 	page, err := os.ReadFile("../../docs/tests.md")
 	if err != nil {
@@ -84,26 +86,30 @@ func generate() ([]byte, error) {
 		}
 		return true
 	})
-	root := schemaOf(reflect.TypeFor[File](), docs)
+	root := schemaOf(reflect.TypeFor[File](), docs, "")
 	root["$schema"], root["title"] = "https://json-schema.org/draft/2020-12/schema", "Tests of an agent (*"+Suffix+")"
 	data, err := json.MarshalIndent(root, "", "  ")
 	return append(data, '\n'), err
 }
 
-func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
+func schemaOf(t reflect.Type, docs map[string]string, path string) map[string]any {
 	switch t.Kind() {
 	case reflect.Pointer:
-		inner := schemaOf(t.Elem(), docs)
+		inner := schemaOf(t.Elem(), docs, path)
 		if t.Elem().Kind() == reflect.String {
 			inner["type"] = []string{"string", "null"}
 		}
 		return inner
 	case reflect.String:
-		return map[string]any{"type": "string"}
+		one := map[string]any{"type": "string"}
+		if values := choices[path]; values != nil {
+			one["enum"] = values
+		}
+		return one
 	case reflect.Slice:
-		return map[string]any{"type": "array", "items": schemaOf(t.Elem(), docs)}
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem(), docs, path+"[]")}
 	case reflect.Map:
-		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem(), docs)}
+		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem(), docs, path+".*")}
 	case reflect.Struct:
 		properties, required := map[string]any{}, []string{}
 		for i := range t.NumField() {
@@ -112,7 +118,7 @@ func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
 			if name == "-" {
 				continue
 			}
-			one := schemaOf(field.Type, docs)
+			one := schemaOf(field.Type, docs, strings.TrimPrefix(path+"."+name, "."))
 			one["description"] = docs[t.Name()+"."+field.Name]
 			properties[name] = one
 			if options == "" {

@@ -31,7 +31,7 @@ func (t *Tools) Stub(tools []tool.Tool) []tool.Tool {
 }
 
 // Failures returns the calls that were refused since the case gives no result for them.
-func (t *Tools) Failures() []string {
+func (t *Tools) Failures() []Failure {
 	t.stubs.mu.Lock()
 	defer t.stubs.mu.Unlock()
 	return slices.Clone(t.stubs.wrong)
@@ -42,7 +42,7 @@ type stubs struct {
 	results []Result
 	used    []bool
 	calls   map[string]*Result // by call: one may be planned more than once
-	wrong   []string
+	wrong   []Failure
 }
 
 // refuse returns the error of a call that does not run in a test, and notes it as a
@@ -51,8 +51,8 @@ func (s *stubs) refuse(name, why string) error {
 	line := fmt.Sprintf("results: %s was not run, since %s; give its result, as in {tool: %s, result: …}", name, why, name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Contains(s.wrong, line) {
-		s.wrong = append(s.wrong, line)
+	if !slices.ContainsFunc(s.wrong, func(f Failure) bool { return f.Text == line }) {
+		s.wrong = append(s.wrong, Failure{[]string{"results"}, line})
 	}
 	return tool.Errorf(tool.CodeDenied, "%s was not run, since %s, and the test gives no result for it.", name, why)
 }

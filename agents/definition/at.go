@@ -25,7 +25,8 @@ type Step struct {
 // nil in the body, on the lines ---, and in comments. A front-matter that cannot
 // be read is read by its lines.
 func (t *Tree) At(offset int) []Step {
-	if t.Open == (Span{}) || offset < t.Front.Start || offset > t.Front.End || t.Close != (Span{}) && offset == t.Close.Start {
+	outside := offset < t.Front.Start || offset > t.Front.End || (t.Close != (Span{}) && offset == t.Close.Start)
+	if outside || (t.Open == (Span{}) && !t.whole) {
 		return nil
 	}
 	if offset > 0 && offset < len(t.Text) && t.Text[offset-1] == '\r' && t.Text[offset] == '\n' {

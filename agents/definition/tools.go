@@ -171,6 +171,9 @@ func nearestTool(name string) string {
 	return toolIndex[best]
 }
 
+// Nearest returns the name that somebody who wrote name may have meant, or "".
+func Nearest(name string, names []string) string { return nearest(name, names) }
+
 // nearest returns the first of names whose edit distance to name is the least
 // and 2 or less, or "". Case does not count.
 func nearest(name string, names []string) string {

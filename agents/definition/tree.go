@@ -42,6 +42,7 @@ type Tree struct {
 	Repaired bool   // the YAML was read only after a repair (agent/yaml-repaired)
 
 	splices func() []splice // what a repair changes
+	whole   bool            // all of the text is YAML, without the lines ---
 }
 
 // Value is one value of the front-matter.
@@ -101,6 +102,24 @@ func ReadTree(path, text string) (*Tree, bool) {
 	t.Dialect = dialectOf(path, &root)
 	t.Root = new(Value)
 	*t.Root = valueOf(&root)
+	return t, true
+}
+
+// ReadYAML reads a text that is YAML as a whole, as strictly as a front-matter and without
+// repairs. It reports false for one that cannot be read, which has no Root. A value that a
+// front-matter may not have (an alias, or one that lies too deep) is Null in the tree.
+// [Tree.At] and [Tree.Find] answer for it as for a front-matter. It never panics.
+func ReadYAML(text string) (*Tree, bool) {
+	t := &Tree{Text: text, Front: Span{0, len(text)}, Body: Span{len(text), len(text)}, whole: true}
+	t.splices = func() []splice { return nil }
+	root, findings := plainSource(text, 0, len(text)).read()
+	for _, f := range findings {
+		if f.code != "agent/yaml-feature" || root.kind == null {
+			return t, false
+		}
+	}
+	v := valueOf(&root)
+	t.Root = &v
 	return t, true
 }
 

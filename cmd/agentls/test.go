@@ -21,6 +21,7 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/trace/export"
 	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/testrun"
 )
 
 // testOptions are the flags of test.
@@ -108,6 +109,10 @@ func runTests(ctx context.Context, std streams, o *testOptions, paths []string) 
 		if err := trustedForTests(config, filepath.Dir(filepath.Dir(agents))); err != nil {
 			return err
 		}
+		texts, err := testrun.Agents(agents)
+		if err != nil {
+			return err
+		}
 		for i := range suite.Tests {
 			one := &suite.Tests[i]
 			if !strings.Contains(one.Name, o.only) {
@@ -117,7 +122,9 @@ func runTests(ctx context.Context, std streams, o *testOptions, paths []string) 
 			results = append(results, r)
 			tests = append(tests, func() {
 				began := time.Now()
-				r.wrong = runTest(ctx, std, agents, one)
+				for _, failure := range testrun.Run(ctx, config, texts, one) {
+					r.wrong = append(r.wrong, failure.Text)
+				}
 				r.took = time.Since(began)
 			})
 		}

@@ -26,7 +26,7 @@ var floors = [][]string{
 	{"agents", "extensions/mcp", "extensions/hook"},
 	{"handlers", "internal/editortest", "extensions/bundle"},
 	{"internal/daemon"},
-	{"internal/verify"},
+	{"internal/verify", "internal/testrun"},
 	{"cmd/agentls", "internal/scenario", "internal/spine", "internal/clienttest", "internal/canary", "internal/layering", "internal/cmd/*"},
 }
 
@@ -74,12 +74,12 @@ var doors = map[string][]string{
 	"charm.land/huh":                               {"cmd/agentls"},
 	"charm.land/bubbletea":                         {"cmd/agentls"},
 	"github.com/spf13/cobra":                       {"cmd/agentls"},
-	"go.lsp.dev/jsonrpc2":                          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls", "internal/verify"),
-	"go.lsp.dev/protocol":                          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls", "internal/verify"),
-	"go.lsp.dev/uri":                               and("workspace", "handlers", "internal/editortest", "cmd/agentls", "internal/verify"),
+	"go.lsp.dev/jsonrpc2":                          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls", "internal/verify", "internal/testrun"),
+	"go.lsp.dev/protocol":                          and("server", "handlers", "internal/wire", "internal/client", "internal/editortest", "cmd/agentls", "internal/verify", "internal/testrun"),
+	"go.lsp.dev/uri":                               and("workspace", "handlers", "internal/editortest", "cmd/agentls", "internal/verify", "internal/testrun"),
 
-	"internal/client": and("cmd/agentls", "internal/verify", "internal/editortest"),
-	"internal/daemon": and("cmd/agentls", "internal/verify"),
+	"internal/client": and("cmd/agentls", "internal/verify", "internal/testrun", "internal/editortest"),
+	"internal/daemon": and("cmd/agentls", "internal/verify", "internal/testrun"),
 }
 
 // and returns the given packages and those that try the whole module.
