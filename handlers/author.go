@@ -393,6 +393,12 @@ func (c columns) out(r definition.Range) protocol.Range {
 	return protocol.Range{Start: c.positionOut(r.Start), End: c.positionOut(r.End)}
 }
 
+// encode is out for ranges of the daemon's own methods.
+func (c columns) encode(r definition.Range) definition.Range {
+	to := c.out(r)
+	return definition.Range{Start: definition.Position(to.Start), End: definition.Position(to.End)}
+}
+
 func (c columns) positionOut(p definition.Position) protocol.Position {
 	to := c.convert(workspace.Position{Line: p.Line, Character: p.Character}, workspace.UTF16, c.encoding)
 	return protocol.Position{Line: to.Line, Character: to.Character}
@@ -444,7 +450,9 @@ func (t *texts) of(name string) columns {
 			text = d.Text
 		} else if path, ok := filePath(name); ok {
 			read := diskText // what is gone has no columns
-			if filepath.Base(path) == filepath.Base(workspace.ProjectSettings) {
+			if isTestFile(path) {
+				read = testText
+			} else if filepath.Base(path) == filepath.Base(workspace.ProjectSettings) {
 				read = settingsText
 			}
 			text, _ = read(path)

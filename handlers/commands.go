@@ -25,7 +25,7 @@ import (
 var commandNames = []string{
 	wire.CommandRun, wire.CommandRunOnSelection, wire.CommandList, wire.CommandCancel, wire.CommandSessions,
 	wire.CommandUndoLast, wire.CommandShowTranscript, wire.CommandValidate, wire.CommandRunInline,
-	wire.CommandTrustWorkspace,
+	wire.CommandTrustWorkspace, wire.CommandRunTests,
 }
 
 // commands are what a client that knows only LSP starts things with.
@@ -56,6 +56,8 @@ func (h *Handlers) executeCommand(ctx context.Context, s *workspace.Snapshot, p 
 		return h.commandTranscript(ctx, p)
 	case wire.CommandValidate:
 		return h.commandValidate(ctx, s, p)
+	case wire.CommandRunTests:
+		return h.commandRunTests(ctx, s, p)
 	case wire.CommandRunInline:
 		return h.commandRunInline(ctx, s, p)
 	case wire.CommandTrustWorkspace:

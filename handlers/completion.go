@@ -37,6 +37,13 @@ func (h *Handlers) completion(ctx context.Context, s *workspace.Snapshot, p *pro
 		w := a.world(f.Folder)
 		return h.completions(c, f.Text, w, f.Folder, language.Complete(w, f, c.positionIn(p.Position))), nil
 	}
+	if f, ok := bare.testFile(name); ok {
+		a, err := h.author(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return a.completeTests(f, p.Position), nil
+	}
 	if text, scope, path, ok := bare.settingsFile(name); ok {
 		a, err := h.author(ctx, s)
 		if err != nil {

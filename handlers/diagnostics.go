@@ -84,9 +84,9 @@ type checkedFile struct {
 
 // generation grows when what is known beside files may be other than before.
 func (a *author) generation() uint64 {
-	n := uint64(0)
+	n := a.h.tests.at()
 	if a.h.daemon.Agents != nil {
-		n = a.h.daemon.Agents.OverlapsGeneration()
+		n += a.h.daemon.Agents.OverlapsGeneration()
 	}
 	if of := a.h.daemon.Knowledge.Generation; of != nil {
 		n += of()
@@ -95,7 +95,7 @@ func (a *author) generation() uint64 {
 }
 
 // reportOpen returns the report of an open document, nil of one that is neither
-// an agent file nor a settings file. d is not lost. The error is ctx's, or
+// an agent file, a settings file nor a file of tests. d is not lost. The error is ctx's, or
 // errSuperseded.
 func (a *author) reportOpen(ctx context.Context, d *workspace.Document) (*report, error) {
 	k, generation := &a.h.checks.open, a.generation()
@@ -112,7 +112,7 @@ func (a *author) reportOpen(ctx context.Context, d *workspace.Document) (*report
 }
 
 // reportOf returns the report of what a URI names, nil where that is neither an
-// agent file nor a settings file, or is not there. The error is that of reportOpen.
+// agent file, a settings file nor a file of tests, or is not there. The error is that of reportOpen.
 func (a *author) reportOf(ctx context.Context, name uri.URI, version *int32) (*report, error) {
 	if f, ok := a.file(name); ok {
 		problems := language.Diagnose(&language.World{Agents: a.catalog}, f)
@@ -123,6 +123,9 @@ func (a *author) reportOf(ctx context.Context, name uri.URI, version *int32) (*r
 			})
 		}
 		return a.report(name, version, f.Text, a.overlapping(f.Definition, problems)), nil
+	}
+	if f, ok := a.testFile(name); ok {
+		return a.report(name, version, f.Text, a.testProblems(f)), nil
 	}
 	text, scope, path, ok := a.settingsFile(name)
 	if !ok {
@@ -190,6 +193,13 @@ func (a *author) reportDisk(ctx context.Context) ([]checkedFile, error) {
 			}
 			if problems := a.settingsProblems(text, findings); len(problems) > 0 {
 				files = append(files, checkedFile{s.path, a.report(uri.URI(a.uri(s.path)), nil, text, problems)})
+			}
+		}
+	}
+	for _, path := range a.h.tests.noted() {
+		if f, ok := a.testFile(uri.URI(a.uri(path))); ok {
+			if problems := a.testProblems(f); len(problems) > 0 {
+				files = append(files, checkedFile{path, a.report(f.uri, nil, f.Text, problems)})
 			}
 		}
 	}

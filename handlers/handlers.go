@@ -12,6 +12,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/agenttest"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/extensions/command"
 	"github.com/agentls/agentls/extensions/mcp"
@@ -85,6 +86,9 @@ type Daemon struct {
 	// nothing.
 	Mask  func([]byte) []byte
 	Known func([]byte) []byte
+	// RunTest runs a test of agents, whose texts are by the names of their files, and
+	// returns what did not come as it was expected; nil runs none.
+	RunTest func(ctx context.Context, agents map[string]string, c *agenttest.Case) []agenttest.Failure
 	// Memory is the person's own GEMINI.md, which runs may change though it lies in no
 	// folder of theirs (save_memory alone does); "" = none.
 	Memory string
@@ -131,6 +135,7 @@ type Handlers struct {
 	written      written                  // agent files as they were read last
 	explanations explanations             // of the agent files that were asked about last
 	checks       checks                   // what was found in files last
+	tests        testsKept                // files of tests as they were read last, and what their runs found
 	publisher    publisher                // what the client was told of it
 	routing      chan struct{}            // capacity 1: what inputs are routed by may be other than before
 	consents     consents                 // dialogs about folders
@@ -148,20 +153,21 @@ type Handlers struct {
 
 	mu        sync.Mutex
 	followers map[stream]*follower
-	past      map[stream]*follower        // the last one of each that has ended, or is ending
-	starting  map[[2]string]chan struct{} // requests that are being started, by session and agent
-	progress  map[string]string           // the run of a work-done token, by the token's JSON
-	unhealthy map[string]string           // why sessions cannot be written
-	notices   []string                    // that the person was told, each once, and that still hold
-	problems  []string                    // of settings and trust, that the person was told and that still hold
-	status    chan struct{}               // capacity 1: something to report
+	past      map[stream]*follower          // the last one of each that has ended, or is ending
+	starting  map[[2]string]chan struct{}   // requests that are being started, by session and agent
+	progress  map[string]string             // the run of a work-done token, by the token's JSON
+	testing   map[string]context.CancelFunc // ends the tests of a work-done token, by the token's JSON
+	unhealthy map[string]string             // why sessions cannot be written
+	notices   []string                      // that the person was told, each once, and that still hold
+	problems  []string                      // of settings and trust, that the person was told and that still hold
+	status    chan struct{}                 // capacity 1: something to report
 }
 
 // New returns the handlers of one connection. ctx ends with the connection.
 func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h := &Handlers{
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
-		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), typed: make(map[string]typing), starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
+		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), testing: make(map[string]context.CancelFunc), typed: make(map[string]typing), starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
 	}
 	h.checks.making = make(chan struct{}, 1)
 	h.routing = make(chan struct{}, 1)
@@ -312,6 +318,10 @@ func (h *Handlers) Routes() []server.Route {
 
 		// explain.go
 		server.Query(wire.MethodExplain, seen[wire.ExplainParams](h), h.explain),
+
+		// tests.go
+		server.Query(wire.MethodTestList, seen[wire.TestListParams](h), h.listTests),
+		server.Query(wire.MethodTestRun, seen[wire.TestRunParams](h), h.runTests).InStream(),
 
 		// validate.go
 		server.Query(wire.MethodValidate, seen[wire.ValidateParams](h), h.validate),

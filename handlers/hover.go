@@ -36,6 +36,13 @@ func (h *Handlers) hover(ctx context.Context, s *workspace.Snapshot, p *protocol
 		}
 		return nil, nil
 	}
+	if f, ok := bare.testFile(name); ok {
+		c := bare.columnsOf(f.Text)
+		if markdown, r, ok := f.Hover(c.positionIn(p.Position)); ok {
+			return shown(c, markdown, r), nil
+		}
+		return nil, nil
+	}
 	if text, _, _, ok := bare.settingsFile(name); ok {
 		lines := workspace.NewLines(text)
 		offset, err := lines.Offset(positionIn(p.Position), s.Encoding())

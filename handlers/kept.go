@@ -184,8 +184,8 @@ type namedIn struct {
 // same.
 const asNew = 2 * time.Second
 
-// named returns where settings name agents: the person's and each folder's, as
-// open in the editor or on the disk. A file is read again when it looks other than
+// named returns where settings and tests name agents: settings of the person and of each
+// folder, as open in the editor or on the disk. A file is read again when it looks other than
 // before.
 func (a *author) named() []language.Named {
 	type settings struct{ path, folder string }
@@ -225,7 +225,7 @@ func (a *author) named() []language.Named {
 	known.mu.Lock()
 	known.files = now
 	known.mu.Unlock()
-	return list
+	return append(list, a.testsNaming()...)
 }
 
 // same reports whether a settings file is in the state that it was in.

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"go.lsp.dev/protocol"
@@ -16,9 +15,12 @@ func lensed(c *protocol.ServerCapabilities) {
 	c.CodeLensProvider = &protocol.CodeLensOptions{ResolveProvider: &later}
 }
 
-// codeLens serves textDocument/codeLens: what can be done with an agent file, and
-// Run above the lines of any other document that call an agent.
+// codeLens serves textDocument/codeLens: what can be done with an agent file, Run test in
+// a file of tests, and Run above the lines of any other document that call an agent.
 func (h *Handlers) codeLens(ctx context.Context, s *workspace.Snapshot, p *protocol.CodeLensParams) ([]protocol.CodeLens, error) {
+	if f, ok := h.bare(s).testFile(p.TextDocument.URI); ok {
+		return lensesOut(h.bare(s).columnsOf(f.Text), h.bare(s).testLenses(f))
+	}
 	f, isAgent := h.bare(s).file(p.TextDocument.URI)
 	d, open := s.Document(p.TextDocument.URI)
 	if !isAgent && (!open || d.Lost || !strings.Contains(d.Text, "@")) {
@@ -31,21 +33,9 @@ func (h *Handlers) codeLens(ctx context.Context, s *workspace.Snapshot, p *proto
 	var lenses []language.Lens
 	var c columns
 	if isAgent {
-		lenses, c = language.Lenses(a.world(f.Folder), f), a.columnsOf(f.Text)
+		lenses, c = append(language.Lenses(a.world(f.Folder), f), a.agentTests(f)...), a.columnsOf(f.Text)
 	} else {
 		lenses, c = a.inlineLenses(d), a.columnsOf(d.Text)
 	}
-	list := make([]protocol.CodeLens, 0, len(lenses))
-	for _, l := range lenses {
-		command := protocol.Command{Title: l.Title, Command: l.Command}
-		for _, arg := range l.Args {
-			raw, err := json.Marshal(arg)
-			if err != nil {
-				return nil, err // they are texts: cannot be
-			}
-			command.Arguments = append(command.Arguments, raw)
-		}
-		list = append(list, protocol.CodeLens{Range: c.out(l.Range), Command: command})
-	}
-	return list, nil
+	return lensesOut(c, lenses)
 }

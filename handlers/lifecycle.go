@@ -62,7 +62,7 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 	}
 	ours, err := json.Marshal(map[string]any{"agents": wire.ServerCapabilities{
 		Version: wire.Version, Modes: []string{string(guard.Plan), string(guard.Asks), string(guard.Edits), string(guard.Free)},
-		Sessions: true, Steer: true, Changes: true, Checkpoints: true, Memory: true, Graph: true,
+		Sessions: true, Steer: true, Changes: true, Checkpoints: true, Memory: true, Graph: true, Tests: h.daemon.RunTest != nil,
 	}})
 	if err != nil {
 		return nil, err

@@ -43,7 +43,9 @@ func (h *Handlers) naming(ctx context.Context, s *workspace.Snapshot, p protocol
 	line, settings := "", false
 	if !agent {
 		line = d.Lines().Line(int(n.at.Line))
-		if _, _, _, settings = a.settingsFile(name); !settings && !strings.Contains(line, "@") {
+		_, _, _, settings = a.settingsFile(name)
+		_, tests := a.testFile(name)
+		if settings = settings || tests; !settings && !strings.Contains(line, "@") {
 			return a, n, false, false, nil
 		}
 	}

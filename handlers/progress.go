@@ -101,8 +101,11 @@ func (p *progress) end(r activity.RunFinished) {
 // cancelProgress serves window/workDoneProgress/cancel.
 func (h *Handlers) cancelProgress(_ context.Context, p *protocol.WorkDoneProgressCancelParams) error {
 	h.mu.Lock()
-	run := h.progress[tokenKey(p.Token)]
+	run, cancel := h.progress[tokenKey(p.Token)], h.testing[tokenKey(p.Token)]
 	h.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
 	if run != "" {
 		h.daemon.Agents.Cancel(run, "")
 	}

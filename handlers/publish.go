@@ -47,15 +47,15 @@ func (h *Handlers) checkOf(name uri.URI) {
 	}
 }
 
-// findable reports whether a document may be an agent file or a settings file, by its
-// name alone.
+// findable reports whether a document may be an agent file, a settings file or a file of
+// tests, by its name alone.
 func (h *Handlers) findable(name uri.URI) bool {
 	path, ok := filePath(name)
 	if !ok {
 		return false
 	}
 	base := filepath.Base(path)
-	return base == filepath.Base(workspace.ProjectSettings) || workspace.IsAgentFile(filepath.Join(".gemini", "agents", base))
+	return isTestFile(base) || base == filepath.Base(workspace.ProjectSettings) || workspace.IsAgentFile(filepath.Join(".gemini", "agents", base))
 }
 
 // publish tells findings whenever they may be others, until the connection ends.

@@ -55,6 +55,9 @@ func (d *Document) Complete(at definition.Position, known Known) []Item {
 	s, v := d.follow(path[:len(path)-1])
 	last := path[len(path)-1]
 	r := d.Index.Range(last.Span)
+	if r.Start.Line != r.End.Line {
+		return nil // a text of several lines
+	}
 	if last.OnKey {
 		return d.keys(s, v, last.Key, r, known)
 	}

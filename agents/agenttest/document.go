@@ -147,7 +147,8 @@ func (d *Document) Problems(known func(name string) bool) (problems []definition
 	if known != nil {
 		for _, n := range d.Agents() {
 			if !known(n.Name) {
-				add(n.Range, definition.Warning, CodeUnknownAgent, fmt.Sprintf("There is no agent %s here; correct the name, or create it.", n.Name))
+				add(n.Range, definition.Warning, CodeUnknownAgent,
+					fmt.Sprintf("There is no agent %s here; correct the name, or create it.", n.Name))
 			}
 		}
 	}
@@ -266,7 +267,8 @@ func namesTool(path string) bool {
 
 // unquoted returns the extent of a scalar without its quotes.
 func (d *Document) unquoted(s definition.Span) definition.Span {
-	if text := d.Text[s.Start:s.End]; len(text) >= 2 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0] {
+	text := d.Text[s.Start:s.End]
+	if quoted := strings.HasPrefix(text, `"`) || strings.HasPrefix(text, "'"); quoted && len(text) >= 2 && text[len(text)-1] == text[0] {
 		return definition.Span{Start: s.Start + 1, End: s.End - 1}
 	}
 	return s

@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/agentls/agentls/agents/condition"
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // Error is what is wrong with a file, and where.
@@ -42,11 +43,12 @@ func Parse(path string, text []byte) (*File, error) {
 			f.Tests[i].Line = lines[i]
 		}
 	}
-	for _, flaw := range f.complete() {
-		e := &Error{Path: path, Line: 1, Column: 1, Message: flaw.message}
-		if flaw.test >= 0 {
-			e.Line = f.Tests[flaw.test].Line
-			e.Message = fmt.Sprintf("test %q: %s", f.Tests[flaw.test].Name, flaw.message)
+	if flaws := f.complete(); len(flaws) > 0 {
+		first := flaws[0]
+		e := &Error{Path: path, Line: 1, Column: 1, Message: first.message}
+		if first.test >= 0 {
+			e.Line = f.Tests[first.test].Line
+			e.Message = fmt.Sprintf("test %q: %s", f.Tests[first.test].Name, first.message)
 		}
 		return nil, e
 	}
@@ -211,7 +213,7 @@ func (k *caseCheck) expect(e *Expect) {
 	}
 	if o.Expr != "" {
 		if _, err := condition.Compile(o.Expr); err != nil {
-			k.add(fmt.Sprintf("expr %q: %v", o.Expr, err), "expect", "output", "expr")
+			k.add(fmt.Sprintf("expr %q: %s", o.Expr, fault.Message(err)), "expect", "output", "expr")
 		}
 	}
 }

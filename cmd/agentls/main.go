@@ -21,6 +21,7 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/testrun"
 )
 
 // version is set by the linker in releases.
@@ -182,10 +183,12 @@ func base(std streams) (daemon.Config, error) {
 func baseAt(std streams, home string) daemon.Config {
 	secrets := daemon.NewSecrets(environ())
 	level, _ := levels(os.Getenv("AGENTLS_DEBUG"))
-	return daemon.Config{
+	c := daemon.Config{
 		Home: home, Environ: environ(), Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets, Console: std.err,
 		Log: slog.New(slog.NewTextHandler(masked{std.err, secrets.Shown}, &slog.HandlerOptions{Level: level})),
 	}
+	c.RunTest = testrun.With(c)
+	return c
 }
 
 func versionCommand(std streams) *cobra.Command {

@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -75,7 +74,7 @@ type testResult struct {
 // runTests runs the tests of files and prints a table.
 func runTests(ctx context.Context, std streams, o *testOptions, paths []string) error {
 	began := time.Now()
-	files, err := testFiles(paths)
+	files, err := testFiles(ctx, paths)
 	if err != nil {
 		return err
 	}
@@ -102,14 +101,14 @@ func runTests(ctx context.Context, std streams, o *testOptions, paths []string) 
 			results = append(results, r)
 			continue
 		}
-		agents, err := agentsAbove(path)
+		project, err := projectOf(path)
 		if err != nil {
 			return err
 		}
-		if err := trustedForTests(config, filepath.Dir(filepath.Dir(agents))); err != nil {
+		if err := trustedForTests(config, project); err != nil {
 			return err
 		}
-		texts, err := testrun.Agents(agents)
+		texts, err := testrun.Agents(agenttest.AgentsOf(project))
 		if err != nil {
 			return err
 		}
@@ -152,7 +151,7 @@ func runTests(ctx context.Context, std streams, o *testOptions, paths []string) 
 
 // testFiles returns the files of tests that paths name: files, and folders with all below
 // them.
-func testFiles(paths []string) (files []string, err error) {
+func testFiles(ctx context.Context, paths []string) (files []string, err error) {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
@@ -168,20 +167,11 @@ func testFiles(paths []string) (files []string, err error) {
 			files = append(files, path)
 			continue
 		}
-		err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
-			name := entry.Name()
-			hidden := entry.IsDir() && at != path && (name == "node_modules" || (strings.HasPrefix(name, ".") && name != ".gemini"))
-			switch {
-			case err != nil || hidden:
-				return fs.SkipDir
-			case !entry.IsDir() && strings.HasSuffix(name, agenttest.Suffix):
-				files = append(files, at)
-			}
-			return nil
-		})
+		found, err := agenttest.Find(ctx, path)
 		if err != nil {
-			return nil, err
+			return nil, exit{exitInterrupted} // somebody cancelled it
 		}
+		files = append(files, found...)
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("no tests found: their files end in %s; write one with agentls test --record SESSION, or agentls create NAME --with-test", agenttest.Suffix)
@@ -189,22 +179,17 @@ func testFiles(paths []string) (files []string, err error) {
 	return files, nil
 }
 
-// agentsAbove returns the folder of agents that a file of tests is about: of the nearest
-// project above it.
-func agentsAbove(path string) (string, error) {
-	dir, err := filepath.Abs(filepath.Dir(path))
+// projectOf returns the folder whose agents a file of tests is about.
+func projectOf(path string) (string, error) {
+	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
-	for at := dir; ; at = filepath.Dir(at) {
-		agents := filepath.Join(at, ".gemini", "agents")
-		if info, err := os.Stat(agents); err == nil && info.IsDir() {
-			return agents, nil
-		}
-		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%s: there is no folder .gemini/agents above it, so there are no agents to test", shownPath(path))
-		}
+	project, ok := agenttest.Project(abs)
+	if !ok {
+		return "", fmt.Errorf("%s: there is no folder .gemini/agents above it, so there are no agents to test", shownPath(path))
 	}
+	return project, nil
 }
 
 // trustedForTests returns an error where a project's tests must not run: a test says what

@@ -25,6 +25,7 @@ import (
 	"github.com/sourcegraph/conc/panics"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/agenttest"
 	"github.com/agentls/agentls/agents/guardrail"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/prompt"
@@ -88,6 +89,8 @@ type Config struct {
 	// were kept, the ones count that were given before Before.
 	Apart  bool
 	Before time.Time
+	// RunTest runs a test of agents for an editor; nil = none are run.
+	RunTest func(ctx context.Context, agents map[string]string, c *agenttest.Case) []agenttest.Failure
 	// Console is where traces of the backend console go; nil = nowhere.
 	Console io.Writer
 
@@ -280,7 +283,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	}
 	return &handlers.Daemon{
 		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, MCP: b.mcp, Commands: b.commands, Reach: b.reach, Settings: work.Settings,
-		Values: b.values, SetValue: b.setValue,
+		Values: b.values, SetValue: b.setValue, RunTest: c.RunTest,
 		Memory: filepath.Join(canonical(c.Home), "GEMINI.md"), Mask: c.Secrets.Shown, Known: c.Secrets.Known,
 		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Knowledge: b.knowledge(), Renew: b.reread,
 		Close: func() error {

@@ -24,6 +24,7 @@ import (
 	"github.com/agentls/agentls/internal/editortest"
 	"github.com/agentls/agentls/internal/modelserver"
 	"github.com/agentls/agentls/internal/sandbox"
+	"github.com/agentls/agentls/internal/testrun"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
 )
@@ -238,6 +239,7 @@ func cmdEditor(ts *testscript.TestScript, _ bool, args []string) {
 		Environ: []string{"GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL=http://model.invalid", "PATH=" + os.Getenv("PATH"), "HOME=" + s.dir},
 		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
+	d.RunTest = testrun.With(d)
 	process := false
 	for i := 0; i < len(args); i++ {
 		switch args[i] {

@@ -54,10 +54,11 @@ func Run(ctx context.Context, config daemon.Config, agents map[string]string, c 
 	}
 	person := &person{answers: slices.Clone(c.Answers)}
 	answers, tools := agenttest.NewModel(c), agenttest.NewTools(c)
+	isHome := func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }
+	environ := append(slices.DeleteFunc(slices.Clone(config.Environ), isHome), "HOME="+root)
 	result, err := person.run(ctx, daemon.Config{
-		Home: filepath.Join(root, "home"), Version: config.Version, Now: config.Now, Secrets: config.Secrets, Log: slog.New(slog.DiscardHandler),
-		Environ: append(slices.DeleteFunc(slices.Clone(config.Environ), func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }), "HOME="+root),
-		Trust:   true, Brief: true, Apart: true, Model: answers, Tools: tools.Stub,
+		Home: filepath.Join(root, "home"), Environ: environ, Version: config.Version, Now: config.Now, Secrets: config.Secrets,
+		Log: slog.New(slog.DiscardHandler), Trust: true, Brief: true, Apart: true, Model: answers, Tools: tools.Stub,
 	}, work, c)
 	if err != nil {
 		wrong := agenttest.Failure{Path: []string{"agent"}, Text: "run: expected to begin, came: " + fault.Message(err)}
@@ -67,6 +68,13 @@ func Run(ctx context.Context, config daemon.Config, agents map[string]string, c 
 		return readWithin(work, path)
 	}}
 	return slices.Concat(c.Check(came), person.failures(), tools.Failures(), answers.Failures())
+}
+
+// With returns [Run] with a config.
+func With(config daemon.Config) func(context.Context, map[string]string, *agenttest.Case) []agenttest.Failure {
+	return func(ctx context.Context, agents map[string]string, c *agenttest.Case) []agenttest.Failure {
+		return Run(ctx, config, agents, c)
+	}
 }
 
 // Agents returns the texts of the agents in a folder, by the names of their files.

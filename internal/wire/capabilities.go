@@ -42,4 +42,5 @@ type ServerCapabilities struct {
 	Checkpoints bool     `json:"checkpoints,omitempty"` // agents/session/rewind, agents/session/fork
 	Memory      bool     `json:"memory,omitempty"`      // agents/memory/…
 	Graph       bool     `json:"graph,omitempty"`       // agents/graph/get, run, resume
+	Tests       bool     `json:"tests,omitempty"`       // agents/test/list, run
 }

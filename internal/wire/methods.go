@@ -14,6 +14,10 @@ const (
 	MethodExplain = "agents/explain"
 	// MethodValidate checks agents' files, a line a check.
 	MethodValidate = "agents/validate"
+	// MethodTestList lists the tests of agents.
+	MethodTestList = "agents/test/list"
+	// MethodTestRun runs tests of agents, without a model and in folders of their own. What fails is a finding too, until it passes or its file changes. $/cancelRequest ends it.
+	MethodTestRun = "agents/test/run"
 	// MethodRun runs an agent. A cancelled run answers with its result, not with an error.
 	MethodRun = "agents/run"
 	// MethodCancel ends a run, all runs of a session, or one call of a run. It is idempotent.
@@ -141,6 +145,8 @@ const (
 	MethodDidChange = "agents/didChange"
 	// MethodStatus says how the daemon is.
 	MethodStatus = "agents/status"
+	// MethodTestResult is the result of one of the tests that a client has run, as soon as it is known.
+	MethodTestResult = "agents/test/result"
 	// MethodFilesWritten names files that were written to disk: reload them.
 	MethodFilesWritten = "agents/filesWritten"
 )
@@ -164,6 +170,8 @@ const (
 	CommandShowTranscript = "agentls.showTranscript"
 	// CommandValidate checks an agent's file: [uri?], and shows the checks where nobody takes a result. Without one it checks all agents.
 	CommandValidate = "agentls.validate"
+	// CommandRunTests runs tests of agents: [uri?, name?], the URI of a file of tests or of an agent, and the name of one test. Without a URI it runs all of the workspace. What came of it is shown where nobody takes a result.
+	CommandRunTests = "agentls.runTests"
 	// CommandRunInline runs an inline command of an open document: [uri?, line?, typed?, options?] or one object of these. What runs is the command that was typed so, nearest to the line, as the document is now. The options are {answer, selection, diagnostics}: answer is document, comment or edit, the setting agents.inline.answer if absent; the others are what is selected and what was found there. Without a document or a command it asks which one.
 	CommandRunInline = "agentls.runInline"
 	// CommandTrustWorkspace trusts a workspace folder: [uri?]. Without one it asks about each folder that is not trusted.

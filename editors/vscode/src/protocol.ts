@@ -1938,6 +1938,8 @@ export interface ServerCapabilities {
 	memory?: boolean;
 	/** agents/graph/get, run, resume */
 	graph?: boolean;
+	/** agents/test/list, run */
+	tests?: boolean;
 }
 
 /** `session` is one conversation. */
@@ -2218,6 +2220,86 @@ export interface TemplatesResult {
 	templates: Template[];
 }
 
+/** TestCase is a test. */
+export interface TestCase {
+	name: string;
+	/** auto where the test is about who is picked */
+	agent: string;
+	/** of its name in the file */
+	range: Range;
+}
+
+/** TestFailure is what did not come as a test expects it. */
+export interface TestFailure {
+	/** what was expected, what came, and where in the session */
+	message: string;
+	/** of what the test says of it */
+	range: Range;
+}
+
+/** TestFile is a file of tests, *.agent-test.yaml, as it is in the editor, else on the disk. */
+export interface TestFile {
+	uri: string;
+	tests: TestCase[];
+	/** why its tests cannot run */
+	problem?: string;
+}
+
+/** TestListParams asks for the tests of agents. */
+export interface TestListParams {
+	/** of a file of tests, or of an agent, whose tests are meant; absent = all of the workspace folders */
+	uri?: string;
+}
+
+/** TestListResult is the tests, by file. */
+export interface TestListResult {
+	files: TestFile[];
+}
+
+/** TestResult is what came of one test. */
+export interface TestResult {
+	name: string;
+	/** auto where the test is about who is picked */
+	agent: string;
+	/** of its name in the file */
+	range: Range;
+	uri: string;
+	passed: boolean;
+	failures: TestFailure[];
+	durationMs: number;
+}
+
+/** TestResultParams is one test's result as soon as it is known. */
+export interface TestResultParams {
+	/** of the request */
+	run?: string;
+	/** how many have ended, with this one */
+	done: number;
+	total: number;
+	result: TestResult;
+}
+
+/** TestRunParams says which tests to run. */
+export interface TestRunParams {
+	/** as of agents/test/list */
+	uri?: string;
+	/** of the one test; absent = all */
+	name?: string;
+	/** sent back in agents/test/result, so that a client can tell its requests apart */
+	run?: string;
+	/** progress is reported under it */
+	workDoneToken?: unknown;
+}
+
+/** TestRunResult is what came of tests. */
+export interface TestRunResult {
+	passed: number;
+	failed: number;
+	durationMs: number;
+	/** in the order of the files */
+	results: TestResult[];
+}
+
 /** ThoughtDelta is a summary of what the model thinks. Concatenate. */
 export interface ThoughtDelta {
 	subject?: string;
@@ -2474,6 +2556,8 @@ export interface Requests {
 	"agents/delete": { params: DeleteParams; result: DeleteResult };
 	"agents/explain": { params: ExplainParams; result: ExplainResult };
 	"agents/validate": { params: ValidateParams; result: ValidateResult };
+	"agents/test/list": { params: TestListParams; result: TestListResult };
+	"agents/test/run": { params: TestRunParams; result: TestRunResult };
 	"agents/run": { params: RunParams; result: RunResult | RunAccepted };
 	"agents/cancel": { params: CancelParams; result: CancelResult };
 	"agents/chain": { params: ChainParams; result: Chain };
@@ -2543,5 +2627,6 @@ export interface Notifications {
 	"agents/confirm/resolved": ConfirmResolvedParams;
 	"agents/didChange": DidChangeParams;
 	"agents/status": StatusParams;
+	"agents/test/result": TestResultParams;
 	"agents/filesWritten": FilesWrittenParams;
 }

@@ -34,6 +34,14 @@ var rows = []row{
 		without: "`agentls delete` on the command line does the same. A file that is removed in any other way is an agent no more, and its contexts stay.",
 	},
 	{
+		constant: "MethodTestList", params: "TestListParams", results: []string{"TestListResult"},
+		without: "Lenses in files of tests and of agents run them.",
+	},
+	{
+		constant: "MethodTestRun", params: "TestRunParams", results: []string{"TestRunResult"},
+		without: "The command `agentls.runTests` answers the same, and tells the person where the client knows only LSP; so does `agentls test` on the command line.",
+	},
+	{
 		constant: "MethodValidate", params: "ValidateParams", results: []string{"ValidateResult"},
 		without: "The command `agentls.validate` answers the same, and shows it to the person where the client knows only LSP; so does `agentls validate` on the command line.",
 	},
@@ -278,6 +286,10 @@ var rows = []row{
 		without: "What a person must know is said once by `window/showMessage`.",
 	},
 	{
+		constant: "MethodTestResult", params: "TestResultParams",
+		without: "A client that says nothing of agents is not sent it; the results are in the answer.",
+	},
+	{
 		constant: "MethodFilesWritten", params: "FilesWrittenParams", needs: "`filesWritten`",
 		without: "Nothing: the editor's own watching of files finds the change. Documents that are open are changed by `workspace/applyEdit`.",
 	},
@@ -298,6 +310,7 @@ var commands = []command{
 	{"CommandSessions", "[SessionListResult](#sessionlistresult), as `agents/session/list`"},
 	{"CommandUndoLast", "[ChangesResolveResult](#changesresolveresult), as `agents/changes/resolve`; a client that knows only LSP is told in one line by `window/showMessage`"},
 	{"CommandShowTranscript", "`{\"uri\": string}`: where the text is"},
+	{"CommandRunTests", "[TestRunResult](#testrunresult), as `agents/test/run`"},
 	{"CommandValidate", "[ValidateResult](#validateresult), as `agents/validate`"},
 	{"CommandRunInline", "[RunResult](#runresult), as `agents/run` with `wait: \"end\"`; null when the person chose no command"},
 	{"CommandTrustWorkspace", "`{\"trusted\": string[]}`: the URIs of the folders that are trusted now"},

@@ -1,0 +1,363 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+
+	"github.com/agentls/agentls/agents/agenttest"
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/server"
+	"github.com/agentls/agentls/workspace"
+)
+
+// listTests serves agents/test/list.
+func (h *Handlers) listTests(ctx context.Context, s *workspace.Snapshot, p *wire.TestListParams) (*wire.TestListResult, error) {
+	a := h.bare(s)
+	files, agent, err := a.testsOf(ctx, wire.MethodTestList, p.URI)
+	if err != nil {
+		return nil, err
+	}
+	result := &wire.TestListResult{Files: []wire.TestFile{}}
+	for _, f := range files {
+		one := wire.TestFile{URI: string(f.uri), Tests: []wire.TestCase{}}
+		if problems := f.Problems(nil); len(problems) > 0 {
+			one.Problem = fmt.Sprintf("line %d: %s", problems[0].Range.Start.Line+1, problems[0].Message)
+		}
+		c := a.columnsOf(f.Text)
+		for _, t := range f.Tests() {
+			if agent == "" || t.Agent == agent {
+				one.Tests = append(one.Tests, testCase(c, t))
+			}
+		}
+		if len(one.Tests) > 0 || (agent == "" && one.Problem != "") {
+			result.Files = append(result.Files, one)
+		}
+	}
+	return result, nil
+}
+
+// testCase is a test in the client's words.
+func testCase(c columns, t agenttest.Test) wire.TestCase {
+	return wire.TestCase{Name: t.Name, Agent: t.Agent, Range: c.encode(t.Range)}
+}
+
+// testsOf returns the files of tests that a URI means: itself, those in the folder of an
+// agent, whose name is agent then, or with "" all in the workspace.
+func (a *author) testsOf(ctx context.Context, method, name string) (files []*testFile, agent string, err error) {
+	if name == "" {
+		files, err := a.allTests(ctx)
+		return files, "", err
+	}
+	parsed, err := uri.Parse(name)
+	if err != nil {
+		return nil, "", server.BadParams(method, "uri", "is %q, which is no URI", name)
+	}
+	if f, ok := a.testFile(parsed); ok {
+		return []*testFile{f}, "", nil
+	}
+	f, ok := a.file(parsed)
+	if !ok {
+		return nil, "", server.BadParams(method, "uri",
+			"is %q, which is neither a file of tests (*%s) nor an agent's file that can be read", name, agenttest.Suffix)
+	}
+	if f.Folder == "" || f.Definition.Name == "" {
+		return nil, "", nil // the person's own agents have no tests
+	}
+	return a.testFiles(canonical(f.Folder)), f.Definition.Name, nil
+}
+
+// allTests returns all files of tests in the workspace folders, and those that are open.
+func (a *author) allTests(ctx context.Context) (files []*testFile, err error) {
+	seen := make(map[string]bool)
+	add := func(f *testFile, ok bool) {
+		if ok && !seen[f.path] {
+			seen[f.path] = true
+			files = append(files, f)
+		}
+	}
+	for _, folder := range a.folders() {
+		paths, err := agenttest.Find(ctx, folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			add(a.testFile(uri.URI(a.uri(path))))
+		}
+	}
+	for _, f := range a.testFiles(a.folders()...) {
+		add(f, true)
+	}
+	slices.SortFunc(files, func(x, y *testFile) int { return cmp.Compare(x.uri, y.uri) })
+	return files, nil
+}
+
+// testJob is one test that is to run.
+type testJob struct {
+	file   *testFile
+	agents map[string]string
+	index  int // in the file
+}
+
+// jobs returns the tests that a request means. The error says why none may run.
+func (a *author) jobs(ctx context.Context, p *wire.TestRunParams) (jobs []testJob, err error) {
+	files, agent, err := a.testsOf(ctx, wire.MethodTestRun, p.URI)
+	if err != nil {
+		return nil, err
+	}
+	agents := make(map[string]map[string]string)
+	for _, f := range files {
+		var of []int
+		for i, t := range f.Tests() {
+			if (agent == "" || t.Agent == agent) && (p.Name == "" || t.Name == p.Name) {
+				of = append(of, i)
+			}
+		}
+		problems := f.Problems(nil)
+		if len(problems) > 0 && (len(of) > 0 || agent == "") {
+			first := problems[0]
+			return nil, fault.New(fault.Invalid, "handlers.tests", "%s:%d: %s The tests did not run.",
+				filepath.Base(f.path), first.Range.Start.Line+1, first.Message).Because(fault.Refused)
+		}
+		if len(of) == 0 {
+			continue
+		}
+		if agents[f.folder] == nil {
+			if agents[f.folder], err = a.agentTexts(f); err != nil {
+				return nil, err
+			}
+		}
+		for _, i := range of {
+			jobs = append(jobs, testJob{f, agents[f.folder], i})
+		}
+	}
+	if len(jobs) == 0 {
+		return nil, fault.New(fault.NotFound, "handlers.tests",
+			"there are no such tests; their files end in %s, and agents/test/list lists them", agenttest.Suffix)
+	}
+	return jobs, nil
+}
+
+// agentTexts returns the agents of the project that a file of tests is about, by the names
+// of their files, as they are in the editor, else on the disk. A test says what is called
+// and what the person answers, so the project must be trusted.
+func (a *author) agentTexts(f *testFile) (map[string]string, error) {
+	const op = "handlers.tests"
+	if f.folder == "" {
+		return nil, fault.New(fault.NotFound, op,
+			"there is no folder .gemini/agents above %s, so there are no agents to test", filepath.Base(f.path))
+	}
+	if !a.h.daemon.Trusted(f.folder) {
+		return nil, fault.New(fault.Denied, op, "%s is not trusted, so its tests do not run: "+
+			"they call tools and answer for you; look at them, then trust the folder", f.folder).
+			Because(fault.Untrusted, "folder", tool.URI(f.folder))
+	}
+	dir := agenttest.AgentsOf(f.folder)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	texts := make(map[string]string)
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !strings.HasSuffix(e.Name(), ".md") || e.IsDir() {
+			continue
+		}
+		if d, open := a.snapshot.DocumentAt(path); open && !d.Lost {
+			texts[e.Name()] = d.Text
+		} else if text, ok := diskText(path); ok {
+			texts[e.Name()] = text
+		}
+	}
+	return texts, nil
+}
+
+// runTests serves agents/test/run.
+func (h *Handlers) runTests(ctx context.Context, s *workspace.Snapshot, p *wire.TestRunParams) (*wire.TestRunResult, error) {
+	if h.daemon.RunTest == nil {
+		return nil, fault.New(fault.Unavailable, "handlers.tests", "this daemon runs no tests; use agentls test")
+	}
+	a := h.bare(s)
+	jobs, err := a.jobs(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	run, cancel := context.WithCancel(ctx)
+	defer cancel()
+	shown := h.beginTests(run, cancel, p.WorkDoneToken)
+	r := &testRun{
+		h: h, a: a, params: p, shown: shown, began: h.Now(),
+		results: make([]wire.TestResult, len(jobs)), wrong: make([][]definition.Problem, len(jobs)),
+	}
+	work := pool.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	for i, job := range jobs {
+		work.Go(func() { r.run(run, i, job) })
+	}
+	work.Wait()
+	result, err := r.finish(run, jobs)
+	line := "cancelled"
+	if err == nil {
+		line = testTotals(result)
+	}
+	shown.end(h, line)
+	return result, err
+}
+
+// testTotals is what came of tests, in one line.
+func testTotals(r *wire.TestRunResult) string {
+	return fmt.Sprintf("%d passed, %d failed", r.Passed, r.Failed)
+}
+
+// testRun is one request that runs tests.
+type testRun struct {
+	h      *Handlers
+	a      *author
+	params *wire.TestRunParams
+	shown  *testProgress
+	began  time.Time
+
+	mu      sync.Mutex
+	done    int
+	results []wire.TestResult
+	wrong   [][]definition.Problem // of each, as findings
+}
+
+// run runs one test and tells what came of it.
+func (r *testRun) run(ctx context.Context, i int, job testJob) {
+	if ctx.Err() != nil {
+		return
+	}
+	c, test := r.a.columnsOf(job.file.Text), job.file.Tests()[job.index]
+	began := r.h.Now()
+	failures := r.h.daemon.RunTest(ctx, job.agents, &job.file.File.Tests[job.index])
+	if ctx.Err() != nil {
+		return // what it came to says nothing
+	}
+	result := wire.TestResult{
+		TestCase: testCase(c, test), URI: string(job.file.uri), Passed: len(failures) == 0, Failures: []wire.TestFailure{},
+		DurationMs: r.h.Now().Sub(began).Milliseconds(),
+	}
+	for _, f := range failures {
+		at := job.file.At(job.index, f.Path)
+		text := string(r.h.masked("", []byte(f.Text))) // it quotes what tools gave
+		result.Failures = append(result.Failures, wire.TestFailure{Message: text, Range: c.encode(at)})
+		r.wrong[i] = append(r.wrong[i], definition.Problem{
+			Range: at, Severity: definition.Error, Code: agenttest.CodeFailed, Message: text,
+		})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.results[i] = result
+	r.done++
+	if !r.h.plain {
+		r.h.notify(wire.MethodTestResult, &wire.TestResultParams{
+			Run: r.params.Run, Done: r.done, Total: len(r.results), Result: result,
+		})
+	}
+	r.shown.report(test.Name, r.done, len(r.results))
+}
+
+// finish adds the results up, and shows what failed as findings.
+func (r *testRun) finish(ctx context.Context, jobs []testJob) (*wire.TestRunResult, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	result := &wire.TestRunResult{Results: r.results, DurationMs: r.h.Now().Sub(r.began).Milliseconds()}
+	for i, job := range jobs {
+		if r.results[i].Passed {
+			result.Passed++
+		} else {
+			result.Failed++
+		}
+		r.h.tests.note(job.file.path, job.file.Text, r.results[i].Name, r.wrong[i])
+	}
+	r.h.refresh()
+	return result, nil
+}
+
+// testProgress shows how far tests are; one that shows nothing takes everything as well.
+type testProgress struct {
+	on  *server.Progress
+	key string
+}
+
+// beginTests begins to show tests: under the token that the request brought, else under
+// one of ours where the client knows only LSP. The person may cancel them there.
+func (h *Handlers) beginTests(ctx context.Context, cancel context.CancelFunc, raw []byte) *testProgress {
+	token := tokenOf(raw)
+	if token == nil && (!h.plain || !h.edits.progress) {
+		return &testProgress{}
+	}
+	on, err := h.Peer.BeginProgress(ctx, server.ProgressStart{Token: token, Title: "Agent tests", Cancellable: true})
+	if err != nil {
+		h.Log.Warn("the progress of tests is not shown", "err", err)
+		return &testProgress{}
+	}
+	p := &testProgress{on, tokenKey(on.Token())}
+	h.mu.Lock()
+	h.testing[p.key] = cancel
+	h.mu.Unlock()
+	return p
+}
+
+func (p *testProgress) report(name string, done, total int) {
+	if p.on != nil {
+		p.on.Report(fmt.Sprintf("%d/%d %s", done, total, tool.Escape(name)), 100*done/total)
+	}
+}
+
+func (p *testProgress) end(h *Handlers, line string) {
+	if p.on != nil {
+		p.on.End(line)
+		h.mu.Lock()
+		delete(h.testing, p.key)
+		h.mu.Unlock()
+	}
+}
+
+// commandRunTests takes [uri?, name?].
+func (h *Handlers) commandRunTests(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+	params := new(wire.TestRunParams)
+	var err error
+	if params.URI, err = textArgument(p, 0); err == nil {
+		params.Name, err = textArgument(p, 1)
+	}
+	if err != nil {
+		return nil, invalidArguments(err)
+	}
+	if p.WorkDoneToken != nil {
+		params.WorkDoneToken, _ = protocol.Marshal(p.WorkDoneToken) // a token came as JSON
+	}
+	result, err := h.runTests(ctx, s, params)
+	if err != nil {
+		return nil, h.toldWhy(err)
+	}
+	if h.plain {
+		h.showTests(result)
+	}
+	return result, nil
+}
+
+// showTests tells the person what came of tests, and why the first failed.
+func (h *Handlers) showTests(r *wire.TestRunResult) {
+	level, said := infoMessage, "Agent tests: "+testTotals(r)
+	if i := slices.IndexFunc(r.Results, func(one wire.TestResult) bool { return !one.Passed }); i >= 0 {
+		level = errorMessage
+		said += fmt.Sprintf(". %s: %s", r.Results[i].Name, clip(r.Results[i].Failures[0].Message, summaryWidth))
+	}
+	h.tell(level, tool.Escape(said))
+}
