@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -134,7 +135,7 @@ func printChanges(out io.Writer, files []activity.Change, patches bool) error {
 	for _, f := range files {
 		fmt.Fprintf(&b, "%-6s  %s  %s\n", f.Kind, tool.Escape(localName(f.URI)), statuses(f.Hunks))
 		if patches {
-			b.WriteString(plainText(strings.TrimRight(f.Patch, "\n")) + "\n")
+			b.WriteString(chat.PlainText(strings.TrimRight(f.Patch, "\n")) + "\n")
 		}
 	}
 	b.WriteString("\nKeep or undo: agentls changes --keep [FILE…], agentls changes --undo [FILE…]")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -144,7 +145,7 @@ func showContext(ctx context.Context, conn *connection, out io.Writer, session, 
 				by = "tool"
 			}
 			if text := inWords(part); text != "" {
-				fmt.Fprintf(&b, "%s: %s\n", tool.Escape(by), strings.ReplaceAll(plainText(text), "\n", "\n  "))
+				fmt.Fprintf(&b, "%s: %s\n", tool.Escape(by), strings.ReplaceAll(chat.PlainText(text), "\n", "\n  "))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/agentls/agentls/internal/chat"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,7 +110,7 @@ func TestWhatACommandPrinted(t *testing.T) {
 		{"Started in the background.", "Started in the background."},
 		{"", ""},
 	} {
-		if got := first(printed(c.display)); got != c.want {
+		if got := first(chat.Printed(c.display)); got != c.want {
 			t.Errorf("%q shows %q, want %q", c.display, got, c.want)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
+	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
@@ -31,6 +33,9 @@ const twice = 2 * time.Second
 type dialogue struct {
 	conn     *connection
 	t        *timeline
+	chat     *chat.Chat               // nil in the plain line mode
+	restate  func(func(*chat.Status)) // changes the chat's status line
+	flush    func()                   // shows what a command has printed, in the chat
 	std      streams
 	o        *runOptions
 	first    *wire.RunParams // the agent and the session that were asked for
@@ -60,6 +65,9 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if chatFits(std, o.plain) {
+		return inChat(ctx, cancel, keys, config, std, o, p)
+	}
 
 	out := &outlet{std.out, cancel}
 	console := newTerminal(std)
@@ -68,27 +76,11 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 	if f, ok := std.out.(*os.File); ok {
 		t.screen = console.there && term.IsTerminal(int(f.Fd()))
 	}
-	conn, err := connect(ctx, config, ".", t.handlers())
-	if err != nil {
+	d := &dialogue{t: t, std: streams{std.in, out, std.err}, o: o, first: p, terminal: console.there, keys: keys, told: make(map[string]bool)}
+	if err := d.open(ctx, config, t.handlers()); err != nil {
 		return err
 	}
-	defer conn.Close()
-	if err := conn.latest(ctx, p); err != nil {
-		return err
-	}
-	if err := conn.begin(ctx, o, p); err != nil {
-		return misread(err, o.args, p.Agent)
-	}
-	if p.Agent == "" {
-		p.Agent = conn.agentOf(ctx, p.Session)
-	}
-	d := &dialogue{
-		conn: conn, t: t, std: streams{std.in, out, std.err}, o: o, first: p, terminal: console.there, keys: keys,
-		session: p.Session, told: make(map[string]bool),
-	}
-	if d.session == "" {
-		d.session = conn.standard(ctx)
-	}
+	defer d.conn.Close()
 	if err := d.banner(ctx); err != nil {
 		return err
 	}
@@ -97,7 +89,7 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 	} else {
 		d.lines = linesOf(ctx, std.in)
 	}
-	err = d.talk(ctx)
+	err := d.talk(ctx)
 	if cause := context.Cause(ctx); errors.Is(cause, errOutputClosed) {
 		return cause
 	}
@@ -105,6 +97,30 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 		return exit{exitFailed}
 	}
 	return err
+}
+
+// open starts the daemon of a dialogue and finds out which agent and session are
+// meant. The connection is to be closed, unless there is an error.
+func (d *dialogue) open(ctx context.Context, config daemon.Config, handlers client.Config) error {
+	conn, err := connect(ctx, config, ".", handlers)
+	if err != nil {
+		return err
+	}
+	d.conn = conn
+	err = conn.latest(ctx, d.first)
+	if err == nil {
+		err = misread(conn.begin(ctx, d.o, d.first), d.o.args, d.first.Agent)
+	}
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	if d.first.Agent == "" {
+		d.first.Agent = conn.agentOf(ctx, d.first.Session)
+	}
+	if d.session = d.first.Session; d.session == "" {
+		d.session = conn.standard(ctx)
+	}
+	return nil
 }
 
 // name is the agent that is talked to.
@@ -123,11 +139,15 @@ func (d *dialogue) banner(ctx context.Context) error {
 		return err
 	}
 	model := cmp.Or(d.first.Model, agent.ResolvedModel, agent.Model)
+	d.changeStatus(func(s *chat.Status) { s.Agent, s.Model, s.Session = d.name(), model, d.session })
 	d.t.say("%s · %s · session %s · %s", tool.Escape(d.title), tool.Escape(model), d.session, tool.Escape(folder))
 	if goesOn := d.continues(ctx, d.name()); goesOn.line != "" {
 		d.t.say("%s", goesOn.line)
 	}
-	if d.terminal {
+	switch {
+	case d.chat != nil:
+		d.t.say("Esc stops a run, Ctrl-D leaves. /help lists commands and keys.")
+	case d.terminal:
 		d.t.say("/help lists the commands. Ctrl-C cancels a run, Ctrl-D leaves.")
 	}
 	return nil
@@ -172,7 +192,7 @@ func (d *dialogue) next(ctx context.Context) (string, error) {
 	if len(d.waiting) > 0 {
 		line := d.waiting[0]
 		d.waiting = d.waiting[1:]
-		if d.terminal {
+		if d.terminal && d.chat == nil {
 			d.t.say("%s> %s", tool.Escape(d.name()), tool.Escape(line))
 		}
 		return line, nil
@@ -181,7 +201,7 @@ func (d *dialogue) next(ctx context.Context) (string, error) {
 		return "", errLeave
 	}
 	d.armed = false
-	if d.terminal {
+	if d.terminal && d.chat == nil {
 		d.t.ask(tool.Escape(d.name()) + "> ")
 	}
 	for {
@@ -241,6 +261,9 @@ func (d *dialogue) serve(ctx context.Context, line string) error {
 	var err error
 	if isCommand(line) {
 		err = d.obey(ctx, line)
+		if d.flush != nil {
+			d.flush()
+		}
 	} else {
 		err = d.request(ctx, line)
 	}
@@ -295,9 +318,14 @@ func (d *dialogue) request(ctx context.Context, line string) error {
 	if d.first.Session == "" && !d.placed {
 		p.Session = "" // the daemon knows best which nobody has
 	}
+	files := filesNamed(line)
+	if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "@") && len(filesNamed(name)) > 0 {
+		p.Input[0].Text = `\` + line // a file's name at the beginning is no agent's
+	}
 	if err := d.conn.address(ctx, p); err != nil {
 		return err
 	}
+	p.References = append(p.References, files...)
 	o := &runOptions{session: "new"} // what the old context is, is told below
 	if p.Agent == "" || p.Agent == d.name() {
 		p.Agent, o.input, o.inputs = d.first.Agent, d.o.input, d.o.inputs
@@ -319,6 +347,10 @@ func (d *dialogue) attend(ctx context.Context, p *wire.RunParams) error {
 	defer cancel()
 	var work conc.WaitGroup
 	defer work.Wait()
+	if d.chat != nil {
+		d.chat.SetBusy(true)
+		defer d.chat.SetBusy(false)
+	}
 	var result *wire.RunResult
 	var failed error
 	done := make(chan struct{})
@@ -349,9 +381,11 @@ func (d *dialogue) attend(ctx context.Context, p *wire.RunParams) error {
 				_ = d.conn.Close() // whatever the run is at: its log is written
 				return exit{exitInterrupted}
 			}
-			if d.terminal {
+			switch {
+			case d.chat != nil: // it shows so where the run's state is
+			case d.terminal:
 				d.t.sayBelow("cancelling; Ctrl-C again leaves")
-			} else {
+			default:
 				d.t.say("cancelling; Ctrl-C again leaves")
 			}
 		case r := <-lines:

@@ -23,18 +23,7 @@ func (d *dialogue) obey(ctx context.Context, line string) error {
 	case "exit", "quit":
 		return errLeave
 	case "help":
-		d.t.say(`  TEXT                     asks %s; typed while it runs, steers it
-  @NAME TEXT               asks another agent
-  /context                 shows what %[1]s has seen and said
-  /clear                   begins a new context
-  /compress                makes the context shorter
-  /agents list             lists the agents
-  /agents run NAME TEXT    asks another agent
-  /agents handoff-chain    shows which agents passed control on, and why
-  @auto TEXT               asks the agent that it is for
-  /agents route TEXT       says which one that is, and why
-  /agents config [KEY [VALUE]]  shows settings, or changes one of the folder
-  exit                     leaves; so does Ctrl-D`, tool.Escape(d.name()))
+		d.help()
 		return d.listCommands(ctx)
 	case "context":
 		return showContext(ctx, d.conn, d.std.out, d.session, d.name(), maxShown)
@@ -51,12 +40,45 @@ func (d *dialogue) obey(ctx context.Context, line string) error {
 		}
 		d.t.say("%s", compressed(r))
 	case "agents":
+		if rest == "" {
+			return d.changeAgent(ctx)
+		}
 		return d.agents(ctx, rest)
+	case "model":
+		return d.changeModel(ctx, rest)
+	case "mode":
+		return d.changeMode(ctx, rest)
+	case "sessions":
+		return d.changeSession(ctx, rest)
+	case "rewind":
+		return d.rewind(ctx)
+	case "changes":
+		return d.changes(ctx, rest)
 	default:
 		return d.custom(ctx, word, line)
 	}
 	return nil
 }
+
+// help shows what can be typed, and in the chat the keys.
+func (d *dialogue) help() {
+	d.t.say("  %-24s %s", "TEXT", "asks "+tool.Escape(d.name())+"; typed while it runs, steers it")
+	d.t.say("  %-24s %s", "@NAME TEXT", "asks another agent; @auto the one that it is for")
+	d.t.say("  %-24s %s", "@FILE in TEXT", "the file rides along")
+	for _, c := range chatCommands {
+		d.t.say("  %-24s %s", strings.TrimSpace(c.name+" "+c.arguments), c.does)
+	}
+	if d.chat != nil {
+		d.t.say("%s", chatKeys)
+	}
+}
+
+// chatKeys are the keys of the chat.
+const chatKeys = `
+  Enter sends · Alt-Enter, Ctrl-J or \ at the end begins a new line · Tab completes
+  ↑ ↓ what was typed before · Ctrl-R finds it · Alt-← Alt-→ go by words · Ctrl-W takes one away
+  Esc stops a run · Ctrl-C clears the line, stops a run, twice leaves · Ctrl-D leaves
+  Ctrl-O shows all that was said and done, with nothing folded`
 
 // compressed says what came of a compression.
 func compressed(r wire.SessionCompressResult) string {

@@ -8,9 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
-	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
 )
 
 // text writes text of a run as it comes.
@@ -19,7 +18,7 @@ func (t *timeline) text(s string) {
 	defer t.mu.Unlock()
 	t.status.clear(time.Now())
 	defer t.interposeLocked()()
-	_, _ = io.WriteString(t.out, plainText(s)) // who gave an output that may be closed looks after it
+	_, _ = io.WriteString(t.out, chat.PlainText(s)) // who gave an output that may be closed looks after it
 	t.midLine = !strings.HasSuffix(s, "\n")
 }
 
@@ -55,23 +54,6 @@ func (t *timeline) interposeLocked() (again func()) {
 		t.newLineLocked()
 		_, _ = io.WriteString(t.err, t.prompt)
 	}
-}
-
-// plainText escapes what a terminal would act on, controls and changes of
-// direction, and leaves the rest of a model's text as it is.
-func plainText(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case unicode.IsControl(r), r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069:
-			b.WriteString(tool.Escape(string(r)))
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 func (t *timeline) newLineLocked() {

@@ -66,6 +66,9 @@ func execute(args []string, std streams) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := rootCommand(std)
+	if len(args) == 0 && std.atTerminal() {
+		args = []string{"--interactive"}
+	}
 	if isPrompt(args) {
 		args = append([]string{"run"}, args...)
 	}
@@ -182,13 +185,18 @@ func base(std streams) (daemon.Config, error) {
 // baseAt is base for a person's folder. Its log has no secrets.
 func baseAt(std streams, home string) daemon.Config {
 	secrets := daemon.NewSecrets(environ())
-	level, _ := levels(os.Getenv("AGENTLS_DEBUG"))
 	c := daemon.Config{
 		Home: home, Environ: environ(), Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets, Console: std.err,
-		Log: slog.New(slog.NewTextHandler(masked{std.err, secrets.Shown}, &slog.HandlerOptions{Level: level})),
+		Log: logTo(std.err, secrets),
 	}
 	c.RunTest = testrun.With(c)
 	return c
+}
+
+// logTo returns a log of lines without secrets.
+func logTo(out io.Writer, secrets *daemon.Secrets) *slog.Logger {
+	level, _ := levels(os.Getenv("AGENTLS_DEBUG"))
+	return slog.New(slog.NewTextHandler(masked{out, secrets.Shown}, &slog.HandlerOptions{Level: level}))
 }
 
 func versionCommand(std streams) *cobra.Command {

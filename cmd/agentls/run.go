@@ -36,6 +36,7 @@ type runOptions struct {
 	input                                         []string // key=value
 	strategy                                      string   // of routing
 	interactive, trust, fresh, trace              bool
+	plain                                         bool     // lines, also where the chat could be shown
 	given                                         bool     // the prompt came from a pipe: what is in it names nobody
 	args                                          []string // besides the flags
 	method                                        string   // agents/run, or agents/graph/run
@@ -86,6 +87,7 @@ is 3 where the run ended well, and nobody was there to be asked about something.
 	f := c.Flags()
 	f.StringVarP(&o.prompt, "prompt", "p", "", "what the agent is to do")
 	f.BoolVarP(&o.interactive, "interactive", "i", false, "talk to the agent, one request after the other")
+	f.BoolVar(&o.plain, "plain", false, "with --interactive: plain lines, for screen readers and recordings")
 	f.StringVar(&o.session, "session", "", "the session to go on with, latest, or new; without it, main")
 	f.BoolVar(&o.fresh, "new", false, "begin a new session; the same as --session new")
 	f.StringVar(&o.approve, "approve", "", approveHelp)

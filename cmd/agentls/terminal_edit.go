@@ -60,6 +60,17 @@ func draftOf(p *wire.ConfirmParams) draft {
 	}}
 }
 
+// changed makes the answer of the text as the person left it.
+func (d *draft) changed(text string) (*wire.Modified, error) {
+	switch {
+	case text == d.text:
+		return nil, errors.New("nothing was changed")
+	case strings.TrimSpace(text) == "" && d.line:
+		return nil, errors.New("it is empty now")
+	}
+	return d.take(text)
+}
+
 // edit has the person change a call: in their editor, or on a line where they
 // have none. nil is a call that was not changed; it was told why.
 func (t *terminal) edit(ctx context.Context, p *wire.ConfirmParams) *wire.ConfirmResult {
@@ -80,17 +91,12 @@ func (t *terminal) edit(ctx context.Context, p *wire.ConfirmParams) *wire.Confir
 	default:
 		err = errors.New("to change a file's text set VISUAL or EDITOR to your editor")
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return nil
-	case err == nil && text == d.text:
-		err = errors.New("nothing was changed")
-	case err == nil && strings.TrimSpace(text) == "" && d.line:
-		err = errors.New("it is empty now")
 	}
 	var m *wire.Modified
 	if err == nil {
-		m, err = d.take(text)
+		m, err = d.changed(text)
 	}
 	if err != nil {
 		fmt.Fprintf(t.out, "→ %s\n", tool.Escape(err.Error()))

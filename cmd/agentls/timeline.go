@@ -17,6 +17,7 @@ import (
 	"github.com/agentls/agentls/agents/handoff"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/trace"
+	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/wire"
 )
@@ -376,7 +377,7 @@ func (t *timeline) settle(e wire.ActivityParams, body activity.Body) {
 	switch {
 	case ok && retry.Discard:
 	case t.final:
-		t.say("%s", strings.TrimRight(plainText(text), "\n"))
+		t.say("%s", strings.TrimRight(chat.PlainText(text), "\n"))
 	default:
 		t.text(text)
 	}

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
 )
 
 // call shows what became of a call; who is in front of it, for a delegated run.
@@ -19,7 +19,7 @@ func (t *timeline) call(who string, b activity.ToolState) {
 	case activity.Success:
 		display := b.Result.Display
 		if b.Name == "bash" {
-			display = printed(display)
+			display = chat.Printed(display)
 		}
 		line := "  ✓ " + who + subject(b)
 		if said := tool.Escape(first(display)); said != b.Name { // the tools that end or pass on a run say no more
@@ -41,22 +41,6 @@ func subject(b activity.ToolState) string {
 		}
 	}
 	return b.Name
-}
-
-// printed returns what a command that went well printed, without the lines that
-// the tool says of it. What printed nothing says how it ended.
-func printed(display string) string {
-	text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(display), "```\n"), "\n```")
-	const well = "Exit code: 0\n"
-	rest, ok := strings.CutPrefix(text, well)
-	if !ok {
-		return text
-	}
-	rest = strings.TrimSuffix(rest+"\n", "Stderr: (empty)\n")
-	for _, heading := range []string{"Stdout:\n", "Stdout: (empty)\n", "Stderr:\n"} {
-		rest = strings.TrimPrefix(rest, heading)
-	}
-	return cmp.Or(strings.TrimSpace(rest), strings.TrimSpace(well))
 }
 
 // first returns the first line that says something: not the fence of a block of

@@ -8,6 +8,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -31,7 +32,7 @@ func (t *timeline) finish(r *wire.RunResult) {
 		text = r.Text
 	}
 	if strings.TrimSpace(said) != "" && strings.TrimSpace(said) != strings.TrimSpace(text) {
-		t.say("%s", strings.TrimRight(plainText(said), "\n"))
+		t.say("%s", strings.TrimRight(chat.PlainText(said), "\n"))
 	}
 	if text != "" {
 		t.text(strings.TrimRight(text, "\n") + "\n")

@@ -56,6 +56,7 @@ var environment = []group{
 	{"The terminal", []variable{
 		{"NO_COLOR", "Not empty: no colours, no moving lines."},
 		{"TERM", "`dumb`: plain lines only, no forms."},
+		{"ACCESSIBLE", "Not empty: a conversation is plain lines, which screen readers read."},
 		{"VISUAL", "The editor for `agentls edit` and for changing a call at a question."},
 		{"EDITOR", "The same, where VISUAL is not set."},
 	}},

@@ -166,7 +166,7 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s reads %s, which environment.go has no row for", where, name)
 		}
 	}
-	elsewhere := []string{"AGENTLS", "GOMEMLIMIT", "HTTPS_PROXY", "GEMINI_PROMPT_*", "SANDBOX", "NO_COLOR", "TERM", "VISUAL", "EDITOR", "CLAUDE_PROJECT_DIR"}
+	elsewhere := []string{"AGENTLS", "GOMEMLIMIT", "HTTPS_PROXY", "GEMINI_PROMPT_*", "SANDBOX", "NO_COLOR", "TERM", "ACCESSIBLE", "VISUAL", "EDITOR", "CLAUDE_PROJECT_DIR"}
 	for name := range shown {
 		if read[name] == "" && !slices.Contains(elsewhere, name) {
 			t.Errorf("environment.go has a row for %s, which nothing reads", name)

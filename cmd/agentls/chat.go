@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sourcegraph/conc"
+	"go.lsp.dev/jsonrpc2"
+	"golang.org/x/term"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
+	"github.com/agentls/agentls/internal/client"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/sandbox"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// atTerminal reports whether a person sits at all three streams.
+func (s streams) atTerminal() bool {
+	for _, stream := range []any{s.in, s.out, s.err} {
+		f, ok := stream.(*os.File)
+		if !ok || !term.IsTerminal(int(f.Fd())) {
+			return false
+		}
+	}
+	return true
+}
+
+// leastColumns is how wide a terminal must be for the chat.
+const leastColumns = 50
+
+// chatFits reports whether the chat can be shown: on a terminal that moves its
+// cursor, shows colours and has the room. Elsewhere, and for screen readers, which
+// say so by --plain or ACCESSIBLE, a conversation is plain lines.
+func chatFits(std streams, plain bool) bool {
+	switch {
+	case plain, os.Getenv("ACCESSIBLE") != "", os.Getenv("NO_COLOR") != "":
+		return false
+	case os.Getenv("TERM") == "", os.Getenv("TERM") == "dumb", !std.atTerminal():
+		return false
+	}
+	columns, _, err := term.GetSize(int(std.in.Fd()))
+	return err == nil && columns >= leastColumns
+}
+
+// conversation is a dialogue that is shown as a chat.
+type conversation struct {
+	*dialogue
+	config daemon.Config
+	typed  chan reply
+	keys   chan<- os.Signal
+	output *output
+	mu     sync.Mutex
+	status chat.Status // guarded by mu
+	ready  chan struct{}
+}
+
+// output collects what commands print, until it is shown as a whole.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer o.text.Reset()
+	return o.text.String()
+}
+
+// notes shows lines as notes of a chat.
+type notes struct{ chat **chat.Chat }
+
+// Write implements io.Writer: each write is a line, or some.
+func (n notes) Write(b []byte) (int, error) {
+	if text := strings.Trim(string(b), "\n"); text != "" {
+		(*n.chat).Note(text)
+	}
+	return len(b), nil
+}
+
+// inChat is interact as a chat.
+func inChat(ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Signal, config daemon.Config, std streams, o *runOptions, p *wire.RunParams) error {
+	var shown *chat.Chat
+	noted := notes{&shown}
+	c := &conversation{typed: make(chan reply, maxAhead+1), keys: keys, output: new(output), ready: make(chan struct{})}
+	config.Console = noted
+	config.Log = logTo(noted, config.Secrets)
+	c.config = config
+	t := newTimeline(streams{std.in, noted, noted}, newTerminal(std))
+	c.dialogue = &dialogue{
+		t: t, std: streams{std.in, c.output, noted}, o: o, first: p, terminal: true, keys: keys, lines: c.typed, told: make(map[string]bool),
+	}
+	c.restate, c.flush = c.update, func() {
+		if text := c.output.take(); strings.TrimSpace(text) != "" {
+			shown.Output(text)
+		}
+	}
+	past := historyOf(config.Home)
+	shown = chat.New(chat.Config{
+		In: std.in, Out: std.out, Env: os.Environ(),
+		Submit:    c.submit,
+		Interrupt: c.interrupt,
+		Leave:     func() { c.send(reply{}) },
+		Complete:  c.complete,
+		History:   past.lines,
+		Remember:  func(text string) { past.keep(string(config.Secrets.Shown([]byte(text)))) },
+	})
+	c.chat = shown
+	c.status = chat.Status{Agent: cmp.Or(p.Agent, "main"), Mode: p.Approval, Branch: branchOf(".")}
+	shown.SetStatus(c.status)
+	var work conc.WaitGroup
+	var ended error
+	work.Go(func() {
+		defer func() { shown.Quit(c.farewell()) }()
+		ended = c.converse(ctx)
+	})
+	err := shown.Run(ctx)
+	cancel(nil)
+	work.Wait()
+	if errors.Is(err, context.Canceled) {
+		err = exit{exitInterrupted}
+	}
+	return cmp.Or(ended, err)
+}
+
+// converse starts the daemon and talks until the person leaves.
+func (c *conversation) converse(ctx context.Context) error {
+	if err := c.open(ctx, c.config, c.handlers()); err != nil {
+		return err
+	}
+	defer c.conn.Close()
+	close(c.ready)
+	if err := c.welcome(ctx); err != nil {
+		return err
+	}
+	if len(c.first.Input) > 0 {
+		c.chat.Said(c.first.Input[0].Text)
+	}
+	return c.talk(ctx)
+}
+
+// welcome shows who is talked to, and where.
+func (c *conversation) welcome(ctx context.Context) error {
+	if err := c.banner(ctx); err != nil {
+		return err
+	}
+	if wall, _ := c.config.Wall(ctx); wall == sandbox.None {
+		c.update(func(s *chat.Status) { s.Sandbox = "no sandbox" })
+	} else {
+		c.update(func(s *chat.Status) { s.Sandbox = "sandbox " + string(wall) })
+	}
+	return nil
+}
+
+// update changes the status line.
+func (c *conversation) update(change func(*chat.Status)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.status)
+	c.chat.SetStatus(c.status)
+}
+
+func (c *conversation) send(r reply) {
+	select {
+	case c.typed <- r:
+	default: // a hundred lines wait already
+	}
+}
+
+func (c *conversation) submit(text string) { c.send(reply{line: text, ok: true}) }
+
+func (c *conversation) interrupt() {
+	select {
+	case c.keys <- os.Interrupt:
+	default: // one is on its way
+	}
+}
+
+// farewell is what is shown when a chat has ended: how to go on.
+func (c *conversation) farewell() string {
+	if c.conn == nil || !c.placed {
+		return ""
+	}
+	return fmt.Sprintf("To continue: agentls run -i --session %s", tool.Escape(c.session))
+}
+
+// handlers returns what the chat does with what the daemon sends.
+func (c *conversation) handlers() client.Config {
+	plain := c.t.handlers()
+	return client.Config{
+		Notified: func(method string, params []byte) {
+			if method != wire.MethodActivity {
+				plain.Notified(method, params)
+				return
+			}
+			var e wire.ActivityParams
+			if (wire.Codec{}).Unmarshal(params, &e) == nil {
+				c.happened(e)
+			}
+		},
+		Asked: func(ctx context.Context, method string, params []byte) (any, error) {
+			switch method {
+			case wire.MethodConfirm:
+				p := new(wire.ConfirmParams)
+				if err := (wire.Codec{}).Unmarshal(params, p); err != nil {
+					return nil, err
+				}
+				c.t.awaitEvent(ctx, p.ID)
+				ctx, release := c.t.untilInterrupted(ctx)
+				defer release()
+				return c.confirm(ctx, p)
+			case wire.MethodAsk:
+				p := new(wire.AskParams)
+				if err := (wire.Codec{}).Unmarshal(params, p); err != nil {
+					return nil, err
+				}
+				ctx, release := c.t.untilInterrupted(ctx)
+				defer release()
+				return c.answer(ctx, p)
+			}
+			return nil, jsonrpc2.ErrMethodNotFound
+		},
+	}
+}
+
+// happened shows an event: the chat itself, or in words.
+func (c *conversation) happened(e wire.ActivityParams) {
+	body, err := activity.Decode(e.Type, e.Data)
+	if err != nil {
+		return
+	}
+	event := chat.Event{Run: e.Run, Below: e.ParentRun != "", Agent: e.Agent, Body: body}
+	c.chat.Event(event)
+	if !chat.Shows(event) {
+		c.t.show(e)
+	}
+}
+
+// branchOf returns the branch of git that a folder is on; "" where it is on none.
+func branchOf(folder string) string {
+	folder, err := filepath.Abs(folder)
+	for err == nil {
+		head, failed := os.ReadFile(filepath.Join(folder, ".git", "HEAD"))
+		if failed == nil {
+			branch, _ := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: refs/heads/")
+			if len(branch) == 40 && !strings.Contains(branch, "/") { // no branch, but a commit
+				branch = branch[:8]
+			}
+			return branch
+		}
+		if filepath.Dir(folder) == folder {
+			return ""
+		}
+		folder = filepath.Dir(folder)
+	}
+	return ""
+}
+
+// answer asks a question of an agent's, or of the daemon's.
+func (c *conversation) answer(ctx context.Context, p *wire.AskParams) (*wire.AskResult, error) {
+	q := c.chat.Ask(0)
+	defer q.Close()
+	title := "Your answer"
+	body := p.Message
+	if p.Agent != "" {
+		title = p.Agent + " asks"
+	}
+	var text string
+	if len(p.Choices) > 0 {
+		options := make([]chat.Option, 0, len(p.Choices)+1)
+		for i, choice := range p.Choices {
+			options = append(options, chat.Option{Key: fmt.Sprint(i + 1), Label: choice})
+		}
+		own := chat.Option{Key: "o", Label: "Something else: type it"}
+		if p.Agent != "" {
+			options = append(options, own)
+		}
+		chosen := q.Choose(ctx, body, title, options)
+		switch i := slices.IndexFunc(options, func(o chat.Option) bool { return o.Key == string(chosen) }); {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case i < 0:
+			return &wire.AskResult{Action: "decline"}, nil
+		case i < len(p.Choices):
+			text = p.Choices[i]
+		}
+		body = ""
+	}
+	if text == "" {
+		var ok bool
+		if text, ok = q.Line(ctx, body, title, p.Secret); !ok || strings.TrimSpace(text) == "" {
+			return &wire.AskResult{Action: "decline"}, ctx.Err()
+		}
+	}
+	content, err := wire.Codec{}.Marshal(text)
+	return &wire.AskResult{Action: "accept", Content: content}, err
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// answers are what a person can say to a call in the chat, where it is offered.
+var answers = []struct{ key, outcome, label string }{
+	{"y", "once", "Yes, once"},
+	{"r", "run", "Yes, and for the rest of this run"},
+	{"s", "session", "Yes, and for the rest of this session"},
+	{"a", "always", "Yes, always in this folder"},
+	{"e", "modify", "Edit it first"},
+}
+
+// confirm asks about a call. Anything but one of the keys offered is no.
+func (c *conversation) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.ConfirmResult, error) {
+	q := c.chat.Ask(p.QueueLength)
+	defer q.Close()
+	body, options := p.Message, confirmOptions(p)
+	for {
+		chosen := q.Choose(ctx, body, "Allow this?", options)
+		body = ""
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		switch chosen {
+		case "t":
+			why, ok := q.Line(ctx, "", "Tell the agent why not, or what to do instead", false)
+			if !ok {
+				continue // back to the question
+			}
+			return &wire.ConfirmResult{Outcome: "reject", Feedback: strings.TrimSpace(why)}, ctx.Err()
+		case "e":
+			changed, err := c.edit(ctx, q, p)
+			if err != nil {
+				body = "→ " + tool.Escape(err.Error())
+			}
+			if changed != nil {
+				return changed, nil
+			}
+			continue
+		}
+		for _, a := range answers {
+			if string(chosen) == a.key || (p.Prefix != "" && string(chosen) == strings.ToUpper(a.key)) {
+				return &wire.ConfirmResult{Outcome: a.outcome, Prefix: string(chosen) != a.key}, nil
+			}
+		}
+		return &wire.ConfirmResult{Outcome: "reject"}, nil
+	}
+}
+
+// confirmOptions are the answers that a question offers, what
+// those for longer cover stands in the question.
+func confirmOptions(p *wire.ConfirmParams) []chat.Option {
+	var options []chat.Option
+	offers := func(outcome string) bool {
+		return slices.ContainsFunc(p.Options, func(o wire.Option) bool { return o.Kind == outcome })
+	}
+	for _, a := range answers {
+		if !offers(a.outcome) {
+			continue
+		}
+		options = append(options, chat.Option{Key: a.key, Label: a.label})
+		holds := a.outcome == "run" || a.outcome == "session" || a.outcome == "always"
+		if holds && p.Prefix != "" {
+			options = append(options, chat.Option{Key: strings.ToUpper(a.key), Label: a.label + ", for all that begins with " + p.Prefix})
+		}
+	}
+	return append(options, chat.Option{Key: "n", Label: "No"}, chat.Option{Key: "t", Label: "No, and tell the agent why"})
+}
+
+// edit has the person change a call: in their editor, or in place where they have
+// none. nil is a call that was not changed.
+func (c *conversation) edit(ctx context.Context, q *chat.Question, p *wire.ConfirmParams) (*wire.ConfirmResult, error) {
+	d := draftOf(p)
+	text, ok := d.text, true
+	var err error
+	if len(c.t.terminal.editor) > 0 {
+		err = c.chat.Suspend(func(*os.File, *os.File) (failed error) {
+			text, failed = c.t.terminal.inEditor(ctx, d)
+			return failed
+		})
+	} else {
+		text, ok = q.Edit(ctx, "The "+d.what+" instead", d.text)
+	}
+	if err != nil || !ok || ctx.Err() != nil {
+		return nil, err
+	}
+	m, err := d.changed(text)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.ConfirmResult{Outcome: "modify", Modified: m}, nil
+}

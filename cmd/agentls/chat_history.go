@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+)
+
+// pastLines is what a person typed in chats, in a file of theirs that only they can
+// read.
+type pastLines struct {
+	path   string
+	folder string
+	lines  []string
+}
+
+// pastLine is a line of the file.
+type pastLine struct {
+	Folder string `json:"folder"`
+	Text   string `json:"text"`
+}
+
+const (
+	historyLines = 1000    // that are looked at
+	historyBytes = 1 << 20 // of a file that is made shorter at the next start
+)
+
+// historyOf reads what was typed in chats of this folder. What cannot be read is
+// left out: it is a convenience.
+func historyOf(home string) *pastLines {
+	p := &pastLines{path: filepath.Join(home, "agentls", "history.jsonl")}
+	p.folder, _ = here()
+	data, _ := os.ReadFile(p.path)
+	if len(data) > historyBytes {
+		data = data[len(data)-historyBytes/2:]
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+		_ = os.WriteFile(p.path, data, 0o600)
+	}
+	scanner := bufio.NewScanner(bytes.NewReader(data))
+	scanner.Buffer(nil, maxPrompt)
+	for scanner.Scan() {
+		var line pastLine
+		if json.Unmarshal(scanner.Bytes(), &line) == nil && line.Folder == p.folder && line.Text != "" {
+			p.lines = append(p.lines, line.Text)
+		}
+	}
+	p.lines = p.lines[max(len(p.lines)-historyLines, 0):]
+	return p
+}
+
+// keep adds a line to the file.
+func (p *pastLines) keep(text string) {
+	data, err := json.Marshal(pastLine{p.folder, text})
+	if err != nil || os.MkdirAll(filepath.Dir(p.path), 0o700) != nil {
+		return
+	}
+	f, err := os.OpenFile(p.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_, _ = f.Write(append(data, '\n'))
+}

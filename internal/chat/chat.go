@@ -1,0 +1,198 @@
+// Package chat is the terminal in which a person talks to agents (spec 10): what
+// was said and done scrolls by as on any terminal, and below it stand what goes on
+// now, the question that is open or else the line that is typed, and the status.
+//
+// It knows neither daemon nor protocol: [Chat] is told what happens, by methods
+// that never block and that any goroutine may call, and it tells what the person
+// does by the functions of [Config].
+//
+// # Order
+//
+// Everything is shown in the order in which it was told. While a question is open
+// nothing else is: it waits until the question has its answer.
+package chat
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/agentls/agentls/agents/activity"
+)
+
+// Config says what a chat is told about the world. Its functions must return at
+// once: they are called while keys are read.
+type Config struct {
+	In  io.Reader
+	Out io.Writer
+	// Env is the environment, of which the terminal's abilities are read.
+	Env []string
+	// Submit takes what the person typed.
+	Submit func(text string)
+	// Interrupt is called for Ctrl-C, and for Esc while a run goes on.
+	Interrupt func()
+	// Leave is called for Ctrl-D on an empty line.
+	Leave func()
+	// Complete returns what can stand in place of a word that begins with / or @.
+	// It is called beside the reading of keys, and may take its time.
+	Complete func(word string) []Completion
+	// History is what was typed before, the oldest first. Remember keeps what is typed
+	// now; nil keeps nothing.
+	History  []string
+	Remember func(text string)
+}
+
+// Completion is what a word can become.
+type Completion struct {
+	Text string // in place of the word
+	Note string // what it is, in a few words
+}
+
+// Status is the line at the bottom. What is empty is left out.
+type Status struct {
+	Agent, Model, Mode, Branch, Sandbox, Session string
+}
+
+// Event is something that happened in a run.
+type Event struct {
+	Run   string
+	Below bool   // in a run that another one started
+	Agent string // who it is about
+	Body  activity.Body
+}
+
+// Chat is one conversation on a terminal.
+type Chat struct {
+	config  Config
+	program *tea.Program
+
+	mu    sync.Mutex
+	queue []tea.Msg
+	wake  chan struct{} // holds one when there is something in the queue
+	done  chan struct{} // closed when the chat has ended
+
+	asking sync.Mutex // held by the question that is open
+	behind sync.Mutex
+	waits  int // questions that wait for asking; guarded by behind
+}
+
+// New returns a chat, which [Chat.Run] starts. What it is told before is shown then.
+func New(config Config) *Chat {
+	c := &Chat{config: config, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return c
+}
+
+// frames is how often in a second the screen is drawn at most.
+const frames = 120
+
+// Run shows the chat until Quit is called or ctx ends. It may be called once.
+func (c *Chat) Run(ctx context.Context) error {
+	defer close(c.done)
+	c.program = tea.NewProgram(newModel(c), tea.WithContext(ctx), tea.WithInput(c.config.In), tea.WithOutput(c.config.Out),
+		tea.WithEnvironment(c.config.Env), tea.WithoutSignalHandler(), tea.WithFPS(frames))
+	_, err := c.program.Run()
+	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
+		return ctx.Err()
+	}
+	return err
+}
+
+// The messages that a chat is told, in the order in which they are taken.
+type (
+	eventMsg  Event
+	noteMsg   string
+	saidMsg   string
+	outputMsg string
+	fillMsg   string
+	statusMsg Status
+	busyMsg   bool
+	quitMsg   struct{ last string }
+	holdMsg   int // +1, -1
+	openMsg   struct{ d *dialog }
+	closeMsg  struct {
+		d   *dialog
+		how string
+	}
+	execMsg struct {
+		run  func(in, out *os.File) error
+		done chan error
+	}
+	drainMsg struct{ all []tea.Msg } // what has come since the last one
+)
+
+// tell queues something. It never blocks.
+func (c *Chat) tell(m tea.Msg) {
+	c.mu.Lock()
+	c.queue = append(c.queue, m)
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// frame is how often what comes is taken at most: a stream of small pieces is drawn
+// a few times a second, not once for each.
+const frame = 12 * time.Millisecond
+
+// next waits for what comes, and returns it.
+func (c *Chat) next(last time.Time) tea.Cmd {
+	return func() tea.Msg {
+		select {
+		case <-c.wake:
+		case <-c.done:
+			return nil
+		}
+		if rest := frame - time.Since(last); rest > 0 {
+			time.Sleep(rest)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		all := c.queue
+		c.queue = nil
+		return drainMsg{all}
+	}
+}
+
+// Event shows what happened in a run.
+func (c *Chat) Event(e Event) { c.tell(eventMsg(e)) }
+
+// Note shows a line about what goes on.
+func (c *Chat) Note(text string) { c.tell(noteMsg(text)) }
+
+// Output shows what a command printed, as it stands.
+func (c *Chat) Output(text string) { c.tell(outputMsg(text)) }
+
+// Said shows words of the person's that were not typed here.
+func (c *Chat) Said(text string) { c.tell(saidMsg(text)) }
+
+// Fill puts a text where the person types.
+func (c *Chat) Fill(text string) { c.tell(fillMsg(text)) }
+
+// SetStatus replaces the line at the bottom.
+func (c *Chat) SetStatus(s Status) { c.tell(statusMsg(s)) }
+
+// SetBusy says whether a run goes on.
+func (c *Chat) SetBusy(on bool) { c.tell(busyMsg(on)) }
+
+// Quit ends the chat when everything is shown; last, if there is any, is its last
+// line.
+func (c *Chat) Quit(last string) { c.tell(quitMsg{last}) }
+
+// Suspend leaves the terminal to a program, such as the person's editor, until it
+// has ended.
+func (c *Chat) Suspend(run func(in, out *os.File) error) error {
+	done := make(chan error, 1)
+	c.tell(execMsg{run, done})
+	select {
+	case err := <-done:
+		return err
+	case <-c.done:
+		return errors.New("the chat has ended")
+	}
+}

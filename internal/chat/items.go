@@ -1,0 +1,216 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/agentls/agentls/agents/activity"
+)
+
+type kindOfItem int
+
+const (
+	saidItem    kindOfItem = iota // words of the person's
+	answerItem                    // words of an agent's, in Markdown
+	thoughtItem                   // what a model says that it thinks
+	callItem                      // a tool's call
+	noteItem                      // a line about what goes on
+	outputItem                    // what a command of the chat's printed
+	askedItem                     // what a question is about
+)
+
+// item is one thing that was said or done. When it is whole it does not change any
+// more, and leaves for what scrolls by.
+type item struct {
+	kind   kindOfItem
+	run    string
+	text   string
+	title  string          // of thoughts: their subject; of a call: tool and subject
+	buffer strings.Builder // of the text while it is written
+	whole  bool
+	size   int // bytes that are counted
+
+	// Of a call.
+	call     string
+	who      string // the agent, where it is not the one that the person talks to
+	state    activity.CallState
+	progress string
+	patch    string // what it changed, unified
+	began    time.Time
+	took     time.Duration
+}
+
+// spaced reports whether a blank line stands before an item.
+func (i *item) spaced(before *item) bool {
+	if before == nil {
+		return false
+	}
+	switch i.kind {
+	case noteItem:
+		return before.kind == answerItem || before.kind == outputItem
+	case callItem:
+		return before.kind != callItem && before.kind != thoughtItem
+	}
+	return true
+}
+
+// Lines of a call's output that are shown while it is folded.
+const (
+	foldedOutput = 4
+	foldedPatch  = 24
+)
+
+// lines renders an item for so many columns. open shows what is folded else.
+func (i *item) lines(m *screen, columns int, open bool) []string {
+	switch i.kind {
+	case saidItem:
+		return indented(wrapped(paint(bold, clean(i.text)), columns-2), paint("1;36", "› "), "  ")
+	case answerItem:
+		return markdown(m.parser, i.text, min(columns, 120))
+	case thoughtItem:
+		return i.thoughts(columns, open)
+	case callItem:
+		return i.called(m, columns, open)
+	case outputItem:
+		return wrapped(diffColours(clean(strings.TrimRight(i.text, "\n"))), columns)
+	case askedItem:
+		return indented(wrapped(diffColours(clean(strings.Trim(i.text, "\n"))), columns-2), paint(warn, "▌ "), paint(warn, "▌ "))
+	}
+	return indented(wrapped(paint(dim, clean(i.text)), columns-2), "  ", "  ")
+}
+
+// thoughts are one line where they are folded: the last subject.
+func (i *item) thoughts(columns int, open bool) []string {
+	text := strings.TrimSpace(clean(i.text))
+	if !open {
+		first, _, more := strings.Cut(text, "\n")
+		if i.title != "" {
+			first, more = clean(i.title), true
+		}
+		line := "∴ " + first
+		if more {
+			line += " …"
+		}
+		return []string{paint("2;3", cut(line, columns))}
+	}
+	return indented(wrapped(paint("2;3", text), columns-2), paint(dim, "∴ "), "  ")
+}
+
+// called renders a call: what it is, how long it takes, what it printed or changed.
+func (i *item) called(m *screen, columns int, open bool) []string {
+	head := clean(i.title)
+	if i.who != "" {
+		head = clean(i.who) + ": " + head
+	}
+	mark, tail := i.mark(m), ""
+	if i.patch != "" {
+		added, removed := Counts(i.patch)
+		tail += "  " + paint(good, fmt.Sprintf("+%d", added)) + " " + paint(bad, fmt.Sprintf("−%d", removed))
+	}
+	took := seconds(i.took)
+	if !i.whole {
+		took = seconds(m.elapsed(i).Truncate(time.Second))
+	}
+	if took != "" {
+		tail += "  " + paint(dim, took)
+	}
+	if open && ansi.StringWidth(head)+ansi.StringWidth(tail)+2 > columns {
+		lines := indented(wrapped(head, columns-2), mark+" ", "  ")
+		return append(lines, i.below(columns, open)...)
+	}
+	lines := []string{mark + " " + cut(head, columns-2-ansi.StringWidth(tail)) + tail}
+	return append(lines, i.below(columns, open)...)
+}
+
+// mark is the sign in front of a call.
+func (i *item) mark(m *screen) string {
+	switch {
+	case i.state == activity.Success:
+		return paint(good, "✓")
+	case i.state == activity.Failed, i.state == activity.Cancelled:
+		return paint(bad, "✗")
+	case i.whole:
+		return paint(dim, "·")
+	case i.state == activity.AwaitingApproval:
+		return paint(warn, "?")
+	}
+	const spins = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+	return paint(accent, string([]rune(spins)[max(int(m.elapsed(i)/every), 0)%10]))
+}
+
+// below are the lines under a call: its output, or what it changed.
+func (i *item) below(columns int, open bool) []string {
+	text, most := strings.TrimRight(clean(i.text), "\n"), foldedOutput
+	painted := func(line string) string { return paint(dim, line) }
+	if i.patch != "" {
+		text, most = strings.TrimRight(clean(hunks(i.patch)), "\n"), foldedPatch
+		painted = func(line string) string { return paint(styleOfDiff(line), line) }
+	}
+	if i.state == activity.Failed || i.state == activity.Cancelled {
+		painted = func(line string) string { return paint(bad, line) }
+	}
+	all := strings.Split(text, "\n")
+	if !i.whole && i.patch == "" { // it goes on: the last line tells most
+		all = all[len(all)-1:]
+		if i.progress != "" && all[0] == "" {
+			all = []string{clean(i.progress)}
+		}
+	}
+	if len(all) == 1 && strings.TrimSpace(all[0]) == "" {
+		return nil
+	}
+	var lines []string
+	for n, line := range all {
+		if !open && n == most && len(all) > most+1 {
+			lines = append(lines, paint(dim, fmt.Sprintf("  … %d more lines, Ctrl-O shows them", len(all)-n)))
+			break
+		}
+		if !open {
+			lines = append(lines, "  "+painted(cut(line, columns-2)))
+			continue
+		}
+		for _, part := range strings.Split(ansi.Hardwrap(line, max(columns-2, 1), true), "\n") {
+			lines = append(lines, "  "+painted(part))
+		}
+	}
+	return lines
+}
+
+// hunks are a unified difference without the names of its one file, which the call
+// has said.
+func hunks(patch string) string {
+	if strings.Count(patch, "\n+++ ") > 1 {
+		return patch
+	}
+	for at, line := 0, ""; at < len(patch); at += len(line) + 1 {
+		line, _, _ = strings.Cut(patch[at:], "\n")
+		if strings.HasPrefix(line, "@@") {
+			return patch[at:]
+		}
+	}
+	return patch
+}
+
+// diffColours colours the lines of unified differences in a text: those from a line
+// that begins with @@ on.
+func diffColours(text string) string {
+	lines := strings.Split(text, "\n")
+	within := false
+	for n, line := range lines {
+		trimmed := strings.TrimLeft(line, " ")
+		s := styleOfDiff(trimmed)
+		switch {
+		case strings.HasPrefix(trimmed, "@@ "):
+			within = true
+		case trimmed == "" || (s == "" && len(line) == len(trimmed)):
+			within = false
+		}
+		if within {
+			lines[n] = paint(s, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

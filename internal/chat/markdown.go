@@ -1,0 +1,206 @@
+package chat
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// newParser returns what reads Markdown as models write it: CommonMark with
+// tables, struck-out text and lists of tasks.
+func newParser() parser.Parser {
+	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList)).Parser()
+}
+
+// markdown renders Markdown for a terminal of so many columns, a line each,
+// without a blank one at either end.
+func markdown(p parser.Parser, source string, columns int) []string {
+	data := []byte(clean(source))
+	w := &writer{source: data}
+	lines := w.blocks(p.Parse(text.NewReader(data)), columns)
+	for len(lines) > 0 && strings.TrimSpace(ansi.Strip(lines[len(lines)-1])) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// writer renders the tree of one text.
+type writer struct{ source []byte }
+
+// blocks renders the children of a block, with a blank line between them.
+func (w *writer) blocks(parent ast.Node, columns int) (lines []string) {
+	tight := false
+	if list, ok := parent.Parent().(*ast.List); ok {
+		tight = list.IsTight
+	}
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.PreviousSibling() != nil && !tight {
+			lines = append(lines, "")
+		}
+		lines = append(lines, w.block(n, columns)...)
+	}
+	return lines
+}
+
+// block renders one block.
+func (w *writer) block(n ast.Node, columns int) []string {
+	switch n := n.(type) {
+	case *ast.Heading:
+		return wrapped(paint(heading, strings.Repeat("#", n.Level)+" "+w.inlines(n)), columns)
+	case *ast.FencedCodeBlock:
+		return w.code(n, string(n.Language(w.source)), columns)
+	case *ast.CodeBlock:
+		return w.code(n, "", columns)
+	case *ast.Blockquote:
+		return indented(w.blocks(n, columns-2), paint(dim, "│ "), paint(dim, "│ "))
+	case *ast.List:
+		return w.list(n, columns)
+	case *ast.ThematicBreak:
+		return []string{paint(dim, strings.Repeat("─", min(columns, 40)))}
+	case *ast.HTMLBlock:
+		return strings.Split(strings.TrimRight(w.literal(n), "\n"), "\n")
+	case *east.Table:
+		return w.table(n, columns)
+	}
+	return wrapped(w.inlines(n), columns)
+}
+
+// indented puts something before the first line and something before the others.
+func indented(lines []string, first, others string) []string {
+	for i, line := range lines {
+		if i == 0 {
+			lines[i] = first + line
+		} else {
+			lines[i] = others + line
+		}
+	}
+	return lines
+}
+
+func (w *writer) list(n *ast.List, columns int) (lines []string) {
+	at := n.Start
+	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+		mark := "• "
+		if n.IsOrdered() {
+			mark = fmt.Sprintf("%d. ", at)
+			at++
+		}
+		if item.PreviousSibling() != nil && !n.IsTight {
+			lines = append(lines, "")
+		}
+		width := ansi.StringWidth(mark)
+		body := w.blocks(item, columns-width)
+		if len(body) == 0 {
+			body = []string{""}
+		}
+		lines = append(lines, indented(body, paint(accent, mark), strings.Repeat(" ", width))...)
+	}
+	return lines
+}
+
+// literal returns the lines of a block as they stand.
+func (w *writer) literal(n ast.Node) string {
+	var b bytes.Buffer
+	for i := range n.Lines().Len() {
+		segment := n.Lines().At(i)
+		b.Write(segment.Value(w.source))
+	}
+	return b.String()
+}
+
+// code renders a block of code: its lines are not broken at words, so that what is
+// copied is what was written.
+func (w *writer) code(n ast.Node, language string, columns int) []string {
+	code := strings.TrimRight(w.literal(n), "\n")
+	var lines []string
+	for _, line := range highlighted(code, language) {
+		for _, part := range strings.Split(ansi.Hardwrap(line, max(columns-2, 1), true), "\n") {
+			lines = append(lines, "  "+part)
+		}
+	}
+	return lines
+}
+
+// inlines renders what is inside a block of text.
+func (w *writer) inlines(parent ast.Node) string {
+	var b strings.Builder
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		b.WriteString(w.inline(n))
+	}
+	return b.String()
+}
+
+func (w *writer) inline(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.Text:
+		end := ""
+		switch {
+		case n.HardLineBreak():
+			end = "\n"
+		case n.SoftLineBreak():
+			end = " "
+		}
+		return unescaped(string(n.Value(w.source)), n.IsRaw()) + end
+	case *ast.String:
+		return string(n.Value)
+	case *ast.CodeSpan:
+		return paint(accent, w.inlines(n))
+	case *ast.Emphasis:
+		if n.Level > 1 {
+			return paint(bold, w.inlines(n))
+		}
+		return paint(italic, w.inlines(n))
+	case *east.Strikethrough:
+		return paint(strike, w.inlines(n))
+	case *east.TaskCheckBox:
+		if n.IsChecked {
+			return paint(good, "✓ ")
+		}
+		return "☐ "
+	case *ast.Link:
+		return linked(w.inlines(n), string(n.Destination))
+	case *ast.Image:
+		return linked("image: "+w.inlines(n), string(n.Destination))
+	case *ast.AutoLink:
+		return paint(link, string(n.URL(w.source)))
+	case *ast.RawHTML:
+		var b strings.Builder
+		for i := range n.Segments.Len() {
+			segment := n.Segments.At(i)
+			b.Write(segment.Value(w.source))
+		}
+		return b.String()
+	}
+	return w.inlines(n)
+}
+
+// linked shows where a link leads, also when its text says something else.
+func linked(title, target string) string {
+	if ansi.Strip(title) == target {
+		return paint(link, target)
+	}
+	return title + paint(dim, " (") + paint(link, target) + paint(dim, ")")
+}
+
+// unescaped takes the backslashes away that keep punctuation from being markup.
+func unescaped(s string, raw bool) string {
+	if raw || !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("\\`*_{}[]()#+-.!|<>~\"'$%&,/:;=?@^", s[i+1]) >= 0 {
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,306 @@
+package chat
+
+import (
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+	"github.com/yuin/goldmark/parser"
+
+	"github.com/agentls/agentls/agents/model"
+)
+
+// screen is what is shown, and changes by messages only: bubbletea's model.
+type screen struct {
+	chat   *Chat
+	now    func() time.Time
+	print  func(text string) tea.Cmd // has a text scroll by, and then tells printedMsg
+	parser parser.Parser
+
+	width, height int
+	high          int // lines of what was drawn last below that which scrolls by
+
+	items   []*item // what was said and done, the oldest first
+	shown   int     // how many of them have left for what scrolls by
+	bytes   int     // of the texts of items
+	prints  []string
+	printed bool // a print is on its way
+
+	input   textarea.Model
+	history history
+	popup   popup
+
+	dialog *dialog
+	hold   int
+	held   []tea.Msg
+	drain  time.Time // when the queue was taken last
+
+	busy      bool
+	cancelled bool // the run was told to end
+	began     time.Time
+	ticking   bool
+	status    Status
+	usage     model.Usage // since the chat began
+	cost      float64     // in dollars, of the runs that have ended
+	priced    bool
+
+	pager *pager
+	ended bool
+}
+
+func newModel(c *Chat) *screen {
+	m := &screen{chat: c, now: time.Now, parser: newParser(), width: 80, height: 24, input: newArea()}
+	m.print = func(text string) tea.Cmd {
+		return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
+	}
+	m.history.lines = c.config.History
+	m.popup.complete = c.config.Complete
+	return m
+}
+
+// Init implements tea.Model.
+func (m *screen) Init() tea.Cmd { return tea.Batch(m.input.Focus(), m.chat.next(time.Time{})) }
+
+// Update implements tea.Model.
+func (m *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		m.input.SetWidth(msg.Width - 2)
+		m.fitInput()
+		if m.dialog != nil {
+			m.dialog.area.SetWidth(msg.Width - 4)
+		}
+		return m, m.flush()
+	case drainMsg:
+		m.drain = m.now()
+		var cmds []tea.Cmd
+		for _, one := range msg.all {
+			cmds = append(cmds, m.take(one))
+		}
+		cmds = append(cmds, m.flush(), m.tick(), m.chat.next(m.drain))
+		return m, tea.Batch(cmds...)
+	case printedMsg:
+		m.printed = false
+		return m, m.flush()
+	case completedMsg:
+		m.popup.take(msg)
+		return m, nil
+	case tickMsg:
+		m.ticking = false
+		m.arm()
+		return m, m.tick()
+	case tea.KeyPressMsg:
+		return m, tea.Batch(m.key(msg), m.tick())
+	case tea.PasteMsg:
+		return m, m.paste(msg)
+	}
+	return m, nil
+}
+
+// printedMsg says that what was to be printed is.
+type printedMsg struct{}
+
+// take takes one thing that the chat was told.
+func (m *screen) take(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case openMsg:
+		return m.open(msg.d)
+	case closeMsg:
+		if m.dialog == msg.d {
+			m.dialog = nil
+			m.add(&item{kind: noteItem, text: msg.how})
+		}
+		return nil
+	case execMsg:
+		return m.exec(msg)
+	case holdMsg:
+		if m.hold += int(msg); m.hold > 0 {
+			return nil
+		}
+		held := m.held
+		m.held = nil
+		var cmds []tea.Cmd
+		for _, one := range held {
+			cmds = append(cmds, m.take(one))
+		}
+		return tea.Batch(cmds...)
+	}
+	if m.hold > 0 { // the screen is the question's
+		m.held = append(m.held, msg)
+		return nil
+	}
+	switch msg := msg.(type) {
+	case eventMsg:
+		m.event(Event(msg))
+	case noteMsg:
+		m.add(&item{kind: noteItem, text: string(msg)})
+	case outputMsg:
+		m.add(&item{kind: outputItem, text: string(msg)})
+	case saidMsg:
+		m.add(&item{kind: saidItem, text: string(msg)})
+	case fillMsg:
+		m.input.SetValue(string(msg))
+		m.fitInput()
+	case statusMsg:
+		m.status = Status(msg)
+	case busyMsg:
+		if m.busy = bool(msg); m.busy {
+			m.began = m.now()
+		} else {
+			m.endRun()
+		}
+		m.cancelled = false
+	case quitMsg:
+		m.endRun()
+		if m.ended = true; msg.last != "" {
+			m.add(&item{kind: noteItem, text: msg.last})
+		}
+	}
+	return nil
+}
+
+// open puts a step of a question on the screen.
+func (m *screen) open(d *dialog) tea.Cmd {
+	m.endText()
+	m.popup.close()
+	if d.body != "" {
+		m.add(&item{kind: askedItem, text: d.body})
+	}
+	d.quiet = m.now()
+	d.area = newArea()
+	d.area.SetWidth(m.width - 4)
+	if d.kind == editing {
+		d.area.SetValue(d.initial)
+		d.area.MoveToBegin()
+	}
+	d.area.SetHeight(m.heightOf(&d.area))
+	m.dialog = d
+	return d.area.Focus()
+}
+
+// suspended is a program that has the terminal for a while.
+type suspended struct {
+	run     func(in, out *os.File) error
+	in, out *os.File
+}
+
+func (s *suspended) SetStdin(io.Reader)  {}
+func (s *suspended) SetStdout(io.Writer) {}
+func (s *suspended) SetStderr(io.Writer) {}
+
+// Run implements tea.ExecCommand.
+func (s *suspended) Run() error { return s.run(s.in, s.out) }
+
+func (m *screen) exec(e execMsg) tea.Cmd {
+	in, _ := m.chat.config.In.(*os.File)
+	out, _ := m.chat.config.Out.(*os.File)
+	return tea.Exec(&suspended{e.run, in, out}, func(err error) tea.Msg {
+		e.done <- err
+		return nil
+	})
+}
+
+// every is how often what is counted in seconds is drawn again.
+const every = 200 * time.Millisecond
+
+// tick has the time told while something depends on it.
+func (m *screen) tick() tea.Cmd {
+	waits := m.dialog != nil && !m.dialog.armed
+	if m.ticking || (!m.busy && !waits) {
+		return nil
+	}
+	m.ticking = true
+	return tea.Tick(every, func(t time.Time) tea.Msg { return tickMsg(t) })
+}
+
+// flush sends what is whole to where it scrolls by, in order, a part at a time: what
+// is longer than the screen would push what stands below it out of sight.
+func (m *screen) flush() tea.Cmd {
+	m.part()
+	for n := m.shown; n < len(m.items); n++ {
+		i := m.items[n]
+		if !i.whole {
+			continue
+		}
+		copy(m.items[m.shown+1:n+1], m.items[m.shown:n]) // it overtakes what goes on
+		m.items[m.shown] = i
+		lines := i.lines(m, m.width, false)
+		if i.spaced(m.before(m.shown)) {
+			lines = append([]string{""}, lines...)
+		}
+		m.prints = append(m.prints, lines...)
+		m.shown++
+	}
+	m.forget()
+	if m.pager != nil || m.printed {
+		return nil
+	}
+	if len(m.prints) == 0 {
+		if m.ended {
+			return tea.Quit
+		}
+		return nil
+	}
+	n := min(len(m.prints), max(m.height-m.high-3, 1))
+	part := strings.Join(m.prints[:n], "\n")
+	m.prints = m.prints[n:]
+	m.printed = true
+	return m.print(part)
+}
+
+// before returns the item before another; nil where there is none.
+func (m *screen) before(i int) *item {
+	if i == 0 {
+		return nil
+	}
+	return m.items[i-1]
+}
+
+// kept is how many bytes of what scrolled by can be looked at again.
+const kept = 8 << 20
+
+// forget lets go of the oldest items when there is too much of them.
+func (m *screen) forget() {
+	n := 0
+	for n < m.shown && m.bytes > kept {
+		m.bytes -= m.items[n].size
+		n++
+	}
+	if n > 0 {
+		m.items = append([]*item(nil), m.items[n:]...)
+		m.shown -= n
+	}
+}
+
+// add adds an item that is whole.
+func (m *screen) add(i *item) *item {
+	i.whole = true
+	return m.begin(i)
+}
+
+// begin adds an item that goes on.
+func (m *screen) begin(i *item) *item {
+	m.items = append(m.items, i)
+	m.grow(i, len(i.text)+len(i.patch)+64)
+	return i
+}
+
+// write adds to the text of an item that goes on.
+func (m *screen) write(i *item, text string) {
+	if i.buffer.Len() == 0 {
+		i.buffer.WriteString(i.text)
+	}
+	i.buffer.WriteString(text)
+	i.text = i.buffer.String()
+	m.grow(i, len(text))
+}
+
+// grow counts bytes of an item.
+func (m *screen) grow(i *item, n int) {
+	i.size += n
+	m.bytes += n
+}

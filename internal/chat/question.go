@@ -1,0 +1,270 @@
+package chat
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+)
+
+// Question is what a person is asked. It is open until it is closed, and nothing
+// else is shown meanwhile; what one step of it asks depends on the answers before.
+type Question struct {
+	c    *Chat
+	more int
+	own  bool // the person is at it: the next key is meant for it
+}
+
+// Ask opens a question when those that were opened before are closed. more is how
+// many wait besides those that the chat knows of. Close it.
+func (c *Chat) Ask(more int) *Question {
+	c.count(1)
+	c.asking.Lock()
+	c.count(-1)
+	c.tell(holdMsg(1))
+	return &Question{c: c, more: more}
+}
+
+// Pick is Ask for what the person has asked for: keys answer it at once.
+func (c *Chat) Pick() *Question {
+	q := c.Ask(0)
+	q.own = true
+	return q
+}
+
+func (c *Chat) count(n int) int {
+	c.behind.Lock()
+	defer c.behind.Unlock()
+	c.waits += n
+	return c.waits
+}
+
+// Close ends the question: what happened meanwhile is shown.
+func (q *Question) Close() {
+	q.c.tell(holdMsg(-1))
+	q.c.asking.Unlock()
+}
+
+// Option is an answer that can be chosen: by its key, or with the arrows.
+type Option struct {
+	Key   string // of one letter or digit
+	Label string // named in full
+	Note  string // what it covers, below the label; may be empty
+}
+
+// Chosen is the key of the option that was chosen. Cancelled stands for Ctrl-C,
+// Dismissed for Esc, a question that was withdrawn, and the end of the chat.
+type Chosen string
+
+// The answers that are no option's key.
+const (
+	Cancelled Chosen = "cancelled"
+	Dismissed Chosen = "dismissed"
+)
+
+// Choose shows a text, in which lines of a difference are coloured, and has the
+// person choose. In a long list what is typed narrows it down, instead of choosing
+// by key.
+func (q *Question) Choose(ctx context.Context, body, title string, options []Option) Chosen {
+	d := &dialog{kind: choosing, body: body, title: title, options: options, more: max(q.more, q.c.count(0))}
+	return q.ask(ctx, d).chosen
+}
+
+// Line has the person type a line; secret shows none of it. ok is false where they
+// did not answer.
+func (q *Question) Line(ctx context.Context, body, title string, secret bool) (text string, ok bool) {
+	r := q.ask(ctx, &dialog{kind: typing, body: body, title: title, secret: secret, more: max(q.more, q.c.count(0))})
+	return r.text, r.chosen == ""
+}
+
+// Edit has the person change a text in place. ok is false where they left it.
+func (q *Question) Edit(ctx context.Context, title, text string) (changed string, ok bool) {
+	r := q.ask(ctx, &dialog{kind: editing, title: title, initial: text})
+	return r.text, r.chosen == ""
+}
+
+// reply is the answer to a step of a question.
+type reply struct {
+	chosen Chosen
+	at     int // of the option, by place
+	text   string
+}
+
+// ask opens a step of a question and waits for its answer.
+func (q *Question) ask(ctx context.Context, d *dialog) reply {
+	d.answer, d.armed = make(chan reply, 1), q.own
+	q.c.tell(openMsg{d})
+	select {
+	case r := <-d.answer:
+		q.own = true
+		return r
+	case <-q.c.done:
+	case <-ctx.Done():
+		q.c.tell(closeMsg{d, "(withdrawn)"})
+	}
+	return reply{chosen: Dismissed}
+}
+
+type kindOfDialog int
+
+const (
+	choosing kindOfDialog = iota
+	typing
+	editing
+)
+
+// dialog is a step of a question on the screen.
+type dialog struct {
+	kind    kindOfDialog
+	body    string
+	title   string
+	options []Option
+	initial string
+	secret  bool
+	more    int
+	answer  chan reply
+
+	at     int    // the option that the arrows have chosen, of those that fit filter
+	filter string // of a long list: what was typed
+	area   textarea.Model
+	armed  bool      // keys are answers
+	quiet  time.Time // since when no key came
+}
+
+// settle is how long no key may have come before keys answer a question: what a
+// person was typing when it came is no answer.
+const settle = 400 * time.Millisecond
+
+// long is how many options are chosen by what is typed, not by a key each.
+const long = 9
+
+func (d *dialog) searches() bool { return d.kind == choosing && len(d.options) > long }
+
+// fitting returns the options that fit what was typed.
+func (d *dialog) fitting() []Option {
+	if d.filter == "" {
+		return d.options
+	}
+	var some []Option
+	for _, o := range d.options {
+		if strings.Contains(strings.ToLower(o.Label+" "+o.Note), strings.ToLower(d.filter)) {
+			some = append(some, o)
+		}
+	}
+	return some
+}
+
+// finish gives the answer and takes the dialog off the screen.
+func (m *screen) finish(r reply, told string) tea.Cmd {
+	d := m.dialog
+	m.dialog = nil
+	d.answer <- r
+	if told != "" {
+		m.add(&item{kind: noteItem, text: told})
+	}
+	return m.flush()
+}
+
+// press takes a key of a question.
+func (m *screen) press(k tea.KeyPressMsg) tea.Cmd {
+	d := m.dialog
+	if !d.armed {
+		d.quiet = m.now()
+		if k.String() == "ctrl+c" { // a refusal is always heard
+			return m.refuse(d)
+		}
+		if k.Text != "" {
+			m.input.InsertString(k.Text)
+		}
+		return nil
+	}
+	switch k.String() {
+	case "ctrl+c":
+		return m.refuse(d)
+	case "esc":
+		return m.finish(reply{chosen: Dismissed}, "")
+	}
+	if d.kind != choosing {
+		return m.pressText(k)
+	}
+	options := d.fitting()
+	switch key := k.String(); key {
+	case "up", "ctrl+p", "shift+tab":
+		d.at = (d.at + len(options) - 1) % max(len(options), 1)
+		return nil
+	case "down", "ctrl+n", "tab":
+		d.at = (d.at + 1) % max(len(options), 1)
+		return nil
+	case "enter":
+		if d.at < len(options) {
+			return m.choose(options[d.at])
+		}
+		return nil
+	case "backspace":
+		if d.filter != "" {
+			runes := []rune(d.filter)
+			d.filter, d.at = string(runes[:len(runes)-1]), 0
+		}
+		return nil
+	}
+	if d.searches() {
+		d.filter, d.at = d.filter+k.Text, 0
+		return nil
+	}
+	for _, o := range options {
+		if k.Text == o.Key {
+			return m.choose(o)
+		}
+	}
+	return nil
+}
+
+func (m *screen) refuse(d *dialog) tea.Cmd {
+	m.chat.config.Interrupt()
+	return m.finish(reply{chosen: Cancelled}, "")
+}
+
+func (m *screen) choose(o Option) tea.Cmd {
+	at := slices.Index(m.dialog.options, o)
+	return m.finish(reply{chosen: Chosen(o.Key), at: at}, "→ "+o.Label)
+}
+
+// pressText takes a key of a question that wants a text.
+func (m *screen) pressText(k tea.KeyPressMsg) tea.Cmd {
+	d := m.dialog
+	done := k.String() == "ctrl+s" || (d.kind == typing && k.String() == "enter")
+	if done {
+		told := ""
+		if d.kind == typing && !d.secret {
+			told = "→ " + PlainText(d.area.Value())
+		}
+		return m.finish(reply{text: d.area.Value()}, told)
+	}
+	var cmd tea.Cmd
+	d.area, cmd = d.area.Update(k)
+	d.area.SetHeight(m.heightOf(&d.area))
+	return cmd
+}
+
+// tickMsg is the time: of what is counted in seconds, and of a question that waits
+// for the person to pause.
+type tickMsg time.Time
+
+// arm has keys answer the question when no key has come for a while.
+func (m *screen) arm() {
+	if d := m.dialog; d != nil && !d.armed && m.now().Sub(d.quiet) >= settle {
+		d.armed = true
+	}
+}
+
+// Pick is Choose that returns the place of the option; -1 where none was chosen.
+func (q *Question) Pick(ctx context.Context, title string, options []Option) int {
+	d := &dialog{kind: choosing, title: title, options: options}
+	if r := q.ask(ctx, d); r.chosen != Cancelled && r.chosen != Dismissed {
+		return r.at
+	}
+	return -1
+}

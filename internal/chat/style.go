@@ -1,0 +1,76 @@
+package chat
+
+import (
+	"strings"
+	"unicode"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/agentls/agentls/agents/tool"
+)
+
+// A style is the parameters of an SGR sequence. Only the sixteen colours that every
+// theme chooses are used, so that text is readable on light and on dark terminals.
+type style string
+
+const (
+	dim     style = "2"
+	bold    style = "1"
+	italic  style = "3"
+	strike  style = "9"
+	heading style = "1;36"
+	accent  style = "36"
+	good    style = "32"
+	bad     style = "31"
+	warn    style = "33"
+	keyword style = "35"
+	literal style = "32"
+	number  style = "33"
+	comment style = "2;3"
+	link    style = "4;34"
+)
+
+// paint returns a text in a style. Styles nest: what was painted inside goes on in
+// both.
+func paint(s style, text string) string {
+	if s == "" || text == "" {
+		return text
+	}
+	begin, end := "\x1b["+string(s)+"m", "\x1b[m"
+	return begin + strings.ReplaceAll(text, end, end+begin) + end
+}
+
+// wrapped breaks a painted text into lines of so many columns at most; each line
+// begins and ends its styles itself.
+func wrapped(text string, columns int) []string {
+	return strings.Split(lipgloss.Wrap(text, max(columns, 1), " "), "\n")
+}
+
+// cut shortens a painted line to so many columns.
+func cut(line string, columns int) string {
+	return ansi.Truncate(line, max(columns, 1), "…")
+}
+
+// PlainText escapes what a terminal would act on, controls and changes of
+// direction, and leaves the rest of a model's text as it is.
+func PlainText(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t':
+			b.WriteRune(r)
+		case unicode.IsControl(r), r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069:
+			b.WriteString(tool.Escape(string(r)))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// clean is PlainText with tabs of four columns and line ends of one kind: how wide
+// a line is can be told from it.
+func clean(s string) string {
+	return strings.ReplaceAll(PlainText(strings.ReplaceAll(s, "\r\n", "\n")), "\t", "    ")
+}
