@@ -223,7 +223,7 @@ func (a *author) folderOf(name uri.URI) string {
 func (a *author) world(folder string) *language.World {
 	h, k := a.h, a.h.daemon.Knowledge
 	w := &language.World{
-		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table, Templates: h.written.template.in(h.daemon.Templates),
+		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table, Templates: h.written.template.in(h.daemon.Templates, h.daemon.Locale),
 		Exists: there,
 	}
 	if h.daemon.Settings != nil {

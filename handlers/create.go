@@ -51,6 +51,7 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot, p *wire.Cr
 		}
 		return nil, err
 	}
+	t = t.In(h.daemon.Locale)
 	k := h.daemon.Knowledge
 	fields := p.Fields
 	if _, given := fields["description"]; !given && p.Template == "" && p.Prompt != "" {

@@ -103,6 +103,8 @@ type Daemon struct {
 	Renew func(ctx context.Context, paths ...string)
 	// Templates is the folder of the person's own templates; it need not exist.
 	Templates string
+	// Locale is the person's, as LANG has it.
+	Locale string
 	// Notes are told to the person at the start: what is wrong with settings or
 	// trust, until [Site.Problems] says otherwise.
 	Notes []string

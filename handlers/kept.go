@@ -259,8 +259,8 @@ type listed struct {
 }
 
 // in returns the templates, the person's own among them, which are in dir. They are
-// read again when the folder looks other than before.
-func (l *listed) in(dir string) []template.Template {
+// read again when the folder looks other than before. locale is the person's.
+func (l *listed) in(dir, locale string) []template.Template {
 	looks := strings.Builder{}
 	entries, _ := os.ReadDir(dir) // what cannot be read is told by agents/templates
 	for _, e := range entries {
@@ -272,6 +272,9 @@ func (l *listed) in(dir string) []template.Template {
 	defer l.mu.Unlock()
 	if l.templates == nil || l.looked != looks.String() {
 		l.templates, _ = template.List(dir) // as above
+		for i, t := range l.templates {
+			l.templates[i] = t.In(locale)
+		}
 		l.looked = looks.String()
 	}
 	return l.templates

@@ -79,6 +79,39 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
+// TestLocale: whose locale is not Chinese gets the same template without the
+// Chinese words; one of the person's own stays as it is.
+func TestLocale(t *testing.T) {
+	defer definition.UseNoEffect(false)()
+	list, err := template.List("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	han := func(text []byte) bool {
+		return strings.ContainsFunc(string(text), func(c rune) bool { return unicode.Is(unicode.Han, c) })
+	}
+	for _, tpl := range list {
+		if got := tpl.In("zh_CN.UTF-8"); string(got.Text) != string(tpl.Text) {
+			t.Errorf("%s for a Chinese locale is another", tpl.Name)
+		}
+		for _, locale := range []string{"", "C", "en_US.UTF-8", "de_DE"} {
+			got := tpl.In(locale)
+			if han(got.Text) {
+				t.Errorf("%s for %q has Chinese words:\n%s", tpl.Name, locale, got.Text)
+			}
+			whole := definition.Parse(definition.Source{Path: "/agents/" + tpl.Name + ".md", Scope: definition.Global, Data: tpl.Text})
+			d := definition.Parse(definition.Source{Path: "/agents/" + tpl.Name + ".md", Scope: definition.Global, Data: got.Text})
+			if len(d.Problems) > 0 || d.Prompt != whole.Prompt || d.Description != whole.Description || 2*len(d.Examples) != len(whole.Examples) || d.Priority != whole.Priority {
+				t.Errorf("%s for %q: %+v\n%s", tpl.Name, locale, d.Problems, got.Text)
+			}
+		}
+	}
+	own := template.Template{Name: "mine", Path: "/mine.md", Text: []byte("---\nname: mine\ntriggers: {keywords: [评审]}\n---\nx\n")}
+	if got := own.In("en_US"); !han(got.Text) {
+		t.Errorf("the person's own: %s", got.Text)
+	}
+}
+
 // TestOwn: the person's templates come with the built-in ones, in the place of
 // one that has the same name; what cannot be used is listed with the reason.
 func TestOwn(t *testing.T) {
