@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/trace"
@@ -272,6 +273,9 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, errOutputClosed) {
 		return cause
+	}
+	if ctx.Err() != nil && result.Reason == activity.Aborted {
+		t.say("To continue: %s", goOn(result.Session))
 	}
 	return verdict(ctx, result, t.terminal.unanswered.Load())
 }

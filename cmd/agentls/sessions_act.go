@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 )
@@ -76,6 +77,7 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 	if err != nil {
 		return "", err
 	}
+	var cancelled error
 	for _, s := range sessions {
 		if s.Locked || s.Problem != "" || (p.Session != "" && p.Session != s.Session) {
 			continue
@@ -85,6 +87,12 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 			*p = left
 			return agent, nil
 		}
+		if _, is := errors.AsType[*wasCancelled](err); is && cancelled == nil {
+			cancelled = err
+		}
+	}
+	if cancelled != nil {
+		return "", cancelled
 	}
 	return "", errors.New("there is no run to resume: all have ended; see `agentls sessions`")
 }
@@ -112,10 +120,27 @@ func (c *connection) leftRun(ctx context.Context, name string, p *wire.ResumePar
 			return r.Agent, nil
 		}
 	}
+	if n := len(s.Runs); p.Run == "" && n > 0 && s.Runs[n-1].Reason == string(activity.Aborted) {
+		return "", &wasCancelled{s.Session.Session}
+	}
 	if p.Run == "" {
 		return "", fmt.Errorf("session %s has no run to resume: all have ended. Continue it: agentls run --session %s \"your request\"", tool.Escape(name), tool.Escape(name))
 	}
 	return "", nil
+}
+
+// wasCancelled is the error for a session whose last run a person cancelled: that has
+// ended, and what they say next goes on with it.
+type wasCancelled struct{ session string }
+
+// Error implements error.
+func (e *wasCancelled) Error() string {
+	return fmt.Sprintf("you cancelled the last run of session %s; to continue: %s", tool.Escape(e.session), goOn(e.session))
+}
+
+// goOn is the command with which a person goes on where they cancelled a run.
+func goOn(session string) string {
+	return fmt.Sprintf("agentls run --session %s \"go on\"", tool.Escape(session))
 }
 
 // endedEarly reports whether the newest run of a session, with a state, ended with
