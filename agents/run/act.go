@@ -161,6 +161,11 @@ func (t *task) completes() bool {
 	return false
 }
 
+// questions reports whether the call asks the person as it runs. Its question comes
+// in the order of the calls, among those about other calls: a key that was meant for
+// one question must not answer another.
+func (t *task) questions() bool { return t.name == "ask_user" }
+
 // delegates reports whether the call runs another agent.
 func (t *task) delegates() bool { return t.name == tool.Delegate }
 
@@ -233,7 +238,11 @@ func (b *batch) conduct(i int) {
 	}
 	b.enter(t, activity.Scheduled, nil, nil)
 	token, err := b.permit(t, i)
-	settle()
+	if !t.questions() {
+		settle()
+	} else if err == nil && !b.awaitTurn(i) {
+		err = t.ctx.Err()
+	}
 	if err != nil {
 		if t.ctx.Err() != nil {
 			b.drop(t, "")

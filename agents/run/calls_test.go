@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -112,6 +113,42 @@ func TestApprovalsInCallOrder(t *testing.T) {
 		}
 		if took := time.Since(of1(w)); took != 45*time.Second {
 			w.t.Errorf("four questions of 10 s, and 5 s of work that the second waits for, take %v", took)
+		}
+	})
+}
+
+// TestQuestionsInCallOrder: what a tool asks as it runs comes in the order of the
+// calls too, among the questions about other calls.
+func TestQuestionsInCallOrder(t *testing.T) {
+	in(t, func(w *world) {
+		var mu sync.Mutex
+		var asked []string
+		note := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, what)
+		}
+		w.config.Env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+			note(q.Message)
+			return tool.Answer{Action: "accept", Text: "yes"}, sleep(ctx, 10*time.Second)
+		}
+		w.tool("ask_user", tool.Safe, func(ctx context.Context, env *tool.Env, args map[string]any) (*tool.Result, error) {
+			message, _ := args["q"].(string)
+			a, err := env.Ask(ctx, tool.Question{Message: message})
+			return &tool.Result{Content: a.Text}, err
+		})
+		w.tool("change", tool.Low, takes)
+		w.person.answer = func(ctx context.Context, q run.Question) run.Answer {
+			note(q.Call)
+			return slowly(10*time.Second, answer(guard.Once))(ctx, q)
+		}
+		w.says(asks(
+			calls("ask_user", `{"q":"first"}`), calls("change", `{"path":"/a"}`), calls("ask_user", `{"q":"third"}`),
+			calls("ask_user", `{"q":"fourth"}`), calls("change", `{"path":"/b"}`),
+		), says("done"))
+		w.ended(w.do(), activity.Goal)
+		if want := []string{"first", id(1, 1), "third", "fourth", id(1, 4)}; !slices.Equal(asked, want) {
+			w.t.Errorf("the order of questions is %q, not %q", asked, want)
 		}
 	})
 }

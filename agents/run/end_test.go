@@ -110,7 +110,7 @@ func TestTwoClocks(t *testing.T) {
 			})
 			w.says(after(20*time.Second, asks(calls("ask_user", `{}`))), stuck())
 		}, 11 * time.Minute},
-		"ask_user and a question at once": {func(w *world) {
+		"ask_user behind a question": {func(w *world) {
 			w.config.Env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 				return tool.Answer{Action: "accept", Text: "yes"}, sleep(ctx, 10*time.Minute)
 			}
@@ -121,7 +121,7 @@ func TestTwoClocks(t *testing.T) {
 			w.tool("change", tool.Low, nil)
 			w.person.answer = slowly(15*time.Minute, answer(guard.Once))
 			w.says(after(20*time.Second, asks(calls("change", `{}`), calls("ask_user", `{}`))), stuck())
-		}, 16 * time.Minute},
+		}, 26 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(w *world) {

@@ -32,12 +32,8 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 			return b.Gate.Permit(t.ctx, req, d, guard.Reject)
 		}
 		if !myTurn {
-			if i > 0 {
-				select {
-				case <-b.tasks[i-1].asked:
-				case <-t.ctx.Done():
-					return nil, t.ctx.Err()
-				}
+			if !b.awaitTurn(i) {
+				return nil, t.ctx.Err()
 			}
 			myTurn = true
 			continue // what was answered meanwhile may stand for this question
@@ -76,6 +72,20 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 			t.answered = a.By != "client"
 			return nil, b.refused(t, a)
 		}
+	}
+}
+
+// awaitTurn waits until no call before the i-th will ask the person anything more,
+// and reports false where the call ends first.
+func (b *batch) awaitTurn(i int) bool {
+	if i == 0 {
+		return true
+	}
+	select {
+	case <-b.tasks[i-1].asked:
+		return true
+	case <-b.tasks[i].ctx.Done():
+		return false
 	}
 }
 
