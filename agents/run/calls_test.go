@@ -143,11 +143,14 @@ func TestQuestionsInCallOrder(t *testing.T) {
 			return slowly(10*time.Second, answer(guard.Once))(ctx, q)
 		}
 		w.says(asks(
-			calls("ask_user", `{"q":"first"}`), calls("change", `{"path":"/a"}`), calls("ask_user", `{"q":"third"}`),
-			calls("ask_user", `{"q":"fourth"}`), calls("change", `{"path":"/b"}`),
+			calls("change", `{"path":"/a","ms":5000}`),
+			calls("change", `{"path":"/a"}`), // waits for the first
+			calls("ask_user", `{"q":"third"}`),
+			calls("ask_user", `{"q":"fourth"}`),
+			calls("change", `{"path":"/b"}`),
 		), says("done"))
 		w.ended(w.do(), activity.Goal)
-		if want := []string{"first", id(1, 1), "third", "fourth", id(1, 4)}; !slices.Equal(asked, want) {
+		if want := []string{id(1, 0), id(1, 1), "third", "fourth", id(1, 4)}; !slices.Equal(asked, want) {
 			w.t.Errorf("the order of questions is %q, not %q", asked, want)
 		}
 	})
