@@ -27,7 +27,7 @@ import (
 type testOptions struct {
 	junit, record, output, only string
 	parallel                    int
-	trust                       bool
+	trust, watch                bool
 }
 
 func testCommand(std streams) *cobra.Command {
@@ -43,9 +43,13 @@ trust, or --trust for this once). It exits with 1 when a test fails.
 With --record SESSION it writes a test of that session instead, to standard output
 or to --output FILE.`,
 		Example: `  agentls test
+  agentls test --watch
   agentls test .gemini/agents/reviewer.agent-test.yaml --junit report.xml
   agentls test --record latest --output .gemini/agents/reviewer.agent-test.yaml`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if o.record != "" && o.watch {
+				return usage{errors.New("--record and --watch exclude each other: leave one out")}
+			}
 			if o.record != "" {
 				return recordTest(c.Context(), std, &o)
 			}
@@ -58,6 +62,7 @@ or to --output FILE.`,
 	f.StringVar(&o.record, "record", "", "write a test of this `session`")
 	f.StringVarP(&o.output, "output", "o", "", "with --record: the `file` to write")
 	f.BoolVar(&o.trust, "trust", false, "run the tests of folders that are not trusted, this once")
+	f.BoolVar(&o.watch, "watch", false, "run tests again when they or their agents change, until Ctrl-C")
 	f.IntVar(&o.parallel, "parallel", 2*runtime.GOMAXPROCS(0), "how many tests run at once")
 	return c
 }
@@ -71,26 +76,70 @@ type testResult struct {
 	took  time.Duration
 }
 
-// runTests runs the tests of files and prints a table.
+// runTests runs the tests of files and prints a table; with --watch again and again.
 func runTests(ctx context.Context, std streams, o *testOptions, paths []string) error {
-	began := time.Now()
-	files, err := testFiles(ctx, paths)
-	if err != nil {
-		return err
-	}
 	config, err := base(std)
 	if err != nil {
 		return err
 	}
 	config.Trust = config.Trust || o.trust
-	var results []*testResult
-	var tests []func() // begun when every file can be read
-	work := pool.New().WithMaxGoroutines(max(o.parallel, 1))
+	p := &testPass{std, o, config, paths}
+	if o.watch {
+		return p.watch(ctx)
+	}
+	files, err := testFiles(ctx, paths)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, files)
+}
+
+// testPass runs tests.
+type testPass struct {
+	std    streams
+	o      *testOptions
+	config daemon.Config
+	paths  []string // that the person named
+}
+
+// run runs the tests of files, and tells what came of them. The error is an exit where
+// one failed.
+func (p *testPass) run(ctx context.Context, files []string) error {
+	began := time.Now()
+	results, tests, err := p.read(ctx, files)
+	if err != nil {
+		return err
+	}
+	work := pool.New().WithMaxGoroutines(max(p.o.parallel, 1))
+	for _, test := range tests {
+		work.Go(test)
+	}
+	work.Wait()
+	if ctx.Err() != nil {
+		return exit{exitInterrupted}
+	}
+	if err := printTests(p.std, results, time.Since(began)); err != nil {
+		return err
+	}
+	if p.o.junit != "" {
+		if err := writeJUnit(p.o.junit, results); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(results, func(r *testResult) bool { return len(r.wrong) > 0 }) {
+		return exit{exitFailed}
+	}
+	return nil
+}
+
+// read returns a result for each test of files, and what fills them in. A file that
+// cannot be read is a result that failed.
+func (p *testPass) read(ctx context.Context, files []string) (results []*testResult, tests []func(), err error) {
 	for _, path := range files {
 		shown := shownPath(path)
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		suite, err := agenttest.Parse(shown, text)
 		if err != nil {
@@ -103,50 +152,32 @@ func runTests(ctx context.Context, std streams, o *testOptions, paths []string) 
 		}
 		project, err := projectOf(path)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		if err := trustedForTests(config, project); err != nil {
-			return err
+		if err := trustedForTests(p.config, project); err != nil {
+			return nil, nil, err
 		}
 		texts, err := testrun.Agents(agenttest.AgentsOf(project))
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		for i := range suite.Tests {
 			one := &suite.Tests[i]
-			if !strings.Contains(one.Name, o.only) {
+			if !strings.Contains(one.Name, p.o.only) {
 				continue
 			}
 			r := &testResult{file: shown, name: one.Name, line: one.Line}
 			results = append(results, r)
 			tests = append(tests, func() {
 				began := time.Now()
-				for _, failure := range testrun.Run(ctx, config, texts, one) {
+				for _, failure := range testrun.Run(ctx, p.config, texts, one) {
 					r.wrong = append(r.wrong, failure.Text)
 				}
 				r.took = time.Since(began)
 			})
 		}
 	}
-	for _, test := range tests {
-		work.Go(test)
-	}
-	work.Wait()
-	if ctx.Err() != nil {
-		return exit{exitInterrupted}
-	}
-	if err := printTests(std, results, time.Since(began)); err != nil {
-		return err
-	}
-	if o.junit != "" {
-		if err := writeJUnit(o.junit, results); err != nil {
-			return err
-		}
-	}
-	if slices.ContainsFunc(results, func(r *testResult) bool { return len(r.wrong) > 0 }) {
-		return exit{exitFailed}
-	}
-	return nil
+	return results, tests, nil
 }
 
 // testFiles returns the files of tests that paths name: files, and folders with all below
