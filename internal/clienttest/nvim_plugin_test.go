@@ -625,3 +625,28 @@ func (n neovimOf) startup(t *testing.T) (ms float64) {
 	}
 	return ms
 }
+
+// TestNeovimPluginTests: the tests of an agent run, what failed is listed and marked, and
+// the list closes when it passes.
+func TestNeovimPluginTests(t *testing.T) { inPlugin(t, testsInNeovim) }
+
+func testsInNeovim(t *testing.T, n neovimOf) {
+	dir := notes(t)
+	suite := "agent: fixer\ntests:\n  - name: says so\n    input: go\n    model: [{text: Done.}]\n    expect: {output: {equals: Finished.}}\n"
+	file := filepath.Join(".gemini", "agents", "fixer.agent-test.yaml")
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(suite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, env := perform(t, "# it is not asked\n", patience)
+	s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, file, "")
+	s.until("the tests", func(now string) bool { return strings.Contains(now, "says so") })
+	s.command("AgentsTest")
+	place := regexp.MustCompile(`yaml\|6 col 31(-40)? error\| says so: output\.equals: expected "Finished\."`)
+	s.until("what failed", place.MatchString)
+	s.send("Enter")
+	s.command("s/Finished/Done/")
+	s.command("AgentsTest")
+	s.until("that it passes", func(now string) bool {
+		return strings.Contains(now, "1 passed, 0 failed") && !strings.Contains(now, "says so: output")
+	})
+}

@@ -5,12 +5,14 @@ import type { Panels } from "./panel";
 import type { Range, ValidateResult } from "./protocol";
 import { chooseAgent, type Runs } from "./runs";
 import type { Server } from "./server";
+import type { Tests } from "./tests";
 
 /** Parts are what commands work with; they are there once the extension is active. */
 export interface Parts {
 	server: Server;
 	runs: Runs;
 	panels: Panels;
+	tests: Tests;
 }
 
 /** talk begins to talk to an agent: in the Chat view, or in a panel of ours. */
@@ -42,6 +44,8 @@ export function middleware(parts: () => Parts): Middleware {
 					return vscode.commands.executeCommand("agents.sessions.focus");
 				case "agentls.validate":
 					return showChecks((await next(command, args)) as ValidateResult);
+				case "agentls.runTests":
+					return parts().tests.runFor(args[0], args[1]);
 				case "agentls.trustWorkspace": {
 					const answer = next(command, args);
 					// The question is a notification, which hides by itself; the list of them stays.

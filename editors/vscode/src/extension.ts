@@ -14,6 +14,7 @@ import { chooseAgent, Runs, watchEditors } from "./runs";
 import { messageOf, Server } from "./server";
 import { SessionsView } from "./sessionsView";
 import { Status } from "./status";
+import { Tests } from "./tests";
 
 /** activate puts the extension together; it does not wait for the server. */
 export function activate(context: vscode.ExtensionContext): void {
@@ -27,7 +28,8 @@ export function activate(context: vscode.ExtensionContext): void {
 	const runs = new Runs(server);
 	const confirmations = new Confirmations(server);
 	const panels = new Panels(context, server, confirmations);
-	parts = { server, runs, panels };
+	const tests = new Tests(server);
+	parts = { server, runs, panels, tests };
 	const languages = new Languages();
 	server.answers("agents/saveDocuments", saveDocuments);
 	server.answers("agents/editorQuery", (p) => languages.answer(p));
@@ -38,6 +40,7 @@ export function activate(context: vscode.ExtensionContext): void {
 		confirmations,
 		panels,
 		languages,
+		tests,
 		new Status(server, confirmations),
 		new AgentsView(parts),
 		new SessionsView(parts),

@@ -80,11 +80,18 @@ export class Server implements vscode.Disposable {
 		return this.running;
 	}
 
-	/** request sends a request, once the server has started. */
-	async request<M extends keyof Requests>(method: M, params: Requests[M]["params"]): Promise<Requests[M]["result"]> {
+	/** request sends a request, once the server has started; the token cancels it. */
+	async request<M extends keyof Requests>(
+		method: M,
+		params: Requests[M]["params"],
+		token?: vscode.CancellationToken,
+	): Promise<Requests[M]["result"]> {
 		await this.running;
 		if (!this.client?.isRunning()) {
 			throw new Error(this.health.kind === "ready" ? "agentls is not running" : this.health.message);
+		}
+		if (token) { // an undefined one would be sent as a parameter
+			return this.client.sendRequest(method, params, token);
 		}
 		return params === undefined ? this.client.sendRequest(method) : this.client.sendRequest(method, params);
 	}

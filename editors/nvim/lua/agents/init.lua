@@ -648,6 +648,17 @@ function M.trust()
   end)
 end
 
+-- test serves :AgentsTest[!].
+function M.test(o)
+  require('agents.tests').here(o)
+end
+
+-- The lenses of tests show what failed as :AgentsTest does.
+vim.lsp.commands['agentls.runTests'] = function(command)
+  local arguments = command.arguments or {}
+  require('agents.tests').run(arguments[1], arguments[2])
+end
+
 -- statusline returns what the server does, in a few letters; '' when it does not run.
 function M.statusline()
   if not next(clients) then
