@@ -23,13 +23,45 @@ type lock struct {
 type holder struct {
 	Owner string `json:"owner"` // as Config.Owner
 	Since string `json:"since"` // RFC 3339
+	PID   int    `json:"pid"`
 }
 
 // acquire takes the lock at path. When somebody else has it: fault.Unavailable
 // with the reason busy, and who.
 func acquire(path, session, owner string, now time.Time) (*lock, error) {
 	f := filelock.New(path)
-	ok, err := f.TryLock()
+	ok, err := take(f, path)
+	// A process that is killed while it starts a program leaves its files to that
+	// one, until it is another program.
+	for left := maxLeft; err == nil && !ok && left > 0 && readHolder(path).ended(); left -= pause {
+		time.Sleep(pause)
+		ok, err = take(f, path)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "session.lock", "The session %s cannot be locked: %w. Use another session.", session, err)
+	}
+	if !ok {
+		who := readHolder(path).String()
+		return nil, fault.New(fault.Unavailable, "session.lock", "The session %s is in use by %s; use another session, or end that one first.", session, who).
+			Because(fault.Busy, "session", session, "holder", who)
+	}
+	if content, err := json.Marshal(holder{Owner: owner, Since: now.UTC().Format(time.RFC3339), PID: os.Getpid()}); err == nil {
+		// The lock holds without it; who asks is told less.
+		_ = os.WriteFile(path, append(content, '\n'), 0o600)
+	}
+	return &lock{f, path}, nil
+}
+
+// How long the lock of a process that has ended is waited for, and how often it is
+// tried in that time.
+const (
+	maxLeft = time.Second
+	pause   = time.Millisecond
+)
+
+// take tries the lock at path; !ok says that somebody has it.
+func take(f *filelock.Lock, path string) (ok bool, err error) {
+	ok, err = f.TryLock()
 	// Who only looks whether it is held is gone in a moment, and so is one that
 	// somebody takes away with its session.
 	for tries := 0; err == nil && tries < maxLooks; tries++ {
@@ -44,19 +76,7 @@ func acquire(path, session, owner string, now time.Time) (*lock, error) {
 			ok, err = f.TryLock()
 		}
 	}
-	if err != nil {
-		return nil, fault.New(fault.Unavailable, "session.lock", "The session %s cannot be locked: %w. Use another session.", session, err)
-	}
-	if !ok {
-		who := readHolder(path)
-		return nil, fault.New(fault.Unavailable, "session.lock", "The session %s is in use by %s; use another session, or end that one first.", session, who).
-			Because(fault.Busy, "session", session, "holder", who)
-	}
-	if content, err := json.Marshal(holder{Owner: owner, Since: now.UTC().Format(time.RFC3339)}); err == nil {
-		// The lock holds without it; who asks is told less.
-		_ = os.WriteFile(path, append(content, '\n'), 0o600)
-	}
-	return &lock{f, path}, nil
+	return ok, err
 }
 
 // current reports whether the lock is on the file that has the name now: another
@@ -85,11 +105,22 @@ func held(path string) bool {
 	return err == nil && !ok
 }
 
-// readHolder says who a lock's file says has it.
-func readHolder(path string) string {
+// readHolder reads who a lock's file says has it; empty where it says nothing.
+func readHolder(path string) holder {
 	var h holder
 	data, err := os.ReadFile(path)
-	if err != nil || json.Unmarshal(data, &h) != nil || h.Owner == "" {
+	if err != nil || json.Unmarshal(data, &h) != nil {
+		return holder{}
+	}
+	return h
+}
+
+// ended reports whether the holder was a process of this machine that is no more.
+func (h holder) ended() bool { return h.PID > 0 && !filelock.Alive(h.PID) }
+
+// String says who holds a lock, to a person.
+func (h holder) String() string {
+	if h.Owner == "" {
 		return "another agentls"
 	}
 	if len(h.Owner) > 200 {

@@ -251,6 +251,38 @@ func TestREL100LockOfADeletedSessionIsNone(t *testing.T) {
 	}
 }
 
+// REL-100: a daemon that was killed while it started a program has left its lock to that
+// one for a moment; who comes then waits for it.
+func TestREL100LockThatTheDeadHaveLeftIsWaitedFor(t *testing.T) {
+	gone := exec.Command(os.Args[0], "-test.run=^$")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for pid, want := range map[int]bool{gone.Process.Pid: true, os.Getpid(): false} {
+		path := filepath.Join(t.TempDir(), "x.lock")
+		first, err := acquire(path, "x", "me", clock())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, fmt.Appendf(nil, `{"owner":"me","pid":%d}`, pid), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if want {
+			time.AfterFunc(20*time.Millisecond, func() { _ = first.flock.Unlock() })
+		}
+		second, err := acquire(path, "x", "me", clock())
+		if (err == nil) != want || err != nil && !busy(err) {
+			t.Errorf("the holder has ended %t: %v", want, err)
+		}
+		if !want {
+			second = first
+		}
+		if err := second.release(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // REL-100: of many who take a lock away with what it was of, one has it at a time.
 func TestREL100OneHasALockThatComesAndGoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")

@@ -73,7 +73,7 @@ const crashSuffix = ".crash"
 // not there any more.
 func (s *starts) crashed(o start) bool {
 	info, err := os.Stat(s.crash(o))
-	return err == nil && info.Size() > 0 && (o.PID == s.own.PID || !alive(o.PID))
+	return err == nil && info.Size() > 0 && (o.PID == s.own.PID || !filelock.Alive(o.PID))
 }
 
 // watchCrash has the runtime write a crash of this process to a file.

@@ -1,14 +1,15 @@
 //go:build unix
 
-package daemon
+package filelock
 
 import (
 	"errors"
 	"syscall"
 )
 
-// alive reports whether a process is there.
-func alive(pid int) bool {
+// Alive reports whether a process of this machine is there, as one that a lock's file
+// names as its holder.
+func Alive(pid int) bool {
 	if pid <= 0 {
 		return false
 	}

@@ -1,11 +1,12 @@
 //go:build !unix
 
-package daemon
+package filelock
 
 import "os"
 
-// alive reports whether a process is there.
-func alive(pid int) bool {
+// Alive reports whether a process of this machine is there, as one that a lock's file
+// names as its holder.
+func Alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return false
