@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,8 +61,6 @@ type conversation struct {
 	typed  chan reply
 	keys   chan<- os.Signal
 	output *output
-	mu     sync.Mutex
-	status chat.Status // guarded by mu
 	ready  chan struct{}
 }
 
@@ -102,13 +101,13 @@ func inChat(ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Si
 	noted := notes{&shown}
 	c := &conversation{typed: make(chan reply, maxAhead+1), keys: keys, output: new(output), ready: make(chan struct{})}
 	config.Console = noted
-	config.Log = logTo(noted, config.Secrets)
+	config.Log = logTo(noted, config.Secrets, slog.LevelError) // what a person needs to know is told in words
 	c.config = config
 	t := newTimeline(streams{std.in, noted, noted}, newTerminal(std))
 	c.dialogue = &dialogue{
 		t: t, std: streams{std.in, c.output, noted}, o: o, first: p, terminal: true, keys: keys, lines: c.typed, told: make(map[string]bool),
 	}
-	c.restate, c.flush = c.update, func() {
+	c.flush = func() {
 		if text := c.output.take(); strings.TrimSpace(text) != "" {
 			shown.Output(text)
 		}
@@ -124,8 +123,7 @@ func inChat(ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Si
 		Remember:  func(text string) { past.keep(string(config.Secrets.Shown([]byte(text)))) },
 	})
 	c.chat = shown
-	c.status = chat.Status{Agent: cmp.Or(p.Agent, "main"), Mode: p.Approval, Branch: branchOf(".")}
-	shown.SetStatus(c.status)
+	shown.SetStatus(chat.Status{Agent: cmp.Or(p.Agent, "main"), Mode: p.Approval, Branch: branchOf(".")})
 	var work conc.WaitGroup
 	var ended error
 	work.Go(func() {
@@ -162,20 +160,12 @@ func (c *conversation) welcome(ctx context.Context) error {
 	if err := c.banner(ctx); err != nil {
 		return err
 	}
-	if wall, _ := c.config.Wall(ctx); wall == sandbox.None {
-		c.update(func(s *chat.Status) { s.Sandbox = "no sandbox" })
-	} else {
-		c.update(func(s *chat.Status) { s.Sandbox = "sandbox " + string(wall) })
+	word := "no sandbox"
+	if wall, _ := c.config.Wall(ctx); wall != sandbox.None {
+		word = "sandbox " + string(wall)
 	}
+	c.chat.SetStatus(chat.Status{Sandbox: word})
 	return nil
-}
-
-// update changes the status line.
-func (c *conversation) update(change func(*chat.Status)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change(&c.status)
-	c.chat.SetStatus(c.status)
 }
 
 func (c *conversation) send(r reply) {
@@ -278,10 +268,10 @@ func branchOf(folder string) string {
 func (c *conversation) answer(ctx context.Context, p *wire.AskParams) (*wire.AskResult, error) {
 	q := c.chat.Ask(0)
 	defer q.Close()
-	title := "Your answer"
-	body := p.Message
-	if p.Agent != "" {
-		title = p.Agent + " asks"
+	title, body := p.Agent+" asks", p.Message
+	ours := p.Agent == "agentls" // its answers are those that it offers
+	if ours {
+		title = "Your answer"
 	}
 	var text string
 	if len(p.Choices) > 0 {
@@ -290,7 +280,7 @@ func (c *conversation) answer(ctx context.Context, p *wire.AskParams) (*wire.Ask
 			options = append(options, chat.Option{Key: fmt.Sprint(i + 1), Label: choice})
 		}
 		own := chat.Option{Key: "o", Label: "Something else: type it"}
-		if p.Agent != "" {
+		if !ours {
 			options = append(options, own)
 		}
 		chosen := q.Choose(ctx, body, title, options)

@@ -42,9 +42,6 @@ func (d *dialogue) choose(ctx context.Context, title, command string, options []
 		d.t.say("Choose one: %s NAME", command)
 		return ""
 	}
-	for i := range options {
-		options[i].Key = string([]rune("123456789abcdefghijklmnopqrstuvwxyz")[i%35])
-	}
 	q := d.chat.Pick()
 	defer q.Close()
 	i := q.Pick(ctx, title, options)
@@ -68,7 +65,7 @@ func (d *dialogue) changeModel(ctx context.Context, name string) error {
 		}
 	}
 	d.first.Model = name
-	d.changeStatus(func(s *chat.Status) { s.Model = name })
+	d.setStatus(chat.Status{Model: name})
 	d.t.say("%s answers with %s from the next request on.", tool.Escape(d.name()), tool.Escape(name))
 	return nil
 }
@@ -94,7 +91,7 @@ func (d *dialogue) changeMode(ctx context.Context, name string) error {
 	if err := d.conn.Call(ctx, wire.MethodSessionSetApproval, p, &r); err != nil {
 		return err
 	}
-	d.changeStatus(func(s *chat.Status) { s.Mode = r.Approval })
+	d.setStatus(chat.Status{Mode: r.Approval})
 	d.t.say("mode %s", r.Approval)
 	return nil
 }
@@ -212,7 +209,6 @@ func (d *dialogue) rewind(ctx context.Context) error {
 	if err := d.conn.Call(ctx, wire.MethodSessionRewind, p, &r); err != nil {
 		return err
 	}
-	d.t.say("went back: %s brought back, %d left", count(len(r.Files), "file"), len(r.Left))
 	for _, left := range r.Left {
 		d.t.say("left: %s: %s", tool.Escape(localName(left.URI)), tool.Escape(left.Why))
 	}
@@ -232,8 +228,7 @@ func (d *dialogue) changes(ctx context.Context, rest string) error {
 		return err
 	}
 	if action != "" {
-		r, err := d.conn.resolve(ctx, d.session, files, action)
-		return errors.Join(err, printResolved(d.std.out, r))
+		return d.resolve(ctx, files, action)
 	}
 	var r wire.ChangesResult
 	if err := d.conn.Call(ctx, wire.MethodChanges, &wire.ChangesParams{Session: d.session}, &r); err != nil {
@@ -249,13 +244,29 @@ func (d *dialogue) changes(ctx context.Context, rest string) error {
 		fmt.Fprintf(d.std.out, "%-6s  %s  +%d −%d  %s\n%s\n", f.Kind, tool.Escape(localName(f.URI)), added, removed, statuses(f.Hunks),
 			chat.PlainText(strings.TrimRight(f.Patch, "\n")))
 	}
-	d.t.say("/changes keep [FILE…] or /changes undo [FILE…]; without files, all")
-	return nil
+	if d.chat == nil {
+		d.t.say("/changes keep [FILE…] or /changes undo [FILE…]; without files, all")
+		return nil
+	}
+	d.flush()
+	action = d.choose(ctx, "What with these changes?", "", []chat.Option{
+		{Label: "decide later"}, {Label: "keep", Note: "they are not listed any more"}, {Label: "undo", Note: "the files become what they were"},
+	})
+	if action != "keep" && action != "undo" {
+		return nil
+	}
+	return d.resolve(ctx, files, action)
 }
 
-// changeStatus changes the status line of a chat.
-func (d *dialogue) changeStatus(change func(*chat.Status)) {
-	if d.restate != nil {
-		d.restate(change)
+// resolve keeps or undoes changes, and tells what became of them.
+func (d *dialogue) resolve(ctx context.Context, files []string, action string) error {
+	r, err := d.conn.resolve(ctx, d.session, files, action)
+	return errors.Join(err, printResolved(d.std.out, r))
+}
+
+// setStatus changes the status line of a chat.
+func (d *dialogue) setStatus(s chat.Status) {
+	if d.chat != nil {
+		d.chat.SetStatus(s)
 	}
 }

@@ -28,7 +28,10 @@ func (c *conversation) confirm(ctx context.Context, p *wire.ConfirmParams) (*wir
 	for {
 		chosen := q.Choose(ctx, body, "Allow this?", options)
 		body = ""
-		if ctx.Err() != nil {
+		switch {
+		case chosen == chat.Cancelled:
+			return &wire.ConfirmResult{Outcome: "reject"}, nil
+		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		}
 		switch chosen {

@@ -33,9 +33,8 @@ const twice = 2 * time.Second
 type dialogue struct {
 	conn     *connection
 	t        *timeline
-	chat     *chat.Chat               // nil in the plain line mode
-	restate  func(func(*chat.Status)) // changes the chat's status line
-	flush    func()                   // shows what a command has printed, in the chat
+	chat     *chat.Chat // nil in the plain line mode
+	flush    func()     // shows what a command has printed, in the chat
 	std      streams
 	o        *runOptions
 	first    *wire.RunParams // the agent and the session that were asked for
@@ -139,7 +138,7 @@ func (d *dialogue) banner(ctx context.Context) error {
 		return err
 	}
 	model := cmp.Or(d.first.Model, agent.ResolvedModel, agent.Model)
-	d.changeStatus(func(s *chat.Status) { s.Agent, s.Model, s.Session = d.name(), model, d.session })
+	d.setStatus(chat.Status{Agent: d.name(), Model: model, Session: d.session})
 	d.t.say("%s · %s · session %s · %s", tool.Escape(d.title), tool.Escape(model), d.session, tool.Escape(folder))
 	if goesOn := d.continues(ctx, d.name()); goesOn.line != "" {
 		d.t.say("%s", goesOn.line)
@@ -349,7 +348,10 @@ func (d *dialogue) attend(ctx context.Context, p *wire.RunParams) error {
 	defer work.Wait()
 	if d.chat != nil {
 		d.chat.SetBusy(true)
-		defer d.chat.SetBusy(false)
+		defer func() {
+			d.chat.SetBusy(false)
+			d.setStatus(chat.Status{Agent: d.name()}) // another may have answered
+		}()
 	}
 	var result *wire.RunResult
 	var failed error

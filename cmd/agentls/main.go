@@ -187,15 +187,19 @@ func baseAt(std streams, home string) daemon.Config {
 	secrets := daemon.NewSecrets(environ())
 	c := daemon.Config{
 		Home: home, Environ: environ(), Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets, Console: std.err,
-		Log: logTo(std.err, secrets),
+		Log: logTo(std.err, secrets, slog.LevelWarn),
 	}
 	c.RunTest = testrun.With(c)
 	return c
 }
 
-// logTo returns a log of lines without secrets.
-func logTo(out io.Writer, secrets *daemon.Secrets) *slog.Logger {
+// logTo returns a log of lines without secrets, from a level on where AGENTLS_DEBUG
+// asks for no other.
+func logTo(out io.Writer, secrets *daemon.Secrets, least slog.Level) *slog.Logger {
 	level, _ := levels(os.Getenv("AGENTLS_DEBUG"))
+	if os.Getenv("AGENTLS_DEBUG") == "" {
+		level = least
+	}
 	return slog.New(slog.NewTextHandler(masked{out, secrets.Shown}, &slog.HandlerOptions{Level: level}))
 }
 

@@ -13,6 +13,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -56,6 +57,12 @@ type Completion struct {
 // Status is the line at the bottom. What is empty is left out.
 type Status struct {
 	Agent, Model, Mode, Branch, Sandbox, Session string
+}
+
+// merge takes what is not empty.
+func (s *Status) merge(of Status) {
+	s.Agent, s.Model, s.Mode = cmp.Or(of.Agent, s.Agent), cmp.Or(of.Model, s.Model), cmp.Or(of.Mode, s.Mode)
+	s.Branch, s.Sandbox, s.Session = cmp.Or(of.Branch, s.Branch), cmp.Or(of.Sandbox, s.Sandbox), cmp.Or(of.Session, s.Session)
 }
 
 // Event is something that happened in a run.
@@ -174,7 +181,7 @@ func (c *Chat) Said(text string) { c.tell(saidMsg(text)) }
 // Fill puts a text where the person types.
 func (c *Chat) Fill(text string) { c.tell(fillMsg(text)) }
 
-// SetStatus replaces the line at the bottom.
+// SetStatus changes the line at the bottom: what is empty stays as it is.
 func (c *Chat) SetStatus(s Status) { c.tell(statusMsg(s)) }
 
 // SetBusy says whether a run goes on.

@@ -65,7 +65,7 @@ func (m *screen) event(e Event) {
 		if !e.Below {
 			m.endText()
 			if b.Cost != nil {
-				m.cost, m.priced = m.cost+b.Cost.Amount, true
+				m.cost += b.Cost.Amount
 			}
 		}
 	}
@@ -246,6 +246,10 @@ func subject(b activity.ToolState) string {
 			line, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
 			if rest != "" {
 				line += " …"
+			}
+			if task, ok := args["query"].(string); ok && name == "agent_name" {
+				task, _, _ = strings.Cut(strings.TrimSpace(task), "\n")
+				line += ": " + task
 			}
 			return b.Name + " " + tool.Escape(line)
 		}

@@ -79,7 +79,11 @@ func (i *item) lines(m *screen, columns int, open bool) []string {
 	case askedItem:
 		return indented(wrapped(diffColours(clean(strings.Trim(i.text, "\n"))), columns-2), paint(warn, "▌ "), paint(warn, "▌ "))
 	}
-	return indented(wrapped(paint(dim, clean(i.text)), columns-2), "  ", "  ")
+	tone := dim
+	if strings.HasPrefix(i.text, "ERROR") || strings.HasPrefix(i.text, "error:") {
+		tone = bad
+	}
+	return indented(wrapped(paint(tone, clean(i.text)), columns-2), "  ", "  ")
 }
 
 // thoughts are one line where they are folded: the last subject.

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/yuin/goldmark/parser"
 
+	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
 )
 
@@ -45,7 +46,6 @@ type screen struct {
 	status    Status
 	usage     model.Usage // since the chat began
 	cost      float64     // in dollars, of the runs that have ended
-	priced    bool
 
 	pager *pager
 	ended bool
@@ -131,6 +131,9 @@ func (m *screen) take(msg tea.Msg) tea.Cmd {
 	}
 	if m.hold > 0 { // the screen is the question's
 		m.held = append(m.held, msg)
+		if m.dialog != nil && awaits(msg) {
+			m.dialog.more++
+		}
 		return nil
 	}
 	switch msg := msg.(type) {
@@ -146,7 +149,7 @@ func (m *screen) take(msg tea.Msg) tea.Cmd {
 		m.input.SetValue(string(msg))
 		m.fitInput()
 	case statusMsg:
-		m.status = Status(msg)
+		m.status.merge(Status(msg))
 	case busyMsg:
 		if m.busy = bool(msg); m.busy {
 			m.began = m.now()
@@ -163,6 +166,16 @@ func (m *screen) take(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// awaits reports whether a call has come to where a person is asked.
+func awaits(msg tea.Msg) bool {
+	e, ok := msg.(eventMsg)
+	if !ok {
+		return false
+	}
+	call, ok := e.Body.(activity.ToolState)
+	return ok && call.State == activity.AwaitingApproval
+}
+
 // open puts a step of a question on the screen.
 func (m *screen) open(d *dialog) tea.Cmd {
 	m.endText()
@@ -170,6 +183,13 @@ func (m *screen) open(d *dialog) tea.Cmd {
 	if d.body != "" {
 		m.add(&item{kind: askedItem, text: d.body})
 	}
+	waiting := 0
+	for _, i := range m.items[m.shown:] {
+		if !i.whole && i.state == activity.AwaitingApproval {
+			waiting++
+		}
+	}
+	d.more = max(d.more, waiting-1)
 	d.quiet = m.now()
 	d.area = newArea()
 	d.area.SetWidth(m.width - 4)

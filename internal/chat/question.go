@@ -1,7 +1,9 @@
 package chat
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -103,6 +105,11 @@ func (q *Question) ask(ctx context.Context, d *dialog) reply {
 		return r
 	case <-q.c.done:
 	case <-ctx.Done():
+		select {
+		case r := <-d.answer: // the answer itself has ended what the question was for
+			return r
+		default:
+		}
 		q.c.tell(closeMsg{d, "(withdrawn)"})
 	}
 	return reply{chosen: Dismissed}
@@ -174,7 +181,7 @@ func (m *screen) press(k tea.KeyPressMsg) tea.Cmd {
 	if !d.armed {
 		d.quiet = m.now()
 		if k.String() == "ctrl+c" { // a refusal is always heard
-			return m.refuse(d)
+			return m.refuse()
 		}
 		if k.Text != "" {
 			m.input.InsertString(k.Text)
@@ -183,7 +190,7 @@ func (m *screen) press(k tea.KeyPressMsg) tea.Cmd {
 	}
 	switch k.String() {
 	case "ctrl+c":
-		return m.refuse(d)
+		return m.refuse()
 	case "esc":
 		return m.finish(reply{chosen: Dismissed}, "")
 	}
@@ -222,9 +229,14 @@ func (m *screen) press(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-func (m *screen) refuse(d *dialog) tea.Cmd {
-	m.chat.config.Interrupt()
-	return m.finish(reply{chosen: Cancelled}, "")
+// refuse is Ctrl-C at a question: it is refused, and the run ends where one goes on.
+func (m *screen) refuse() tea.Cmd {
+	cmd := m.finish(reply{chosen: Cancelled}, "")
+	if m.busy {
+		m.cancelled = true
+		m.chat.config.Interrupt()
+	}
+	return cmd
 }
 
 func (m *screen) choose(o Option) tea.Cmd {
@@ -260,8 +272,13 @@ func (m *screen) arm() {
 	}
 }
 
-// Pick is Choose that returns the place of the option; -1 where none was chosen.
+// Pick is Choose that returns the place of the option; -1 where none was chosen. The
+// options of a short list that have no key are numbered.
 func (q *Question) Pick(ctx context.Context, title string, options []Option) int {
+	options = slices.Clone(options)
+	for i := range options[:min(len(options), long)] {
+		options[i].Key = cmp.Or(options[i].Key, fmt.Sprint(i+1))
+	}
 	d := &dialog{kind: choosing, title: title, options: options}
 	if r := q.ask(ctx, d); r.chosen != Cancelled && r.chosen != Dismissed {
 		return r.at

@@ -253,6 +253,7 @@ func TestSEC80AQuestionHasTheScreen(t *testing.T) {
 // TestQuestionsWait: one is open at a time, and Ctrl-C refuses it and stops the run.
 func TestQuestionsWait(t *testing.T) {
 	s := newStage(t, Config{})
+	s.c.SetBusy(true)
 	first := s.c.Ask(0)
 	second := make(chan *Question)
 	go func() { second <- s.c.Ask(0) }()
@@ -311,6 +312,19 @@ func TestATextIsEditedInPlace(t *testing.T) {
 	s.keys("sion-27", "enter")
 	if got := <-picked; got != 27 {
 		t.Errorf("picked %d", got)
+	}
+	s.open(func() {
+		picked <- q.Pick(t.Context(), "Bring files back, too?", []Option{{Label: "Yes"}, {Label: "No"}})
+	})
+	s.shows("❯ 1  Yes", "2  No")
+	s.keys("2")
+	if got := <-picked; got != 1 {
+		t.Errorf("picked %d", got)
+	}
+	s.open(func() { picked <- q.Pick(t.Context(), "Go to", options) })
+	s.keys("ctrl+c") // nothing runs that it could stop
+	if got := <-picked; got != -1 || len(s.pressed) > 0 {
+		t.Errorf("picked %d, pressed %q", got, s.pressed)
 	}
 	q.Close()
 }

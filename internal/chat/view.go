@@ -124,7 +124,7 @@ func (m *screen) statusLine() string {
 	if n := m.usage.TotalTokens; n > 0 {
 		parts = append(parts, short(n)+" tokens")
 	}
-	if m.priced {
+	if m.cost > 0 {
 		parts = append(parts, dollars(m.cost))
 	}
 	for _, word := range []string{s.Branch, s.Sandbox} {
