@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,8 +25,29 @@ import (
 	"github.com/agentls/agentls/internal/testrun"
 )
 
-// version is set by the linker in releases.
-var version = "0.1.0-dev"
+// stamped is the version that the linker sets in releases.
+var stamped string
+
+// unreleased is the version of a build that no release is.
+const unreleased = "0.1.0-dev"
+
+// version is what this build calls itself.
+var version = func() string {
+	info, _ := debug.ReadBuildInfo() // nil where there is none
+	return versionOf(stamped, info)
+}()
+
+// versionOf returns the version of a release, else that of the module as go install
+// built it.
+func versionOf(stamped string, info *debug.BuildInfo) string {
+	switch {
+	case stamped != "":
+		return stamped
+	case info != nil && strings.HasPrefix(info.Main.Version, "v"):
+		return strings.TrimPrefix(info.Main.Version, "v")
+	}
+	return unreleased
+}
 
 // The exit codes of spec 10. The page docs/reference/exit-codes.md is made of
 // the comments.
