@@ -374,7 +374,7 @@ func heeded(text, folder string, part bool) (string, string) {
 	if !part {
 		return text, ""
 	}
-	why := fmt.Sprintf("This is too much to be shown whole, so it cannot be agreed to here. Look at the folder itself, then run `agentls trust %s`.\n", tool.Visible(folder, commandBlanks, false))
+	why := fmt.Sprintf("This is too long to be shown whole, so it cannot be agreed to here. Look at the folder itself, then run `agentls trust %s`.\n", tool.Visible(folder, commandBlanks, false))
 	return why + text, why
 }
 

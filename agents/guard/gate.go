@@ -217,7 +217,7 @@ func decideUntrusted(d Decision, r Request) Decision {
 	case d.Verdict == Auto && r.Plan.Spawns:
 		d.Verdict, d.Why = Refuse, place+" is not trusted: nothing is started in it. Trust it with `agentls trust`"
 	case d.Verdict == Refuse:
-		d.Why = place + " is not trusted: agents only read in it. Trust it with `agentls trust`"
+		d.Why = place + " is not trusted (read-only). Trust it with `agentls trust`"
 	}
 	return d
 }

@@ -85,7 +85,7 @@ type boundedAt struct {
 // ReadAt implements [io.ReaderAt].
 func (b *boundedAt) ReadAt(p []byte, off int64) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 && !b.unbounded {
-		return 0, errors.New("it is too much")
+		return 0, errors.New("the archive is larger than an extension may be")
 	}
 	return b.ReaderAt.ReadAt(p, off)
 }

@@ -120,7 +120,7 @@ func sampled(p mcp.CreateMessageParams) (req *model.Request, shown string, err e
 	case n == 0 || req.Messages[n-1].Role != model.User:
 		return nil, "", errors.New("it asks nothing")
 	case utf8.RuneCountInString(shown) > maxSampled:
-		return nil, "", fmt.Errorf("it has more than %d characters, which is too much to be looked at", maxSampled)
+		return nil, "", fmt.Errorf("it has more than %d characters, which nobody can look through; ask for less", maxSampled)
 	}
 	return req, shown, nil
 }
