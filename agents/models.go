@@ -174,8 +174,11 @@ func (s *Service) toolsOfRun(r *planned, from origin, shared *tree, ofServers []
 		return is && delegate == nil
 	})
 	c := s.setConfig(r.agent, all, r.settings)
-	if from.parent != nil {
-		c.Subagent, c.Within = true, from.parent.tools
+	if parent := from.parent; parent != nil {
+		c.Subagent, c.Within = true, parent.tools
+		if parent.def.Graph != nil && !parent.def.Tools.Given {
+			c.Within = append(slices.Clip(c.Within), tool.Delegate) // a graph asks no model: its nodes' files say it
+		}
 	}
 	set := tool.NewSet(c)
 	if delegate != nil && !slices.Contains(set.Names(), tool.Delegate) {
