@@ -19,6 +19,7 @@ import (
 	"github.com/agentls/agentls/agents/guardrail"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/run"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // guardedBy gives the run guards that refuse what holds "bad" and cannot judge what holds
@@ -291,5 +292,81 @@ func TestREL103ResumeInTheMiddleOfARepair(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// TestEachPolicyWithEachValidator: what each policy makes of what each kind of validator
+// refuses, once or always.
+func TestEachPolicyWithEachValidator(t *testing.T) {
+	const fine, bad = `{"a":1}`, "{\"b\":\"`bad`\"}"
+	refuses := func(text string) []activity.GuardError {
+		if strings.Contains(text, "bad") {
+			return []activity.GuardError{{Message: "is bad"}}
+		}
+		return nil
+	}
+	word := func(text string) string {
+		if strings.Contains(text, "bad") {
+			return "something bad"
+		}
+		return ""
+	}
+	config := guardrail.Config{
+		Registered: map[string]guardrail.Validator{"ours": func(_ context.Context, output json.RawMessage) ([]activity.GuardError, error) {
+			return refuses(string(output)), nil
+		}},
+		Agent: func(_ context.Context, _ string, output json.RawMessage) ([]activity.GuardError, error) {
+			return refuses(string(output)), nil
+		},
+		Find: func(name string, bare bool) string {
+			if (name == "check.sh") == bare {
+				return ""
+			}
+			return map[bool]string{true: "/bin/installed"}[name == "installed"] + map[bool]string{true: "/bin/check.sh"}[name == "check.sh"]
+		},
+		Command: func(_ context.Context, _ string, _ []string, input []byte) (tool.Ended, error) {
+			ended := tool.Ended{Stdout: tool.NewCapped(1), Stderr: tool.NewCapped(100)}
+			if len(refuses(string(input))) > 0 {
+				ended.Code = 2
+				_, _ = ended.Stderr.Write([]byte("is bad"))
+			}
+			return ended, nil
+		},
+		Secret:   func(_ context.Context, text string) (string, error) { return word(text), nil },
+		Disaster: word,
+	}
+	kinds := []definition.Guard{{Schema: json.RawMessage(`{"type":"object","required":["a"]}`)}}
+	for _, v := range []string{"builtin:no-secrets", "no-harmful-code", "builtin:max-length(7)", "expr:output.a == 1", "agent:judge", "command:check.sh", "installed", "ours"} {
+		kinds = append(kinds, definition.Guard{Validator: v})
+	}
+	for _, kind := range kinds {
+		for _, c := range []struct {
+			policy  string
+			answers []string
+			reason  activity.Reason
+			outcome string
+		}{
+			{"reject", []string{fine}, activity.Goal, "passed"},
+			{"reject", []string{bad}, activity.Guardrail, "failed"},
+			{"warn", []string{bad}, activity.Goal, "warned"},
+			{"repair", []string{bad, fine}, activity.Goal, "repaired"},
+			{"repair", []string{bad, bad, bad}, activity.Guardrail, "failed"},
+		} {
+			t.Run(fmt.Sprint(kind.Validator, " ", c.policy, len(c.answers), c.outcome), func(t *testing.T) {
+				onDisk(t, func(k *kept) {
+					w := k.run()
+					kind.Name, kind.Policy = "g", c.policy
+					w.config.Guards = []*guardrail.Guard{guardrail.New(kind, config)}
+					for _, text := range c.answers {
+						w.says(says(text))
+					}
+					w.ended(w.do(), c.reason)
+					told := of[activity.GuardrailChecked](w)
+					if len(told) != 1 || told[0].Outcome != c.outcome || (c.policy == "repair" && !slices.Equal(told[0].Outputs, c.answers)) {
+						t.Errorf("%+v", told)
+					}
+				})
+			})
+		}
 	}
 }
