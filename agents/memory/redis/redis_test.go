@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,51 @@ func TestServerDiesAndComesBack(t *testing.T) {
 	all, n, err := store.List(t.Context(), 0, 5)
 	if err != nil || n != 2 || all[0].Key != "m" || all[1].Key != "k" {
 		t.Errorf("%v, %d, %v", all, n, err)
+	}
+}
+
+// TestKilledInTheMiddle: a server that is killed in the middle of 1,000 writes, and writes
+// each to its append-only file at once, has lost none that was acknowledged.
+func TestKilledInTheMiddle(t *testing.T) {
+	s := serve(t)
+	b := s.backend()
+	defer b.Close()
+	store, err := b.Open(t.Context(), memorytest.Place("redis", "killed"), &memory.Shape{Kind: memory.KeyValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writes, killedAfter = 1000, 137
+	acknowledged := 0
+	killed := make(chan struct{})
+	for i := range writes {
+		if i == killedAfter {
+			go func() {
+				s.kill()
+				close(killed)
+			}()
+		}
+		if _, err := store.Put(t.Context(), memorytest.Record(strconv.Itoa(i), "content", i), nil); err != nil {
+			break
+		}
+		acknowledged++
+	}
+	<-killed
+	if acknowledged < killedAfter {
+		t.Fatalf("only %d writes came to the server", acknowledged)
+	}
+	s.start()
+	all, _, err := store.List(t.Context(), 0, writes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := make(map[string]bool)
+	for _, r := range all {
+		there[r.Key] = true
+	}
+	for i := range acknowledged {
+		if !there[strconv.Itoa(i)] {
+			t.Errorf("%d was acknowledged and is lost", i)
+		}
 	}
 }
 
