@@ -1,15 +1,19 @@
 package agents
 
 import (
+	"bytes"
 	"context"
 	"io/fs"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // counting is a disk that counts its syncs.
@@ -74,6 +78,64 @@ func TestGraphCheckpointIsOneSync(t *testing.T) {
 	tm, disk := loopOf(t, "tool: peek")
 	if n := tm.steps(tm.service(), disk, at{tm.site, tm}); n < 2 || n > 40+4 { // the run begins and ends, too
 		t.Errorf("%d syncs for 40 steps", n)
+	}
+}
+
+// synced is a disk that knows what of the log is on stable storage.
+type synced struct {
+	activity.Files
+	mu            sync.Mutex
+	written, kept []byte
+}
+
+// Open implements [activity.Files].
+func (d *synced) Open(name string, flag int, perm fs.FileMode) (activity.File, error) {
+	f, err := d.Files.Open(name, flag, perm)
+	return &syncedFile{f, d}, err
+}
+
+type syncedFile struct {
+	activity.File
+	disk *synced
+}
+
+// Write implements [activity.File].
+func (f *syncedFile) Write(data []byte) (int, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.disk.written = append(f.disk.written, data...)
+	return f.File.Write(data)
+}
+
+// Sync implements [activity.File].
+func (f *syncedFile) Sync() error {
+	err := f.File.Sync()
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.disk.kept = slices.Clone(f.disk.written)
+	return err
+}
+
+// TestGraphStepIsKeptBeforeTheNext: no step begins before what the one before it gave is on
+// stable storage, so that one that a person has answered is not asked again.
+func TestGraphStepIsKeptBeforeTheNext(t *testing.T) {
+	tm, _ := loopOf(t, "tool: hangs")
+	disk := &synced{Files: activity.Disk()}
+	tm.files = disk
+	h := &hangs{risk: tool.Safe}
+	h.hang = func(context.Context) {
+		disk.mu.Lock()
+		defer disk.mu.Unlock()
+		if kept := bytes.Count(disk.kept, []byte(`"state":"finished","step"`)); kept != h.calls-1 {
+			t.Errorf("step %d begins, and %d are kept", h.calls, kept)
+		}
+	}
+	tm.tools = append(tm.tools, h)
+	s := tm.service()
+	live := tm.startGraph(s, "flow", at{tm.site, tm})
+	<-live.Done()
+	if got := live.Result(); got.Reason != activity.Goal || h.calls != 40 {
+		t.Errorf("%+v %+v", got, got.Error)
 	}
 }
 

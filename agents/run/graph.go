@@ -163,7 +163,9 @@ func (r *runner) leaveStep(ctx context.Context, e stepEnd, done gathered) (faile
 		done.values[e.step.ID], done.taints[e.step.ID] = e.given.Value, e.given.Taint
 		r.tellState(e.step.Node, e.given.Value, done)
 		moved.State, moved.Output, moved.Taint = activity.NodeFinished, value, e.given.Taint.String()
-		r.say(moved)
+		if seq := r.say(moved); seq != 0 {
+			_ = r.Session.Commit(ctx, seq) // over sees that it failed, before the next step
+		}
 		return ""
 	case ctx.Err() == nil:
 		return e.given.Failed // it has been told

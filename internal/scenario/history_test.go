@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/agentls/agentls/internal/editortest"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -196,10 +197,17 @@ func cmdResolve(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // cmdResume takes a run up again and prints how it ended: resume [-session S]
-// [-turns N] RUN.
+// [-turns N] RUN. With -start it does not wait: await run RUN does.
 func cmdResume(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	p := &wire.ResumeParams{}
+	if args[0] == "-start" {
+		p.Run = args[1]
+		s.begin(p.Run, func(ctx context.Context, editor *editortest.Editor) (*wire.RunResult, error) {
+			return editor.Resume(ctx, p)
+		})
+		return
+	}
 	for len(args) > 2 {
 		switch args[0] {
 		case "-session":

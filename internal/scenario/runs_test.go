@@ -102,11 +102,18 @@ func (s *story) print(ts *testscript.TestScript, neg bool, r *wire.RunResult, er
 func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
 	s := of(ts)
 	p := params(ts, args)
+	s.begin(p.Run, func(ctx context.Context, editor *editortest.Editor) (*wire.RunResult, error) {
+		return editor.Run(ctx, p)
+	})
+}
+
+// begin has the editor ask for a run, which ends with it or with the connection.
+func (s *story) begin(run string, ask func(context.Context, *editortest.Editor) (*wire.RunResult, error)) {
 	end := make(chan result, 1)
-	s.runs[p.Run] = end
+	s.runs[run] = end
 	editor := s.editor
-	go func() { // ends with the run, or with the connection
-		r, err := editor.Run(context.Background(), p)
+	go func() {
+		r, err := ask(context.Background(), editor)
 		end <- result{r, err}
 	}()
 }
