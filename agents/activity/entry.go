@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -219,21 +220,29 @@ var names = func() map[string]string {
 }()
 
 // Event decodes the entry. The error says which type's data does not fit.
-func (e Entry) Event(session string) (Event, error) {
-	line := make([]byte, 0, len(e.rest)+2)
+func (e Entry) Event(session string) (Event, error) { return e.Masked(session, nil) }
+
+// Masked is Event with data that mask has changed; nil changes nothing.
+func (e Entry) Masked(session string, mask func([]byte) []byte) (Event, error) {
+	data := e.rest[e.data:e.dataEnd] // it is read once, by who knows its type
+	line := make([]byte, 0, len(e.rest)-len(data)+len("{0}"))
 	line = append(line, '{')
-	line = append(line, e.rest...)
+	line = append(line, e.rest[:e.data]...)
+	line = append(line, '0')
+	line = append(line, e.rest[e.dataEnd:]...)
 	line = append(line, '}')
 	var in struct {
 		Time time.Time `json:"time"`
 		Origin
-		Data       json.RawMessage `json:"data"`
-		DurationMs int64           `json:"durationMs"`
+		DurationMs int64 `json:"durationMs"`
 	}
 	if err := json.Unmarshal(line, &in); err != nil {
 		return Event{}, fmt.Errorf("event %d: %w", e.Seq, err)
 	}
-	body, err := Decode(e.Type, in.Data)
+	if mask != nil {
+		data = mask(bytes.Clone(data))
+	}
+	body, err := Decode(e.Type, data)
 	if err != nil {
 		return Event{}, fmt.Errorf("event %d: %w", e.Seq, err)
 	}

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -34,14 +33,6 @@ func Decode(entry activity.Entry, session string, mask func([]byte) []byte) (act
 	if strings.HasSuffix(entry.Type, ".delta") {
 		return activity.Event{}, false
 	}
-	e, err := entry.Event(session)
-	if err != nil || mask == nil {
-		return e, err == nil
-	}
-	data, err := json.Marshal(e.Body)
-	if err != nil {
-		return e, false
-	}
-	e.Body, err = activity.Decode(entry.Type, mask(data))
+	e, err := entry.Masked(session, mask)
 	return e, err == nil
 }

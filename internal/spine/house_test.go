@@ -110,7 +110,7 @@ func (w *world) log(session string) string { return logPath(w.home, w.dir, sessi
 func (w *world) environ() []string {
 	return []string{
 		"GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL=" + w.loopback.URL, "GEMINI_HOME=" + w.home,
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(w.home),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(w.home), "OTEL_EXPORTER_OTLP_ENDPOINT=" + os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"),
 	}
 }
 

@@ -93,7 +93,7 @@ type Config struct {
 
 // Times of sending.
 const (
-	sendEvery = time.Second      // how long a span waits for others at most
+	sendEvery = time.Second      // how long a span waits for others at most, to be sent or written to a file
 	sendMost  = 256              // spans in a request
 	patience  = 5 * time.Second  // for a request
 	rest      = 30 * time.Second // after a failure, before the next request
@@ -211,7 +211,7 @@ func (t *Tracer) follow(s *session) {
 		}
 		over := (!ok && !waited) || t.idle(s)
 		for name, b := range out {
-			if over || waited || len(b.moments) >= sendMost || t.Now().Sub(began) >= sendEvery || !b.remote() {
+			if over || waited || len(b.moments) >= sendMost || t.Now().Sub(began) >= sendEvery || name == "console" {
 				t.pass(name, s, b)
 				delete(out, name)
 				began = t.Now()
