@@ -250,7 +250,7 @@ func (d *Document) Agents() (list []Naming) {
 // namesAgent reports whether the value at a path of the schema is an agent's name.
 func namesAgent(path string) bool {
 	switch path {
-	case "agent", "tests[].agent", "tests[].model[].agent", "tests[].expect.route", "tests[].expect.handoffs[]":
+	case "agent", "tests[].agent", "tests[].model[].agent", "tests[].expect.route", "tests[].expect.judge.agent", "tests[].expect.handoffs[]":
 		return true
 	}
 	return false

@@ -41,7 +41,7 @@ func TestProblems(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},
 		{"input: review", "inputt: review", `6 "inputt" agent-test/unknown-key: Unknown key "inputt"; did you mean input?`},
-		{"handoffs:", "zzzzzzz:", `16 "zzzzzzz" agent-test/unknown-key: Unknown key "zzzzzzz"; there are confirmations, files, handoffs, no_tools, output, reason, route, tools.`},
+		{"handoffs:", "zzzzzzz:", `16 "zzzzzzz" agent-test/unknown-key: Unknown key "zzzzzzz"; there are confirmations, files, handoffs, judge, no_tools, output, reason, route, tools.`},
 		{"    input: review\n", "    mode: quick\n", `6 "quick" agent-test/value: Mode is "quick"; use chat, task.`},
 		{"input: review", "input: [review]", `6 "[review]" agent-test/value: This is a list, but must be text.`},
 		{"files: {src/a.ts: \"let x = null\\n\"}", "files: no", `3 "no" agent-test/value: This is a single value, but must be keys with values.`},
@@ -139,7 +139,7 @@ func TestComplete(t *testing.T) {
 		"tests:\n  - answers: [^]":                                                                "once run session always reject",
 		"tests:\n  - expect:\n      output: {^}":                                                  "contains equals expr matches schema",
 		"tests:\n  - model:\n      - call: {ls: {^}}":                                             "",
-		"tests:\n  - name: a\n    input: x\n    expect:\n      ou^\n  - name: b\n    model: []\n": "confirmations files handoffs no_tools output reason route tools",
+		"tests:\n  - name: a\n    input: x\n    expect:\n      ou^\n  - name: b\n    model: []\n": "confirmations files handoffs judge no_tools output reason route tools",
 	} {
 		before, after, _ := strings.Cut(mark, "^")
 		d := Open("a", before+after)

@@ -102,6 +102,8 @@ type (
 		Confirmations *[]Confirmation `yaml:"confirmations,omitempty"`
 		// Output is what the run says at its end.
 		Output *Output `yaml:"output,omitempty"`
+		// Judge is an agent that says whether the output is right; it is asked with agentls test --judge alone, since its model is a real one.
+		Judge *Judge `yaml:"judge,omitempty"`
 		// Files are texts that files of the workspace must contain when it has ended; null for a file that must not be there.
 		Files map[string]*string `yaml:"files,omitempty"`
 	}
@@ -124,6 +126,14 @@ type (
 		Tool string `yaml:"tool"`
 		// Outcome is the answer: once, run, session, always, modify, reject or cancel.
 		Outcome string `yaml:"outcome,omitempty"`
+	}
+
+	// Judge is an agent that judges an output. It needs an output of its own with the schema {pass: boolean, reason: string}.
+	Judge struct {
+		// Agent is the agent's name.
+		Agent string `yaml:"agent"`
+		// Asks is what must hold, in a sentence.
+		Asks string `yaml:"asks"`
 	}
 
 	// Output is what holds for the output of a run.

@@ -201,6 +201,9 @@ func (k *caseCheck) expect(e *Expect) {
 			k.choice(c.Outcome, "expect.confirmations[].outcome", "expect", "confirmations", strconv.Itoa(i), "outcome")
 		}
 	}
+	if e.Judge != nil && (e.Judge.Agent == "" || e.Judge.Asks == "") {
+		k.add("judge has an agent, and asks what must hold", "expect", "judge")
+	}
 	o := e.Output
 	if o == nil {
 		return

@@ -27,7 +27,7 @@ import (
 type testOptions struct {
 	junit, record, output, only string
 	parallel                    int
-	trust, watch                bool
+	trust, watch, judge         bool
 }
 
 func testCommand(std streams) *cobra.Command {
@@ -62,6 +62,7 @@ or to --output FILE.`,
 	f.StringVar(&o.record, "record", "", "write a test of this `session`")
 	f.StringVarP(&o.output, "output", "o", "", "with --record: the `file` to write")
 	f.BoolVar(&o.trust, "trust", false, "run the tests of folders that are not trusted, this once")
+	f.BoolVar(&o.judge, "judge", false, "also ask agents that judge (judge: of a test), with your model and key")
 	f.BoolVar(&o.watch, "watch", false, "run tests again when they or their agents change, until Ctrl-C")
 	f.IntVar(&o.parallel, "parallel", 2*runtime.GOMAXPROCS(0), "how many tests run at once")
 	return c
@@ -74,6 +75,8 @@ type testResult struct {
 	line  int
 	wrong []string
 	took  time.Duration
+
+	unjudged bool // it names an agent that judges, which was not asked
 }
 
 // runTests runs the tests of files and prints a table; with --watch again and again.
@@ -135,6 +138,10 @@ func (p *testPass) run(ctx context.Context, files []string) error {
 // read returns a result for each test of files, and what fills them in. A file that
 // cannot be read is a result that failed.
 func (p *testPass) read(ctx context.Context, files []string) (results []*testResult, tests []func(), err error) {
+	run := testrun.Run
+	if p.o.judge {
+		run = testrun.Judged
+	}
 	for _, path := range files {
 		shown := shownPath(path)
 		text, err := os.ReadFile(path)
@@ -166,11 +173,11 @@ func (p *testPass) read(ctx context.Context, files []string) (results []*testRes
 			if !strings.Contains(one.Name, p.o.only) {
 				continue
 			}
-			r := &testResult{file: shown, name: one.Name, line: one.Line}
+			r := &testResult{file: shown, name: one.Name, line: one.Line, unjudged: one.Expect.Judge != nil && !p.o.judge}
 			results = append(results, r)
 			tests = append(tests, func() {
 				began := time.Now()
-				for _, failure := range testrun.Run(ctx, p.config, texts, one) {
+				for _, failure := range run(ctx, p.config, texts, one) {
 					r.wrong = append(r.wrong, failure.Text)
 				}
 				r.took = time.Since(began)
@@ -242,8 +249,11 @@ func trustedForTests(config daemon.Config, root string) error {
 // printTests prints a table by files, failures with their reasons, and the totals.
 func printTests(std streams, results []*testResult, took time.Duration) error {
 	var b strings.Builder
-	passed, file, wide := 0, "", 0
+	passed, unjudged, file, wide := 0, 0, "", 0
 	for _, r := range results {
+		if r.unjudged {
+			unjudged++
+		}
 		wide = max(wide, columnsOf(tool.Escape(r.name)))
 	}
 	wide = min(wide, columnsFor(std.out)-14)
@@ -265,6 +275,9 @@ func printTests(std streams, results []*testResult, took time.Duration) error {
 		}
 	}
 	fmt.Fprintf(&b, "\n%d passed, %d failed, %s\n", passed, len(results)-passed, export.ShortTime(took))
+	if unjudged > 0 {
+		fmt.Fprintf(&b, "%s not judged; --judge asks the agents that judge, with your model\n", tool.Count(unjudged, "test was", "tests were"))
+	}
 	_, err := std.out.Write([]byte(b.String()))
 	return err
 }

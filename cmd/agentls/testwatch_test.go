@@ -102,3 +102,36 @@ func TestAgentTestsWatch(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
+
+// TestAgentTestsJudge: an agent that judges is asked with --judge alone, by the person's
+// model, and its no is a failure with its reason.
+func TestAgentTestsJudge(t *testing.T) {
+	home := play(t, `> What must hold: it is polite
+>system You judge.
+<call complete_task {"verdict": {"pass": true, "reason": "fine"}}
+
+> It answered:\nGo away.
+<call complete_task {"verdict": {"pass": false, "reason": "it is rude"}}
+`)
+	test := func(name, text string) string {
+		return "  - name: " + name + "\n    input: hello\n    model: [{text: " + text + "}]\n    expect: {judge: {agent: critic, asks: it is polite}}\n"
+	}
+	dir := suite(t, "agent: writer\ntests:\n"+test("kind", "Welcome.")+test("rude", "Go away."))
+	t.Setenv("GEMINI_HOME", home)
+	agent(t, dir, "critic", "description: Judges.\noutput: {name: verdict, description: V, schema: {type: object, required: [pass, reason], properties: {pass: {type: boolean}, reason: {type: string}}}}")
+	critic := filepath.Join(dir, ".gemini", "agents", "critic.md")
+	text, err := os.ReadFile(critic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, front, _ := strings.Cut(string(text), "---\n")
+	front, _, _ = strings.Cut(front, "---\n")
+	writeFile(t, critic, "---\n"+front+"---\nYou judge.\n")
+	if code, out, errs := command(t, dir, "test"); code != 0 || !strings.Contains(out, "2 passed, 0 failed") || !strings.Contains(out, "2 tests were not judged; --judge asks") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	code, out, errs := command(t, dir, "test", "--judge", "--parallel", "1")
+	if code != 1 || !strings.Contains(out, "1 passed, 1 failed") || !strings.Contains(out, "judge: expected critic to pass it, came: it is rude") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}

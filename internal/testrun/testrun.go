@@ -34,23 +34,35 @@ import (
 // expected. agents are the texts of the project's agents, by the names of their files. Of
 // config, which is that of the person's daemons, the version, the clock, the environment
 // and what is masked count.
-func Run(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case) (wrong []agenttest.Failure) {
-	failed := func(err error) []agenttest.Failure { return []agenttest.Failure{{Text: err.Error()}} }
-	root, err := os.MkdirTemp("", "agentls-test-")
+func Run(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case) []agenttest.Failure {
+	wrong, _ := run(ctx, config, agents, c)
+	return wrong
+}
+
+// temporary makes a folder, and returns what removes it.
+func temporary() (root string, remove func(), err error) {
+	if root, err = os.MkdirTemp("", "agentls-test-"); err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(root) } // what is left there is the system's to remove
+	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
-		return failed(err)
+		remove()
 	}
-	defer func() {
-		if err := os.RemoveAll(root); err != nil {
-			wrong = append(wrong, failed(err)...)
-		}
-	}()
-	if root, err = filepath.EvalSymlinks(root); err != nil {
-		return failed(err)
+	return real, remove, err
+}
+
+// run is Run; the result is nil where the run did not begin.
+func run(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case) ([]agenttest.Failure, *wire.RunResult) {
+	failed := func(err error) []agenttest.Failure { return []agenttest.Failure{{Text: err.Error()}} }
+	root, remove, err := temporary()
+	if err != nil {
+		return failed(err), nil
 	}
+	defer remove()
 	work := filepath.Join(root, "work")
 	if err := layOut(work, agents, c.Files); err != nil {
-		return failed(err)
+		return failed(err), nil
 	}
 	person := &person{answers: slices.Clone(c.Answers)}
 	answers, tools := agenttest.NewModel(c), agenttest.NewTools(c)
@@ -62,12 +74,12 @@ func Run(ctx context.Context, config daemon.Config, agents map[string]string, c 
 	}, work, c)
 	if err != nil {
 		wrong := agenttest.Failure{Path: []string{"agent"}, Text: "run: expected to begin, came: " + fault.Message(err)}
-		return append([]agenttest.Failure{wrong}, answers.Failures()...)
+		return append([]agenttest.Failure{wrong}, answers.Failures()...), nil
 	}
 	came := agenttest.Came{Events: person.seen(), Result: result.RunFinished, File: func(path string) (string, bool) {
 		return readWithin(work, path)
 	}}
-	return slices.Concat(c.Check(came), person.failures(), tools.Failures(), answers.Failures())
+	return slices.Concat(c.Check(came), person.failures(), tools.Failures(), answers.Failures()), result
 }
 
 // With returns [Run] with a config.
