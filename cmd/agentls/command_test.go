@@ -240,7 +240,7 @@ func TestErrorsSayWhichCommandHelps(t *testing.T) {
 		{[]string{"sessions", "show", "a", "b"}, 2, []string{"Run `agentls sessions show --help` for"}},
 		{[]string{"list", "foo"}, 2, []string{`unexpected argument "foo": use agentls list`}},
 		{[]string{"context", "show"}, 2, []string{"missing argument: use agentls context show NAME"}},
-		{[]string{"trust", "a", "b"}, 2, []string{`unexpected argument "b": use agentls trust [PATH]`}},
+		{[]string{"trust", "a", "b"}, 2, []string{`unexpected argument "b": use agentls trust [FOLDER | AGENT]`}},
 		{[]string{"run", "look", "at", "this"}, 2, []string{`quote it, as in agentls run "look at this"`}},
 		{[]string{"run", "hello"}, 1, []string{"there is no agent hello", "agentls list", `agentls run --prompt "hello"`}},
 		{[]string{"run", "fix", "this"}, 1, []string{"there is no agent fix", `agentls run "fix this"`}},
@@ -251,7 +251,7 @@ func TestErrorsSayWhichCommandHelps(t *testing.T) {
 		{[]string{"run", "nosuch", "look here"}, 1, []string{"there is no agent nosuch; see `agentls list`\n"}},
 		{[]string{"context", "show", "nosuch"}, 1, []string{"there is no session main; see `agentls sessions list`"}},
 		{[]string{"sessions", "show", "nope"}, 1, []string{"there is no session nope; see `agentls sessions list`"}},
-		{[]string{"trust", "/nonexistent"}, 1, []string{"/nonexistent is no folder that is there", "agentls trust PATH"}},
+		{[]string{"trust", "/nonexistent"}, 1, []string{"there is no folder /nonexistent", "agentls trust FOLDER"}},
 	} {
 		code, out, errs := command(t, writer(t), c.args...)
 		if code != c.code || out != "" || !strings.HasPrefix(errs, "agentls: ") || protocol.MatchString(errs) {

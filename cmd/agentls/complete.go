@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -80,6 +81,23 @@ func completeAgents(most int) cobra.CompletionFunc {
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completePermissions offers what is allowed always in this folder, by its id.
+func completePermissions(_ *cobra.Command, args []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
+	home, err := daemon.HomeOf(os.Getenv)
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	folder, err := here()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, _ := workspace.NewPermissions(filepath.Join(home, "agentls", "permissions.json"), time.Now).Of(folder) // what cannot be read offers nothing
+	for _, p := range all {
+		ids = append(ids, p.ID+"\t"+tool.Escape(p.Agent+": "+p.Covers))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeSessions offers the names of this folder's sessions.

@@ -315,7 +315,7 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
 		return []finding{{"agents", broken, "agents: " + fault.Message(err), ""}}
 	}
-	type tally struct{ found, usable int }
+	type tally struct{ found, usable, waiting int }
 	folders := map[string]*tally{}
 	for _, a := range list.Agents {
 		if a.URI == "" {
@@ -326,8 +326,11 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 			folders[dir] = &tally{}
 		}
 		folders[dir].found++
-		if a.State == "ok" {
+		switch a.State {
+		case "ok":
 			folders[dir].usable++
+		case "review":
+			folders[dir].waiting++
 		}
 	}
 	agents := make(map[string]bool)
@@ -337,7 +340,12 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 	var found []finding
 	for _, dir := range slices.Sorted(maps.Keys(folders)) {
 		n := folders[dir]
-		found = append(found, finding{"agents", fine, fmt.Sprintf("agents: %d in %s, %d usable", n.found, dir, n.usable), ""})
+		f := finding{"agents", fine, fmt.Sprintf("agents: %d in %s, %d usable", n.found, dir, n.usable), ""}
+		if n.waiting > 0 {
+			f.Status, f.Fix = odd, "look at what is new: agentls trust --list --patch, then agentls trust NAME"
+			f.Text += fmt.Sprintf("; %d changed or new since you trusted the folder", n.waiting)
+		}
+		found = append(found, f)
 	}
 	if len(found) == 0 {
 		found = []finding{{"agents", fine, "agents: main only; an agent is a Markdown file in .gemini/agents", ""}}

@@ -44,6 +44,7 @@ about any more. What was allowed for one run or session ended with it.`,
 	}
 	forget := &cobra.Command{
 		Use: "forget ID", Short: "Ask again about what was allowed always", Args: arguments(1, 1),
+		ValidArgsFunction: completePermissions,
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				var r wire.PermissionsForgetResult

@@ -20,12 +20,18 @@ import (
 )
 
 func trustCommand(std streams) *cobra.Command {
-	var revoke, list, forget bool
+	var revoke, list, forget, patch bool
 	c := &cobra.Command{
-		Use: "trust [PATH]", Short: "Trust a folder: its agents run, and may ask to change files and start programs",
+		Use: "trust [FOLDER | AGENT]", Short: "Trust a folder: its agents run, and may ask to change files and start programs",
 		Long: "Trust a folder as it is now: its agents run, and may ask to change files and start programs.\n" +
-			"What is changed in it afterwards waits until you trust it again.",
-		Args: arguments(0, 1),
+			"What is changed in it afterwards waits until you trust it again. With the name or the file of an\n" +
+			"AGENT it approves that one alone, in a folder that is trusted: it shows what is new in it, and asks.",
+		Example: "  agentls trust --list --patch\n  agentls trust\n  agentls trust reviewer",
+		Args:    arguments(0, 1),
+		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			names, _ := completeFiles(1)(c, args, begun)
+			return names, cobra.ShellCompDirectiveDefault
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			folder := "."
 			if len(args) == 1 {
@@ -39,7 +45,14 @@ func trustCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(args) == 1 && !list && !revoke && !forget {
+				if file := agentFileOf(args[0]); file != "" {
+					return approveAgent(c.Context(), std, config, file)
+				}
+			}
 			switch {
+			case list && patch:
+				return printDifferences(c.Context(), std.out, trustOf(config), folder)
 			case list:
 				return listTrust(c.Context(), std.out, config, folder)
 			case forget:
@@ -50,6 +63,7 @@ func trustCommand(std streams) *cobra.Command {
 	}
 	c.Flags().BoolVar(&revoke, "revoke", false, "take the trust back")
 	c.Flags().BoolVar(&list, "list", false, "only show what takes effect when the folder is trusted, and what changed since")
+	c.Flags().BoolVarP(&patch, "patch", "p", false, "with --list, show the texts that are new, and what was changed in the others")
 	c.Flags().BoolVar(&forget, "forget", false, "forget what was decided about the folder, so that it is asked about again")
 	c.MarkFlagsMutuallyExclusive("revoke", "list", "forget")
 	return c
@@ -80,14 +94,14 @@ func giveTrust(ctx context.Context, out io.Writer, config daemon.Config, folder 
 		_, err = fmt.Fprintf(out, "%s is not trusted any more.\n", tool.Escape(folder))
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "%s is trusted now.\n", tool.Escape(folder)); err != nil {
+	if _, err := fmt.Fprintf(out, "%s is trusted now. What takes effect:\n", tool.Escape(folder)); err != nil {
 		return err
 	}
 	return printActive(ctx, out, folder, before)
 }
 
 func noFolder(folder string) error {
-	return fmt.Errorf("%s is no folder that is there; name one, as in agentls trust PATH", tool.Escape(folder))
+	return fmt.Errorf("there is no folder %s, and no agent of that name here; name one, as in agentls trust FOLDER", tool.Escape(folder))
 }
 
 // listTrust shows what a folder brings, and decides nothing.
