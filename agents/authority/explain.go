@@ -41,6 +41,9 @@ func Explain(in Input) *Explanation {
 	x.e.Open = set.open()
 	x.e.Tools, x.e.Tokens.Tools = set.explain(mode, whyTask)
 	x.e.Tokens.Prompt = model.EstimateTokens(def.Prompt)
+	if def.Graph != nil { // it goes through its nodes instead of asking
+		x.e.Tokens = Tokens{}
+	}
 	x.model(mode)
 	x.limits(mode)
 	x.sampling()

@@ -33,7 +33,9 @@ func hover(e *Explanation) []string {
 		item("cannot run", tool.MarkdownText(why)) // never cut: its end says what to do
 	}
 	item("worst case", plain(e.Worst.Text()))
-	item("tokens", fmt.Sprintf("about %d of prompt, %d of tools", e.Tokens.Prompt, e.Tokens.Tools))
+	if e.Tokens != (Tokens{}) {
+		item("tokens", fmt.Sprintf("about %d of prompt, %d of tools", e.Tokens.Prompt, e.Tokens.Tools))
+	}
 	if v, ok := e.Value("model"); ok {
 		hoverValue(item, at, v)
 	}

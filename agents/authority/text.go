@@ -84,7 +84,11 @@ func Text(e *Explanation, columns int) string {
 		}
 	}
 	heading(&b, "Before it begins")
-	wrap(&b, "  ", fmt.Sprintf("about %d tokens of prompt and %d of tools with each request", e.Tokens.Prompt, e.Tokens.Tools))
+	requests := fmt.Sprintf("about %d tokens of prompt and %d of tools with each request", e.Tokens.Prompt, e.Tokens.Tools)
+	if e.Tokens == (Tokens{}) {
+		requests = "asks no model itself: its graph says what it does"
+	}
+	wrap(&b, "  ", requests)
 	wrap(&b, "  ", e.Worst.Text()+", then it asks")
 	return b.String()
 }

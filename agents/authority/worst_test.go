@@ -149,7 +149,7 @@ func TestWorstOfAGraph(t *testing.T) {
 	if len(e.Graph) != 1 || e.Graph[0].Name != "worker" || !e.Graph[0].Known || e.Graph[0].Origin.Line != 8 || !strings.HasPrefix(e.Graph[0].Text, "node a, ") {
 		t.Errorf("%+v", e.Graph)
 	}
-	if text := authority.Text(e, 100); !strings.Contains(text, "Graph\n") {
+	if text := authority.Text(e, 100); !strings.Contains(text, "Graph\n") || !strings.Contains(text, "asks no model itself") || strings.Contains(text, "with each request") {
 		t.Error(text)
 	}
 	in.Limits.Runs.Value = 4

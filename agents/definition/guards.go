@@ -111,6 +111,27 @@ func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string
 	r.Guards = append(r.Guards, g)
 }
 
+// bounds are the keywords that bound the values of a type from below and above.
+var bounds = []struct{ of, least, most string }{
+	{"string", "minLength", "maxLength"}, {"array", "minItems", "maxItems"}, {"object", "minProperties", "maxProperties"},
+	{"number", "minimum", "maximum"}, {"integer", "minimum", "maximum"},
+}
+
+// crossed says which bounds of a schema of one type leave nothing between them; "" for none.
+func crossed(v *node) string {
+	of := v.get("type")
+	if of == nil || of.kind != str {
+		return ""
+	}
+	for _, b := range bounds {
+		least, most := v.get(b.least), v.get(b.most)
+		if b.of == of.text && least != nil && most != nil && least.kind == number && most.kind == number && least.num > most.num {
+			return fmt.Sprintf("%s %s is more than %s %s", b.least, least.text, b.most, most.text)
+		}
+	}
+	return ""
+}
+
 // unmeetable says why no value meets a schema, "" where that is not plain from its
 // top: what needs more than a look is found when a result is checked.
 func unmeetable(v *node) string {
@@ -125,6 +146,9 @@ func unmeetable(v *node) string {
 	}
 	if enum := v.get("enum"); enum != nil && enum.kind == list && len(enum.items) == 0 {
 		return "enum is empty"
+	}
+	if why := crossed(v); why != "" {
+		return why
 	}
 	required, properties := v.get("required"), v.get("properties")
 	if required == nil || required.kind != list || properties == nil {

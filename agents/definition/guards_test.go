@@ -18,6 +18,8 @@ func TestGuards(t *testing.T) {
 		{"guardrails: [{mode: parallel, validator: no-secrets}]", "guard-1 false reject  no-secrets", "has no effect on the guard guard-1"},
 		{"guardrails: {output_schema: false}", "output false reject false ", "No result meets guardrails.output_schema: false lets nothing pass"},
 		{"guardrails: {output_schema: {enum: []}}", "", "guardrails.output_schema"},
+		{"guardrails: {output_schema: {type: string, minLength: 5, maxLength: 3}}", "output false reject {\"type\":\"string\",\"minLength\":5,\"maxLength\":3} ", "No result meets guardrails.output_schema: minLength 5 is more than maxLength 3"},
+		{"guardrails: {output_schema: {type: string, minLength: 3, maxLength: 3}}", "output false reject {\"type\":\"string\",\"minLength\":3,\"maxLength\":3} ", ""},
 		{"guardrails: {output_schema: {not: {}}}", "output false reject {\"not\":{}} ", "not: {} lets nothing pass"},
 		{"guardrails: {output_schema: {properties: {a: false}, required: [a]}}", "output false reject {\"properties\":{\"a\":false},\"required\":[\"a\"]} ", "a is required, and false lets nothing pass"},
 		{"guardrails: {output_schema: {properties: {a: {}}, required: [b], additionalProperties: false}}", "output false reject {\"properties\":{\"a\":{}},\"required\":[\"b\"],\"additionalProperties\":false} ", "b is required and not among its properties"},
