@@ -24,6 +24,7 @@ import (
 // those that were delegated to, directly or by others (spec 3.3).
 type tree struct {
 	limits Limits
+	trace  *bool // whether its runs are traced, where the person said so
 
 	mu   sync.Mutex
 	live int            // delegated runs that go on

@@ -36,6 +36,7 @@ type Start struct {
 	Approval   Approval                // "" = the session's
 	Model      string                  // "" = the agent's
 	Definition *definition.Definition  // instead of the saved file's: a buffer's; may be nil
+	Trace      *bool                   // whether it is traced, with the runs that it leads to; nil = as settings and agents say
 	Taint      tool.Taint              // of what Input and Context bring of files: the worst
 	Desk       Desk
 	Client     context.Context // the connection's: when it ends, the run is interrupted
@@ -166,6 +167,9 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		}
 	}()
 	shared := p.from.treeOf(r.settings)
+	if p.Trace != nil {
+		shared.trace = p.Trace
+	}
 	var under *run.Run
 	if parent := p.from.parent; parent != nil {
 		under = parent.run
@@ -245,7 +249,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	}
 	defer close(live.begun)
 	release := end(cancel, p.Client, p.from)
-	untrace := s.Traces.Begin(conv.Log, conv.ID, live.ID, r.settings.Tracing.Over(def.Tracing))
+	untrace := s.Traces.Begin(conv.Log, conv.ID, live.ID, r.settings.Tracing.Over(def.Tracing).For(shared.trace))
 	if position > 0 {
 		// What a person said is kept from now on, whatever becomes of the run.
 		live.First = conv.Append(about,

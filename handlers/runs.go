@@ -137,7 +137,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 	st := agents.Start{
 		Agent: strings.Clone(p.Agent), Input: p.Input, Session: strings.Clone(p.Session), Run: strings.Clone(p.Run),
 		Inputs: slices.Clone(p.Inputs), Context: p.Context, Mode: definition.Mode(p.Mode), Queue: p.Queue,
-		Approval: agents.Approval(p.Approval), Model: p.Model, Strategy: p.Strategy, Desk: h.person(s), Client: h.ctx,
+		Approval: agents.Approval(p.Approval), Model: p.Model, Strategy: p.Strategy, Desk: h.person(s), Client: h.ctx, Trace: p.Trace,
 	}
 	if st.Agent == "" && st.Session != "" {
 		st.Agent = h.daemon.Agents.AgentOf(st.Session)

@@ -21,7 +21,30 @@ function depth(s) {
   return n;
 }
 
+// Each span follows what it is a part of, also where several went on at once.
+const parts = new Map();
 for (const s of spans) {
+  const of = byId.has(s.parent) && s.parent < s.id ? s.parent : 0;
+  parts.set(of, [...(parts.get(of) || []), s]);
+}
+const tree = [];
+for (const rest = (parts.get(0) || []).slice().reverse(); rest.length;) {
+  const s = rest.pop();
+  tree.push(s);
+  rest.push(...(parts.get(s.id) || []).slice().reverse());
+}
+
+const axis = element("div", "row axis"), ticks = element("span", "track");
+for (const part of [0, 0.25, 0.5, 0.75]) {
+  const tick = element("span", "tick", took(Math.round(part * (to - from))));
+  tick.style.left = 100 * part + "%";
+  ticks.append(tick);
+}
+axis.setAttribute("aria-hidden", "true");
+axis.append(element("span"), ticks, element("span", "time", took(to - from)));
+if (spans.length) timeline.append(axis);
+
+for (const s of tree) {
   const kind = kinds.has(s.kind) ? s.kind : "run";
   const row = element("button", "row " + kind);
   row.type = "button";
@@ -30,9 +53,9 @@ for (const s of spans) {
   row.setAttribute("aria-level", depth(s) + 1);
   const name = element("span", "name");
   name.style.paddingLeft = depth(s) * 0.9 + "em";
-  name.append(element("span", "kind", s.kind), " " + (s.kind === "turn" ? detail(s, "turn") : s.name));
+  name.append(element("span", "kind", s.kind), " " + (s.kind === "turn" ? detail(s, "turn") : s.name) + (detail(s, "purpose") ? " for a " + detail(s, "purpose") : ""));
   if (s.error) name.append(element("span", "failure", " ✗ " + s.error));
-  name.title = s.kind + " " + s.name;
+  name.title = s.kind + " " + s.name + (s.error ? ": " + s.error : "");
   const track = element("span", "track"), bar = element("span", "bar" + (s.error ? " failed" : ""));
   bar.style.left = 100 * (s.start - from) / (to - from) + "%";
   bar.style.width = 100 * s.ms / (to - from) + "%";
@@ -71,7 +94,7 @@ const saidAt = (s) => s.kind === "llm" || s.kind === "tool" || s.kind === "confi
 for (const s of spans.slice().sort((a, b) => saidAt(a) - saidAt(b) || a.id - b.id)) {
   switch (s.kind) {
     case "run": say(s, "user", "to " + s.agent, detail(s, "input")); break;
-    case "llm": say(s, "llm", s.agent, detail(s, "response")); break;
+    case "llm": say(s, "llm", s.agent + (detail(s, "purpose") ? ", for a " + detail(s, "purpose") : ""), detail(s, "response")); break;
     case "tool": say(s, "tool", s.name, detail(s, "tool_error") || detail(s, "tool_result")); break;
     case "handoff": say(s, "handoff", "handoff", s.name + ": " + (s.error || detail(s, "handoff_reason"))); break;
     case "confirmation": say(s, "confirmation", "asked about " + s.name, detail(s, "outcome") || "no answer"); break;

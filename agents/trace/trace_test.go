@@ -226,6 +226,32 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestInterruptedTree: a child that a daemon's end cut off with its caller ends there too, and
+// goes on under its own span as a part of the call that asked for it.
+func TestInterruptedTree(t *testing.T) {
+	s := new(story)
+	s.begin(activity.Origin{Run: "a", Agent: "lead"}, "ask", "")
+	s.say(activity.TurnStarted{Turn: 1}, call("a#1-0", "delegate_to_agent", `{}`, activity.Executing))
+	parent := s.about
+	s.begin(activity.Origin{Run: "b", ParentRun: "a", Agent: "helper"}, "help", "a#1-0")
+	child := s.about
+	s.say(activity.TurnStarted{Turn: 1}, activity.ModelStarted{Model: "flash"}, activity.RunState{From: activity.Running, To: activity.Interrupted})
+	s.about = parent
+	s.say(activity.RunState{From: activity.Running, To: activity.Interrupted})
+	s.about = child
+	s.say(activity.TurnStarted{Turn: 2}, activity.TurnFinished{Turn: 2}, told("GOAL"))
+	want := []string{
+		"run lead 10s open", "  turn turn 5s", "    tool delegate_to_agent 4s ✗ interrupted", "      run helper 7s", "        turn turn 1s", "          llm flash 0s ✗ interrupted",
+		"        turn turn 1s",
+	}
+	if diff := cmp.Diff(want, lines(trace.Build(s.events))); diff != "" {
+		t.Error(diff)
+	}
+	if page, err := trace.HTML("main", trace.Build(s.events)); err != nil || len(page) == 0 {
+		t.Error(err)
+	}
+}
+
 // TestOTLP: spans are one tree for each chain of handoffs, with the attributes of the
 // GenAI conventions.
 func TestOTLP(t *testing.T) {

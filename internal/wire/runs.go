@@ -33,6 +33,7 @@ type (
 		Context       *EditorContext  `json:"context,omitempty"`       // what the person has in the editor
 		Queue         bool            `json:"queue,omitempty"`         // wait in order where the agent is busy in this session
 		UseBuffers    bool            `json:"useBuffers,omitempty"`    // the agent file's unsaved buffer counts
+		Trace         *bool           `json:"trace,omitempty"`         // whether it is traced, and the runs that it leads to; absent = as settings and agents say
 		Wait          string          `json:"wait,omitempty"`          // end (default): answered with the result; accept: at once
 		WorkDoneToken json.RawMessage `json:"workDoneToken,omitempty"` // progress is reported under it
 	}

@@ -64,6 +64,15 @@ func (o Options) Over(t *definition.Tracing) Options {
 	return o
 }
 
+// For returns the options for a run that a person wants traced, or not; nil = they did not say.
+func (o Options) For(asked *bool) Options {
+	if asked == nil {
+		return o
+	}
+	o.Enabled, o.SampleRate = *asked, 1
+	return o
+}
+
 // content reports whether traces have what was said.
 func (o Options) content() bool {
 	if o.Content != nil {

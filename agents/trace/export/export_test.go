@@ -309,6 +309,48 @@ func TestProjectsOnlyLowerWhatIsSent(t *testing.T) {
 	}
 }
 
+// TestAskedFor: what the person says of a run counts before all, also where few sessions are
+// traced.
+func TestAskedFor(t *testing.T) {
+	o := export.Options{Backend: "file", Events: all, SampleRate: 0.01}
+	if got := o.For(nil); got.Enabled || got.SampleRate != 0.01 {
+		t.Errorf("%+v", got)
+	}
+	if got := o.For(new(true)); !got.Enabled || got.SampleRate != 1 || got.Backend != "file" {
+		t.Errorf("%+v", got)
+	}
+	o.Enabled = true
+	if got := o.For(new(false)); got.Enabled {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSlowCollector: a collector that takes its time gets all spans, and no run waits for it.
+func TestSlowCollector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := new(receiver)
+		b := newBed(t, func(c *export.Config) {
+			c.Transport = transport(func(req *http.Request) (*http.Response, error) {
+				time.Sleep(4 * time.Second)
+				w := httptest.NewRecorder()
+				r.ServeHTTP(w, req)
+				return w.Result(), nil
+			})
+		})
+		began := time.Now()
+		for i := range 20 {
+			b.run(fmt.Sprint(i), export.Options{Enabled: true, Backend: "otlp", Events: all, SampleRate: 1})
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the runs waited for %v", took)
+		}
+		time.Sleep(time.Minute)
+		if b.close(); len(r.spans) != 20*4 || b.told.Len() > 0 {
+			t.Errorf("%d spans came\n%s", len(r.spans), &b.told)
+		}
+	})
+}
+
 // BenchmarkTurn is what a run of one turn costs the log and the tracer together, with each
 // backend that stays here, and without any.
 func BenchmarkTurn(b *testing.B) {

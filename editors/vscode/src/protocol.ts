@@ -1841,6 +1841,8 @@ export interface RunParams {
 	queue?: boolean;
 	/** the agent file's unsaved buffer counts */
 	useBuffers?: boolean;
+	/** whether it is traced, and the runs that it leads to; absent = as settings and agents say */
+	trace?: boolean;
 	/** end (default): answered with the result; accept: at once */
 	wait?: string;
 	/** progress is reported under it */
