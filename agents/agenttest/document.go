@@ -25,22 +25,26 @@ type Document struct {
 	Index *definition.Index
 	File  *File // nil where it cannot be read
 
-	tree  *definition.Tree // without a Root where it cannot be read
-	err   *Error           // why File is nil
-	flaws []flaw
+	tree   *definition.Tree    // without a Root where it cannot be read
+	unread *definition.Problem // why
+	err    *Error              // why File is nil, if the loader says so
+	flaws  []flaw
 }
 
 // Open reads a file for its author. It never fails: [Document.Problems] says what is wrong.
 func Open(path, text string) *Document {
 	d := &Document{Text: text, Index: definition.NewIndex(text), tree: &definition.Tree{Text: text}}
+	if len(text) <= maxFile {
+		d.tree, d.unread = definition.ReadYAML(text)
+	}
+	if d.unread != nil && d.unread.Code != "agent/yaml" {
+		return d // it would cost the loader's parser seconds
+	}
 	f, _, err := decode(path, []byte(text))
 	if err != nil {
 		d.err = err.(*Error) // as decode says
 	} else {
 		d.File, d.flaws = f, f.complete()
-	}
-	if len(text) <= maxFile {
-		d.tree, _ = definition.ReadYAML(text)
 	}
 	return d
 }
@@ -140,6 +144,9 @@ func (d *Document) Problems(known func(name string) bool) (problems []definition
 			at = d.line(0)
 		}
 		add(at, definition.Error, CodeValue, sentence(f.message))
+	}
+	if d.unread != nil && d.File == nil && d.err == nil {
+		add(d.unread.Range, definition.Error, CodeYAML, d.unread.Message)
 	}
 	if d.err != nil && len(problems) == 0 {
 		add(d.line(d.err.Line-1), definition.Error, CodeYAML, sentence(d.err.Message))

@@ -1,11 +1,9 @@
 package agenttest
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -75,8 +73,13 @@ func decode(path string, text []byte, options ...yaml.DecodeOption) (f *File, li
 		return nil, nil, wrong(err)
 	}
 	f = new(File)
-	if err := yaml.NewDecoder(bytes.NewReader(text), options...).Decode(f); err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, wrong(err)
+	for _, doc := range tree.Docs[:min(len(tree.Docs), 1)] {
+		if doc.Body == nil {
+			break // it is empty
+		}
+		if err := yaml.NodeToValue(doc.Body, f, options...); err != nil {
+			return nil, nil, wrong(err)
+		}
 	}
 	return f, linesOf(tree), nil
 }

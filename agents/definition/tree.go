@@ -106,21 +106,24 @@ func ReadTree(path, text string) (*Tree, bool) {
 }
 
 // ReadYAML reads a text that is YAML as a whole, as strictly as a front-matter and without
-// repairs. It reports false for one that cannot be read, which has no Root. A value that a
-// front-matter may not have (an alias, or one that lies too deep) is Null in the tree.
-// [Tree.At] and [Tree.Find] answer for it as for a front-matter. It never panics.
-func ReadYAML(text string) (*Tree, bool) {
+// repairs. For one that cannot be read it returns what is wrong, and the tree has no Root.
+// A value that a front-matter may not have (an alias, or one that lies too deep) is Null in
+// the tree. [Tree.At] answers for it as for a front-matter. It never panics.
+func ReadYAML(text string) (*Tree, *Problem) {
 	t := &Tree{Text: text, Front: Span{0, len(text)}, Body: Span{len(text), len(text)}, whole: true}
 	t.splices = func() []splice { return nil }
 	root, findings := plainSource(text, 0, len(text)).read()
 	for _, f := range findings {
 		if f.code != "agent/yaml-feature" || root.kind == null {
-			return t, false
+			return t, &Problem{
+				Range: NewIndex(text).Range(Span{f.start, f.end}), Code: f.code, Severity: Error,
+				Message: strings.ReplaceAll(f.message, "front-matter", "file"),
+			}
 		}
 	}
 	v := valueOf(&root)
 	t.Root = &v
-	return t, true
+	return t, nil
 }
 
 func spanOf(pair [2]int) Span { return Span{pair[0], pair[1]} }
