@@ -123,6 +123,9 @@ func TestAgentTestsFail(t *testing.T) {
 				t.Errorf("exit %d\n%s%s", code, out, errs)
 			}
 			tells(t, "the table", out, `^      \.gemini/agents/all\.agent-test\.yaml:\d+: `+c[2])
+			if name == "argument" && !strings.Contains(out, ".yaml:9: tools[0].args.content") {
+				t.Errorf("the line of the expectation:\n%s", out)
+			}
 		})
 	}
 }

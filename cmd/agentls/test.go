@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
@@ -74,6 +75,7 @@ type testResult struct {
 	name  string
 	line  int
 	wrong []string
+	lines []int // of what the test says of each of wrong; none where the file cannot be read
 	took  time.Duration
 
 	unjudged bool // it names an agent that judges, which was not asked
@@ -168,6 +170,8 @@ func (p *testPass) read(ctx context.Context, files []string) (results []*testRes
 		if err != nil {
 			return nil, nil, err
 		}
+		author := sync.OnceValue(func() *agenttest.Document { return agenttest.Open(shown, string(text)) })
+		place := func(test int, f agenttest.Failure) int { return int(author().At(test, f.Path).Start.Line) + 1 }
 		for i := range suite.Tests {
 			one := &suite.Tests[i]
 			if !strings.Contains(one.Name, p.o.only) {
@@ -178,7 +182,7 @@ func (p *testPass) read(ctx context.Context, files []string) (results []*testRes
 			tests = append(tests, func() {
 				began := time.Now()
 				for _, failure := range run(ctx, p.config, texts, one) {
-					r.wrong = append(r.wrong, failure.Text)
+					r.wrong, r.lines = append(r.wrong, failure.Text), append(r.lines, place(i, failure))
 				}
 				r.took = time.Since(began)
 			})
@@ -270,8 +274,12 @@ func printTests(std streams, results []*testResult, took time.Duration) error {
 		}
 		name := fit(tool.Escape(r.name), wide)
 		fmt.Fprintf(&b, "  %s %s%s  %s\n", mark, name, strings.Repeat(" ", max(wide-columnsOf(name), 0)), export.ShortTime(r.took))
-		for _, line := range r.wrong {
-			fmt.Fprintf(&b, "      %s:%d: %s\n", tool.Escape(r.file), r.line, tool.Escape(line))
+		for i, line := range r.wrong {
+			at := r.line
+			if i < len(r.lines) {
+				at = max(at, r.lines[i])
+			}
+			fmt.Fprintf(&b, "      %s:%d: %s\n", tool.Escape(r.file), at, tool.Escape(line))
 		}
 	}
 	fmt.Fprintf(&b, "\n%d passed, %d failed, %s\n", passed, len(results)-passed, export.ShortTime(took))
