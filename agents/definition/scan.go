@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -82,14 +83,25 @@ func (r *reader) secrets() {
 	if !strings.Contains(s, "PRIVATE KEY-----") {
 		return
 	}
-	if at := privateKey.FindStringIndex(s); at != nil {
+	if at := privateKeyIn(s); at != nil {
 		r.report("agent/secret", Warning, at[0], lineEnd(s, at[0]), "This looks like a private key; keep it out of agent files, and replace it if it was shared.")
 	}
 }
 
 // privateKey is a key with its head. The head alone, or an expression for one, is
-// what agents are told to look for.
-var privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY-----(?:[\s>]|\\[nr])*(?:[A-Za-z-]{1,30}: [^\n]{0,200}\n[\s>]*)*[A-Za-z0-9+/=]{32}`)
+// what agents are told to look for. It is compiled when a text has such a head: that
+// takes memory and time which a start need not spend.
+var privateKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY-----(?:[\s>]|\\[nr])*(?:[A-Za-z-]{1,30}: [^\n]{0,200}\n[\s>]*)*[A-Za-z0-9+/=]{32}`)
+})
+
+// privateKeyIn returns where a text holds a private key; nil where it holds none.
+func privateKeyIn(text string) []int {
+	if !strings.Contains(text, "PRIVATE KEY-----") {
+		return nil
+	}
+	return privateKey().FindStringIndex(text)
+}
 
 // SecretIn says what credential a text seems to hold, as "a GitHub token"; "" for none.
 func SecretIn(text string) string {
@@ -98,7 +110,7 @@ func SecretIn(text string) string {
 			return what
 		}
 	}
-	if privateKey.MatchString(text) {
+	if privateKeyIn(text) != nil {
 		return "a private key"
 	}
 	return ""

@@ -4,13 +4,17 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // commanding is text that some model takes for the frame of a conversation:
 // a call of a tool, its result, a turn, or a word of the system. It begins with
-// one of < [ " (openings).
-var commanding = regexp.MustCompile(`(?i)^(?:</?\s*(?:\w+:)?(?:(?:tool|function)[_-]?(?:calls?|use|results?|responses?|outputs?)|invoke|assistant|system(?:[_-]\w+)?)(?:\s[^<>]{0,200})?>` +
-	`|<\|\w{2,30}\|>|<(?:start|end)_of_turn>|\[/?INST\]|<<SYS>>|"(?:function_?call|tool_?calls?)"\s*:)`)
+// one of < [ " (openings). It is compiled when it is first needed: that takes memory
+// and time which a start need not spend.
+var commanding = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:</?\s*(?:\w+:)?(?:(?:tool|function)[_-]?(?:calls?|use|results?|responses?|outputs?)|invoke|assistant|system(?:[_-]\w+)?)(?:\s[^<>]{0,200})?>` +
+		`|<\|\w{2,30}\|>|<(?:start|end)_of_turn>|\[/?INST\]|<<SYS>>|"(?:function_?call|tool_?calls?)"\s*:)`)
+})
 
 // openings are how such text can begin, the second character in any case.
 var openings = map[byte]string{'[': "/iI", '"': "fFtT"}
@@ -24,7 +28,7 @@ func commands(text string) bool {
 			return false
 		}
 		next, ok := openings[text[i]]
-		if (!ok || strings.IndexByte(next, text[i+1]) >= 0) && commanding.MatchString(text[i:]) {
+		if (!ok || strings.IndexByte(next, text[i+1]) >= 0) && commanding().MatchString(text[i:]) {
 			return true
 		}
 		text = text[i+1:]
