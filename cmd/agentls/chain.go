@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -73,7 +74,7 @@ func printChain(out io.Writer, chain wire.Chain) error {
 	fmt.Fprintln(&b, strings.Join(agents, " → "))
 	for _, link := range chain {
 		took := (time.Duration(link.DurationMs) * time.Millisecond).String()
-		fmt.Fprintf(&b, "%-20s  %8s  %7s tokens in  %6s out", tool.Escape(link.Agent), took, short(link.Usage.InputTokens), short(link.Usage.OutputTokens+link.Usage.ThoughtTokens))
+		fmt.Fprintf(&b, "%-20s  %8s  %7s tokens in  %6s out", tool.Escape(link.Agent), took, chat.Short(link.Usage.InputTokens), chat.Short(link.Usage.OutputTokens+link.Usage.ThoughtTokens))
 		if link.From != "" {
 			fmt.Fprintf(&b, "  from %s: %s", tool.Escape(link.From), tool.Escape(link.Reason))
 		}

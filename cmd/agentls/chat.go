@@ -96,7 +96,10 @@ func (n notes) Write(b []byte) (int, error) {
 }
 
 // inChat is interact as a chat.
-func inChat(ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Signal, config daemon.Config, std streams, o *runOptions, p *wire.RunParams) error {
+func inChat(
+	ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Signal,
+	config daemon.Config, std streams, o *runOptions, p *wire.RunParams,
+) error {
 	var shown *chat.Chat
 	noted := notes{&shown}
 	c := &conversation{typed: make(chan reply, maxAhead+1), keys: keys, output: new(output), ready: make(chan struct{})}
@@ -105,7 +108,8 @@ func inChat(ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Si
 	c.config = config
 	t := newTimeline(streams{std.in, noted, noted}, newTerminal(std))
 	c.dialogue = &dialogue{
-		t: t, std: streams{std.in, c.output, noted}, o: o, first: p, terminal: true, keys: keys, lines: c.typed, told: make(map[string]bool),
+		t: t, std: streams{std.in, c.output, noted}, o: o, first: p, terminal: true,
+		keys: keys, lines: c.typed, told: make(map[string]bool),
 	}
 	c.flush = func() {
 		if text := c.output.take(); strings.TrimSpace(text) != "" {

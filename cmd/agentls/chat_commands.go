@@ -12,6 +12,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/chat"
+	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -21,7 +22,7 @@ var chatCommands = []struct{ name, arguments, does string }{
 	{"/help", "", "lists the commands and the keys"},
 	{"/model", "[NAME]", "shows the model, or answers with another"},
 	{"/mode", "[plan|ask|edits|auto]", "shows what runs without a question, or changes it"},
-	{"/agents", "[list|run|route|config|handoff-chain …]", "talks to another agent"},
+	{"/agents", "[list|run|route|…]", "talks to another agent"},
 	{"/sessions", "[SESSION]", "goes to another session"},
 	{"/rewind", "", "goes back to before something that you said"},
 	{"/changes", "[keep|undo] [FILE…]", "shows what agents changed; keeps or undoes it"},
@@ -72,8 +73,10 @@ func (d *dialogue) changeModel(ctx context.Context, name string) error {
 
 // modes are what can run without a question.
 var modes = []chat.Option{
-	{Label: "plan", Note: "agents only read"}, {Label: "ask", Note: "agents ask before they change anything"},
-	{Label: "edits", Note: "files change without a question"}, {Label: "auto", Note: "medium risks run without a question, too"},
+	{Label: "plan", Note: "agents only read"},
+	{Label: "ask", Note: "agents ask before they change anything"},
+	{Label: "edits", Note: "files change without a question"},
+	{Label: "auto", Note: "medium risks run without a question, too"},
 }
 
 // changeMode shows or changes what runs without a question.
@@ -88,11 +91,15 @@ func (d *dialogue) changeMode(ctx context.Context, name string) error {
 	}
 	var r wire.SessionApprovalResult
 	p := &wire.SessionApprovalParams{Session: d.session, Approval: name}
-	if err := d.conn.Call(ctx, wire.MethodSessionSetApproval, p, &r); err != nil {
+	err := d.conn.Call(ctx, wire.MethodSessionSetApproval, p, &r)
+	if err != nil && kindOf(err) != string(fault.UnknownSession) { // the first request begins the session
 		return err
 	}
-	d.setStatus(chat.Status{Mode: r.Approval})
-	d.t.say("mode %s", r.Approval)
+	d.mode = name
+	d.setStatus(chat.Status{Mode: name})
+	if err != nil { // else the event tells
+		d.t.say("mode %s from the first request on", name)
+	}
 	return nil
 }
 
@@ -165,9 +172,11 @@ func (d *dialogue) rewind(ctx context.Context) error {
 	var places []place
 	err := d.conn.events(ctx, d.session, func(e wire.ActivityParams) error {
 		body, err := activity.Decode(e.Type, e.Data)
-		if b, ok := body.(activity.RunStarted); err == nil && ok && e.ParentRun == "" && len(b.Input) > 0 && b.Input[0].Text != "" {
-			places = append(places, place{e.Seq, b.Input[0].Text})
+		b, ok := body.(activity.RunStarted)
+		if err != nil || !ok || e.ParentRun != "" || len(b.Input) == 0 || b.Input[0].Text == "" {
+			return nil
 		}
+		places = append(places, place{e.Seq, b.Input[0].Text})
 		return nil
 	})
 	if err != nil {
@@ -180,7 +189,7 @@ func (d *dialogue) rewind(ctx context.Context) error {
 	slices.Reverse(places) // the newest first
 	var options []chat.Option
 	for _, p := range places {
-		options = append(options, chat.Option{Label: fmt.Sprintf("%d", p.seq), Note: first(p.text)})
+		options = append(options, chat.Option{Label: fmt.Sprint(max(p.seq-1, 1)), Note: first(p.text)})
 	}
 	if d.chat == nil {
 		for _, o := range options {
@@ -199,7 +208,8 @@ func (d *dialogue) rewind(ctx context.Context) error {
 		return nil
 	}
 	how := q.Pick(ctx, "Bring files back, too?", []chat.Option{
-		{Key: "y", Label: "Yes, to what they were then", Note: "what somebody else changed since is left"}, {Key: "n", Label: "No, only the conversation"},
+		{Key: "y", Label: "Yes, to what they were then", Note: "what somebody else changed since is left"},
+		{Key: "n", Label: "No, only the conversation"},
 	})
 	if how < 0 {
 		return nil
@@ -241,8 +251,8 @@ func (d *dialogue) changes(ctx context.Context, rest string) error {
 	}
 	for _, f := range r.Files {
 		added, removed := chat.Counts(f.Patch)
-		fmt.Fprintf(d.std.out, "%-6s  %s  +%d −%d  %s\n%s\n", f.Kind, tool.Escape(localName(f.URI)), added, removed, statuses(f.Hunks),
-			chat.PlainText(strings.TrimRight(f.Patch, "\n")))
+		fmt.Fprintf(d.std.out, "%-6s  %s  +%d −%d  %s\n", f.Kind, tool.Escape(localName(f.URI)), added, removed, statuses(f.Hunks))
+		fmt.Fprintln(d.std.out, chat.PlainText(strings.TrimRight(f.Patch, "\n")))
 	}
 	if d.chat == nil {
 		d.t.say("/changes keep [FILE…] or /changes undo [FILE…]; without files, all")
@@ -250,7 +260,9 @@ func (d *dialogue) changes(ctx context.Context, rest string) error {
 	}
 	d.flush()
 	action = d.choose(ctx, "What with these changes?", "", []chat.Option{
-		{Label: "decide later"}, {Label: "keep", Note: "they are not listed any more"}, {Label: "undo", Note: "the files become what they were"},
+		{Label: "decide later"},
+		{Label: "keep", Note: "they are not listed any more"},
+		{Label: "undo", Note: "the files become what they were"},
 	})
 	if action != "keep" && action != "undo" {
 		return nil

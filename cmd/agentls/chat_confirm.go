@@ -74,7 +74,8 @@ func confirmOptions(p *wire.ConfirmParams) []chat.Option {
 		options = append(options, chat.Option{Key: a.key, Label: a.label})
 		holds := a.outcome == "run" || a.outcome == "session" || a.outcome == "always"
 		if holds && p.Prefix != "" {
-			options = append(options, chat.Option{Key: strings.ToUpper(a.key), Label: a.label + ", for all that begins with " + p.Prefix})
+			all := a.label + ", for all that begins with " + p.Prefix
+			options = append(options, chat.Option{Key: strings.ToUpper(a.key), Label: all})
 		}
 	}
 	return append(options, chat.Option{Key: "n", Label: "No"}, chat.Option{Key: "t", Label: "No, and tell the agent why"})

@@ -118,9 +118,9 @@ func showContext(ctx context.Context, conn *connection, out io.Writer, session, 
 	if r.Estimated {
 		about = "about "
 	}
-	fmt.Fprintf(&b, ", %s%s tokens", about, short(r.Tokens))
+	fmt.Fprintf(&b, ", %s%s tokens", about, chat.Short(r.Tokens))
 	if r.Window > 0 {
-		fmt.Fprintf(&b, " of %s", short(r.Window))
+		fmt.Fprintf(&b, " of %s", chat.Short(r.Window))
 	}
 	for _, at := range []struct{ word, time string }{{"begun", r.StartedAt}, {"last used", r.LastActiveAt}} {
 		if when, err := time.Parse(time.RFC3339, at.time); err == nil {
@@ -162,9 +162,9 @@ func writeMemory(b *strings.Builder, files []wire.MemoryFile) {
 			fmt.Fprintf(b, "not told %s: %s\n", name, tool.Escape(f.LeftOut))
 			continue
 		case f.Scope == "global":
-			fmt.Fprintf(b, "is told %s (yours, for all projects, about %s tokens)", name, short(f.Tokens))
+			fmt.Fprintf(b, "is told %s (yours, for all projects, about %s tokens)", name, chat.Short(f.Tokens))
 		default:
-			fmt.Fprintf(b, "is told %s (the project's, about %s tokens)", name, short(f.Tokens))
+			fmt.Fprintf(b, "is told %s (the project's, about %s tokens)", name, chat.Short(f.Tokens))
 		}
 		for i, uri := range f.Imports {
 			word := ", "

@@ -46,6 +46,7 @@ type dialogue struct {
 	session string          // where runs go; as the daemon said last
 	placed  bool            // the daemon has said so
 	told    map[string]bool // agents whose old context was told of
+	mode    string          // what runs without a question; "" = as the session has it
 	waiting []string        // typed during a run, for after it
 	ended   bool            // the input has
 	failed  bool            // a request has
@@ -138,7 +139,7 @@ func (d *dialogue) banner(ctx context.Context) error {
 		return err
 	}
 	model := cmp.Or(d.first.Model, agent.ResolvedModel, agent.Model)
-	d.setStatus(chat.Status{Agent: d.name(), Model: model, Session: d.session})
+	d.setStatus(chat.Status{Agent: d.name(), Model: model})
 	d.t.say("%s · %s · session %s · %s", tool.Escape(d.title), tool.Escape(model), d.session, tool.Escape(folder))
 	if goesOn := d.continues(ctx, d.name()); goesOn.line != "" {
 		d.t.say("%s", goesOn.line)
@@ -313,7 +314,7 @@ func (d *dialogue) listCommands(ctx context.Context) error {
 // request runs an agent: the one that a line names, else the one that is talked
 // to.
 func (d *dialogue) request(ctx context.Context, line string) error {
-	p := &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: line}}, Session: d.session, Mode: d.first.Mode, Model: d.first.Model, Run: runID()}
+	p := &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: line}}, Session: d.session, Mode: d.first.Mode, Model: d.first.Model, Approval: d.mode, Run: runID()}
 	if d.first.Session == "" && !d.placed {
 		p.Session = "" // the daemon knows best which nobody has
 	}

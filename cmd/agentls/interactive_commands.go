@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -62,11 +63,11 @@ func (d *dialogue) obey(ctx context.Context, line string) error {
 
 // help shows what can be typed, and in the chat the keys.
 func (d *dialogue) help() {
-	d.t.say("  %-24s %s", "TEXT", "asks "+tool.Escape(d.name())+"; typed while it runs, steers it")
-	d.t.say("  %-24s %s", "@NAME TEXT", "asks another agent; @auto the one that it is for")
-	d.t.say("  %-24s %s", "@FILE in TEXT", "the file rides along")
+	d.t.say("  %-28s %s", "TEXT", "asks "+tool.Escape(d.name())+"; typed while it runs, steers it")
+	d.t.say("  %-28s %s", "@NAME TEXT", "asks another agent; @auto the one that it is for")
+	d.t.say("  %-28s %s", "@FILE in TEXT", "the file rides along")
 	for _, c := range chatCommands {
-		d.t.say("  %-24s %s", strings.TrimSpace(c.name+" "+c.arguments), c.does)
+		d.t.say("  %-28s %s", strings.TrimSpace(c.name+" "+c.arguments), c.does)
 	}
 	if d.chat != nil {
 		d.t.say("%s", chatKeys)
@@ -84,11 +85,11 @@ const chatKeys = `
 func compressed(r wire.SessionCompressResult) string {
 	switch r.Status {
 	case "COMPRESSED":
-		return fmt.Sprintf("The context is shorter: %s → %s tokens.", short(r.Before), short(r.After))
+		return fmt.Sprintf("The context is shorter: %s → %s tokens.", chat.Short(r.Before), chat.Short(r.After))
 	case "NOOP":
-		return fmt.Sprintf("There is nothing to make shorter: %s tokens.", short(r.Before))
+		return fmt.Sprintf("There is nothing to make shorter: %s tokens.", chat.Short(r.Before))
 	}
-	return fmt.Sprintf("The context is as long as before, %s tokens (%s).", short(r.Before), tool.Escape(r.Status))
+	return fmt.Sprintf("The context is as long as before, %s tokens (%s).", chat.Short(r.Before), tool.Escape(r.Status))
 }
 
 // agents does a command that begins with /agents.

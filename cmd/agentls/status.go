@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
 )
 
 // status says on a terminal what runs, for how long, and tokens so far. It is
@@ -75,7 +76,7 @@ func (s *status) take(who string, e activity.Body) {
 			s.tokens += b.Usage.TotalTokens
 		case activity.ToolState:
 			if b.State == activity.Executing {
-				s.doing = who + ": " + subject(b)
+				s.doing = who + ": " + chat.Subject(b)
 			}
 		}
 		return
@@ -89,7 +90,7 @@ func (s *status) take(who string, e activity.Body) {
 		s.tokens += b.Usage.TotalTokens
 	case activity.ToolState:
 		if b.State == activity.Executing {
-			s.doing = subject(b)
+			s.doing = chat.Subject(b)
 		}
 	case activity.Retry:
 		s.doing = "trying again: " + tool.Escape(b.Cause)
@@ -98,9 +99,9 @@ func (s *status) take(who string, e activity.Body) {
 
 // String is the line: "fixer · bash go test ./... · 1:05 · 12k tokens".
 func (s *status) line(now time.Time) string {
-	parts := []string{tool.Escape(s.agent), cmp.Or(s.doing, "starting"), clock(now.Sub(s.began))}
+	parts := []string{tool.Escape(s.agent), cmp.Or(s.doing, "starting"), chat.Clock(now.Sub(s.began))}
 	if s.tokens > 0 {
-		parts = append(parts, short(s.tokens)+" tokens")
+		parts = append(parts, chat.Short(s.tokens)+" tokens")
 	}
 	return strings.Join(parts, " · ")
 }
@@ -135,28 +136,6 @@ func (s *status) tick(now time.Time, midLine bool) {
 		_, _ = io.WriteString(s.out, "\r\x1b[2K"+line)
 		s.drawn = true
 	}
-}
-
-// clock shows how long something takes: 0:07, 12:30, 1:00:05.
-func clock(d time.Duration) string {
-	n := int(d / time.Second)
-	if h := n / 3600; h > 0 {
-		return fmt.Sprintf("%d:%02d:%02d", h, n/60%60, n%60)
-	}
-	return fmt.Sprintf("%d:%02d", n/60, n%60)
-}
-
-// short shows a count in at most four characters or so: 950, 3.4k, 120k, 1.2M.
-func short(n int) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 9950:
-		return fmt.Sprintf("%.1fk", float64(n)/1000)
-	case n < 999_500:
-		return fmt.Sprintf("%.0fk", float64(n)/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
 // fit cuts a line to so many columns of a terminal.

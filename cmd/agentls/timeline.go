@@ -250,7 +250,7 @@ func (t *timeline) show(e wire.ActivityParams) {
 		t.say("%s may not hand over to %s (%s)", tool.Escape(b.From), tool.Escape(b.To), tool.Escape(b.Code))
 	case activity.ContextCompressed:
 		if b.Status == "COMPRESSED" {
-			t.say("context compressed: %s → %s tokens", short(b.Before), short(b.After))
+			t.say("context compressed: %s → %s tokens", chat.Short(b.Before), chat.Short(b.After))
 		}
 	case activity.ContextCleared:
 		if !t.past {

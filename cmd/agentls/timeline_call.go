@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
@@ -14,33 +13,21 @@ func (t *timeline) call(who string, b activity.ToolState) {
 	switch b.State {
 	case activity.Executing:
 		if b.Name == "bash" {
-			t.say("  … %s%s", who, subject(b)) // it may take a while
+			t.say("  … %s%s", who, chat.Subject(b)) // it may take a while
 		}
 	case activity.Success:
 		display := b.Result.Display
 		if b.Name == "bash" {
 			display = chat.Printed(display)
 		}
-		line := "  ✓ " + who + subject(b)
+		line := "  ✓ " + who + chat.Subject(b)
 		if said := tool.Escape(first(display)); said != b.Name { // the tools that end or pass on a run say no more
 			line += "  " + said
 		}
 		t.say("%s", line)
 	case activity.Failed, activity.Cancelled:
-		t.say("  ✗ %s%s  %s", who, subject(b), tool.Escape(first(b.Error.Message)))
+		t.say("  ✗ %s%s  %s", who, chat.Subject(b), tool.Escape(first(b.Error.Message)))
 	}
-}
-
-// subject names a call by its tool and the argument that tells most.
-func subject(b activity.ToolState) string {
-	var args map[string]any
-	_ = json.Unmarshal(b.Args, &args) // arguments that are no object have no subject
-	for _, name := range []string{"agent_name", "file_path", "command", "pattern", "dir_path", "question"} {
-		if s, ok := args[name].(string); ok {
-			return b.Name + " " + tool.Escape(first(s))
-		}
-	}
-	return b.Name
 }
 
 // first returns the first line that says something: not the fence of a block of

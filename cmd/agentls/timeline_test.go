@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -219,7 +220,7 @@ func TestStatus(t *testing.T) {
 	var when []string
 	for n := range 200 {
 		if s.tick(begin.Add(time.Duration(n)*time.Second), false); shown() != "" {
-			when = append(when, clock(time.Duration(n)*time.Second))
+			when = append(when, chat.Clock(time.Duration(n)*time.Second))
 		}
 	}
 	if got := strings.Join(when, " "); got != "0:10 0:30 1:10 2:10 3:10" {

@@ -15,15 +15,40 @@ var languages = []struct {
 	comments string // a pattern
 	keywords string
 }{
-	{"go golang", `//[^\n]*|/\*(?s:.*?)\*/`, "break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var nil true false"},
-	{"js javascript jsx ts typescript tsx", `//[^\n]*|/\*(?s:.*?)\*/`, "async await break case catch class const continue default delete do else enum export extends false finally for from function if implements import in instanceof interface let new null of private public readonly return static super switch this throw true try type typeof undefined var void while yield"},
-	{"java kotlin kt scala c h cpp c++ cc cs csharp swift rust rs php dart zig", `//[^\n]*|/\*(?s:.*?)\*/`, "abstract as async await bool boolean break case catch char class const continue crate data def default do double else enum extends extern false final float fn for foreach func fun if impl implements import in int interface internal is let long loop match mod move mut namespace new nil null object override package private protected pub public readonly ref return self short static struct super switch template this throw trait true try type typedef union unsafe unsigned use using val var virtual void when where while"},
-	{"py python", `#[^\n]*|"""(?s:.*?)"""`, "and as assert async await break class continue def del elif else except False finally for from global if import in is lambda match None nonlocal not or pass raise return True try while with yield self"},
-	{"rb ruby", `#[^\n]*`, "alias and begin break case class def do else elsif end ensure false for if in module next nil not or redo rescue retry return self super then true undef unless until when while yield"},
-	{"sh bash shell zsh console dockerfile makefile make", `#[^\n]*`, "case do done elif else esac export fi for function if in local return select then until while FROM RUN COPY CMD ENV WORKDIR ENTRYPOINT"},
+	{"go golang", `//[^\n]*|/\*(?s:.*?)\*/`,
+		"break case chan const continue default defer else fallthrough for func go goto if import " +
+			"interface map package range return select struct switch type var nil true false"},
+	{"js javascript jsx ts typescript tsx", `//[^\n]*|/\*(?s:.*?)\*/`,
+		"async await break case catch class const continue default delete do else enum export extends " +
+			"false finally for from function if implements import in instanceof interface let new null of " +
+			"private public readonly return static super switch this throw true try type typeof undefined " +
+			"var void while yield"},
+	{"java kotlin kt scala c h cpp c++ cc cs csharp swift rust rs php dart zig", `//[^\n]*|/\*(?s:.*?)\*/`,
+		"abstract as async await bool boolean break case catch char class const continue crate data def " +
+			"default do double else enum extends extern false final float fn for foreach func fun if impl " +
+			"implements import in int interface internal is let long loop match mod move mut namespace new " +
+			"nil null object override package private protected pub public readonly ref return self short " +
+			"static struct super switch template this throw trait true try type typedef union unsafe " +
+			"unsigned use using val var virtual void when where while"},
+	{"py python", `#[^\n]*|"""(?s:.*?)"""`,
+		"and as assert async await break class continue def del elif else except False finally for from " +
+			"global if import in is lambda match None nonlocal not or pass raise return True try while with " +
+			"yield self"},
+	{"rb ruby", `#[^\n]*`,
+		"alias and begin break case class def do else elsif end ensure false for if in module next nil " +
+			"not or redo rescue retry return self super then true undef unless until when while yield"},
+	{"sh bash shell zsh console dockerfile makefile make", `#[^\n]*`,
+		"case do done elif else esac export fi for function if in local return select then until while " +
+			"FROM RUN COPY CMD ENV WORKDIR ENTRYPOINT"},
 	{"json yaml yml toml ini", `#[^\n]*|//[^\n]*`, "true false null yes no"},
-	{"sql", `--[^\n]*|/\*(?s:.*?)\*/`, "SELECT FROM WHERE INSERT INTO UPDATE DELETE SET VALUES CREATE TABLE INDEX VIEW DROP ALTER JOIN LEFT RIGHT INNER OUTER ON AS AND OR NOT NULL ORDER BY GROUP HAVING LIMIT DISTINCT UNION PRIMARY KEY select from where insert into update delete set values create table index drop alter join left on as and or not null order by group having limit"},
-	{"lua", `--[^\n]*`, "and break do else elseif end false for function if in local nil not or repeat return then true until while"},
+	{"sql", `--[^\n]*|/\*(?s:.*?)\*/`,
+		"SELECT FROM WHERE INSERT INTO UPDATE DELETE SET VALUES CREATE TABLE INDEX VIEW DROP ALTER JOIN " +
+			"LEFT RIGHT INNER OUTER ON AS AND OR NOT NULL ORDER BY GROUP HAVING LIMIT DISTINCT UNION PRIMARY " +
+			"KEY select from where insert into update delete set values create table index drop alter join " +
+			"left on as and or not null order by group having limit"},
+	{"lua", `--[^\n]*`,
+		"and break do else elseif end false for function if in local nil not or repeat return then true " +
+			"until while"},
 }
 
 // grammar is what is looked for in the code of a language: comments, strings,
@@ -44,7 +69,8 @@ func grammarOf(language string) *grammar {
 	for _, l := range languages {
 		if slices.Contains(strings.Fields(l.names), language) {
 			g := &grammar{
-				regexp.MustCompile("(" + l.comments + ")|(\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|`[^`]*`)|(\\b\\d[\\w.]*\\b)|(\\b[A-Za-z_]\\w*\\b)"),
+				regexp.MustCompile("(" + l.comments + ")" +
+					"|(\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|`[^`]*`)|(\\b\\d[\\w.]*\\b)|(\\b[A-Za-z_]\\w*\\b)"),
 				strings.Fields(l.keywords),
 			}
 			grammars.Store(language, g)

@@ -176,7 +176,7 @@ func (m *screen) call(e Event, b activity.ToolState) {
 			i.who = tool.Escape(e.Agent)
 		}
 	}
-	i.title, i.state = subject(b), b.State
+	i.title, i.state = Subject(b), b.State
 	switch b.State {
 	case activity.Executing:
 		i.began = m.now()
@@ -237,8 +237,8 @@ func (m *screen) change(e Event, b activity.FileChanged) {
 	m.grow(i, len(b.Patch))
 }
 
-// subject names a call by its tool and the argument that tells most.
-func subject(b activity.ToolState) string {
+// Subject names a call by its tool and the argument that tells most.
+func Subject(b activity.ToolState) string {
 	var args map[string]any
 	_ = json.Unmarshal(b.Args, &args) // arguments that are no object have no subject
 	for _, name := range []string{"agent_name", "file_path", "command", "pattern", "url", "dir_path", "question"} {

@@ -201,8 +201,8 @@ func (h *history) add(text string) bool {
 	return true
 }
 
-// clock shows how long something takes: 0:07, 12:30, 1:00:05.
-func clock(d time.Duration) string {
+// Clock shows how long something takes: 0:07, 12:30, 1:00:05.
+func Clock(d time.Duration) string {
 	n := int(d / time.Second)
 	if h := n / 3600; h > 0 {
 		return fmt.Sprintf("%d:%02d:%02d", h, n/60%60, n%60)
@@ -210,8 +210,8 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", n/60, n%60)
 }
 
-// short shows a count in at most four characters or so: 950, 3.4k, 120k, 1.2M.
-func short(n int) string {
+// Short shows a count in at most four characters or so: 950, 3.4k, 120k, 1.2M.
+func Short(n int) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprint(n)

@@ -77,7 +77,8 @@ func (i *item) lines(m *screen, columns int, open bool) []string {
 	case outputItem:
 		return wrapped(diffColours(clean(strings.TrimRight(i.text, "\n"))), columns)
 	case askedItem:
-		return indented(wrapped(diffColours(clean(strings.Trim(i.text, "\n"))), columns-2), paint(warn, "▌ "), paint(warn, "▌ "))
+		bar := paint(warn, "▌ ")
+		return indented(wrapped(diffColours(clean(strings.Trim(i.text, "\n"))), columns-2), bar, bar)
 	}
 	tone := dim
 	if strings.HasPrefix(i.text, "ERROR") || strings.HasPrefix(i.text, "error:") {

@@ -107,7 +107,7 @@ func (m *screen) working() string {
 	const spins = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 	since := m.now().Sub(m.began)
 	spin := []rune(spins)[max(int(since/every), 0)%10]
-	return cut(paint(accent, string(spin)+" "+doing)+paint(dim, fmt.Sprintf(" · %s · %s", clock(since), stop)), m.width)
+	return cut(paint(accent, string(spin)+" "+doing)+paint(dim, fmt.Sprintf(" · %s · %s", Clock(since), stop)), m.width)
 }
 
 // statusLine is who is talked to, and at what price. What matters least goes first
@@ -122,7 +122,7 @@ func (m *screen) statusLine() string {
 		parts = append(parts, modeOf(s.Mode))
 	}
 	if n := m.usage.TotalTokens; n > 0 {
-		parts = append(parts, short(n)+" tokens")
+		parts = append(parts, Short(n)+" tokens")
 	}
 	if m.cost > 0 {
 		parts = append(parts, dollars(m.cost))
