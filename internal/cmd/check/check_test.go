@@ -183,7 +183,7 @@ func TestChanceIsForLong(t *testing.T) {
 		return all
 	}
 	fixed, long := &checks{machine: &machine{}}, &checks{machine: &machine{}, long: true}
-	if got, want := names(long), append(names(fixed), "crash loop", "the wall", "fuzzing"); !slices.Equal(got, want) {
+	if got, want := names(long), append(names(fixed), "go vet, macOS and Windows", "crash loop", "the wall", "fuzzing"); !slices.Equal(got, want) {
 		t.Errorf("the steps of -long are %q, want %q", got, want)
 	}
 	if args, env := fixed.testing(); slices.Contains(args, "-shuffle=on") || !slices.Contains(args, "-short") || !slices.Contains(env, "RAPID_SEED=1") {

@@ -5,7 +5,7 @@
 //	go run ./internal/cmd/check -long              # explores as well, before an issue is done
 //	go run ./internal/cmd/check -long -fuzztime 2m # with longer fuzzing
 //
-// It covers gofmt, vet (for macOS and Windows too), go mod tidy, staticcheck, the tests under the race
+// It covers gofmt, vet, go mod tidy, staticcheck, the tests under the race
 // detector (layering, goroutine leaks and the seeds of the fuzz targets are among
 // them; a few loads and tests of programs, as a short crash loop, run without it),
 // the scenarios while recycled requests are
@@ -16,7 +16,7 @@
 // -short).
 //
 // With -long chance takes part: the tests run whole, in a random order with random
-// seeds, soak and kill for longer, a daemon is killed in 200 moments, and new inputs are
+// seeds, soak and kill for longer, macOS and Windows are vetted, a daemon is killed in 200 moments, and new inputs are
 // looked for with each fuzz target. A failure that it finds is committed with its
 // fix: an input of a fuzz target as the file that go test wrote to testdata/fuzz, a
 // seed as a case of a test.

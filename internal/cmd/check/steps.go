@@ -50,7 +50,6 @@ func (c *checks) steps() [][]step {
 	list := [][]step{
 		{{"gofmt", c.gofmt}},
 		{{"go vet", func() outcome { return passed(c.run("go", "vet", "./...")) }}},
-		{{"go vet, macOS and Windows", c.elsewhere}},
 		{{"go mod tidy -diff", c.tidy}},
 		{{"staticcheck", c.staticcheck}},
 		{{"generated documents", c.documents}},
@@ -59,7 +58,7 @@ func (c *checks) steps() [][]step {
 		{{"poisoned requests, UPDATE=1", c.poison}, {"mutants", c.mutants}, {"programs and loads", c.loads}},
 	}
 	if c.long {
-		list = append(list, []step{{"crash loop", c.crashes}}, []step{{"the wall", c.wall}}, []step{{"fuzzing", c.fuzz}})
+		list = append(list, []step{{"go vet, macOS and Windows", c.elsewhere}}, []step{{"crash loop", c.crashes}}, []step{{"the wall", c.wall}}, []step{{"fuzzing", c.fuzz}})
 	}
 	return list
 }
@@ -99,7 +98,8 @@ func (c *checks) gofmt() outcome {
 	return passed(strings.Join(wrong, "\n"), err)
 }
 
-// elsewhere vets what is compiled for the other systems, tests included.
+// elsewhere vets what is compiled for the other systems, tests included. A machine that
+// has compiled nothing for them yet takes seven minutes for both.
 func (c *checks) elsewhere() outcome {
 	var o outcome
 	for _, system := range []string{"darwin", "windows"} {
