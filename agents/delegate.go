@@ -401,7 +401,7 @@ func (s *Service) await(ctx context.Context, caller *Live, call string, asked St
 		return nil, tool.Errorf(tool.CodeFailed, "%s does not run: %s", asked.Agent, fault.Message(err))
 	}
 	<-live.Done() // it ends with ctx
-	ended, _ := runIn(caller.conv.Runs(), live.by.Run)
+	ended, _ := caller.conv.Run(live.by.Run)
 	return &awaited{
 		result: live.Result(), taint: taint(live.ID, live.by.Run), changes: live.Result().Changes, left: ended.State == activity.Interrupted,
 	}, nil

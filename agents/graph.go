@@ -242,7 +242,7 @@ func (s *Service) Graph(def *definition.Definition, folder, runID string) (graph
 // sessionWith returns the session that has a run, to be read.
 func (s *Service) sessionWith(id string) (*session.Session, error) {
 	for _, open := range s.Sessions.Live() {
-		if hasRun(open.Runs(), id) {
+		if _, ok := open.Run(id); ok {
 			return open, nil
 		}
 	}

@@ -136,7 +136,7 @@ func (s *Service) resumeHandoff(conv *conversation, r session.Run, start Start) 
 // unfinished returns how far a run came that was left interrupted or paused, or ended
 // at a limit.
 func unfinished(conv *conversation, id string) (session.Progress, error) {
-	r, _ := runIn(conv.Runs(), id)
+	r, _ := conv.Run(id)
 	past, ok := conv.Progress(id)
 	switch {
 	case r.State == activity.Finished && ok:
@@ -180,7 +180,7 @@ func (s *Service) left(id, runID string) (*conversation, session.Run, error) {
 		if err != nil {
 			return nil, session.Run{}, err
 		}
-		if r, ok := runIn(conv.Runs(), runID); ok {
+		if r, ok := conv.Run(runID); ok {
 			return conv, r, nil
 		}
 		return nil, session.Run{}, unknownRun(runID)
@@ -189,7 +189,7 @@ func (s *Service) left(id, runID string) (*conversation, session.Run, error) {
 	open := slices.Collect(maps.Values(s.sessions))
 	s.mu.Unlock()
 	for _, conv := range open {
-		if r, ok := runIn(conv.Runs(), runID); ok {
+		if r, ok := conv.Run(runID); ok {
 			return conv, r, nil
 		}
 	}
@@ -220,7 +220,7 @@ func (s *Service) left(id, runID string) (*conversation, session.Run, error) {
 		if err != nil {
 			return nil, session.Run{}, err
 		}
-		if r, ok := runIn(conv.Runs(), runID); ok {
+		if r, ok := conv.Run(runID); ok {
 			return conv, r, nil
 		}
 	}

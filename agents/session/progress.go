@@ -307,9 +307,9 @@ func (s *Session) progressOf(run string) (Progress, bool) {
 func (s *Session) Delegated(caller, call string) (Run, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range slices.Backward(s.total.runs) {
-		if r.about.ParentRun == caller && r.call == call && !r.Inherited {
-			return r, true
+	for i := len(s.total.runs) - 1; i >= 0; i-- {
+		if r := &s.total.runs[i]; r.about.ParentRun == caller && r.call == call && !r.Inherited {
+			return *r, true
 		}
 	}
 	return Run{}, false

@@ -333,6 +333,17 @@ func (s *Session) Runs() []Run {
 	return append([]Run{}, s.total.runs...)
 }
 
+// Run returns a run of the session itself, which no fork brought along; ok says whether
+// there is one.
+func (s *Session) Run(id string) (r Run, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found := s.total.run(id); found != nil && !found.Inherited {
+		return *found, true
+	}
+	return Run{}, false
+}
+
 // PutBlob keeps data beside the sessions of the workspace, once, and returns its
 // name: the hex SHA-256. It is on stable storage when PutBlob returns. The error
 // is fault.Unavailable.
