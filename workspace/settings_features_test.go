@@ -269,6 +269,9 @@ func TestSettingShapes(t *testing.T) {
 		}
 		for _, v := range append(slices.Clone(s.values), "none of them") {
 			text := `"` + v + `"`
+			if s.kind == textsKind {
+				text = "[" + text + "]"
+			}
 			for _, part := range slices.Backward(strings.Split(k.key, ".")) {
 				text = `{"` + part + `": ` + text + `}`
 			}

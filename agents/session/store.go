@@ -269,18 +269,18 @@ func (s *Store) open(id string, how opening) (*Session, error) {
 }
 
 // fill loads the session of a slot.
-func (s *Store) fill(t *slot, id string, how opening) (*Session, error) {
-	t.err = fault.New(fault.Internal, "session.open", "the session %s could not be opened", id) // if load panics
+func (s *Store) fill(t *slot, id string, how opening) (session *Session, err error) {
+	err = fault.New(fault.Internal, "session.open", "the session %s could not be opened", id) // if load panics
 	defer func() {
-		if t.err != nil {
-			s.mu.Lock()
+		s.mu.Lock() // who closes one that had this id before looks at it, too
+		t.session, t.err = session, err
+		if err != nil {
 			delete(s.slots, id)
-			s.mu.Unlock()
 		}
+		s.mu.Unlock()
 		close(t.ready)
 	}()
-	t.session, t.err = s.load(id, how)
-	return t.session, t.err
+	return s.load(id, how)
 }
 
 // load opens a session's log under its lock.
