@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -212,9 +213,12 @@ func (c *connection) await(ctx context.Context, do func() error) error {
 	c.mu.Unlock()
 	select {
 	case err := <-done:
-		if errors.Is(err, transport.ErrTransportClosed) {
-			<-c.dead // the end of its output is what closed it
-			return c.why
+		if errors.Is(err, transport.ErrTransportClosed) || errors.Is(err, syscall.EPIPE) {
+			select {
+			case <-c.dead: // the end of its output, which says more
+				return c.why
+			case <-ctx.Done():
+			}
 		}
 		return err
 	case <-c.dead:
