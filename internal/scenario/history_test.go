@@ -36,17 +36,24 @@ func (s *story) seq(session, word string) (uint64, error) {
 			return 0, fmt.Errorf("%s is no number", which)
 		}
 	}
+	// An event may be told after the answer of the request that led to it.
 	var all []wire.ActivityParams
-	for _, e := range s.editor.Seen().Events {
-		if e.Session == session && e.Type == kind {
-			all = append(all, e)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err := s.editor.Await(ctx, func(seen editortest.Seen) bool {
+		all = all[:0]
+		for _, e := range seen.Events {
+			if e.Session == session && e.Type == kind {
+				all = append(all, e)
+			}
 		}
+		return len(all) >= max(n, -n)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("the editor was told of %d events %s in session %s: %w", len(all), kind, session, err)
 	}
 	if n < 0 {
 		n += len(all) + 1
-	}
-	if n < 1 || n > len(all) {
-		return 0, fmt.Errorf("the editor was told of %d events %s in session %s", len(all), kind, session)
 	}
 	return uint64(int(all[n-1].Seq) + off), nil
 }
