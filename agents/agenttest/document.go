@@ -275,8 +275,8 @@ func namesTool(path string) bool {
 // unquoted returns the extent of a scalar without its quotes.
 func (d *Document) unquoted(s definition.Span) definition.Span {
 	text := d.Text[s.Start:s.End]
-	if quoted := strings.HasPrefix(text, `"`) || strings.HasPrefix(text, "'"); quoted && len(text) >= 2 && text[len(text)-1] == text[0] {
-		return definition.Span{Start: s.Start + 1, End: s.End - 1}
+	if len(text) < 2 || text[len(text)-1] != text[0] || !strings.ContainsAny(text[:1], `"'`) {
+		return s
 	}
-	return s
+	return definition.Span{Start: s.Start + 1, End: s.End - 1}
 }

@@ -121,8 +121,8 @@ func (k Keeper) Drop(ctx context.Context, stored Stored) (int, error) {
 	return stored.Records, s.Drop(ctx)
 }
 
-// CleanFiles is to be called after something of a store was deleted: it says, for people,
-// where it may still be, "" for nowhere.
+// CleanFiles asks a store's backend for files without what was deleted. The note tells
+// people in which files it still is; "" for none.
 func (k Keeper) CleanFiles(ctx context.Context, stored Stored) (note string) {
 	if c, is := k[stored.Backend].(Cleaner); is {
 		return c.CleanFiles(ctx)

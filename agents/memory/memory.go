@@ -180,7 +180,7 @@ type Backend interface {
 
 // Cleaner is a [Backend] whose files may have what was deleted for a while.
 type Cleaner interface {
-	// CleanFiles asks for files without it, and says where it may still be, for people.
+	// CleanFiles asks for files without it. The note tells people in which files it still is.
 	CleanFiles(ctx context.Context) (note string)
 }
 

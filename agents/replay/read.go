@@ -180,7 +180,7 @@ func (r *reader) answered(e activity.Event) {
 		delete(r.finished, e.Run)
 		run.answers = append(run.answers, answer{content: b, finished: finished})
 		n := len(run.answers) - 1
-		r.heard(e.Run, func(words said) { run.answers[n].said = append(run.answers[n].said, words...) })
+		r.placeWords(e.Run, func(words said) { run.answers[n].said = append(run.answers[n].said, words...) })
 		for _, p := range b.Content {
 			if p.Call != nil {
 				r.names[p.Call.ID] = p.Call.Name
@@ -199,13 +199,13 @@ func (r *reader) called(e activity.Event, b activity.ToolState) {
 	}
 	if b.State.Terminal() {
 		r.calls[b.Call] = b
-		r.heard(e.Run, func(words said) { r.during[b.Call] = append(r.during[b.Call], words...) })
+		r.placeWords(e.Run, func(words said) { r.during[b.Call] = append(r.during[b.Call], words...) })
 	}
 }
 
-// heard says that something came after the words which a run was told: when it comes again,
+// placeWords says that something came after the words which a run was told: when it comes again,
 // they are said before.
-func (r *reader) heard(run string, add func(said)) {
+func (r *reader) placeWords(run string, add func(said)) {
 	add(r.words[run])
 	delete(r.words, run)
 	r.last[run] = add

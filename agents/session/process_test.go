@@ -271,7 +271,7 @@ func TestREL100LockThatTheDeadHaveLeftIsWaitedFor(t *testing.T) {
 			time.AfterFunc(20*time.Millisecond, func() { _ = first.flock.Unlock() })
 		}
 		second, err := acquire(path, "x", "me", clock())
-		if (err == nil) != want || err != nil && !busy(err) {
+		if (err == nil) != want || (err != nil && !busy(err)) {
 			t.Errorf("the holder has ended %t: %v", want, err)
 		}
 		if !want {

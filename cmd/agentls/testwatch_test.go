@@ -78,7 +78,7 @@ func TestAgentTestsWatch(t *testing.T) {
 	}
 	writeFile(t, second, strings.Replace(tests, "REASON", "GOAL", 1))
 	if out := screen.await(t, "Watching"); !strings.Contains(out, "1 passed, 0 failed") || strings.Contains(out, "✓ one") {
-		t.Errorf("mended:\n%s", out)
+		t.Errorf("fixed:\n%s", out)
 	}
 	writeFile(t, second, "tests: [\n")
 	if out := screen.await(t, "Watching"); !strings.Contains(out, "cannot be read") {

@@ -180,7 +180,7 @@ func (m *screen) press(k tea.KeyPressMsg) tea.Cmd {
 	d := m.dialog
 	if !d.armed {
 		d.quiet = m.now()
-		if k.String() == "ctrl+c" { // a refusal is always heard
+		if k.String() == "ctrl+c" { // a refusal always counts
 			return m.refuse()
 		}
 		if k.Text != "" {

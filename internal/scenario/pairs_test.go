@@ -93,7 +93,7 @@ var requests = []request{
 	{"run -session SESSION chat 'Tell №'\nrun -session SESSION chat 'Go on №'\nrequest agents/session/compress '{\"session\": \"SESSION\", \"agent\": \"chat\", \"force\": true}'\nstdout COMPRESSED\n", map[string]string{
 		"You talk": "> Tell №\n< Once №.\n<repeat 300 word {},\\s\n\n> Go on №\n< And №.\n<repeat 300 word {},\\s\n\n",
 		"You write the memory": ">body Tell №\n< <state_snapshot><overall_goal>Tell №</overall_goal><key_knowledge>№</key_knowledge><file_system_state>none</file_system_state>" +
-			"<recent_actions>told</recent_actions><current_plan>[TODO] go on</current_plan></state_snapshot>\n\n",
+			"<recent_actions>told</recent_actions><current_plan>1. go on</current_plan></state_snapshot>\n\n",
 	}},
 	{"reply once\nrun -session SESSION chat 'Write №'\nstdout 'Wrote №'\nreply reject\nrun -session SESSION chat 'Spoil №'\nstdout 'Left №'\n", map[string]string{
 		"You talk": "> Write №\n<call write_file {\"file_path\": \"№.txt\", \"content\": \"№\"}\n\n>result write_file\n< Wrote №.\n\n" +

@@ -459,7 +459,11 @@ func (c *checks) clients() outcome {
 			missing = append(missing, leftOut{n.clients, "there is no " + n.program, n.how})
 		}
 	}
-	out, err := c.run("go", "test", "-count=1", "-v", "./"+clients+"/...")
+	args := []string{"test", "-count=1", "-v"}
+	if !c.long {
+		args = append(args, "-short") // without it Jaeger is built, which takes minutes
+	}
+	out, err := c.run("go", append(args, "./"+clients+"/...")...)
 	o := clientsOutcome(out, err, missing)
 	c.closes(out)
 	return o

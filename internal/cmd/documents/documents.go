@@ -20,7 +20,7 @@ type Document struct {
 }
 
 // Write writes the documents below root. With check it changes nothing: it says
-// on out what each stale one lacks, and the error names the command that mends
+// on out what each stale one lacks, and the error names the command that fixes
 // them.
 func Write(root string, all []Document, check bool, command string, out io.Writer) error {
 	stale := false

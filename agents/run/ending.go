@@ -1,0 +1,114 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/fault"
+)
+
+// ending is how a loop ended.
+type ending struct {
+	reason      activity.Reason
+	recovered   activity.Reason // the limit that was hit before the goal was reached
+	text        string
+	output      json.RawMessage
+	failure     *activity.Failure
+	told        bool // a person has heard of the failure
+	interrupted bool
+	why         string   // it was interrupted
+	passes      *passing // control, to whom; nil for nobody
+	anew        bool     // it is none: the model was asked, and is to be asked again
+}
+
+// interruptedBy is the end of a run that was interrupted.
+func interruptedBy(ctx context.Context) ending {
+	end := ending{reason: activity.Aborted, interrupted: true, why: "the daemon ended"}
+	if errors.Is(context.Cause(ctx), ErrSuspended) {
+		end.why = "the graph's time was used up"
+	}
+	return end
+}
+
+func failed(kind, message string) ending {
+	return ending{reason: activity.Errored, failure: &activity.Failure{Kind: kind, Message: message}}
+}
+
+// over reports whether the run is to end before anything else is done.
+func (r *runner) over(ctx context.Context) (ending, bool) {
+	r.mu.Lock()
+	stop, halted := r.stop, r.halted
+	r.mu.Unlock()
+	if halted != nil && !stop && ctx.Err() == nil {
+		return *halted, true
+	}
+	if stop {
+		return ending{reason: activity.Aborted}, true
+	}
+	if ctx.Err() == nil {
+		// What cannot be written down does not happen (spec 3.1).
+		if err := r.Session.Err(); err == nil || r.unsaved {
+			return ending{}, false
+		} else if end, over := r.unwritable(ctx, err); ctx.Err() == nil {
+			return end, over
+		}
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrTimeout):
+		return ending{reason: activity.Timeout, text: fmt.Sprintf("The run ended after %v.", r.MaxTime)}, true
+	case errors.Is(cause, ErrInterrupted):
+		return interruptedBy(ctx), true
+	case errors.Is(cause, errGuarded) && halted != nil:
+		return *halted, true
+	}
+	return ending{reason: activity.Aborted}, true
+}
+
+// unanswered is how a run ends whose model gave no answer.
+func unanswered(err error) ending {
+	var e *model.Error
+	if errors.As(err, &e) {
+		kind := fault.Provider
+		if e.Class == model.Unauthorized {
+			kind = fault.AuthRequired
+		}
+		return failed(string(kind), e.Error())
+	}
+	return failed(string(fault.Bug), err.Error())
+}
+
+// finish writes the last events of the run.
+func (r *runner) finish(end ending) activity.RunFinished {
+	if r.untold() && !end.interrupted {
+		r.say(activity.Note{Level: "info", Message: "What was said last was not told to the model any more; the agent's next run begins with it."})
+	}
+	took := r.Now().Sub(r.began) + r.spent
+	used, _ := r.account.total()
+	link := r.Link
+	link.Run, link.Agent, link.DurationMs, link.Usage = r.ID, r.Definition.Name, took.Milliseconds(), used.tokens
+	result := activity.RunFinished{
+		Reason: end.reason, Recovered: end.recovered, Text: end.text, Output: end.output, Usage: used.tokens, Cost: r.cost(),
+		Turns: int(r.turn.Load()), ToolCalls: r.toolCalls, Fallbacks: r.fallbacks,
+		Chain:      append(slices.Clone(r.Before), link),
+		Guardrails: list(r.judged), Changes: list(r.changes), Problems: list(r.Problems), Error: end.failure,
+	}
+	if end.interrupted {
+		r.move(activity.Interrupted, end.why, "agents/resume")
+		return result
+	}
+	if end.failure != nil && !end.told {
+		r.say(activity.ErrorSeen{Code: end.failure.Kind, Message: end.failure.Message, Where: "model"})
+	}
+	if end.passes != nil {
+		r.tellHandoff(end.passes)
+	}
+	r.move(activity.Finished, string(end.reason), "")
+	r.sayFor(result, took)
+	r.Gate.Forget(r.ID)
+	return result
+}

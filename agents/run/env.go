@@ -1,0 +1,75 @@
+package run
+
+import (
+	"context"
+	"slices"
+
+	"github.com/agentls/agentls/agents/guard"
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/mask"
+	"github.com/agentls/agentls/internal/sandbox"
+)
+
+// env returns what a call may reach.
+func (b *batch) env(t *task) *tool.Env {
+	env := b.Env
+	if b.Locate != nil {
+		b.Locate(&env)
+	}
+	env.Edits = keeping{b.Env.Edits, b, t}
+	env.Session, env.Run, env.Call, env.Agent = b.Env.Session, b.ID, t.call.ID, b.Definition.Name
+	env.Progress = func(string) {}
+	if start := b.Env.Background; start != nil {
+		env.Background = func(task func(context.Context) []string) {
+			t.lasting.Store(true)
+			start(task)
+		}
+	}
+	env.Memory, env.Taint = b.memory(t.call.ID), b.Gate.Tainted(b.ID)
+	env.Secret = func(text string) bool { return mask.Carries(b.Mask.Known, text) }
+	if b.Rules != nil {
+		deny, allow := b.Rules()
+		for _, r := range allow {
+			if r.Host != nil && r.Limits(t.name) {
+				env.Hosts = append(slices.Clip(env.Hosts), *r.Host)
+			}
+		}
+		if slices.ContainsFunc(deny, func(r tool.Rule) bool { return r.Limits(t.name) }) {
+			env.Denied = func(path string) bool {
+				return slices.ContainsFunc(deny, func(r tool.Rule) bool { return r.Covers(t.name, path, env.Folder) })
+			}
+		}
+	}
+	if env.Trusted && b.Approval() != guard.Plan { // else nothing would come of an edit
+		env.Correct = func(ctx context.Context, text string, s tool.Snippets) (tool.Snippets, error) {
+			return b.correct(ctx, t.call.ID, text, s)
+		}
+	}
+	if t.plan != nil && t.plan.Access == sandbox.Network {
+		env.Reach = func(ctx context.Context, host string, port int) error { return b.reach(ctx, t, &env, host, port) }
+	}
+	if choice, ok := b.searcher(); ok {
+		env.Search = func(ctx context.Context, query string) (*model.Answer, error) {
+			return b.search(ctx, choice, t.call.ID, query)
+		}
+	}
+	env.Model = b.Models[0].ID
+	env.Consult = func(ctx context.Context, about string, req *model.Request) (*model.Answer, error) {
+		return b.consultFor(ctx, t.call.ID, about, req)
+	}
+	if ask := b.Env.Ask; ask != nil {
+		env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+			defer b.asking(t.name + " asks a question")()
+			if why := b.flooded(); why != "" {
+				return tool.Answer{Action: "decline"}, nil
+			}
+			answer, err := ask(ctx, b.named(q))
+			if err == nil {
+				b.told(answer.Action)
+			}
+			return answer, err
+		}
+	}
+	return &env
+}
