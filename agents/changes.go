@@ -199,7 +199,7 @@ func (s *Service) resolving(conv *conversation) (release func(), err error) {
 // the log does.
 func sameFile(a, b string) bool {
 	path := tool.PathOf(a)
-	return a == b || path != "" && path == tool.PathOf(b)
+	return a == b || (path != "" && path == tool.PathOf(b))
 }
 
 // afterWrites is an error that came up when files were undone already.
@@ -322,7 +322,7 @@ func (b *shelf) undo(ctx context.Context, h session.FileHistory, v *folded, r Re
 	if kept.Before, err = b.keep(now); err != nil {
 		return err
 	}
-	if result == is || result != nil && is != nil && *result == *is { // by hand, before
+	if result == is || (result != nil && is != nil && *result == *is) { // by hand, before
 		kept.After, kept.Modes = kept.Before, modes(now, now)
 		event.Kept = &kept
 	} else {

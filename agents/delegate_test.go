@@ -474,7 +474,7 @@ func TestREL122LimitsOfATree(t *testing.T) {
 		for refused := false; !refused; time.Sleep(time.Millisecond) {
 			for _, e := range tm.events(s) {
 				b, ok := e.Body.(activity.ToolState)
-				refused = refused || ok && b.Error != nil && strings.Contains(b.Error.Message, "agents.limits.live")
+				refused = refused || (ok && b.Error != nil && strings.Contains(b.Error.Message, "agents.limits.live"))
 			}
 		}
 		close(both)
@@ -754,9 +754,9 @@ func TestSEC131TaintPassesOn(t *testing.T) {
 			switch {
 			case agent == "lead" && c.reads == "lead" && n == 1:
 				return several("page", `{}`)
-			case agent == "lead" && (n == 1 || c.reads == "lead" && n == 2):
+			case agent == "lead" && (n == 1 || (c.reads == "lead" && n == 2)):
 				return delegates("helper", "go")
-			case agent == c.writes && (agent == "helper" && n == 1 || agent == "lead" && n == 2):
+			case agent == c.writes && ((agent == "helper" && n == 1) || (agent == "lead" && n == 2)):
 				return write
 			case agent == "lead":
 				return text("Done.")

@@ -91,7 +91,7 @@ func modelFor(conv *conversation, contextID string, task *assignment, tools *too
 	}
 	for _, m := range append(conv.Context(contextID), model.Message{Parts: session.Render(task.input)}) {
 		for _, p := range m.Parts {
-			facts.Images = facts.Images || p.Media != nil || p.Result != nil && len(p.Result.Media) > 0
+			facts.Images = facts.Images || p.Media != nil || (p.Result != nil && len(p.Result.Media) > 0)
 		}
 	}
 	for _, p := range session.Render(task.input) {

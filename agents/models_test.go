@@ -53,7 +53,7 @@ func TestREL70MendedCredentials(t *testing.T) {
 		now, missing = named(c.who), c.err
 		who, err := ask()
 		var e *model.Error
-		if errors.As(err, &e); who != c.who || (err == nil) != (c.err == nil) || err != nil && (e == nil || e.Class != c.class || e.Message != c.says) {
+		if errors.As(err, &e); who != c.who || (err == nil) != (c.err == nil) || (err != nil && (e == nil || e.Class != c.class || e.Message != c.says)) {
 			t.Errorf("%q answers, %v", who, err)
 		}
 	}

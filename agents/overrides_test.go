@@ -185,7 +185,7 @@ func FuzzSEC129OverrideOfAProject(f *testing.F) {
 		d := &definition.Definition{Name: "a", Model: "flash", MaxTurns: turns & 0xff, MaxTokens: tokens & 0xffff, MaxTime: time.Minute, MaxCost: 1,
 			Tools: definition.Tools{Given: true, Allow: []string{"ls"}, Deny: []string{"bash"}}}
 		got := override(d, []Override{{JSON: json, Project: true, File: "f", Line: 1}})
-		lower := func(was, is int) bool { return is == was || is > 0 && (was == 0 || is < was) }
+		lower := func(was, is int) bool { return is == was || (is > 0 && (was == 0 || is < was)) }
 		if got.Model != d.Model || got.Mode != d.Mode || !lower(d.MaxTurns, got.MaxTurns) || !lower(d.MaxTokens, got.MaxTokens) ||
 			got.MaxTime > d.MaxTime || got.MaxTime <= 0 || got.MaxCost > d.MaxCost || got.MaxCost <= 0 ||
 			!slices.Equal(got.Tools.Allow, d.Tools.Allow) || !got.Tools.Given || len(got.Tools.Deny) < 1 || got.Tools.Deny[0] != "bash" {

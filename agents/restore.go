@@ -212,7 +212,7 @@ func (b *shelf) put(ctx context.Context, path string, now *tool.File, to *Conten
 	// From here on the file is another: what it is must be known, whatever becomes
 	// of the request.
 	after, err := b.read(context.WithoutCancel(ctx), path)
-	if err != nil || after == nil || after.Open != kept.Buffer || !after.Binary && !tool.SameLines(after.Text, to.Text) {
+	if err != nil || after == nil || after.Open != kept.Buffer || (!after.Binary && !tool.SameLines(after.Text, to.Text)) {
 		after = &tool.File{Text: to.Text, Open: kept.Buffer, Data: to.Data, Link: to.Link} // somebody is quicker, or the editor has not told it yet
 		if after.Data == nil {
 			after.Data = []byte(to.Text)

@@ -172,7 +172,7 @@ func (d *deciding) decide(input string) {
 }
 
 func (d *deciding) best() (activity.RouteCandidate, bool) {
-	if len(d.Candidates) == 0 || d.Candidates[0].Score == 0 && d.Candidates[0].Confidence == 0 {
+	if len(d.Candidates) == 0 || (d.Candidates[0].Score == 0 && d.Candidates[0].Confidence == 0) {
 		return activity.RouteCandidate{}, false
 	}
 	return d.Candidates[0], true
@@ -269,7 +269,7 @@ func (s *Service) routable(folder string, set Settings) *routable {
 // mayRoute reports whether inputs may be routed to an agent: it can run, wants to be
 // routed to, and says what it is for.
 func (s *Service) mayRoute(d *tuned) bool {
-	router := d.Router || d.Scope == definition.System && d.Name == "router"
+	router := d.Router || (d.Scope == definition.System && d.Name == "router")
 	says := len(d.Triggers)+len(d.Examples) > 0 || d.Description != ""
 	if !d.Routable || !says || router || (d.Name == mainAgent && d.Scope == definition.System) || needsInputs(d.Definition) {
 		return false

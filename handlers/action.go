@@ -133,7 +133,7 @@ func (a *author) settingsActions(ctx context.Context, p *protocol.CodeActionPara
 
 // behind reports whether a position comes after another.
 func behind(p, other definition.Position) bool {
-	return p.Line > other.Line || p.Line == other.Line && p.Character > other.Character
+	return p.Line > other.Line || (p.Line == other.Line && p.Character > other.Character)
 }
 
 // codeActionOf returns an action as the client takes it, with those of its findings

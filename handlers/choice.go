@@ -64,7 +64,7 @@ func fit(lines []string) (text string, cut bool) {
 	last := len(lines) - 1
 	for i, line := range lines {
 		n := utf8.RuneCountInString(line)
-		cut = cut || n > 2*summaryWidth || n > summaryWidth && i > 0 && i < last
+		cut = cut || n > 2*summaryWidth || (n > summaryWidth && i > 0 && i < last)
 	}
 	if !cut && len(lines) <= summaryLines && sent(text) <= summaryWhole {
 		return text, false

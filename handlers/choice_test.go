@@ -82,7 +82,7 @@ func TestSEC13And71TrustIsGivenToWhatWasSeen(t *testing.T) {
 				if !slices.Equal(titles, want) {
 					t.Errorf("dialog %d offers %q", i, titles)
 				}
-				if n := len(utf16.Encode([]rune(p.Message))); strings.Count(p.Message, "\n") >= summaryLines || n > summaryWhole && !c.cut {
+				if n := len(utf16.Encode([]rune(p.Message))); strings.Count(p.Message, "\n") >= summaryLines || (n > summaryWhole && !c.cut) {
 					t.Errorf("%d code units:\n%s", n, p.Message)
 				}
 				if strings.Contains(name, "blanks") && !strings.Contains(p.Message, "ls␠×2000; P0") {
@@ -143,7 +143,7 @@ func TestTrustIsAskedWhereThereAreNoMessagesWithActions(t *testing.T) {
 				t.Errorf("%q, %v, asked %+v", chosen, err, asked)
 			}
 			for i, p := range asked {
-				if p.Choices[0] != refuseTrust || i > 0 && p.Message != "all of it" {
+				if p.Choices[0] != refuseTrust || (i > 0 && p.Message != "all of it") {
 					t.Errorf("asked %+v", p)
 				}
 			}

@@ -139,7 +139,7 @@ func (h *Handlers) taker() taker {
 // kind is a kind that the client knows, or none.
 func (t taker) kind(k language.ItemKind) protocol.CompletionItemKind {
 	for _, kind := range itemKinds[k] {
-		if t.kinds == nil && kind <= protocol.CompletionItemKindReference || slices.Contains(t.kinds, kind) {
+		if (t.kinds == nil && kind <= protocol.CompletionItemKindReference) || slices.Contains(t.kinds, kind) {
 			return kind
 		}
 	}

@@ -214,7 +214,7 @@ func TestSEC13AClientThatIgnoresADialog(t *testing.T) {
 			conn.h.consider("/w", anyRun)
 			<-asked
 		}
-		if c, err := conn.h.decided(t.Context(), "/w", aRun); err != nil || c != nil && c.yes || len(known.given) > 0 {
+		if c, err := conn.h.decided(t.Context(), "/w", aRun); err != nil || (c != nil && c.yes) || len(known.given) > 0 {
 			t.Errorf("%+v, %v", c, err)
 		}
 		close(ignored)

@@ -340,7 +340,7 @@ func (h *Handlers) findingCapabilities() (related bool, tags []protocol.Diagnost
 		return false, nil
 	}
 	add := func(c protocol.DiagnosticsCapabilities) {
-		related = related || c.RelatedInformation != nil && *c.RelatedInformation
+		related = related || (c.RelatedInformation != nil && *c.RelatedInformation)
 		tags = append(tags, c.TagSupport.ValueSet...)
 	}
 	if t.PublishDiagnostics != nil {

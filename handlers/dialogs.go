@@ -362,7 +362,7 @@ func (h *Handlers) newShown(about string) (path string, err error) {
 func fileName(about string) string {
 	var words []string
 	for _, word := range strings.FieldsFunc(about, func(c rune) bool {
-		return !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.ContainsRune("._-", c))
+		return !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || strings.ContainsRune("._-", c))
 	}) {
 		if word = strings.Trim(word, ".-"); word != "" {
 			words = append(words, word)

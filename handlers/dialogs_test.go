@@ -130,7 +130,7 @@ func TestSEC71SummaryHidesNothing(t *testing.T) {
 			}
 			text, cut := summary(asking(tool.Preview{Kind: "diff", Patch: "--- a/f\n+++ b/f\n@@ -1 +1 @@\n" + strings.Join(lines, "\n") + "\n"}))
 			got := strings.Split(text, "\n")
-			if len(got) > summaryLines || cut != (changes > summaryLines-1) || !cut && len(got)-1 != changes {
+			if len(got) > summaryLines || cut != (changes > summaryLines-1) || (!cut && len(got)-1 != changes) {
 				t.Fatalf("%q: cut %v:\n%s", lines, cut, text)
 			}
 		}

@@ -246,7 +246,7 @@ func (a *author) askable(folder string, n int) []*registry.Entry {
 	var general *registry.Entry
 	for _, e := range a.catalog.Entries() {
 		d := e.Definition
-		if e.State != registry.OK || !d.UserInvocable || needsInputs(d) || d.Scope == definition.Project && folder != "" && d.Folder != folder {
+		if e.State != registry.OK || !d.UserInvocable || needsInputs(d) || (d.Scope == definition.Project && folder != "" && d.Folder != folder) {
 			continue
 		}
 		switch {

@@ -191,7 +191,7 @@ func TestAnswerIsNotTakenForThere(t *testing.T) {
 			}
 			before, _ := w.h.Workspace.Snapshot().Document(w.doc)
 			there, text := w.answerAs(test.want, test.answer)
-			if there != test.there || !there && text != test.typed+before.Text {
+			if there != test.there || (!there && text != test.typed+before.Text) {
 				t.Errorf("there: %v, %q", there, text)
 			}
 			if !there {

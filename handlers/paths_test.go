@@ -179,7 +179,7 @@ func TestSEC66WhatChangedSinceItWasReadIsNotOverwritten(t *testing.T) {
 					}
 				}
 				_, err := r.callBetween(env, "edit_file", map[string]any{"file_path": "f", "old_string": "was", "new_string": "edited"}, between)
-				if gone := c.disk == "-" && !planned; c.ok && err != nil || !c.ok && tooltest.Code(err) != tool.CodeStale && !gone {
+				if gone := c.disk == "-" && !planned; (c.ok && err != nil) || (!c.ok && tooltest.Code(err) != tool.CodeStale && !gone) {
 					t.Errorf("planned before: %v: %v", planned, err)
 				}
 				r.holds("f", c.disk)

@@ -113,7 +113,7 @@ func (h *Handlers) tellReport(ctx context.Context, r *report) bool {
 		now.open, now.version = true, *r.version
 	}
 	before, known := h.publisher.told[r.uri]
-	if known && before == now && r.id != "" || now.none && !now.open && (!known || before.none) {
+	if (known && before == now && r.id != "") || (now.none && !now.open && (!known || before.none)) {
 		h.publisher.told[r.uri] = now
 		return true
 	}

@@ -196,7 +196,7 @@ func TestSEC55RaceOfFilesAndLinks(t *testing.T) {
 			}
 		}
 		_ = os.WriteFile(control.path("write"), []byte(edited), 0o644)
-		enough := plain > 100 && checked > 10 || plain > 0 && time.Since(began) > long
+		enough := (plain > 100 && checked > 10) || (plain > 0 && time.Since(began) > long)
 		return enough && len(control.written()) > 0
 	})
 	wrote := control.written()
@@ -273,7 +273,7 @@ func TestSEC55RaceOfFilesAndLinks(t *testing.T) {
 			}
 			read(env, "grep", map[string]any{"pattern": "c[a]nary|inside"})
 		}
-		return t.Failed() || time.Since(began) > long && !slices.ContainsFunc(tried, missing)
+		return t.Failed() || (time.Since(began) > long && !slices.ContainsFunc(tried, missing))
 	})
 	for _, line := range r.written() {
 		t.Error("escaped: ", line)

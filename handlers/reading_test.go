@@ -127,7 +127,7 @@ func TestSettingsFiles(t *testing.T) {
 		"home/settings.json": workspace.UserScope, ".gemini/settings.json": workspace.ProjectScope, "a/.gemini/settings.json": workspace.ProjectScope,
 		"settings.json": 0, ".vscode/settings.json": 0, ".gemini/settings.json.md": 0, "b/.gemini/settings.json": 0,
 	} {
-		if _, scope, _, ok := a.settingsFile(named(name)); ok != (want != 0) || ok && scope != want {
+		if _, scope, _, ok := a.settingsFile(named(name)); ok != (want != 0) || (ok && scope != want) {
 			t.Errorf("%s: %s, %t", name, scope, ok)
 		}
 	}

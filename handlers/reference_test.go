@@ -175,7 +175,7 @@ func TestWriteBelowAnEditorThatTakesNoEdits(t *testing.T) {
 				r.has("a.txt", c.below)
 			}
 			err = r.person.Edits("r").Write(t.Context(), r.path("a.txt"), f.Digest, "two\n", "l")
-			if refused := c.kind != 0; refused != (err != nil) || refused && fault.KindOf(err) != c.kind {
+			if refused := c.kind != 0; refused != (err != nil) || (refused && fault.KindOf(err) != c.kind) {
 				t.Error(err)
 			}
 			r.holds("a.txt", c.want)
@@ -208,7 +208,7 @@ func TestEditsKeepLineEnds(t *testing.T) {
 		if got := r.buffer("a.txt"); got != c.want {
 			t.Errorf("%s: the buffer is %q, want %q", name, got, c.want)
 		}
-		if len(r.given) != 1 || strings.Contains(r.given[0], "one") && c.was != "one" {
+		if len(r.given) != 1 || (strings.Contains(r.given[0], "one") && c.was != "one") {
 			t.Errorf("%s: a line is replaced that stays: %q", name, r.given)
 		}
 	}
@@ -280,7 +280,7 @@ func TestLineEndsAlone(t *testing.T) {
 		if c.kept {
 			want = c.was
 		}
-		if said := err != nil && fault.KindOf(err) == fault.Denied && strings.Contains(err.Error(), "line ends"); said != c.kept || !said && err != nil {
+		if said := err != nil && fault.KindOf(err) == fault.Denied && strings.Contains(err.Error(), "line ends"); said != c.kept || (!said && err != nil) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := r.buffer("a.txt"); got != want {
@@ -340,7 +340,7 @@ func TestLineEndsThatComeLate(t *testing.T) {
 				began := time.Now()
 				err := h.person(nil).Restore(t.Context(), a.FsPath(), digest(dos), &agents.Content{Text: unix}, "l")
 				waited := time.Since(began)
-				if c.kind == 0 && err != nil || c.kind != 0 && fault.KindOf(err) != c.kind || waited != c.waits {
+				if (c.kind == 0 && err != nil) || (c.kind != 0 && fault.KindOf(err) != c.kind) || waited != c.waits {
 					t.Errorf("after %v: %v", waited, err)
 				}
 				<-told

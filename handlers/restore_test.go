@@ -184,7 +184,7 @@ func TestRestore(t *testing.T) {
 				base = ""
 			}
 			err := r.restore("sub/f", base, c.to)
-			if c.kind == 0 && err != nil || c.kind != 0 && fault.KindOf(err) != c.kind {
+			if (c.kind == 0 && err != nil) || (c.kind != 0 && fault.KindOf(err) != c.kind) {
 				t.Errorf("%v, want %v", err, c.kind)
 			}
 			if c.was != "/" {

@@ -147,7 +147,7 @@ func (h *Handlers) decided(ctx context.Context, folder string, by asker) (*conse
 		case <-late:
 			return nil, nil
 		}
-		if c.by == by || c.yes || !c.unserved && !c.needless { // else there may be a way or a reason to ask now
+		if c.by == by || c.yes || (!c.unserved && !c.needless) { // else there may be a way or a reason to ask now
 			return c, nil
 		}
 	}

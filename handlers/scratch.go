@@ -75,7 +75,7 @@ func (d *desk) askByFile(ctx context.Context, agent string, q tool.Question) (to
 		}
 		// What changes on the disk counts when it is the same the next time: an
 		// editor may be in the middle of writing it.
-		if settled || text != asked && text == before {
+		if settled || (text != asked && text == before) {
 			if answer := answerIn(text, asked); text != asked && answer != "" {
 				return tool.Answer{Action: "accept", Text: answer}, nil
 			}

@@ -85,7 +85,7 @@ func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (
 		for _, e := range filter.Apply(activity.Merge(batch)) {
 			buf = e.Wire(session, buf[:0])
 			sent := h.masked(e.Type, buf)
-			if n := len(page.Events); n == maxPage || n > 0 && size+len(sent) > maxPageBytes {
+			if n := len(page.Events); n == maxPage || (n > 0 && size+len(sent) > maxPageBytes) {
 				page.NextSeq, page.More = e.FromSeq, true
 				return page, nil
 			}

@@ -64,7 +64,7 @@ func pages(t *testing.T, h *Handlers, log *activity.Log, from, until uint64) (ev
 			at = e.Seq + 1
 			size += len(e.Data)
 		}
-		if len(page.Events) > maxPage || size > maxPageBytes && len(page.Events) > 1 || page.NextSeq < at || page.More && len(page.Events) == 0 {
+		if len(page.Events) > maxPage || (size > maxPageBytes && len(page.Events) > 1) || page.NextSeq < at || (page.More && len(page.Events) == 0) {
 			t.Fatalf("a page of %d events, %d bytes, goes on from %d after %d, more: %v", len(page.Events), size, page.NextSeq, at-1, page.More)
 		}
 		events = append(events, page.Events...)

@@ -123,7 +123,7 @@ func folderPath(name string) (string, bool) {
 		return "", false
 	}
 	path := u.FsPath()
-	if u.Authority() != "" && filepath.VolumeName(path) == "" || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+	if (u.Authority() != "" && filepath.VolumeName(path) == "") || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 		return "", false
 	}
 	return path, true

@@ -80,7 +80,7 @@ func (h *Handlers) edited(name uri.URI) {
 		disk, err := workspace.DecodeText(item.Text)
 		// An editor reads a file with line ends of its own; where those are all that is
 		// new, the person has them changed.
-		if err == nil && (disk.Text == a.text || tool.SameLines(disk.Text, a.text) && !tool.SameLines(was.next, a.text)) {
+		if err == nil && (disk.Text == a.text || (tool.SameLines(disk.Text, a.text) && !tool.SameLines(was.next, a.text))) {
 			at := stampOf(a.path)
 			now = typing{person: was.person, below: was.below, next: a.text, loaded: &at}
 		}
@@ -252,7 +252,7 @@ func (h *Handlers) saved(name uri.URI) {
 	asked := h.moves.take(a.path, a.text)
 	// An editor may tell its last change only after it has written it. What the
 	// disk had before this save is not the person's.
-	if !asked && (!was.person || was.loaded != nil && *was.loaded != stampOf(a.path)) {
+	if !asked && (!was.person || (was.loaded != nil && *was.loaded != stampOf(a.path))) {
 		return
 	}
 	a.folder, a.rel, a.path = strings.Clone(a.folder), strings.Clone(a.rel), strings.Clone(a.path)

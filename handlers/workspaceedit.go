@@ -94,7 +94,7 @@ func (a *author) textEdit(file string, edits []protocol.TextEdit) *protocol.Text
 // there is no other place for them.
 func (h *Handlers) documentChanges() bool {
 	w := h.client.Workspace
-	return h.edits.versions || w != nil && w.WorkspaceEdit != nil && len(w.WorkspaceEdit.ResourceOperations) > 0
+	return h.edits.versions || (w != nil && w.WorkspaceEdit != nil && len(w.WorkspaceEdit.ResourceOperations) > 0)
 }
 
 // editsFiles reports whether the client makes an operation on files that is part of

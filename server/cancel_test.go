@@ -209,7 +209,7 @@ func TestREL17ManyQuickCallsWithCancels(t *testing.T) {
 		answered[id] = true
 		var i int
 		json.Unmarshal(m.ID, &i)
-		if c := m.Code(); i%3 == 0 && c != -32800 || i%3 != 0 && c != 0 {
+		if c := m.Code(); (i%3 == 0 && c != -32800) || (i%3 != 0 && c != 0) {
 			t.Fatalf("call %d: %s", i, m.Raw)
 		}
 	}

@@ -270,7 +270,7 @@ func (c *connection) notified(m message) error {
 
 // called serves request n and returns its result as JSON. ctx is the call's.
 func (c *connection) called(ctx, request context.Context, n int64, m message) ([]byte, error) {
-	if m.method == protocol.MethodCancelRequest || m.method == protocol.MethodExit || m.served && m.route.kind == notify {
+	if m.method == protocol.MethodCancelRequest || m.method == protocol.MethodExit || (m.served && m.route.kind == notify) {
 		return nil, fault.New(fault.Misplaced, "server.handle", "%s is a notification and has no id", m.method)
 	}
 	if err := c.life.refuses(m.method); err != nil {

@@ -197,7 +197,7 @@ func walk(raw []byte, visit func(at jsontext.Pointer, begin int, value []byte) b
 		if !visit(at, begin, value) {
 			return false
 		}
-		if kind := jsontext.Value(value).Kind(); depth > maxDepth || kind != '{' && kind != '[' {
+		if kind := jsontext.Value(value).Kind(); depth > maxDepth || (kind != '{' && kind != '[') {
 			return true
 		}
 		dec := jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))

@@ -142,7 +142,7 @@ func (l *line) admit(body []byte) ([]byte, *flaw) {
 	}
 	v, err := jsonrpc2.ScanMessageView(trimmed)
 	outer := l.repeated != "" && !under(l.repeated, "/params/") && !under(l.repeated, "/result/") && !under(l.repeated, "/error/")
-	if err != nil || outer || v.Kind == jsonrpc2.MessageViewNotification && v.IDRaw != nil {
+	if err != nil || outer || (v.Kind == jsonrpc2.MessageViewNotification && v.IDRaw != nil) {
 		return l.unserved(trimmed)
 	}
 	switch v.Kind {

@@ -77,7 +77,7 @@ var (
 // client that reads is never a reason to hang up.
 func (o *outbox) put(f frame) error {
 	o.mu.Lock()
-	if o.err == nil && (o.full() || !f.answer && o.frames >= maxFrames) {
+	if o.err == nil && (o.full() || (!f.answer && o.frames >= maxFrames)) {
 		o.stop(errStalled)
 		o.mu.Unlock()
 		o.gone(errStalled)

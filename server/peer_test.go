@@ -227,7 +227,7 @@ func TestProgressIsFourReportsASecond(t *testing.T) { // spec 2.6
 		for i, w := range want {
 			// At one instant, the report that is made and the one that is held are both right.
 			near := strings.HasPrefix(w.body, "step")
-			if got[i].at != w.at || !near && got[i].body != w.body || near && !strings.Contains(got[i].body, `"message":"step `) {
+			if got[i].at != w.at || (!near && got[i].body != w.body) || (near && !strings.Contains(got[i].body, `"message":"step `)) {
 				t.Errorf("%d: got %v, want %v", i, got[i], w)
 			}
 		}

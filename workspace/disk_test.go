@@ -283,7 +283,7 @@ func TestReadLimits(t *testing.T) {
 		limit int64
 		ok    bool
 	}{{999, false}, {1000, true}, {1001, true}, {0, true}} {
-		if f, err := d.Read(t.Context(), "f", c.limit); (err == nil) != c.ok || err != nil && fault.KindOf(err) != fault.Invalid {
+		if f, err := d.Read(t.Context(), "f", c.limit); (err == nil) != c.ok || (err != nil && fault.KindOf(err) != fault.Invalid) {
 			t.Errorf("limit %d: %v, %v", c.limit, f, err)
 		}
 	}

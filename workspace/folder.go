@@ -54,7 +54,7 @@ func Canonical(path string) (string, error) {
 			return filepath.Join(resolved, rest), nil
 		}
 		parent := filepath.Dir(path)
-		if !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) || parent == path {
+		if (!errors.Is(err, fs.ErrNotExist) && !isNotDir(err)) || parent == path {
 			return "", fault.New(fault.Unavailable, "workspace.canonical", "%q cannot be resolved: %w", path, err)
 		}
 		rest = filepath.Join(filepath.Base(path), rest)

@@ -24,7 +24,7 @@ func TestSEC53WithinComparesElements(t *testing.T) {
 		{"proj/x", -1, ""}, {"", -1, ""}, {"/W/PROJ/x", -1, ""},
 	} {
 		f, rel, ok := Within(folders, c.path)
-		if ok != (c.folder >= 0) || ok && (f.Path != folders[c.folder].Path || rel != c.rel) {
+		if ok != (c.folder >= 0) || (ok && (f.Path != folders[c.folder].Path || rel != c.rel)) {
 			t.Errorf("Within(%q) = %q in %q, %v", c.path, rel, f.Path, ok)
 		}
 	}
@@ -42,7 +42,7 @@ func FuzzSEC53Below(f *testing.F) {
 		for i := range r {
 			want = want && i < len(p) && p[i] == r[i]
 		}
-		if ok != want || ok && filepath.Join(root, rel) != filepath.Clean(path) {
+		if ok != want || (ok && filepath.Join(root, rel) != filepath.Clean(path)) {
 			t.Fatalf("Below(%q, %q) = %q, %v, want %v", root, path, rel, ok, want)
 		}
 	})

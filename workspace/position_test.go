@@ -114,7 +114,7 @@ var texts = rapid.Custom(func(t *rapid.T) string {
 func checkPositions(t interface{ Fatalf(string, ...any) }, text string, p Position, e Encoding) {
 	want, ok := naiveOffset(text, p, e)
 	got, err := Offset(text, p, e)
-	if ok != (err == nil) || ok && got != want {
+	if ok != (err == nil) || (ok && got != want) {
 		t.Fatalf("Offset(%q, %v, %s) = %d, %v, want %d, %v", text, p, e, got, err, want, ok)
 	}
 	lines := NewLines(text)
@@ -151,7 +151,7 @@ func TestPositionAtIsInItsLine(t *testing.T) {
 		offset := rapid.IntRange(0, len(text)).Draw(t, "offset")
 		starts, ends := naiveLines(text)
 		p, err := PositionAt(text, offset, e)
-		if err != nil || offset < starts[p.Line] || int(p.Line)+1 < len(starts) && offset >= starts[p.Line+1] {
+		if err != nil || offset < starts[p.Line] || (int(p.Line)+1 < len(starts) && offset >= starts[p.Line+1]) {
 			t.Fatalf("PositionAt(%q, %d) = %v, %v", text, offset, p, err)
 		}
 		if at, _ := Offset(text, p, e); at > min(offset, ends[p.Line]) {

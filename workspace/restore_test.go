@@ -79,7 +79,7 @@ func TestRestore(t *testing.T) {
 			if c.digest != "" {
 				seen = workspace.DigestOf([]byte(c.digest))
 			}
-			if now, err := d.Look(t.Context(), "sub/x", 0); c.kind == 0 && (fault.KindOf(err) == fault.NotFound) != (seen == "") || err == nil && c.kind == 0 && now.Digest != seen {
+			if now, err := d.Look(t.Context(), "sub/x", 0); (c.kind == 0 && (fault.KindOf(err) == fault.NotFound) != (seen == "")) || (err == nil && c.kind == 0 && now.Digest != seen) {
 				t.Errorf("Look: %+v, %v", now, err)
 			}
 			c.to.Name, c.to.Seen = "sub/x", seen

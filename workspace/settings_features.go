@@ -336,7 +336,7 @@ func (d *settingsReader) places(v *hujson.Value) {
 func (d *settingsReader) object(object *hujson.Object, path []string) {
 	keys := keysBelow(d.shapes, path)
 	for i := range object.Members {
-		if len(d.findings) == maxSettingsFindings || i%settingsAtOnce == 0 && d.ctx.Err() != nil {
+		if len(d.findings) == maxSettingsFindings || (i%settingsAtOnce == 0 && d.ctx.Err() != nil) {
 			return
 		}
 		m := &object.Members[i]
@@ -379,7 +379,7 @@ func (d *settingsReader) unknown(m *hujson.ObjectMember, path []string, keys []s
 		known[i] = keys[i].name()
 	}
 	name := memberName(m)
-	if foreign := len(path) == 0 || path[0] != "agents" && len(path) == 1 && path[0] != "hooks"; foreign && nearestKey(name, known) == "" {
+	if foreign := len(path) == 0 || (path[0] != "agents" && len(path) == 1 && path[0] != "hooks"); foreign && nearestKey(name, known) == "" {
 		return
 	}
 	d.renamed(m, "settings/unknown-key", "hint", fmt.Sprintf("The key %s is not known and has no effect", strings.Join(append(slices.Clone(path), name), ".")), known)

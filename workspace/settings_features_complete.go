@@ -96,7 +96,7 @@ func CompleteSettings(content []byte, scope Scope, offset int, names SettingsNam
 		return items
 	}
 	key := func(name, kind, doc string) {
-		if slices.Contains(at.taken, name) || scope == ProjectScope && ownOnly(append(slices.Clone(at.path), name)) {
+		if slices.Contains(at.taken, name) || (scope == ProjectScope && ownOnly(append(slices.Clone(at.path), name))) {
 			return
 		}
 		text := string(hujson.String(name))
@@ -137,7 +137,7 @@ func HoverSettings(content []byte, offset int) (SettingsHover, bool) {
 		path = path[:len(path)-1]
 	}
 	shape := shapeOf(path)
-	if shape == nil || len(path) == 2 && path[0] == "hooks" && !slices.Contains(hookEvents, path[1]) {
+	if shape == nil || (len(path) == 2 && path[0] == "hooks" && !slices.Contains(hookEvents, path[1])) {
 		return SettingsHover{}, false
 	}
 	h := SettingsHover{Start: at.start, End: at.end, Key: strings.Join(path, "."), Kind: shape.kind, Values: shape.values, Doc: shape.doc,
@@ -171,7 +171,7 @@ func ownOnly(path []string) bool {
 // empty reports whether a default says nothing.
 func empty(value any) bool {
 	list, isList := value.([]string)
-	return value == "" || isList && len(list) == 0
+	return value == "" || (isList && len(list) == 0)
 }
 
 // settingsPlace is what stands at an offset of a settings file.

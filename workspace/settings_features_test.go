@@ -214,7 +214,7 @@ func TestHoverSettings(t *testing.T) {
 	} {
 		content, at := marked(c.text)
 		h, ok := HoverSettings(content, at)
-		if ok != (c.key != "") || h.Key != c.key || ok && (string(content[h.Start:h.End]) != c.over || !strings.Contains(h.Markdown(), c.says)) {
+		if ok != (c.key != "") || h.Key != c.key || (ok && (string(content[h.Start:h.End]) != c.over || !strings.Contains(h.Markdown(), c.says))) {
 			t.Errorf("%s: %v %+v", c.text, ok, h)
 		}
 	}

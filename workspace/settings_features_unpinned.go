@@ -77,7 +77,7 @@ func (d *settingsReader) unpinned(command string, args []*hujson.Value) {
 		words[i], _ = text(a)
 	}
 	for i, word := range words {
-		if strings.HasSuffix(word, ":latest") || strings.HasSuffix(word, "@latest") && len(word) > len("@latest") {
+		if strings.HasSuffix(word, ":latest") || (strings.HasSuffix(word, "@latest") && len(word) > len("@latest")) {
 			if at := strings.LastIndexAny(word, ":@"); at > 0 {
 				d.unpinnedAt(args[i], word, word[:at], command, "", args)
 				return
@@ -189,5 +189,5 @@ func pinned(word string) bool {
 	}
 	// A commit is a version too.
 	hash := len(version) >= 7 && strings.Trim(version, "0123456789abcdef") == ""
-	return hash || version[0] >= '0' && version[0] <= '9'
+	return hash || (version[0] >= '0' && version[0] <= '9')
 }

@@ -242,7 +242,7 @@ func intKey(key, doc string, b bounds, field func(*Settings) *Value[int]) settin
 			return err
 		}
 		old, now := before.Value, field(s).Value
-		if endless := func(n int) bool { return b.none && n == 0 }; endless(old) || now <= old && !endless(now) {
+		if endless := func(n int) bool { return b.none && n == 0 }; endless(old) || (now <= old && !endless(now)) {
 			return nil
 		}
 		*field(s) = before

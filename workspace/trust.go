@@ -137,7 +137,7 @@ func PlainlyIn(folders []string, folder string) bool {
 // cannot be looked at counts as one.
 func ownRepository(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, ".git"))
-	return err == nil || !errors.Is(err, fs.ErrNotExist) && !isNotDir(err)
+	return err == nil || (!errors.Is(err, fs.ErrNotExist) && !isNotDir(err))
 }
 
 // Records returns the records of the file, by folder.

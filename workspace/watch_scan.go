@@ -78,7 +78,7 @@ func newTargets(dirs, files []string) targets {
 
 // wants says whether a file of that path is reported.
 func (t *targets) wants(path string) bool {
-	return t.isFile[path] || t.isDir[filepath.Dir(path)] && AgentFile(filepath.Base(path))
+	return t.isFile[path] || (t.isDir[filepath.Dir(path)] && AgentFile(filepath.Base(path)))
 }
 
 // watchState is what the loop knows.
@@ -262,7 +262,7 @@ func (s *watchState) linksMoved() map[string]bool {
 	for path := range s.links {
 		old, _ := s.at(path)
 		now, ok, err := stampOf(path, time.Unix(0, old.time))
-		if err == nil && (!ok || !now.same(old)) || err != nil && gone(err) {
+		if (err == nil && (!ok || !now.same(old))) || (err != nil && gone(err)) {
 			moved[filepath.Dir(path)] = true
 		}
 	}

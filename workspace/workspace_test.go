@@ -415,7 +415,7 @@ func checkEdits(t interface{ Fatalf(string, ...any) }, text string, edits []Edit
 		want = want[:start] + edit.Text + want[end:]
 	}
 	got, err := ApplyEdits(text, edits, e)
-	if ok != (err == nil) || ok && got != want {
+	if ok != (err == nil) || (ok && got != want) {
 		t.Fatalf("%q after %+v = %q, %v, want %q, %v", text, edits, got, err, want, ok)
 	}
 }

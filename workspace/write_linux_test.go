@@ -34,7 +34,7 @@ func TestNoNameBeforeItIsComplete(t *testing.T) {
 		}
 		info, err := dir.Stat("f")
 		text, other := dir.ReadFile("f")
-		if err != nil || other != nil || string(text) != string(put.content) || !put.fresh && info.Mode().Perm() != put.mode {
+		if err != nil || other != nil || string(text) != string(put.content) || (!put.fresh && info.Mode().Perm() != put.mode) {
 			t.Errorf("%q with %v: %v, %v", text, info.Mode(), err, other)
 		}
 	}

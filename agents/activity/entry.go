@@ -57,7 +57,7 @@ func (e *Entry) mergeable() bool { return e.text != 0 }
 func parse(body []byte, strict bool) (Entry, bool) {
 	const head = `{"seq":`
 	var e Entry
-	if len(body) < len(head) || string(body[:len(head)]) != head || strict && !utf8.Valid(body) {
+	if len(body) < len(head) || string(body[:len(head)]) != head || (strict && !utf8.Valid(body)) {
 		return e, false
 	}
 	var i int
@@ -98,7 +98,7 @@ func (e *Entry) index(strict bool) bool {
 	b := e.rest
 	for i := 0; ; i++ {
 		key, from, to, ok := member(b, i)
-		if !ok || strict && !validValue(b[from:to]) {
+		if !ok || (strict && !validValue(b[from:to])) {
 			return false
 		}
 		if strict {

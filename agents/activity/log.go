@@ -356,7 +356,7 @@ func (l *Log) broadcast() {
 // wake starts the writer where none runs. While the log cannot be written, only
 // its timer and Close do. l.mu is held.
 func (l *Log) wake() {
-	if l.drainer || l.err != nil && !l.closing {
+	if l.drainer || (l.err != nil && !l.closing) {
 		return
 	}
 	l.drainer = true

@@ -142,7 +142,7 @@ func Digests(data []byte) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		n := 0
 		for i := 0; i <= len(data); i++ {
-			if i < len(data) && (data[i] >= '0' && data[i] <= '9' || data[i] >= 'a' && data[i] <= 'f') {
+			if i < len(data) && ((data[i] >= '0' && data[i] <= '9') || (data[i] >= 'a' && data[i] <= 'f')) {
 				n++
 				continue
 			}

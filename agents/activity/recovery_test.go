@@ -146,7 +146,7 @@ func TestREL93CrashAtEveryCall(t *testing.T) {
 				if !slices.Equal(got, want[:min(len(got), len(want))]) {
 					t.Fatalf("%s, call %d, seed %d: not a beginning of what happened:\n%s", name, k, seed, cmp.Diff(want[:min(len(got), len(want))], got))
 				}
-				if uint64(len(got)) < acked || !power && uint64(len(got)) < shown {
+				if uint64(len(got)) < acked || (!power && uint64(len(got)) < shown) {
 					t.Fatalf("%s, call %d, seed %d: %d events, of which %d were acknowledged and %d shown", name, k, seed, len(got), acked, shown)
 				}
 				if found.Damaged() {
@@ -263,7 +263,7 @@ func TestREL95DamageIsSetAsideAndReported(t *testing.T) {
 			gone += int(s.To - s.From + 1)
 		}
 		// Of the last two lines one may hide the other's number.
-		if left := int(next) - 1; left < len(want)-1 || left < len(want) && found.Cut == 0 && found.Bad == 0 {
+		if left := int(next) - 1; left < len(want)-1 || (left < len(want) && found.Cut == 0 && found.Bad == 0) {
 			t.Fatalf("%s: %d events are left, %+v", what, next-1, found)
 		}
 		if gone > 3 {
@@ -368,7 +368,7 @@ func TestREL95LineThatReachesIntoTheNextSegment(t *testing.T) {
 		if c.name == "up to it" {
 			reaches = `{"seq":4,`
 		}
-		if bad := m.names["d/s.bad"]; !c.twice && (bad == nil || !bytes.Contains(bad.now, []byte(reaches))) || c.twice && !bytes.Contains(m.names["d/s.jsonl"].now, []byte(reaches)) {
+		if bad := m.names["d/s.bad"]; (!c.twice && (bad == nil || !bytes.Contains(bad.now, []byte(reaches)))) || (c.twice && !bytes.Contains(m.names["d/s.jsonl"].now, []byte(reaches))) {
 			t.Errorf("%s: the line was not kept", c.name)
 		}
 		if l, found := must(t, memConfig(m)); found.Damaged() || found.Cut > 0 || l.Last() != 5 {

@@ -157,7 +157,7 @@ func (l *lines) fill() error {
 	n, err := l.from.ReadAt(room, l.read)
 	l.buf = l.buf[:len(l.buf)+n]
 	l.read += int64(n)
-	if n == 0 && err == nil || errors.Is(err, io.EOF) && n == 0 {
+	if (n == 0 && err == nil) || (errors.Is(err, io.EOF) && n == 0) {
 		return io.ErrUnexpectedEOF
 	}
 	if errors.Is(err, io.EOF) {

@@ -88,7 +88,7 @@ func (k *Skimmer) Skim(path string, fn func(Event)) (Skimmed, error) {
 	for i, f := range segs {
 		first, last := i == 0, i == len(segs)-1
 		switch {
-		case out.Whole || sizes[i] <= 2*endRead && (first || last):
+		case out.Whole || (sizes[i] <= 2*endRead && (first || last)):
 			err = s.read(f, 0, sizes[i], first)
 		case first && last:
 			if err = s.read(f, 0, endRead, true); err == nil {

@@ -423,7 +423,7 @@ func checkExplanation(t *testing.T, e *authority.Explanation) {
 		t.Error(err)
 	}
 	for _, one := range e.Tools {
-		if one.Why == "" || one.Why == "its lists do not allow it" || one.Tier == "" || one.Origin.What == "" && one.Origin.File == "" && strings.HasPrefix(one.Why, "denied") {
+		if one.Why == "" || one.Why == "its lists do not allow it" || one.Tier == "" || (one.Origin.What == "" && one.Origin.File == "" && strings.HasPrefix(one.Why, "denied")) {
 			t.Errorf("%s: %+v", e.File, one)
 		}
 		if (one.Asks.Now == authority.Auto) != (one.Reason == "") {

@@ -332,7 +332,7 @@ func (c *comparing) handoffs(a, b []Reference) {
 			continue
 		}
 		told[after.Name] = true
-		more := rank(after) > rank(r) || rank(after) == rank(r) && r.Condition != ""
+		more := rank(after) > rank(r) || (rank(after) == rank(r) && r.Condition != "")
 		c.name = after.Name
 		c.add(Change{Sign: Other, What: "handoff to " + after.Name, From: when(r), To: when(after), Grows: more})
 	}
@@ -368,7 +368,7 @@ func (c *comparing) limit(key string, a, b *Explanation) {
 	if before == after {
 		return
 	}
-	more := after == 0 || before != 0 && after > before
+	more := after == 0 || (before != 0 && after > before)
 	sign := Removed
 	if more {
 		sign = Added
@@ -381,7 +381,7 @@ func (c *comparing) limit(key string, a, b *Explanation) {
 func (c *comparing) models(a, b *Explanation) {
 	c.field = "model"
 	if a.Model.ID != b.Model.ID || a.Model.Route != b.Model.Route {
-		more := dearer(a.Model.Prices, b.Model.Prices) || b.Model.ID == model.Auto && a.Model.ID != model.Auto
+		more := dearer(a.Model.Prices, b.Model.Prices) || (b.Model.ID == model.Auto && a.Model.ID != model.Auto)
 		c.add(Change{Sign: Other, What: "model", From: answers(a), To: answers(b), Grows: more})
 	}
 	c.field = "fallback_models"

@@ -81,7 +81,7 @@ func (p patterns) find(name string, takes bool) (entry string, found bool) {
 		if found && g.entry > first {
 			break
 		}
-		if ok, err := path.Match(g.pattern, name); ok || err != nil && takes {
+		if ok, err := path.Match(g.pattern, name); ok || (err != nil && takes) {
 			return p.entries[g.entry], true
 		}
 	}

@@ -151,12 +151,12 @@ func (a Agent) calls() (calls, paid int) {
 // is not known.
 func longest(all []model.Entry) (window, answer int) {
 	for i, e := range all {
-		if i > 0 && window == 0 || e.Window == 0 {
+		if (i > 0 && window == 0) || e.Window == 0 {
 			window = 0
 		} else {
 			window = max(window, e.Window)
 		}
-		if i > 0 && answer == 0 || e.MaxOutput == 0 {
+		if (i > 0 && answer == 0) || e.MaxOutput == 0 {
 			answer = 0
 		} else {
 			answer = max(answer, e.MaxOutput)

@@ -102,7 +102,7 @@ func TestWorstLaws(t *testing.T) {
 		if m := authority.Worst(more); m.Calls < w.Calls || m.Runs < w.Runs || *m.USD < *w.USD-1e-12 {
 			t.Fatalf("seed %d: %s, with more of all %s", seed, w.Text(), m.Text())
 		}
-		if *w.USD < 0 || w.InputTokens < 0 || w.OutputTokens < 0 || in.ModelCalls > 0 && w.Calls > in.ModelCalls {
+		if *w.USD < 0 || w.InputTokens < 0 || w.OutputTokens < 0 || (in.ModelCalls > 0 && w.Calls > in.ModelCalls) {
 			t.Fatalf("seed %d: %+v", seed, w)
 		}
 	}

@@ -162,7 +162,7 @@ func TestUndoOfWholeFiles(t *testing.T) {
 			if len(conflicts) == 1 && len(undone) == 0 {
 				why = conflicts[0].Why
 			}
-			if !same(got, tt.want) || why != tt.left || why == "" && len(undone) != 1 {
+			if !same(got, tt.want) || why != tt.left || (why == "" && len(undone) != 1) {
 				t.Errorf("%s, want %s: %v %v", shown(got), shown(tt.want), undone, conflicts)
 			}
 		})
@@ -379,7 +379,7 @@ func hands(t *testing.T, base, agent, now *string) {
 	if got, _, c := Undo(mine, now, now, nil); !same(got, mine) || len(c) > 0 {
 		t.Errorf("%s → %s → %s: rebased to %s, undone it is %s", shown(base), shown(agent), shown(now), shown(mine), shown(got))
 	}
-	if same(agent, now) && !same(mine, base) || same(base, agent) && !same(mine, now) {
+	if (same(agent, now) && !same(mine, base)) || (same(base, agent) && !same(mine, now)) {
 		t.Errorf("%s → %s → %s: rebased to %s", shown(base), shown(agent), shown(now), shown(mine))
 	}
 }

@@ -94,7 +94,7 @@ func shortest(a, b []int32) ([]span, bool) {
 			at := 0
 			switch {
 			case d == 0:
-			case i == 0 || i < d && reach[d-1][i-1] < reach[d-1][i]:
+			case i == 0 || (i < d && reach[d-1][i-1] < reach[d-1][i]):
 				at = int(reach[d-1][i]) // one more of b, from the diagonal k+1
 			default:
 				at = int(reach[d-1][i-1]) + 1 // one more of a, from k-1

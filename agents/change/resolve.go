@@ -60,7 +60,7 @@ func Agreed(baseline, other, text *string) *string {
 	for i, s := range mine.spans {
 		r := region{s.b0, s.b1, false}
 		if !slices.ContainsFunc(open.spans, func(p span) bool {
-			return r.touches(region{p.b0, p.b1, false}) || r.empty() && p.b0 <= r.from && r.from <= p.b1 || p.b0 == p.b1 && r.from <= p.b0 && p.b0 <= r.to
+			return r.touches(region{p.b0, p.b1, false}) || (r.empty() && p.b0 <= r.from && r.from <= p.b1) || (p.b0 == p.b1 && r.from <= p.b0 && p.b0 <= r.to)
 		}) {
 			ids = append(ids, mine.ids[i])
 		}
@@ -152,7 +152,7 @@ func Rebase(baseline, after, now *string) *string {
 		var all region
 		var hunk span
 		lead, byHand := shift, false
-		if len(theirs) == 0 || len(ours) > 0 && agent.after(ours[0]).before(hand.before(theirs[0])) {
+		if len(theirs) == 0 || (len(ours) > 0 && agent.after(ours[0]).before(hand.before(theirs[0]))) {
 			hunk, ours = ours[0], ours[1:]
 			all = agent.after(hunk)
 		} else {
@@ -209,7 +209,7 @@ func (r region) end() int {
 
 // before reports whether r begins first.
 func (r region) before(other region) bool {
-	return r.from < other.from || r.from == other.from && r.to < other.to
+	return r.from < other.from || (r.from == other.from && r.to < other.to)
 }
 
 // with returns the region from the one to the other.
@@ -238,7 +238,7 @@ func differ(old, text *string) difference {
 func (d *difference) forward(r region) (from, to int, ok bool) {
 	shift := 0
 	for _, s := range d.spans {
-		if was := d.before(s); r.touches(was) || r.empty() && was.from <= r.from && r.from <= was.to {
+		if was := d.before(s); r.touches(was) || (r.empty() && was.from <= r.from && r.from <= was.to) {
 			return 0, 0, false
 		}
 		if s.a1 > r.from {

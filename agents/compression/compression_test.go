@@ -371,7 +371,7 @@ func TestDropTakesOnlyWhatIsLonger(t *testing.T) {
 		whole := Tokens(messages)
 		for _, target := range []int{1, whole / 2, whole * 9 / 10} {
 			r := Drop(messages, Config{Target: target})
-			if r.After > r.Before || r.Status == Compressed && r.After == r.Before {
+			if r.After > r.Before || (r.Status == Compressed && r.After == r.Before) {
 				t.Errorf("%s: from %d tokens to %d", c.name, r.Before, r.After)
 			}
 			if r.After > target && r.Status == Compressed && len(r.Reduced) < c.n-1 {
@@ -518,7 +518,7 @@ func TestCompressProperty(t *testing.T) {
 			}
 		}
 		if r.Status != Compressed {
-			if r.Snapshot != "" || r.Reduced != nil || r.Status != Inflated && r.After != r.Before {
+			if r.Snapshot != "" || r.Reduced != nil || (r.Status != Inflated && r.After != r.Before) {
 				t.Fatalf("%+v", r)
 			}
 			return

@@ -89,7 +89,7 @@ func (b access) supersedes(a access, file string) bool {
 	if !slices.Contains(b.files, file) {
 		return false
 	}
-	return b.changes || b.whole || !a.whole && b.from <= a.from && b.to >= a.to
+	return b.changes || b.whole || (!a.whole && b.from <= a.from && b.to >= a.to)
 }
 
 // access returns what a call had to do with files; false when that was nothing,

@@ -79,7 +79,7 @@ func within(v *Value, offset int, path []Step, text string) []Step {
 // with a line that begins in the first column.
 func flush(s string) bool {
 	i := strings.LastIndexAny(s, "\n\r")
-	return i >= 0 && strings.IndexByte("'\"|>", s[0]) < 0 && (i+1 == len(s) || s[i+1] != ' ' && s[i+1] != '\t')
+	return i >= 0 && strings.IndexByte("'\"|>", s[0]) < 0 && (i+1 == len(s) || (s[i+1] != ' ' && s[i+1] != '\t'))
 }
 
 // lineReader finds the path to an offset from the lines before it, without
@@ -202,7 +202,7 @@ func (l *lineReader) dash(at, column int) {
 	index := 0
 	for len(l.open) > 0 {
 		top := l.open[len(l.open)-1]
-		if top.column < column || top.column == column && top.step.Index < 0 && top.value == "" {
+		if top.column < column || (top.column == column && top.step.Index < 0 && top.value == "") {
 			break
 		}
 		if top.column == column && top.step.Index >= 0 {

@@ -69,7 +69,7 @@ func (l *lineReader) brackets(from, column int) *after {
 		if !atEnd {
 			c = l.src[i]
 		}
-		if len(nest) > 0 && i >= l.offset && (atEnd || strings.IndexByte(",]}\n\r", c) >= 0 || c == ':' && !nest[len(nest)-1].list && nest[len(nest)-1].step.Key == "") {
+		if len(nest) > 0 && i >= l.offset && (atEnd || strings.IndexByte(",]}\n\r", c) >= 0 || (c == ':' && !nest[len(nest)-1].list && nest[len(nest)-1].step.Key == "")) {
 			return here(i)
 		}
 		if atEnd {

@@ -113,7 +113,7 @@ func burdens(tokens token.Tokens) (*token.Token, string) {
 	}
 	key := func(column, length int) {
 		deeper(column)
-		if n := len(open); n == 0 || !open[n-1].bracket && open[n-1].column < column {
+		if n := len(open); n == 0 || (!open[n-1].bracket && open[n-1].column < column) {
 			open = append(open, level{column: column})
 		}
 		in := &open[len(open)-1]
@@ -188,5 +188,5 @@ func keyColumn(tokens token.Tokens) int {
 // burden, without a look at its tokens.
 func light(text string) bool {
 	return len(text) <= lightText ||
-		strings.Count(text, ":") <= lightColons && strings.Count(text, ",")+strings.Count(text, "- ") <= lightEntries
+		(strings.Count(text, ":") <= lightColons && strings.Count(text, ",")+strings.Count(text, "- ") <= lightEntries)
 }

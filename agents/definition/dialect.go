@@ -146,7 +146,7 @@ func validName(name string) bool {
 	mark := false
 	for i := range len(name) {
 		switch c := name[i]; {
-		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+		case (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'):
 			mark = false
 		case (c == '-' || c == '_') && !mark:
 			mark = true
@@ -173,7 +173,7 @@ func slug(name string) string {
 	gap := false
 	for _, c := range strings.ToLower(name) {
 		switch {
-		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+		case (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'):
 			if gap && b.Len() > 0 {
 				b.WriteByte('-')
 			}

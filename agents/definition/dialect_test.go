@@ -217,7 +217,7 @@ func TestSlug(t *testing.T) {
 		strings.Repeat("long-name-", 10): "long-name-long-name-long-name-long-name-long-name-long-name-long",
 	} {
 		got := slug(name)
-		if got != want || got != "" && !validName(got) {
+		if got != want || (got != "" && !validName(got)) {
 			t.Errorf("%q: %q", name, got)
 		}
 	}

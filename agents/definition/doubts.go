@@ -118,7 +118,7 @@ var questionPlaceholders = []string{"tool_name", "tool_args", "risk", "agent"}
 func (r *reader) questionText(v *node) {
 	told := make(map[string]bool)
 	for i := 0; i < len(v.text) && len(told) < maxRepeats; i++ {
-		if v.text[i] != '{' || i > 0 && v.text[i-1] == '$' {
+		if v.text[i] != '{' || (i > 0 && v.text[i-1] == '$') {
 			continue
 		}
 		end := placeholderEnd(v.text, i+1)

@@ -17,7 +17,7 @@ import (
 // The error is of kind Invalid and names every placeholder without a value.
 func (d *Definition) Expand(text string, values map[string]any) (string, error) {
 	gemini := d.Dialect == GeminiCLI && d.Inputs == nil
-	if d.Inputs == nil && !gemini || !strings.Contains(text, "${") {
+	if (d.Inputs == nil && !gemini) || !strings.Contains(text, "${") {
 		return text, nil
 	}
 	var b strings.Builder

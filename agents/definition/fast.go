@@ -57,7 +57,7 @@ func (q *quick) read(src string, from, to int) (root node, ok bool) {
 			if strings.HasPrefix(rest, "\u0085") || strings.HasPrefix(rest, "\u2028") || strings.HasPrefix(rest, "\u2029") || strings.HasPrefix(rest, "\ufeff") {
 				return node{}, false
 			}
-		case c >= ' ' && c != 0x7f || c == '\n':
+		case (c >= ' ' && c != 0x7f) || c == '\n':
 		case c == '\r' && i+1 < to && src[i+1] == '\n':
 		default:
 			return node{}, false
@@ -84,7 +84,7 @@ func (q *quick) read(src string, from, to int) (root node, ok bool) {
 			return node{}, false
 		}
 	}
-	if _, slow := text.tedious(); slow || q.longest > lightKey && len(text.text) > lightText {
+	if _, slow := text.tedious(); slow || (q.longest > lightKey && len(text.text) > lightText) {
 		return node{}, false
 	}
 	return root, true
@@ -130,13 +130,13 @@ func (q *quick) keyEnd(start int) int {
 	i := start
 	for i < q.end {
 		c := q.src[i]
-		if c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || i > start && (c == '-' || c >= '0' && c <= '9') {
+		if (c|0x20 >= 'a' && c|0x20 <= 'z') || c == '_' || (i > start && (c == '-' || (c >= '0' && c <= '9'))) {
 			i++
 			continue
 		}
 		break
 	}
-	if i == start || i >= q.end || q.src[i] != ':' || i+1 < q.end && q.src[i+1] != ' ' {
+	if i == start || i >= q.end || q.src[i] != ':' || (i+1 < q.end && q.src[i+1] != ' ') {
 		return -1
 	}
 	return i
@@ -237,7 +237,7 @@ func (q *quick) sequence(ind, depth int) (n node, ok bool) {
 		n.end = v.end
 	}
 	n.items = q.close(mark)
-	if !q.done && q.ind > ind || !q.done && q.ind == ind && q.src[q.start] == '-' {
+	if (!q.done && q.ind > ind) || (!q.done && q.ind == ind && q.src[q.start] == '-') {
 		return n, false
 	}
 	return n, len(n.items) > 0
@@ -273,7 +273,7 @@ func (q *quick) single(from, to int, flow bool) (n node, end int, ok bool) {
 	switch c := s[0]; c {
 	case '"', '\'':
 		i := strings.IndexByte(s[1:], c)
-		if i < 0 || c == '"' && strings.IndexByte(s[1:1+i], '\\') >= 0 || c == '\'' && i+2 < len(s) && s[i+2] == '\'' {
+		if i < 0 || (c == '"' && strings.IndexByte(s[1:1+i], '\\') >= 0) || (c == '\'' && i+2 < len(s) && s[i+2] == '\'') {
 			return n, 0, false
 		}
 		end = from + i + 2

@@ -275,7 +275,7 @@ func sameLetters(a, b string) bool {
 
 func (r *reader) kindField(v *node) {
 	switch {
-	case v.kind == str && (v.text == "agent" || v.text == "local" && r.Dialect == GeminiCLI):
+	case v.kind == str && (v.text == "agent" || (v.text == "local" && r.Dialect == GeminiCLI)):
 		if v.text == "local" {
 			r.at(v, "agent/dialect", Hint, "This is read as gemini-cli's own format; write kind: agent and our fields to use everything.")
 		}
@@ -400,11 +400,11 @@ func semver(v string) bool {
 	core, _, _ := strings.Cut(v, "+")
 	core, pre, hasPre := strings.Cut(core, "-")
 	parts := strings.Split(core, ".")
-	if len(parts) != 3 || hasPre && pre == "" {
+	if len(parts) != 3 || (hasPre && pre == "") {
 		return false
 	}
 	for _, p := range parts {
-		if p == "" || len(p) > 1 && p[0] == '0' || strings.Trim(p, "0123456789") != "" {
+		if p == "" || (len(p) > 1 && p[0] == '0') || strings.Trim(p, "0123456789") != "" {
 			return false
 		}
 	}

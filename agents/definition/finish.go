@@ -140,7 +140,7 @@ func (r *reader) placeholders() {
 	told := make(map[string]bool)
 	check := func(s string, at func(start, end int) (int, int)) {
 		for start, name := range placeholdersOf(s) {
-			if told[name] || r.inputs[name] || len(told) >= maxRepeats || r.Dialect == GeminiCLI && isGemini(name) {
+			if told[name] || r.inputs[name] || len(told) >= maxRepeats || (r.Dialect == GeminiCLI && isGemini(name)) {
 				continue
 			}
 			told[name] = true

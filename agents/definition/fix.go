@@ -81,11 +81,11 @@ func sure(path, text string, problems []Problem) []Fix {
 // overlaps reports whether two ranges share more than an end. Two that are the
 // same do, also without a text.
 func (r Range) overlaps(other Range) bool {
-	return r == other || before(r.Start, other.End) && before(other.Start, r.End)
+	return r == other || (before(r.Start, other.End) && before(other.Start, r.End))
 }
 
 func before(a, b Position) bool {
-	return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
+	return a.Line < b.Line || (a.Line == b.Line && a.Character < b.Character)
 }
 
 // maxTries is how often one call of [FixAll] parses a text.
@@ -474,7 +474,7 @@ func (f *fixer) close() {
 	for at < len(f.Text) {
 		end := lineEnd(f.Text, at)
 		line := f.Text[at:end]
-		if strings.TrimSpace(line) == "" || line[0] != ' ' && line[0] != '\t' && line[0] != '#' && !dashed(line) && keyColon(line) < 0 {
+		if strings.TrimSpace(line) == "" || (line[0] != ' ' && line[0] != '\t' && line[0] != '#' && !dashed(line) && keyColon(line) < 0) {
 			break
 		}
 		at = nextLine(f.Text, end)

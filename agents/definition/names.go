@@ -63,7 +63,7 @@ func (r *reader) given(k *key, under, meant string) bool {
 	}
 	holder := r.root.holderOf(k)
 	return holder != nil && slices.ContainsFunc(holder.keys, func(other key) bool {
-		return other.start != k.start && (other.name == meant || at(other.name) != nil && at(other.name) == at(meant))
+		return other.start != k.start && (other.name == meant || (at(other.name) != nil && at(other.name) == at(meant)))
 	})
 }
 

@@ -142,7 +142,7 @@ func resolveNumber(n *node) bool {
 			return false
 		}
 	}
-	if digits > 15 || dot == len(s)-1 || s[0] == '0' && len(s) > 1 && dot != 1 {
+	if digits > 15 || dot == len(s)-1 || (s[0] == '0' && len(s) > 1 && dot != 1) {
 		return false
 	}
 	n.kind, n.num, n.whole = number, value/scale, dot < 0

@@ -116,7 +116,7 @@ var foreignReadAs = map[string]string{"mcpServers": "mcp.servers", "mcp_servers"
 // nothing is left alone.
 func (r *reader) idle(k *key, v *node, path string) {
 	row := rowOf(path)
-	if row == nil || row.field != path || r.Scope == System || v.kind == null || (v.kind == list || v.kind == mapping) && len(v.items) == 0 {
+	if row == nil || row.field != path || r.Scope == System || v.kind == null || ((v.kind == list || v.kind == mapping) && len(v.items) == 0) {
 		return
 	}
 	r.report("agent/no-effect", r.idleSeverity(), k.start, k.end, fmt.Sprintf("The field %s %s.", path, noEffectText))

@@ -87,7 +87,7 @@ func TestNoEffectTable(t *testing.T) {
 			t.Errorf("there is no field %s", row.field)
 		}
 		for _, name := range row.tools {
-			if canonical, ok := CanonicalTool(strings.TrimSuffix(name, "*")); !ok && !strings.HasSuffix(name, "*") || !strings.HasPrefix(name, canonical) {
+			if canonical, ok := CanonicalTool(strings.TrimSuffix(name, "*")); (!ok && !strings.HasSuffix(name, "*")) || !strings.HasPrefix(name, canonical) {
 				t.Errorf("there is no tool %s", name)
 			}
 		}

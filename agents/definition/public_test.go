@@ -95,7 +95,7 @@ func checkProblems(t testing.TB, src string, d *Definition) {
 }
 
 func less(a, b Position) bool {
-	return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
+	return a.Line < b.Line || (a.Line == b.Line && a.Character < b.Character)
 }
 
 // BenchmarkParsePublic reads every public file once an operation's share.

@@ -106,13 +106,13 @@ func keyColon(s string) int {
 	i := 0
 	for i < len(s) {
 		c := s[i]
-		if c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || i > 0 && (c == '-' || c == '.' || c >= '0' && c <= '9') {
+		if (c|0x20 >= 'a' && c|0x20 <= 'z') || c == '_' || (i > 0 && (c == '-' || c == '.' || (c >= '0' && c <= '9'))) {
 			i++
 			continue
 		}
 		break
 	}
-	if i == 0 || i == len(s) || s[i] != ':' || i+1 < len(s) && s[i+1] != ' ' && s[i+1] != '\t' {
+	if i == 0 || i == len(s) || s[i] != ':' || (i+1 < len(s) && s[i+1] != ' ' && s[i+1] != '\t') {
 		return -1
 	}
 	return i
@@ -301,7 +301,7 @@ func (m *mender) follows(end int) (last int, flush bool) {
 		line := m.src[next:stop]
 		blank := strings.TrimSpace(line) == ""
 		if !blank && line[0] != ' ' && line[0] != '\t' {
-			if colon := keyColon(line); line[0] == '#' || strings.HasPrefix(line, "- ") || colon > 0 && !dialogue(line[:colon]) || quotedKey(line) {
+			if colon := keyColon(line); line[0] == '#' || strings.HasPrefix(line, "- ") || (colon > 0 && !dialogue(line[:colon])) || quotedKey(line) {
 				break
 			}
 			if !flush && line[0] != '<' {
@@ -380,5 +380,5 @@ func typographic(v string) (int, bool) {
 		return 0, false
 	}
 	begin, end := v[:size], v[len(v)-size:]
-	return size, (begin == "“" || begin == "”") && end == "”" || (begin == "‘" || begin == "’") && end == "’"
+	return size, ((begin == "“" || begin == "”") && end == "”") || ((begin == "‘" || begin == "’") && end == "’")
 }

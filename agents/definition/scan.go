@@ -164,7 +164,7 @@ func (r *reader) hiddenText() {
 		}
 		c, size := utf8.DecodeRuneInString(s[i:])
 		what := hidden(c)
-		if what == "" || i == 0 || c == '\u200d' && joins(s[:i], s[i+size:]) || c == '\u200c' && joins(s[:i], s[i+size:]) {
+		if what == "" || i == 0 || (c == '\u200d' && joins(s[:i], s[i+size:])) || (c == '\u200c' && joins(s[:i], s[i+size:])) {
 			i += size
 			continue
 		}

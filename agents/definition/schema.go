@@ -285,7 +285,7 @@ func (p *parts) reach(ref, base *node, pointer string) bool {
 			return true
 		}
 	}
-	if in == aSchema && v.kind != list && placed && !onlyList(last) || p.reached[v] {
+	if (in == aSchema && v.kind != list && placed && !onlyList(last)) || p.reached[v] {
 		return true
 	}
 	p.late++

@@ -149,7 +149,7 @@ func TestIndexesHaveOneSpelling(t *testing.T) {
 	} {
 		d := parse(ownPath, own("output: {schema: "+schema+"}\n"))
 		ok, reason := d.Usable()
-		if ok != want || !ok && !strings.HasPrefix(reason.Message, "The $ref writes an entry's number as ") {
+		if ok != want || (!ok && !strings.HasPrefix(reason.Message, "The $ref writes an entry's number as ")) {
 			t.Errorf("%s: %v %q", schema, ok, reason.Message)
 		}
 	}

@@ -42,7 +42,7 @@ func splices(src string, front Span) []splice {
 				s.Start--
 				s.text = src[s.Start:s.Start+1] + s.text
 			}
-			for s.End < next && (!utf8.RuneStart(src[s.End]) || src[s.End] == '\n' && src[s.End-1] == '\r' && s.End > s.Start) {
+			for s.End < next && (!utf8.RuneStart(src[s.End]) || (src[s.End] == '\n' && src[s.End-1] == '\r' && s.End > s.Start)) {
 				s.text += src[s.End : s.End+1]
 				s.End++
 			}
@@ -253,7 +253,7 @@ func Difference(from, to string) []Edit {
 	for end > start {
 		line := strings.LastIndexByte(from[start:end-1], '\n') + 1 + start
 		kept := len(rest) - (end - line)
-		if !strings.HasSuffix(rest, from[line:end]) || kept > 0 && rest[kept-1] != '\n' {
+		if !strings.HasSuffix(rest, from[line:end]) || (kept > 0 && rest[kept-1] != '\n') {
 			break
 		}
 		rest, end = rest[:kept], line

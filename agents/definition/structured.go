@@ -15,7 +15,7 @@ import (
 // handoffsField reads handoffs (spec 5.2). Those of another tool are buttons for
 // a person, which a model must not press; it reports false for them.
 func (r *reader) handoffsField(v *node) bool {
-	if r.Dialect != Agentls && (v.kind != list || len(v.items) > 0 && v.items[0].get("to") == nil) {
+	if r.Dialect != Agentls && (v.kind != list || (len(v.items) > 0 && v.items[0].get("to") == nil)) {
 		return false
 	}
 	if v.kind == null {
@@ -93,7 +93,7 @@ func (r *reader) handoff(v *node) {
 		}
 		h.When = "conditional"
 	}
-	if h.When == "conditional" || h.When == "auto" && h.Condition != "" {
+	if h.When == "conditional" || (h.When == "auto" && h.Condition != "") {
 		if condition == nil {
 			condition = when
 		}

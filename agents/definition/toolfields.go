@@ -19,7 +19,7 @@ func (r *reader) toolsField(v *node) {
 			r.Tools.Given = true
 			r.at(v, "agent/dialect", Hint, "An empty list of tools is read as no tools; remove the field to allow all.")
 		}
-	case v.kind == mapping && (r.Dialect == OpenCode || r.Dialect != Agentls && switches(v)):
+	case v.kind == mapping && (r.Dialect == OpenCode || (r.Dialect != Agentls && switches(v))):
 		r.late = append(r.late, func() { r.switchTools(v) })
 	case v.kind == mapping:
 		r.ourTools(v)
@@ -385,7 +385,7 @@ func (r *reader) conflicts() {
 	}
 	for _, a := range r.allowed {
 		for _, d := range r.denied {
-			if a.name == d.name || !strings.ContainsAny(a.name, "*?") && MatchTool(d.name, a.name) {
+			if a.name == d.name || (!strings.ContainsAny(a.name, "*?") && MatchTool(d.name, a.name)) {
 				r.report("agent/tool-conflict", Warning, a.start, a.end, fmt.Sprintf("The tool %s is also denied, which counts; remove it from one list.", a.name))
 				break
 			}

@@ -359,7 +359,7 @@ func FuzzEditing(f *testing.F) {
 		for _, offset := range []int{a, b, len(src), x.Offset(Position{uint32(a), uint32(b)})} {
 			steps := tree.At(offset)
 			for i, s := range steps {
-				if s.Start < 0 || s.Start > s.End || s.End > len(src) || s.Index >= 0 && s.Key != "" || s.OnKey && (i < len(steps)-1 || s.Index >= 0) {
+				if s.Start < 0 || s.Start > s.End || s.End > len(src) || (s.Index >= 0 && s.Key != "") || (s.OnKey && (i < len(steps)-1 || s.Index >= 0)) {
 					t.Fatalf("%q at %d: %+v", src, offset, steps)
 				}
 			}

@@ -198,7 +198,7 @@ func TestOtherToolsServersAndNames(t *testing.T) {
 				}
 			}
 		}
-		if got := strings.Join(found, ", "); got != c.found || strings.Join(fixes, ", ") != c.fixes && c.fixes != "" {
+		if got := strings.Join(found, ", "); got != c.found || (strings.Join(fixes, ", ") != c.fixes && c.fixes != "") {
 			t.Errorf("%q: %s; %s", c.fields, got, strings.Join(fixes, ", "))
 		}
 	}

@@ -300,7 +300,7 @@ func (c *converter) sequence(s *ast.SequenceNode, depth int) node {
 	}
 	for i, v := range s.Values {
 		var item node
-		if v == nil || v.Type() == ast.NullType && !c.written(v) {
+		if v == nil || (v.Type() == ast.NullType && !c.written(v)) {
 			off := n.end
 			if i < len(s.Entries) && s.Entries[i] != nil && s.Entries[i].Start != nil {
 				off = c.file(c.offset(s.Entries[i].Start.Position)) + 1

@@ -105,7 +105,7 @@ func TestEditsTold(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if lost := len(out.Loss); test.lost == "" && lost > 0 || test.lost != "" && (lost != 1 || out.Loss[0].Key != test.lost) {
+		if lost := len(out.Loss); (test.lost == "" && lost > 0) || (test.lost != "" && (lost != 1 || out.Loss[0].Key != test.lost)) {
 			t.Errorf("%s: %v", test.new, out.Loss)
 		}
 	}

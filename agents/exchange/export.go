@@ -319,4 +319,4 @@ func (x *exporter) original(key string) *definition.Value {
 }
 
 // same reports whether two numbers that need not be there are the same.
-func same[T int | float64](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+func same[T int | float64](a, b *T) bool { return a == b || (a != nil && b != nil && *a == *b) }

@@ -140,7 +140,7 @@ func (im *importer) write() {
 	for _, key := range shared {
 		v := im.tree.Root.Get(key)
 		// Another tool's handoffs are a person's buttons, its memory may be a word.
-		if v == nil || key == "handoffs" && len(im.Handoffs) == 0 || key == "memory" && v.Kind != definition.Mapping || v.Kind != definition.Mapping && v.Kind != definition.List {
+		if v == nil || (key == "handoffs" && len(im.Handoffs) == 0) || (key == "memory" && v.Kind != definition.Mapping) || (v.Kind != definition.Mapping && v.Kind != definition.List) {
 			continue
 		}
 		e.put(key, flow(v))

@@ -117,7 +117,7 @@ func like(key string) (int, bool) {
 func alike(a, b string) bool {
 	i, known := like(a)
 	j, _ := like(b)
-	return a == b || known && i == j
+	return a == b || (known && i == j)
 }
 
 // changed returns the keys whose values differ, those of a first.

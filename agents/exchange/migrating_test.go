@@ -319,7 +319,7 @@ func became(t *testing.T, d definition.Dialect, key, value string) (here, lost s
 	ours := definition.Parse(definition.Source{Path: "sample.md", Data: im.Text})
 	for i, k := range is.Root.Keys {
 		v := &is.Root.Items[i]
-		if old := was.Root.Get(k.Name); k.Name != "imported" && (old == nil || flow(old) != flow(v) || k.Name == key && k.Name != "kind") {
+		if old := was.Root.Get(k.Name); k.Name != "imported" && (old == nil || flow(old) != flow(v) || (k.Name == key && k.Name != "kind")) {
 			keys = append(keys, "`"+k.Name+": "+flow(v)+"`")
 		}
 	}

@@ -51,7 +51,7 @@ func server(pattern string) (name, tool string, ok bool) {
 func spelled(d definition.Dialect, pattern string) string {
 	s, tool, ok := server(pattern)
 	odd := func(c rune) bool { return strings.ContainsRune(",()", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) }
-	if !ok || wild(s) || wild(tool) && tool != "*" || strings.ContainsFunc(pattern, odd) {
+	if !ok || wild(s) || (wild(tool) && tool != "*") || strings.ContainsFunc(pattern, odd) {
 		return ""
 	}
 	name := ""

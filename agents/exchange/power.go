@@ -169,7 +169,7 @@ func globbed(d *definition.Definition) *definition.Definition {
 // takes away, where one that does not compile is about every tool.
 func matches(pattern, name string, takes bool) bool {
 	ok, err := path.Match(pattern, name)
-	return ok || err != nil && takes
+	return ok || (err != nil && takes)
 }
 
 // broken reports whether a pattern does not compile.
@@ -184,7 +184,7 @@ func covers(q, p string) bool {
 	if q == p || q == "*" {
 		return true
 	}
-	if strings.ContainsAny(p, `[\`) || wild(p) && strings.ContainsAny(q, `?[\`) {
+	if strings.ContainsAny(p, `[\`) || (wild(p) && strings.ContainsAny(q, `?[\`)) {
 		return false
 	}
 	// What stands in p for any text is matched by a * of q only.

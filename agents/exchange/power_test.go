@@ -44,7 +44,7 @@ func listed(d *definition.Definition, list []string, name string, takes bool) bo
 			p = strings.ReplaceAll(strings.ReplaceAll(p, `\`, `\\`), "[", `\[`)
 		}
 		ok, err := path.Match(p, name)
-		return ok || err != nil && takes
+		return ok || (err != nil && takes)
 	})
 }
 
@@ -82,7 +82,7 @@ func able(d *definition.Definition, name string) bool {
 	for _, thing := range done[name] {
 		found := false
 		for other, things := range done {
-			found = found || slices.Contains(things, thing) && may(d, other) && !asks(d, other)
+			found = found || (slices.Contains(things, thing) && may(d, other) && !asks(d, other))
 		}
 		if !found {
 			return false
@@ -127,7 +127,7 @@ func gainsBy(from, to *definition.Definition, could func(d *definition.Definitio
 			return "a run, though " + reason
 		}
 	}
-	if from.MaxTurns > 0 && (to.MaxTurns == 0 || to.MaxTurns > from.MaxTurns) || from.MaxTime > 0 && (to.MaxTime == 0 || to.MaxTime > from.MaxTime) {
+	if (from.MaxTurns > 0 && (to.MaxTurns == 0 || to.MaxTurns > from.MaxTurns)) || (from.MaxTime > 0 && (to.MaxTime == 0 || to.MaxTime > from.MaxTime)) {
 		return "time or turns"
 	}
 	if !from.Delegable && to.Delegable {
@@ -353,11 +353,11 @@ func asTheirs(t fataler, text string) *definition.Value {
 // equal reports whether two values say the same; numbers and booleans do as they are
 // written, so that any reader makes the same of both. v may be nil.
 func equal(v, w *definition.Value) bool {
-	if v == nil || v.Kind != w.Kind || v.Kind != definition.Null && v.Text != w.Text || len(v.Items) != len(w.Items) {
+	if v == nil || v.Kind != w.Kind || (v.Kind != definition.Null && v.Text != w.Text) || len(v.Items) != len(w.Items) {
 		return false
 	}
 	for i := range v.Items {
-		if v.Kind == definition.Mapping && v.Keys[i].Name != w.Keys[i].Name || !equal(&v.Items[i], &w.Items[i]) {
+		if (v.Kind == definition.Mapping && v.Keys[i].Name != w.Keys[i].Name) || !equal(&v.Items[i], &w.Items[i]) {
 			return false
 		}
 	}
@@ -371,7 +371,7 @@ var powered = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-
 func agrees(v *definition.Value, a any) bool {
 	switch a := a.(type) {
 	case string:
-		return (v.Kind == definition.String || v.Kind == definition.Number && powered.MatchString(a)) && v.Text == a
+		return (v.Kind == definition.String || (v.Kind == definition.Number && powered.MatchString(a))) && v.Text == a
 	case bool:
 		return v.Kind == definition.Boolean && strings.EqualFold(v.Text, fmt.Sprint(a))
 	case nil:
@@ -450,8 +450,8 @@ func allTold(t fataler, out *Exported, to definition.Dialect) map[string]any {
 			gives = is && !powered.MatchString(word) && to == definition.Claude
 		case "tools":
 			m, switches := v.(map[string]any)
-			gives = !switches && to != definition.OpenCode && strings.Contains(fmt.Sprint(v), "Bash(") ||
-				switches && to == definition.OpenCode && m["*"] == false && (m["Nonsense"] == true || m["Bash(*)"] == true)
+			gives = (!switches && to != definition.OpenCode && strings.Contains(fmt.Sprint(v), "Bash(")) ||
+				(switches && to == definition.OpenCode && m["*"] == false && (m["Nonsense"] == true || m["Bash(*)"] == true))
 		}
 		if gives && !slices.ContainsFunc(out.Loss, func(l Loss) bool { return l.Key == key && l.Severity == definition.Warning }) {
 			t.Fatalf("to %s: %s: %v is not told: %v\n%s", to, key, v, out.Loss, out.Data)

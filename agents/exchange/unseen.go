@@ -130,7 +130,7 @@ func meaningless(d *definition.Definition, t *definition.Tree, tools *definition
 		}
 		on := tools.Kind != definition.Mapping
 		for i, k := range tools.Keys {
-			on = on || k.Start == start && strings.EqualFold(tools.Items[i].Text, "true")
+			on = on || (k.Start == start && strings.EqualFold(tools.Items[i].Text, "true"))
 		}
 		if on {
 			names = append(names, strings.Trim(t.Text[start:end], `"'`))

@@ -91,7 +91,7 @@ func TestReturnsWithMore(t *testing.T) {
 func TestForgedDenial(t *testing.T) {
 	text := "---\nkind: agent\nname: a\ntools: {deny: ['[']}\nimported: {from: claude, file: a.md, front: \"name: a\\ndescription: x\\ntools: Read, Bash\\ndisallowedTools: ['[']\\n\"}\n---\nx\n"
 	out, err := Export("a.md", []byte(text), definition.Claude, Options{})
-	if err == nil && strings.Contains(string(out.Data), "Bash\n") || err != nil && fault.KindOf(err) != fault.Denied {
+	if (err == nil && strings.Contains(string(out.Data), "Bash\n")) || (err != nil && fault.KindOf(err) != fault.Denied) {
 		t.Errorf("%v\n%s", err, out.Data)
 	}
 }
@@ -146,7 +146,7 @@ func TestKeysOfNobody(t *testing.T) {
 	for tools, want := range map[string]string{"Read": "", "Read\nhooks: {Stop: []}": "has a key hooks that nobody wrote"} {
 		x.out = entries{{"name", " a"}, {"tools", " " + tools}}
 		x.data = x.out.file("x\n", "\n")
-		if _, err := x.close(true); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := x.close(true); (err != nil) != (want != "") || (err != nil && !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v", tools, err)
 		}
 	}

@@ -209,7 +209,7 @@ func decideUntrusted(d Decision, r Request) Decision {
 		place = "the folder " + tool.Escape(r.Place)
 	}
 	d.Verdict = untrusted[r.Plan.Risk]
-	if r.TrustError != nil && (d.Verdict == Refuse || d.Verdict == Auto && r.Plan.Spawns) {
+	if r.TrustError != nil && (d.Verdict == Refuse || (d.Verdict == Auto && r.Plan.Spawns)) {
 		d.Verdict, d.Why = Refuse, "it cannot be told whether "+place+" is trusted: "+fault.Message(r.TrustError)
 		return d
 	}

@@ -389,7 +389,7 @@ func (c *completion) stub(f definition.Field) string {
 		if value = "${1|true,false|}"; f.Default == "true" {
 			value = "${1|false,true|}"
 		}
-	case f.Type[0] == "string[]" || f.Type[0] == "list" && (c.flow || f.Path == "inputs.*.enum"):
+	case f.Type[0] == "string[]" || (f.Type[0] == "list" && (c.flow || f.Path == "inputs.*.enum")):
 		value = "[$0]"
 	case f.Type[0] == "object" && c.flow:
 		value = "{$0}"

@@ -177,7 +177,7 @@ func TestCompleteOtherTools(t *testing.T) {
 		f, at := marked(t, "/w/.claude/agents/mine.md", "---\nname: mine\ndescription: d\n"+text+"\n---\nx\n")
 		items := Complete(w, f, at).Items
 		i := slices.IndexFunc(items, func(i Item) bool { return i.Label == "bash" })
-		if i < 0 != (want == "") || i >= 0 && !strings.Contains(taken(f, items[i]), "\n"+want+"\n") {
+		if i < 0 != (want == "") || (i >= 0 && !strings.Contains(taken(f, items[i]), "\n"+want+"\n")) {
 			t.Errorf("%s: %d items", text, len(items))
 		}
 	}
@@ -292,7 +292,7 @@ func TestCompleteManyAgents(t *testing.T) {
 		f, at := marked(t, mine, front("handoffs:\n  - to: "+test.typed+"‸"))
 		got := Complete(w, f, at)
 		agents := slices.DeleteFunc(slices.Clone(got.Items), func(i Item) bool { return i.Kind != AgentItem })
-		if !got.Partial || test.items != 0 && len(agents) != test.items || len(agents) > maxAgents {
+		if !got.Partial || (test.items != 0 && len(agents) != test.items) || len(agents) > maxAgents {
 			t.Errorf("%q: %d, partial %v", test.typed, len(agents), got.Partial)
 		}
 		if test.first != "" && (len(agents) == 0 || !strings.HasPrefix(agents[0].Label, test.first)) {

@@ -156,7 +156,7 @@ func keysInOrder(object map[string]any, path string) []string {
 // setField writes a field of the top; nil takes it away.
 func setField(text, key string, value any) (string, error) {
 	t, ok := definition.ReadTree("", text)
-	if !ok || t.Root.Kind != definition.Mapping || t.Root.Start < t.Root.End && text[t.Root.Start] == '{' {
+	if !ok || t.Root.Kind != definition.Mapping || (t.Root.Start < t.Root.End && text[t.Root.Start] == '{') {
 		return "", fmt.Errorf("its front-matter cannot be read, or is not written in lines")
 	}
 	eol := eolOf(text)

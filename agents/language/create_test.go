@@ -116,7 +116,7 @@ func TestValidate(t *testing.T) {
 		{"no name", "---\nkind: agent\ntitle: X\n---\n", "Validation: 4/6 passed\n", ""},
 	} {
 		r := Validate(&World{}, openText("/w/.gemini/agents/x.md", c.text))
-		if !strings.HasSuffix(r.Text(), c.want) || r.Valid() != !strings.Contains(r.Text(), "✗") || c.line != "" && r.Line() != c.line {
+		if !strings.HasSuffix(r.Text(), c.want) || r.Valid() != !strings.Contains(r.Text(), "✗") || (c.line != "" && r.Line() != c.line) {
 			t.Errorf("%s:\n%s%s", c.name, r.Text(), r.Line())
 		}
 	}

@@ -227,7 +227,7 @@ func describeAgent(w *World, d *definition.Definition) string {
 
 // resolved is the model that an agent's own becomes.
 func resolved(w *World, d *definition.Definition) string {
-	if d.Model == model.Auto || w.Models == nil || d.Model == "inherit" && w.Model == "" {
+	if d.Model == model.Auto || w.Models == nil || (d.Model == "inherit" && w.Model == "") {
 		return d.Model
 	}
 	id, _, _ := w.Models.Resolve(d.Model, w.Model)

@@ -106,7 +106,7 @@ func fixesOf(w *World, s Sources, f *File, p definition.Problem, reread bool) []
 	}
 	fixes := f.Tree.Fixes(f.Index, f.Path, p)
 	for i, fix := range fixes {
-		preferred := fix.Sure || i == 0 && p.Meant != "" && reread
+		preferred := fix.Sure || (i == 0 && p.Meant != "" && reread)
 		if preferred && reread && f.hurt(fix.Edits) {
 			preferred = false
 		}
@@ -171,7 +171,7 @@ func newTarget(w *World, s Sources, f *File, name string) (WorkspaceEdit, bool) 
 		}
 	}
 	made, err := New(w, answers)
-	if err != nil || s.Exists != nil && s.Exists(made.Path) {
+	if err != nil || (s.Exists != nil && s.Exists(made.Path)) {
 		return WorkspaceEdit{}, false
 	}
 	return WorkspaceEdit{Creates: []Create{{s.uri(made.Path), made.Text}}}, true
@@ -219,7 +219,7 @@ func collide(a, b definition.Span) bool {
 	if a.Start == a.End && b.Start == b.End {
 		return false
 	}
-	return a.Start < b.End && b.Start < a.End || a == b
+	return (a.Start < b.End && b.Start < a.End) || a == b
 }
 
 // withoutHandoff returns the edit that takes the handoff away whose target stands

@@ -91,7 +91,7 @@ func Hints(w *World, f *File, in definition.Range) []Hint {
 
 // before reports whether a comes before b.
 func before(a, b definition.Position) bool {
-	return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
+	return a.Line < b.Line || (a.Line == b.Line && a.Character < b.Character)
 }
 
 func sortHints(hints []Hint) {

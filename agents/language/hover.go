@@ -141,7 +141,7 @@ func (f *File) readAs(s definition.Span) string {
 	var b strings.Builder
 	here := f.Index.Range(s)
 	for _, p := range f.Definition.Problems {
-		if p.Range == here && (p.Code == "agent/dialect" || p.Severity == definition.Hint && p.Code == "agent/tool-unknown") {
+		if p.Range == here && (p.Code == "agent/dialect" || (p.Severity == definition.Hint && p.Code == "agent/tool-unknown")) {
 			if b.Len() > 0 {
 				b.WriteString("\n\n")
 			}

@@ -76,7 +76,7 @@ func TestHover(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f, at := marked(t, mine, test.text)
 			h, ok := HoverAt(w, f, at)
-			if ok != (test.over != "") || ok && f.in(h.Range) != test.over {
+			if ok != (test.over != "") || (ok && f.in(h.Range) != test.over) {
 				t.Fatalf("%v over %q: %s", ok, f.in(h.Range), h.Markdown)
 			}
 			for _, part := range test.has {

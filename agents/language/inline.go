@@ -127,7 +127,7 @@ func (s style) candidates(text string) iter.Seq[candidate] {
 			raw := text[line.Start:line.End]
 			trimmed := strings.TrimLeft(raw, " \t")
 			at := line.Start + len(raw) - len(trimmed)
-			if line.Start < front || s.prose && !in.goes && code.next(raw) != outside {
+			if line.Start < front || (s.prose && !in.goes && code.next(raw) != outside) {
 				continue
 			}
 			start, end := at, line.End

@@ -61,7 +61,7 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 		return Edit{}, refused("the answer is too long for a comment")
 	}
 	indent := c.Before[:len(c.Before)-len(strings.TrimLeft(c.Before, " \t"))]
-	if c.goes || !c.prose && c.marks[0] == "" {
+	if c.goes || (!c.prose && c.marks[0] == "") {
 		before := c.Before
 		if c.goes && !c.begun { // the line has the mark itself
 			before = indent + strings.Repeat(" ", utf8.RuneCountInString(c.Before[len(indent):]))
@@ -239,7 +239,7 @@ func tame(line string, marks [2]string) string {
 		before = line
 		for _, s := range apart {
 			at := 1
-			if last := s[len(s)-1]; last == ':' || last == '=' && len(s) > 2 {
+			if last := s[len(s)-1]; last == ':' || (last == '=' && len(s) > 2) {
 				at = len(s) - 1
 			}
 			line = strings.ReplaceAll(line, s, s[:at]+" "+s[at:])

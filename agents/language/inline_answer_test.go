@@ -249,7 +249,7 @@ func FuzzBelow(f *testing.F) {
 				t.Fatalf("%s: %q", b.language, inside)
 			}
 			for line := range strings.SplitSeq(strings.TrimLeft(strings.ReplaceAll(inside, "\r\n", "\n"), "\n"), "\n") {
-				if splices(strings.TrimRight(line, " \t")) || !strings.Contains(line, ">") && strings.TrimSpace(line) != "" {
+				if splices(strings.TrimRight(line, " \t")) || (!strings.Contains(line, ">") && strings.TrimSpace(line) != "") {
 					t.Fatalf("%s: a line %q", b.language, line)
 				}
 			}

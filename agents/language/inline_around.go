@@ -89,7 +89,7 @@ func (b blocks) indentation(line int, grow func(from, to int) bool) bool {
 			from--
 		}
 		at := line + 1
-		for at < len(b.lines) && (b.blank(at) || b.depth(at) == 0 && b.remark(at)) {
+		for at < len(b.lines) && (b.blank(at) || (b.depth(at) == 0 && b.remark(at))) {
 			at++
 		}
 		if at == len(b.lines) {

@@ -54,7 +54,7 @@ func unquoting(languageID, above, below string) func(string) string {
 		pairs = append(pairs, "```", "~~~", "`", tick)
 	default:
 		carries := !known || slices.Contains(carriers, languageID)
-		if odd("`") || carries && (open || heredoc.MatchString(above)) {
+		if odd("`") || (carries && (open || heredoc.MatchString(above))) {
 			pairs = append(pairs, "```", "~~~", "`", tick)
 		}
 		if odd(`"""`) || odd("'''") {

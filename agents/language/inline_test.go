@@ -84,7 +84,7 @@ func TestCompleteInline(t *testing.T) {
 		at := definition.NewIndex(before + after).Position(len(before))
 		items := CompleteInline(w, "", test.language, before+after, at).Items
 		got := labels(items)
-		if want := []string{"code-fixer", "reviewer", "other", "codebase_investigator", "main", "auto"}; test.offered && !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || !test.offered && items != nil {
+		if want := []string{"code-fixer", "reviewer", "other", "codebase_investigator", "main", "auto"}; (test.offered && !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want)))) || (!test.offered && items != nil) {
 			t.Errorf("%s %q: %q", test.language, test.text, got)
 		}
 		if test.text == "x\n\t// @rev‸iewer look" && taken(&File{Text: before + after, Index: definition.NewIndex(before + after)}, items[0]) != "x\n\t// @"+got[0]+" look" {

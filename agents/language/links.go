@@ -47,7 +47,7 @@ func Links(w *World, f *File, uri func(path string) string) []Link {
 		if base == "" || base == "." || !strings.HasPrefix(target, strings.TrimSuffix(base, "/")+"/") {
 			return
 		}
-		if w.Exists != nil && !w.Exists(target) || w.Exists == nil && !strings.ContainsAny(name, "./") {
+		if (w.Exists != nil && !w.Exists(target)) || (w.Exists == nil && !strings.ContainsAny(name, "./")) {
 			return
 		}
 		all = append(all, found{s, uri(target), name})
@@ -104,7 +104,7 @@ func (f *File) urls(s definition.Span) func(yield func(definition.Span) bool) {
 					break
 				}
 			}
-			if start < 0 || start > s.Start && nameByte(f.Text[start-1]) {
+			if start < 0 || (start > s.Start && nameByte(f.Text[start-1])) {
 				continue
 			}
 			end := at
@@ -160,7 +160,7 @@ func (f *File) paths(s definition.Span) func(yield func(definition.Span) bool) {
 				end--
 			}
 			word := f.Text[at:end]
-			if (word == memoryFile || word[0] == '@' && len(word) > 1 && word[1] != '/') && !yield(definition.Span{Start: at, End: end}) {
+			if (word == memoryFile || (word[0] == '@' && len(word) > 1 && word[1] != '/')) && !yield(definition.Span{Start: at, End: end}) {
 				return
 			}
 			at = end

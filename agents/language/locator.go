@@ -23,7 +23,7 @@ func (l *locator) position(offset int) definition.Position {
 		for i, c := range text[l.offset:offset] {
 			i += l.offset
 			switch {
-			case c == '\n' || c == '\r' && (i+1 == len(text) || text[i+1] != '\n'):
+			case c == '\n' || (c == '\r' && (i+1 == len(text) || text[i+1] != '\n')):
 				l.at = definition.Position{Line: l.at.Line + 1}
 			default:
 				l.at.Character += units(c)

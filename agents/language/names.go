@@ -221,7 +221,7 @@ func wordEnd(text string, from int) int {
 }
 
 func nameByte(c byte) bool {
-	return c == '-' || c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+	return c == '-' || c == '_' || (c >= '0' && c <= '9') || (c|0x20 >= 'a' && c|0x20 <= 'z')
 }
 
 // transferred returns the agent that a tool's name transfers to.

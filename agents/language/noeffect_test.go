@@ -17,7 +17,7 @@ func TestNoEffect(t *testing.T) {
 	}
 	for _, tpl := range list {
 		made, err := New(&World{}, Answers{Name: "x", Template: &tpl, Dir: "/w/.gemini/agents", Folder: "/w", Scope: definition.Project})
-		if err != nil || len(made.Problems) > 0 || tpl.Name != "blank" && strings.Contains(made.Text, "triggers:") == definition.HasNoEffect("triggers") {
+		if err != nil || len(made.Problems) > 0 || (tpl.Name != "blank" && strings.Contains(made.Text, "triggers:") == definition.HasNoEffect("triggers")) {
 			t.Errorf("%s: %v %+v\n%s", tpl.Name, err, made.Problems, made.Text)
 		}
 	}

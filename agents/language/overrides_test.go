@@ -50,7 +50,7 @@ func TestRenameKeepsOverrides(t *testing.T) {
 		for _, e := range edit.Edits {
 			if strings.HasSuffix(e.URI, "settings.json") {
 				got[e.URI] += e.Text
-				if want := (definition.Range{Start: before, End: before}); e.Text == copied && e.Range != want || e.Text == moved && e.Range != at {
+				if want := (definition.Range{Start: before, End: before}); (e.Text == copied && e.Range != want) || (e.Text == moved && e.Range != at) {
 					t.Errorf("%s: %+v", c.name, e)
 				}
 			}

@@ -478,7 +478,7 @@ func TestRenameInOtherDialects(t *testing.T) {
 	copilot := h.file("a/copilot.md")
 	for word, want := range map[string]bool{"Code Fixer": true, "Fixer": true, "other": false, "Go": false} {
 		at := copilot.Index.Position(strings.Index(copilot.Text, word) + 1)
-		if l, ok := Definition(h.world, h.sources, copilot, at); ok != want || ok && h.name(l.URI) != "a/code-fixer.md" {
+		if l, ok := Definition(h.world, h.sources, copilot, at); ok != want || (ok && h.name(l.URI) != "a/code-fixer.md") {
 			t.Errorf("on %s: %v", word, l)
 		}
 	}

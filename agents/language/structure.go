@@ -274,7 +274,7 @@ func bullet(text string) int {
 	if n > 0 {
 		marks = ".)"
 	}
-	if n > 9 || n == len(text) || strings.IndexByte(marks, text[n]) < 0 || n+1 < len(text) && text[n+1] != ' ' && text[n+1] != '\t' {
+	if n > 9 || n == len(text) || strings.IndexByte(marks, text[n]) < 0 || (n+1 < len(text) && text[n+1] != ' ' && text[n+1] != '\t') {
 		return 0
 	}
 	return n + 1
@@ -318,12 +318,12 @@ func (f *File) headings() []heading {
 			code = code[1:]
 		}
 		text := f.Text[line.Start:line.End]
-		if !strings.HasPrefix(text, "#") || len(code) > 0 && line.Start >= code[0].Start {
+		if !strings.HasPrefix(text, "#") || (len(code) > 0 && line.Start >= code[0].Start) {
 			continue
 		}
 		rest := strings.TrimLeft(text, "#")
 		level := len(text) - len(rest)
-		if level > 6 || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		if level > 6 || (rest != "" && rest[0] != ' ' && rest[0] != '\t') {
 			continue
 		}
 		title := strings.TrimSpace(strings.TrimRight(strings.TrimSpace(rest), "#"))

@@ -194,7 +194,7 @@ func checked(title, code string, found []definition.Problem) Check {
 func (f *File) checkOf(p definition.Problem) string {
 	title := checks[0].title
 	for _, c := range slices.Backward(checks) {
-		if !slices.Contains(c.codes, p.Code) || c.field != "" && f.Tree.Find(c.field) == nil {
+		if !slices.Contains(c.codes, p.Code) || (c.field != "" && f.Tree.Find(c.field) == nil) {
 			continue
 		}
 		title = c.title

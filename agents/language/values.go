@@ -26,7 +26,7 @@ func (c *completion) value() {
 	}
 	c.flow = f.bracketed(c.span.Start)
 	field, known := definition.FieldAt(p.field)
-	if !known || p.list && c.besideBrackets() {
+	if !known || (p.list && c.besideBrackets()) {
 		return
 	}
 	if p.list && len(definition.KeysUnder(tablePath(p.field+"[]"))) > 0 {
@@ -42,7 +42,7 @@ func (c *completion) value() {
 	onQuote := c.quote == 0 && (first == '"' || first == '\'')
 	blocked := first == '|' || first == '>'
 	c.block = blocked && whole.Start < f.lineStart(c.offset)
-	if (onQuote || blocked && !c.block) && strings.ContainsAny(f.Text[whole.Start:whole.End], "\r\n") {
+	if (onQuote || (blocked && !c.block)) && strings.ContainsAny(f.Text[whole.Start:whole.End], "\r\n") {
 		return // no line of it can be replaced alone
 	}
 	lists := slices.Contains(field.Type, "string[]")

@@ -235,7 +235,7 @@ func numbers(v any) any {
 	case json.Number:
 		// Rounded to nothing, or to more than this, a short text is a number
 		// that fills the memory; it stands for itself.
-		if f, err := v.Float64(); err == nil && len(v) < 64 && (math.Abs(f) > 1e-30 && math.Abs(f) < 1e30 || !strings.ContainsAny(string(v), "eE")) {
+		if f, err := v.Float64(); err == nil && len(v) < 64 && ((math.Abs(f) > 1e-30 && math.Abs(f) < 1e30) || !strings.ContainsAny(string(v), "eE")) {
 			if r, ok := new(big.Rat).SetString(string(v)); ok {
 				return json.Number(r.FloatString(100))
 			}

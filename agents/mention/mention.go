@@ -170,7 +170,7 @@ func (r *reader) qualified(at int) int {
 // none.
 func nameOf(s string) string {
 	i := 0
-	for i < len(s) && (s[i] >= 'a' && s[i] <= 'z' || i > 0 && (s[i] >= '0' && s[i] <= '9' || s[i] == '-' || s[i] == '_')) {
+	for i < len(s) && ((s[i] >= 'a' && s[i] <= 'z') || (i > 0 && ((s[i] >= '0' && s[i] <= '9') || s[i] == '-' || s[i] == '_'))) {
 		i++
 	}
 	return strings.TrimRight(s[:i], "-_")
@@ -191,7 +191,7 @@ func ends(rest string) bool {
 		return true
 	case strings.ContainsRune(punctuation, c):
 		next, _ := utf8.DecodeRuneInString(rest[n:])
-		return rest[n:] == "" || !letter(next) && !unicode.IsDigit(next) && !strings.ContainsRune("/@_", next)
+		return rest[n:] == "" || (!letter(next) && !unicode.IsDigit(next) && !strings.ContainsRune("/@_", next))
 	}
 	return c >= utf8.RuneSelf && c != utf8.RuneError && !letter(c)
 }
@@ -200,7 +200,7 @@ func ends(rest string) bool {
 // address.
 func begins(before string) bool {
 	c, _ := utf8.DecodeLastRuneInString(before)
-	return before == "" || !letter(c) && !unicode.IsDigit(c) && !strings.ContainsRune(`._%+-/\@=&#$`, c)
+	return before == "" || (!letter(c) && !unicode.IsDigit(c) && !strings.ContainsRune(`._%+-/\@=&#$`, c))
 }
 
 // letter reports whether c is of a script that separates words, in which a name
@@ -214,14 +214,14 @@ func letter(c rune) bool {
 func (r *reader) strategy() (string, error) {
 	r.skipSpace()
 	rest, ok := strings.CutPrefix(r.rest(), "--strategy")
-	if !ok || rest != "" && rest[0] != '=' && !unicode.IsSpace(rune(rest[0])) {
+	if !ok || (rest != "" && rest[0] != '=' && !unicode.IsSpace(rune(rest[0]))) {
 		return "", nil
 	}
 	value := strings.TrimPrefix(rest, "=")
 	if i := strings.IndexFunc(value, unicode.IsSpace); i >= 0 {
 		value = value[:i]
 	}
-	if value != "rule" && value != "llm" && value != "hybrid" || rest[0] != '=' {
+	if (value != "rule" && value != "llm" && value != "hybrid") || rest[0] != '=' {
 		return "", fault.New(fault.Invalid, "mention.parse", "--strategy is %q; write --strategy=rule, =llm or =hybrid", clip(value))
 	}
 	r.at += len("--strategy=") + len(value)

@@ -134,7 +134,7 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 		reason, data := fault.ReasonOf(err)
-		if unknown := strings.HasPrefix(want, "there"); unknown != (reason == fault.UnknownAgent) || unknown && len(data["suggestions"].([]string)) == 0 {
+		if unknown := strings.HasPrefix(want, "there"); unknown != (reason == fault.UnknownAgent) || (unknown && len(data["suggestions"].([]string)) == 0) {
 			t.Errorf("%q: reason %q, %v", text, reason, data)
 		}
 	}
@@ -176,7 +176,7 @@ func FuzzParse(f *testing.F) {
 		if p.Agent == "" && !p.Auto && !strings.Contains(text, `\@`) && p.Prompt != strings.TrimSpace(text) {
 			t.Fatalf("%q became %q", text, p.Prompt)
 		}
-		if p.Agent != "" && (p.Auto || !agents.Has(p.Agent)) || p.Strategy != "" && !p.Auto {
+		if (p.Agent != "" && (p.Auto || !agents.Has(p.Agent))) || (p.Strategy != "" && !p.Auto) {
 			t.Fatalf("%q: %+v", text, p)
 		}
 		// Said again without its frame it names nobody new.

@@ -47,8 +47,8 @@ func Choose(routes []Route, f Facts) (model string, ok bool) {
 }
 
 func (w When) holds(f Facts) bool {
-	if f.Tokens < w.MinTokens || w.MaxTokens > 0 && f.Tokens > w.MaxTokens ||
-		w.Images != nil && *w.Images != f.Images || w.Mode != "" && w.Mode != f.Mode {
+	if f.Tokens < w.MinTokens || (w.MaxTokens > 0 && f.Tokens > w.MaxTokens) ||
+		(w.Images != nil && *w.Images != f.Images) || (w.Mode != "" && w.Mode != f.Mode) {
 		return false
 	}
 	for _, t := range w.Tools {

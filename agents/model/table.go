@@ -161,7 +161,7 @@ func (e Entry) Check() error {
 		}
 	}
 	for i, p := range e.Prices {
-		if i > 0 && (e.Prices[i-1].UpTo == 0 || p.UpTo != 0 && p.UpTo <= e.Prices[i-1].UpTo) {
+		if i > 0 && (e.Prices[i-1].UpTo == 0 || (p.UpTo != 0 && p.UpTo <= e.Prices[i-1].UpTo)) {
 			return fmt.Errorf("the prices of the model %s are not by upTo, smallest first and the one without last", e.ID)
 		}
 		if p.Input < 0 || p.Output < 0 || p.Cached < 0 || p.UpTo < 0 {

@@ -43,7 +43,7 @@ func (e Entry) Adjust(o Options) (Options, []string) {
 		drop("top_p")
 		o.TopP = nil
 	}
-	asked := o.ThinkingBudget != nil && *o.ThinkingBudget != 0 || o.ThinkingLevel != ""
+	asked := (o.ThinkingBudget != nil && *o.ThinkingBudget != 0) || o.ThinkingLevel != ""
 	if e.Thinking == "" {
 		if asked {
 			drop("thinking budget or level")

@@ -307,7 +307,7 @@ func (s *Snapshot) cycle(d *definition.Definition, h definition.Handoff, ring []
 
 // dead reports whether nothing can reach an agent that may run.
 func (s *Snapshot) dead(d *definition.Definition) bool {
-	if d.UserInvocable || d.Scope == definition.System || d.Routable && (len(d.Triggers)+len(d.Examples) > 0 || d.Description != "") {
+	if d.UserInvocable || d.Scope == definition.System || (d.Routable && (len(d.Triggers)+len(d.Examples) > 0 || d.Description != "")) {
 		return false
 	}
 	if usable, _ := d.Usable(); !usable {

@@ -234,7 +234,7 @@ func TestFindingsOfALongCircle(t *testing.T) {
 				continue
 			}
 			problems := s.Findings(e)
-			if told && (len(problems) != 1 || problems[0].Code != "agent/handoff-cycle" || len(problems[0].Related) != n-1) || !told && len(problems) > 0 {
+			if (told && (len(problems) != 1 || problems[0].Code != "agent/handoff-cycle" || len(problems[0].Related) != n-1)) || (!told && len(problems) > 0) {
 				t.Errorf("%s in a circle of %d: %q", e.Definition.Name, n, shown(problems))
 			}
 		}

@@ -59,7 +59,7 @@ func (g *graph) fill(s *Snapshot) {
 		clear(seen)
 		for _, name := range d.Subagents {
 			all := name == "*"
-			if name = bare(name); name == "*" && !all || seen[name] {
+			if name = bare(name); (name == "*" && !all) || seen[name] {
 				continue // folder:* names nobody
 			}
 			seen[name] = true

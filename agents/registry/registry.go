@@ -135,7 +135,7 @@ func (r *Registry) folders() map[string]*Place {
 			at = &p
 		}
 		known[p] = at
-		if first := byDir[p.Dir]; first == nil || p.Scope == definition.Global && first.Scope != definition.Global {
+		if first := byDir[p.Dir]; first == nil || (p.Scope == definition.Global && first.Scope != definition.Global) {
 			byDir[p.Dir] = at
 		}
 	}

@@ -207,7 +207,7 @@ func TestDuplicates(t *testing.T) {
 	s := w.load()
 	for _, path := range []string{a, b} {
 		e := find(t, s, path)
-		if e.State != Duplicate || codes(e) != "agent/file-name agent/duplicate-name" && codes(e) != "agent/duplicate-name agent/file-name" {
+		if e.State != Duplicate || (codes(e) != "agent/file-name agent/duplicate-name" && codes(e) != "agent/duplicate-name agent/file-name") {
 			t.Errorf("%s: %s %s", path, e.State, codes(e))
 		}
 		p := e.Problems[slices.IndexFunc(e.Problems, func(p definition.Problem) bool { return p.Code == "agent/duplicate-name" })]

@@ -286,7 +286,7 @@ func shadow(name string, all []claim) {
 	for _, c := range all {
 		mine := c.owner()
 		switch winner := winners[mine]; {
-		case mine.scope != best.scope || mine != best && mine.scope != definition.Project:
+		case mine.scope != best.scope || (mine != best && mine.scope != definition.Project):
 			hide(c.entry, all[0].entry)
 		case winner == nil:
 			winners[mine], c.entry.found = c.entry, true

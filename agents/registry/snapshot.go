@@ -100,7 +100,7 @@ func (s *Snapshot) Lookup(folder, name string) (*Entry, error) {
 		if only && !own {
 			continue
 		}
-		if best == nil || own && !(best.Definition.Scope == definition.Project && best.Definition.Folder == folder) {
+		if best == nil || (own && !(best.Definition.Scope == definition.Project && best.Definition.Folder == folder)) {
 			best = e
 		}
 	}
@@ -193,7 +193,7 @@ func (s *Snapshot) suggest(folder, name string) []string {
 		last = known
 		rank := -1
 		switch d := definition.Distance(lower, known); {
-		case d <= 2 && 2*d <= min(len(lower), len(known)) || d <= len(lower)/3: // of a short name less than half is another
+		case (d <= 2 && 2*d <= min(len(lower), len(known))) || d <= len(lower)/3: // of a short name less than half is another
 			rank = d
 		case len(lower) > 1 && strings.HasPrefix(known, lower):
 			rank = 10
@@ -281,7 +281,7 @@ func equal(a, b *Entry) bool {
 	}
 	x, y := a.Definition, b.Definition
 	return a.State == b.State && a.found == b.found && a.ShadowedBy == b.ShadowedBy && a.Stale == b.Stale &&
-		(x == y || x.Path == y.Path && x.Folder == y.Folder && x.Scope == y.Scope && x.Digest == y.Digest && x.Model == y.Model && slices.Equal(x.FallbackModels, y.FallbackModels)) &&
+		(x == y || (x.Path == y.Path && x.Folder == y.Folder && x.Scope == y.Scope && x.Digest == y.Digest && x.Model == y.Model && slices.Equal(x.FallbackModels, y.FallbackModels))) &&
 		slices.EqualFunc(a.Problems, b.Problems, definition.Problem.Equal)
 }
 

@@ -56,7 +56,7 @@ func TestREL55CutAnywhere(t *testing.T) {
 				}
 			}
 			// Not needed are the ends of the last line and of what compresses.
-			if acted == 0 || acted > 4 && name != "gzip" || acted > 40 {
+			if acted == 0 || (acted > 4 && name != "gzip") || acted > 40 {
 				t.Errorf("%d of %d cuts came after the answer", acted, size)
 			}
 		})

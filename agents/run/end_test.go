@@ -137,7 +137,7 @@ func TestTwoClocks(t *testing.T) {
 				} else {
 					w.ended(got, activity.Timeout)
 				}
-				if took != c.want || name != "two questions" && !strings.Contains(got.Text, "1m0s") {
+				if took != c.want || (name != "two questions" && !strings.Contains(got.Text, "1m0s")) {
 					w.t.Errorf("it took %v, not %v; the text is %q", took, c.want, got.Text)
 				}
 			})
@@ -330,7 +330,7 @@ func TestREL61CancelledAnywhere(t *testing.T) {
 						why = "interrupted: the daemon ended before this call finished"
 					}
 					for _, s := range w.ends(1) {
-						if s.State != activity.Cancelled && s.Name != "nothing" || s.State == activity.Cancelled && s.Error.Message != why {
+						if (s.State != activity.Cancelled && s.Name != "nothing") || (s.State == activity.Cancelled && s.Error.Message != why) {
 							w.t.Errorf("a call ends %s: %+v", s.State, s.Error)
 						}
 					}

@@ -122,10 +122,10 @@ func (j *journal) Tokens(string) (int, bool) { return j.tokens, false }
 func (j *journal) Spill(*activity.ToolResult) error { return nil }
 
 func (j *journal) CompressionFailed(string) bool {
-	return j.failed || j.failedAfter && slices.ContainsFunc(j.all(), func(e activity.Event) bool {
+	return j.failed || (j.failedAfter && slices.ContainsFunc(j.all(), func(e activity.Event) bool {
 		_, ok := e.Body.(activity.ContextCompressed)
 		return ok
-	})
+	}))
 }
 
 func (j *journal) PutBlobFrom(r io.Reader) (string, int, error) {
@@ -446,7 +446,7 @@ func (f *fake) run(risk tool.Risk, do func(context.Context, *tool.Env, map[strin
 		w.log.mu.Lock()
 		committed := w.log.committed
 		w.log.mu.Unlock()
-		if seq == 0 || risk != tool.Safe && committed < seq {
+		if seq == 0 || (risk != tool.Safe && committed < seq) {
 			w.t.Errorf("%s executes, and that is event %d of %d on the disk", env.Call, seq, committed)
 		}
 		w.mu.Lock()

@@ -43,7 +43,7 @@ func (k keeping) Write(ctx context.Context, path, base, text, label string) erro
 	// From here on the file is another: it is told, whatever becomes of the call.
 	ctx = context.WithoutCancel(ctx)
 	after, _, err := k.read(ctx, path)
-	if err != nil || after == nil || after.Binary || kept.Buffer && !tool.SameLines(after.Text, text) {
+	if err != nil || after == nil || after.Binary || (kept.Buffer && !tool.SameLines(after.Text, text)) {
 		after = &tool.File{Text: text, Open: kept.Buffer, Data: []byte(text)} // somebody is quicker, or the editor has not read it yet
 	}
 	k.tell(path, kept, before, after)

@@ -59,7 +59,7 @@ type usage struct {
 // provider does not count, limits go by the estimate (REL-69).
 func (r *runner) count(choice Choice, answer *model.Answer, tokens int) {
 	u := answer.Usage
-	if !answer.Counted && u == (model.Usage{}) || u.InputTokens < 0 || u.OutputTokens < 0 || u.ThoughtTokens < 0 || u.CachedTokens < 0 {
+	if (!answer.Counted && u == (model.Usage{})) || u.InputTokens < 0 || u.OutputTokens < 0 || u.ThoughtTokens < 0 || u.CachedTokens < 0 {
 		u = model.Usage{}
 		u.InputTokens, u.OutputTokens = tokens, model.EstimateTokens(textOf(answer))
 		u.TotalTokens = u.InputTokens + u.OutputTokens

@@ -380,7 +380,7 @@ func TestNothingButErrorsPauses(t *testing.T) {
 				if len(w.model.requests) != c.calls {
 					t.Errorf("%d calls of the model", len(w.model.requests))
 				}
-				if want := min(c.choice+1, 1); len(messages) != want || want == 1 && !strings.Contains(messages[0], "last 3 turns") || want == 1 && !strings.Contains(messages[0], "look3") {
+				if want := min(c.choice+1, 1); len(messages) != want || (want == 1 && !strings.Contains(messages[0], "last 3 turns")) || (want == 1 && !strings.Contains(messages[0], "look3")) {
 					t.Errorf("asked %q", messages)
 				}
 			})

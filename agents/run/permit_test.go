@@ -127,7 +127,7 @@ func TestCancelOutcome(t *testing.T) {
 		}
 		want := []activity.CallState{activity.Success, activity.Cancelled, activity.Cancelled, activity.Cancelled, activity.Cancelled, activity.Failed}
 		for i, s := range w.ends(1) {
-			if s.State != want[i] || s.State == activity.Cancelled && s.Error.Message != "cancelled by user" {
+			if s.State != want[i] || (s.State == activity.Cancelled && s.Error.Message != "cancelled by user") {
 				w.t.Errorf("call %d ends %s: %+v", i, s.State, s.Error)
 			}
 		}

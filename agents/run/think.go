@@ -235,7 +235,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
 	unknown := answer.Finish == model.Other && n == 0 && textOf(answer) == ""
 	invalid := answer.Finish == model.Malformed || answer.Finish == model.Empty || answer.Finish == model.Blocked ||
-		answer.Finish == model.Length && (n > 0 || textOf(answer) == "") || unknown
+		(answer.Finish == model.Length && (n > 0 || textOf(answer) == "")) || unknown
 	if held && !invalid {
 		if err := r.review(ctx, req, answer); err != nil {
 			r.say(activity.ModelContent{Content: list(answer.Message.Parts), Raw: answer.Message.Raw, Invalid: true})

@@ -176,7 +176,7 @@ func checkStory(t *testing.T, what string, cfg Config, st story, want map[string
 		}
 	}
 	for id := range found {
-		if want[id] == nil || st.deleted && id != "main" {
+		if want[id] == nil || (st.deleted && id != "main") {
 			t.Fatalf("%s: there is a session %s", what, id)
 		}
 		s, err := store.Get(id)
@@ -460,7 +460,7 @@ func TestREL93DeletedFromItsEnd(t *testing.T) {
 		} else if _, err := store.Retain(Retention{}); err != nil {
 			t.Fatal(err)
 		}
-		if rests, _ := filepath.Glob(filepath.Join(dir, "*")); len(rests) > 1 || len(rests) == 1 && !strings.HasSuffix(rests[0], ".lock") {
+		if rests, _ := filepath.Glob(filepath.Join(dir, "*")); len(rests) > 1 || (len(rests) == 1 && !strings.HasSuffix(rests[0], ".lock")) {
 			t.Fatalf("call %d: rests %v", k, rests)
 		}
 	}

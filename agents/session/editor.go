@@ -117,11 +117,11 @@ func normalEditor(c *activity.EditorContext) *activity.EditorContext {
 // selected reports whether something is selected: a range that is more than the
 // place of a cursor, or text.
 func selected(c *activity.EditorContext) bool {
-	return c.Text != "" || c.Selection != nil && c.Selection.Start != c.Selection.End
+	return c.Text != "" || (c.Selection != nil && c.Selection.Start != c.Selection.End)
 }
 
 func sameRange(a, b *activity.EditorContext) bool {
-	return a.Selection == nil && b.Selection == nil || a.Selection != nil && b.Selection != nil && *a.Selection == *b.Selection
+	return (a.Selection == nil && b.Selection == nil) || (a.Selection != nil && b.Selection != nil && *a.Selection == *b.Selection)
 }
 
 // selection returns the selected lines, each with its number in the file.

@@ -60,7 +60,7 @@ type FileStep struct {
 
 // Rewinds reports whether the step is of a rewind, also as the keeping of what was there
 // before one.
-func (st FileStep) Rewinds() bool { return st.By == byRewind || st.Run == "" && st.By == byCall }
+func (st FileStep) Rewinds() bool { return st.By == byRewind || (st.Run == "" && st.By == byCall) }
 
 // The values of FileStep.By.
 const (

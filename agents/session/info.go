@@ -82,7 +82,7 @@ type Run struct {
 
 // live reports whether the run goes on or waits for a person.
 func (r *Run) live() bool {
-	return r.State == activity.Running || r.State == activity.Waiting || r.State == activity.Finished && !r.over
+	return r.State == activity.Running || r.State == activity.Waiting || (r.State == activity.Finished && !r.over)
 }
 
 // totals folds what Info and Runs tell.
@@ -250,7 +250,7 @@ func (t *totals) finish(o activity.Origin, b activity.RunFinished) {
 		r.cost = b.Cost.Amount
 	}
 	switch cost := t.info.Cost; {
-	case b.Cost == nil || t.unknown || cost != nil && cost.Currency != b.Cost.Currency:
+	case b.Cost == nil || t.unknown || (cost != nil && cost.Currency != b.Cost.Currency):
 		t.unknown, t.info.Cost = true, nil
 	case cost == nil:
 		t.info.Cost = new(*b.Cost)
@@ -275,7 +275,7 @@ func (t *totals) state() State {
 		case t.pending(&r) && !newest[r.about.ContextID()]:
 			has[activity.Interrupted] = true
 		case r.State == activity.Interrupted && r.about.ParentRun != "": // goes on with its caller
-		case r.State != activity.Interrupted && r.State != activity.Paused || !newest[r.about.ContextID()]:
+		case (r.State != activity.Interrupted && r.State != activity.Paused) || !newest[r.about.ContextID()]:
 			has[r.State] = true
 		}
 		newest[r.about.ContextID()] = true

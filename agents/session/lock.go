@@ -65,7 +65,7 @@ func take(f *filelock.Lock, path string) (ok bool, err error) {
 	// Who only looks whether it is held is gone in a moment, and so is one that
 	// somebody takes away with its session.
 	for tries := 0; err == nil && tries < maxLooks; tries++ {
-		if ok && current(f, path) || !ok && held(path) {
+		if (ok && current(f, path)) || (!ok && held(path)) {
 			break
 		}
 		if ok {

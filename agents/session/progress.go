@@ -292,7 +292,7 @@ func (s *Session) progressOf(run string) (Progress, bool) {
 		out.Active += max(p.newest.Sub(p.since), 0)
 	}
 	v := s.views[p.told.Origin.ContextID()]
-	out.Moved = v == nil || v.run != run || p.turn != 0 && v.turn != p.turn
+	out.Moved = v == nil || v.run != run || (p.turn != 0 && v.turn != p.turn)
 	if v != nil {
 		for _, c := range v.open() {
 			if c.about.Run == run {

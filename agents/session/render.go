@@ -64,7 +64,7 @@ func Render(blocks []activity.ContentBlock) []model.Part {
 // media returns data that a model may take; nil where there is none.
 func media(mime, data string) *model.Media {
 	kind, _, _ := strings.Cut(mime, "/")
-	if data == "" || kind != "image" && kind != "audio" && kind != "video" && mime != "application/pdf" {
+	if data == "" || (kind != "image" && kind != "audio" && kind != "video" && mime != "application/pdf") {
 		return nil
 	}
 	raw, err := base64.StdEncoding.DecodeString(data)

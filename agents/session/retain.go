@@ -34,7 +34,7 @@ func (s *Store) Retain(p Retention) (removed []string, err error) {
 	for i, info := range all {
 		old := p.Days > 0 && info.UpdatedAt.Before(oldest)
 		many := p.MaxSessions > 0 && i >= p.MaxSessions
-		if !old && !many || info.Locked || info.Problem != "" || info.State != Idle || slices.Contains(p.Pinned, info.Session) {
+		if (!old && !many) || info.Locked || info.Problem != "" || info.State != Idle || slices.Contains(p.Pinned, info.Session) {
 			continue
 		}
 		gone, failed := s.delete(info.Session, false, p.Dry)

@@ -173,7 +173,7 @@ func (s *Session) Clear(agent string, purge bool) (seq uint64, err error) {
 			live = r.Run
 		}
 	}
-	empty := v == nil || !purge && v.empty()
+	empty := v == nil || (!purge && v.empty())
 	s.mu.Unlock()
 	switch {
 	case live != "":

@@ -157,7 +157,7 @@ func (v *view) compressed(b activity.ContextCompressed) {
 
 // apart reports whether something of a part lies in a blob.
 func apart(p model.Part) bool {
-	return p.Result != nil && (p.Result.Content == "" && p.Result.Blob != "" || len(p.Result.Media) > 0)
+	return p.Result != nil && ((p.Result.Content == "" && p.Result.Blob != "") || len(p.Result.Media) > 0)
 }
 
 // tokens returns how many tokens the view has, and whether that is not what a

@@ -167,7 +167,7 @@ func TestSEC41WhatACommandDidIsTold(t *testing.T) {
 				return
 			}
 			w.same(told, c.want...)
-			if all := strings.Join(notes, "; "); !strings.Contains(all, c.notes) || c.notes == "" && all != "" {
+			if all := strings.Join(notes, "; "); !strings.Contains(all, c.notes) || (c.notes == "" && all != "") {
 				t.Errorf("notes: %s", all)
 			}
 			if _, err := os.Stat(filepath.Join(w.config.Home, "ran")); err == nil {

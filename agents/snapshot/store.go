@@ -135,7 +135,7 @@ func within(folder, path string) bool {
 // for the top. The home folder and what is above are never it.
 func rootOf(path, home string) (root, scope string) {
 	for at := path; ; at = filepath.Dir(at) {
-		if home != "" && within(at, home) || at == filepath.Dir(at) {
+		if (home != "" && within(at, home)) || at == filepath.Dir(at) {
 			return path, ""
 		}
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {

@@ -62,11 +62,11 @@ func TestBuiltIn(t *testing.T) {
 					english++
 				}
 			}
-			if english < least || chinese < least || field == "examples" && english+chinese != 10 {
+			if english < least || chinese < least || (field == "examples" && english+chinese != 10) {
 				t.Errorf("%s has %d English and %d Chinese %s", tpl.Name, english, chinese, field)
 			}
 		}
-		if to := len(d.Handoffs); tpl.Name == "debugging" && (to != 1 || d.Handoffs[0].To != "code-fixer") || tpl.Name != "debugging" && to != 0 {
+		if to := len(d.Handoffs); (tpl.Name == "debugging" && (to != 1 || d.Handoffs[0].To != "code-fixer")) || (tpl.Name != "debugging" && to != 0) {
 			t.Errorf("%s hands to %+v", tpl.Name, d.Handoffs)
 		}
 	}

@@ -56,7 +56,7 @@ func isHidden(r rune) bool {
 }
 
 // isControl reports whether r is a C0 or C1 control character or DEL.
-func isControl(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }
+func isControl(r rune) bool { return r < 0x20 || (r >= 0x7f && r <= 0x9f) }
 
 // Escape returns s as a person may be shown it: on one line, with control
 // characters as \n, \t, \r or \x1b, bytes that are no UTF-8 as \xff, and what
@@ -108,7 +108,7 @@ func unclean(s string, text bool) bool {
 		if r == utf8.RuneError && size == 1 {
 			return true
 		}
-		if isControl(r) && !(text && (r == '\n' || r == '\t')) || isHidden(r) {
+		if (isControl(r) && !(text && (r == '\n' || r == '\t'))) || isHidden(r) {
 			return true
 		}
 		i += size

@@ -70,7 +70,7 @@ func (f *findings) tell(what string, word int, line func() string) {
 
 // look looks at one word.
 func (f *findings) look(word string) {
-	if _, known := f.words[word]; known || isASCII(word) && !strings.Contains(strings.ToLower(word), "xn--") {
+	if _, known := f.words[word]; known || (isASCII(word) && !strings.Contains(strings.ToLower(word), "xn--")) {
 		return
 	}
 	number := len(f.words)

@@ -20,7 +20,7 @@ func MarkdownText(s string) string {
 			b.WriteByte(' ')
 		}
 		end := i
-		for end < len(words) && (means(words[end]) || end == 0 && opens(words[0])) {
+		for end < len(words) && (means(words[end]) || (end == 0 && opens(words[0]))) {
 			end++
 		}
 		if end == i {
@@ -42,7 +42,7 @@ func MarkdownCode(s string) string {
 	for strings.Contains(s, fence) {
 		fence += "`"
 	}
-	if s == "" || s[0] == '`' || s[len(s)-1] == '`' || s[0] == ' ' && s[len(s)-1] == ' ' {
+	if s == "" || s[0] == '`' || s[len(s)-1] == '`' || (s[0] == ' ' && s[len(s)-1] == ' ') {
 		s = " " + s + " " // a viewer takes one of each side away
 	}
 	return fence + s + fence
@@ -59,7 +59,7 @@ func means(word string) bool {
 		return true
 	}
 	for i := 0; i+1 < len(word); i++ {
-		if c := word[i+1]; word[i] == '&' && (c == '#' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+		if c := word[i+1]; word[i] == '&' && (c == '#' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
 			return true
 		}
 	}

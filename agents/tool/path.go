@@ -130,7 +130,7 @@ func (e *Env) holding(path string) (outer, inner string) {
 		if i >= 0 {
 			folder = e.Folders[i]
 		}
-		if clean && (len(path) < len(folder) || path[:len(folder)] != folder) || !Within(folder, path) {
+		if (clean && (len(path) < len(folder) || path[:len(folder)] != folder)) || !Within(folder, path) {
 			continue
 		}
 		if outer == "" || len(folder) < len(outer) {
@@ -219,7 +219,7 @@ func Within(folder, path string) bool {
 	}
 	if plainPaths && isClean(folder) && isClean(path) {
 		n := len(folder)
-		return path == folder || len(path) > n && path[:n] == folder && (path[n] == '/' || n == 1)
+		return path == folder || (len(path) > n && path[:n] == folder && (path[n] == '/' || n == 1))
 	}
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
@@ -344,7 +344,7 @@ func (e *Env) straight(abs string) (real string, info fs.FileInfo, ok bool) {
 		switch {
 		case err != nil && errors.Is(err, fs.ErrNotExist) && at > len(outer):
 			return abs, nil, true
-		case err != nil || info.Mode()&fs.ModeSymlink != 0 || at == len(outer) && !info.IsDir():
+		case err != nil || info.Mode()&fs.ModeSymlink != 0 || (at == len(outer) && !info.IsDir()):
 			return "", nil, false
 		case at == len(abs):
 			return abs, info, true

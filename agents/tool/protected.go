@@ -119,7 +119,7 @@ func isCredential(parts []string) bool {
 	}
 	name := parts[len(parts)-1]
 	original := withoutCopy(name) // vim hides its own behind another dot
-	return credentialName(original) || original != name && strings.HasPrefix(original, ".") && credentialName(original[1:])
+	return credentialName(original) || (original != name && strings.HasPrefix(original, ".") && credentialName(original[1:]))
 }
 
 // SealedBy returns why the absolute path is never written by a tool, "" if it

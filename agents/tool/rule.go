@@ -107,7 +107,7 @@ func (r Rule) Denies(p *Plan, folder string) bool {
 	case r.Path != "":
 		searches := slices.Contains(searching, p.Tool) && !p.Skips
 		return slices.ContainsFunc(p.touched(), func(at string) bool {
-			return r.matches(at, folder, true) || searches && r.reaches(at, folder)
+			return r.matches(at, folder, true) || (searches && r.reaches(at, folder))
 		}) || slices.ContainsFunc(p.spoken(), func(at string) bool { return r.matches(at, folder, true) })
 	}
 	return true
@@ -152,7 +152,7 @@ func (r Rule) Allows(p *Plan, words []string, folder string) bool {
 
 func (r Rule) names(tool string) bool {
 	ok, err := path.Match(r.Tool, tool)
-	return r.Tool == "*" || err == nil && ok
+	return r.Tool == "*" || (err == nil && ok)
 }
 
 // touched returns the paths that a plan reads and writes.

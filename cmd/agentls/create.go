@@ -54,7 +54,7 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 			if err != nil {
 				return err
 			}
-			asking := newTerminal(std).shows() && (w.extended || w.Name == "" || w.Template == "" && w.Prompt == "")
+			asking := newTerminal(std).shows() && (w.extended || w.Name == "" || (w.Template == "" && w.Prompt == ""))
 			switch {
 			case asking:
 			case w.Name == "":

@@ -346,7 +346,7 @@ func (f *form) put() error {
 	}
 	_, given := f.w.Fields["tools"]
 	besides := f.besides()
-	if given || !sameNames(f.allow, f.before.allow) || f.listed && len(besides) > 0 {
+	if given || !sameNames(f.allow, f.before.allow) || (f.listed && len(besides) > 0) {
 		fields["tools"] = map[string]any{"allow": slices.Concat([]string{}, f.allow, besides)}
 	}
 	switch said, given := f.w.Fields["mcp"]; {

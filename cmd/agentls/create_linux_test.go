@@ -188,7 +188,7 @@ func TestCreateTicksWhatItMayUse(t *testing.T) {
 				return append(acts, act{at + "MCP servers", func() {}}, act{c.server, types(c.typed)})
 			}, append([]string{"create", "--template", "mine"}, c.flags...)...)
 			text, err := os.ReadFile(filepath.Join(dir, ".gemini", "agents", "a1.md"))
-			if code != 0 || err != nil || !strings.Contains(string(text), c.want) || c.want == "" && strings.Contains(string(text), "tools:") {
+			if code != 0 || err != nil || !strings.Contains(string(text), c.want) || (c.want == "" && strings.Contains(string(text), "tools:")) {
 				t.Errorf("exit %d, %v, want %q in\n%s\n%s", code, err, c.want, text, shown)
 			}
 		})

@@ -241,7 +241,7 @@ func TestValidateWarns(t *testing.T) {
 		}
 	}
 	several := strings.Count(out, "\n! ")
-	if _, out, _ := command(t, dir, "validate", "--all"); several < 4 || !strings.Contains(out, fmt.Sprintf(") (%d warnings)\n", several)) && !strings.Contains(out, fmt.Sprintf(", but it runs (%d warnings)\n", several)) || !strings.HasSuffix(out, "writer: ✓ Valid\n") {
+	if _, out, _ := command(t, dir, "validate", "--all"); several < 4 || (!strings.Contains(out, fmt.Sprintf(") (%d warnings)\n", several)) && !strings.Contains(out, fmt.Sprintf(", but it runs (%d warnings)\n", several))) || !strings.HasSuffix(out, "writer: ✓ Valid\n") {
 		t.Errorf("%d warnings\n%s", several, out)
 	}
 	if _, out, errs := command(t, dir, "validate", outside); !strings.Contains(out, "\n! line 9: ") || !strings.HasSuffix(out, "\nValidation: 5/6 passed\n") {

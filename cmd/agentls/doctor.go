@@ -168,7 +168,7 @@ func checkBaseURL(a daemon.Access) finding {
 		return finding{"baseURL", fine, "base URL: the provider's own", ""}
 	}
 	u, err := url.Parse(a.BaseURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" { // without an account nobody has tried it
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" { // without an account nobody has tried it
 		return finding{"baseURL", broken, "base URL: " + a.Variable + " is no http(s) URL", "unset it, or set it to one, as in https://example.com"}
 	}
 	shown := u.Scheme + "://" + u.Host

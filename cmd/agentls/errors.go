@@ -103,7 +103,7 @@ func misread(err error, args []string, agent string) error {
 	switch {
 	case of.Path == "input":
 		return usage{fmt.Errorf("there is nothing to do: give a prompt, as in agentls run %s \"your request\"", cmp.Or(agent, "main"))}
-	case of.Kind != string(fault.UnknownAgent) || len(args) == 0 || len(args) == 2 && strings.ContainsAny(args[1], " \n"):
+	case of.Kind != string(fault.UnknownAgent) || len(args) == 0 || (len(args) == 2 && strings.ContainsAny(args[1], " \n")):
 		return err
 	}
 	how := "agentls run " + quoted(strings.Join(args, " "))

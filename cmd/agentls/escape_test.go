@@ -44,7 +44,9 @@ func TestFilesCannotSpeakToTheTerminal(t *testing.T) {
 			if strings.Contains(args, "--stdout") {
 				out = "" // what was printed is a file
 			}
-			if i := strings.IndexFunc(out+errs, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x202e }); i >= 0 {
+			if i := strings.IndexFunc(out+errs, func(r rune) bool {
+				return (r < ' ' && r != '\n' && r != '\t') || (r >= 0x7f && r < 0xa0) || r == 0x202e
+			}); i >= 0 {
 				t.Errorf("%s prints %q", args, (out + errs)[max(0, i-60):min(len(out+errs), i+40)])
 			}
 		}

@@ -183,11 +183,11 @@ func versions(ctx context.Context, conn *connection, a, b string) (first, second
 	if first, err = explained(ctx, conn, a, true); err != nil {
 		return nil, nil, err
 	}
-	if second, err = explained(ctx, conn, b, true); err != nil || !isPath(a) && !isPath(b) {
+	if second, err = explained(ctx, conn, b, true); err != nil || (!isPath(a) && !isPath(b)) {
 		return first, second, err
 	}
 	at := second.File
-	if isPath(b) && (!isPath(a) || isAgentFile(first.File) && !isAgentFile(at)) {
+	if isPath(b) && (!isPath(a) || (isAgentFile(first.File) && !isAgentFile(at))) {
 		at = first.File
 	}
 	if at == "" { // a built-in agent has no file to be a version of

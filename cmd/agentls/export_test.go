@@ -91,7 +91,7 @@ func TestExport(t *testing.T) {
 				switch got, there := files[name]; {
 				case want == "-" && there:
 					t.Errorf("%s was written", name)
-				case want != "-" && !there || want != "" && want != "-" && got != want:
+				case (want != "-" && !there) || (want != "" && want != "-" && got != want):
 					t.Errorf("%s is there: %t\n%s", name, there, got)
 				}
 			}

@@ -328,7 +328,7 @@ func after(config daemon.Config, folder string, r importReport) []string {
 		return lines
 	}
 	trusted, _, err := trustOf(config).Trusted(folder)
-	if config.Trust || err == nil && trusted {
+	if config.Trust || (err == nil && trusted) {
 		return append(lines, "Imported agents need your review before they run: agentls trust")
 	}
 	return append(lines, "This folder is not trusted, so its agents do not run. Look at them, then: agentls trust")

@@ -405,7 +405,7 @@ func TestImportFollowsThePersonsLinks(t *testing.T) {
 				args = append(args, path(c.arg))
 			}
 			code, out, errs := command(t, dir, args...)
-			if _, err := os.Stat(filepath.Join(home, ".gemini", "agents", "reviewer.md")); code != c.code || (err == nil) != (code == 0) || code != 0 && !strings.Contains(out, "a link that leads out") {
+			if _, err := os.Stat(filepath.Join(home, ".gemini", "agents", "reviewer.md")); code != c.code || (err == nil) != (code == 0) || (code != 0 && !strings.Contains(out, "a link that leads out")) {
 				t.Errorf("exit %d, %v\n%s%s", code, err, out, errs)
 			}
 		})

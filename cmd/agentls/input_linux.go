@@ -21,7 +21,7 @@ func (t *terminal) next(buf []byte) {
 	t.poll(forever)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.held || t.open == nil && t.lines == nil || !t.poll(0) {
+	if t.held || (t.open == nil && t.lines == nil) || !t.poll(0) {
 		return
 	}
 	n, err := t.in.Read(buf)

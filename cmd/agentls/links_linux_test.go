@@ -38,7 +38,7 @@ func TestSEC54NothingIsWrittenThroughALink(t *testing.T) {
 						}
 						return filepath.Join(dir, name)
 					}
-					if !strings.HasPrefix(name, "export, ") && strings.HasPrefix(name, "export") || name == "export, folder" {
+					if (!strings.HasPrefix(name, "export, ") && strings.HasPrefix(name, "export")) || name == "export, folder" {
 						put(t, path(".gemini/agents/fixer.md"), ourAgent)
 					}
 					if err := os.MkdirAll(filepath.Dir(path(c.link)), 0o755); err != nil {
@@ -61,10 +61,10 @@ func TestSEC54NothingIsWrittenThroughALink(t *testing.T) {
 					}
 					code, out, errs := command(t, dir, args...)
 					text, err := os.ReadFile(file)
-					if code == 0 || there && string(text) != "theirs" || !there && err == nil {
+					if code == 0 || (there && string(text) != "theirs") || (!there && err == nil) {
 						t.Errorf("there %t, force %t: exit %d, %q, %v\n%s%s", there, force, code, text, err, out, errs)
 					}
-					if !force && there && name != "export elsewhere" && !strings.Contains(out+errs, "is there already") && !strings.Contains(out+errs, "symbolic link") || force && !strings.Contains(out+errs, "symbolic link") {
+					if (!force && there && name != "export elsewhere" && !strings.Contains(out+errs, "is there already") && !strings.Contains(out+errs, "symbolic link")) || (force && !strings.Contains(out+errs, "symbolic link")) {
 						t.Errorf("there %t, force %t: it does not say why\n%s%s", there, force, out, errs)
 					}
 					if err := os.Remove(path(c.link)); err != nil {
@@ -94,7 +94,7 @@ func TestImportBesideOthersOfTheName(t *testing.T) {
 	} {
 		dir := folderWith(t, c.files)
 		code, out, errs := command(t, dir, c.args...)
-		if code != 0 || !strings.Contains(out, c.want) || c.want == "" && strings.Contains(out, "place of") {
+		if code != 0 || !strings.Contains(out, c.want) || (c.want == "" && strings.Contains(out, "place of")) {
 			t.Errorf("%s: exit %d\n%s%s", name, code, out, errs)
 		}
 	}

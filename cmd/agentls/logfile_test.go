@@ -66,7 +66,7 @@ func TestREL49LogIsRotated(t *testing.T) {
 			t.Fatalf("line %d of %d is %q, want %q", i, len(lines), line, want)
 		}
 	}
-	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(path); err != nil || (runtime.GOOS != "windows" && info.Mode().Perm() != 0o600) {
 		t.Errorf("%v, %v", info, err)
 	}
 	for w := range all {

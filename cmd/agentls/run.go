@@ -392,7 +392,7 @@ func inputsOf(whole string, given []string, schema json.RawMessage) (json.RawMes
 func isA(value any, kind string) bool {
 	switch v := value.(type) {
 	case float64:
-		return kind == "number" || kind == "integer" && v == float64(int64(v))
+		return kind == "number" || (kind == "integer" && v == float64(int64(v)))
 	case bool:
 		return kind == "boolean"
 	case []any:

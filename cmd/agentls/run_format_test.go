@@ -176,7 +176,7 @@ func TestInputs(t *testing.T) {
 		if got == nil {
 			got = json.RawMessage("null")
 		}
-		if (err == nil) != (c.want != "") || err == nil && string(got) != c.want {
+		if (err == nil) != (c.want != "") || (err == nil && string(got) != c.want) {
 			t.Errorf("%q %q: %s, %v, want %s", c.whole, c.given, got, err, c.want)
 		}
 	}

@@ -160,6 +160,6 @@ func fit(line string, columns int) string {
 // wide reports whether a terminal shows a character in two columns: the scripts
 // of East Asia and pictures.
 func wide(r rune) bool {
-	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana) ||
-		r >= 0x3000 && r <= 0x303E || r >= 0xFF01 && r <= 0xFF60 || r >= 0x1F300 && r <= 0x1FAFF
+	return (r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana)) ||
+		(r >= 0x3000 && r <= 0x303E) || (r >= 0xFF01 && r <= 0xFF60) || (r >= 0x1F300 && r <= 0x1FAFF)
 }

@@ -364,7 +364,7 @@ func (t *timeline) settle(e wire.ActivityParams, body activity.Body) {
 	retry, ok := body.(activity.Retry)
 	_, more := body.(activity.ContentDelta)
 	_, thinks := body.(activity.ThoughtDelta)
-	if text == "" || (more || thinks) && e.Run == t.speaks {
+	if text == "" || ((more || thinks) && e.Run == t.speaks) {
 		t.mu.Unlock()
 		return
 	}

@@ -183,5 +183,5 @@ func (m *message) read(line []byte) bool {
 	if kind := m.ID.Kind(); m.ID != nil && kind != '"' && kind != '0' {
 		return false // null, true, an object
 	}
-	return m.Method != "" || m.ID != nil && (m.Result == nil) != (m.Error == nil)
+	return m.Method != "" || (m.ID != nil && (m.Result == nil) != (m.Error == nil))
 }

@@ -67,7 +67,7 @@ func TestSEC104Schemas(t *testing.T) {
 		{deep, ""}, {wide, ""}, {`{"type":"array"}`, ""}, {`[]`, ""}, {`{"a":1,"a":2}`, ""}, {`{"x":"` + strings.Repeat("x", maxSchema) + `"}`, ""},
 	} {
 		got, err := cleanSchema([]byte(c.in))
-		if (err == nil) != (c.want != "") || string(got) != c.want && err == nil {
+		if (err == nil) != (c.want != "") || (string(got) != c.want && err == nil) {
 			t.Errorf("%.80s: %s, %v\nwant %s", c.in, got, err, c.want)
 		}
 	}

@@ -110,7 +110,7 @@ type outcome struct {
 // run plays a case with a binary.
 func (c Case) run(t *testing.T, binary string, wall Wall, trusted bool) outcome {
 	t.Helper()
-	if len(c.Calls) == 0 || len(c.Canary) == 0 && c.Leak == "" && !strings.Contains(fmt.Sprint(c.Calls), "$SINK") && !strings.Contains(fmt.Sprint(c.Calls), "$PORT") {
+	if len(c.Calls) == 0 || (len(c.Canary) == 0 && c.Leak == "" && !strings.Contains(fmt.Sprint(c.Calls), "$SINK") && !strings.Contains(fmt.Sprint(c.Calls), "$PORT")) {
 		t.Fatal("a case has calls, and a canary, what must not leak, or $SINK or $PORT")
 	}
 	w := Furnish(t, c.Files)
@@ -148,7 +148,7 @@ func (c Case) run(t *testing.T, binary string, wall Wall, trusted bool) outcome 
 func tells(r modelserver.Request, text string) bool {
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
-			if strings.Contains(p.Text, text) || p.Result != nil && strings.Contains(p.Result.Text, text) {
+			if strings.Contains(p.Text, text) || (p.Result != nil && strings.Contains(p.Result.Text, text)) {
 				return true
 			}
 		}

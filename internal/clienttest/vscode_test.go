@@ -175,7 +175,7 @@ func answersInVSCode(t *testing.T) {
 	var script strings.Builder
 	for tool := range changes {
 		for _, a := range answers {
-			if a.unserved || tool == "write_file" && a.answer != "Allow once" {
+			if a.unserved || (tool == "write_file" && a.answer != "Allow once") {
 				continue // what no does is the gate's, and the same for each tool
 			}
 			agent := "fixer"

@@ -396,7 +396,7 @@ func (b *daemon) trustMoved() bool {
 		was, known := b.relied[folder]
 		b.relied[folder] = is
 		b.mu.Unlock()
-		moved = moved || known && was != is
+		moved = moved || (known && was != is)
 	}
 	return moved
 }

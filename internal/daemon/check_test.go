@@ -37,10 +37,10 @@ func TestCheckFindsWhatARunFinds(t *testing.T) {
 				write(t, filepath.Join(b.config.Home, "settings.json"), c.settings)
 			}
 			a := b.config.Check(t.Context(), folder(t, "").Canonical)
-			if a.Account != c.account || (a.Err == nil) != (c.err == "") || a.Err != nil && !strings.Contains(fault.Message(a.Err), c.err) {
+			if a.Account != c.account || (a.Err == nil) != (c.err == "") || (a.Err != nil && !strings.Contains(fault.Message(a.Err), c.err)) {
 				t.Errorf("account %q, error %v", a.Account, a.Err)
 			}
-			if (a.BaseURLErr == nil) != (c.baseURL == "") || a.BaseURLErr != nil && !strings.Contains(fault.Message(a.BaseURLErr), c.baseURL) {
+			if (a.BaseURLErr == nil) != (c.baseURL == "") || (a.BaseURLErr != nil && !strings.Contains(fault.Message(a.BaseURLErr), c.baseURL)) {
 				t.Errorf("the base URL %q: %v", a.BaseURL, a.BaseURLErr)
 			}
 			if len(a.Problems) != c.problems {

@@ -49,7 +49,7 @@ func TestREL98HomeThatCannotBeWritten(t *testing.T) {
 				if err := d.Await(t.Context(), func(s editortest.Seen) bool { return told([]string{s.Status.Message}) }); err != nil {
 					t.Fatal(err)
 				}
-				if seen := d.Seen(); !told(seen.Messages) || len(seen.Messages) != 1 && name != "below a file" || seen.Status.Health != "warning" {
+				if seen := d.Seen(); !told(seen.Messages) || (len(seen.Messages) != 1 && name != "below a file") || seen.Status.Health != "warning" {
 					t.Errorf("told %q, %+v", seen.Messages, seen.Status)
 				}
 				if _, err := d.Subscribe(t.Context(), "main", 1); err != nil {

@@ -103,7 +103,7 @@ func (r reviews) Approved(folder, rel string) ([]byte, bool) {
 // Saved implements [handlers.Reviews].
 func (r reviews) Saved(ctx context.Context, folder, rel, text string, below *string) (theirs bool, err error) {
 	basis := r.b.basis(folder)
-	if !basis.reviewed || below != nil && !r.b.own(basis, rel, *below) {
+	if !basis.reviewed || (below != nil && !r.b.own(basis, rel, *below)) {
 		return false, nil
 	}
 	item, ok := workspace.ReadAgent(ctx, folder, rel)

@@ -230,7 +230,7 @@ func serverSummary(raw []byte) string {
 // "" for one in which these cannot be told from the rest.
 func publicAddress(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" && strings.Contains(address, "@") {
+	if err != nil || (u.Host == "" && strings.Contains(address, "@")) {
 		return ""
 	}
 	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""

@@ -128,7 +128,7 @@ func deniedTool(name string) (string, bool) {
 		}
 	}
 	words := []string{"shell", "terminal", "runcommand", "executecommand", "exec", "cmd", "sh", "zsh"}
-	if slices.ContainsFunc(words, func(w string) bool { return plain == w || len(w) > 4 && strings.Contains(plain, w) }) {
+	if slices.ContainsFunc(words, func(w string) bool { return plain == w || (len(w) > 4 && strings.Contains(plain, w)) }) {
 		return "bash", true
 	}
 	others := map[string]string{"read": "read_file", "write": "write_file", "multiedit": "edit_file", "readmanyfiles": "read_many_files", "listfiles": "ls", "webfetch": "web_fetch", "websearch": "web_search", "find": "glob", "search": "grep"}

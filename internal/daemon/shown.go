@@ -64,7 +64,7 @@ func lasting(dir string) bool {
 // made.
 func mayBePrivate(path string) bool {
 	info, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && workspace.OnlyMine(info) == nil
+	return errors.Is(err, fs.ErrNotExist) || (err == nil && workspace.OnlyMine(info) == nil)
 }
 
 // makeShown makes this process's folder for texts that it shows, and the one that it

@@ -97,7 +97,7 @@ func (e *Editor) take(p wire.ActivityParams) {
 		return
 	}
 	first := e.left[p.Session] && from > last && e.begins(p) // it may have missed what was not its own
-	if ok && from != last+1 && !first || from > p.Seq {
+	if (ok && from != last+1 && !first) || from > p.Seq {
 		e.violate("event %d–%d of session %s came after %d", from, p.Seq, p.Session, last)
 	}
 	e.seen[p.Session] = p.Seq
@@ -166,7 +166,7 @@ func (e *Editor) takePage(session string, from uint64, page *wire.SubscribeResul
 	if page.More {
 		return
 	}
-	if last, live := e.seen[session]; !live || e.left[session] && page.NextSeq > last {
+	if last, live := e.seen[session]; !live || (e.left[session] && page.NextSeq > last) {
 		e.seen[session], e.began[session] = page.NextSeq-1, page.NextSeq
 	}
 	delete(e.left, session)

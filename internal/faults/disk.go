@@ -263,7 +263,7 @@ func (d *Disk) SyncDir(name string) error {
 	}
 	dir := filepath.Clean(name)
 	d.moves = slices.DeleteFunc(d.moves, func(m move) bool {
-		in := m.from != "" && filepath.Dir(m.from) == dir || m.to != "" && filepath.Dir(m.to) == dir
+		in := (m.from != "" && filepath.Dir(m.from) == dir) || (m.to != "" && filepath.Dir(m.to) == dir)
 		if in {
 			m.apply(d.safe)
 		}

@@ -110,7 +110,7 @@ func (l *Lock) tryOwn(want hold) bool {
 	switch {
 	case l.own != none:
 		return true
-	case held != 0 && want == exclusive || held < 0:
+	case (held != 0 && want == exclusive) || held < 0:
 		return false
 	case owns.held == nil:
 		owns.held = make(map[string]int)

@@ -135,7 +135,7 @@ func TestWireTags(t *testing.T) {
 	for _, place := range travels {
 		structs := 0
 		for _, f := range h.packages()[place.pkg] {
-			if f.test || place.file != "" && f.name != place.file {
+			if f.test || (place.file != "" && f.name != place.file) {
 				continue
 			}
 			ast.Inspect(f.File, func(n ast.Node) bool {

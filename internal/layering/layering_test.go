@@ -52,7 +52,7 @@ var kits = map[string][]string{
 // forTests reports whether a file is a test's, or of a kit that only tests have.
 func forTests(f *file) bool {
 	_, kit := kits[f.pkg]
-	return f.test || kit && f.pkg != "internal/modelserver" // the demo has it
+	return f.test || (kit && f.pkg != "internal/modelserver") // the demo has it
 }
 
 // doors says who alone may import a package: from outside in tests too, so that
@@ -146,7 +146,7 @@ func floorOf(pkg string) (int, string) {
 	for n, names := range floors {
 		for _, row := range names {
 			folder, any := strings.CutSuffix(row, "/*")
-			if pkg == row || any && pkg != folder && within(pkg, folder) {
+			if pkg == row || (any && pkg != folder && within(pkg, folder)) {
 				return n, row
 			}
 		}

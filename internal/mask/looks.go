@@ -164,7 +164,7 @@ func issued(prefix string, least int, digit bool) []look {
 		}
 		from := at + len(prefix)
 		to := from + run(text[from:], isToken)
-		if to-from < least || digit && !bytes.ContainsFunc(text[from:to], func(r rune) bool { return isDigit(byte(r)) }) {
+		if to-from < least || (digit && !bytes.ContainsFunc(text[from:to], func(r rune) bool { return isDigit(byte(r)) })) {
 			return place{}, false
 		}
 		return place{at, to, credential}, true
@@ -222,13 +222,13 @@ func named(text []byte, at int, trigger string) (place, bool) {
 		start--
 	}
 	name := text[start:end]
-	if !strings.HasPrefix(trigger, "api") && bytes.ContainsFunc(name, func(r rune) bool { return 'a' <= r && r <= 'z' || r == '-' }) {
+	if !strings.HasPrefix(trigger, "api") && bytes.ContainsFunc(name, func(r rune) bool { return ('a' <= r && r <= 'z') || r == '-' }) {
 		return place{}, false
 	}
 	inQuotes := quote(text, end)
 	i := end + inQuotes
 	i += run(text[i:], isBlank)
-	if i == len(text) || text[i] != '=' && text[i] != ':' {
+	if i == len(text) || (text[i] != '=' && text[i] != ':') {
 		return place{}, false
 	}
 	for i < len(text) && (text[i] == '=' || text[i] == ':' || text[i] == '>') {
@@ -249,7 +249,7 @@ func named(text []byte, at int, trigger string) (place, bool) {
 	}
 	to := from + run(text[from:], is)
 	if opening == 0 {
-		if to-from <= mostCode && (to < len(text) && (text[to] == '(' || text[to] == '[') || isPath(text[from:to])) {
+		if to-from <= mostCode && ((to < len(text) && (text[to] == '(' || text[to] == '[')) || isPath(text[from:to])) {
 			return place{}, false // code that says where the value is
 		}
 	}
@@ -297,7 +297,7 @@ func header(text []byte, at int, trigger string) (place, bool) {
 	if trigger == "authorization" {
 		i += quote(text, i)
 		i += run(text[i:], isBlank)
-		if i == len(text) || text[i] != ':' && text[i] != '=' {
+		if i == len(text) || (text[i] != ':' && text[i] != '=') {
 			return place{}, false
 		}
 		i++
@@ -310,7 +310,7 @@ func header(text []byte, at int, trigger string) (place, bool) {
 	i += run(text[i:], isBlank)
 	to := i + run(text[i:], isCredential)
 	digit := bytes.ContainsFunc(text[i:to], func(r rune) bool { return isDigit(byte(r)) })
-	if to-i < Least || !digit && to-i < 20 {
+	if to-i < Least || (!digit && to-i < 20) {
 		return place{}, false // "bearer authentication" is English
 	}
 	return place{i, to, credential}, true
@@ -322,7 +322,7 @@ func isCredential(c byte) bool { return isToken(c) || strings.IndexByte(".~+/=",
 // pem is a private key. A text that only speaks of one has none.
 func pem(text []byte, at int, trigger string) (place, bool) {
 	i := at + len(trigger)
-	i += run(text[i:], func(c byte) bool { return 'A' <= c && c <= 'Z' || c == ' ' })
+	i += run(text[i:], func(c byte) bool { return ('A' <= c && c <= 'Z') || c == ' ' })
 	if !bytes.HasSuffix(text[at:i], []byte("PRIVATE KEY")) || !bytes.HasPrefix(text[i:], []byte("-----")) {
 		return place{}, false
 	}

@@ -241,7 +241,7 @@ func TestREL61ConversationsTheAPIRefuses(t *testing.T) {
 		w := way{"http://x", &http.Client{Transport: Transport(s)}}
 		resp := w.post(t, t.Context(), stream, `{"contents":[`+strings.Join(tt.contents, ",")+`]}`)
 		body := readAll(t, resp)
-		if tt.refused == "" && resp.StatusCode != 200 || !strings.Contains(body, strings.ReplaceAll(tt.refused, `"`, `\"`)) {
+		if (tt.refused == "" && resp.StatusCode != 200) || !strings.Contains(body, strings.ReplaceAll(tt.refused, `"`, `\"`)) {
 			t.Errorf("%v: %s %s", tt.contents, resp.Status, body)
 		}
 	}
@@ -345,7 +345,7 @@ func TestErrorsAndOtherMethods(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if body := readAll(t, resp); resp.StatusCode != want || want == 400 && !strings.Contains(body, "API_KEY_INVALID") {
+			if body := readAll(t, resp); resp.StatusCode != want || (want == 400 && !strings.Contains(body, "API_KEY_INVALID")) {
 				t.Errorf("key %q: %s %s", key, resp.Status, body)
 			}
 		}
@@ -408,7 +408,7 @@ func TestHangEndsWithTheClient(t *testing.T) {
 		resp = w.post(t, t.Context(), stream, ask("x"))
 		r := bufio.NewReader(resp.Body)
 		for range 3 {
-			if line, err := r.ReadString('\n'); err != nil || line != ": still there\n" && line != "\n" {
+			if line, err := r.ReadString('\n'); err != nil || (line != ": still there\n" && line != "\n") {
 				t.Fatalf("%q %v", line, err)
 			}
 		}

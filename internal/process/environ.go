@@ -36,7 +36,7 @@ func Environ(own []string) []string {
 	out := make([]string, 0, len(fixed)+16)
 	for _, entry := range own {
 		name, value, ok := strings.Cut(entry, "=")
-		if !ok || !passed[name] && !strings.HasPrefix(name, "LC_") || secret(value) || strings.HasPrefix(value, "() {") {
+		if !ok || (!passed[name] && !strings.HasPrefix(name, "LC_")) || secret(value) || strings.HasPrefix(value, "() {") {
 			continue
 		}
 		if name == "PATH" {

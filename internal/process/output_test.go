@@ -97,7 +97,7 @@ func TestREL40OutputInMemory(t *testing.T) {
 	for n := range 34 << 20 / len(chunk) {
 		o.Stdout.Write(chunk)
 		o.Stderr.Write(bytes.ToLower(chunk))
-		if n < 100 && n%5 == 0 || n%400 == 0 {
+		if (n < 100 && n%5 == 0) || n%400 == 0 {
 			most = max(most, heap()-before)
 		}
 	}

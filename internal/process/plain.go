@@ -55,7 +55,7 @@ func (t *Plain) Convert(p []byte) string {
 // ordinary returns how many bytes at the start of p are text as it is.
 func ordinary(p []byte) int {
 	for i, c := range p {
-		if c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
+		if c >= 0x7f || (c < 0x20 && c != '\n' && c != '\t') {
 			return i
 		}
 	}
@@ -124,7 +124,7 @@ func (t *Plain) step(b *bytes.Buffer, r rune) {
 		t.state = stEscape
 	case r == 0x9b:
 		t.state = stCSI
-	case r == 0x90 || r == 0x98 || r >= 0x9d && r <= 0x9f:
+	case r == 0x90 || r == 0x98 || (r >= 0x9d && r <= 0x9f):
 		t.state = stString
 	case r == '\r':
 		t.cr = true

@@ -38,7 +38,7 @@ func FuzzPlain(f *testing.F) {
 		if whole != parts || !utf8.ValidString(whole) {
 			t.Errorf("%q: %q whole, %q in parts", data, whole, parts)
 		}
-		if strings.ContainsFunc(whole, func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f }) {
+		if strings.ContainsFunc(whole, func(r rune) bool { return (r < 0x20 && r != '\n' && r != '\t') || (r >= 0x7f && r <= 0x9f) }) {
 			t.Errorf("%q leaves %q", data, whole)
 		}
 	})

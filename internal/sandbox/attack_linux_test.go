@@ -86,7 +86,7 @@ func TestSEC49GitExecutes(t *testing.T) {
 			"rm -rf .git; ln -s evil .git", "rm -rf .git; echo x > .git",
 		} {
 			r := w.runThen(t, w.spec("write"), text, after)
-			if now := filepath.Join(w.folder, ".git"); exists(now) && (read(filepath.Join(now, "config")) != config || names(filepath.Join(now, "hooks")) != hooks) ||
+			if now := filepath.Join(w.folder, ".git"); (exists(now) && (read(filepath.Join(now, "config")) != config || names(filepath.Join(now, "hooks")) != hooks)) ||
 				exists(w.folder, ".git/info") || exists(w.folder, ".git/commondir") || exists(w.folder, ".git/config.worktree") || exists(w.folder, "sub/.git") {
 				t.Fatalf("%s: git's own files changed: %+v", text, r)
 			}
@@ -161,7 +161,7 @@ func TestSEC19NewProtectedPlace(t *testing.T) {
 		if wall == sandbox.Landlock && (len(r.quarantined) != 1 || r.quarantined[0].Path != place || exists(place) || !exists(w.folder, "deep/.vscode/x")) {
 			t.Errorf("moved: %+v", r)
 		}
-		if wall != sandbox.Landlock && (len(r.quarantined) > 0 || !exists(place, "x") && !exists(w.folder, "deep/.vscode/x")) {
+		if wall != sandbox.Landlock && (len(r.quarantined) > 0 || (!exists(place, "x") && !exists(w.folder, "deep/.vscode/x"))) {
 			t.Errorf("moved: %+v", r)
 		}
 		w.run(t, w.spec("full"), "mkdir .gemini")

@@ -102,7 +102,7 @@ func (s *Sandbox) modules(env []string, spec Spec) []string {
 		env = append(env, "CARGO_HOME="+cargo)
 	}
 	ours, theirs := s.cache("go-mod"), s.goModules(env)
-	if spec.Access != Network && (!exists(ours) || spec.Access == Read && exists(theirs)) {
+	if spec.Access != Network && (!exists(ours) || (spec.Access == Read && exists(theirs))) {
 		return env
 	}
 	source := "file://" + filepath.ToSlash(filepath.Join(theirs, "cache", "download"))
@@ -170,7 +170,7 @@ func withoutSecrets(texts ...[]byte) []byte {
 	for _, text := range texts {
 		for line := range bytes.Lines(text) {
 			key, _, _ := bytes.Cut(bytes.ToLower(bytes.TrimSpace(line)), []byte("="))
-			secret := bytes.HasPrefix(key, []byte("//")) || bytes.ContainsRune(line, '@') && !bytes.HasPrefix(key, []byte("@"))
+			secret := bytes.HasPrefix(key, []byte("//")) || (bytes.ContainsRune(line, '@') && !bytes.HasPrefix(key, []byte("@")))
 			for _, word := range []string{"auth", "token", "password", "secret", "username", "key", "cert"} {
 				secret = secret || bytes.Contains(key, []byte(word))
 			}

@@ -148,7 +148,7 @@ const notHere = "not of this system"
 // files.
 func (s *Sandbox) CanMask(a Access) bool {
 	w, _ := s.Wall()
-	return w == Bubblewrap || w == Seatbelt || w == Landlock && a == Read
+	return w == Bubblewrap || w == Seatbelt || (w == Landlock && a == Read)
 }
 
 // CanLimitHosts reports whether the wall lets a command reach the hosts of the

@@ -92,7 +92,7 @@ func TestSEC74InvisibleCharactersRaiseTheCall(t *testing.T) {
 			}
 			defer p.over()
 			asked := p.editor.Seen().Questions
-			if fired := p.there(file); fired != (hidden == "") || len(asked) != 1 && hidden != "" {
+			if fired := p.there(file); fired != (hidden == "") || (len(asked) != 1 && hidden != "") {
 				t.Fatalf("the file is there: %v, after %d questions", fired, len(asked))
 			}
 			if hidden == "" {

@@ -32,7 +32,7 @@ func (s *story) cursor(name, mark string) (map[string]any, error) {
 	}
 	mark = strings.ReplaceAll(mark, `\n`, "\n")
 	before, after, ok := strings.Cut(mark, "^")
-	if n := strings.Count(text, before+after); !ok || n != 1 && mark != "^" {
+	if n := strings.Count(text, before+after); !ok || (n != 1 && mark != "^") {
 		return nil, fmt.Errorf("%q is %d times in %s, and is to be there once, with ^ for the cursor", mark, n, name)
 	}
 	encoding := workspace.Negotiate([]string{string(s.editor.Caps.PositionEncoding)})

@@ -105,7 +105,7 @@ func playRecorded(t *testing.T, line []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad := answer.finish != "STOP" || answer.text == "" && len(answer.calls) == 0
+	bad := answer.finish != "STOP" || (answer.text == "" && len(answer.calls) == 0)
 	script := []*modelserver.Script{first}
 	switch {
 	case bad:

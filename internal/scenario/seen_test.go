@@ -93,7 +93,7 @@ func (s *story) onDisk(text string) error {
 func (s *story) activity(types []string) string {
 	var b strings.Builder
 	for _, e := range s.editor.Seen().Events {
-		if len(types) == 0 && strings.HasSuffix(e.Type, ".delta") || len(types) > 0 && !slices.Contains(types, e.Type) {
+		if (len(types) == 0 && strings.HasSuffix(e.Type, ".delta")) || (len(types) > 0 && !slices.Contains(types, e.Type)) {
 			continue
 		}
 		fmt.Fprintf(&b, "%s %s\n", e.Type, e.Data)
@@ -174,7 +174,7 @@ func (s *story) log(args []string) (string, error) {
 		if e.Seq != i {
 			return "", fmt.Errorf("line %d has seq %d", i, e.Seq)
 		}
-		if strings.HasSuffix(e.Type, ".delta") || len(args) > 1 && !slices.Contains(args[1:], e.Type) {
+		if strings.HasSuffix(e.Type, ".delta") || (len(args) > 1 && !slices.Contains(args[1:], e.Type)) {
 			continue
 		}
 		fmt.Fprintf(&b, "%s %s\n", e.Type, e.Data)

@@ -48,7 +48,7 @@ func TestREL45StartAndCancel(t *testing.T) {
 				continue
 			}
 			var r struct{ Run, Reason string }
-			if err := json.Unmarshal(m.Result, &r); m.Error != nil && m.Code() != -32800 || m.Error == nil && (err != nil || r.Run != fmt.Sprintf("r%d", i) || r.Reason != "ABORTED") {
+			if err := json.Unmarshal(m.Result, &r); (m.Error != nil && m.Code() != -32800) || (m.Error == nil && (err != nil || r.Run != fmt.Sprintf("r%d", i) || r.Reason != "ABORTED")) {
 				t.Fatalf("cycle %d is answered %s", i, m.Raw)
 			}
 			return

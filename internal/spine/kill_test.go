@@ -133,7 +133,7 @@ func kill(t *testing.T, round int, phase string) (last string, events, had, torn
 		t.Error(err)
 	}
 	after := mustLog(t, w.log("main"))
-	if len(after) < len(log) || len(log) > 0 && !reflect.DeepEqual(after[:len(log)], log) {
+	if len(after) < len(log) || (len(log) > 0 && !reflect.DeepEqual(after[:len(log)], log)) {
 		t.Error("what was in the log is not there any more")
 	}
 	if err := check(again.Seen().Events, after); err != nil {

@@ -127,7 +127,7 @@ func TestREL19ParamsOfEveryMethod(t *testing.T) {
 	refused := func(method, params string, paths ...string) {
 		t.Helper()
 		code, path, raw := ask(method, params)
-		fits := slices.ContainsFunc(paths, func(p string) bool { return path == p || p != "" && strings.HasPrefix(path, p+".") })
+		fits := slices.ContainsFunc(paths, func(p string) bool { return path == p || (p != "" && strings.HasPrefix(path, p+".")) })
 		if code != -32602 || !fits {
 			t.Errorf("%s %s is answered %.300s, want -32602 for one of %q", method, params, raw, paths)
 		}

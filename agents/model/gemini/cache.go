@@ -171,7 +171,7 @@ func sameMedia(a, b model.Media) bool {
 
 // same compares what two pointers point to; nil is like nil alone.
 func same[T any](a, b *T, equal func(a, b *T) bool) bool {
-	return a == nil && b == nil || a != nil && b != nil && equal(a, b)
+	return (a == nil && b == nil) || (a != nil && b != nil && equal(a, b))
 }
 
 // tail is what a request is beside its contents.

@@ -77,7 +77,7 @@ func TestCachedContentsAreWhatIsEncodedAnew(t *testing.T) {
 				e := rapid.SampledFrom(levels).Draw(t, "entry")
 				got, gotErr := shared.contents(messages, e)
 				want, wantErr := new(cache).contents(messages, e)
-				if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) || gotErr == nil && !bytes.Equal(got, want) {
+				if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) || (gotErr == nil && !bytes.Equal(got, want)) {
 					t.Fatalf("cached:\n%s %v\nanew:\n%s %v", got, gotErr, want, wantErr)
 				}
 				if gotErr == nil && !json.Valid(append(bytes.Clone(got), ']')) {

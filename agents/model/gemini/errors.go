@@ -239,7 +239,7 @@ func classOf(status int, message string, details []detail) model.Class {
 		return model.Unauthorized
 	case status == http.StatusBadRequest && (reason("API_KEY_INVALID", "API_KEY_EXPIRED") || keyRefused(message)):
 		return model.Unauthorized
-	case status == http.StatusForbidden && (reason("API_KEY_", "CONSUMER_INVALID", "ACCESS_TOKEN") || len(details) == 0 && keyWords.MatchString(message) || keyRefused(message)):
+	case status == http.StatusForbidden && (reason("API_KEY_", "CONSUMER_INVALID", "ACCESS_TOKEN") || (len(details) == 0 && keyWords.MatchString(message)) || keyRefused(message)):
 		return model.Unauthorized
 	case status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500:
 		return model.Busy

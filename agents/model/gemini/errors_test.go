@@ -108,7 +108,7 @@ func TestREL62TooLong(t *testing.T) {
 		for code, may := range map[int]bool{400: true, 403: false} {
 			_, _, _, err := listen(t, serve(t, strings.NewReader(fmt.Sprintf("data: {\"error\":{\"code\":%d,\"message\":%q}}\n\n", code, message))), hello())
 			var e *model.Error
-			if !errors.As(err, &e) || e.Class != model.Fatal && code == 400 || e.TooLong != (want && may) {
+			if !errors.As(err, &e) || (e.Class != model.Fatal && code == 400) || e.TooLong != (want && may) {
 				t.Errorf("%d, %s: %+v", code, message, err)
 			}
 		}

@@ -89,7 +89,7 @@ func escapeLen(b []byte) (int, bool) {
 		return 0, false
 	}
 	for _, c := range b[2:6] {
-		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F') {
+		if !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')) {
 			return 0, false
 		}
 	}

@@ -62,7 +62,7 @@ func (t *thoughts) add(text string, section func(subject, text string) error) er
 func (t *thoughts) end(section func(subject, text string) error) error {
 	held, blank := t.held, t.blank
 	*t = thoughts{}
-	if held == "" || blank && strings.TrimSpace(held) == "" {
+	if held == "" || (blank && strings.TrimSpace(held) == "") {
 		return nil
 	}
 	if name, ok := heading(held); ok {

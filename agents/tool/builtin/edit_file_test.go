@@ -38,7 +38,7 @@ func TestEditFileTakesAsLongAsTheFile(t *testing.T) {
 		call(t, env, "read_file", "file_path", c.file)
 		began := tooltest.Spent()
 		_, err := tooltest.Run(t.Context(), named(t, "edit_file"), env, args(t, "file_path", c.file, "old_string", c.old, "new_string", c.fresh, "expected_replacements", c.expected))
-		if tooltest.Code(err) != c.code || err != nil && !strings.Contains(err.Error(), c.mention) {
+		if tooltest.Code(err) != c.code || (err != nil && !strings.Contains(err.Error(), c.mention)) {
 			t.Errorf("%s, %.20q: %v", c.file, c.old, err)
 		}
 		if took := tooltest.Spent() - began; took > 5*time.Second {

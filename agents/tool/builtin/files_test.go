@@ -268,7 +268,7 @@ func TestEditFile(t *testing.T) {
 		if c.code != "" {
 			want = c.text
 		}
-		if tooltest.Code(err) != c.code || w.Text("f") != want || err != nil && !strings.Contains(err.Error(), c.mention) {
+		if tooltest.Code(err) != c.code || w.Text("f") != want || (err != nil && !strings.Contains(err.Error(), c.mention)) {
 			t.Errorf("%s: %q, %v; want %q", what, w.Text("f"), err, want)
 		}
 	}
@@ -286,7 +286,7 @@ func TestSEC125NumbersThatDoNotFitAreTheModels(t *testing.T) {
 	w := tooltest.New(t, map[string]string{"f": "a\n"})
 	for _, n := range []string{"1e30", "9223372036854775808", "1e1000001", "9223372036854775807", "1e18"} {
 		_, err := tooltest.Run(t.Context(), named(t, "read_file"), w.Env(), `{"file_path":"f","offset":`+n+`}`)
-		if tooltest.Code(err) != tool.CodeArgs || !strings.Contains(err.Error(), "offset") && !strings.Contains(err.Error(), "number") {
+		if tooltest.Code(err) != tool.CodeArgs || (!strings.Contains(err.Error(), "offset") && !strings.Contains(err.Error(), "number")) {
 			t.Errorf("%s: %v", n, err)
 		}
 	}

@@ -177,7 +177,7 @@ func newQuery(env *tool.Env, dir *opened, p tool.Place, args grepArgs) (*query, 
 // one goroutine at a time.
 func (q *query) wanted(rel string) bool {
 	real := filepath.Join(q.dir.folder, filepath.FromSlash(rel))
-	if !q.included(rel) || tool.IsCredential(real) && !slices.Contains(q.env.Reveal, real) {
+	if !q.included(rel) || (tool.IsCredential(real) && !slices.Contains(q.env.Reveal, real)) {
 		return false
 	}
 	if denied(q.env, real) {
@@ -227,7 +227,7 @@ func (q *query) overlay(found []hits) []hits {
 		}
 		rel := filepath.ToSlash(q.dir.rel(f.Path))
 		below := rel == q.start || q.start == "." || strings.HasPrefix(rel, q.start+"/")
-		if !below || !q.isFile && q.hidden.hides(rel, false) || !q.wanted(rel) {
+		if !below || (!q.isFile && q.hidden.hides(rel, false)) || !q.wanted(rel) {
 			continue
 		}
 		found = slices.DeleteFunc(found, func(h hits) bool { return h.rel == rel })

@@ -140,7 +140,7 @@ func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, erro
 			found = append(found, *h)
 		}
 	}
-	return q.confirm(found), full || ctx.Err() != nil && !full, nil
+	return q.confirm(found), full || (ctx.Err() != nil && !full), nil
 }
 
 // waits reports whether ripgrep would wait for a pipe before it finds anything:

@@ -122,7 +122,7 @@ func attach(p tool.Place, f *tool.File) (*model.Media, string, error) {
 	}
 	a, ok, err := sniff(f.Data)
 	text := !f.Binary && !p.Blob
-	if !ok || text && (err != nil || a.mime != "application/pdf") {
+	if !ok || (text && (err != nil || a.mime != "application/pdf")) {
 		return nil, "", nil // a text may begin so; only a document can be text throughout
 	}
 	name := tool.Name(p.Rel)

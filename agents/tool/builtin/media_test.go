@@ -119,7 +119,7 @@ func FuzzMedia(f *testing.F) {
 			}
 			return
 		}
-		if len(r.Media) > 1 || len(r.Media) == 1 && !bytes.Equal(r.Media[0].Data, data) {
+		if len(r.Media) > 1 || (len(r.Media) == 1 && !bytes.Equal(r.Media[0].Data, data)) {
 			t.Errorf("%q: %d media", data, len(r.Media))
 		}
 	})

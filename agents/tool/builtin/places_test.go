@@ -233,7 +233,7 @@ func silent(t *testing.T, env *tool.Env, places map[string]bool) {
 	quiet := func(name string, pairs ...any) {
 		t.Helper()
 		r, err := tooltest.Run(t.Context(), named(t, name), env, args(t, pairs...))
-		if r != nil && strings.Contains(r.Content, strings.TrimSpace(canary)) || err != nil && strings.Contains(err.Error(), "sings") {
+		if (r != nil && strings.Contains(r.Content, strings.TrimSpace(canary))) || (err != nil && strings.Contains(err.Error(), "sings")) {
 			t.Errorf("%s %v shows it: %v, %v", name, pairs, r, err)
 		}
 	}

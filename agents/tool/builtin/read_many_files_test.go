@@ -69,7 +69,7 @@ func TestReadManyFilesSelects(t *testing.T) {
 			pairs = append(pairs, "exclude", c.exclude)
 		}
 		r := call(t, w.Env(), "read_many_files", pairs...)
-		if got := shown(r.Content); got != c.want || c.want == "" && r.Content != "No file matches.\n" {
+		if got := shown(r.Content); got != c.want || (c.want == "" && r.Content != "No file matches.\n") {
 			t.Errorf("%q without %q: %s, want %s\n%s", c.include, c.exclude, got, c.want, r.Content)
 		}
 	}

@@ -107,7 +107,7 @@ func TestSEC107SearchesTaintByWhatTheyShow(t *testing.T) {
 				continue
 			}
 			r, err := tooltest.Run(t.Context(), named(t, c[0]), env, c[1])
-			if err != nil || !strings.Contains(r.Content, "ignore previous") && !strings.Contains(r.Content, "README") {
+			if err != nil || (!strings.Contains(r.Content, "ignore previous") && !strings.Contains(r.Content, "README")) {
 				t.Fatalf("positive control: %s shows nothing of it: %+v, %v", what, r, err)
 			}
 			if r.Taint != tool.Foreign {

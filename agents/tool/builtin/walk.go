@@ -99,7 +99,7 @@ func (g *ignores) hides(rel string, folder bool) bool {
 		}
 	}
 	up := path.Dir(rel)
-	hidden := skipped[path.Base(rel)] && folder || up != "." && up != g.start && g.hides(up, true) || g.matches(rel, folder)
+	hidden := (skipped[path.Base(rel)] && folder) || (up != "." && up != g.start && g.hides(up, true)) || g.matches(rel, folder)
 	if folder {
 		g.known[rel] = hidden
 	}

@@ -57,7 +57,7 @@ func pageText(data []byte, contentType string, u *dial.URL) (kind, text string, 
 
 // isText reports whether a type that is not HTML is text.
 func isText(kind string) bool {
-	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") && kind != "image/svg+xml" {
+	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || (strings.HasSuffix(kind, "+xml") && kind != "image/svg+xml") {
 		return true
 	}
 	return slices.Contains([]string{

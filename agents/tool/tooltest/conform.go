@@ -104,7 +104,7 @@ func checkPlan(t *testing.T, made tool.Tool, w *Workspace, env func() *tool.Env,
 	if tool.Escape(p.Title) != p.Title {
 		t.Errorf("%s: the title %q is not escaped", args, p.Title)
 	}
-	if (p.Shape == "") != (p.Covers == "") || p.Shape != "" && p.Risk > tool.Medium {
+	if (p.Shape == "") != (p.Covers == "") || (p.Shape != "" && p.Risk > tool.Medium) {
 		t.Errorf("%s: remembered as %q, told as %q, at tier %v", args, p.Shape, p.Covers, p.Risk)
 	}
 	again, err := made.Plan(t.Context(), env(), json.RawMessage(args))

@@ -143,7 +143,7 @@ func (r result) unneeded() bool {
 	if r.wall == "none" || r.outcome == "silent" {
 		return false
 	}
-	return r.need == "read" || r.need == "write" && r.mode != "ask"
+	return r.need == "read" || (r.need == "write" && r.mode != "ask")
 }
 
 // print prints the table, and what was different.

@@ -108,7 +108,7 @@ func run(ctx context.Context, o options, out io.Writer) (int, error) {
 		return exitFailed, err
 	}
 	r := report{least: max(o.rounds/10, 1), seed: o.seed}
-	for n := 0; n < o.rounds || !r.enough() && n < 3*o.rounds && !o.unsafe; n++ {
+	for n := 0; n < o.rounds || (!r.enough() && n < 3*o.rounds && !o.unsafe); n++ {
 		aim := phases[n%len(phases)]
 		if n >= o.rounds {
 			aim = r.rarest()

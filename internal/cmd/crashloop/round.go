@@ -268,7 +268,7 @@ func (w *world) afterwards(ctx context.Context, p plan, logs map[string][]faults
 		case err != nil || torn > 0:
 			k.fails(&k.lost, "the log of %s in the end, with %d torn bytes: %v", s, torn, err)
 			continue
-		case len(log) < len(logs[s]) || len(logs[s]) > 0 && !reflect.DeepEqual(log[:len(logs[s])], logs[s]):
+		case len(log) < len(logs[s]) || (len(logs[s]) > 0 && !reflect.DeepEqual(log[:len(logs[s])], logs[s])):
 			k.fails(&k.lost, "%s: what was in the log is not there any more", s)
 		}
 		if err := faults.Missing(told[s], log); err != nil {

@@ -81,7 +81,7 @@ func (w *world) halfway() bool {
 	found := false
 	_ = filepath.WalkDir(w.sessions(), func(name string, _ os.DirEntry, err error) error {
 		base := filepath.Base(name)
-		found = found || err == nil && (strings.HasPrefix(base, ".new-") || strings.HasSuffix(base, ".tmp"))
+		found = found || (err == nil && (strings.HasPrefix(base, ".new-") || strings.HasSuffix(base, ".tmp")))
 		return nil // what cannot be read is not there
 	})
 	return found

@@ -127,7 +127,7 @@ func (w *world) serveProxy() (string, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	policy := proxy.Policy{Dialer: &dial.Dialer{}, Allow: func(_ context.Context, host string, _ int) error {
-		if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		if ip := net.ParseIP(host); host == "localhost" || (ip != nil && ip.IsLoopback()) {
 			return nil
 		}
 		return errors.New("no other host is tried")

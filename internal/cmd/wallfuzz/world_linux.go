@@ -244,8 +244,8 @@ func (w *world) touched(writes bool) ([]string, error) {
 		}
 		in, inside := strings.CutPrefix(name, "work/")
 		protected := slices.ContainsFunc(protectedPlaces, func(p string) bool { return in == p || strings.HasPrefix(in, p+"/") }) ||
-			!w.open && slices.Contains(hidden, in)
-		if writes && (name == "work" || inside && !protected) {
+			(!w.open && slices.Contains(hidden, in))
+		if writes && (name == "work" || (inside && !protected)) {
 			continue
 		}
 		if writes && w.open && onlyModes(w.first[name], now[name]) {
