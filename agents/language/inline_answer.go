@@ -23,25 +23,18 @@ const (
 // comment in which each line begins with >. The edit inserts whole lines and
 // nothing else.
 //
-// The answer stays in its comment whatever it has: what ends or begins a comment,
-// a string or a template in some language is taken apart by a space, and what is
-// not seen is left out. It holds no command.
+// The answer stays in its comment whatever it has: what ends or begins a comment or
+// runs in a string of several lines is taken apart by a space, quotes that could end
+// such a string become typographic ones, and what is not seen is left out.
 //
-// The error is fault.Invalid where there is no room for one, with why.
+// The error is fault.Invalid, with why, where a comment could not hold it for certain.
 func (c Command) Below(languageID, text, answer string) (Edit, error) {
 	if err := c.beside(); err != nil {
 		return Edit{}, err
 	}
 	languageID = strings.ToLower(languageID)
-	switch languageID {
-	case "bat", "tcl", "mdx",
-		// These run what is in comments.
-		"rmd", "quarto", "blade", "razor", "aspnetcorerazor", "cshtml", "vbhtml", "smarty", "latte", "velocity", "freemarker", "ftl", "cfml":
-		return Edit{}, refused("a comment cannot hold any text in this language")
-	case "rust":
-		if c.goes && c.doc {
-			return Edit{}, refused("what is in this comment may be run as a test")
-		}
+	if why := c.uncertain(languageID, text); why != "" {
+		return Edit{}, refused(why)
 	}
 	index := definition.NewIndex(text)
 	start := index.Offset(definition.Position{Line: c.Range.Start.Line})
@@ -53,10 +46,7 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 	if c.prose {
 		marks = angles.block[0]
 	}
-	if slices.Contains(openDelimiters(languageID, text[:start]), "<") {
-		return Edit{}, refused("an answer would end the text that the command stands in")
-	}
-	lines := quotedAnswer(answer, marks, unquoting(languageID, text[:start], text[end:]))
+	lines := quotedAnswer(answer, marks, quotesIn(languageID))
 	if len(lines) > maxBelow {
 		return Edit{}, refused("the answer is too long for a comment")
 	}
@@ -89,6 +79,75 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 	at := index.Position(end)
 	return Edit{Range: definition.Range{Start: at, End: at}, Text: eol + strings.Join(lines, eol)}, nil
 }
+
+// uncertain says why a comment at the place of a command may be none, or be run; ""
+// where it is certain.
+func (c Command) uncertain(languageID, text string) string {
+	line := !c.prose && c.marks[0] == ""
+	switch languageID {
+	case "vue", "svelte", "astro", "javascript", "javascriptreact", "typescriptreact":
+		// Between the tags of an element, // is text.
+		if line && (strings.Contains(text, "</") || strings.Contains(text, "/>") || strings.Contains(text, "<>")) {
+			return "the line may be the text of an element"
+		}
+	case "python", "starlark":
+		if within(text, c.Range, `"""`) || within(text, c.Range, "'''") {
+			return inString
+		}
+	case "csharp", "fsharp", "vb": // an expression in their strings is between plain braces
+		if within(text, c.Range, `"`) {
+			return inString
+		}
+	case "rust":
+		if c.goes && c.doc {
+			return "what is in this comment may be run as a test"
+		}
+	}
+	if _, known := styles[languageID]; !known || slices.Contains(noAnswers, languageID) {
+		return "a comment cannot hold any text in this language"
+	}
+	return ""
+}
+
+const inString = "the line may be in a string"
+
+// within reports whether a place may be in a string between two of these marks.
+func within(text string, r definition.Range, mark string) bool {
+	at := definition.NewIndex(text).Offset(r.Start)
+	return strings.Count(text[:at], mark)%2 == 1 || strings.Count(text[at:], mark)%2 == 1
+}
+
+// noAnswers are languages in which comments are run, or cannot hold any text, or in
+// which strings of several lines are between marks of the author's choice.
+var noAnswers = strings.Fields(`bat tcl mdx rmd quarto ocaml pascal perl ruby crystal elixir fish`)
+
+// quotesIn returns what makes quotes typographic that may end a string of several lines
+// in a language.
+func quotesIn(languageID string) *strings.Replacer {
+	switch {
+	case slices.Contains(lineStrings, languageID):
+		return strings.NewReplacer("```", "~~~", "`", "'")
+	case slices.Contains(wideStrings, languageID):
+		return strings.NewReplacer(`"`, "”")
+	case slices.Contains(dollarStrings, languageID):
+		return strings.NewReplacer("'", "’", `"`, "”", "$", "$ ")
+	}
+	return strings.NewReplacer("```", "~~~", "`", "’", "'", "’", `"`, "”")
+}
+
+// lineStrings are languages whose plain strings end where their line does; in
+// wideStrings, those in double quotes may have several lines; in dollarStrings, any
+// quotes and $$ or $word$.
+var (
+	lineStrings = strings.Fields(`ada awk bicep css cue dart elm fortran-modern git-commit git-rebase
+		gitcommit gitignore glsl go graphql groovy haskell hlsl html ignore ini java javascript javascriptreact json5 jsonc kotlin
+		less lua markdown nim odin plaintext properties proto purescript python
+		sass scala scss solidity starlark stylus swift systemverilog toml typescript typescriptreact vba vbscript verilog vhdl
+		vim viml wgsl xml zig`)
+	wideStrings = strings.Fields(`c clojure commonlisp cpp csharp cuda-cpp d emacs-lisp fsharp lisp objective-c objective-cpp
+		racket rust scheme vb`)
+	dollarStrings = strings.Fields("sql pgsql plsql mysql")
+)
 
 // Instead returns the edit that puts the code of an answer in the place of a
 // command's line: its only block of code, or all of it where it has none. Code
@@ -170,8 +229,8 @@ func eolAt(text string, end int) string {
 }
 
 // quotedAnswer returns the lines of an answer as they may stand in a comment
-// between marks, or up to the line's end; unquoting is for each.
-func quotedAnswer(answer string, marks [2]string, unquoting func(string) string) []string {
+// between marks, or up to the line's end.
+func quotedAnswer(answer string, marks [2]string, quotes *strings.Replacer) []string {
 	var lines []string
 	var code fence
 	for line := range strings.SplitSeq(strings.TrimSpace(endings.Replace(answer)), "\n") {
@@ -181,7 +240,7 @@ func quotedAnswer(answer string, marks [2]string, unquoting func(string) string)
 			parts = wrapped(line)
 		}
 		for _, part := range parts {
-			lines = append(lines, tame(strings.TrimRight(unquoting("> "+part), " \t"), marks))
+			lines = append(lines, tame(strings.TrimRight(quotes.Replace("> "+part), " \t"), marks))
 		}
 	}
 	return lines
@@ -232,9 +291,6 @@ var modeline = regexp.MustCompile(`(\b(?i:variables)|\s(?:[vV]im?[<=>]*[0-9]*|ex
 // tame returns a line of an answer, without spaces at its end, that does not get out
 // of its comment.
 func tame(line string, marks [2]string) string {
-	if marks[0] == "{" || marks[0] == "(*" { // OCaml looks for strings in comments
-		line = strings.NewReplacer("{", "(", "}", ")", `"`, "''").Replace(line)
-	}
 	for before := ""; before != line; {
 		before = line
 		for _, s := range apart {
