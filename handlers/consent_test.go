@@ -48,13 +48,13 @@ func (r *recorded) Approve(_ context.Context, folder string, _ []workspace.Trust
 	return nil
 }
 
-func (r *recorded) Saved(_ context.Context, _, _, text string, below *string) (bool, error) {
+func (r *recorded) Saved(_ context.Context, _, _, text, base string) error {
 	<-r.locked
-	if below != nil && *below != "one\n" { // which was approved
-		return false, nil
+	if base == "one\n" || slices.Contains(r.given, base) {
+		r.given = append(r.given, text)
+		r.saved <- text
 	}
-	r.saved <- text
-	return true, nil
+	return nil
 }
 
 // answering connects a client that takes an action of each message where it is
@@ -310,7 +310,7 @@ func TestSEC12OnlyWhatThePersonTypedIsApprovedBySaving(t *testing.T) {
 			for i, text := range c.texts {
 				text, byTool := strings.CutPrefix(text, "!")
 				if byTool {
-					r.h.byTool.note(u, text) // as applyEdit does before it asks
+					r.h.texts.noteTool(u, text) // as applyEdit does before it asks
 				}
 				text, onDisk := strings.CutPrefix(text, "@")
 				if onDisk {
@@ -333,7 +333,7 @@ func TestSEC12OnlyWhatThePersonTypedIsApprovedBySaving(t *testing.T) {
 	}
 	r, _, u := editsAgent(t)
 	d, _ := r.h.Workspace.Snapshot().Document(u)
-	if err := r.h.applyEdit(t.Context(), d, "evil\n", "l"); err != nil || !r.h.byTool.made(u.FsPath(), "evil\n") {
+	if err := r.h.applyEdit(t.Context(), d, "evil\n", "l"); err != nil || !r.h.texts.byTool[u.FsPath()][linesDigest("evil\n")] {
 		t.Errorf("an edit of a tool's passes for typed: %v", err)
 	}
 }

@@ -83,7 +83,7 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot, p *wire.Cr
 		return result, nil
 	}
 	label := "Create the agent " + p.Name
-	withdraw := h.moves.keep(uri.URI(result.URI), made.Text) // before the editor has it: it may save it at once
+	withdraw := h.texts.expect(made.Path, made.Text) // before the editor has it: it may save it at once
 	if err := h.make(ctx, a, to, made, p.Force, label); err != nil {
 		withdraw()
 		return nil, err
@@ -95,7 +95,7 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot, p *wire.Cr
 		saved = lies(made)
 	}
 	if saved {
-		h.moves.drop(uri.URI(result.URI))
+		withdraw() // it is taken over here
 		result.Notes = append(result.Notes, h.takeOver(ctx, to, made)...)
 	} else {
 		result.Unsaved = true
@@ -328,7 +328,7 @@ func refusal(op, path string, result *protocol.ApplyWorkspaceEditResult, err err
 func (h *Handlers) takeOver(ctx context.Context, to nest, made language.Made) (notes []string) {
 	if to.folder != "" && h.daemon.Reviews != nil {
 		rel, _ := workspace.Below(to.folder, made.Path) // it is below
-		if _, err := h.daemon.Reviews.Saved(ctx, to.folder, rel, made.Text, nil); err != nil {
+		if err := h.daemon.Reviews.Saved(ctx, to.folder, rel, made.Text, ""); err != nil {
 			h.Log.Warn("an agent that was created has to be reviewed", "path", made.Path, "err", err)
 			notes = append(notes, "That you approved it could not be recorded, so it waits for a review: "+fault.Message(err))
 		}

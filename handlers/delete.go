@@ -157,9 +157,6 @@ func (h *Handlers) remembering(name string) (sessions []string, err error) {
 // remove deletes an agent's file.
 func (h *Handlers) remove(ctx context.Context, d *definition.Definition, doc uri.URI) error {
 	const op = "handlers.delete"
-	if path, ok := filePath(doc); ok {
-		h.moves.stays(path, "")
-	}
 	if h.edits.applies && h.editsFiles(protocol.ResourceOperationKindDelete) {
 		label := "Delete the agent " + d.Name
 		asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))

@@ -35,8 +35,7 @@ func (h *Handlers) didOpen(_ context.Context, p *didOpenParams) error {
 	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: d.LanguageID, Version: d.Version, Text: d.Text})
 	h.followed(before, d.URI)
 	h.letGo(before, d.URI)
-	h.untyped(d.URI)
-	h.arrived(d.URI)
+	h.openedAgent(d.URI)
 	h.checkOf(d.URI)
 	if opened, ok := h.Workspace.Snapshot().Document(d.URI); ok {
 		h.work.Go(func() { opened.Dirty() }) // compared with the file as it is now, without holding up what follows
@@ -59,14 +58,14 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 	before := h.Workspace.Snapshot()
 	_, err := h.Workspace.Apply(edit)
 	h.followed(before, edit.URI)
-	h.edited(edit.URI)
+	h.editedAgent(edit.URI)
 	h.checkOf(edit.URI)
 	return err
 }
 
 func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentParams) error {
 	_, err := h.Workspace.Apply(workspace.Saved{URI: p.TextDocument.URI, Text: p.Text})
-	h.saved(p.TextDocument.URI)
+	h.savedAgent(p.TextDocument.URI)
 	if fault.KindOf(err) == fault.NotFound {
 		return nil // VS Code tells also of files that it closed before
 	}
@@ -75,11 +74,12 @@ func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentPar
 
 func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentParams) error {
 	before := h.Workspace.Snapshot()
-	h.leaves(p.TextDocument.URI)
+	if a, ok := h.agentFile(p.TextDocument.URI); ok {
+		h.texts.leave(a.path)
+	}
 	_, err := h.Workspace.Apply(workspace.Closed{URI: p.TextDocument.URI})
 	h.followed(before, p.TextDocument.URI)
 	h.letGo(before, p.TextDocument.URI)
-	h.arrived(p.TextDocument.URI)
 	h.checkOf(p.TextDocument.URI)
 	if d, ok := before.Document(p.TextDocument.URI); ok && len(d.Text) >= largeText {
 		h.work.Go(debug.FreeOSMemory)

@@ -285,7 +285,7 @@ func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []
 	} else {
 		edit.Changes = map[uri.URI][]protocol.TextEdit{d.URI: changes}
 	}
-	h.byTool.note(d.URI, text)
+	h.texts.noteTool(d.URI, text)
 	arrived := h.awaitText(d.URI, d, text)
 	defer arrived.stop()
 	asking, cancel := ctx, context.CancelFunc(func() {})

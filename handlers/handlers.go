@@ -134,18 +134,15 @@ type Handlers struct {
 
 	work conc.WaitGroup // followers, reporters
 
-	written      written                  // agent files as they were read last
-	explanations explanations             // of the agent files that were asked about last
-	checks       checks                   // what was found in files last
-	tests        testsKept                // files of tests as they were read last, and what their runs found
-	publisher    publisher                // what the client was told of it
-	routing      chan struct{}            // capacity 1: what inputs are routed by may be other than before
-	consents     consents                 // dialogs about folders
-	typed        map[string]typing        // of agent files, by path; only the read loop uses it
-	closing      map[string]agentDocument // closed with what the person typed, by path; only the read loop uses it
-	byTool       tooled                   // what tools made of agent files
-	moves        moved                    // what renames made of agent files
-	saves        saves                    // what documents that were saved are still to bring about
+	written      written       // agent files as they were read last
+	explanations explanations  // of the agent files that were asked about last
+	checks       checks        // what was found in files last
+	tests        testsKept     // files of tests as they were read last, and what their runs found
+	publisher    publisher     // what the client was told of it
+	routing      chan struct{} // capacity 1: what inputs are routed by may be other than before
+	consents     consents      // dialogs about folders
+	texts        agentTexts    // where the texts of agent files come from
+	saves        saves         // what documents that were saved are still to bring about
 
 	live       liveRuns    // that were told of last
 	refreshers []refresher // what the client is told to ask for again; set by initialize
@@ -169,7 +166,7 @@ type Handlers struct {
 func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h := &Handlers{
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
-		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), testing: make(map[string]context.CancelFunc), typed: make(map[string]typing), starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
+		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), testing: make(map[string]context.CancelFunc), texts: agentTexts{open: make(map[string]authorship), closed: make(map[string]authorship), byTool: make(map[string]map[workspace.Digest]bool)}, starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
 	}
 	h.checks.making = make(chan struct{}, 1)
 	h.routing = make(chan struct{}, 1)

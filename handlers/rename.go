@@ -81,9 +81,6 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protoco
 	if err := a.allKnown(change, old); err != nil {
 		return nil, err
 	}
-	for _, r := range change.Renames {
-		h.noteMoved(a, uri.URI(r.Old), uri.URI(r.New), change.Edits)
-	}
 	edit, left, _ := a.workspaceEdit(a.texts(), change)
 	for _, r := range left {
 		h.tell(infoMessage, fmt.Sprintf("This editor does not rename files in an edit: rename %s to %s, as its agent is called now.", baseOf(r.Old), baseOf(r.New)))
@@ -200,7 +197,6 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot, p
 			continue
 		}
 		given, names = append(given, f), append(names, stem)
-		h.noteMoved(a, uri.URI(r.OldURI), uri.URI(r.NewURI), change.Edits)
 		all.Edits = append(all.Edits, change.Edits...)
 	}
 	if len(all.Edits) == 0 {

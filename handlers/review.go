@@ -44,10 +44,9 @@ type Reviews interface {
 	// Approved returns the text of an agent file, by its path in its folder, that
 	// was approved; false where none was, or it was not kept.
 	Approved(folder, rel string) ([]byte, bool)
-	// Saved is told that the person saved an agent file with a text, which they made
-	// on top of another one; nil is nothing. What they wrote themselves they have
-	// seen: the text is approved if the one below was, and is theirs then.
-	Saved(ctx context.Context, folder, rel, text string, below *string) (theirs bool, err error)
+	// Saved approves the text that the person saved an agent file with, if the text
+	// was approved, or empty, on top of which they typed it.
+	Saved(ctx context.Context, folder, rel, text, base string) error
 	// Unreviewed returns who says whether an agent's file waits for a review, and
 	// looks each folder up once.
 	Unreviewed() func(*definition.Definition) bool

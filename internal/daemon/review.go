@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -53,7 +56,7 @@ func (r reviews) Pending(ctx context.Context, folder string) ([]handlers.Pending
 	for _, item := range active.Items {
 		item = item.Under(basis.rel)
 		digest, known := basis.items[item.Name]
-		if digest == item.Digest {
+		if digest == item.Digest || (item.Kind == workspace.AgentItem && basis.holds(item.Name, item.Digest)) {
 			continue
 		}
 		p := handlers.Pending{TrustItem: item, Known: known}
@@ -100,50 +103,52 @@ func (r reviews) Approved(folder, rel string) ([]byte, bool) {
 	return r.b.trust.Text(of.items[workspace.TrustItem{Name: filepath.ToSlash(rel)}.Under(of.rel).Name])
 }
 
-// Saved implements [handlers.Reviews].
-func (r reviews) Saved(ctx context.Context, folder, rel, text string, below *string) (theirs bool, err error) {
+// Saved implements [handlers.Reviews]. Where the disk has another text by now, the one
+// that was saved is approved nevertheless: the next save may be on top of it.
+func (r reviews) Saved(ctx context.Context, folder, rel, text, base string) error {
 	basis := r.b.basis(folder)
-	if !basis.reviewed || (below != nil && !r.b.own(basis, rel, *below)) {
-		return false, nil
+	if !basis.reviewed || !r.b.wasApproved(basis, base) {
+		return nil
 	}
-	item, ok := workspace.ReadAgent(ctx, folder, rel)
-	if !ok {
-		return true, nil
+	saved := workspace.TrustItem{Kind: workspace.AgentItem, Name: filepath.ToSlash(rel), Digest: workspace.DigestOf(text), Text: []byte(text)}
+	if item, ok := workspace.ReadAgent(ctx, folder, rel); ok {
+		disk, err := workspace.DecodeText(item.Text)
+		if err == nil && tool.SameLines(disk.Text, text) {
+			saved = item // in its own charset
+		}
 	}
-	if onDisk, err := workspace.DecodeText(item.Text); err != nil || !tool.SameLines(onDisk.Text, text) {
-		return true, nil // somebody else has written it since
+	if saved = saved.Under(basis.rel); basis.items[saved.Name] != saved.Digest {
+		ctx, cancel := context.WithTimeout(ctx, recordIn) // what is approved late is not approved: the person is asked
+		defer cancel()
+		if err := r.b.trust.Approve(ctx, basis.root, saved); err != nil {
+			return err
+		}
+		r.b.relyOn(basis.root)
 	}
-	if item = item.Under(basis.rel); basis.items[item.Name] == item.Digest {
-		return true, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, recordIn) // what is approved late is not approved: the person is asked
-	defer cancel()
-	if err := r.b.trust.Approve(ctx, basis.root, item); err != nil {
-		return true, err
-	}
-	r.b.relyOn(basis.root)
-	r.b.readAgain(ctx, basis.root, []workspace.TrustItem{item})
+	r.b.readAgain(ctx, basis.root, []workspace.TrustItem{saved})
 	r.b.site.Trusted(r.b.registry.Renumber())
-	return true, nil
+	return nil
 }
 
-// own reports whether what a person makes of an agent file's text is their own:
-// the text is the one that they approved, or there is none.
-func (b *daemon) own(of basis, rel, text string) bool {
+// wasApproved reports whether the person approved a text of an agent file, by whatever
+// name, or there is none. An editor shows a file without its mark, in another charset, or
+// with other line ends.
+func (b *daemon) wasApproved(of basis, text string) bool {
 	if strings.TrimSpace(text) == "" {
 		return true
 	}
-	digest := workspace.DigestOf(text)
-	for _, approved := range of.items { // by whatever name: the file may have been renamed
-		if approved == digest {
+	text = strings.TrimPrefix(text, "\uFEFF")
+	for _, digest := range of.items {
+		if digest == workspace.DigestOf(text) {
+			return true
+		}
+		kept, ok := b.trust.Text(digest)
+		approved, err := workspace.DecodeText(kept)
+		if ok && err == nil && tool.SameLines(approved.Text, text) {
 			return true
 		}
 	}
-	// What an editor shows of a file is without its mark, in another charset, or with
-	// other line ends.
-	kept, ok := b.trust.Text(of.items[workspace.TrustItem{Name: filepath.ToSlash(rel)}.Under(of.rel).Name])
-	approved, err := workspace.DecodeText(kept)
-	return ok && err == nil && tool.SameLines(approved.Text, strings.TrimPrefix(text, "\uFEFF"))
+	return false
 }
 
 // Unreviewed implements [handlers.Reviews].
@@ -207,7 +212,24 @@ func (f basis) approves(d *definition.Definition) bool {
 	}
 	rel, ok := workspace.Below(f.folder, d.Path)
 	name := workspace.TrustItem{Name: filepath.ToSlash(rel)}.Under(f.rel).Name
-	return ok && d.Digest != "" && f.items[name] == workspace.Digest(d.Digest)
+	return ok && d.Digest != "" && f.holds(name, workspace.Digest(d.Digest))
+}
+
+// holds reports whether an agent file with this content is approved: under its name, or
+// under that of a file which is gone, since it was renamed.
+func (f basis) holds(name string, digest workspace.Digest) bool {
+	if approved, known := f.items[name]; known {
+		return approved == digest
+	}
+	for old, approved := range f.items {
+		if approved != digest {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(f.root, filepath.FromSlash(old))); errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
 }
 
 // reviewed is what runs ask about an agent before they use it. One that is typed
@@ -239,12 +261,12 @@ func (b *daemon) typed(of basis, d *definition.Definition) bool {
 		return false
 	}
 	rel, ok := workspace.Below(of.folder, d.Path)
-	if !ok || !b.own(of, rel, doc.Saved()) {
+	if !ok || !b.wasApproved(of, doc.Saved()) {
 		return false
 	}
 	item, ok := workspace.ReadAgent(b.ctx, of.folder, rel)
 	item = item.Under(of.rel)
-	return ok && of.items[item.Name] == item.Digest
+	return ok && of.holds(item.Name, item.Digest)
 }
 
 // setTrust records trust in a folder with all that it brings now, or that it is

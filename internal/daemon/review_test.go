@@ -142,17 +142,17 @@ func TestWhatThePersonWritesIsTheirs(t *testing.T) {
 	if h.reviewed(buffer) == nil {
 		t.Error("an unsaved text on top of a file that was not approved runs")
 	}
-	save := func(below string) (bool, error) {
-		return reviews{h}.Saved(context.Background(), work.Canonical, rel, typed, &below)
+	save := func(text, base string) error {
+		return reviews{h}.Saved(context.Background(), work.Canonical, rel, text, base)
 	}
-	if theirs, err := save(approved); !theirs || err != nil || pendingOf(t, h, work.Canonical) != "!"+rel {
+	if err := save(typed+"More.\n", "Of another.\n"); err != nil || pendingOf(t, h, work.Canonical) != "!"+rel {
+		t.Errorf("what the person made of a text that they have not seen is approved: %v", err)
+	}
+	if err := save(typed, approved); err != nil || pendingOf(t, h, work.Canonical) != "!"+rel {
 		t.Errorf("a save that is not what lies on disk approves it: %v", err)
 	}
 	write(t, file, typed)
-	if theirs, err := save("Of another.\n"); theirs || err != nil || pendingOf(t, h, work.Canonical) != "!"+rel {
-		t.Errorf("what the person made of a text that they have not seen is approved: %v", err)
-	}
-	if theirs, err := save(approved); !theirs || err != nil || pendingOf(t, h, work.Canonical) != "" || h.reviewed(find("one")) != nil {
+	if err := save(typed, typed); err != nil || pendingOf(t, h, work.Canonical) != "" || h.reviewed(find("one")) != nil {
 		t.Errorf("control: what was saved waits for a review: %v", err)
 	}
 }
@@ -181,5 +181,34 @@ func TestSEC09AnUnsavedTextOnTopOfOneThatNobodySaw(t *testing.T) {
 		if (err == nil) != runs {
 			t.Errorf("on top of %q: %v", below, err)
 		}
+	}
+}
+
+// TestSEC09AMovedFile: a file that is moved stays approved; a copy is not, nor is a file
+// that takes the place of another approved one.
+func TestSEC09AMovedFile(t *testing.T) {
+	work := folder(t, "", "one", "two")
+	h, find := reviewing(t, false, work)
+	if err := h.setTrust(work.Canonical, true); err != nil {
+		t.Fatal(err)
+	}
+	agents := filepath.Join(work.Canonical, ".gemini", "agents")
+	data, err := os.ReadFile(filepath.Join(agents, "one.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(agents, "copy.md"), string(data))
+	if got := pendingOf(t, h, work.Canonical); got != ".gemini/agents/copy.md" {
+		t.Errorf("a copy: %q", got)
+	}
+	if err := os.Remove(filepath.Join(agents, "one.md")); err != nil {
+		t.Fatal(err)
+	}
+	if got := pendingOf(t, h, work.Canonical); got != "" || h.reviewed(find("one")) != nil {
+		t.Errorf("moved: %q", got)
+	}
+	write(t, filepath.Join(agents, "two.md"), string(data))
+	if got := pendingOf(t, h, work.Canonical); got != "!.gemini/agents/two.md" {
+		t.Errorf("in the place of another: %q", got)
 	}
 }
