@@ -45,7 +45,7 @@ const (
 // steps of the agents is not among them. The error has the reason
 // unknownSession.
 func (s *Service) Changes(ctx context.Context, id, run string, desk Desk) ([]activity.Change, error) {
-	conv, err := s.kept(id)
+	conv, err := s.openKept(id)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Service) Changes(ctx context.Context, id, run string, desk Desk) ([]act
 			continue
 		}
 		if c := change.Of(h.URI, b.name(h.URI), v.baseline, v.newest); len(c.Hunks) > 0 {
-			c.Hunks = append(c.Hunks, change.Accepted(v.original, v.baseline, v.newest)...)
+			c.Hunks = append(c.Hunks, change.AcceptedHunks(v.original, v.baseline, v.newest)...)
 			slices.SortStableFunc(c.Hunks, func(a, b activity.Hunk) int { return int(a.Range.Start.Line) - int(b.Range.Start.Line) })
 			files = append(files, c)
 		}
@@ -91,7 +91,7 @@ func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activi
 	case r.URI == "" && len(r.Hunks) > 0:
 		return nil, nil, badParam("uri", "is required with hunks")
 	}
-	conv, err := s.kept(r.Session)
+	conv, err := s.openKept(r.Session)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -272,7 +272,7 @@ func (b *shelf) resolve(ctx context.Context, r Resolve, h session.FileHistory) (
 // accept makes hunks part of what the person has accepted.
 func (b *shelf) accept(h session.FileHistory, v *folded, r Resolve, o *outcome) error {
 	_, o.conflicts = change.Keep(v.baseline, v.newest, r.Hunks)
-	ids := b.chosen(o, r)
+	ids := b.chooseHunks(o, r)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -358,8 +358,8 @@ func (b *shelf) exact(v *folded, text *string) *Content {
 	return &Content{Text: *text}
 }
 
-// chosen returns the hunks that are meant and that there are.
-func (b *shelf) chosen(o *outcome, r Resolve) []string {
+// chooseHunks returns the hunks that are meant and that there are.
+func (b *shelf) chooseHunks(o *outcome, r Resolve) []string {
 	var ids []string
 	for _, h := range o.change.Hunks {
 		if len(r.Hunks) == 0 || slices.Contains(r.Hunks, h.ID) {

@@ -28,7 +28,7 @@ func (s *Service) Compress(ctx context.Context, id, agent string, force bool) (a
 	if err != nil {
 		return none, err
 	}
-	conv, err := s.kept(id)
+	conv, err := s.openKept(id)
 	if err != nil {
 		return none, err
 	}
@@ -48,8 +48,8 @@ func (s *Service) Compress(ctx context.Context, id, agent string, force bool) (a
 	return event, conv.Commit(ctx, conv.Log.Last())
 }
 
-// kept returns a session that is open or lies on disk; "" is the default one.
-func (s *Service) kept(id string) (*conversation, error) {
+// openKept returns a session that is open or lies on disk; "" is the default one.
+func (s *Service) openKept(id string) (*conversation, error) {
 	if id != "" {
 		if _, err := s.Sessions.Get(id); err != nil {
 			return nil, err

@@ -60,7 +60,7 @@ func (s *Service) memoryOf(agent string) prompt.Memory {
 // is erased from disk as well. The errors are those of [Service.Context], and
 // busy while the agent has a run there, or another daemon the session.
 func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool) error {
-	conv, err := s.kept(id)
+	conv, err := s.openKept(id)
 	if err != nil {
 		return err
 	}

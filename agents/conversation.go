@@ -80,7 +80,7 @@ func (s *Service) approval(c *conversation, own Approval) Approval {
 	return s.approvalOf(c)
 }
 
-func (c *conversation) seenBy(contextID string) *tool.Seen {
+func (c *conversation) seenOf(contextID string) *tool.Seen {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen[contextID] == nil {
@@ -103,8 +103,8 @@ func (c *conversation) Append(o activity.Origin, b activity.Body, d time.Duratio
 	return c.Log.Append(o, b, d)
 }
 
-// Recovered implements run.Session.
-func (c *conversation) Recovered(ctx context.Context) error { return c.Log.Recovered(ctx) }
+// WaitWritable implements run.Session.
+func (c *conversation) WaitWritable(ctx context.Context) error { return c.Log.WaitWritable(ctx) }
 
 // GoUnsaved implements run.Session.
 func (c *conversation) GoUnsaved() { c.Log.GoUnsaved() }

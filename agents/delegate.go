@@ -127,7 +127,7 @@ func (s *Service) callable(def *definition.Definition, folder string, set Settin
 	found = slices.DeleteFunc(found, func(d *definition.Definition) bool {
 		usable, _ := d.Usable()
 		off := override(d, set.Overrides[d.Name]).Off != (authority.Origin{})
-		return d.Name == def.Name || !usable || off || !d.Delegable || len(d.Authority) > 0 || inputs(d)[agentName] != nil || s.permitted(d) != nil
+		return d.Name == def.Name || !usable || off || !d.Delegable || len(d.Authority) > 0 || inputs(d)[agentName] != nil || s.checkPermitted(d) != nil
 	})
 	slices.SortFunc(found, func(a, b *definition.Definition) int { return strings.Compare(a.Name, b.Name) })
 	return found
@@ -193,7 +193,7 @@ func (d *delegation) describe() tool.Spec {
 			own = inputs(a)
 			takes = "nothing else"
 		}
-		for _, name := range sortedKeys(own) {
+		for _, name := range keysOf(own) {
 			if before, known := properties[name]; known && !bytes.Equal(before, own[name]) {
 				differs[name] = true
 			}
@@ -201,7 +201,7 @@ func (d *delegation) describe() tool.Spec {
 			takers[name] = append(takers[name], a.Name)
 		}
 		if len(own) > 0 {
-			takes = strings.Join(sortedKeys(own), ", ")
+			takes = strings.Join(keysOf(own), ", ")
 		}
 		if i >= maxDescribed {
 			continue
@@ -219,13 +219,13 @@ func (d *delegation) describe() tool.Spec {
 		// What has another meaning for each agent, or refers to its agent's schema, is
 		// checked when it is called.
 		if differs[name] || bytes.Contains(properties[name], []byte(`"$`)) {
-			properties[name] = encoded(map[string]string{"description": "As " + strings.Join(takers[name], ", ") + " take it."})
+			properties[name] = encode(map[string]string{"description": "As " + strings.Join(takers[name], ", ") + " take it."})
 		}
 	}
-	properties[agentName] = encoded(map[string]any{"type": "string", "enum": names, "description": "The agent."})
+	properties[agentName] = encode(map[string]any{"type": "string", "enum": names, "description": "The agent."})
 	return tool.Spec{
 		Name: tool.Delegate, Risk: tool.Safe, Description: about.String(),
-		Parameters: encoded(map[string]any{"type": "object", "properties": properties, "required": []string{agentName}, "additionalProperties": false}),
+		Parameters: encode(map[string]any{"type": "object", "properties": properties, "required": []string{agentName}, "additionalProperties": false}),
 	}
 }
 
@@ -257,16 +257,16 @@ func (d *delegation) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) 
 		}
 		asked.Input, about = []activity.ContentBlock{{Type: "text", Text: query}}, query
 	} else {
-		asked.Inputs = encoded(given)
+		asked.Inputs = encode(given)
 		if _, err := inputsOf(def, asked.Inputs); err != nil {
 			return nil, tool.Errorf(tool.CodeArgs, "The arguments do not fit %s: %s", def.Name, fault.Message(err))
 		}
 		about = string(asked.Inputs)
 	}
-	given[agentName] = encoded(def.Name)
+	given[agentName] = encode(def.Name)
 	title, _ := tool.CutTo(tool.Escape(oneLine(about)), 100)
 	return &tool.Plan{
-		Tool: tool.Delegate, Args: encoded(given), Risk: tool.Safe, Why: "the agent is asked about what it does itself",
+		Tool: tool.Delegate, Args: encode(given), Risk: tool.Safe, Why: "the agent is asked about what it does itself",
 		Title: fmt.Sprintf("%s %s: %s", tool.Delegate, def.Name, title),
 		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) {
 			return d.service.delegate(ctx, d.caller, env.Call, asked)
@@ -326,8 +326,8 @@ func (n *byName) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) 
 	if given == nil {
 		given = map[string]json.RawMessage{}
 	}
-	given[agentName] = encoded(n.agent)
-	return n.delegation.Plan(ctx, env, encoded(given))
+	given[agentName] = encode(n.agent)
+	return n.delegation.Plan(ctx, env, encode(given))
 }
 
 // delegate runs another agent for a call of a run, and waits for its end. The error is
@@ -337,7 +337,7 @@ func (s *Service) delegate(ctx context.Context, caller *Live, call string, asked
 	if err != nil {
 		return nil, err
 	}
-	result := delegated(asked.Agent, ended.result, ended.taint)
+	result := delegationResult(asked.Agent, ended.result, ended.taint)
 	result.Changes = ended.changes
 	if ctx.Err() != nil {
 		result.Failed, result.Code = true, tool.CodeCancelled
@@ -357,7 +357,7 @@ type awaited struct {
 // earlier daemon made is gone on with: its run is taken up again, or has its result in
 // the log. enter takes it into the tree. The error is for the model.
 func (s *Service) await(ctx context.Context, caller *Live, call string, asked Start, enter func() (leave func(), err error)) (*awaited, error) {
-	earlier, again := caller.conv.Delegated(caller.ID, call)
+	earlier, again := caller.conv.RunOfCall(caller.ID, call)
 	pending := false
 	first := earlier.Run
 	if again { // control may have passed on, also to a run that never began
@@ -370,7 +370,7 @@ func (s *Service) await(ctx context.Context, caller *Live, call string, asked St
 		return worst
 	}
 	if again && !pending && earlier.State == activity.Finished {
-		finished, err := s.finishedIn(caller.conv, earlier.Run)
+		finished, err := s.resultOf(caller.conv, earlier.Run)
 		if err != nil {
 			return nil, err
 		}
@@ -423,9 +423,9 @@ func below(ctx context.Context, caller *Live, call string, asked Start) Start {
 // chain is the agents that led to a run, its own last.
 func (l *Live) chain() []string { return append(slices.Clone(l.start.from.chain), l.Agent) }
 
-// delegated is what the caller's model gets of a run (spec 4.1). What the other agent
+// delegationResult is what the caller's model gets of a run (spec 4.1). What the other agent
 // says is data, and as trustworthy as what it has read.
-func delegated(agent string, r activity.RunFinished, taint tool.Taint) *tool.Result {
+func delegationResult(agent string, r activity.RunFinished, taint tool.Taint) *tool.Result {
 	text := fmt.Sprintf("Subagent '%s' finished (%s, %s, %s).", agent, r.Reason,
 		tool.Count(r.Turns, "turn", "turns"), tool.Count(r.Usage.TotalTokens, "token", "tokens"))
 	display := text
@@ -438,8 +438,8 @@ func delegated(agent string, r activity.RunFinished, taint tool.Taint) *tool.Res
 	return &tool.Result{Content: text, Display: display, Taint: taint, Failed: r.Reason != activity.Goal}
 }
 
-// finishedIn returns how a run of a session ended.
-func (s *Service) finishedIn(conv *conversation, id string) (result activity.RunFinished, err error) {
+// resultOf returns how a run of a session ended.
+func (s *Service) resultOf(conv *conversation, id string) (result activity.RunFinished, err error) {
 	found := false
 	err = conv.Log.Replay(conv.Log.Last(), func(e activity.Event) {
 		if b, over := e.Body.(activity.RunFinished); over && e.Run == id {
@@ -464,7 +464,7 @@ func (o origin) treeOf(set Settings) *tree {
 	return t
 }
 
-func sortedKeys(m map[string]json.RawMessage) []string {
+func keysOf(m map[string]json.RawMessage) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
@@ -479,8 +479,8 @@ func oneLine(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// encoded is the JSON of a value that has one.
-func encoded(v any) json.RawMessage {
+// encode is the JSON of a value that has one.
+func encode(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return json.RawMessage("null")

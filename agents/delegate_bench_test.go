@@ -102,7 +102,7 @@ func TestChildrenLeaveNothingInMemory(t *testing.T) {
 	before := heap()
 	tm.whole(s)
 	after := heap()
-	conv, err := s.kept(session.Default)
+	conv, err := s.openKept(session.Default)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func TestREL103TreeResumesAtEveryEvent(t *testing.T) {
 				}
 			}
 			s := tm.service()
-			conv, err := s.kept(session.Default)
+			conv, err := s.openKept(session.Default)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -158,7 +158,7 @@ func (tm *crew) runs(s *Service, agent, words string) activity.RunFinished {
 // events returns those of the default session.
 func (tm *crew) events(s *Service) (all []activity.Event) {
 	tm.t.Helper()
-	conv, err := s.kept(session.Default)
+	conv, err := s.openKept(session.Default)
 	if err != nil {
 		tm.t.Fatal(err)
 	}
@@ -659,7 +659,7 @@ func TestResumeOfAChildAlone(t *testing.T) {
 	if !s.Cancel("root", "") {
 		t.Error("the caller is not there")
 	}
-	conv, _ := s.kept(session.Default)
+	conv, _ := s.openKept(session.Default)
 	for _, r := range conv.Runs() {
 		if r.State != activity.Finished || r.Reason != activity.Aborted {
 			t.Errorf("%+v", r)
@@ -900,7 +900,7 @@ func TestRunThatEndedAtItsLimitGoesOnAsItWas(t *testing.T) {
 			return several("page", `{}`)
 		}
 		if conv, _, err := s.open(""); err == nil {
-			taint = conv.gate.Tainted("root")
+			taint = conv.gate.TaintOf("root")
 		}
 		return text("Done.")
 	}

@@ -63,14 +63,14 @@ func TestCloseAndDeleteSession(t *testing.T) {
 	if _, err := s.enlist(&Live{ID: "late", Session: "a", Agent: "main", log: conv.Log}, false); err == nil {
 		t.Error("a run begins in a session that is closed")
 	}
-	again, err := s.kept("a")
+	again, err := s.openKept("a")
 	if err != nil || again.Log.Last() != 1 || again.Session == conv.Session {
 		t.Fatalf("opened again: %v, %v", again, err)
 	}
 	if err := s.DeleteSession("a", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.kept("a"); err == nil {
+	if _, err := s.openKept("a"); err == nil {
 		t.Error("what was deleted is there")
 	}
 	if reason, _ := fault.ReasonOf(s.DeleteSession("a", nil)); reason != fault.UnknownSession {
@@ -171,7 +171,7 @@ func TestSetApproval(t *testing.T) {
 	}
 	later := keeping(t, dir)
 	later.Config.Approval = "ask"
-	conv, err = later.kept("a")
+	conv, err = later.openKept("a")
 	if err != nil || later.approval(conv, "") != "edits" {
 		t.Errorf("later: %v", err)
 	}
@@ -195,7 +195,7 @@ func TestFork(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, id+".jsonl")); err != nil {
 		t.Error(err)
 	}
-	forked, err := s.kept(id)
+	forked, err := s.openKept(id)
 	if err != nil || forked.Log == conv.Log || s.inUse(id) != nil {
 		t.Errorf("%v, %v", forked, err)
 	}

@@ -57,16 +57,16 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 	agent := override(def, set.Overrides[def.Name])
 	in := authority.Input{
 		File: def, Definition: agent.Definition, Text: text, Ignored: agent.Problems, Only: agent.Only, Off: agent.Off,
-		Tools: slices.Concat(s.toolsFor(agent.Definition, folder, set), s.knownTools(agent.Definition, folder)), Exclude: origins.Exclude,
+		Tools: slices.Concat(s.toolsFor(agent.Definition, folder, set), s.toolsOf(agent.Definition, folder)), Exclude: origins.Exclude,
 		Approval: s.Approval, Trusted: asIf || s.Trusted(folder), CanAsk: true, Critical: set.Critical,
 		Sandbox: guard.SandboxOf(set.Sandbox),
-		Deny:    ruled(set.Deny, origins.Deny), Allow: ruled(set.Allow, origins.Allow),
+		Deny:    authorityRules(set.Deny, origins.Deny), Allow: authorityRules(set.Allow, origins.Allow),
 		Timeout:    setting(set.ConfirmationTimeout, origins, "agents.confirmationTimeout"),
 		Unreviewed: !asIf && s.unreviewed(def),
 		Table:      s.Table, Standard: defaultModel,
 		Model:          setting(set.Model, origins, "model.name"),
 		FallbackModels: setting(set.FallbackModels, origins, "agents.fallbackModels"),
-		Configured:     func(id string) bool { return s.unconfigured(id) == nil },
+		Configured:     func(id string) bool { return s.checkConfigured(id) == nil },
 		Compression:    setting(set.Compression.Model, origins, "agents.compression.model"),
 		Compresses:     set.Compression.Enabled,
 		Limits: authority.Limits{
@@ -103,14 +103,14 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 		in.Routes = append(in.Routes, authority.Setting[model.Route]{Value: route, Origin: nth(origins.Routes, i)})
 	}
 	e := authority.Explain(in)
-	if id := cmp.Or(e.Model.Route, e.Model.ID); s.unconfigured(id) != nil {
-		e.Refused = append(e.Refused, fault.Message(s.unconfigured(id)))
+	if id := cmp.Or(e.Model.Route, e.Model.ID); s.checkConfigured(id) != nil {
+		e.Refused = append(e.Refused, fault.Message(s.checkConfigured(id)))
 	}
 	return e
 }
 
-// unconfigured returns why a model cannot be asked. Who has not signed in yet can.
-func (s *Service) unconfigured(id string) error {
+// checkConfigured returns why a model cannot be asked. Who has not signed in yet can.
+func (s *Service) checkConfigured(id string) error {
 	_, _, err := s.Provider(id)
 	if reason, _ := fault.ReasonOf(err); reason == fault.AuthRequired {
 		return nil
@@ -151,7 +151,7 @@ func (s *Service) others(folder string, set Settings) ([]*definition.Definition,
 	known := s.known
 	s.mu.Unlock()
 	if known == nil || set.Origins == nil || known.catalog != catalog || known.folder != folder || known.origins != set.Origins {
-		known = &othersOf{catalog: catalog, folder: folder, origins: set.Origins, all: s.meant(catalog, folder, set)}
+		known = &othersOf{catalog: catalog, folder: folder, origins: set.Origins, all: s.meantAgents(catalog, folder, set)}
 		known.byName = make(map[string]*definition.Definition, len(known.all))
 		for _, d := range known.all {
 			known.byName[d.Name] = d
@@ -163,7 +163,7 @@ func (s *Service) others(folder string, set Settings) ([]*definition.Definition,
 	return known.all, known.byName
 }
 
-func (s *Service) meant(catalog *registry.Snapshot, folder string, set Settings) []*definition.Definition {
+func (s *Service) meantAgents(catalog *registry.Snapshot, folder string, set Settings) []*definition.Definition {
 	entries := catalog.Entries()
 	own := make(map[string]bool)
 	for _, e := range entries {
@@ -188,7 +188,7 @@ func setting[T any](value T, origins *Origins, key string) authority.Setting[T] 
 	return authority.Setting[T]{Value: value, Origin: origins.Of[key]}
 }
 
-func ruled(rules []tool.Rule, origins []explanation.Origin) []authority.Rule {
+func authorityRules(rules []tool.Rule, origins []explanation.Origin) []authority.Rule {
 	all := make([]authority.Rule, 0, len(rules))
 	for i, r := range rules {
 		all = append(all, authority.Rule{Rule: r, Origin: nth(origins, i)})

@@ -36,7 +36,7 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 	if def.FromProject() {
 		folder = def.Folder
 	}
-	if err := s.permitted(def); err != nil {
+	if err := s.checkPermitted(def); err != nil {
 		return nil, "", err
 	}
 	if len(def.Authority) > 0 {
@@ -57,9 +57,9 @@ func (s *Service) find(p Start) (*tuned, string, error) {
 	return &agent, folder, nil
 }
 
-// permitted returns why an agent does not run: it comes with a folder that is
+// checkPermitted returns why an agent does not run: it comes with a folder that is
 // not trusted, or has to be looked at first (spec 4.4).
-func (s *Service) permitted(def *definition.Definition) error {
+func (s *Service) checkPermitted(def *definition.Definition) error {
 	if folder := def.Folder; def.FromProject() && !s.Trusted(folder) {
 		if err := s.trustError(folder); err != nil {
 			return fault.New(fault.Unavailable, "agents.start",
@@ -97,9 +97,9 @@ func (s *Service) locate(env *tool.Env, additional []string) {
 	}
 }
 
-// hidden returns the agent that a project's agent of the same name hides, nil
+// hiddenBy returns the agent that a project's agent of the same name hides, nil
 // for none.
-func (s *Service) hidden(name string) *definition.Definition {
+func (s *Service) hiddenBy(name string) *definition.Definition {
 	for _, e := range s.Agents().Entries() { // by scope: the first is the one that would count
 		if d := e.Definition; e.State == registry.Shadowed && d.Name == name && !d.FromProject() {
 			if ok, _ := d.Usable(); ok {
@@ -114,7 +114,7 @@ func (s *Service) hidden(name string) *definition.Definition {
 // untrusted folder: nothing of such a folder takes effect, so it hides nothing either.
 func (s *Service) unhide(def *definition.Definition, name string) *definition.Definition {
 	if def.FromProject() && !s.Trusted(def.Folder) {
-		if own := s.hidden(name); own != nil {
+		if own := s.hiddenBy(name); own != nil {
 			return own
 		}
 	}

@@ -108,7 +108,7 @@ func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun stri
 				asked.Input = append(asked.Input, activity.ContentBlock{Type: "text", Text: before})
 			}
 		case named && err == nil && entry.Definition.Inputs != nil:
-			asked.Inputs = encoded(object)
+			asked.Inputs = encode(object)
 		default:
 			asked.Input = []activity.ContentBlock{{Type: "text", Text: graph.Text(input)}}
 		}
@@ -119,7 +119,7 @@ func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun stri
 
 // plainJSON is a value as encoding/json reads it.
 func plainJSON(v any) (plain any) {
-	_ = json.Unmarshal(encoded(v), &plain) // what was encoded can be read
+	_ = json.Unmarshal(encode(v), &plain) // what was encoded can be read
 	return plain
 }
 
@@ -162,7 +162,7 @@ func graphPast(conv *session.Session, plan *graph.Plan, id string, until uint64)
 		if node, _ := plan.Node(name); node.Kind == graph.Tool {
 			return true // what its call came to is asked about
 		}
-		child, begun := conv.Delegated(id, call)
+		child, begun := conv.RunOfCall(id, call)
 		return begun && child.State != activity.Finished
 	}
 	past := &run.GraphPast{Done: make(map[string]any), Taints: make(map[string]tool.Taint), Ended: make(map[string]int), CutOff: make(map[string]int), Calls: make(map[string]run.GraphCall)}

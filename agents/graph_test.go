@@ -233,7 +233,7 @@ func TestREL103GraphResumesAtEveryEvent(t *testing.T) {
 					executed[e.Data.Call] = executed[e.Data.Call] || e.Data.State == "executing"
 				}
 			}
-			conv, err := s.kept(session.Default)
+			conv, err := s.openKept(session.Default)
 			if err != nil {
 				t.Fatal(err)
 			}

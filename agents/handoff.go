@@ -56,7 +56,7 @@ func (h *handed) link() activity.Link {
 	return activity.Link{From: h.From, Reason: h.Reason}
 }
 
-func (h *handed) spentBefore() run.Spent {
+func (h *handed) earlierSpent() run.Spent {
 	if h == nil {
 		return run.Spent{}
 	}
@@ -157,8 +157,8 @@ func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, 
 	start.from.within, start.from.correlationID = ctx, live.about.CorrelationID
 	start.from.tree, start.from.past = live.tree, nil
 	start.from.project = cmp.Or(start.from.project, projectOf(r.def))
-	start.from.handed = s.handed(conv, h, live.result.Chain)
-	start.from.handed.by, start.from.handed.spent, start.from.tree = live, live.run.Spent(), live.tree
+	start.from.handed = s.newHanded(conv, h, live.result.Chain)
+	start.from.handed.by, start.from.handed.spent, start.from.tree = live, live.run.SpentSoFar(), live.tree
 	next, err := s.passOn(conv, r.def, start)
 	if err != nil {
 		s.mu.Lock()
@@ -204,10 +204,10 @@ func (s *Service) passOn(conv *conversation, from *definition.Definition, start 
 	return s.begin(s.ctx, conv, plan, start, func(live *Live) (uint64, error) { return live.run.Begin(plan.task.input), nil })
 }
 
-func (s *Service) handed(conv *conversation, h activity.HandoffStarted, links []activity.Link) *handed {
+func (s *Service) newHanded(conv *conversation, h activity.HandoffStarted, links []activity.Link) *handed {
 	passed := &handed{HandoffStarted: h, links: links}
 	for _, link := range links {
-		calls, added := conv.Asked(link.Run)
+		calls, added := conv.ModelCalls(link.Run)
 		passed.spent.Calls += max(0, calls-added.ModelCalls)
 		passed.spent.InputTokens += max(0, link.Usage.InputTokens-added.InputTokens)
 	}

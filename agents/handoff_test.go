@@ -500,7 +500,7 @@ func TestPendingHandoffIsResumed(t *testing.T) {
 	if req := w.request("two"); req.Messages[0].Parts[0].Text != "the request" || !strings.Contains(req.System, "> one: I begin.") {
 		t.Errorf("the second is told %q\n%s", req.Messages[0].Parts[0].Text, req.System)
 	}
-	if opened, _, err := s.open(""); err != nil || opened.gate.Tainted("x") != tool.Foreign {
+	if opened, _, err := s.open(""); err != nil || opened.gate.TaintOf("x") != tool.Foreign {
 		t.Errorf("what the first had read is forgotten: %v", err)
 	}
 	if _, err := s.Resume(t.Context(), Resume{Run: "first", Desk: away{}, Client: context.Background()}); err == nil || !strings.Contains(err.Error(), "has finished (GOAL)") {

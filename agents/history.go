@@ -82,7 +82,7 @@ func (f *folding) accept() error {
 			return err
 		}
 		// What was not accepted of all may be this run's.
-		f.baseline = change.Agreed(f.baseline, content.text(), newest)
+		f.baseline = change.Merge(f.baseline, content.text(), newest)
 	}
 	if n := len(f.past); n > 0 { // who comes back to this moment finds it accepted
 		f.past[n-1].baseline = f.baseline

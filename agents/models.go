@@ -56,7 +56,7 @@ func (l lasting) Searches(id string) bool { return l.service.searches(id) }
 func (l lasting) Embed(ctx context.Context, req *model.Embedding) ([]float32, error) {
 	m, _, err := l.service.Provider(l.id)
 	if err != nil {
-		return nil, l.unasked(err)
+		return nil, l.unavailable(err)
 	}
 	if e, ok := m.(model.Embedder); ok {
 		return e.Embed(ctx, req)
@@ -64,8 +64,8 @@ func (l lasting) Embed(ctx context.Context, req *model.Embedding) ([]float32, er
 	return nil, &model.Error{Class: model.Fatal, Message: "the provider of " + l.id + " makes no vectors"}
 }
 
-// unasked is the error of a model that nobody could ask.
-func (l lasting) unasked(err error) *model.Error {
+// unavailable is the error of a model that nobody could ask.
+func (l lasting) unavailable(err error) *model.Error {
 	class := model.Fatal
 	if reason, _ := fault.ReasonOf(err); reason == fault.AuthRequired {
 		class = model.Unauthorized
@@ -79,7 +79,7 @@ func (l lasting) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 	if err == nil {
 		return m.Generate(ctx, req)
 	}
-	return func(yield func(model.Chunk, error) bool) { yield(model.Chunk{}, l.unasked(err)) }
+	return func(yield func(model.Chunk, error) bool) { yield(model.Chunk{}, l.unavailable(err)) }
 }
 
 // modelFor returns the model of a run that leaves it to the settings (spec 3.3).
@@ -156,7 +156,7 @@ func (s *Service) ToolsOf(def *definition.Definition) []tool.Tool {
 	settings := s.Settings(def.Folder)
 	agent := override(def, settings.Overrides[def.Name])
 	folder := s.homeOf(def)
-	all := slices.Concat(s.toolsFor(agent.Definition, folder, settings), s.knownTools(agent.Definition, folder))
+	all := slices.Concat(s.toolsFor(agent.Definition, folder, settings), s.toolsOf(agent.Definition, folder))
 	return tool.NewSet(s.setConfig(&agent, all, settings)).Offered()
 }
 
@@ -192,7 +192,7 @@ func (s *Service) toolsOfRun(r *planned, from origin, shared *tree, ofServers []
 // asked yet, since there is no key, counts as if it had all. An agent that may delegate
 // has the tool for it besides.
 func (s *Service) toolsFor(def *definition.Definition, folder string, settings Settings) []tool.Tool {
-	all := s.withoutMemory(def, s.providedTools(def, settings))
+	all := s.withoutMemory(def, s.extraTools(def, settings))
 	if s.Skills != nil {
 		all = append(slices.Clip(all), s.Skills(folder)...)
 	}
@@ -204,7 +204,7 @@ func (s *Service) toolsFor(def *definition.Definition, folder string, settings S
 	return all
 }
 
-func (s *Service) providedTools(def *definition.Definition, settings Settings) []tool.Tool {
+func (s *Service) extraTools(def *definition.Definition, settings Settings) []tool.Tool {
 	name := s.ModelOf(def, "", settings)
 	if name == model.Auto {
 		name = defaultModel

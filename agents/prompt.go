@@ -33,7 +33,7 @@ func (s *Service) instruct(r *planned, p Start) error {
 
 // facts are what the prompt of main depends on in a run.
 func (s *Service) facts(r *planned, p Start) prompt.Facts {
-	tools, delegate := s.toolsOfRun(r, p.from, p.from.treeOf(r.settings), s.knownTools(r.def, r.folder))
+	tools, delegate := s.toolsOfRun(r, p.from, p.from.treeOf(r.settings), s.toolsOf(r.def, r.folder))
 	f := prompt.Facts{
 		Interactive: p.Desk.CanConfirm() && !s.Headless, Tools: tools.Names(),
 		Confined: guard.SandboxOf(r.settings.Sandbox).Confines(), ShortOutput: r.settings.ShortOutput,

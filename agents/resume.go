@@ -50,7 +50,7 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 			return nil, err
 		}
 	}
-	conv, r, err := s.left(p.Session, p.Run)
+	conv, r, err := s.openLeft(p.Session, p.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 // takeUp lets a run of a session go on that is left interrupted or paused, or that ended
 // at a limit. start says which, and for whom.
 func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, more run.Extension) (*Live, error) {
-	past, err := unfinished(conv, start.Run)
+	past, err := loadUnfinished(conv, start.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 	if before, ok := predecessor(conv.Runs(), start.Run); ok {
 		chain := before.Passed.Chain
 		start.from.chain, start.from.contextID, start.from.correlationID = slices.Clone(chain[:len(chain)-1]), past.Origin.Context, past.Origin.CorrelationID
-		start.from.handed = s.handed(conv, *before.Passed, before.Chain)
+		start.from.handed = s.newHanded(conv, *before.Passed, before.Chain)
 		start.from.project = cmp.Or(start.from.project, before.Passed.Project)
 	}
 	plan, err := s.plan(start)
@@ -87,14 +87,14 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 		return nil, err
 	}
 	return s.begin(ctx, conv, plan, start, func(live *Live) (uint64, error) {
-		past, err := unfinished(conv, start.Run) // somebody may have been quicker
+		past, err := loadUnfinished(conv, start.Run) // somebody may have been quicker
 		if err != nil {
 			return 0, err
 		}
 		conv.AbandonDelegated(start.Run, func(call string) bool {
 			return live.run.GoesOn(call) || slices.ContainsFunc(past.Open, func(c session.OpenCall) bool { return c.Call.ID == call })
 		})
-		past, err = unfinished(conv, start.Run) // with what these had used
+		past, err = loadUnfinished(conv, start.Run) // with what these had used
 		if err != nil {
 			return 0, err
 		}
@@ -128,14 +128,14 @@ func (s *Service) resumeHandoff(conv *conversation, r session.Run, start Start) 
 	}
 	start.Folder, start.Session, start.Input, start.Context = folder, conv.ID, past.Started.Input, past.Started.Context
 	start.atMost = guard.Approval(past.Started.Approval)
-	start.from.correlationID, start.from.handed = past.Origin.CorrelationID, s.handed(conv, *r.Passed, r.Chain)
+	start.from.correlationID, start.from.handed = past.Origin.CorrelationID, s.newHanded(conv, *r.Passed, r.Chain)
 	start.from.project = cmp.Or(start.from.project, projectOf(from))
 	return s.passOn(conv, from, start)
 }
 
-// unfinished returns how far a run came that was left interrupted or paused, or ended
+// loadUnfinished returns how far a run came that was left interrupted or paused, or ended
 // at a limit.
-func unfinished(conv *conversation, id string) (session.Progress, error) {
+func loadUnfinished(conv *conversation, id string) (session.Progress, error) {
 	r, _ := conv.Run(id)
 	past, ok := conv.Progress(id)
 	switch {
@@ -170,13 +170,13 @@ func stricter(a, b guard.Approval) guard.Approval {
 	return b
 }
 
-// left returns a run that an earlier daemon left, and its session, which is
+// openLeft returns a run that an earlier daemon left, and its session, which is
 // opened: in the session that is named, else in one that is open, or in
 // one that is listed as left with such a run. The error has the reason
 // unknownRun, or busy where another daemon has the session.
-func (s *Service) left(id, runID string) (*conversation, session.Run, error) {
+func (s *Service) openLeft(id, runID string) (*conversation, session.Run, error) {
 	if id != "" {
-		conv, err := s.kept(id)
+		conv, err := s.openKept(id)
 		if err != nil {
 			return nil, session.Run{}, err
 		}
@@ -216,7 +216,7 @@ func (s *Service) left(id, runID string) (*conversation, session.Run, error) {
 		} else if _, ok := runIn(runs, runID); !ok {
 			continue
 		}
-		conv, err := s.kept(info.Session)
+		conv, err := s.openKept(info.Session)
 		if err != nil {
 			return nil, session.Run{}, err
 		}
@@ -249,7 +249,7 @@ func runIn(runs []session.Run, id string) (session.Run, bool) {
 // abandon ends a run that an earlier daemon left, and reports whether there was
 // one (spec 3.5: in any state).
 func (s *Service) abandon(id string) bool {
-	conv, r, err := s.left("", id)
+	conv, r, err := s.openLeft("", id)
 	if err != nil {
 		return false
 	}

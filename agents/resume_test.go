@@ -120,7 +120,7 @@ func TestREL104ResumedTwiceAtOnce(t *testing.T) {
 			if fault.KindOf(other) != fault.Invalid {
 				t.Errorf("the run is taken up once more: %v", other)
 			}
-			conv, err := s.kept(session.Default)
+			conv, err := s.openKept(session.Default)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -62,7 +62,7 @@ type (
 // between two files: some are back, the contexts are not, and the same rewind
 // again finds these as they should be and goes on with the others.
 func (s *Service) Rewind(ctx context.Context, r Rewind) (*Rewound, error) {
-	conv, err := s.kept(r.Session)
+	conv, err := s.openKept(r.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (b *shelf) look(ctx context.Context, p plannedFile, force bool) (now *tool.
 	back, err = b.holds(now, before(p.target))
 	switch {
 	case err != nil || back:
-		return now, back, lost(err)
+		return now, back, lostText(err)
 	case p.to == nil && now.Open:
 		return now, false, "It was made since, and is open in the editor: close it, then delete it or go back again."
 	case p.to != nil && p.to.binary && now != nil && now.Open:
@@ -274,33 +274,33 @@ func (b *shelf) look(ctx context.Context, p plannedFile, force bool) (now *tool.
 	}
 	if p.byHand != nil { // a rewind to before that one has brought it back
 		if is, err := b.holds(now, *p.byHand); err != nil || is {
-			return now, false, cmp.Or(lost(err), changedByHand)
+			return now, false, cmp.Or(lostText(err), changedByHand)
 		}
 	}
-	if why, err = b.touched(now, p.steps); err != nil {
-		why = lost(err)
+	if why, err = b.whyTouched(now, p.steps); err != nil {
+		why = lostText(err)
 	}
 	return now, false, why
 }
 
-func lost(err error) string {
+func lostText(err error) string {
 	if err == nil {
 		return ""
 	}
 	return because("What was made of it is lost", err)
 }
 
-// touched says why a file counts as changed by hand, "" where it does not: it is
+// whyTouched says why a file counts as changed by hand, "" where it does not: it is
 // not what the last step left, or what a step found is not what the one before
 // it left.
-func (b *shelf) touched(now *tool.File, steps []session.FileStep) (why string, err error) {
+func (b *shelf) whyTouched(now *tool.File, steps []session.FileStep) (why string, err error) {
 	for i, st := range steps[1:] {
-		if is, err := b.alike(leftBy(steps[i]), before(st.Kept)); err != nil || !is {
+		if is, err := b.alike(sideAfter(steps[i]), before(st.Kept)); err != nil || !is {
 			return changedByHand, err
 		}
 	}
 	last := steps[len(steps)-1]
-	is, err := b.holds(now, leftBy(last))
+	is, err := b.holds(now, sideAfter(last))
 	switch {
 	case err != nil || is:
 		return "", err
@@ -313,9 +313,9 @@ func (b *shelf) touched(now *tool.File, steps []session.FileStep) (why string, e
 // changedByHand is why a file is left that a person wrote.
 const changedByHand = "It was changed by hand since: " + forceIt
 
-// leftBy is what a file was after a step. Of one that did not come to its end it
+// sideAfter is what a file was after a step. Of one that did not come to its end it
 // is not known, so what it was before counts.
-func leftBy(st session.FileStep) side {
+func sideAfter(st session.FileStep) side {
 	if !st.Complete {
 		return before(st.Kept)
 	}
@@ -388,7 +388,7 @@ func (b *shelf) bring(ctx context.Context, p plannedFile, force bool) (kept acti
 		}
 		if back {
 			sha, err := b.keep(now)
-			return activity.Kept{URI: p.uri, Before: sha, After: sha, Buffer: now != nil && now.Open, Modes: modes(now, now)}, lost(err)
+			return activity.Kept{URI: p.uri, Before: sha, After: sha, Buffer: now != nil && now.Open, Modes: modes(now, now)}, lostText(err)
 		}
 		kept, written, err := b.put(ctx, p.path, now, p.to, "rewind "+tool.Escape(b.name(p.uri)))
 		switch {

@@ -54,14 +54,14 @@ func (d *deciding) ask(input string) (agent string, err error) {
 	d.Model.DurationMs = d.s.Now().Sub(began).Milliseconds()
 	if err != nil {
 		if bad, ok := errors.AsType[*model.Error](err); ok {
-			choice.Retries.Refused(choice.ID, bad)
+			choice.Retries.RecordRefusal(choice.ID, bad)
 		}
 		if ctx.Err() != nil && d.ctx.Err() == nil {
 			return "", fmt.Errorf("%s did not answer within %s", choice.ID, d.set.Routing.Timeout)
 		}
 		return "", fmt.Errorf("%s failed (%w)", choice.ID, err)
 	}
-	choice.Retries.Answered()
+	choice.Retries.RecordAnswer()
 	d.Model.Usage = answer.Usage
 	if usd, known := model.Cost(choice.Entry, answer.Usage); known {
 		d.Model.Cost = &activity.Cost{Amount: usd, Currency: "USD"}
@@ -135,8 +135,8 @@ func (d *deciding) offer(req *model.Request) map[string]string {
 // the router, or ours (spec 8.2).
 func (s *Service) routerPrompt(folder string) string {
 	for _, name := range []string{"router", "router-agent"} {
-		e := s.Agents().Meant(folder, name)
-		if e == nil || e.State != registry.OK || !e.Definition.Router || s.permitted(e.Definition) != nil {
+		e := s.Agents().Find(folder, name)
+		if e == nil || e.State != registry.OK || !e.Definition.Router || s.checkPermitted(e.Definition) != nil {
 			continue
 		}
 		return e.Definition.Prompt

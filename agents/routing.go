@@ -249,7 +249,7 @@ func (s *Service) routable(folder string, set Settings) *routable {
 	r := &routable{catalog: catalog, folder: folder, origins: set.Origins}
 	var indexed []route.Agent
 	for _, e := range catalog.Entries() {
-		if e.State != registry.OK || catalog.Meant(folder, e.Definition.Name) != e {
+		if e.State != registry.OK || catalog.Find(folder, e.Definition.Name) != e {
 			continue
 		}
 		d := override(s.unhide(e.Definition, e.Definition.Name), set.Overrides[e.Definition.Name])
@@ -274,7 +274,7 @@ func (s *Service) mayRoute(d *tuned) bool {
 	if !d.Routable || !says || router || (d.Name == mainAgent && d.Scope == definition.System) || needsInputs(d.Definition) {
 		return false
 	}
-	return len(d.Authority) == 0 && d.Off == (authority.Origin{}) && s.permitted(d.Definition) == nil
+	return len(d.Authority) == 0 && d.Off == (authority.Origin{}) && s.checkPermitted(d.Definition) == nil
 }
 
 // needsInputs reports whether an agent cannot begin with a request alone.
@@ -286,9 +286,9 @@ func needsInputs(d *definition.Definition) bool {
 	return len(schema.Required) > 0
 }
 
-// routed finds the agent of a run that names none. One that names its agent, or is
+// routeStart finds the agent of a run that names none. One that names its agent, or is
 // main's, stays as it is.
-func (s *Service) routed(ctx context.Context, p *Start) error {
+func (s *Service) routeStart(ctx context.Context, p *Start) error {
 	auto := p.Agent == mention.Auto
 	if !auto && (p.Agent != "" || p.Definition != nil) {
 		return nil
@@ -354,14 +354,14 @@ func (s *Service) pickByPerson(ctx context.Context, p *Start, d *activity.RouteD
 	}
 	ask := p.Desk.Ask(cmp.Or(p.Session, session.Default), p.Run, "agentls")
 	if ask == nil || len(names) == 0 {
-		return noAgent(d, list, "\n"+numbered(list))
+		return noAgent(d, list, "\n"+formatPickables(list))
 	}
 	answer, err := ask(ctx, tool.Question{
-		Title: "Which agent?", Message: "No agent clearly fits. Which one is it for?\n" + numbered(list), Choices: names[:min(len(names), maxChoices)],
+		Title: "Which agent?", Message: "No agent clearly fits. Which one is it for?\n" + formatPickables(list), Choices: names[:min(len(names), maxChoices)],
 	})
 	name := strings.TrimPrefix(strings.TrimSpace(answer.Text), "@")
 	if err != nil || answer.Action != "accept" || !slices.Contains(names, name) {
-		return noAgent(d, list, "\n"+numbered(list))
+		return noAgent(d, list, "\n"+formatPickables(list))
 	}
 	d.Agent, d.By = name, byUser
 	d.Text += fmt.Sprintf(" → %s · chosen by you", name)
@@ -398,8 +398,8 @@ func (s *Service) LikelyAgents(ctx context.Context, folder, input string) ([]str
 	return names, err
 }
 
-// numbered is a list for people, with how to name an agent.
-func numbered(list []Pickable) string {
+// formatPickables is a list for people, with how to name an agent.
+func formatPickables(list []Pickable) string {
 	var b strings.Builder
 	for i, a := range list {
 		fmt.Fprintf(&b, "%d. %s", i+1, a.Name)

@@ -22,7 +22,7 @@ type Servers interface {
 	// States returns what each server does now, in a word.
 	States(folder string) map[string]string
 	// Known returns the tools as they were offered last. It starts nothing.
-	Known(folder string, servers []string) []tool.Tool
+	LastTools(folder string, servers []string) []tool.Tool
 }
 
 // ServerTools are the tools of servers that a run gets.
@@ -49,13 +49,13 @@ func (s *Service) serversOf(ctx context.Context, r *planned) ServerTools {
 	return s.Servers.Offer(ctx, r.folder, r.def.MCPServers)
 }
 
-// knownTools returns the tools of the servers that an agent may use, as far as they
+// toolsOf returns the tools of the servers that an agent may use, as far as they
 // are known.
-func (s *Service) knownTools(def *definition.Definition, folder string) []tool.Tool {
+func (s *Service) toolsOf(def *definition.Definition, folder string) []tool.Tool {
 	if s.Servers == nil || len(def.MCPServers) == 0 {
 		return nil
 	}
-	return s.Servers.Known(folder, def.MCPServers)
+	return s.Servers.LastTools(folder, def.MCPServers)
 }
 
 // problems are those of the tools that are left out, for the run's result.

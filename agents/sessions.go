@@ -13,11 +13,11 @@ import (
 // start; "" is the default session. It is not opened for it, so one that another
 // daemon has can be looked at. The error has the reason unknownSession.
 func (s *Service) Session(id string) (session.Info, []session.Run, error) {
-	return s.Sessions.Peek(s.Named(id))
+	return s.Sessions.Peek(s.SessionID(id))
 }
 
-// Named returns the session that an id names: the default one for "".
-func (s *Service) Named(id string) string {
+// SessionID returns the session that an id names: the default one for "".
+func (s *Service) SessionID(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cmp.Or(id, s.standard, session.Default)
@@ -49,7 +49,7 @@ func (s *Service) AgentOf(session string) string { return s.Sessions.AgentOf(ses
 // error has the reason unknownSession, or busy while a run goes on or waits there
 // or changes are being kept or undone.
 func (s *Service) CloseSession(id string, closed func()) error {
-	id = s.Named(id)
+	id = s.SessionID(id)
 	return s.depart(id, closed, func(conv *conversation) error {
 		if conv == nil {
 			_, _, err := s.Sessions.Peek(id)
@@ -150,7 +150,7 @@ func departing(id string) error {
 // id; "" is the default one. The errors are those of [session.Store.Fork] and
 // [session.Store.Get].
 func (s *Service) Fork(ctx context.Context, id string, atSeq uint64) (newID string, err error) {
-	conv, err := s.kept(id)
+	conv, err := s.openKept(id)
 	if err != nil {
 		return "", err
 	}
@@ -174,7 +174,7 @@ func (s *Service) SetApproval(ctx context.Context, id string, to Approval) (Appr
 	if !to.Valid() {
 		return "", fault.New(fault.Invalid, "agents.approval", "%q is no mode; there are plan, ask, edits and auto", to)
 	}
-	conv, err := s.kept(id)
+	conv, err := s.openKept(id)
 	if err != nil {
 		return "", err
 	}

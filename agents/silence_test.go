@@ -122,7 +122,7 @@ func TestREL124NobodyAsksTheModelInSecret(t *testing.T) {
 					leave()
 					<-live.Done()
 				}
-				conv, err := s.kept(live.Session)
+				conv, err := s.openKept(live.Session)
 				if err != nil {
 					t.Fatal(err)
 				}

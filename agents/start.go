@@ -81,7 +81,7 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 	if p.Run == "" {
 		p.Run = uuid.Must(uuid.NewV7()).String()
 	}
-	if err := s.routed(ctx, &p); err != nil {
+	if err := s.routeStart(ctx, &p); err != nil {
 		return nil, err
 	}
 	plan, err := s.plan(p)
@@ -223,7 +223,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		Locate: func(env *tool.Env) { s.locate(env, r.settings.AdditionalFolders) }, Taint: p.Taint,
 		Env: tool.Env{
 			Session: conv.ID, Folder: r.folder, Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID), Languages: p.Desk.Languages(),
-			Ask: p.Desk.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenBy(about.ContextID()), Now: s.Now,
+			Ask: p.Desk.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenOf(about.ContextID()), Now: s.Now,
 			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State, Sandbox: r.settings.Sandbox,
 			Survey: func(ctx context.Context, folder string) (tool.Places, error) {
 				return s.survey.Look(ctx, folder, s.Settings(r.folder).Deny)
@@ -232,13 +232,13 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		},
 		State: variables.forConditions, Guards: s.guards(r, live),
 		Memory: s.memoryOfRun(def, r.folder), Embedding: s.embedding,
-		Graph: steps, Handoffs: s.handoffs(r), Spent: p.from.handed.spentBefore(), Link: p.from.handed.link(), Before: p.from.handed.before(),
+		Graph: steps, Handoffs: s.handoffs(r), Spent: p.from.handed.earlierSpent(), Link: p.from.handed.link(), Before: p.from.handed.before(),
 		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,
 		Limits: run.Limits{
 			ModelCalls: shared.limits.ModelCalls, InputTokens: shared.limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
 		},
 		Compression: s.summarizer(r.settings, choices[0]), Repeats: &repeats{conv, r.settings.DisableLoopDetection},
-		Problems: slices.Concat(leftOut(r.agent), task.lowered, offered.problems()), Mask: s.Mask, Output: s.credentials.Masker, Snapshots: s.Snapshots,
+		Problems: slices.Concat(problemsToTell(r.agent), task.lowered, offered.problems()), Mask: s.Mask, Output: s.credentials.Masker, Snapshots: s.Snapshots,
 		Hooks: s.Hooks, Transcript: conv.File(), SessionStart: func() string { return conv.startHooks(r.folder) }, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
 	})
 	// From here on others see it: it is whole.
@@ -275,7 +275,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 			// What ends the run before this one may end this one too, and be a moment
 			// late here: no model is asked for a client that has gone.
 			begins := live.await(runCtx) && p.Client.Err() == nil && s.ctx.Err() == nil
-			if err := s.permitted(def); begins && err != nil { // no more, since it was asked for
+			if err := s.checkPermitted(def); begins && err != nil { // no more, since it was asked for
 				begins = false
 				conv.Append(about, activity.Note{Level: "warning", Message: fault.Message(err)}, 0)
 				cancel(run.ErrCancelled)
@@ -392,9 +392,9 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 	return len(live.behind), nil
 }
 
-// leftOut returns the problems of an agent that a person is told with the
+// problemsToTell returns the problems of an agent that a person is told with the
 // result: what does not keep it from running but from doing all it says.
-func leftOut(agent *tuned) []definition.Problem {
+func problemsToTell(agent *tuned) []definition.Problem {
 	var list []definition.Problem
 	for _, p := range agent.Definition.Problems {
 		if p.Severity == definition.Error || p.Severity == definition.Warning {

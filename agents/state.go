@@ -35,7 +35,7 @@ func (s *Service) SessionState(id string, atSeq uint64) (state activity.SessionS
 // The errors are those of [session.Session.SetState], and unknownSession, or busy where
 // another daemon has the session.
 func (s *Service) SetState(ctx context.Context, id, key string, value json.RawMessage) error {
-	conv, err := s.kept(id)
+	conv, err := s.openKept(id)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *Service) SetState(ctx context.Context, id, key string, value json.RawMe
 // ClearState removes all keys of a session's state that live for it or for a run. The
 // errors are those of SetState.
 func (s *Service) ClearState(ctx context.Context, id string) error {
-	conv, err := s.kept(id)
+	conv, err := s.openKept(id)
 	if err != nil {
 		return err
 	}
@@ -98,10 +98,10 @@ func (v *variables) Get(key string) (json.RawMessage, tool.Taint, error) {
 	}
 	told := v.conv.StateOf(all)
 	if !follows {
-		return encoded(told), taint, nil
+		return encode(told), taint, nil
 	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(encoded(told), &fields); err != nil {
+	if err := json.Unmarshal(encode(told), &fields); err != nil {
 		return nil, tool.Clean, err
 	}
 	return fields[key], tool.Clean, nil
@@ -121,7 +121,7 @@ func (v *variables) Check(key string, value json.RawMessage) (lasts bool, err er
 // Set implements tool.Variables.
 func (v *variables) Set(ctx context.Context, key string, value json.RawMessage) error {
 	to := session.Value{JSON: value}
-	if taint := v.conv.gate.Tainted(v.about.Run); taint > tool.Clean {
+	if taint := v.conv.gate.TaintOf(v.about.Run); taint > tool.Clean {
 		to.Taint = taint.String()
 	}
 	if _, err := v.conv.SetState(ctx, v.about, v.run, key, to); err != nil {

@@ -8,7 +8,7 @@ import (
 // read returns a session for reading: our own, or, where another daemon has it, as its
 // log tells it by now (spec 3.1). The errors are those of opening, but for busy.
 func (s *Service) read(id string) (*session.Session, error) {
-	conv, err := s.kept(id)
+	conv, err := s.openKept(id)
 	if err == nil {
 		return conv.Session, nil
 	}

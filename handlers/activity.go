@@ -58,7 +58,7 @@ func (h *Handlers) follow(live *agents.Live, watch func(activity.Event)) (*follo
 	if fresh {
 		start := live.First
 		if past := h.past[name]; past != nil {
-			start = max(start, past.reached()+1) // it may have gone on into this run
+			start = max(start, past.lastSent()+1) // it may have gone on into this run
 		}
 		f = h.newFollower(name, start)
 	}
@@ -119,11 +119,11 @@ func (f *follower) run(log *activity.Log) {
 			if slow {
 				batch = activity.Merge(batch)
 			}
-			slow = slow && last < log.Announced()
+			slow = slow && last < log.LastAnnounced()
 			for _, e := range filter.Apply(batch) {
 				slow = h.drained(f.ctx) || slow // the log waits for the client, the run does not
 				buf = e.Wire(f.session, buf[:0])
-				if !f.send(e.Seq, h.masked(e.Type, buf)) {
+				if !f.send(e.Seq, h.maskEvent(e.Type, buf)) {
 					return
 				}
 			}
@@ -153,26 +153,26 @@ func (f *follower) send(seq uint64, event []byte) bool {
 	return true
 }
 
-// masked returns an event of some type as it leaves: without what looks like a
+// maskEvent returns an event of some type as it leaves: without what looks like a
 // credential. What a person is asked stays as it is, since they must see what
 // would be done.
-func (h *Handlers) masked(kind string, event []byte) []byte {
+func (h *Handlers) maskEvent(kind string, event []byte) []byte {
 	if h.daemon.Mask == nil || kind == (activity.ConfirmationAsked{}).Type() {
 		return event
 	}
 	return h.daemon.Mask(event)
 }
 
-// queuedTo returns the last event that reaches the client before what is sent to
+// lastQueued returns the last event that reaches the client before what is sent to
 // it from now on.
-func (f *follower) queuedTo() uint64 {
+func (f *follower) lastQueued() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.took
 }
 
-// reached returns the last event that a follower which was forgotten sends.
-func (f *follower) reached() uint64 {
+// lastSent returns the last event that a follower which was forgotten sends.
+func (f *follower) lastSent() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.over = true
@@ -201,7 +201,7 @@ func (h *Handlers) forget(f *follower) {
 		delete(h.followers, f.stream)
 		h.past[f.stream] = f
 	}
-	f.reached()
+	f.lastSent()
 }
 
 // unwanted reports whether nobody wants the follower any more, which is then
@@ -242,7 +242,7 @@ func (h *Handlers) drained(ctx context.Context) (waited bool) {
 	for h.Peer.Pressure() {
 		waited = true
 		select {
-		case <-h.Peer.Drained():
+		case <-h.Peer.PressureGone():
 		case <-ctx.Done():
 			return waited
 		}

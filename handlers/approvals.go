@@ -226,7 +226,7 @@ func put[R any](ctx context.Context, d *desk, q inquiry[R]) (*R, error) {
 		case first := <-answered:
 			return first, nil
 		default:
-			return r.result, d.served(ctx, r.err)
+			return r.result, d.clientError(ctx, r.err)
 		}
 	}
 	select {
@@ -340,10 +340,10 @@ func (d *desk) ask(ctx context.Context, p wire.AskParams) (tool.Answer, error) {
 	return tool.Answer{Action: "accept", Text: text}, nil
 }
 
-// served tells "the client does not have this method" from other failures. A
+// clientError tells "the client does not have this method" from other failures. A
 // client that has gone has not said no: what asked it is about to be interrupted,
 // and is asked anew when it is resumed (REL-126). So that is waited for.
-func (d *desk) served(ctx context.Context, err error) error {
+func (d *desk) clientError(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
 		if e.Code == jsonrpc2.MethodNotFound {
 			return errUnserved

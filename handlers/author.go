@@ -236,7 +236,7 @@ func (a *author) world(folder string) *language.World {
 		w.Servers = slices.Clone(k.Servers(folder))
 	}
 	if h.daemon.MCP != nil {
-		tools, states := h.daemon.MCP.Seen(cmp.Or(folder, h.firstFolder()))
+		tools, states := h.daemon.MCP.Overview(cmp.Or(folder, h.firstFolder()))
 		w.Tools = slices.Clone(w.Tools)
 		for _, t := range tools {
 			w.Tools = append(w.Tools, toolOffered(t, nil))
@@ -322,7 +322,7 @@ func (a *author) sources() language.Sources {
 		}
 	}
 	slices.SortFunc(s.Documents, func(x, y language.Document) int { return cmp.Compare(x.URI, y.URI) })
-	s.Named = a.named()
+	s.Named = a.namesOfAgents()
 	return s
 }
 

@@ -45,7 +45,7 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 	}
 	e, err := h.find(catalog, p.Name)
 	if err != nil {
-		return nil, h.encoded(err)
+		return nil, h.encodeError(err)
 	}
 	d := e.Definition
 	result := &wire.GetResult{AgentInfo: h.info(catalog, e, h.standing()), FrontMatter: d.FrontMatter(), SystemPrompt: d.Prompt, ResolvedTools: []wire.ResolvedTool{}}
@@ -177,9 +177,9 @@ func (h *Handlers) encode(problems []definition.Problem) {
 	}
 }
 
-// encoded returns err with the findings of an agent that cannot be used in the
+// encodeError returns err with the findings of an agent that cannot be used in the
 // encoding that the client asked for; other errors as they are.
-func (h *Handlers) encoded(err error) error {
+func (h *Handlers) encodeError(err error) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err
@@ -210,7 +210,7 @@ func (h *Handlers) agentText(name string) string {
 // before.
 func (h *Handlers) catalogChanged(before, after *registry.Snapshot) {
 	h.reindex(after)
-	changed, removed := after.Changed(before)
+	changed, removed := after.Diff(before)
 	h.tellChanged(after, changed, removed)
 }
 

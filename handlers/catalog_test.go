@@ -49,17 +49,17 @@ func TestColumnsInErrors(t *testing.T) {
 	h, p := findings(t, workspace.UTF8)
 	own := []definition.Problem{p}
 	first := fault.New(fault.Invalid, "a.b", "no").Because(fault.InvalidAgent, "problems", own)
-	reason, data := fault.ReasonOf(h.encoded(first))
+	reason, data := fault.ReasonOf(h.encodeError(first))
 	if got, _ := data["problems"].([]definition.Problem); reason != fault.InvalidAgent || len(got) != 1 || got[0].Range.Start.Character != 12 {
 		t.Errorf("the error has %s %+v", reason, data)
 	}
 	if !reflect.DeepEqual(own[0], p) || &first.Data["problems"].([]definition.Problem)[0] != &own[0] {
 		t.Errorf("the agent's own became %+v", own)
 	}
-	if other := fault.New(fault.Denied, "a.b", "no"); h.encoded(other) != error(other) {
+	if other := fault.New(fault.Denied, "a.b", "no"); h.encodeError(other) != error(other) {
 		t.Error("another error did not stay as it is")
 	}
-	if h.encoded(nil) != nil {
+	if h.encodeError(nil) != nil {
 		t.Error("no error became one")
 	}
 }

@@ -47,7 +47,7 @@ func (h *Handlers) changes(ctx context.Context, s *workspace.Snapshot, p *wire.C
 // resolveChanges serves agents/changes/resolve.
 func (h *Handlers) resolveChanges(ctx context.Context, s *workspace.Snapshot, p *wire.ChangesResolveParams) (*wire.ChangesResolveResult, error) {
 	return h.resolve(ctx, agents.Resolve{
-		Session: strings.Clone(p.Session), URI: strings.Clone(p.URI), Hunks: cloned(p.Hunks), Action: strings.Clone(p.Action), Desk: h.person(s),
+		Session: strings.Clone(p.Session), URI: strings.Clone(p.URI), Hunks: cloneTexts(p.Hunks), Action: strings.Clone(p.Action), Desk: h.person(s),
 	})
 }
 
@@ -75,7 +75,7 @@ func changesOut(files []activity.Change) []activity.Change {
 	return append([]activity.Change{}, out...)
 }
 
-func cloned(texts []string) []string {
+func cloneTexts(texts []string) []string {
 	if texts == nil {
 		return nil
 	}
@@ -145,10 +145,10 @@ func undone(agent string, r *wire.ChangesResolveResult) string {
 	}
 	text := fmt.Sprintf("Nothing that %s changed was undone", agent)
 	if len(back) > 0 {
-		text = fmt.Sprintf("Undone what %s changed in %s", agent, named(back, nil))
+		text = fmt.Sprintf("Undone what %s changed in %s", agent, nameFiles(back, nil))
 	}
 	if len(left) > 0 {
-		text += "; left: " + named(left, why)
+		text += "; left: " + nameFiles(left, why)
 	}
 	return text + "."
 }
@@ -156,8 +156,8 @@ func undone(agent string, r *wire.ChangesResolveResult) string {
 // maxNamed is how many files a line of text names.
 const maxNamed = 4
 
-// named names files, each with what is said of it.
-func named(uris []string, why map[string]string) string {
+// nameFiles names files, each with what is said of it.
+func nameFiles(uris []string, why map[string]string) string {
 	var names []string
 	for _, u := range uris {
 		name := tool.Escape(nameOf(u))

@@ -50,7 +50,7 @@ func (h *Handlers) choose(ctx context.Context, c choice, by asker) (string, erro
 		if shown = true; !h.showNew(ctx, c.name, c.whole) {
 			// Nowhere else to show it: the dialog itself has to hold it all.
 			// What was whole before is seen already.
-			if message = c.whole; cut && dialog && sent(message) > summaryWhole {
+			if message = c.whole; cut && dialog && messageLength(message) > summaryWhole {
 				message, agreeable = tooLong+message, false
 			}
 		}
@@ -66,7 +66,7 @@ func fit(lines []string) (text string, cut bool) {
 		n := utf8.RuneCountInString(line)
 		cut = cut || n > 2*summaryWidth || (n > summaryWidth && i > 0 && i < last)
 	}
-	if !cut && len(lines) <= summaryLines && sent(text) <= summaryWhole {
+	if !cut && len(lines) <= summaryLines && messageLength(text) <= summaryWhole {
 		return text, false
 	}
 	short := []string{middle(lines[0], 2*summaryWidth)}
@@ -85,7 +85,7 @@ func (h *Handlers) offer(ctx context.Context, about, message string, titles []st
 		p.Actions = append(p.Actions, protocol.MessageActionItem{Title: title})
 	}
 	action, err := h.desk.showQuestion(ctx, p, func(why string) string { return about + " " + why + "; nothing was changed" })
-	err = h.desk.served(ctx, err)
+	err = h.desk.clientError(ctx, err)
 	switch {
 	case errors.Is(err, errUnserved) && h.caps.Ask && by == aRun:
 		chosen, err = h.offerAsking(ctx, message, titles)

@@ -92,20 +92,20 @@ func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot, p *pro
 	if err != nil {
 		return nil, err
 	}
-	if call := h.typedCommand(run.Agent); call != nil {
+	if call := h.commandOf(run.Agent); call != nil {
 		run.Agent, run.Command = "main", call
 	}
 	if strings.HasPrefix(run.Agent, "@") {
-		if err := h.addressed(catalog, run); err != nil {
-			return nil, h.toldWhy(err)
+		if err := h.resolveAddress(catalog, run); err != nil {
+			return nil, h.showError(err)
 		}
 	}
 	return h.runCommand(ctx, s, catalog, run, p)
 }
 
-// addressed takes apart what was typed where a name is expected.
-func (h *Handlers) addressed(catalog *registry.Snapshot, run *wire.RunParams) error {
-	typed, err := mention.Parse(run.Agent, h.known(catalog))
+// resolveAddress takes apart what was typed where a name is expected.
+func (h *Handlers) resolveAddress(catalog *registry.Snapshot, run *wire.RunParams) error {
+	typed, err := mention.Parse(run.Agent, h.addresseesIn(catalog))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (h *Handlers) addressed(catalog *registry.Snapshot, run *wire.RunParams) er
 	if typed.Auto {
 		run.Agent = mention.Auto
 	}
-	if run.Command = h.typedCommand(typed.Prompt); run.Command == nil && typed.Prompt != "" {
+	if run.Command = h.commandOf(typed.Prompt); run.Command == nil && typed.Prompt != "" {
 		run.Input = append(wire.InputBlocks{{Type: "text", Text: typed.Prompt}}, run.Input...)
 	}
 	return nil
@@ -150,7 +150,7 @@ func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalo
 func (h *Handlers) runToEnd(ctx context.Context, s *workspace.Snapshot, run *wire.RunParams, p *protocol.ExecuteCommandParams) (*wire.RunResult, error) {
 	live, err := h.start(ctx, s, run)
 	if err != nil {
-		return nil, h.toldWhy(err)
+		return nil, h.showError(err)
 	}
 	var token []byte
 	if p.WorkDoneToken != nil {
@@ -286,7 +286,7 @@ func (h *Handlers) commandTranscript(ctx context.Context, p *protocol.ExecuteCom
 	if err != nil {
 		return nil, err
 	}
-	text = string(h.masked("", []byte(text)))
+	text = string(h.maskEvent("", []byte(text)))
 	name := "session-" + cmp.Or(id, session.Default) + ".md"
 	path, shown := h.showText(ctx, name, text)
 	switch {

@@ -214,7 +214,7 @@ func TestSEC13AClientThatIgnoresADialog(t *testing.T) {
 			conn.h.consider("/w", anyRun)
 			<-asked
 		}
-		if c, err := conn.h.decided(t.Context(), "/w", aRun); err != nil || (c != nil && c.yes) || len(known.given) > 0 {
+		if c, err := conn.h.askAboutFolder(t.Context(), "/w", aRun); err != nil || (c != nil && c.yes) || len(known.given) > 0 {
 			t.Errorf("%+v, %v", c, err)
 		}
 		close(ignored)
@@ -371,7 +371,7 @@ func TestTheCommandAsksAfterAStartThatHadNoNeed(t *testing.T) {
 	start := conn.h.consider("/c", anyRun)
 	done := make(chan *consent)
 	go func() {
-		c, err := conn.h.decided(t.Context(), "/c", aCommand)
+		c, err := conn.h.askAboutFolder(t.Context(), "/c", aCommand)
 		if err != nil {
 			t.Error(err)
 		}

@@ -162,7 +162,7 @@ func (a *author) free(path string, force bool) error {
 	if d, open := a.snapshot.DocumentAt(path); open {
 		switch {
 		case d.Lost:
-			return lost(path)
+			return lostDocument(path)
 		case d.Text != "" && !force:
 			return fault.New(fault.Invalid, op, "%s is open in the editor and has a text already; choose another name, or replace it with force", path)
 		}

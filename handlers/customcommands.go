@@ -53,7 +53,7 @@ func (h *Handlers) promptsIn(folder string) map[string]mcp.Prompt {
 	custom := h.commandsIn(folder)
 	for _, p := range h.daemon.MCP.Prompts(folder) {
 		name := p.Server + ":" + p.Name
-		typed, _, ok := command.Typed("/"+name, func(string) bool { return true })
+		typed, _, ok := command.Parse("/"+name, func(string) bool { return true })
 		if _, err := command.Find(custom, name); err != nil && ok && typed == name {
 			all[name] = p
 		}
@@ -80,14 +80,14 @@ func (h *Handlers) commands(folder string) []command.Command {
 	return all
 }
 
-// typedCommand returns the custom command that a text calls, nil for none.
-func (h *Handlers) typedCommand(text string) *wire.CommandCall {
+// commandOf returns the custom command that a text calls, nil for none.
+func (h *Handlers) commandOf(text string) *wire.CommandCall {
 	if !strings.HasPrefix(strings.TrimSpace(text), "/") {
 		return nil // the folders are not looked at for it
 	}
 	all := h.commands("")
 	prompts := h.promptsIn(h.firstFolder())
-	name, args, ok := command.Typed(text, func(name string) bool {
+	name, args, ok := command.Parse(text, func(name string) bool {
 		_, err := command.Find(all, name)
 		_, prompt := prompts[name]
 		return err == nil || prompt

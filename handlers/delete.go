@@ -31,9 +31,9 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot, p *wire.De
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.doomed(p.Name, p.Scope)
+	e, err := a.agentToDelete(p.Name, p.Scope)
 	if err != nil {
-		return nil, h.encoded(err)
+		return nil, h.encodeError(err)
 	}
 	d := e.Definition
 	doc, open := s.DocumentAt(d.Path)
@@ -90,9 +90,9 @@ func (a *author) sharing(e *registry.Entry) *definition.Definition {
 	return nil
 }
 
-// doomed returns the agent of a name, and of a scope if one is given, that may be
+// agentToDelete returns the agent of a name, and of a scope if one is given, that may be
 // deleted.
-func (a *author) doomed(name, scope string) (*registry.Entry, error) {
+func (a *author) agentToDelete(name, scope string) (*registry.Entry, error) {
 	const op = "handlers.delete"
 	e, err := a.h.find(a.catalog, name)
 	if scope != "" && (err != nil || string(e.Definition.Scope) != scope) {

@@ -34,8 +34,8 @@ func (h *Handlers) pulls() bool {
 	return asks && again && !h.neovim
 }
 
-// diagnosed is the capability of who is asked for findings.
-func (h *Handlers) diagnosed(c *protocol.ServerCapabilities) {
+// advertiseDiagnostics is the capability of who is asked for findings.
+func (h *Handlers) advertiseDiagnostics(c *protocol.ServerCapabilities) {
 	if h.pulls() {
 		identifier := findingSource
 		c.DiagnosticProvider = &protocol.DiagnosticOptions{Identifier: &identifier, InterFileDependencies: true, WorkspaceDiagnostics: true}
@@ -146,7 +146,7 @@ func (a *author) settingsProblems(text string, findings []workspace.SettingsFind
 		problems = append(problems, definition.Problem{
 			Range: definition.Range{Start: place16(lines, f.Start), End: place16(lines, f.End)}, Code: f.Code,
 			Severity: definition.Severity(f.Severity),
-			Message:  string(a.h.masked("", []byte(f.Message))), // it quotes what is written there
+			Message:  string(a.h.maskEvent("", []byte(f.Message))), // it quotes what is written there
 		})
 	}
 	return problems
@@ -196,7 +196,7 @@ func (a *author) reportDisk(ctx context.Context) ([]checkedFile, error) {
 			}
 		}
 	}
-	for _, path := range a.h.tests.noted() {
+	for _, path := range a.h.tests.failedFiles() {
 		if f, ok := a.testFile(uri.URI(a.uri(path))); ok {
 			if problems := a.testProblems(f); len(problems) > 0 {
 				files = append(files, checkedFile{path, a.report(f.uri, nil, f.Text, problems)})
@@ -392,12 +392,12 @@ func (h *Handlers) diagnostic(ctx context.Context, s *workspace.Snapshot, p *pro
 		}
 	} else if d.Lost {
 		if p.PreviousResultID != nil {
-			return unchanged(*p.PreviousResultID), nil
+			return unchangedReport(*p.PreviousResultID), nil
 		}
 	} else {
 		buffer, err := a.reportOpen(ctx, d)
 		if errors.Is(err, errSuperseded) && p.PreviousResultID != nil {
-			return unchanged(*p.PreviousResultID), nil // the client asks again about what it has now
+			return unchangedReport(*p.PreviousResultID), nil // the client asks again about what it has now
 		}
 		if err != nil {
 			return nil, err
@@ -407,12 +407,12 @@ func (h *Handlers) diagnostic(ctx context.Context, s *workspace.Snapshot, p *pro
 		}
 	}
 	if p.PreviousResultID != nil && r.id != "" && *p.PreviousResultID == r.id {
-		return unchanged(r.id), nil
+		return unchangedReport(r.id), nil
 	}
 	return &protocol.RelatedFullDocumentDiagnosticReport{FullDocumentDiagnosticReport: r.full()}, nil
 }
 
-func unchanged(id string) *protocol.RelatedUnchangedDocumentDiagnosticReport {
+func unchangedReport(id string) *protocol.RelatedUnchangedDocumentDiagnosticReport {
 	return &protocol.RelatedUnchangedDocumentDiagnosticReport{UnchangedDocumentDiagnosticReport: stillSo(id)}
 }
 

@@ -48,7 +48,7 @@ func summary(q agents.Question) (text string, cut bool) {
 		head = append(head, "in "+tool.Visible(v.Cwd, commandBlanks, false)+size(v.Command))
 	case "diff", "patch":
 		what, whole = "diff", v.Patch
-		body = changed(v.Patch)
+		body = changedLines(v.Patch)
 	default:
 		body = []string{tool.Visible(whole, commandBlanks, false)}
 	}
@@ -61,7 +61,7 @@ func summary(q agents.Question) (text string, cut bool) {
 	wider := func(line string) bool { return utf8.RuneCountInString(line) > 2*summaryWidth }
 	if len(head)+len(notes)+len(body)+len(foot) <= summaryLines && !wider(head[0]) && !slices.ContainsFunc(head[1:], wide) &&
 		!slices.ContainsFunc(slices.Concat(notes, foot), wider) && !slices.ContainsFunc(body, wide) {
-		if text := strings.Join(slices.Concat(head, notes, body, foot), "\n"); sent(text) <= summaryWhole {
+		if text := strings.Join(slices.Concat(head, notes, body, foot), "\n"); messageLength(text) <= summaryWhole {
 			return text, false
 		}
 	}
@@ -88,16 +88,16 @@ func summary(q agents.Question) (text string, cut bool) {
 	return strings.Join(lines, "\n"), true
 }
 
-// sent returns how many UTF-16 code units a message is when it is sent, with
+// messageLength returns how many UTF-16 code units a message is when it is sent, with
 // each link in it broken ([server.Peer.ShowMessageRequest]).
-func sent(text string) int {
+func messageLength(text string) int {
 	return len(utf16.Encode([]rune(text))) + len(`\x28`)*strings.Count(text, "](")
 }
 
-// changed returns the lines that a patch of one file takes out and puts in, each
+// changedLines returns the lines that a patch of one file takes out and puts in, each
 // with the mark of its end.
 // Context is not what changes, and the title names the file.
-func changed(patch string) []string {
+func changedLines(patch string) []string {
 	var lines []string
 	hunks := false
 	for _, line := range strings.Split(escapeDiff(patch), "\n") {
@@ -165,7 +165,7 @@ func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answ
 			Type: protocol.MessageTypeWarning, Message: message, Actions: actions,
 		}, func(why string) string { return over(q, why) })
 		if err != nil {
-			return agents.Answer{}, d.served(ctx, err)
+			return agents.Answer{}, d.clientError(ctx, err)
 		}
 		switch {
 		case chosen == nil: // dismissed, which is the person's no
@@ -175,7 +175,7 @@ func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answ
 			if !d.h.showNew(ctx, q.Plan.Title+".txt", facts(q)) {
 				// Nowhere else to show it: the dialog itself has to hold it all.
 				// A summary that was whole is seen already.
-				if message = facts(q); cut && sent(message) > summaryWhole {
+				if message = facts(q); cut && messageLength(message) > summaryWhole {
 					message, outcomes = tooLong+message, nil
 				}
 			}
@@ -247,7 +247,7 @@ func (d *desk) askPlain(ctx context.Context, agent string, q tool.Question) (too
 		return fmt.Sprintf("%s's question %s; no answer was taken: %s", tool.Escape(agent), why, clip(tool.Escape(q.Message), summaryWidth))
 	})
 	if err != nil {
-		return tool.Answer{}, d.served(ctx, err)
+		return tool.Answer{}, d.clientError(ctx, err)
 	}
 	if chosen == nil || titles[chosen.Title] == "" {
 		return tool.Answer{Action: "decline"}, nil

@@ -105,7 +105,7 @@ func (h *Handlers) followed(before *workspace.Snapshot, name uri.URI) {
 	if is {
 		h.notice(text)
 	} else {
-		h.resolved(text)
+		h.clearNotice(text)
 	}
 }
 

@@ -35,7 +35,7 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 	if open {
 		switch {
 		case d.Lost:
-			return lost(path)
+			return lostDocument(path)
 		case string(d.Digest()) != base:
 			return fault.New(fault.Stale, "handlers.write", "%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
 		case e.h.edits.applies && tool.HasOtherNames(path):
@@ -95,7 +95,7 @@ func (h *Handlers) deleteOpen(ctx context.Context, d *workspace.Document, path, 
 	const op = "handlers.deleteFile"
 	switch {
 	case d.Lost:
-		return lost(path)
+		return lostDocument(path)
 	case string(d.Digest()) != base:
 		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
 	case !h.edits.applies || !h.editsFiles(protocol.ResourceOperationKindDelete):
@@ -147,7 +147,7 @@ func (e edits) Move(ctx context.Context, from, to, base, label string) error {
 	if d, open := snapshot.DocumentAt(from); open {
 		switch {
 		case d.Lost:
-			return lost(from)
+			return lostDocument(from)
 		case string(d.Digest()) != base:
 			return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again", from).Because(fault.OutOfDate)
 		case d.Dirty():

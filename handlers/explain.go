@@ -44,7 +44,7 @@ func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot, p *wire.E
 	}
 	e, err := h.find(a.catalog, p.Name)
 	if err != nil {
-		return nil, h.encoded(err)
+		return nil, h.encodeError(err)
 	}
 	return &wire.ExplainResult{Explanation: *explained(e.Definition, a.textOf(e.Definition))}, nil
 }
@@ -78,9 +78,9 @@ const hoverLines = 24
 
 // explaining gives a world what tells what agents really get (spec 1.8).
 func (a *author) explaining(w *language.World) {
-	w.Explain = func(d *definition.Definition) string { return authority.Markdown(a.explained(d), hoverLines) }
-	w.Offered = func(d *definition.Definition) []string { return a.explained(d).Offered() }
-	w.Worst = func(d *definition.Definition) string { return a.explained(d).Worst.Text() }
+	w.Explain = func(d *definition.Definition) string { return authority.Markdown(a.explanationOf(d), hoverLines) }
+	w.Offered = func(d *definition.Definition) []string { return a.explanationOf(d).Offered() }
+	w.Worst = func(d *definition.Definition) string { return a.explanationOf(d).Worst.Text() }
 	w.Last = func(d *definition.Definition) string {
 		last, ok := a.h.daemon.Agents.Last(d)
 		if !ok {
@@ -130,8 +130,8 @@ const maxExplained = 64
 
 func (a *author) circumstances() circumstances { return circumstances{a.catalog, a.generation()} }
 
-// explained returns what an agent gets, made once for each reading of its file.
-func (a *author) explained(d *definition.Definition) *explanation.Explanation {
+// explanationOf returns what an agent gets, made once for each reading of its file.
+func (a *author) explanationOf(d *definition.Definition) *explanation.Explanation {
 	k, in := &a.h.explanations, a.circumstances()
 	k.mu.Lock()
 	known := k.files[d.Path]
@@ -216,7 +216,7 @@ func (a *author) powerFindings(f *language.File) []definition.Problem {
 	}
 	// Whether a run begins depends on more than the file: on the review, too. What
 	// the file itself has against it is compared by itself.
-	before, after := *basis.is, *a.explained(f.Definition)
+	before, after := *basis.is, *a.explanationOf(f.Definition)
 	before.Refused, after.Refused = nil, nil
 	than := "as it is on the disk"
 	if basis.approved {
@@ -228,7 +228,7 @@ func (a *author) powerFindings(f *language.File) []definition.Problem {
 		if !c.Grows {
 			continue
 		}
-		at := concerned(f, c)
+		at := rangeOfChange(f, c)
 		if lines[at] == nil {
 			list = append(list, definition.Problem{URI: f.URI, Code: grows, Severity: definition.Info, Range: at})
 		}
@@ -243,9 +243,9 @@ func (a *author) powerFindings(f *language.File) []definition.Problem {
 	return list
 }
 
-// concerned returns where a file has what a change of its power comes from: the
+// rangeOfChange returns where a file has what a change of its power comes from: the
 // entry of a list, the field, or else the agent's name.
-func concerned(f *language.File, c authority.Change) definition.Range {
+func rangeOfChange(f *language.File, c authority.Change) definition.Range {
 	fields := strings.Split(c.Field, ".")
 	if v := f.Tree.Find(fields...); v != nil && c.Name != "" {
 		for _, item := range v.Strings() {
@@ -256,15 +256,15 @@ func concerned(f *language.File, c authority.Change) definition.Range {
 		}
 	}
 	for _, path := range [][]string{fields, fields[:1], {"name"}} {
-		if at, ok := keyed(f.Tree.Root, path); ok {
+		if at, ok := keySpan(f.Tree.Root, path); ok {
 			return f.Index.Range(at)
 		}
 	}
 	return f.Index.Range(f.Tree.Open)
 }
 
-// keyed returns where the key of a field stands.
-func keyed(v *definition.Value, path []string) (definition.Span, bool) {
+// keySpan returns where the key of a field stands.
+func keySpan(v *definition.Value, path []string) (definition.Span, bool) {
 	for i, name := range path {
 		if v == nil {
 			return definition.Span{}, false

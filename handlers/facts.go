@@ -84,11 +84,11 @@ func facts(q agents.Question) string {
 	switch v := q.Plan.Preview; v.Kind {
 	case "command":
 		line("Folder", v.Cwd)
-		fmt.Fprintf(&b, "Command%s:\n%s", size(v.Command), indented(commandLines(v.Command)))
+		fmt.Fprintf(&b, "Command%s:\n%s", size(v.Command), indent(commandLines(v.Command)))
 		if len(v.Parsed) > 1 {
 			b.WriteString("Which runs:\n")
 			for _, one := range v.Parsed {
-				b.WriteString(indented(commandLines(one)))
+				b.WriteString(indent(commandLines(one)))
 			}
 		}
 	case "diff", "patch":
@@ -117,7 +117,7 @@ func facts(q agents.Question) string {
 	if text := prefix(q); text != "" {
 		line("Or everything that begins", text)
 	}
-	if text := described(q.Plan); text != "" {
+	if text := commandPurpose(q.Plan); text != "" {
 		fmt.Fprintf(&b, "The model says:\n%s", quoted(text))
 	}
 	if q.Prompt != "" {
@@ -206,8 +206,8 @@ func plainArgs(args json.RawMessage) []string {
 	return all
 }
 
-// described returns what the model says that a command is for. It is no fact.
-func described(p *tool.Plan) string {
+// commandPurpose returns what the model says that a command is for. It is no fact.
+func commandPurpose(p *tool.Plan) string {
 	var args struct {
 		Description string `json:"description"`
 	}
@@ -221,8 +221,8 @@ func described(p *tool.Plan) string {
 // out of sight are counted, and line ends marked (SEC-71).
 func commandLines(text string) []string { return tool.Lines(text, commandBlanks, false) }
 
-// indented returns lines of a command below their heading.
-func indented(lines []string) string { return "  " + strings.Join(lines, "\n  ") + "\n" }
+// indent returns lines of a command below their heading.
+func indent(lines []string) string { return "  " + strings.Join(lines, "\n  ") + "\n" }
 
 // How much is quoted of the words of somebody who is not us: they are no fact, and
 // must not push the facts off the screen (SEC-71).

@@ -54,7 +54,7 @@ func (p person) Look(ctx context.Context, path string) (*tool.File, error) {
 func (h *Handlers) read(ctx context.Context, path string, read func(*workspace.Disk, context.Context, string, int64) (*workspace.File, error)) (*tool.File, error) {
 	if d, ok := h.Workspace.Snapshot().DocumentAt(path); ok {
 		if d.Lost {
-			return nil, lost(path)
+			return nil, lostDocument(path)
 		}
 		return document(path, d), nil
 	}
@@ -91,9 +91,9 @@ func (p person) Open() []*tool.File {
 	return list
 }
 
-// lost is why a document is neither read nor written of which a change was
+// lostDocument is why a document is neither read nor written of which a change was
 // refused: what the editor shows is another text.
-func lost(path string) error {
+func lostDocument(path string) error {
 	return fault.New(fault.Stale, "handlers.lost", "the editor's text of %s is not known; ask the person to save it and to open it again", path).Because(fault.OutOfDate)
 }
 
@@ -129,5 +129,5 @@ func (h *Handlers) disk(path string) (*workspace.Disk, error) {
 		_ = disk.Close()
 		return nil, fault.New(fault.Denied, "handlers.disk", "the folder %s leads elsewhere now: to %s", best, disk.Path())
 	}
-	return disk.Resolved(), nil
+	return disk.WithoutLinks(), nil
 }

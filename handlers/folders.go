@@ -28,21 +28,21 @@ func (h *Handlers) foldersOf(p *protocol.InitializeParams) ([]workspace.Folder, 
 	if path, ok := p.RootPath.Get(); ok && len(list) == 0 && path != "" {
 		list = append(list, protocol.WorkspaceFolder{URI: uri.File(path)})
 	}
-	folders, err := h.added(nil, list)
+	folders, err := h.addFolders(nil, list)
 	if len(folders) > 0 {
 		err = nil // one that cannot be used does not keep the others from it
 	}
 	return folders, err
 }
 
-// added returns folders with those of a list that are not among them yet. One
+// addFolders returns folders with those of a list that are not among them yet. One
 // that cannot be used is left out, which the person is told; the error is the
 // first one's.
-func (h *Handlers) added(folders []workspace.Folder, list []protocol.WorkspaceFolder) (all []workspace.Folder, first error) {
+func (h *Handlers) addFolders(folders []workspace.Folder, list []protocol.WorkspaceFolder) (all []workspace.Folder, first error) {
 	for _, f := range list {
 		folder, err := workspace.NewFolder(f.URI, f.Name)
 		if err != nil {
-			h.notice(leftOut(err))
+			h.notice(folderLeftOut(err))
 			if first == nil {
 				first = err
 			}
@@ -56,11 +56,11 @@ func (h *Handlers) added(folders []workspace.Folder, list []protocol.WorkspaceFo
 	return folders, first
 }
 
-// leftOut says that a workspace folder cannot be used.
-func leftOut(err error) string { return "A workspace folder is left out: " + fault.Message(err) }
+// folderLeftOut says that a workspace folder cannot be used.
+func folderLeftOut(err error) string { return "A workspace folder is left out: " + fault.Message(err) }
 
-// foldered is the capability of who takes changes of the folders.
-func foldered(c *protocol.ServerCapabilities) {
+// advertiseFolders is the capability of who takes changes of the folders.
+func advertiseFolders(c *protocol.ServerCapabilities) {
 	yes := true
 	if c.Workspace == nil {
 		c.Workspace = &protocol.WorkspaceOptions{}
@@ -76,10 +76,10 @@ func (h *Handlers) didChangeFolders(_ context.Context, p *protocol.DidChangeWork
 	})
 	for _, gone := range p.Event.Removed {
 		if _, err := workspace.NewFolder(gone.URI, gone.Name); err != nil {
-			h.resolved(leftOut(err))
+			h.clearNotice(folderLeftOut(err))
 		}
 	}
-	folders, _ = h.added(folders, p.Event.Added) // what cannot be used was told
+	folders, _ = h.addFolders(folders, p.Event.Added) // what cannot be used was told
 	if _, err := h.Workspace.Apply(workspace.FoldersSet{Folders: folders}); err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (h *Handlers) notice(text string) {
 	}
 }
 
-// resolved takes a notice out of the status. The same may be told again.
-func (h *Handlers) resolved(text string) {
+// clearNotice takes a notice out of the status. The same may be told again.
+func (h *Handlers) clearNotice(text string) {
 	h.mu.Lock()
 	h.notices = slices.DeleteFunc(h.notices, func(other string) bool { return other == text })
 	h.mu.Unlock()

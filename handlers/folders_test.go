@@ -102,8 +102,8 @@ func TestNotice(t *testing.T) {
 	if !slices.Equal(h.notices, []string{"the clock is wrong", "the disk is slow"}) {
 		t.Errorf("told %q", h.notices)
 	}
-	h.resolved("the disk is slow")
-	h.resolved("the moon is full")
+	h.clearNotice("the disk is slow")
+	h.clearNotice("the moon is full")
 	if !slices.Equal(h.notices, []string{"the clock is wrong"}) {
 		t.Errorf("still holds: %q", h.notices)
 	}

@@ -21,7 +21,7 @@ func (h *Handlers) format(_ context.Context, s *workspace.Snapshot, p *protocol.
 	if !ok {
 		return nil, nil
 	}
-	if why := language.Unformatted(f); why != "" {
+	if why := language.WhyUnformatted(f); why != "" {
 		// Not a message: editors that format what they save would show it each time.
 		_ = h.Peer.LogMessage(h.ctx, &protocol.LogMessageParams{Type: infoMessage, Message: tool.Escape(why)}) // nobody reads it then
 	}

@@ -29,7 +29,7 @@ func (h *Handlers) getGraph(ctx context.Context, s *workspace.Snapshot, p *wire.
 			return nil, server.BadParams(wire.MethodGraphGet, "name", "is required: an agent, or uri or run instead")
 		}
 		if name, err = h.daemon.Agents.AgentOfRun(p.Run); err != nil {
-			return nil, h.encoded(err)
+			return nil, h.encodeError(err)
 		}
 	}
 	var def *definition.Definition
@@ -42,13 +42,13 @@ func (h *Handlers) getGraph(ctx context.Context, s *workspace.Snapshot, p *wire.
 	} else {
 		e, err := h.find(a.catalog, name)
 		if err != nil {
-			return nil, h.encoded(err)
+			return nil, h.encodeError(err)
 		}
 		def = e.Definition
 	}
 	picture, err := h.daemon.Agents.Graph(def, def.Folder, strings.Clone(p.Run))
 	if err != nil {
-		return nil, h.encoded(err)
+		return nil, h.encodeError(err)
 	}
 	result := &wire.GraphResult{Agent: picture.Name, Entry: picture.Entry, Handoffs: picture.Handoffs, Nodes: []wire.GraphStep{}, Edges: []wire.GraphEdge{}}
 	for _, n := range picture.Nodes {
@@ -83,7 +83,7 @@ func (h *Handlers) resumeGraph(ctx context.Context, s *workspace.Snapshot, p *wi
 		err = h.hasGraph(ctx, agent)
 	}
 	if err != nil {
-		return nil, h.encoded(err)
+		return nil, h.encodeError(err)
 	}
 	return h.resume(ctx, s, p)
 }
@@ -98,5 +98,5 @@ func (h *Handlers) hasGraph(ctx context.Context, name string) error {
 	if err == nil && e.Definition.Graph == nil {
 		err = fault.New(fault.Invalid, "handlers.graph", "%s has no graph; run it with `agentls run %s` (agents/run), or describe a graph in its file", e.Definition.Name, e.Definition.Name)
 	}
-	return h.encoded(err)
+	return h.encodeError(err)
 }

@@ -193,7 +193,7 @@ func (h *Handlers) Routes() []server.Route {
 	return []server.Route{
 		// lifecycle.go
 		server.Now(protocol.MethodInitialize, h.initialize),
-		server.Notify(protocol.MethodInitialized, h.initialized),
+		server.Notify(protocol.MethodInitialized, h.onInitialized),
 		server.Now(protocol.MethodShutdown, h.shutdown).InStream(),
 
 		// documents.go
@@ -203,7 +203,7 @@ func (h *Handlers) Routes() []server.Route {
 		server.Notify(protocol.MethodTextDocumentDidClose, h.didClose),
 
 		// folders.go
-		server.Notify(protocol.MethodWorkspaceDidChangeWorkspaceFolders, h.didChangeFolders).Granting(foldered),
+		server.Notify(protocol.MethodWorkspaceDidChangeWorkspaceFolders, h.didChangeFolders).Granting(advertiseFolders),
 
 		// focus.go
 		server.Notify(wire.MethodFocus, h.focus),
@@ -219,7 +219,7 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodTemplates, nothing[struct{}], h.templates),
 
 		// routing.go
-		server.Query(wire.MethodRoute, seen[wire.RouteParams](h), h.route),
+		server.Query(wire.MethodRoute, captureSnapshot[wire.RouteParams](h), h.route),
 		server.Query(wire.MethodConfigGet, nothing[wire.ConfigGetParams], h.getConfig),
 		server.Query(wire.MethodConfigSet, nothing[wire.ConfigSetParams], h.setConfig),
 
@@ -228,7 +228,7 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodCancel, nothing[wire.CancelParams], h.cancel).Urgent(),
 		server.Query(wire.MethodChain, nothing[wire.ChainParams], h.chain),
 		server.Query(wire.MethodSteer, h.say, h.steer).Urgent(),
-		server.Query(wire.MethodResume, seen[wire.ResumeParams](h), h.resume).InStream(),
+		server.Query(wire.MethodResume, captureSnapshot[wire.ResumeParams](h), h.resume).InStream(),
 
 		// subscribe.go
 		server.Query(wire.MethodSubscribe, nothing[wire.SubscribeParams], h.subscribe).InStream(),
@@ -252,9 +252,9 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodTraceExport, nothing[wire.TraceExportParams], h.exportTrace),
 
 		// state.go
-		server.Query(wire.MethodGraphGet, seen[wire.GraphParams](h), h.getGraph),
+		server.Query(wire.MethodGraphGet, captureSnapshot[wire.GraphParams](h), h.getGraph),
 		server.Query(wire.MethodGraphRun, h.reserve, h.runGraph).InStream(),
-		server.Query(wire.MethodGraphResume, seen[wire.ResumeParams](h), h.resumeGraph).InStream(),
+		server.Query(wire.MethodGraphResume, captureSnapshot[wire.ResumeParams](h), h.resumeGraph).InStream(),
 		server.Query(wire.MethodStateGet, nothing[wire.StateParams], h.getState),
 		server.Query(wire.MethodStateSet, nothing[wire.StateSetParams], h.setState),
 		server.Query(wire.MethodStateClear, nothing[wire.StateClearParams], h.clearState),
@@ -265,70 +265,70 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodMemoryDelete, nothing[wire.MemoryDeleteParams], h.deleteMemory),
 
 		// diagnostics.go
-		server.Query(protocol.MethodTextDocumentDiagnostic, seen[protocol.DocumentDiagnosticParams](h), h.diagnostic).Granting(h.diagnosed),
-		server.Query(protocol.MethodWorkspaceDiagnostic, seen[protocol.WorkspaceDiagnosticParams](h), h.workspaceDiagnostic),
+		server.Query(protocol.MethodTextDocumentDiagnostic, captureSnapshot[protocol.DocumentDiagnosticParams](h), h.diagnostic).Granting(h.advertiseDiagnostics),
+		server.Query(protocol.MethodWorkspaceDiagnostic, captureSnapshot[protocol.WorkspaceDiagnosticParams](h), h.workspaceDiagnostic),
 
 		// completion.go
-		server.Query(protocol.MethodTextDocumentCompletion, seen[protocol.CompletionParams](h), h.completion).Granting(completes),
-		server.Query(protocol.MethodCompletionItemResolve, seen[protocol.CompletionItem](h), h.resolveCompletion),
+		server.Query(protocol.MethodTextDocumentCompletion, captureSnapshot[protocol.CompletionParams](h), h.completion).Granting(completes),
+		server.Query(protocol.MethodCompletionItemResolve, captureSnapshot[protocol.CompletionItem](h), h.resolveCompletion),
 
 		// hover.go
-		server.Query(protocol.MethodTextDocumentHover, seen[protocol.HoverParams](h), h.hover).Granting(hovers),
+		server.Query(protocol.MethodTextDocumentHover, captureSnapshot[protocol.HoverParams](h), h.hover).Granting(hovers),
 
 		// lens.go
-		server.Query(protocol.MethodTextDocumentCodeLens, seen[protocol.CodeLensParams](h), h.codeLens).Granting(lensed),
+		server.Query(protocol.MethodTextDocumentCodeLens, captureSnapshot[protocol.CodeLensParams](h), h.codeLens).Granting(advertiseLenses),
 
 		// hint.go
-		server.Query(protocol.MethodTextDocumentInlayHint, seen[protocol.InlayHintParams](h), h.inlayHint).Granting(hinted),
+		server.Query(protocol.MethodTextDocumentInlayHint, captureSnapshot[protocol.InlayHintParams](h), h.inlayHint).Granting(advertiseHints),
 
 		// symbols.go
-		server.Query(protocol.MethodTextDocumentDocumentSymbol, seen[protocol.DocumentSymbolParams](h), h.documentSymbol).Granting(outlined),
-		server.Query(protocol.MethodTextDocumentFoldingRange, seen[protocol.FoldingRangeParams](h), h.foldingRange).Granting(folds),
-		server.Query(protocol.MethodTextDocumentDocumentLink, seen[protocol.DocumentLinkParams](h), h.documentLink).Granting(linked),
-		server.Query(protocol.MethodTextDocumentDocumentColor, seen[protocol.DocumentColorParams](h), h.documentColor).Granting(colored),
-		server.Query(protocol.MethodTextDocumentColorPresentation, seen[protocol.ColorPresentationParams](h), h.colorPresentation),
+		server.Query(protocol.MethodTextDocumentDocumentSymbol, captureSnapshot[protocol.DocumentSymbolParams](h), h.documentSymbol).Granting(advertiseSymbols),
+		server.Query(protocol.MethodTextDocumentFoldingRange, captureSnapshot[protocol.FoldingRangeParams](h), h.foldingRange).Granting(folds),
+		server.Query(protocol.MethodTextDocumentDocumentLink, captureSnapshot[protocol.DocumentLinkParams](h), h.documentLink).Granting(advertiseLinks),
+		server.Query(protocol.MethodTextDocumentDocumentColor, captureSnapshot[protocol.DocumentColorParams](h), h.documentColor).Granting(advertiseColors),
+		server.Query(protocol.MethodTextDocumentColorPresentation, captureSnapshot[protocol.ColorPresentationParams](h), h.colorPresentation),
 
 		// tokens.go
-		server.Query(protocol.MethodTextDocumentSemanticTokensFull, seen[protocol.SemanticTokensParams](h), h.semanticTokens).Granting(painted),
-		server.Query(protocol.MethodTextDocumentSemanticTokensRange, seen[protocol.SemanticTokensRangeParams](h), h.semanticTokensRange),
+		server.Query(protocol.MethodTextDocumentSemanticTokensFull, captureSnapshot[protocol.SemanticTokensParams](h), h.semanticTokens).Granting(advertiseTokens),
+		server.Query(protocol.MethodTextDocumentSemanticTokensRange, captureSnapshot[protocol.SemanticTokensRangeParams](h), h.semanticTokensRange),
 
 		// navigation.go
-		server.Query(protocol.MethodTextDocumentDefinition, seen[protocol.DefinitionParams](h), h.goToDefinition).Granting(navigates),
-		server.Query(protocol.MethodTextDocumentReferences, seen[protocol.ReferenceParams](h), h.findReferences),
-		server.Query(protocol.MethodTextDocumentDocumentHighlight, seen[protocol.DocumentHighlightParams](h), h.highlight),
-		server.Query(protocol.MethodWorkspaceSymbol, seen[protocol.WorkspaceSymbolParams](h), h.findSymbols),
+		server.Query(protocol.MethodTextDocumentDefinition, captureSnapshot[protocol.DefinitionParams](h), h.goToDefinition).Granting(navigates),
+		server.Query(protocol.MethodTextDocumentReferences, captureSnapshot[protocol.ReferenceParams](h), h.findReferences),
+		server.Query(protocol.MethodTextDocumentDocumentHighlight, captureSnapshot[protocol.DocumentHighlightParams](h), h.highlight),
+		server.Query(protocol.MethodWorkspaceSymbol, captureSnapshot[protocol.WorkspaceSymbolParams](h), h.findSymbols),
 
 		// rename.go
-		server.Query(protocol.MethodTextDocumentPrepareRename, seen[protocol.PrepareRenameParams](h), h.prepareRename),
-		server.Query(protocol.MethodTextDocumentRename, seen[protocol.RenameParams](h), h.rename).Granting(h.renames),
-		server.Query(protocol.MethodWorkspaceWillRenameFiles, seen[protocol.RenameFilesParams](h), h.willRenameFiles).Granting(willRename),
+		server.Query(protocol.MethodTextDocumentPrepareRename, captureSnapshot[protocol.PrepareRenameParams](h), h.prepareRename),
+		server.Query(protocol.MethodTextDocumentRename, captureSnapshot[protocol.RenameParams](h), h.rename).Granting(h.renames),
+		server.Query(protocol.MethodWorkspaceWillRenameFiles, captureSnapshot[protocol.RenameFilesParams](h), h.willRenameFiles).Granting(willRename),
 
 		// action.go
-		server.Query(protocol.MethodTextDocumentCodeAction, seen[protocol.CodeActionParams](h), h.codeAction).Granting(h.acts),
+		server.Query(protocol.MethodTextDocumentCodeAction, captureSnapshot[protocol.CodeActionParams](h), h.codeAction).Granting(h.acts),
 
 		// format.go
-		server.Query(protocol.MethodTextDocumentFormatting, seen[protocol.DocumentFormattingParams](h), h.format).Granting(h.formats),
+		server.Query(protocol.MethodTextDocumentFormatting, captureSnapshot[protocol.DocumentFormattingParams](h), h.format).Granting(h.formats),
 
 		// create.go
-		server.Query(wire.MethodCreate, seen[wire.CreateParams](h), h.create),
+		server.Query(wire.MethodCreate, captureSnapshot[wire.CreateParams](h), h.create),
 
 		// delete.go
-		server.Query(wire.MethodDelete, seen[wire.DeleteParams](h), h.delete),
+		server.Query(wire.MethodDelete, captureSnapshot[wire.DeleteParams](h), h.delete),
 
 		// explain.go
-		server.Query(wire.MethodExplain, seen[wire.ExplainParams](h), h.explain),
+		server.Query(wire.MethodExplain, captureSnapshot[wire.ExplainParams](h), h.explain),
 
 		// tests.go
-		server.Query(wire.MethodTestList, seen[wire.TestListParams](h), h.listTests),
-		server.Query(wire.MethodTestRun, seen[wire.TestRunParams](h), h.runTests).InStream(),
+		server.Query(wire.MethodTestList, captureSnapshot[wire.TestListParams](h), h.listTests),
+		server.Query(wire.MethodTestRun, captureSnapshot[wire.TestRunParams](h), h.runTests).InStream(),
 
 		// validate.go
-		server.Query(wire.MethodValidate, seen[wire.ValidateParams](h), h.validate),
+		server.Query(wire.MethodValidate, captureSnapshot[wire.ValidateParams](h), h.validate),
 
 		// changes.go
-		server.Query(wire.MethodSessionRewind, seen[wire.SessionRewindParams](h), h.rewind),
-		server.Query(wire.MethodChanges, seen[wire.ChangesParams](h), h.changes),
-		server.Query(wire.MethodChangesResolve, seen[wire.ChangesResolveParams](h), h.resolveChanges),
+		server.Query(wire.MethodSessionRewind, captureSnapshot[wire.SessionRewindParams](h), h.rewind),
+		server.Query(wire.MethodChanges, captureSnapshot[wire.ChangesParams](h), h.changes),
+		server.Query(wire.MethodChangesResolve, captureSnapshot[wire.ChangesResolveParams](h), h.resolveChanges),
 
 		// approvals.go
 		server.Query(wire.MethodRespond, nothing[wire.RespondParams], h.respond).Urgent(),
@@ -346,15 +346,15 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodMCPLogout, nothing[wire.MCPLogoutParams], h.logoutServer),
 
 		// commands.go
-		server.Query(protocol.MethodWorkspaceExecuteCommand, seen[protocol.ExecuteCommandParams](h), h.executeCommand).InStream().Granting(commands),
+		server.Query(protocol.MethodWorkspaceExecuteCommand, captureSnapshot[protocol.ExecuteCommandParams](h), h.executeCommand).InStream().Granting(commands),
 
 		// progress.go
 		server.Notify(protocol.MethodWindowWorkDoneProgressCancel, h.cancelProgress),
 	}
 }
 
-// seen captures the workspace as the client knew it when it sent its request.
-func seen[P any](h *Handlers) func(*P) *workspace.Snapshot {
+// captureSnapshot captures the workspace as the client knew it when it sent its request.
+func captureSnapshot[P any](h *Handlers) func(*P) *workspace.Snapshot {
 	return func(*P) *workspace.Snapshot { return h.Workspace.Snapshot() }
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-func hinted(c *protocol.ServerCapabilities) { c.InlayHintProvider = protocol.Boolean(true) }
+func advertiseHints(c *protocol.ServerCapabilities) { c.InlayHintProvider = protocol.Boolean(true) }
 
 // inlayHint serves textDocument/inlayHint: what an agent file does not say itself,
 // and what a run of it takes.

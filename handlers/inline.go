@@ -153,7 +153,7 @@ func (a *author) exampleActions(ctx context.Context, d *workspace.Document, p *p
 		}
 		var list []language.Action
 		for _, name := range names[:min(len(names), maxAsked)] {
-			e := a.catalog.Meant(folder, name)
+			e := a.catalog.Find(folder, name)
 			if e == nil || e.Definition.Path == "" {
 				continue
 			}

@@ -53,7 +53,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, 
 	}
 	call, err := a.chooseInline(ctx, r)
 	if err != nil || call == nil {
-		return nil, h.toldWhy(err)
+		return nil, h.showError(err)
 	}
 	folder := a.folderOf(call.doc.URI)
 	want, why := h.answerPlace(cmp.Or(r.Answer, h.usualAnswer(folder)))
@@ -64,7 +64,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, 
 	}
 	run, err := a.inlineParams(ctx, call, r.inlineOptions, want)
 	if err != nil {
-		return nil, h.toldWhy(server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have a selection that is not in the document: %v", err))
+		return nil, h.showError(server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have a selection that is not in the document: %v", err))
 	}
 	result, err := h.runToEnd(ctx, s, run, p)
 	if err != nil {
@@ -85,8 +85,8 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, 
 	return result, nil
 }
 
-// toldWhy has a person hear of an error whose editor takes no answers of commands.
-func (h *Handlers) toldWhy(err error) error {
+// showError has a person hear of an error whose editor takes no answers of commands.
+func (h *Handlers) showError(err error) error {
 	if err != nil && h.plain {
 		h.tell(errorMessage, fault.Message(err))
 	}
@@ -132,7 +132,7 @@ func (a *author) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, e
 			if c, ok := a.nearest(d, r.Typed, r.Line); ok {
 				return &inlineCall{d, c}, nil
 			}
-			if _, err := mention.Parse(r.Typed, a.h.known(a.catalog)); err != nil && strings.Contains(d.Text, r.Typed) {
+			if _, err := mention.Parse(r.Typed, a.h.addresseesIn(a.catalog)); err != nil && strings.Contains(d.Text, r.Typed) {
 				return nil, err // the line is there, and the agent is not
 			}
 			return nil, fault.New(fault.Stale, "handlers.runInline", "%q is no command of %s any more; run it from the line where it stands now",

@@ -25,7 +25,7 @@ func (h *Handlers) parse(ctx context.Context, _ struct{}, p *wire.ParseParams) (
 	if text := strings.TrimSpace(*p.Text); len(references) > 0 && strings.HasPrefix(text, references[0]) {
 		return &wire.ParseResult{Prompt: text, Mentions: []wire.Mention{}, References: references}, nil // it names no agent
 	}
-	parsed, err := mention.Parse(*p.Text, h.known(catalog))
+	parsed, err := mention.Parse(*p.Text, h.addresseesIn(catalog))
 	if fault.KindOf(err) == fault.Invalid {
 		return nil, server.BadParams(wire.MethodParse, "text", "cannot be read: %s", fault.Message(err))
 	}
@@ -34,7 +34,7 @@ func (h *Handlers) parse(ctx context.Context, _ struct{}, p *wire.ParseParams) (
 	}
 	result := &wire.ParseResult{
 		Agent: parsed.Agent, Auto: parsed.Auto, Strategy: parsed.Strategy, Prompt: parsed.Prompt, Mentions: []wire.Mention{},
-		Command: h.typedCommand(parsed.Prompt), References: references,
+		Command: h.commandOf(parsed.Prompt), References: references,
 	}
 	units := h.units(*p.Text)
 	for _, m := range parsed.Mentions {
@@ -68,8 +68,8 @@ type addressees struct {
 	names   map[string]bool
 }
 
-// known returns the agents of a catalog by what they can be called.
-func (h *Handlers) known(catalog *registry.Snapshot) addressees {
+// addresseesIn returns the agents of a catalog by what they can be called.
+func (h *Handlers) addresseesIn(catalog *registry.Snapshot) addressees {
 	a := addressees{catalog, make(map[string]bool)}
 	folders := h.Workspace.Snapshot().Folders()
 	for _, e := range catalog.Entries() {

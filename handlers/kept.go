@@ -152,7 +152,7 @@ func (a *author) callsAgent(line string) bool {
 			if name == "" || asked[name] {
 				continue
 			}
-			if a.catalog.Meant("", name) != nil {
+			if a.catalog.Find("", name) != nil {
 				return true
 			}
 			asked[name] = true
@@ -184,10 +184,10 @@ type namedIn struct {
 // same.
 const asNew = 2 * time.Second
 
-// named returns where settings and tests name agents: settings of the person and of each
+// namesOfAgents returns where settings and tests name agents: settings of the person and of each
 // folder, as open in the editor or on the disk. A file is read again when it looks other than
 // before.
-func (a *author) named() []language.Named {
+func (a *author) namesOfAgents() []language.Named {
 	type settings struct{ path, folder string }
 	files := []settings{{a.h.daemon.Knowledge.Settings, ""}}
 	for _, f := range a.snapshot.Folders() {
@@ -212,10 +212,10 @@ func (a *author) named() []language.Named {
 		case again && last.same(in):
 			in = last
 		case open && !d.Lost:
-			in.list = namedBy(d.Text, in.uri, file.folder)
+			in.list = namesIn(d.Text, in.uri, file.folder)
 		case !open:
 			text, _ := settingsText(file.path)
-			in.list = namedBy(text, in.uri, file.folder)
+			in.list = namesIn(text, in.uri, file.folder)
 		}
 		if open || a.h.Now().Sub(in.info.ModTime()) > asNew {
 			now[file.path] = in
@@ -236,8 +236,8 @@ func (n namedIn) same(now namedIn) bool {
 	return n.info == nil || (os.SameFile(n.info, now.info) && n.info.Size() == now.info.Size() && n.info.ModTime().Equal(now.info.ModTime()))
 }
 
-// namedBy returns where the text of a settings file names agents.
-func namedBy(text, name, folder string) []language.Named {
+// namesIn returns where the text of a settings file names agents.
+func namesIn(text, name, folder string) []language.Named {
 	lines := workspace.NewLines(text)
 	var list []language.Named
 	for _, n := range workspace.SettingsAgents([]byte(text)) {

@@ -365,7 +365,7 @@ func TestNamedOnceForEachState(t *testing.T) {
 	path := named(settings).FsPath()
 	names := func() (all []language.Named) {
 		s := h.Workspace.Snapshot()
-		return (&author{h, s, nil, s.Encoding()}).named()
+		return (&author{h, s, nil, s.Encoding()}).namesOfAgents()
 	}
 	same := func(x, y []language.Named) bool {
 		return len(x) == 1 && len(y) == 1 && x[0].Override == y[0].Override

@@ -10,7 +10,7 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-func lensed(c *protocol.ServerCapabilities) {
+func advertiseLenses(c *protocol.ServerCapabilities) {
 	later := false
 	c.CodeLensProvider = &protocol.CodeLensOptions{ResolveProvider: &later}
 }

@@ -105,9 +105,9 @@ func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
 	return nil
 }
 
-// initialized tells what the person should know from the start, and begins to
+// onInitialized tells what the person should know from the start, and begins to
 // report the status.
-func (h *Handlers) initialized(context.Context, *protocol.InitializedParams) error {
+func (h *Handlers) onInitialized(context.Context, *protocol.InitializedParams) error {
 	h.ready.Do(func() {
 		for _, note := range h.daemon.Notes {
 			h.tell(protocol.MessageTypeWarning, note)

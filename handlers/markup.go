@@ -28,12 +28,12 @@ func markup(formats []protocol.MarkupKind, markdown string) *protocol.MarkupCont
 			break
 		}
 	}
-	return &protocol.MarkupContent{Kind: protocol.MarkupKindPlainText, Value: unmarked(markdown)}
+	return &protocol.MarkupContent{Kind: protocol.MarkupKindPlainText, Value: plainText(markdown)}
 }
 
-// unmarked takes the marks out of the Markdown that we write: bold, code, and the
+// plainText takes the marks out of the Markdown that we write: bold, code, and the
 // backslashes that keep names as they are.
-func unmarked(markdown string) string {
+func plainText(markdown string) string {
 	var b strings.Builder
 	for s := markdown; s != ""; {
 		switch {

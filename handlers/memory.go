@@ -65,11 +65,11 @@ func (h *Handlers) memoryRecords(found []memory.Found) []wire.MemoryRecord {
 	all := make([]wire.MemoryRecord, 0, len(found))
 	for _, f := range found {
 		r := wire.MemoryRecord{
-			Store: f.Store, ID: f.ID, Key: f.Key, Content: string(h.shownText([]byte(f.Content))), Agent: f.Agent, Session: f.Session,
+			Store: f.Store, ID: f.ID, Key: f.Key, Content: string(h.displayText([]byte(f.Content))), Agent: f.Agent, Session: f.Session,
 			Time: stamp(f.Time), Taint: f.Taint, Score: f.Score,
 		}
 		if len(f.Metadata) > 0 {
-			r.Metadata = h.shownText(f.Metadata)
+			r.Metadata = h.displayText(f.Metadata)
 		}
 		all = append(all, r)
 	}

@@ -64,7 +64,7 @@ func (h *Handlers) naming(ctx context.Context, s *workspace.Snapshot, p protocol
 		return a, n, true, ok, nil
 	}
 	n.uri, n.sources = string(d.URI), a.sources()
-	n.named, ok = language.NamedAt(n.world, n.sources, n.uri, n.at)
+	n.named, ok = language.NameAt(n.world, n.sources, n.uri, n.at)
 	n.Range = n.named.Range
 	return a, n, false, ok, nil
 }
@@ -74,7 +74,7 @@ func (n naming) definition() (language.Location, bool) {
 	if n.file != nil {
 		return language.Definition(n.world, n.sources, n.file, n.at)
 	}
-	return language.NamedDefinition(n.world, n.sources, n.named)
+	return language.DefinitionOfName(n.world, n.sources, n.named)
 }
 
 // references returns the places that name the agent.
@@ -82,7 +82,7 @@ func (n naming) references(declaration bool) []language.Location {
 	if n.file != nil {
 		return language.References(n.world, n.sources, n.file, n.at, declaration)
 	}
-	return language.NamedReferences(n.world, n.sources, n.named, declaration)
+	return language.ReferencesOfName(n.world, n.sources, n.named, declaration)
 }
 
 // goToDefinition serves textDocument/definition: from any place that names an agent

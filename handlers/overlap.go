@@ -67,7 +67,7 @@ func (a *author) overlapping(d *definition.Definition, problems []definition.Pro
 
 // catalogEntry returns what the catalog has of an agent's file, or nil.
 func (a *author) catalogEntry(d *definition.Definition) *registry.Entry {
-	e := a.catalog.Meant(d.Folder, d.Name)
+	e := a.catalog.Find(d.Folder, d.Name)
 	if e == nil || e.Definition.Path != d.Path {
 		return nil // another agent has the name there, and inputs are routed to that one
 	}

@@ -174,7 +174,7 @@ func (l *progressLine) take(e activity.Event) bool {
 			return false
 		}
 	case activity.ContextCompressed:
-		l.doing = compressed(b)
+		l.doing = compressionLine(b)
 	case activity.LoopDetected:
 		l.doing = repeats(b)
 	case activity.RunStarted:
@@ -184,7 +184,7 @@ func (l *progressLine) take(e activity.Event) bool {
 		l.agent, l.turn, l.turns = e.Agent, 0, 0 // who took over; its limit is its own
 		return false
 	case activity.HandoffStarted:
-		l.handed = handedOver(b)
+		l.handed = handoffLine(b)
 		l.doing = l.handed
 	case activity.HandoffRejected:
 		l.doing = "may not hand over to " + tool.Escape(b.To) + " (" + tool.Escape(b.Code) + ")"
@@ -243,13 +243,13 @@ func (l *progressLine) below() string {
 	return strings.Join(parts, " · ")
 }
 
-// handedOver tells a handoff in one line.
-func handedOver(b activity.HandoffStarted) string {
+// handoffLine tells a handoff in one line.
+func handoffLine(b activity.HandoffStarted) string {
 	return tool.Escape(handoff.Line(b.From, b.To, b.Reason))
 }
 
-// compressed says in a few words what became of a compression.
-func compressed(b activity.ContextCompressed) string {
+// compressionLine says in a few words what became of a compression.
+func compressionLine(b activity.ContextCompressed) string {
 	if b.Status == "COMPRESSED" {
 		return fmt.Sprintf("compressed %s → %s tok", tokens(b.Before), tokens(b.After))
 	}

@@ -119,7 +119,7 @@ func (h *Handlers) tellReport(ctx context.Context, r *report) bool {
 	}
 	if h.Peer.Pressure() { // thousands of files may be told at once
 		select {
-		case <-h.Peer.Drained():
+		case <-h.Peer.PressureGone():
 		case <-ctx.Done():
 			return false
 		}

@@ -151,7 +151,7 @@ func TestUnmarked(t *testing.T) {
 		"2 * 3 * 4":                                     "2 * 3 * 4",
 		"":                                              "",
 	} {
-		if got := unmarked(markdown); got != want {
+		if got := plainText(markdown); got != want {
 			t.Errorf("%q becomes %q, want %q", markdown, got, want)
 		}
 	}

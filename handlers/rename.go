@@ -22,7 +22,7 @@ import (
 // servers can rename what stands there; an agent that cannot be renamed is refused
 // with the reason.
 func (h *Handlers) prepareRename(ctx context.Context, s *workspace.Snapshot, p *protocol.PrepareRenameParams) (protocol.PrepareRenameResult, error) {
-	if err := h.bare(s).known(p.TextDocument.URI); err != nil {
+	if err := h.bare(s).checkKnown(p.TextDocument.URI); err != nil {
 		return nil, err
 	}
 	a, n, _, ok, err := h.naming(ctx, s, p.TextDocumentPositionParams)
@@ -37,7 +37,7 @@ func (h *Handlers) prepareRename(ctx context.Context, s *workspace.Snapshot, p *
 		r, name, err = language.PrepareRenameNamed(n.world, n.sources, n.named)
 	}
 	if err != nil {
-		return nil, refused(err)
+		return nil, renameError(err)
 	}
 	return &protocol.PrepareRenamePlaceholder{Range: a.texts().of(n.uri).out(r), Placeholder: name}, nil
 }
@@ -50,7 +50,7 @@ func (h *Handlers) prepareRename(ctx context.Context, s *workspace.Snapshot, p *
 // as before, and the person is told that the file keeps its name, which is a
 // warning and no more.
 func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protocol.RenameParams) (*protocol.WorkspaceEdit, error) {
-	if err := h.bare(s).known(p.TextDocument.URI); err != nil {
+	if err := h.bare(s).checkKnown(p.TextDocument.URI); err != nil {
 		return nil, err
 	}
 	a, n, agent, ok, err := h.naming(ctx, s, p.TextDocumentPositionParams)
@@ -73,7 +73,7 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protoco
 		change, err = language.RenameNamed(n.world, n.sources, n.named, p.NewName)
 	}
 	if err != nil {
-		return nil, refused(err)
+		return nil, renameError(err)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -88,17 +88,17 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protoco
 	return edit, nil
 }
 
-// known refuses what is asked about a document of which the client has another text
+// checkKnown refuses what is asked about a document of which the client has another text
 // than we know.
-func (a *author) known(name uri.URI) error {
+func (a *author) checkKnown(name uri.URI) error {
 	if d, open := a.snapshot.Document(name); open && d.Lost {
-		return lostText(d.URI)
+		return changeConflict(d.URI)
 	}
 	return nil
 }
 
-// lostText is the error of a change that a document is in the way of.
-func lostText(name uri.URI) error {
+// changeConflict is the error of a change that a document is in the way of.
+func changeConflict(name uri.URI) error {
 	e := fault.New(fault.Stale, "handlers.rename", "a change of %s could not be followed, so its text is not known; save it, close it and open it again", baseOf(string(name)))
 	return e.Because(fault.Refused)
 }
@@ -106,8 +106,8 @@ func lostText(name uri.URI) error {
 // allKnown refuses a rename of an agent that changes a document of which the client
 // has another text than we know, or that such a document may be part of.
 func (a *author) allKnown(change language.WorkspaceEdit, old string) error {
-	if name := a.lostIn(change); name != "" {
-		return lostText(name)
+	if name := a.lostDocumentIn(change); name != "" {
+		return changeConflict(name)
 	}
 	var lost []uri.URI
 	for d := range a.snapshot.Documents() {
@@ -118,7 +118,7 @@ func (a *author) allKnown(change language.WorkspaceEdit, old string) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return lostText(slices.Min(lost))
+	return changeConflict(slices.Min(lost))
 }
 
 // baseOf returns the last part of a file's URI, for people.
@@ -129,9 +129,9 @@ func baseOf(name string) string {
 	return name
 }
 
-// refused is an error of a rename as the protocol has it: the request was fine, and
+// renameError is an error of a rename as the protocol has it: the request was fine, and
 // what it asks for is not done.
-func refused(err error) error {
+func renameError(err error) error {
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind == fault.Invalid {
 		return e.Because(fault.Refused)
 	}
@@ -171,8 +171,8 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot, p
 			continue
 		}
 		stem := stemOf(path)
-		if a.known(uri.URI(r.OldURI)) != nil {
-			h.tell(protocol.MessageTypeWarning, fmt.Sprintf("The agent %s keeps its name: %s.", stemOf(baseOf(r.OldURI)), fault.Message(a.known(uri.URI(r.OldURI)))))
+		if a.checkKnown(uri.URI(r.OldURI)) != nil {
+			h.tell(protocol.MessageTypeWarning, fmt.Sprintf("The agent %s keeps its name: %s.", stemOf(baseOf(r.OldURI)), fault.Message(a.checkKnown(uri.URI(r.OldURI)))))
 			continue
 		}
 		f, ok := a.file(uri.URI(r.OldURI))

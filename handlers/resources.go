@@ -27,7 +27,7 @@ func (h *Handlers) resourcesIn(text string) []string {
 	if h.daemon.MCP == nil || !strings.Contains(text, "://") {
 		return nil
 	}
-	_, servers := h.daemon.MCP.Seen(h.firstFolder())
+	_, servers := h.daemon.MCP.Overview(h.firstFolder())
 	var all []string
 	for _, m := range resourceForm.FindAllStringSubmatch(text, -1) {
 		ref := strings.TrimRight(m[1], ".,;:!?")

@@ -28,7 +28,7 @@ func (p person) Restore(ctx context.Context, path, base string, to *agents.Conte
 	}
 	switch {
 	case d.Lost:
-		return lost(path)
+		return lostDocument(path)
 	case string(d.Digest()) != base:
 		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read", path).Because(fault.OutOfDate)
 	case to == nil:
@@ -72,7 +72,7 @@ func (h *Handlers) restoreOnDisk(ctx context.Context, path string, base workspac
 			r.Mode = fs.ModeSymlink
 		}
 		if to.Data == nil {
-			text, err := encodedAs(ctx, disk, path, to.Text)
+			text, err := encodeLike(ctx, disk, path, to.Text)
 			if err != nil {
 				return err
 			}
@@ -86,9 +86,9 @@ func (h *Handlers) restoreOnDisk(ctx context.Context, path string, base workspac
 	return err
 }
 
-// encodedAs returns the bytes of a text in the charset of the file that is there,
+// encodeLike returns the bytes of a text in the charset of the file that is there,
 // with its byte order mark; in UTF-8 where there is none, or no text.
-func encodedAs(ctx context.Context, disk *workspace.Disk, path, text string) (string, error) {
+func encodeLike(ctx context.Context, disk *workspace.Disk, path, text string) (string, error) {
 	now, err := disk.ReadText(ctx, path, maxRead)
 	switch fault.KindOf(err) {
 	case fault.NotFound, fault.Invalid:

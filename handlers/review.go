@@ -105,7 +105,7 @@ func (h *Handlers) askBeforeRun(ctx context.Context, folder string) error {
 	if h.daemon.Reviews == nil || folder == "" || h.daemon.Trusted(folder) {
 		return nil
 	}
-	_, err := h.decided(ctx, folder, anyRun)
+	_, err := h.askAboutFolder(ctx, folder, anyRun)
 	return err
 }
 
@@ -118,16 +118,16 @@ func (h *Handlers) settled(ctx context.Context, err error) bool {
 	if reason != fault.Untrusted || name == "" || bad != nil || h.daemon.Reviews == nil {
 		return false
 	}
-	c, err := h.decided(ctx, u.FsPath(), aRun)
+	c, err := h.askAboutFolder(ctx, u.FsPath(), aRun)
 	return err == nil && c != nil && c.yes
 }
 
-// decided has the person asked about a folder and waits for what they say; nil
+// askAboutFolder has the person asked about a folder and waits for what they say; nil
 // where there is nothing to ask.
 //
 // Nobody waits longer than for an answer about a call: what the person says later
 // holds from then on.
-func (h *Handlers) decided(ctx context.Context, folder string, by asker) (*consent, error) {
+func (h *Handlers) askAboutFolder(ctx context.Context, folder string, by asker) (*consent, error) {
 	var late <-chan time.Time // nil: never
 	if limit := h.answerIn(folder); limit > 0 {
 		timer := time.NewTimer(limit)
@@ -365,11 +365,11 @@ func whole(folder string, a workspace.Active) (text, part string) {
 			fmt.Fprintf(&b, "%s\n", tool.Escape(key))
 		}
 	}
-	return heeded(b.String(), folder, cut)
+	return addHeading(b.String(), folder, cut)
 }
 
-// heeded heads a text that does not show everything with what to do.
-func heeded(text, folder string, part bool) (string, string) {
+// addHeading heads a text that does not show everything with what to do.
+func addHeading(text, folder string, part bool) (string, string) {
 	if !part {
 		return text, ""
 	}
@@ -419,12 +419,12 @@ func differences(folder string, pending []Pending) (text, part string) {
 		before, now := string(p.Before), string(p.Text)
 		fmt.Fprintf(&b, "\n%s\n", escapeDiff(udiff.Unified("approved", "now", before, now)))
 	}
-	return heeded(b.String(), folder, cut)
+	return addHeading(b.String(), folder, cut)
 }
 
-// reviewed does what may need a folder's trust or a review, and once more when
+// withReview does what may need a folder's trust or a review, and once more when
 // the person has settled what kept it from being done.
-func reviewed[T any](ctx context.Context, h *Handlers, do func() (T, error)) (T, error) {
+func withReview[T any](ctx context.Context, h *Handlers, do func() (T, error)) (T, error) {
 	done, err := do()
 	if err != nil && h.settled(ctx, err) {
 		return do()

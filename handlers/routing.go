@@ -56,7 +56,7 @@ func (h *Handlers) getConfig(ctx context.Context, _ struct{}, p *wire.ConfigGetP
 	}
 	for _, problem := range settings.Problems {
 		if key == "" || problem.Key == key || strings.HasPrefix(problem.Key, key+".") {
-			r.Problems = append(r.Problems, string(h.shownText([]byte(problem.String()))))
+			r.Problems = append(r.Problems, string(h.displayText([]byte(problem.String()))))
 		}
 	}
 	return r, nil
@@ -90,8 +90,8 @@ func noSetting(key string) error {
 	return fault.New(fault.NotFound, "handlers.config", "there is no setting %s; `agentls config` lists those that there are", tool.Escape(key))
 }
 
-// shownText returns what may be shown of a text.
-func (h *Handlers) shownText(text []byte) []byte {
+// displayText returns what may be shown of a text.
+func (h *Handlers) displayText(text []byte) []byte {
 	if h.daemon.Mask == nil {
 		return text
 	}
@@ -108,7 +108,7 @@ func (h *Handlers) configValue(e workspace.Effective) wire.ConfigValue {
 	if list, ok := e.Value.([]string); ok && list == nil {
 		value = []byte("[]")
 	}
-	v := wire.ConfigValue{Key: e.Key, Value: h.shownText(value), Scope: e.Origin.Scope.String(), Doc: e.Doc}
+	v := wire.ConfigValue{Key: e.Key, Value: h.displayText(value), Scope: e.Origin.Scope.String(), Doc: e.Doc}
 	switch e.Origin.Scope {
 	case workspace.UserScope, workspace.ProjectScope:
 		v.URI, v.Line = tool.URI(e.Origin.File), e.Origin.Line

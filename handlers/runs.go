@@ -121,9 +121,9 @@ func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.Re
 	if e := p.Extend; e != nil {
 		r.More = agents.Extension{Turns: e.Turns, Seconds: e.Seconds, Tokens: e.Tokens, USD: e.USD}
 	}
-	live, err := reviewed(ctx, h, func() (*agents.Live, error) { return h.daemon.Agents.Resume(ctx, r) })
+	live, err := withReview(ctx, h, func() (*agents.Live, error) { return h.daemon.Agents.Resume(ctx, r) })
 	if err != nil {
-		return nil, h.encoded(err)
+		return nil, h.encodeError(err)
 	}
 	return h.answer(ctx, live, p.Wait, p.WorkDoneToken)
 }
@@ -189,11 +189,11 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			return nil, err
 		}
 	}
-	live, err := reviewed(ctx, h, func() (*agents.Live, error) { return h.daemon.Agents.Start(ctx, st) })
+	live, err := withReview(ctx, h, func() (*agents.Live, error) { return h.daemon.Agents.Start(ctx, st) })
 	if bad, ok := errors.AsType[*agents.BadParam](err); ok {
 		return nil, server.BadParams(wire.MethodRun, bad.Path, "%s", bad.Err)
 	}
-	return live, h.encoded(err)
+	return live, h.encodeError(err)
 }
 
 // attend has a run's events sent, and its progress shown where that is how this

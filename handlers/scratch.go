@@ -56,7 +56,7 @@ func (d *desk) askByFile(ctx context.Context, agent string, q tool.Question) (to
 		URI: uri.File(path), TakeFocus: &focus, Selection: &protocol.Range{Start: end, End: end},
 	})
 	if err != nil || result == nil || !result.Success {
-		return declined, d.served(ctx, err)
+		return declined, d.clientError(ctx, err)
 	}
 	look := time.NewTicker(scratchEvery)
 	defer look.Stop()
@@ -69,7 +69,7 @@ func (d *desk) askByFile(ctx context.Context, agent string, q tool.Question) (to
 		case <-ctx.Done():
 			return tool.Answer{}, ctx.Err()
 		}
-		text, err := scratched(path)
+		text, err := readScratch(path)
 		if err != nil {
 			text = "" // removed, or about to be replaced
 		}
@@ -85,8 +85,8 @@ func (d *desk) askByFile(ctx context.Context, agent string, q tool.Question) (to
 	}
 }
 
-// scratched returns what a scratch file has.
-func scratched(path string) (string, error) {
+// readScratch returns what a scratch file has.
+func readScratch(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

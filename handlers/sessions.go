@@ -73,7 +73,7 @@ func (h *Handlers) newSession(ctx context.Context, _ struct{}, p *wire.SessionNe
 	if p.Agent != "" {
 		entry, err := catalog.Lookup("", p.Agent)
 		if err != nil {
-			return nil, h.encoded(err)
+			return nil, h.encodeError(err)
 		}
 		if !entry.Definition.UserInvocable {
 			return nil, server.BadParams(wire.MethodSessionNew, "agent", "is %s, which is not meant to be talked to by a person (user_invocable: false)", p.Agent)
@@ -89,7 +89,7 @@ func (h *Handlers) newSession(ctx context.Context, _ struct{}, p *wire.SessionNe
 // closeSession serves agents/session/close. Nothing more of the session is sent
 // after the answer, until the client subscribes again or runs something there.
 func (h *Handlers) closeSession(ctx context.Context, _ struct{}, p *wire.SessionParams) (*wire.Empty, error) {
-	id := strings.Clone(h.daemon.Agents.Named(p.Session))
+	id := strings.Clone(h.daemon.Agents.SessionID(p.Session))
 	return &wire.Empty{}, h.daemon.Agents.CloseSession(id, func() { h.dismiss(ctx, id) })
 }
 
@@ -154,11 +154,11 @@ func (h *Handlers) compress(ctx context.Context, _ struct{}, p *wire.SessionComp
 		return nil, err
 	}
 	session, agent := strings.Clone(p.Session), strings.Clone(p.Agent)
-	event, err := reviewed(ctx, h, func() (activity.ContextCompressed, error) {
+	event, err := withReview(ctx, h, func() (activity.ContextCompressed, error) {
 		return h.daemon.Agents.Compress(ctx, session, agent, p.Force)
 	})
 	if err != nil {
-		return nil, h.encoded(err)
+		return nil, h.encodeError(err)
 	}
 	return &wire.SessionCompressResult{Status: event.Status, Before: event.Before, After: event.After}, nil
 }
@@ -170,7 +170,7 @@ func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextPa
 	}
 	c, err := h.daemon.Agents.Context(strings.Clone(p.Session), p.Agent)
 	if err != nil {
-		return nil, h.encoded(err)
+		return nil, h.encodeError(err)
 	}
 	result := &wire.ContextGetResult{
 		Messages: []wire.Message{}, Tokens: c.Tokens, Window: c.Window, Estimated: c.Estimated,
@@ -204,7 +204,7 @@ func (h *Handlers) clearContext(ctx context.Context, _ struct{}, p *wire.Context
 		return nil, err
 	}
 	if err := h.daemon.Agents.ClearContext(ctx, strings.Clone(p.Session), strings.Clone(p.Agent), p.Purge); err != nil {
-		return nil, h.encoded(err)
+		return nil, h.encodeError(err)
 	}
 	return &wire.Empty{}, nil
 }

@@ -184,7 +184,7 @@ func (a *author) settingsNames(folder string) workspace.SettingsNames {
 	if table := a.h.daemon.Knowledge.Table; table != nil {
 		var ids []string
 		for _, e := range table.Entries() {
-			if _, retired := table.Retired(e.ID); !retired && (e.MaxOutput > 0 || e.Window == 0) { // else it does not write
+			if _, retired := table.Successor(e.ID); !retired && (e.MaxOutput > 0 || e.Window == 0) { // else it does not write
 				names.Models, ids = append(names.Models, e.Aliases...), append(ids, e.ID)
 			}
 		}

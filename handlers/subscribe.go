@@ -27,17 +27,17 @@ func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribePar
 		return server.Answer{}, err
 	}
 	from := max(1, p.FromSeq)
-	if last := log.Announced(); from > last+1 {
+	if last := log.LastAnnounced(); from > last+1 {
 		return server.Answer{}, server.BadParams(wire.MethodSubscribe, "fromSeq", "is %d, but the last event of the session is %d", p.FromSeq, last)
 	}
-	name := stream{strings.Clone(h.daemon.Agents.Named(p.Session)), true}
+	name := stream{strings.Clone(h.daemon.Agents.SessionID(p.Session)), true}
 	for {
 		h.mu.Lock()
 		f := h.followers[name]
 		h.mu.Unlock()
 		until := uint64(math.MaxUint64)
 		if f != nil {
-			until = f.queuedTo()
+			until = f.lastQueued()
 		}
 		page, err := h.page(log, name.session, from, until)
 		if err != nil || page.More {
@@ -84,7 +84,7 @@ func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (
 		next := batch[len(batch)-1].Seq + 1
 		for _, e := range filter.Apply(activity.Merge(batch)) {
 			buf = e.Wire(session, buf[:0])
-			sent := h.masked(e.Type, buf)
+			sent := h.maskEvent(e.Type, buf)
 			if n := len(page.Events); n == maxPage || (n > 0 && size+len(sent) > maxPageBytes) {
 				page.NextSeq, page.More = e.FromSeq, true
 				return page, nil
@@ -104,7 +104,7 @@ func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (
 // told to their end; nothing of the session comes after the answer otherwise.
 func (h *Handlers) unsubscribe(ctx context.Context, _ struct{}, p *wire.UnsubscribeParams) (*wire.Empty, error) {
 	h.mu.Lock()
-	f := h.followers[stream{h.daemon.Agents.Named(p.Session), true}]
+	f := h.followers[stream{h.daemon.Agents.SessionID(p.Session), true}]
 	if f == nil {
 		h.mu.Unlock()
 		return &wire.Empty{}, nil

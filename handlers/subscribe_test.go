@@ -69,7 +69,7 @@ func pages(t *testing.T, h *Handlers, log *activity.Log, from, until uint64) (ev
 		}
 		events = append(events, page.Events...)
 		if at = page.NextSeq; !page.More {
-			if want := min(until, log.Announced()) + 1; at != max(want, from) {
+			if want := min(until, log.LastAnnounced()) + 1; at != max(want, from) {
 				t.Fatalf("the last page goes on from %d, want %d", at, want)
 			}
 			return events, count
@@ -207,8 +207,8 @@ func TestUnsubscribedWhileARunEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.reach(t.Context(), 2)
-	if f.queuedTo() != 2 || left != nil {
-		t.Errorf("told up to event %d of 2; left: %v", f.queuedTo(), left)
+	if f.lastQueued() != 2 || left != nil {
+		t.Errorf("told up to event %d of 2; left: %v", f.lastQueued(), left)
 	}
 	h.work.Wait() // nobody wants more
 }

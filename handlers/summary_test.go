@@ -27,8 +27,8 @@ func TestSEC71SummaryIsNotCutByVSCode(t *testing.T) {
 		q := asking(tool.Preview{Kind: "diff", Patch: patch})
 		q.Plan.Title = c.title
 		text, cut := summary(q)
-		if cut != c.cut || (!cut && (sent(text) > 1000 || !strings.HasSuffix(text, "\n+P⏎"))) {
-			t.Errorf("%s: cut %v, %d code units:\n%s", name, cut, sent(text), text)
+		if cut != c.cut || (!cut && (messageLength(text) > 1000 || !strings.HasSuffix(text, "\n+P⏎"))) {
+			t.Errorf("%s: cut %v, %d code units:\n%s", name, cut, messageLength(text), text)
 		}
 	}
 }

@@ -18,16 +18,18 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-func outlined(c *protocol.ServerCapabilities) { c.DocumentSymbolProvider = protocol.Boolean(true) }
+func advertiseSymbols(c *protocol.ServerCapabilities) {
+	c.DocumentSymbolProvider = protocol.Boolean(true)
+}
 
 func folds(c *protocol.ServerCapabilities) { c.FoldingRangeProvider = protocol.Boolean(true) }
 
-func linked(c *protocol.ServerCapabilities) {
+func advertiseLinks(c *protocol.ServerCapabilities) {
 	later := false
 	c.DocumentLinkProvider = &protocol.DocumentLinkOptions{ResolveProvider: &later}
 }
 
-func colored(c *protocol.ServerCapabilities) { c.ColorProvider = protocol.Boolean(true) }
+func advertiseColors(c *protocol.ServerCapabilities) { c.ColorProvider = protocol.Boolean(true) }
 
 // bare is an author who does not know the agents: what asks for the file alone
 // waits for nothing.

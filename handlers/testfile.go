@@ -116,9 +116,9 @@ func (a *author) testProblems(f *testFile) []definition.Problem {
 	if names := a.testable(f.folder); names != nil {
 		known = func(name string) bool { return slices.Contains(names, name) }
 	}
-	problems := slices.Concat(f.Problems(known), a.h.tests.failed(f.path, f.Text))
+	problems := slices.Concat(f.Problems(known), a.h.tests.failuresOf(f.path, f.Text))
 	for i := range problems {
-		problems[i].Message = string(a.h.masked("", []byte(problems[i].Message))) // it quotes what is written there
+		problems[i].Message = string(a.h.maskEvent("", []byte(problems[i].Message))) // it quotes what is written there
 	}
 	return problems
 }
@@ -255,8 +255,8 @@ func (k *testsKept) read(path, text string) *agenttest.Document {
 	return d
 }
 
-// failed returns what the last run of a file found, if its text is still the same.
-func (k *testsKept) failed(path, text string) (problems []definition.Problem) {
+// failuresOf returns what the last run of a file found, if its text is still the same.
+func (k *testsKept) failuresOf(path, text string) (problems []definition.Problem) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if o := k.outcomes[path]; o != nil && o.text == text {
@@ -289,8 +289,8 @@ func (k *testsKept) note(path, text, test string, problems []definition.Problem)
 	k.generation++
 }
 
-// noted returns the files whose last run found something, by path.
-func (k *testsKept) noted() (paths []string) {
+// failedFiles returns the files whose last run found something, by path.
+func (k *testsKept) failedFiles() (paths []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for path, o := range k.outcomes {

@@ -253,7 +253,7 @@ func (r *testRun) run(ctx context.Context, i int, job testJob) {
 	}
 	for _, f := range failures {
 		at := job.file.At(job.index, f.Path)
-		text := string(r.h.masked("", []byte(f.Text))) // it quotes what tools gave
+		text := string(r.h.maskEvent("", []byte(f.Text))) // it quotes what tools gave
 		result.Failures = append(result.Failures, wire.TestFailure{Message: text, Range: c.encode(at)})
 		r.wrong[i] = append(r.wrong[i], definition.Problem{
 			Range: at, Severity: definition.Error, Code: agenttest.CodeFailed, Message: text,
@@ -344,7 +344,7 @@ func (h *Handlers) commandRunTests(ctx context.Context, s *workspace.Snapshot, p
 	}
 	result, err := h.runTests(ctx, s, params)
 	if err != nil {
-		return nil, h.toldWhy(err)
+		return nil, h.showError(err)
 	}
 	if h.plain {
 		h.showTests(result)

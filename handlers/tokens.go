@@ -11,7 +11,7 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-func painted(c *protocol.ServerCapabilities) {
+func advertiseTokens(c *protocol.ServerCapabilities) {
 	c.SemanticTokensProvider = &protocol.SemanticTokensOptions{
 		Legend: protocol.SemanticTokensLegend{TokenTypes: language.TokenTypes(), TokenModifiers: language.TokenModifiers()},
 		Full:   protocol.Boolean(true), Range: protocol.Boolean(true),

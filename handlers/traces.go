@@ -16,7 +16,7 @@ import (
 
 // replaySession serves agents/session/replay.
 func (h *Handlers) replaySession(_ context.Context, _ struct{}, p *wire.SessionParams) (*wire.ReplayResult, error) {
-	session := strings.Clone(h.daemon.Agents.Named(p.Session))
+	session := strings.Clone(h.daemon.Agents.SessionID(p.Session))
 	log, err := h.daemon.Agents.Timeline(session)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (h *Handlers) spans(session string) ([]*trace.Span, error) {
 
 // getTrace serves agents/trace/get.
 func (h *Handlers) getTrace(_ context.Context, _ struct{}, p *wire.TraceGetParams) (*wire.TraceGetResult, error) {
-	session := strings.Clone(h.daemon.Agents.Named(p.Session))
+	session := strings.Clone(h.daemon.Agents.SessionID(p.Session))
 	spans, err := h.spans(session)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (h *Handlers) getTrace(_ context.Context, _ struct{}, p *wire.TraceGetParam
 
 // exportTrace serves agents/trace/export.
 func (h *Handlers) exportTrace(_ context.Context, _ struct{}, p *wire.TraceExportParams) (*wire.TraceExportResult, error) {
-	session := strings.Clone(h.daemon.Agents.Named(p.Session))
+	session := strings.Clone(h.daemon.Agents.SessionID(p.Session))
 	spans, err := h.spans(session)
 	if err != nil {
 		return nil, err

@@ -39,15 +39,15 @@ func transcript(log *activity.Log, session string) (string, error) {
 			case event.ParentRun == "":
 				describe(&b, event)
 			default:
-				delegated(&b, event, paths)
+				describeDelegated(&b, event, paths)
 			}
 		}
 	}
 }
 
-// delegated describes an event of a run that another one started, quoted under the agents
+// describeDelegated describes an event of a run that another one started, quoted under the agents
 // that led there: several may go on at once.
-func delegated(b *strings.Builder, e activity.Event, paths map[string]string) {
+func describeDelegated(b *strings.Builder, e activity.Event, paths map[string]string) {
 	if body, begins := e.Body.(activity.RunStarted); begins {
 		paths[e.Run] = strings.Join(body.Chain, " → ")
 	}
@@ -91,15 +91,15 @@ func describe(b *strings.Builder, e activity.Event) {
 		}
 		fmt.Fprintf(b, "\n```diff\n%s\n```\n", strings.TrimSuffix(body.Patch, "\n"))
 	case activity.ChangeResolved:
-		fmt.Fprintf(b, "\n- changes to %s were %s\n", tool.Escape(nameOf(body.URI)), resolvedAs(body.Action))
+		fmt.Fprintf(b, "\n- changes to %s were %s\n", tool.Escape(nameOf(body.URI)), resolutionText(body.Action))
 	case activity.ApprovalChanged:
 		fmt.Fprintf(b, "\n- the mode was set from %s to %s\n", tool.Escape(body.From), tool.Escape(body.To))
 	case activity.Rewound:
 		fmt.Fprintf(b, "\n- %s\n", tool.Escape(rewound(body)))
 	case activity.Forked:
-		fmt.Fprintf(b, "\n- %s\n", tool.Escape(forked(body)))
+		fmt.Fprintf(b, "\n- %s\n", tool.Escape(forkText(body)))
 	case activity.ContextCompressed:
-		fmt.Fprintf(b, "\n- the context of %s: %s\n", tool.Escape(body.Agent), compressed(body))
+		fmt.Fprintf(b, "\n- the context of %s: %s\n", tool.Escape(body.Agent), compressionLine(body))
 	case activity.ContextCleared:
 		purged := ""
 		if body.Purged {
@@ -107,7 +107,7 @@ func describe(b *strings.Builder, e activity.Event) {
 		}
 		fmt.Fprintf(b, "\n- the context of %s was cleared%s\n", tool.Escape(body.Agent), purged)
 	case activity.HandoffStarted:
-		fmt.Fprintf(b, "\n- %s\n", handedOver(body))
+		fmt.Fprintf(b, "\n- %s\n", handoffLine(body))
 		if body.Summary != "" {
 			fmt.Fprintf(b, "\n%s\n", quote(body.Summary))
 		}
@@ -149,8 +149,8 @@ func describe(b *strings.Builder, e activity.Event) {
 	}
 }
 
-// resolvedAs says what a person decided about changes.
-func resolvedAs(action string) string {
+// resolutionText says what a person decided about changes.
+func resolutionText(action string) string {
 	if action == "undo" {
 		return "undone"
 	}
@@ -169,8 +169,8 @@ func rewound(b activity.Rewound) string {
 	return text
 }
 
-// forked says what came of what, seen from the session that has the event.
-func forked(b activity.Forked) string {
+// forkText says what came of what, seen from the session that has the event.
+func forkText(b activity.Forked) string {
 	if b.From {
 		return fmt.Sprintf("this session began with the first %d events of %s", b.AtSeq, b.Session)
 	}

@@ -91,7 +91,7 @@ func (h *Handlers) commandTrust(ctx context.Context, p *protocol.ExecuteCommandP
 			break // nothing is asked about where nothing is reviewed
 		}
 		before := h.daemon.Trusted(f.Canonical)
-		c, err := h.decided(ctx, f.Canonical, aCommand)
+		c, err := h.askAboutFolder(ctx, f.Canonical, aCommand)
 		switch {
 		case err != nil:
 			return nil, err

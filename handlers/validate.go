@@ -56,9 +56,9 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 		}
 		files = append(files, f)
 	case name != "":
-		entries, err := a.called(name)
+		entries, err := a.agentsCalled(name)
 		if err != nil {
-			return nil, h.encoded(err)
+			return nil, h.encodeError(err)
 		}
 		if files, err = a.filesOf(ctx, entries); err != nil {
 			return nil, err
@@ -70,7 +70,7 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 		for d := range s.Documents() {
 			path, is := filePath(d.URI)
 			if path, _, ok := a.place(path); is && ok && d.Lost {
-				return nil, lost(path)
+				return nil, lostDocument(path)
 			}
 		}
 		for _, f := range a.agentFiles() { // those that are not on the disk yet
@@ -97,9 +97,9 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 	return list, nil
 }
 
-// called returns the agent that a name means, and all that are called so where
+// agentsCalled returns the agent that a name means, and all that are called so where
 // it means none since there are several.
-func (a *author) called(name string) ([]*registry.Entry, error) {
+func (a *author) agentsCalled(name string) ([]*registry.Entry, error) {
 	e, err := a.h.find(a.catalog, name)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (a *author) filesOf(ctx context.Context, entries []*registry.Entry) ([]*lan
 			doc, linked = a.snapshot.DocumentAt(canonical(d.Path))
 		}
 		if (open || linked) && doc.Lost {
-			return nil, lost(d.Path)
+			return nil, lostDocument(d.Path)
 		}
 		if linked {
 			files = append(files, a.open(name, d.Path, place, doc.Text))
@@ -203,7 +203,7 @@ func (a *author) anyFile(method, name string) (*language.File, error) {
 	}
 	if d, open := a.snapshot.Document(uri.URI(name)); open {
 		if d.Lost {
-			return nil, lost(path)
+			return nil, lostDocument(path)
 		}
 		return a.open(d.URI, path, place, d.Text), nil
 	}
@@ -253,7 +253,7 @@ func (h *Handlers) commandValidate(ctx context.Context, s *workspace.Snapshot, p
 		return nil, err
 	}
 	if h.plain {
-		if _, shown := h.showText(ctx, "validation.txt", shownReports(reports)); !shown {
+		if _, shown := h.showText(ctx, "validation.txt", reportText(reports)); !shown {
 			h.tell(infoMessage, reportsLine(reports))
 		}
 	}
@@ -281,9 +281,9 @@ func reportsLine(reports []validated) string {
 	return fmt.Sprintf("%d agents, %d invalid: %s; see why with agentls validate NAME", len(reports), len(invalid), strings.Join(invalid, ", "))
 }
 
-// shownReports is what a person is shown: of several files a line each, then
+// reportText is what a person is shown: of several files a line each, then
 // those that are not valid in full.
-func shownReports(reports []validated) string {
+func reportText(reports []validated) string {
 	var b strings.Builder
 	switch len(reports) {
 	case 0:

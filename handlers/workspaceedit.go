@@ -20,7 +20,7 @@ import (
 // nothing is done that was meant: a change that only renames, or that creates. Nor
 // is there an edit of a document of which the client has another text than we know.
 func (a *author) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protocol.WorkspaceEdit, left []language.Rename, whole bool) {
-	if a.lostIn(e) != "" {
+	if a.lostDocumentIn(e) != "" {
 		return &protocol.WorkspaceEdit{}, nil, false
 	}
 	byFile := map[string][]protocol.TextEdit{}
@@ -64,9 +64,9 @@ func (a *author) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protoc
 	return edit, nil, true
 }
 
-// lostIn returns a document that a change is of and that the client has another
+// lostDocumentIn returns a document that a change is of and that the client has another
 // text of than we know, "" where there is none.
-func (a *author) lostIn(e language.WorkspaceEdit) uri.URI {
+func (a *author) lostDocumentIn(e language.WorkspaceEdit) uri.URI {
 	for _, change := range e.Edits {
 		if d, open := a.snapshot.Document(uri.URI(change.URI)); open && d.Lost {
 			return d.URI

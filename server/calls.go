@@ -84,7 +84,7 @@ func (l *ledger) begin(connection context.Context, n int64) (ctx context.Context
 		}
 		l.mu.Unlock()
 		cancel(nil)
-		l.running.done()
+		l.running.release()
 	}
 }
 
@@ -149,7 +149,7 @@ func (g *gauge) add() {
 	g.mu.Unlock()
 }
 
-func (g *gauge) done() {
+func (g *gauge) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.n--

@@ -63,7 +63,7 @@ var reasons = map[fault.Reason]bool{
 // errAskedFor is why a call's context ends after $/cancelRequest.
 var errAskedFor = errors.New("cancelled by the client")
 
-// coded turns err into what the client sees. The kind travels along as data,
+// errorObject turns err into what the client sees. The kind travels along as data,
 // since several kinds share a code (spec 2.5). A fault with a reason is one of
 // the domain's: -32803 whatever its kind, but for a bug, which is -32603, and
 // for what the client cancelled.
@@ -72,7 +72,7 @@ var errAskedFor = errors.New("cancelled by the client")
 // reason (a model's, a tool's) is a failure like any other. An error with a code
 // that came from the client, which refused a call of ours, is an error of ours
 // here: its code answered our question, not the client's.
-func coded(ctx context.Context, err error) *jsonrpc2.Error {
+func errorObject(ctx context.Context, err error) *jsonrpc2.Error {
 	kind := fault.KindOf(err)
 	asked := errors.Is(context.Cause(ctx), errAskedFor)
 	switch {
@@ -95,11 +95,11 @@ func coded(ctx context.Context, err error) *jsonrpc2.Error {
 	default:
 		code = requestFailed
 	}
-	return told(code, kind, fault.Message(err), reason, data)
+	return newError(code, kind, fault.Message(err), reason, data)
 }
 
-// told builds the error object of spec 2.5.
-func told(code jsonrpc2.Code, kind fault.Kind, message string, reason fault.Reason, data map[string]any) *jsonrpc2.Error {
+// newError builds the error object of spec 2.5.
+func newError(code jsonrpc2.Code, kind fault.Kind, message string, reason fault.Reason, data map[string]any) *jsonrpc2.Error {
 	retry := edges[kind].retry
 	name := kind.String()
 	if reason != "" {

@@ -53,7 +53,7 @@ func TestCoded(t *testing.T) { // spec 2.5
 		{"hung up", hungUp, context.Canceled, -32803, "context canceled", `{"kind":"unavailable","retryable":true}`},
 		{"late", t.Context(), context.DeadlineExceeded, -32803, "context deadline exceeded", `{"kind":"unavailable","retryable":true}`},
 	} {
-		got := coded(c.ctx, c.err)
+		got := errorObject(c.ctx, c.err)
 		if got.Code != c.code || got.Message != c.message || string(got.Data) != c.data {
 			t.Errorf("%s: %d %q %s", c.name, got.Code, got.Message, got.Data)
 		}

@@ -93,8 +93,8 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, cfg Config, open func(co
 		c.out.unlock()
 	}
 	var owned conc.WaitGroup // what ends with ctx
-	owned.Go(func() { c.guarded("watch", c.watch) })
-	go c.guarded("outbox", c.out.run) // ends with out.close, a write that fails, or the process
+	owned.Go(func() { c.guardWork("watch", c.watch) })
+	go c.guardWork("outbox", c.out.run) // ends with out.close, a write that fails, or the process
 	if cfg.Parent > 0 {
 		peer.WatchParent(cfg.Parent)
 	}
@@ -189,9 +189,9 @@ func (c *connection) outcome() (Outcome, error) {
 	return o, e.err
 }
 
-// guarded runs a goroutine of the connection's own. A panic in it is a bug that
+// guardWork runs a goroutine of the connection's own. A panic in it is a bug that
 // ends the connection, not the process (REL-31).
-func (c *connection) guarded(what string, do func()) {
+func (c *connection) guardWork(what string, do func()) {
 	var catch panics.Catcher
 	catch.Try(do)
 	if r := catch.Recovered(); r != nil {
@@ -219,7 +219,7 @@ func (c *connection) handle(request context.Context, req *jsonrpc2.Request) (any
 		m.method = clip(strings.Clone(req.Method()))
 	}
 	if !req.IsCall() {
-		if err := c.notified(m); err != nil {
+		if err := c.serveNotification(m); err != nil {
 			c.log.Warn("notification failed", "method", m.method, "err", err)
 		}
 		return nil, nil // an error would close the connection
@@ -227,9 +227,9 @@ func (c *connection) handle(request context.Context, req *jsonrpc2.Request) (any
 	n, _ := req.ID().Number()
 	ctx, end := c.calls.begin(c.ctx, n)
 	defer end()
-	result, err := c.called(ctx, request, n, m)
+	result, err := c.serveCall(ctx, request, n, m)
 	if err != nil {
-		e := coded(ctx, err)
+		e := errorObject(ctx, err)
 		level := slog.LevelDebug
 		if e.Code == jsonrpc2.InternalError {
 			level = slog.LevelError
@@ -240,9 +240,9 @@ func (c *connection) handle(request context.Context, req *jsonrpc2.Request) (any
 	return jsonrpc2.RawMessage(result), nil
 }
 
-// notified serves a notification. What no row serves is ignored: a newer
+// serveNotification serves a notification. What no row serves is ignored: a newer
 // client's must not end the session.
-func (c *connection) notified(m message) error {
+func (c *connection) serveNotification(m message) error {
 	switch {
 	case m.method == protocol.MethodCancelRequest:
 		return c.cancelRequest(m.params)
@@ -268,8 +268,8 @@ func (c *connection) notified(m message) error {
 	return err
 }
 
-// called serves request n and returns its result as JSON. ctx is the call's.
-func (c *connection) called(ctx, request context.Context, n int64, m message) ([]byte, error) {
+// serveCall serves request n and returns its result as JSON. ctx is the call's.
+func (c *connection) serveCall(ctx, request context.Context, n int64, m message) ([]byte, error) {
 	if m.method == protocol.MethodCancelRequest || m.method == protocol.MethodExit || (m.served && m.route.kind == notify) {
 		return nil, fault.New(fault.Misplaced, "server.handle", "%s is a notification and has no id", m.method)
 	}
@@ -347,7 +347,7 @@ func (c *connection) answer(ctx, request context.Context, n int64, m message) ([
 // bind runs a row's half on the read loop.
 func (c *connection) bind(m message) (answer, error) {
 	if at, ok := strings.CutPrefix(string(c.line.repeated), "/params"); ok {
-		return nil, repeatedMember(m.method, at)
+		return nil, repetitionError(m.method, at)
 	}
 	return m.route.bind(m.params)
 }

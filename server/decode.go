@@ -38,7 +38,7 @@ func decode[P any](method string, raw []byte) (*P, error) {
 	}
 	if err := (wire.Codec{}).Unmarshal(raw, p); err != nil {
 		path, problem := explain("", raw, err)
-		return nil, badParams(method, dotted(path), problem)
+		return nil, badParams(method, dotPath(path), problem)
 	}
 	if withoutDocument(p) {
 		return nil, badParams(method, "textDocument.uri", "is required")
@@ -83,17 +83,17 @@ func badParams(method, path, problem string) error {
 	return e
 }
 
-// repeatedMember is the error of a member that stands twice in one object of
+// repetitionError is the error of a member that stands twice in one object of
 // the parameters; at is a JSON pointer into them.
-func repeatedMember(method, at string) error {
-	return badParams(method, dotted(jsontext.Pointer(at)), "is given twice")
+func repetitionError(method, at string) error {
+	return badParams(method, dotPath(jsontext.Pointer(at)), "is given twice")
 }
 
 // Explain says what is wrong with a value that could not be decoded, and where in it:
 // "input must be a string, not a number". name is what the value is called.
 func Explain(name string, raw []byte, err error) string {
 	path, problem := explain("", raw, err)
-	if at := dotted(path); at != "" {
+	if at := dotPath(path); at != "" {
 		name += "." + at
 	}
 	return clip(name + " " + problem)
@@ -113,13 +113,13 @@ func explain(at jsontext.Pointer, raw []byte, err error) (where jsontext.Pointer
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		at += e.JSONPointer
 		if e.Err == nil {
-			return at, "must be " + wanted(e.GoType) + ", not " + given(e.JSONKind)
+			return at, "must be " + jsonOf(e.GoType) + ", not " + kindName(e.JSONKind)
 		}
 		if errors.Is(e.Err, strconv.ErrRange) || errors.Is(e.Err, strconv.ErrSyntax) {
 			if errors.Is(e.Err, strconv.ErrRange) {
 				return at, "is out of range"
 			}
-			return at, "must be " + wanted(e.GoType)
+			return at, "must be " + jsonOf(e.GoType)
 		}
 		return explain(at, find(raw, e.JSONPointer), e.Err)
 	}
@@ -222,8 +222,8 @@ func walk(raw []byte, visit func(at jsontext.Pointer, begin int, value []byte) b
 	down("", 0, bytes.TrimSpace(raw), 0)
 }
 
-// dotted spells a JSON pointer as a person would: /a/b/0 is a.b[0].
-func dotted(p jsontext.Pointer) string {
+// dotPath spells a JSON pointer as a person would: /a/b/0 is a.b[0].
+func dotPath(p jsontext.Pointer) string {
 	var b strings.Builder
 	for t := range p.Tokens() {
 		switch {
@@ -246,8 +246,8 @@ var (
 	name   = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
 )
 
-// wanted says what JSON a Go type is decoded from, without naming the type.
-func wanted(t reflect.Type) string {
+// jsonOf says what JSON a Go type is decoded from, without naming the type.
+func jsonOf(t reflect.Type) string {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -273,8 +273,8 @@ func wanted(t reflect.Type) string {
 	return "of another type"
 }
 
-// given names what was sent instead.
-func given(k jsontext.Kind) string {
+// kindName names what was sent instead.
+func kindName(k jsontext.Kind) string {
 	switch k {
 	case 'n':
 		return "null"

@@ -149,7 +149,7 @@ func BenchmarkNotifyRaw(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for r.peer.Pressure() {
-					<-r.peer.Drained()
+					<-r.peer.PressureGone()
 				}
 				if err := r.peer.NotifyRaw("agents/activity", event); err != nil {
 					b.Fatal(err)

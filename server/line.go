@@ -132,18 +132,18 @@ func (l *line) admit(body []byte) ([]byte, *flaw) {
 	l.repeated = ""
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	if len(trimmed) > 0 && trimmed[0] == '[' {
-		return nil, broken(jsonrpc2.InvalidRequest, "batches are not part of LSP; send each message in a frame of its own")
+		return nil, newFlaw(jsonrpc2.InvalidRequest, "batches are not part of LSP; send each message in a frame of its own")
 	}
 	if err := l.strict(body); err != nil {
-		return nil, broken(jsonrpc2.ParseError, "the message is not JSON")
+		return nil, newFlaw(jsonrpc2.ParseError, "the message is not JSON")
 	}
 	if trimmed[0] != '{' {
-		return nil, broken(jsonrpc2.InvalidRequest, "the message is not a JSON-RPC object")
+		return nil, newFlaw(jsonrpc2.InvalidRequest, "the message is not a JSON-RPC object")
 	}
 	v, err := jsonrpc2.ScanMessageView(trimmed)
 	outer := l.repeated != "" && !under(l.repeated, "/params/") && !under(l.repeated, "/result/") && !under(l.repeated, "/error/")
 	if err != nil || outer || (v.Kind == jsonrpc2.MessageViewNotification && v.IDRaw != nil) {
-		return l.unserved(trimmed)
+		return l.refuseMessage(trimmed)
 	}
 	switch v.Kind {
 	case jsonrpc2.MessageViewNotification:
@@ -161,14 +161,14 @@ func (l *line) admit(body []byte) ([]byte, *flaw) {
 	}
 	same, ok := sameID(v.ID)
 	if len(v.IDRaw) > maxID {
-		return nil, broken(jsonrpc2.InvalidRequest, "the id is longer than 64 KiB, so it is answered with null")
+		return nil, newFlaw(jsonrpc2.InvalidRequest, "the id is longer than 64 KiB, so it is answered with null")
 	}
 	if !ok {
-		return nil, broken(jsonrpc2.InvalidRequest, "the id has to be a string or an integer")
+		return nil, newFlaw(jsonrpc2.InvalidRequest, "the id has to be a string or an integer")
 	}
 	n, ok := l.calls.add(v.IDRaw, same)
 	if !ok {
-		return nil, &flaw{misplaced("the id " + clip(string(v.IDRaw)) + " belongs to a request that has not been answered yet"), string(v.IDRaw)}
+		return nil, &flaw{positionError("the id " + clip(string(v.IDRaw)) + " belongs to a request that has not been answered yet"), string(v.IDRaw)}
 	}
 	call := append(l.call[:0], `{"jsonrpc":"2.0","id":`...)
 	call = strconv.AppendInt(call, n, 10)
@@ -187,10 +187,10 @@ func (l *line) admit(body []byte) ([]byte, *flaw) {
 
 func under(p jsontext.Pointer, parent string) bool { return strings.HasPrefix(string(p), parent) }
 
-// unserved is a JSON object that is no JSON-RPC message. A request is refused
+// refuseMessage is a JSON object that is no JSON-RPC message. A request is refused
 // under its id if that can be told; what was meant to answer a call of ours
 // ends that call, since nobody will answer it again.
-func (l *line) unserved(body []byte) ([]byte, *flaw) {
+func (l *line) refuseMessage(body []byte) ([]byte, *flaw) {
 	id, has := envelope(body)
 	view, err := jsonrpc2.ScanMessageView([]byte(`{"jsonrpc":"2.0","id":` + id + `,"result":0}`))
 	if err != nil || !view.ID.IsValid() || l.repeated == "/id" {
@@ -205,9 +205,9 @@ func (l *line) unserved(body []byte) ([]byte, *flaw) {
 	}
 	message := "the message is not a JSON-RPC 2.0 request"
 	if l.repeated != "" {
-		message = "the member " + clip(dotted(l.repeated)) + " is given twice"
+		message = "the member " + clip(dotPath(l.repeated)) + " is given twice"
 	}
-	return nil, &flaw{misplaced(message), id}
+	return nil, &flaw{positionError(message), id}
 }
 
 // members are those of a message that say what it was meant to be.
@@ -267,12 +267,12 @@ func (l *line) strict(body []byte) error {
 	return err
 }
 
-func broken(code jsonrpc2.Code, message string) *flaw {
-	return &flaw{err: told(code, fault.Invalid, message, "", nil)}
+func newFlaw(code jsonrpc2.Code, message string) *flaw {
+	return &flaw{err: newError(code, fault.Invalid, message, "", nil)}
 }
 
-func misplaced(message string) *jsonrpc2.Error {
-	return told(jsonrpc2.InvalidRequest, fault.Misplaced, message, "", nil)
+func positionError(message string) *jsonrpc2.Error {
+	return newError(jsonrpc2.InvalidRequest, fault.Misplaced, message, "", nil)
 }
 
 // next reads one frame. It returns a flaw for one that is in order but cannot
@@ -309,7 +309,7 @@ func (l *line) next() ([]byte, *flaw, error) {
 		l.body = body
 	}
 	if size == 0 {
-		bad = broken(jsonrpc2.ParseError, "the message is empty")
+		bad = newFlaw(jsonrpc2.ParseError, "the message is empty")
 	}
 	return body, bad, nil
 }
@@ -347,9 +347,9 @@ func (l *line) skip(size int) ([]byte, *flaw, error) {
 		}
 		return nil, nil, nil
 	case err != nil || !ok || l.calls.open(same): // no id, or one that another request has
-		return nil, broken(jsonrpc2.ParseError, message), nil
+		return nil, newFlaw(jsonrpc2.ParseError, message), nil
 	}
-	return nil, &flaw{misplaced(message), id}, nil
+	return nil, &flaw{positionError(message), id}, nil
 }
 
 // header reads a block of header lines and returns the length of what follows.
@@ -386,12 +386,12 @@ func (l *line) header() (size int, bad *flaw, err error) {
 			case size >= 0 && size != int(v):
 				return 0, nil, fmt.Errorf("%w: Content-Length is %d and %d", errUnframed, size, v)
 			case size >= 0:
-				bad = broken(jsonrpc2.ParseError, "Content-Length is given twice")
+				bad = newFlaw(jsonrpc2.ParseError, "Content-Length is given twice")
 			}
 			size = int(v)
 		case bytes.EqualFold(name, []byte("content-type")):
 			if c := charset(string(value)); c != "" && c != "utf-8" && c != "utf8" {
-				bad = broken(jsonrpc2.ParseError, "the charset "+strconv.Quote(clip(c))+" is not served; send utf-8")
+				bad = newFlaw(jsonrpc2.ParseError, "the charset "+strconv.Quote(clip(c))+" is not served; send utf-8")
 			}
 		}
 	}
@@ -444,7 +444,7 @@ func (l *line) Write(_ context.Context, m jsonrpc2.Message) (int64, error) {
 	if !ok {
 		return 0, fmt.Errorf("call %d is answered twice", n)
 	}
-	defer l.calls.owed.done()
+	defer l.calls.owed.release()
 	f := frame{answer: true, early: true}
 	if c.stream {
 		f.lane = stream
@@ -467,7 +467,7 @@ func (l *line) answer(f frame, id, rest []byte) error {
 }
 
 func answering(id, rest []byte) []byte {
-	b := framed(len(answerPrefix) + len(id) + len(rest))
+	b := newFrame(len(answerPrefix) + len(id) + len(rest))
 	b = append(b, answerPrefix...)
 	b = append(b, id...)
 	return append(b, rest...)
@@ -476,7 +476,7 @@ func answering(id, rest []byte) []byte {
 // WriteFrame completes the shape by which the transport finds ReadFrame. It
 // would write batches, which admit never lets in.
 func (l *line) WriteFrame(_ context.Context, body []byte) (int64, error) {
-	return int64(len(body)), l.out.put(frame{bytes: append(framed(len(body)), body...)})
+	return int64(len(body)), l.out.put(frame{bytes: append(newFrame(len(body)), body...)})
 }
 
 // Close implements [jsonrpc2.Stream]; Serve closes what is below.

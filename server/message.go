@@ -12,17 +12,17 @@ import (
 // that shows messages as VS Code does.
 var link = regexp.MustCompile(`\]\(([A-Za-z][A-Za-z0-9+.-]*:)`)
 
-// unlinked returns a message in which nothing is a link. A message of LSP is
+// removeLinks returns a message in which nothing is a link. A message of LSP is
 // plain text, but VS Code shows [words](command:id?args) as words, which run a
 // command of the editor when they are clicked: what a model wrote would be shown
 // as something else than it is (SEC-73), and act without a question.
-func unlinked(message string) string { return link.ReplaceAllString(message, `]\x28$1`) }
+func removeLinks(message string) string { return link.ReplaceAllString(message, `]\x28$1`) }
 
 // ShowMessage shows a person a message. No part of it becomes a link: the
 // parenthesis of what could be one is shown as \x28.
 func (p Peer) ShowMessage(ctx context.Context, params *protocol.ShowMessageParams) error {
 	shown := *params
-	shown.Message = unlinked(params.Message)
+	shown.Message = removeLinks(params.Message)
 	return p.Client.ShowMessage(ctx, &shown)
 }
 
@@ -30,7 +30,7 @@ func (p Peer) ShowMessage(ctx context.Context, params *protocol.ShowMessageParam
 // that was dismissed. No part of the message becomes a link, as in ShowMessage.
 func (p Peer) ShowMessageRequest(ctx context.Context, params *protocol.ShowMessageRequestParams) (*protocol.MessageActionItem, error) {
 	shown := *params
-	shown.Message = unlinked(params.Message)
+	shown.Message = removeLinks(params.Message)
 	return p.Client.ShowMessageRequest(ctx, &shown)
 }
 
@@ -39,7 +39,7 @@ func (p Peer) ShowMessageRequest(ctx context.Context, params *protocol.ShowMessa
 // withdrawn. late is called once at most; it must be quick and not call back.
 func (p Peer) AskMessage(ctx context.Context, params *protocol.ShowMessageRequestParams, late func()) (*protocol.MessageActionItem, error) {
 	shown := *params
-	shown.Message = unlinked(params.Message)
+	shown.Message = removeLinks(params.Message)
 	var chosen *protocol.MessageActionItem
 	_, err := p.c.callLate(ctx, protocol.MethodWindowShowMessageRequest, &shown, &chosen, func(r reply) {
 		var chosen *protocol.MessageActionItem

@@ -35,8 +35,8 @@ type frame struct {
 	early  bool // LSP allows it before the initialize reply
 }
 
-// framed returns room for a frame: a header for a body of n bytes.
-func framed(n int) []byte {
+// newFrame returns room for a frame: a header for a body of n bytes.
+func newFrame(n int) []byte {
 	b := make([]byte, 0, n+len("Content-Length: \r\n\r\n")+20)
 	b = append(b, "Content-Length: "...)
 	b = strconv.AppendInt(b, int64(n), 10)
@@ -172,9 +172,9 @@ func (o *outbox) pressed() bool {
 	return o.pressure(8)
 }
 
-// drained returns a channel that is closed once what waits has shrunk to one
+// pressureGone returns a channel that is closed once what waits has shrunk to one
 // sixteenth, at once if there is no pressure, and when the connection ends.
-func (o *outbox) drained() <-chan struct{} {
+func (o *outbox) pressureGone() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.pressure(8) {

@@ -129,7 +129,7 @@ func TestREL38PressureAndRelief(t *testing.T) {
 		if o.pressed() {
 			t.Error("pressure on an empty outbox")
 		}
-		<-o.drained()
+		<-o.pressureGone()
 		n := 0
 		for ; !o.pressed(); n++ {
 			o.put(frame{bytes: make([]byte, 100), lane: stream})
@@ -137,7 +137,7 @@ func TestREL38PressureAndRelief(t *testing.T) {
 		if n != maxFrames/8+1 {
 			t.Errorf("pressure after %d frames", n)
 		}
-		drained := o.drained()
+		drained := o.pressureGone()
 		for left := n; left > maxFrames/16; left-- {
 			select {
 			case <-drained:
@@ -152,7 +152,7 @@ func TestREL38PressureAndRelief(t *testing.T) {
 		for !o.pressed() {
 			o.put(frame{bytes: make([]byte, 100<<10), lane: stream})
 		}
-		drained = o.drained()
+		drained = o.pressureGone()
 		o.close()
 		<-drained // the end lets nobody wait
 		if o.pressed() {

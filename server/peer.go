@@ -46,7 +46,7 @@ func (p Peer) Notify(ctx context.Context, method string, params any) error {
 // Pressure before each call.
 func (p Peer) NotifyRaw(method string, params []byte) error {
 	n := len(notePrefix) + len(method) + len(paramsPrefix) + len(params) + len("}")
-	b := framed(n)
+	b := newFrame(n)
 	b = append(b, notePrefix...)
 	b = append(b, method...) // one of ours: nothing in it is escaped
 	b = append(b, paramsPrefix...)
@@ -65,11 +65,11 @@ const (
 // waits for Drained. It is false when the connection has ended.
 func (p Peer) Pressure() bool { return p.c.out.pressed() }
 
-// Drained returns a channel that is closed when the client has taken so much
+// PressureGone returns a channel that is closed when the client has taken so much
 // that less than a sixteenth of the outbox is full, or the connection has
 // ended. It is closed already if there is no pressure. One who is woken asks
 // Pressure again, since others are woken too.
-func (p Peer) Drained() <-chan struct{} { return p.c.out.drained() }
+func (p Peer) PressureGone() <-chan struct{} { return p.c.out.pressureGone() }
 
 // Call sends a request of the daemon's own and waits for the answer, which is
 // decoded into result (nil discards it; a null leaves it as it is). If ctx ends
@@ -103,12 +103,12 @@ func (c *connection) notify(ctx context.Context, method string, params any) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	raw, err := marshalled(method, params)
+	raw, err := marshalParams(method, params)
 	if err != nil {
 		return err
 	}
 	body := jsonrpc2.AppendNotification(nil, method, raw)
-	return c.out.put(frame{bytes: append(framed(len(body)), body...), early: c.early(method, raw)})
+	return c.out.put(frame{bytes: append(newFrame(len(body)), body...), early: c.early(method, raw)})
 }
 
 // early reports whether LSP lets a notification be sent before the initialize
@@ -162,7 +162,7 @@ func (c *connection) callLate(ctx context.Context, method string, params, result
 	if err := ctx.Err(); err != nil {
 		return jsonrpc2.ID{}, err
 	}
-	raw, err := marshalled(method, params)
+	raw, err := marshalParams(method, params)
 	if err != nil {
 		return jsonrpc2.ID{}, err
 	}
@@ -171,7 +171,7 @@ func (c *connection) callLate(ctx context.Context, method string, params, result
 	id := jsonrpc2.NewNumberID(n)
 	body := jsonrpc2.AppendCall(nil, id, method, raw)
 	if c.out.put(frame{
-		bytes: append(framed(len(body)), body...),
+		bytes: append(newFrame(len(body)), body...),
 		early: method == protocol.MethodWindowShowMessageRequest, // the one request that a server may send while it is being initialized
 	}) != nil {
 		return id, hungUp()
@@ -200,8 +200,8 @@ func hungUp() error {
 	return fault.New(fault.Unavailable, "server.call", "the connection to the editor has ended")
 }
 
-// marshalled returns parameters as JSON; none for nil.
-func marshalled(method string, params any) ([]byte, error) {
+// marshalParams returns parameters as JSON; none for nil.
+func marshalParams(method string, params any) ([]byte, error) {
 	if params == nil {
 		return nil, nil
 	}
@@ -228,7 +228,7 @@ func (c *connection) result(raw []byte, into any) error {
 	}
 	if err := (wire.Codec{}).Unmarshal(raw, into); err != nil {
 		at, problem := explain("", raw, err)
-		return fmt.Errorf("the client's answer cannot be read: %s %s", dotted(at), problem)
+		return fmt.Errorf("the client's answer cannot be read: %s %s", dotPath(at), problem)
 	}
 	return nil
 }

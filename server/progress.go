@@ -105,7 +105,7 @@ func (p *Progress) End(message string) {
 
 // flush sends what is held.
 func (p *Progress) flush() {
-	p.peer.c.guarded("progress", func() {
+	p.peer.c.guardWork("progress", func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.timer = nil

@@ -35,7 +35,7 @@ func questionBehindAStream(t *testing.T) {
 		}
 		for range 200 {
 			for r.peer.Pressure() {
-				<-r.peer.Drained()
+				<-r.peer.PressureGone()
 			}
 			if err := r.peer.NotifyRaw("agents/activity", event); err != nil {
 				return "", err
@@ -128,7 +128,7 @@ func TestREL37FollowersLoseNothing(t *testing.T) {
 		all.Go(func() {
 			for i := range each {
 				for r.peer.Pressure() {
-					<-r.peer.Drained()
+					<-r.peer.PressureGone()
 				}
 				if err := r.peer.NotifyRaw("agents/activity", fmt.Appendf(nil, `{"f":%d,"i":%d,"text":%q}`, f, i, text)); err != nil {
 					t.Error(err)
@@ -167,7 +167,7 @@ func TestREL37AClientThatNeverReadsIsGone(t *testing.T) {
 	if r.peer.Pressure() {
 		t.Error("there is pressure on nobody")
 	}
-	<-r.peer.Drained()
+	<-r.peer.PressureGone()
 }
 
 func TestNotificationsAreOneOrder(t *testing.T) {

@@ -56,10 +56,10 @@ func OpenDisk(folder string) (*Disk, error) {
 	return &Disk{path: path, spelled: filepath.Clean(folder), root: root}, nil
 }
 
-// Resolved returns d as a disk for names that were resolved before and were
+// WithoutLinks returns d as a disk for names that were resolved before and were
 // decided about: one on which a link in a name is not followed but [fault.Stale],
 // since it took the place of what was looked at (SEC-55). It is closed with d.
-func (d *Disk) Resolved() *Disk {
+func (d *Disk) WithoutLinks() *Disk {
 	strict := *d
 	strict.strict = true
 	return &strict
@@ -168,12 +168,12 @@ func (d *Disk) read(ctx context.Context, op string, p *place, limit int64) (*Fil
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, moving(op, p.rel)
 		}
-		return nil, d.failed(op, p.rel, err)
+		return nil, d.wrapError(op, p.rel, err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, d.failed(op, p.rel, err)
+		return nil, d.wrapError(op, p.rel, err)
 	}
 	if !info.Mode().IsRegular() || !os.SameFile(info, p.info) {
 		return nil, moving(op, p.rel)
@@ -181,7 +181,7 @@ func (d *Disk) read(ctx context.Context, op string, p *place, limit int64) (*Fil
 	for try := 1; ; try++ {
 		if try > 1 {
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
-				return nil, d.failed(op, p.rel, err)
+				return nil, d.wrapError(op, p.rel, err)
 			}
 		}
 		content, err := readAll(ctx, f, info.Size(), limit)
@@ -190,7 +190,7 @@ func (d *Disk) read(ctx context.Context, op string, p *place, limit int64) (*Fil
 		}
 		after, err := f.Stat()
 		if err != nil {
-			return nil, d.failed(op, p.rel, err)
+			return nil, d.wrapError(op, p.rel, err)
 		}
 		if try == attempts || unchanged(info, after) {
 			p.info = after
@@ -239,7 +239,7 @@ func (d *Disk) sortRead(op, name string, limit int64, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return d.failed(op, name, err)
+	return d.wrapError(op, name, err)
 }
 
 // readAll reads r, of which size is expected, up to limit bytes. A file that has

@@ -122,8 +122,8 @@ func normalize(text string) string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// Saved returns the text as it was opened or last saved.
-func (d *Document) Saved() string { return d.saved }
+// SavedText returns the text as it was opened or last saved.
+func (d *Document) SavedText() string { return d.saved }
 
 // Digest returns the digest of Text. For a file that lies on disk as UTF-8
 // without a byte order mark it is that of the file with the same text.

@@ -41,12 +41,12 @@ func TestREL106TrustOfAnEarlierVersion(t *testing.T) {
 	check := func() {
 		t.Helper()
 		for folder, want := range map[string]bool{project: true, old: true, refused: false} {
-			ok, record, err := tr.Trusted(folder)
+			ok, record, err := tr.Lookup(folder)
 			if err != nil || ok != want || record.Folder != folder {
 				t.Errorf("%s: %v, %+v, %v", folder, ok, record, err)
 			}
 		}
-		if _, record, _ := tr.Trusted(project); len(record.Items) != 2 {
+		if _, record, _ := tr.Lookup(project); len(record.Items) != 2 {
 			t.Errorf("approved are %+v", record.Items)
 		}
 	}

@@ -212,7 +212,7 @@ func (r *memoryReader) read(disk *Disk, name, called string, depth int, into *Me
 		r.leaveOut(called, "it is not text")
 		return "", false
 	}
-	switch why := r.refused(path, text.Text, into.Global); {
+	switch why := r.whyRefused(path, text.Text, into.Global); {
 	case why != "":
 		r.leaveOut(called, why)
 		return "", false
@@ -228,8 +228,8 @@ func (r *memoryReader) read(disk *Disk, name, called string, depth int, into *Me
 	return r.withImports(disk, f.Name, text.Text, depth, into), true
 }
 
-// refused returns why a file is not taken, whatever name led to it.
-func (r *memoryReader) refused(path, text string, global bool) string {
+// whyRefused returns why a file is not taken, whatever name led to it.
+func (r *memoryReader) whyRefused(path, text string, global bool) string {
 	switch {
 	case !global && !r.q.Trusted(filepath.Dir(path)):
 		return "its folder is not trusted"

@@ -84,27 +84,27 @@ func (w *walk) step(element string) (*place, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if last {
-			return w.found(element, nil), nil
+			return w.finish(element, nil), nil
 		}
 		if !w.mkdir {
 			w.missing = []string{element}
 			return nil, fault.New(fault.NotFound, w.op, "%q does not exist", w.name)
 		}
 		if err := dir.Mkdir(element, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, w.disk.failed(w.op, w.name, err)
+			return nil, w.disk.wrapError(w.op, w.name, err)
 		}
 		w.todo = append([]string{element}, w.todo...)
 		return nil, nil
 	case err != nil:
-		return nil, w.disk.failed(w.op, w.name, err)
+		return nil, w.disk.wrapError(w.op, w.name, err)
 	case info.Mode()&fs.ModeSymlink != 0 && w.disk.strict && !(last && w.keepLink):
 		return nil, moving(w.op, w.name)
 	case info.Mode()&fs.ModeSymlink != 0 && w.disk.direct && !(last && w.keepLink):
-		return nil, linked(w.op, w.name, filepath.Join(append(w.done, element)...))
+		return nil, linkError(w.op, w.name, filepath.Join(append(w.done, element)...))
 	case info.Mode()&fs.ModeSymlink != 0 && !(last && w.keepLink):
 		return nil, w.follow(dir, element)
 	case last:
-		return w.found(element, info), nil
+		return w.finish(element, info), nil
 	case !info.IsDir():
 		return nil, fault.New(fault.Invalid, w.op, "%q: %q %w", w.name, filepath.Join(append(w.done, element)...), errNotFolder)
 	}
@@ -117,7 +117,7 @@ var errNotFolder = errors.New("is not a folder")
 func (w *walk) enter(dir *os.Root, element string, seen fs.FileInfo) error {
 	sub, err := dir.OpenRoot(element)
 	if err != nil {
-		return w.disk.failed(w.op, w.name, err)
+		return w.disk.wrapError(w.op, w.name, err)
 	}
 	opened, err := sub.Stat(".")
 	if err != nil || !os.SameFile(seen, opened) {
@@ -129,8 +129,8 @@ func (w *walk) enter(dir *os.Root, element string, seen fs.FileInfo) error {
 	return nil
 }
 
-// found makes the place of the last element and keeps its folder open.
-func (w *walk) found(element string, info fs.FileInfo) *place {
+// finish makes the place of the last element and keeps its folder open.
+func (w *walk) finish(element string, info fs.FileInfo) *place {
 	p := &place{
 		dir: w.handles[len(w.handles)-1], base: element, rel: filepath.Join(filepath.Join(w.done...), element), info: info,
 		disks: len(w.handles) == 1,
@@ -231,7 +231,7 @@ func leaves(op, name, target string) error {
 	return fault.New(fault.Denied, op, "%q leaves the workspace: it leads to %q", name, target)
 }
 
-func linked(op, name, link string) error {
+func linkError(op, name, link string) error {
 	if link == filepath.Clean(name) {
 		return fault.New(fault.Denied, op, "%q is a symbolic link, which is not followed here; name the file that it leads to, or remove the link", name)
 	}
@@ -242,8 +242,8 @@ func moving(op, name string) error {
 	return fault.New(fault.Stale, op, "%q changed while it was opened; try again", name)
 }
 
-// failed sorts an error of the operating system.
-func (d *Disk) failed(op, name string, err error) error {
+// wrapError sorts an error of the operating system.
+func (d *Disk) wrapError(op, name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fault.New(fault.NotFound, op, "%q does not exist", name)

@@ -42,7 +42,7 @@ func (d *Disk) look(ctx context.Context, op, name string, limit int64) (*File, e
 	}
 	target, err := p.dir.Readlink(p.base)
 	if err != nil {
-		return nil, d.failed(op, p.rel, err)
+		return nil, d.wrapError(op, p.rel, err)
 	}
 	return &File{Name: p.rel, Bytes: []byte(target), Mode: fs.ModeSymlink, Digest: DigestOf([]byte(target)), Info: p.info}, nil
 }
@@ -105,7 +105,7 @@ func (d *Disk) Restore(ctx context.Context, r Restoration) error {
 	}
 	if p.info != nil && p.info.IsDir() {
 		if err := removeFolders(p.dir, p.base); err != nil {
-			return d.failed(op, p.rel, err)
+			return d.wrapError(op, p.rel, err)
 		}
 		p.info = nil
 	}
@@ -184,7 +184,7 @@ func (d *Disk) Remove(ctx context.Context, name string, seen Digest) error {
 		return err
 	}
 	if err := p.dir.Remove(p.base); err != nil {
-		return d.failed(op, p.rel, err)
+		return d.wrapError(op, p.rel, err)
 	}
 	return nil
 }
@@ -207,12 +207,12 @@ func (d *Disk) expect(ctx context.Context, op string, p *place, seen Digest) err
 		if p.info.Mode().IsRegular() && p.info.Mode()&0o222 == 0 {
 			return fault.New(fault.Denied, op, "%q is read-only; make it writable first", p.rel)
 		}
-		_, err := d.seen(ctx, op, p, seen)
+		_, err := d.readSeen(ctx, op, p, seen)
 		return err
 	}
 	target, err := p.dir.Readlink(p.base)
 	if err != nil {
-		return d.failed(op, p.rel, err)
+		return d.wrapError(op, p.rel, err)
 	}
 	if now := DigestOf([]byte(target)); now != seen {
 		return stale(op, p.rel, now)

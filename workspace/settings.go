@@ -454,7 +454,7 @@ func (s *Settings) Lookup(path ...string) []Raw {
 func (s *Settings) Lists(path ...string) [][]Raw {
 	var found [][]Raw
 	for _, l := range s.layers {
-		for _, v := range l.given(path) {
+		for _, v := range l.valuesAt(path) {
 			list := []Raw{}
 			if array, ok := v.Value.(*hujson.Array); ok {
 				for i := range array.Elements {

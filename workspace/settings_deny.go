@@ -20,9 +20,9 @@ func startsSomething(path []string) bool {
 	return key == "mcpServers" || key == "hooks" || key == "agents.overrides"
 }
 
-// given returns the values at a path of keys that count, in their order: all of
+// valuesAt returns the values at a path of keys that count, in their order: all of
 // a list that takes something away, else the last.
-func (l *layer) given(path []string) []*hujson.Value {
+func (l *layer) valuesAt(path []string) []*hujson.Value {
 	if !denies(path) {
 		if v := l.find(path); v != nil {
 			return []*hujson.Value{v}
@@ -68,7 +68,7 @@ func (l *layer) denials() []SettingsProblem {
 		}
 	}
 	for _, key := range []string{"exclude", "core"} {
-		for _, v := range l.given([]string{"tools", key}) {
+		for _, v := range l.valuesAt([]string{"tools", key}) {
 			if kind := v.Value.Kind(); kind != '[' && kind != '"' {
 				lost = append(lost, l.problem(v.StartOffset, "tools."+key, "tools.%s must be a list of strings, not %s", key, kindName(v)))
 			}

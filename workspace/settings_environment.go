@@ -55,15 +55,15 @@ func valueOfText(k settingKey, text string) hujson.Value {
 			text = "false"
 		}
 	case string:
-		return quoted(text)
+		return quote(text)
 	}
 	if v, err := parseJSON([]byte(text)); err == nil {
 		return v
 	}
-	return quoted(text)
+	return quote(text)
 }
 
-func quoted(text string) hujson.Value {
+func quote(text string) hujson.Value {
 	raw, _ := json.Marshal(text)
 	return hujson.Value{Value: hujson.Literal(raw)}
 }
@@ -78,12 +78,12 @@ func (s *Settings) Check(key string, raw []byte, scope Scope) (any, error) {
 	k, ok := settingKeyOf(key)
 	if !ok {
 		meant := ""
-		if near := nearestKey(key, typedKeys()); near != "" {
+		if near := nearestKey(key, keysWithType()); near != "" {
 			meant = "; did you mean " + near + "?"
 		}
 		return nil, fault.New(fault.NotFound, op, "there is no setting %s that can be changed here%s", key, meant)
 	}
-	if why := refusedToProject(strings.Split(key, ".")); why != "" && scope == ProjectScope {
+	if why := whyNotProject(strings.Split(key, ".")); why != "" && scope == ProjectScope {
 		return nil, fault.New(fault.Denied, op, "a project cannot set %s: %s", key, why)
 	}
 	v, err := parseJSON(raw)
@@ -108,8 +108,8 @@ func (s *Settings) Check(key string, raw []byte, scope Scope) (any, error) {
 	return json.RawMessage(v.Pack()), nil
 }
 
-// typedKeys returns the keys that have a type here.
-func typedKeys() []string {
+// keysWithType returns the keys that have a type here.
+func keysWithType() []string {
 	var keys []string
 	for _, k := range settingKeys() {
 		keys = append(keys, k.key)

@@ -342,7 +342,7 @@ func (d *settingsReader) object(object *hujson.Object, path []string) {
 		m := &object.Members[i]
 		name := memberName(m)
 		inner := append(slices.Clone(path), name)
-		if d.scope == ProjectScope && refusedToProject(inner) != "" {
+		if d.scope == ProjectScope && whyNotProject(inner) != "" {
 			continue
 		}
 		shape := shapeOf(inner)
@@ -357,7 +357,7 @@ func (d *settingsReader) object(object *hujson.Object, path []string) {
 			continue
 		}
 		if genericPath(inner) == "agents.overrides.*" && d.names.Agents != nil && !slices.Contains(d.names.Agents, name) {
-			d.renamed(m, "settings/agent-unknown", "warning", fmt.Sprintf("There is no agent %s", name), d.names.Agents)
+			d.reportName(m, "settings/agent-unknown", "warning", fmt.Sprintf("There is no agent %s", name), d.names.Agents)
 		}
 		if m.Value.Value.Kind() != 'n' {
 			d.value(&m.Value, inner, shape)
@@ -382,11 +382,11 @@ func (d *settingsReader) unknown(m *hujson.ObjectMember, path []string, keys []s
 	if foreign := len(path) == 0 || (path[0] != "agents" && len(path) == 1 && path[0] != "hooks"); foreign && nearestKey(name, known) == "" {
 		return
 	}
-	d.renamed(m, "settings/unknown-key", "hint", fmt.Sprintf("The key %s is not known and has no effect", strings.Join(append(slices.Clone(path), name), ".")), known)
+	d.reportName(m, "settings/unknown-key", "hint", fmt.Sprintf("The key %s is not known and has no effect", strings.Join(append(slices.Clone(path), name), ".")), known)
 }
 
-// renamed reports a name, with the one that was meant if there is one.
-func (d *settingsReader) renamed(m *hujson.ObjectMember, code, severity, what string, known []string) {
+// reportName reports a name, with the one that was meant if there is one.
+func (d *settingsReader) reportName(m *hujson.ObjectMember, code, severity, what string, known []string) {
 	start, end := m.Name.StartOffset, m.Name.EndOffset
 	meant := nearestKey(memberName(m), known)
 	if meant == "" {

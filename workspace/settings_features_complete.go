@@ -161,7 +161,7 @@ func HoverSettings(content []byte, offset int) (SettingsHover, bool) {
 // ownOnly reports whether a project cannot set a key, or what it is in.
 func ownOnly(path []string) bool {
 	for n := range path {
-		if refusedToProject(path[:n+1]) != "" {
+		if whyNotProject(path[:n+1]) != "" {
 			return true
 		}
 	}

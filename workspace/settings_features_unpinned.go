@@ -46,7 +46,7 @@ func (d *settingsReader) server(object *hujson.Object) {
 		return
 	}
 	if commandValue != nil {
-		d.unpinned(command, args)
+		d.checkPinned(command, args)
 	}
 }
 
@@ -69,9 +69,9 @@ var fetchers = map[string]fetcher{
 	"pipx": {verbs: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "-i"}, names: []string{"--spec"}},
 }
 
-// unpinned reports the package that a command fetches without a version, or a
+// checkPinned reports the package that a command fetches without a version, or a
 // tag that moves.
-func (d *settingsReader) unpinned(command string, args []*hujson.Value) {
+func (d *settingsReader) checkPinned(command string, args []*hujson.Value) {
 	words := make([]string, len(args))
 	for i, a := range args {
 		words[i], _ = text(a)
@@ -79,7 +79,7 @@ func (d *settingsReader) unpinned(command string, args []*hujson.Value) {
 	for i, word := range words {
 		if strings.HasSuffix(word, ":latest") || (strings.HasSuffix(word, "@latest") && len(word) > len("@latest")) {
 			if at := strings.LastIndexAny(word, ":@"); at > 0 {
-				d.unpinnedAt(args[i], word, word[:at], command, "", args)
+				d.checkPinnedArgument(args[i], word, word[:at], command, "", args)
 				return
 			}
 		}
@@ -107,7 +107,7 @@ func (d *settingsReader) unpinned(command string, args []*hujson.Value) {
 			return
 		case joined && slices.Contains(f.names, option):
 			if !pinned(value) {
-				d.unpinnedAt(args[i], value, value, name, f.local, args)
+				d.checkPinnedArgument(args[i], value, value, name, f.local, args)
 			}
 			return
 		case slices.Contains(f.names, words[i]) && i+1 < len(words):
@@ -123,12 +123,12 @@ func (d *settingsReader) unpinned(command string, args []*hujson.Value) {
 		break
 	}
 	if at >= 0 && words[at] != "" && !pinned(words[at]) {
-		d.unpinnedAt(args[at], words[at], words[at], name, f.local, args)
+		d.checkPinnedArgument(args[at], words[at], words[at], name, f.local, args)
 	}
 }
 
-// unpinnedAt reports one argument. base is the package without a moving tag.
-func (d *settingsReader) unpinnedAt(arg *hujson.Value, word, base, command, local string, args []*hujson.Value) {
+// checkPinnedArgument reports one argument. base is the package without a moving tag.
+func (d *settingsReader) checkPinnedArgument(arg *hujson.Value, word, base, command, local string, args []*hujson.Value) {
 	f := d.find(arg.StartOffset, arg.EndOffset, "settings/mcp-unpinned", "warning",
 		"%s is fetched anew at whatever version is the newest, so somebody else decides what runs here; name a version.", word)
 	if d.names.Version != nil {

@@ -121,8 +121,8 @@ func settingKeys() []settingKey {
 	}
 }
 
-// typed makes a key whose value is decoded by decode.
-func typed[T any](key, doc string, field func(*Settings) *Value[T], decode func(*hujson.Value) (T, error)) settingKey {
+// newTypedKey makes a key whose value is decoded by decode.
+func newTypedKey[T any](key, doc string, field func(*Settings) *Value[T], decode func(*hujson.Value) (T, error)) settingKey {
 	return settingKey{
 		key: key, doc: doc,
 		set: func(s *Settings, v *hujson.Value, origin Origin) error {
@@ -137,7 +137,7 @@ func typed[T any](key, doc string, field func(*Settings) *Value[T], decode func(
 }
 
 func boolKey(key, doc string, field func(*Settings) *Value[bool]) settingKey {
-	return typed(key, doc, field, func(v *hujson.Value) (bool, error) {
+	return newTypedKey(key, doc, field, func(v *hujson.Value) (bool, error) {
 		if k := v.Value.Kind(); k != 't' && k != 'f' {
 			return false, fmt.Errorf("must be true or false, not %s", kindName(v))
 		}
@@ -164,7 +164,7 @@ func guardKey(key, doc string, field func(*Settings) *Value[bool]) settingKey {
 
 // shareKey makes a key of a number between two others, both included.
 func shareKey(key, doc string, least, most float64, field func(*Settings) *Value[float64]) settingKey {
-	k := typed(key, doc, field, func(v *hujson.Value) (float64, error) {
+	k := newTypedKey(key, doc, field, func(v *hujson.Value) (float64, error) {
 		lit, ok := v.Value.(hujson.Literal)
 		if !ok || lit.Kind() != '0' {
 			return 0, fmt.Errorf("must be a number from 0 to 1, not %s", kindName(v))
@@ -180,11 +180,11 @@ func shareKey(key, doc string, least, most float64, field func(*Settings) *Value
 }
 
 func textKey(key, doc string, field func(*Settings) *Value[string]) settingKey {
-	return typed(key, doc, field, text)
+	return newTypedKey(key, doc, field, text)
 }
 
 func enumKey(key, doc string, allowed []string, field func(*Settings) *Value[string]) settingKey {
-	k := typed(key, doc, field, func(v *hujson.Value) (string, error) {
+	k := newTypedKey(key, doc, field, func(v *hujson.Value) (string, error) {
 		value, err := text(v)
 		if err == nil && !slices.Contains(allowed, value) {
 			err = fmt.Errorf("must be one of %s, not %q", strings.Join(allowed, ", "), value)
@@ -219,7 +219,7 @@ type bounds struct {
 }
 
 func intKey(key, doc string, b bounds, field func(*Settings) *Value[int]) settingKey {
-	k := typed(key, doc, field, func(v *hujson.Value) (int, error) {
+	k := newTypedKey(key, doc, field, func(v *hujson.Value) (int, error) {
 		lit, ok := v.Value.(hujson.Literal)
 		if !ok || lit.Kind() != '0' {
 			return 0, fmt.Errorf("must be a whole number, not %s", kindName(v))
@@ -253,7 +253,7 @@ func intKey(key, doc string, b bounds, field func(*Settings) *Value[int]) settin
 
 // listKey makes a key of strings. A joined one adds to the scope before.
 func listKey(key, doc string, joined bool, field func(*Settings) *Value[[]string]) settingKey {
-	k := typed(key, doc, field, func(v *hujson.Value) ([]string, error) {
+	k := newTypedKey(key, doc, field, func(v *hujson.Value) ([]string, error) {
 		array, ok := v.Value.(*hujson.Array)
 		if !ok {
 			return nil, fmt.Errorf("must be a list of strings, not %s", kindName(v))
@@ -375,7 +375,7 @@ func (s *Settings) read(l *layer, k settingKey) {
 			break
 		}
 	}
-	for _, v := range l.given(path) {
+	for _, v := range l.valuesAt(path) {
 		if err := k.set(s, v, l.origin(v)); err != nil {
 			s.Problems = append(s.Problems, l.problem(v.StartOffset, k.key, "%s %s; it is ignored", k.key, err))
 		}

@@ -45,7 +45,7 @@ func parseLayer(source exposable) (*layer, []SettingsProblem) {
 		return nil, []SettingsProblem{l.problem(root.StartOffset, "", "the file is ignored: settings are an object, not %s", kindName(root))}
 	}
 	problems := l.respell(object)
-	problems = append(problems, l.repeated(object, "")...)
+	problems = append(problems, l.findRepeated(object, "")...)
 	if l.exposed != "" {
 		problems = append(problems, l.problem(root.StartOffset, "", "the file gives agents no power: %s", l.exposed))
 	}
@@ -238,8 +238,8 @@ func memberName(m *hujson.ObjectMember) string {
 	return string(name[1 : len(name)-1]) // written as it is read, as nearly all are
 }
 
-// repeated reports members that occur twice in one object.
-func (l *layer) repeated(object *hujson.Object, prefix string) []SettingsProblem {
+// findRepeated reports members that occur twice in one object.
+func (l *layer) findRepeated(object *hujson.Object, prefix string) []SettingsProblem {
 	var problems []SettingsProblem
 	seen := make(map[string]bool, len(object.Members))
 	for i := range object.Members {
@@ -257,7 +257,7 @@ func (l *layer) repeated(object *hujson.Object, prefix string) []SettingsProblem
 		}
 		seen[name] = true
 		if inner, ok := m.Value.Value.(*hujson.Object); ok {
-			problems = append(problems, l.repeated(inner, key)...)
+			problems = append(problems, l.findRepeated(inner, key)...)
 		}
 	}
 	return problems
@@ -271,12 +271,12 @@ func (l *layer) restrict(object *hujson.Object, path []string) []SettingsProblem
 	kept := object.Members[:0]
 	for _, m := range object.Members {
 		inner := append(slices.Clone(path), memberName(&m))
-		if l.exposed != "" && (refusedToProject(inner) != "" || startsSomething(inner)) {
+		if l.exposed != "" && (whyNotProject(inner) != "" || startsSomething(inner)) {
 			key := strings.Join(inner, ".")
 			problems = append(problems, l.problem(m.Name.StartOffset, key, "%s is ignored, because others may have written it", key))
 			continue
 		}
-		if why := refusedToProject(inner); why != "" && l.scope == ProjectScope {
+		if why := whyNotProject(inner); why != "" && l.scope == ProjectScope {
 			key := strings.Join(inner, ".")
 			problems = append(problems, l.problem(m.Name.StartOffset, key, "a project cannot set %s: %s; it is ignored", key, why))
 			continue
@@ -302,8 +302,8 @@ func (l *layer) restrictIn(v *hujson.Value, path []string) []SettingsProblem {
 	return nil
 }
 
-// refusedToProject says why a project may not set a key; "" when it may.
-func refusedToProject(path []string) string {
+// whyNotProject says why a project may not set a key; "" when it may.
+func whyNotProject(path []string) string {
 	const (
 		power   = "it would give agents more power, which only your own settings can"
 		reach   = "it decides which servers and keys are used, which only your own settings can"

@@ -57,9 +57,9 @@ func NewTrust(file string, now func() time.Time) *Trust {
 	return t
 }
 
-// Trusted says whether a folder is trusted, and by which record; the record is
+// Lookup says whether a folder is trusted, and by which record; the record is
 // zero when there is none. With an error nothing is trusted.
-func (t *Trust) Trusted(folder string) (bool, TrustRecord, error) {
+func (t *Trust) Lookup(folder string) (bool, TrustRecord, error) {
 	canonical, err := Canonical(folder)
 	if err != nil {
 		return false, TrustRecord{}, err
@@ -98,7 +98,7 @@ func (t *Trust) holds(dir string, r trustFolder) bool {
 // Complete adds to the record that a folder is trusted by, where an earlier
 // version made it, which directory it is of; it reports whether it did.
 func (t *Trust) Complete(ctx context.Context, folder string) (completed bool, err error) {
-	trusted, record, err := t.Trusted(folder)
+	trusted, record, err := t.Lookup(folder)
 	if err != nil || !trusted {
 		return false, err
 	}
@@ -169,7 +169,7 @@ func (t *Trust) Set(ctx context.Context, folder string, trusted bool, items ...T
 		if record.identity, err = identify(canonical); err != nil {
 			return err
 		}
-		record.Items = merged(nil, items)
+		record.Items = mergeDigests(nil, items)
 	} else {
 		items = nil
 	}
@@ -192,7 +192,7 @@ func (t *Trust) Approve(ctx context.Context, folder string, items ...TrustItem) 
 		if !ok || !record.Trusted || !t.holds(canonical, record) {
 			return fault.New(fault.Denied, t.op, "%s is not trusted, so nothing of it can be approved", canonical).Because(fault.Untrusted)
 		}
-		record.Items = merged(record.Items, items)
+		record.Items = mergeDigests(record.Items, items)
 		data.Folders[canonical] = record
 		return nil
 	})
@@ -249,8 +249,8 @@ func (f trustFolder) record(folder string) TrustRecord {
 	return r
 }
 
-// merged returns the digests of items over those before.
-func merged(before map[string]string, items []TrustItem) map[string]string {
+// mergeDigests returns the digests of items over those before.
+func mergeDigests(before map[string]string, items []TrustItem) map[string]string {
 	all := make(map[string]string, len(before)+len(items))
 	maps.Copy(all, before)
 	for _, item := range items {

@@ -62,7 +62,7 @@ func (f *recordFile[T]) load() (*T, error) {
 	if err != nil || info == nil {
 		return new(T), err
 	}
-	if data := f.cached(info); data != nil {
+	if data := f.cachedValue(info); data != nil {
 		return data, nil
 	}
 	data, info, err := f.read()
@@ -115,8 +115,8 @@ func (f *recordFile[T]) read() (*T, fs.FileInfo, error) {
 	return data, info, nil
 }
 
-// cached returns what was read of a file that looks like this one, else nil.
-func (f *recordFile[T]) cached(info fs.FileInfo) *T {
+// cachedValue returns what was read of a file that looks like this one, else nil.
+func (f *recordFile[T]) cachedValue(info fs.FileInfo) *T {
 	f.cache.mu.Lock()
 	defer f.cache.mu.Unlock()
 	if f.cache.data != nil && unchanged(f.cache.info, info) {

@@ -196,12 +196,12 @@ func (a *Active) addSection(ctx context.Context, disk *Disk, kind, section strin
 			continue
 		}
 		item := TrustItem{Kind: kind, Name: ProjectSettings + "#" + strings.TrimSuffix(section+"."+name, ".")}
-		said := spoken(value)
+		said := textsIn(value)
 		item.Label = name + ": " + strings.Join(commandsOf(value), "; ")
 		var text bytes.Buffer
 		shown, _ := json.MarshalIndent(value, "", "  ") // it was read from JSON
 		fmt.Fprintf(&text, "%s\n", shown)
-		for _, file := range namedFiles(disk, said) {
+		for _, file := range filesNamedBy(disk, said) {
 			describe(ctx, disk, &text, file)
 		}
 		item.Text = text.Bytes()
@@ -210,19 +210,19 @@ func (a *Active) addSection(ctx context.Context, disk *Disk, kind, section strin
 	}
 }
 
-// spoken returns every text in a value, keys too.
-func spoken(value any) []string {
+// textsIn returns every text in a value, keys too.
+func textsIn(value any) []string {
 	var all []string
 	switch v := value.(type) {
 	case string:
 		all = append(all, v)
 	case []any:
 		for _, one := range v {
-			all = append(all, spoken(one)...)
+			all = append(all, textsIn(one)...)
 		}
 	case map[string]any:
 		for name, one := range v {
-			all = append(append(all, name), spoken(one)...)
+			all = append(append(all, name), textsIn(one)...)
 		}
 	}
 	return all

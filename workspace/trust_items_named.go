@@ -42,7 +42,7 @@ func ReadNamed(ctx context.Context, folder string, said []string) ([]byte, error
 	}
 	defer disk.Close()
 	var text bytes.Buffer
-	for _, file := range namedFiles(disk, said) {
+	for _, file := range filesNamedBy(disk, said) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -51,12 +51,12 @@ func ReadNamed(ctx context.Context, folder string, said []string) ([]byte, error
 	return text.Bytes(), ctx.Err()
 }
 
-// namedFiles returns the files of the folder that texts may name, as commands do:
+// filesNamedBy returns the files of the folder that texts may name, as commands do:
 // relative to the folder, or to a folder that another of the texts names; also
 // those that an interpreter or a program finds by less than their name, as
 // python3 -m tools.srv, node srv and npm run x (SEC-11). What these load in turn
 // is not followed, but for the scripts of a package.
-func namedFiles(disk *Disk, said []string) []string {
+func filesNamedBy(disk *Disk, said []string) []string {
 	n := naming{disk: disk, dirs: []string{"."}, seen: map[string]bool{}, found: map[string]bool{}}
 	for _, text := range said {
 		n.expand(text)
@@ -186,7 +186,7 @@ func (n *naming) file(name string) bool {
 			Bin, Scripts any
 		}
 		if content, err := fs.ReadFile(n.disk.root.FS(), name); err == nil && json.Unmarshal(content, &is) == nil {
-			for _, text := range append(spoken(map[string]any{"bin": is.Bin, "scripts": is.Scripts}), is.Main, is.Module) {
+			for _, text := range append(textsIn(map[string]any{"bin": is.Bin, "scripts": is.Scripts}), is.Main, is.Module) {
 				n.expand(text)
 			}
 			if at := path.Dir(name); !slices.Contains(n.dirs, at) {

@@ -182,7 +182,7 @@ func TestApprovedTextsAreKept(t *testing.T) {
 		t.Errorf("%q, %v", text, ok)
 	}
 	must(t, tr.Approve(t.Context(), proj, second))
-	_, record, err := tr.Trusted(filepath.Join(proj, "sub"))
+	_, record, err := tr.Lookup(filepath.Join(proj, "sub"))
 	if err != nil || len(record.Items) != 1 || record.Items[0].Digest != second.Digest {
 		t.Errorf("%+v, %v", record, err)
 	}
@@ -201,13 +201,13 @@ func TestApprovedTextsAreKept(t *testing.T) {
 		t.Error("a digest is a path")
 	}
 	must(t, tr.Set(t.Context(), proj, false, second))
-	if _, record, _ := tr.Trusted(proj); record.Trusted || len(record.Items) != 0 {
+	if _, record, _ := tr.Lookup(proj); record.Trusted || len(record.Items) != 0 {
 		t.Errorf("%+v", record)
 	}
 	if found, err := tr.Forget(t.Context(), proj); !found || err != nil {
 		t.Error(found, err)
 	}
-	if _, record, _ := tr.Trusted(proj); record.Folder != "" {
+	if _, record, _ := tr.Lookup(proj); record.Folder != "" {
 		t.Error("it is not forgotten")
 	}
 }
@@ -248,7 +248,7 @@ func TestSEC14RealRepositoriesAskForThemselves(t *testing.T) {
 		if trusted(t, tr, folder) {
 			t.Errorf("%s inherits trust", folder)
 		}
-		if _, record, _ := tr.Trusted(folder); record.Folder != "" {
+		if _, record, _ := tr.Lookup(folder); record.Folder != "" {
 			t.Errorf("%s is not asked about by itself: it counts as decided by %s", folder, record.Folder)
 		}
 	}

@@ -36,7 +36,7 @@ func mkdir(t testing.TB, elements ...string) string {
 
 func trusted(t testing.TB, tr *Trust, folder string) bool {
 	t.Helper()
-	ok, _, err := tr.Trusted(folder)
+	ok, _, err := tr.Lookup(folder)
 	if err != nil {
 		t.Errorf("%s: %v", folder, err)
 	}
@@ -48,7 +48,7 @@ func TestNothingIsTrustedAtFirst(t *testing.T) {
 	if trusted(t, tr, dir) || trusted(t, tr, filepath.Join(dir, "not", "there")) {
 		t.Error("a folder never seen is trusted")
 	}
-	if _, _, err := tr.Trusted("relative"); fault.KindOf(err) != fault.Invalid {
+	if _, _, err := tr.Lookup("relative"); fault.KindOf(err) != fault.Invalid {
 		t.Error(err)
 	}
 }
@@ -60,7 +60,7 @@ func TestTrustCoversPlainSubFolders(t *testing.T) {
 	sub := mkdir(t, proj, "sub", "deep")
 	must(t, os.Symlink(proj, filepath.Join(dir, "link")))
 	must(t, tr.Set(t.Context(), filepath.Join(dir, "link"), true))
-	ok, record, err := tr.Trusted(sub)
+	ok, record, err := tr.Lookup(sub)
 	if !ok || err != nil || record.Folder != proj || !record.Trusted || !record.Since.Equal(clock()) || len(record.Items) != 0 {
 		t.Errorf("%v, %+v, %v", ok, record, err)
 	}
@@ -126,7 +126,7 @@ func TestSEC116TrustFileIsPrivate(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		ok, _, err := tr.Trusted(dir)
+		ok, _, err := tr.Lookup(dir)
 		if ok || fault.KindOf(err) != fault.Denied || !strings.Contains(err.Error(), "no folder is trusted") {
 			t.Errorf("%s: %v, %v", what, ok, err)
 		}
@@ -154,7 +154,7 @@ func TestSEC140DamagedTrustFileTrustsNothingAndIsKept(t *testing.T) {
 		tr, dir := newTrust(t)
 		must(t, os.MkdirAll(filepath.Dir(tr.file), 0o700))
 		must(t, os.WriteFile(tr.file, []byte(content), 0o600))
-		if ok, _, err := tr.Trusted(dir); ok || fault.KindOf(err) != fault.Unavailable {
+		if ok, _, err := tr.Lookup(dir); ok || fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("%q: %v, %v", content, ok, err)
 		}
 		must(t, os.WriteFile(tr.file+".bad", []byte("older"), 0o600))
@@ -171,7 +171,7 @@ func TestLaterTrustFormatIsLeftAlone(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Dir(tr.file), 0o700))
 	content := fmt.Sprintf(`{"version":2,"folders":{%q:{"trusted":true}}}`, dir)
 	must(t, os.WriteFile(tr.file, []byte(content), 0o600))
-	ok, _, err := tr.Trusted(dir)
+	ok, _, err := tr.Lookup(dir)
 	if ok || err == nil {
 		t.Error("a format that we do not know is trusted")
 	}

@@ -150,7 +150,7 @@ func TestDirtyAndDigest(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	s := apply(t, &w, Edited{URI: doc, Version: 2, Edits: []Edit{{at(0, 0, 0, 0), "x"}}})
-	if d := document(t, s, doc); !d.Dirty() || len(s.Dirty()) != 1 || d.Saved() != "one" || d.Digest() != DigestOf("xone") || d.Lines().Line(0) != "xone" {
+	if d := document(t, s, doc); !d.Dirty() || len(s.Dirty()) != 1 || d.SavedText() != "one" || d.Digest() != DigestOf("xone") || d.Lines().Line(0) != "xone" {
 		t.Errorf("%+v", d)
 	}
 	if s := apply(t, &w, Edited{URI: doc, Version: 3, Edits: []Edit{{at(0, 0, 0, 1), ""}}}); len(s.Dirty()) != 0 {
@@ -321,7 +321,7 @@ func TestKeptStringsAreOurOwn(t *testing.T) {
 	}
 	other := message[:4]
 	apply(t, &w, Saved{URI: u, Text: &other})
-	if within(document(t, w.Snapshot(), u).Saved()) {
+	if within(document(t, w.Snapshot(), u).SavedText()) {
 		t.Error("a save keeps the message")
 	}
 	runtime.KeepAlive(message)

@@ -55,7 +55,7 @@ func (d *Disk) Write(ctx context.Context, write Write) (*Text, error) {
 	if write.Seen == "" {
 		return d.create(ctx, op, p, write)
 	}
-	old, err := d.seen(ctx, op, p, write.Seen)
+	old, err := d.readSeen(ctx, op, p, write.Seen)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (d *Disk) Write(ctx context.Context, write Write) (*Text, error) {
 	if err != nil {
 		return nil, d.sortWrite(op, p.rel, err)
 	}
-	return written(p.rel, old.Mode, content)
+	return newText(p.rel, old.Mode, content)
 }
 
 // Delete removes a regular file that has the digest seen. A symbolic link is
@@ -91,14 +91,14 @@ func (d *Disk) Delete(ctx context.Context, name string, seen Digest) error {
 	if p.info == nil {
 		return fault.New(fault.NotFound, op, "%q does not exist", name)
 	}
-	if _, err := d.seen(ctx, op, p, seen); err != nil {
+	if _, err := d.readSeen(ctx, op, p, seen); err != nil {
 		return err
 	}
 	if err := d.still(ctx, op, p, seen); err != nil {
 		return err
 	}
 	if err := p.dir.Remove(p.base); err != nil {
-		return d.failed(op, p.rel, err)
+		return d.wrapError(op, p.rel, err)
 	}
 	return nil
 }
@@ -129,11 +129,11 @@ func (d *Disk) create(ctx context.Context, op string, p *place, write Write) (*T
 	if info, err := p.dir.Lstat(p.base); err == nil {
 		mode = info.Mode().Perm()
 	}
-	return written(p.rel, mode, content)
+	return newText(p.rel, mode, content)
 }
 
-// seen reads the file at p and refuses it when it is not the one that was seen.
-func (d *Disk) seen(ctx context.Context, op string, p *place, digest Digest) (*File, error) {
+// readSeen reads the file at p and refuses it when it is not the one that was seen.
+func (d *Disk) readSeen(ctx context.Context, op string, p *place, digest Digest) (*File, error) {
 	if p.info == nil {
 		return nil, stale(op, p.rel, "")
 	}
@@ -158,16 +158,16 @@ func (d *Disk) still(ctx context.Context, op string, p *place, digest Digest) er
 		return stale(op, p.rel, "")
 	}
 	if err != nil {
-		return d.failed(op, p.rel, err)
+		return d.wrapError(op, p.rel, err)
 	}
 	if unchanged(p.info, now) {
 		return nil
 	}
-	_, err = d.seen(ctx, op, &place{dir: p.dir, base: p.base, rel: p.rel, info: now}, digest)
+	_, err = d.readSeen(ctx, op, &place{dir: p.dir, base: p.base, rel: p.rel, info: now}, digest)
 	return err
 }
 
-func written(name string, mode fs.FileMode, content []byte) (*Text, error) {
+func newText(name string, mode fs.FileMode, content []byte) (*Text, error) {
 	t, err := DecodeText(content)
 	if err != nil {
 		// Exact content of any kind was asked for.
@@ -194,7 +194,7 @@ func (d *Disk) sortWrite(op, name string, err error) error {
 	if _, ok := errors.AsType[*fault.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return d.failed(op, name, err)
+	return d.wrapError(op, name, err)
 }
 
 // putting is what putFile puts.

@@ -148,7 +148,7 @@ func TestSEC66ChangeDuringTheWrite(t *testing.T) {
 	p, err := (&walk{op: "test", disk: d, name: "f"}).locate()
 	must(t, err)
 	defer p.close()
-	_, err = d.seen(t.Context(), "test", p, DigestOf("one"))
+	_, err = d.readSeen(t.Context(), "test", p, DigestOf("one"))
 	must(t, err)
 	must(t, d.still(t.Context(), "test", p, DigestOf("one")))
 	put(t, d, "f", "other")

@@ -178,10 +178,10 @@ func encodeBody(b Body) ([]byte, error) {
 func (l *Log) encode(b Body) (Body, []byte) {
 	data, err := encodeBody(b)
 	if err != nil {
-		return l.lost(b, fault.New(fault.Internal, "activity.append", "A %s event could not be encoded: %w.", b.Type(), err))
+		return l.recordLost(b, fault.New(fault.Internal, "activity.append", "A %s event could not be encoded: %w.", b.Type(), err))
 	}
 	if !shallow(data) {
-		return l.lost(b, fault.New(fault.Internal, "activity.append", "A %s event is nested too deep, so it was not recorded.", b.Type()))
+		return l.recordLost(b, fault.New(fault.Internal, "activity.append", "A %s event is nested too deep, so it was not recorded.", b.Type()))
 	}
 	if _, said := b.(ModelContent); said || l.cfg.Mask == nil {
 		return b, data
@@ -202,7 +202,7 @@ func (l *Log) encode(b Body) (Body, []byte) {
 			return next, masked
 		}
 	}
-	return l.lost(b, fault.New(fault.Internal, "activity.append", "A %s event could not be masked, so it was not recorded.", b.Type()))
+	return l.recordLost(b, fault.New(fault.Internal, "activity.append", "A %s event could not be masked, so it was not recorded.", b.Type()))
 }
 
 // shallow reports whether data, an encoded body, is nested no deeper than a line
@@ -235,8 +235,8 @@ func maskStrings(data []byte, mask func([]byte) []byte) []byte {
 	return out
 }
 
-// lost records that an event could not be.
-func (l *Log) lost(b Body, err *fault.Error) (Body, []byte) {
+// recordLost records that an event could not be.
+func (l *Log) recordLost(b Body, err *fault.Error) (Body, []byte) {
 	l.logger().Error("event lost", "session", l.cfg.Session, "type", b.Type(), "err", err)
 	seen := ErrorSeen{Code: string(fault.Bug), Message: fault.Message(err), Where: "activity.append"}
 	data, _ := encodeBody(seen) // strings only: cannot fail

@@ -220,10 +220,10 @@ var names = func() map[string]string {
 }()
 
 // Event decodes the entry. The error says which type's data does not fit.
-func (e Entry) Event(session string) (Event, error) { return e.Masked(session, nil) }
+func (e Entry) Event(session string) (Event, error) { return e.EventWith(session, nil) }
 
-// Masked is Event with data that mask has changed; nil changes nothing.
-func (e Entry) Masked(session string, mask func([]byte) []byte) (Event, error) {
+// EventWith is Event with data that mask has changed; nil changes nothing.
+func (e Entry) EventWith(session string, mask func([]byte) []byte) (Event, error) {
 	data := e.rest[e.data:e.dataEnd] // it is read once, by who knows its type
 	line := make([]byte, 0, len(e.rest)-len(data)+len("{0}"))
 	line = append(line, '{')

@@ -219,9 +219,9 @@ func (l *Log) Last() uint64 {
 	return l.last
 }
 
-// Created returns when the log was begun, as its header says; zero where the
+// CreationTime returns when the log was begun, as its header says; zero where the
 // header was lost.
-func (l *Log) Created() time.Time { return l.created }
+func (l *Log) CreationTime() time.Time { return l.created }
 
 // Title returns the title that the log was begun with; "" for none.
 func (l *Log) Title() string { return l.title }
@@ -229,8 +229,8 @@ func (l *Log) Title() string { return l.title }
 // Agent returns the agent that the log was begun for; "" for none.
 func (l *Log) Agent() string { return l.agent }
 
-// Announced returns the number of the newest event that readers may see.
-func (l *Log) Announced() uint64 {
+// LastAnnounced returns the number of the newest event that readers may see.
+func (l *Log) LastAnnounced() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.announced
@@ -244,9 +244,9 @@ func (l *Log) Err() error {
 	return l.err
 }
 
-// Recovered waits until the log can be written. The error is the context's
+// WaitWritable waits until the log can be written. The error is the context's
 // cause, or the fault when the log was closed before.
-func (l *Log) Recovered(ctx context.Context) error {
+func (l *Log) WaitWritable(ctx context.Context) error {
 	for {
 		l.mu.Lock()
 		err, done, grown := l.err, l.done, l.wait()
@@ -361,7 +361,7 @@ func (l *Log) wake() {
 	}
 	l.drainer = true
 	if l.cfg.start != nil {
-		l.unlocked(func() { l.cfg.start(l.write) })
+		l.withoutLock(func() { l.cfg.start(l.write) })
 		return
 	}
 	l.spawn(l.write)
@@ -403,8 +403,8 @@ type header struct {
 	Agent     string `json:"agent,omitempty"` // who answers where a request names nobody
 }
 
-// created returns when the log was begun; zero where that cannot be read.
-func (h header) created() time.Time {
+// creationTime returns when the log was begun; zero where that cannot be read.
+func (h header) creationTime() time.Time {
 	t, _ := time.Parse(time.RFC3339, h.Created) // not a time: unknown
 	return t
 }

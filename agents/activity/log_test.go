@@ -94,7 +94,7 @@ func TestAnnouncedOnlyWhenSafe(t *testing.T) {
 						if err := l.Commit(t.Context(), seq); err != nil {
 							t.Error(err)
 						}
-						if l.Announced() < seq {
+						if l.LastAnnounced() < seq {
 							t.Error("committed and not announced")
 						}
 					}
@@ -150,8 +150,8 @@ func TestREL37AppendNeverWaitsForTheDisk(t *testing.T) {
 		if err := l.Commit(ctx, seq); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		if got := time.Since(begin); got != time.Minute || l.Announced() != 0 {
-			t.Errorf("took %v, announced %d", got, l.Announced())
+		if got := time.Since(begin); got != time.Minute || l.LastAnnounced() != 0 {
+			t.Errorf("took %v, announced %d", got, l.LastAnnounced())
 		}
 		close(hang)
 		if err := l.Commit(t.Context(), seq); err != nil {
@@ -174,8 +174,8 @@ func TestIdleLogSyncsAndLetsGo(t *testing.T) {
 			l.Append(Origin{Run: "r"}, ContentDelta{Text: "x"}, 0)
 		}
 		synctest.Wait()
-		if _, safe, _ := m.state("d/s.jsonl"); l.Announced() != 50 || safe != "" {
-			t.Errorf("announced %d, synced %s", l.Announced(), safe)
+		if _, safe, _ := m.state("d/s.jsonl"); l.LastAnnounced() != 50 || safe != "" {
+			t.Errorf("announced %d, synced %s", l.LastAnnounced(), safe)
 		}
 		time.Sleep(restAfter + time.Millisecond)
 		synctest.Wait()
@@ -397,13 +397,13 @@ func TestREL96FullDevice(t *testing.T) {
 		t.Fatal(err) // nor can a new segment be made
 	}
 	seq := l.Append(Origin{}, RunState{}, 0)
-	if err := l.Commit(t.Context(), seq); err == nil || l.Announced() != 0 {
+	if err := l.Commit(t.Context(), seq); err == nil || l.LastAnnounced() != 0 {
 		t.Errorf("committed: %v", err)
 	}
 	if err := os.Remove(segmentPath(path, 2)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	if err := l.Recovered(t.Context()); err != nil {
+	if err := l.WaitWritable(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := l.Commit(t.Context(), seq); err != nil {

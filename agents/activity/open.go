@@ -94,7 +94,7 @@ func (o *opener) inMemory() error {
 	if l.cfg.Copy == nil {
 		return nil
 	}
-	err := o.copied(func(e Entry) error {
+	err := o.copyEvents(func(e Entry) error {
 		if e.FromSeq < e.Seq {
 			return errors.New("the beginning of the session that it is to go on from is not kept any more")
 		}
@@ -178,7 +178,7 @@ func (o *opener) create() error {
 	s.size = int64(len(head))
 	l.seg = s
 	h, err := parseHeader(head)
-	l.created = h.created()
+	l.created = h.creationTime()
 	if err == nil && l.cfg.Copy != nil {
 		err = o.copy(s)
 	}
@@ -261,7 +261,7 @@ func (o *opener) read(s *segment, limit uint64) error {
 		if first {
 			if h, err := parseHeader(line); err == nil && whole {
 				if s.number == 1 {
-					l.created, l.title, l.agent = h.created(), h.Title, h.Agent
+					l.created, l.title, l.agent = h.creationTime(), h.Title, h.Agent
 				}
 				continue
 			}

@@ -60,14 +60,14 @@ func (l *Log) seize() error {
 	for {
 		for l.drainer {
 			grown := l.wait()
-			l.unlocked(func() { <-grown })
+			l.withoutLock(func() { <-grown })
 		}
 		l.drain()
 		if l.err != nil {
 			return l.err
 		}
 		l.drainer = true
-		l.unlocked(l.syncing.Lock)
+		l.withoutLock(l.syncing.Lock)
 		if l.broken == nil {
 			return nil
 		}
@@ -116,7 +116,7 @@ func (p *purger) line(enc *encoder, line []byte, e Entry) ([]byte, bool) {
 		// What does not fit its type is erased all the more.
 		event = Event{Time: e.time(), Origin: Origin{Run: e.Run, Agent: p.agent}, Body: Unknown{Name: e.Type}}
 	}
-	body := Purged(event.Body)
+	body := Purge(event.Body)
 	data, err := encodeBody(body)
 	if err != nil {
 		body, data = Unknown{Name: e.Type}, []byte("{}")
@@ -189,7 +189,7 @@ func (p *purger) files() (err error) {
 	segs := l.segments()
 	written := l.written
 	var all []redone
-	l.unlocked(func() {
+	l.withoutLock(func() {
 		for i, s := range segs {
 			limit := uint64(math.MaxUint64)
 			for _, later := range segs[i+1:] {
@@ -224,7 +224,7 @@ func (p *purger) files() (err error) {
 	if err != nil {
 		return err
 	}
-	l.unlocked(func() { err = l.files.SyncDir(filepath.Dir(l.cfg.Path)) })
+	l.withoutLock(func() { err = l.files.SyncDir(filepath.Dir(l.cfg.Path)) })
 	return err
 }
 

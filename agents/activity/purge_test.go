@@ -403,7 +403,7 @@ func TestPurgeWhileTheLogGrows(t *testing.T) {
 	}
 	for range 2 {
 		writers.Go(func() {
-			for l.Announced() < 2*each && !t.Failed() {
+			for l.LastAnnounced() < 2*each && !t.Failed() {
 				if _, err := l.Purge("a", l.Last()); err != nil {
 					t.Error(err)
 				}

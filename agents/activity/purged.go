@@ -7,11 +7,11 @@ import (
 	"github.com/agentls/agentls/agents/model"
 )
 
-// Purged returns what is left of a body when what was said is erased (spec 3.7):
+// Purge returns what is left of a body when what was said is erased (spec 3.7):
 // numbers, states, names of tools, agents and models, and ids stay, so that a
 // session's runs and what they used are still known; texts, arguments, results,
 // files and data of the provider go.
-func Purged(b Body) Body {
+func Purge(b Body) Body {
 	switch b := b.(type) {
 	case RunStarted:
 		return RunStarted{Input: []ContentBlock{}, Mode: b.Mode, Approval: b.Approval, Model: b.Model, Tools: b.Tools, Chain: b.Chain, Definition: b.Definition, Taint: b.Taint, Call: b.Call}

@@ -64,7 +64,7 @@ func TestPurgedKeepsNoWords(t *testing.T) {
 		v := reflect.New(reflect.TypeOf(b)).Elem()
 		fillWith(v, name)
 		whole := v.Interface().(Body)
-		left := Purged(whole)
+		left := Purge(whole)
 		if left.Type() != name {
 			t.Errorf("%s becomes a %s", name, left.Type())
 		}
@@ -77,12 +77,12 @@ func TestPurgedKeepsNoWords(t *testing.T) {
 				t.Errorf("%s is kept", way)
 			}
 		}
-		again, err := encodeBody(Purged(left))
+		again, err := encodeBody(Purge(left))
 		if err != nil || string(again) != string(data) {
 			t.Errorf("purged again, %s is %s", data, again)
 		}
 	}
-	if left := Purged(Unknown{Name: "later", Data: json.RawMessage(`{"text":"secret"}`)}); left.Type() != "later" || left.(Unknown).Data != nil {
+	if left := Purge(Unknown{Name: "later", Data: json.RawMessage(`{"text":"secret"}`)}); left.Type() != "later" || left.(Unknown).Data != nil {
 		t.Errorf("left of an unknown one: %+v", left)
 	}
 }

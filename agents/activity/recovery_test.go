@@ -81,7 +81,7 @@ func play(m *memFS, bodies []Body) (acked, shown uint64, err error) {
 		seq := l.Append(Origin{Run: "r", Agent: "a"}, b, 0)
 		if Synced(b) {
 			if err := l.Commit(ctx, seq); err != nil {
-				return acked, l.Announced(), err
+				return acked, l.LastAnnounced(), err
 			}
 			acked = seq
 		}
@@ -94,7 +94,7 @@ func play(m *memFS, bodies []Body) (acked, shown uint64, err error) {
 			return max(acked, a), s, err
 		}
 	}
-	return acked, l.Announced(), l.Close()
+	return acked, l.LastAnnounced(), l.Close()
 }
 
 // REL-93: whatever call of the disk is the last one, what was acknowledged is
@@ -549,22 +549,22 @@ func TestREL96FullDisk(t *testing.T) {
 			}
 			time.Sleep(3 * time.Second)
 		}
-		if l.Announced() != 1 || l.Err() == nil || len(told) != 1 {
-			t.Errorf("announced %d, error %v, told %d times", l.Announced(), l.Err(), len(told))
+		if l.LastAnnounced() != 1 || l.Err() == nil || len(told) != 1 {
+			t.Errorf("announced %d, error %v, told %d times", l.LastAnnounced(), l.Err(), len(told))
 		}
 		if now, _, _ := m.state("d/s.jsonl"); !strings.HasPrefix(now, old) {
 			t.Error("an old file was cut")
 		}
 		l.GoUnsaved()
-		if err := l.Commit(t.Context(), seq); err != nil || l.Announced() != 4 {
-			t.Errorf("unsaved: %v, announced %d", err, l.Announced())
+		if err := l.Commit(t.Context(), seq); err != nil || l.LastAnnounced() != 4 {
+			t.Errorf("unsaved: %v, announced %d", err, l.LastAnnounced())
 		}
 		seq = l.Append(Origin{Run: "r"}, RunState{From: Waiting, To: Running}, 0)
 		if err := l.Commit(t.Context(), seq); err != nil {
 			t.Errorf("unsaved: %v", err)
 		}
 		setFull(false)
-		if err := l.Recovered(t.Context()); err != nil {
+		if err := l.WaitWritable(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if len(told) != 2 || told[1] != nil {

@@ -55,9 +55,9 @@ func (e Entry) line(dst []byte) []byte {
 	return seal(dst, start)
 }
 
-// copied takes the events of [Config.Copy] into a log that is begun; put keeps
+// copyEvents takes the events of [Config.Copy] into a log that is begun; put keeps
 // each of them.
-func (o *opener) copied(put func(Entry) error) error {
+func (o *opener) copyEvents(put func(Entry) error) error {
 	var failed error
 	err := o.log.cfg.Copy.Of.lines(o.log.cfg.Copy.Until, func(e Entry) {
 		if failed == nil {
@@ -76,7 +76,7 @@ func (o *opener) copy(s *segment) error {
 	l := o.log
 	out := bufio.NewWriterSize(onlyWriter{s.file}, 256<<10)
 	var line []byte
-	err := o.copied(func(e Entry) error {
+	err := o.copyEvents(func(e Entry) error {
 		l.mark(s, e.FromSeq)
 		line = e.line(line[:0])
 		s.size += int64(len(line))

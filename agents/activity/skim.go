@@ -138,7 +138,7 @@ func (s *skim) read(f File, from, to int64, header bool) error {
 			// Of a segment its header; else a line whose beginning was not read.
 			if h, err := parseHeader(line); err == nil && header {
 				s.out.Session, s.out.Format, s.out.Agentls = h.Session, h.Format, h.Agentls
-				s.out.Title, s.out.Agent, s.out.Created = h.Title, h.Agent, h.created()
+				s.out.Title, s.out.Agent, s.out.Created = h.Title, h.Agent, h.creationTime()
 			}
 			continue
 		}

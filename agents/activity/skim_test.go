@@ -106,7 +106,7 @@ func TestSkim(t *testing.T) {
 		return got, turns
 	}
 	got, turns := skim(1 << 30)
-	want := Skimmed{Session: "s", Format: 1, Title: "T", Agentls: "9", Created: l.Created(), Updated: now, Last: 6_000, Whole: true}
+	want := Skimmed{Session: "s", Format: 1, Title: "T", Agentls: "9", Created: l.CreationTime(), Updated: now, Last: 6_000, Whole: true}
 	if diff := cmp.Diff(want, got); diff != "" || len(turns) != 3_000 {
 		t.Errorf("%d turns, %s", len(turns), diff)
 	}

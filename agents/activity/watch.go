@@ -142,7 +142,7 @@ func (w *watcher) read() error {
 		header := from == 0 && off == 0
 		if header && s.number == 1 {
 			if h, err := parseHeader(line); err == nil {
-				l.created, l.title, l.agent = h.created(), h.Title, h.Agent
+				l.created, l.title, l.agent = h.creationTime(), h.Title, h.Agent
 			}
 		}
 		e, ok := verify(line)

@@ -45,7 +45,7 @@ func (l *Log) flush() {
 	ranges := l.ranges(from, to)
 	var err error
 	size := 0
-	l.unlocked(func() {
+	l.withoutLock(func() {
 		for _, r := range ranges {
 			if _, err = seg.file.Write(r.bytes); err != nil {
 				return
@@ -110,14 +110,14 @@ func (l *Log) mark(seg *segment, seq uint64) {
 // meanwhile. Two syncs never overlap: the kernel tells of an error once, and
 // the other one would believe that all is well.
 func (l *Log) sync() {
-	l.unlocked(l.syncing.Lock)
+	l.withoutLock(l.syncing.Lock)
 	defer l.syncing.Unlock()
 	seg, target, size := l.seg, l.written, l.unsafe
 	if l.broken != nil || l.synced >= target {
 		return
 	}
 	var err error
-	l.unlocked(func() { err = seg.sync(l.files) })
+	l.withoutLock(func() { err = seg.sync(l.files) })
 	if err != nil {
 		l.broke(err)
 		return
@@ -151,7 +151,7 @@ func (l *Log) broke(err error) {
 // renew goes on in a new segment, which begins with all that is not known to be
 // on disk. It reports whether that worked. l.mu is held, and let go meanwhile.
 func (l *Log) renew() bool {
-	l.unlocked(l.syncing.Lock)
+	l.withoutLock(l.syncing.Lock)
 	defer l.syncing.Unlock()
 	old, from, to := l.seg, l.synced+1, l.last
 	var ranges []stretch
@@ -161,7 +161,7 @@ func (l *Log) renew() bool {
 	next := &segment{path: segmentPath(l.cfg.Path, old.number+1), number: old.number + 1}
 	head := l.headerLine()
 	var err error
-	l.unlocked(func() {
+	l.withoutLock(func() {
 		if old.file != nil {
 			_ = old.file.Close() // its failure is known
 			old.file = nil
@@ -211,13 +211,13 @@ func (l *Log) fail(err error) {
 // still the only one.
 func (l *Log) health(err error) {
 	if l.cfg.Health != nil {
-		l.unlocked(func() { l.cfg.Health(err) })
+		l.withoutLock(func() { l.cfg.Health(err) })
 	}
 }
 
-// unlocked runs f without l.mu, which is held before and after, also when f
+// withoutLock runs f without l.mu, which is held before and after, also when f
 // panics.
-func (l *Log) unlocked(f func()) {
+func (l *Log) withoutLock(f func()) {
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	f()

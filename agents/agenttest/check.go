@@ -60,15 +60,15 @@ type checker struct {
 
 // differs notes that what a path below expect says did not come.
 func (k *checker) differs(expected, came, where string, path ...string) {
-	line := fmt.Sprintf("%s: expected %s, came %s", written(path), expected, came)
+	line := fmt.Sprintf("%s: expected %s, came %s", pathString(path), expected, came)
 	if where != "" {
 		line += ", at " + where
 	}
 	k.wrong = append(k.wrong, Failure{append([]string{"expect"}, path...), line})
 }
 
-// written is a path as a person writes it: tools[0].args.
-func written(path []string) string {
+// pathString is a path as a person writes it: tools[0].args.
+func pathString(path []string) string {
 	var b strings.Builder
 	for i, step := range path {
 		if _, err := strconv.Atoi(step); err == nil && i > 0 {
@@ -170,14 +170,14 @@ func (k *checker) call(what []string, want ToolCall, got ended) {
 		}
 	}
 	if state := cmp.Or(want.State, string(activity.Success)); state != string(got.State) {
-		k.differs(state, fmt.Sprintf("%s (%s)", got.State, clip(saidBy(got.ToolState))), place(got.at), append(what, "state")...)
-	} else if !strings.Contains(saidBy(got.ToolState), want.Result) {
-		k.differs(fmt.Sprintf("a text with %q", want.Result), fmt.Sprintf("%q", clip(saidBy(got.ToolState))), place(got.at), append(what, "result")...)
+		k.differs(state, fmt.Sprintf("%s (%s)", got.State, clip(outputOf(got.ToolState))), place(got.at), append(what, "state")...)
+	} else if !strings.Contains(outputOf(got.ToolState), want.Result) {
+		k.differs(fmt.Sprintf("a text with %q", want.Result), fmt.Sprintf("%q", clip(outputOf(got.ToolState))), place(got.at), append(what, "result")...)
 	}
 }
 
-// saidBy is what the model got of a call.
-func saidBy(s activity.ToolState) string {
+// outputOf is what the model got of a call.
+func outputOf(s activity.ToolState) string {
 	switch {
 	case s.Result != nil:
 		return s.Result.Content
@@ -202,7 +202,7 @@ func (k *checker) handoffs() {
 		}
 	}
 	if !slices.Equal(came, *k.case_.Expect.Handoffs) {
-		k.differs(listed(*k.case_.Expect.Handoffs), listed(came), where, "handoffs")
+		k.differs(joinNames(*k.case_.Expect.Handoffs), joinNames(came), where, "handoffs")
 	}
 }
 
@@ -373,7 +373,7 @@ func show(value any) string {
 	return clip(string(data))
 }
 
-func listed(names []string) string {
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

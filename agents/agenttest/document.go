@@ -247,7 +247,7 @@ func (d *Document) Agents() (list []Naming) {
 				visit(&v.Items[i], s.Items)
 			}
 		case v.Kind == definition.String && namesAgent(s.path) && v.Text != "" && v.Text != "auto":
-			list = append(list, Naming{v.Text, d.Index.Range(d.unquoted(v.Span))})
+			list = append(list, Naming{v.Text, d.Index.Range(d.trimQuotes(v.Span))})
 		}
 	}
 	visit(d.tree.Root, root())
@@ -272,8 +272,8 @@ func namesTool(path string) bool {
 	return false
 }
 
-// unquoted returns the extent of a scalar without its quotes.
-func (d *Document) unquoted(s definition.Span) definition.Span {
+// trimQuotes returns the extent of a scalar without its quotes.
+func (d *Document) trimQuotes(s definition.Span) definition.Span {
 	text := d.Text[s.Start:s.End]
 	if len(text) < 2 || text[len(text)-1] != text[0] || !strings.ContainsAny(text[:1], `"'`) {
 		return s

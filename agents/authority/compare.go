@@ -131,7 +131,7 @@ func (c *comparing) set(what, note string, before, after, power bool) {
 
 // tools compares what is offered, tool by tool.
 func (c *comparing) tools(a, b *Explanation) {
-	before, after := offered(a), offered(b)
+	before, after := offeredTools(a), offeredTools(b)
 	defer func() { c.name = "" }()
 	for _, name := range union(before, after) {
 		c.field, c.name = "tools.allow", name
@@ -142,7 +142,7 @@ func (c *comparing) tools(a, b *Explanation) {
 			if has {
 				one = y
 			}
-			c.set(name, described(one), had, has, true)
+			c.set(name, describeTool(one), had, has, true)
 			continue
 		}
 		if x.Tier != y.Tier {
@@ -152,8 +152,8 @@ func (c *comparing) tools(a, b *Explanation) {
 	}
 }
 
-// described says what comes or goes with a tool.
-func described(t Tool) string {
+// describeTool says what comes or goes with a tool.
+func describeTool(t Tool) string {
 	what := "tier " + t.Tier
 	if t.Command {
 		what = "tier by command"
@@ -164,9 +164,9 @@ func described(t Tool) string {
 	return what
 }
 
-// offered returns the tools that are offered, without those that a run adds to
+// offeredTools returns the tools that are offered, without those that a run adds to
 // end with.
-func offered(e *Explanation) map[string]Tool {
+func offeredTools(e *Explanation) map[string]Tool {
 	all := make(map[string]Tool, len(e.Tools))
 	for _, t := range e.Tools {
 		if t.Offered && !t.Added {

@@ -35,7 +35,7 @@ func Explain(in Input) *Explanation {
 		Name: def.Name, Title: def.Title, File: def.Path, Scope: def.Scope, Ignored: slices.Clone(in.Ignored), Trusted: in.Trusted, Approval: string(in.Approval),
 	}
 	x.refusals()
-	x.lost()
+	x.explainLost()
 	mode, whyTask := x.mode()
 	set := newToolset(x.places, def)
 	x.e.Open = set.open()
@@ -75,9 +75,9 @@ func (x *explainer) add(key, text string, value any, from ...Origin) {
 	x.e.Values = append(x.e.Values, Value{Key: key, Text: tool.Escape(text), Value: value, Origin: origin, Overrode: overrode})
 }
 
-// said returns what says a field: the standard, the file where it is given
+// originsOf returns what says a field: the standard, the file where it is given
 // there, the overrides. fields are where the file may have it.
-func (x *explainer) said(standard Origin, given bool, key string, fields ...string) []Origin {
+func (x *explainer) originsOf(standard Origin, given bool, key string, fields ...string) []Origin {
 	all := []Origin{standard}
 	if origin, found := x.file(fields...); found || given {
 		all = append(all, origin)
@@ -85,8 +85,8 @@ func (x *explainer) said(standard Origin, given bool, key string, fields ...stri
 	return append(all, x.overrides(key)...)
 }
 
-// lost says which entries of the lists of tools name none, and what has no effect.
-func (x *explainer) lost() {
+// explainLost says which entries of the lists of tools name none, and what has no effect.
+func (x *explainer) explainLost() {
 	for _, p := range x.def.Problems {
 		if p.Code == "agent/tool-unknown" || p.Code == "agent/no-effect" {
 			x.e.Lost = append(x.e.Lost, tool.Escape(fmt.Sprintf("line %d: %s", p.Range.Start.Line+1, p.Message)))
@@ -115,13 +115,13 @@ func (x *explainer) refusals() {
 		if !x.in.Subagent {
 			refuse(NotByPersons)
 		}
-		x.add("user_invocable", "no: other agents run it, not a person", false, x.said(standard, true, "user_invocable", "user_invocable", "user-invocable", "userInvocable", "user-invokable")...)
+		x.add("user_invocable", "no: other agents run it, not a person", false, x.originsOf(standard, true, "user_invocable", "user_invocable", "user-invocable", "userInvocable", "user-invokable")...)
 	}
 	if !x.def.Delegable {
-		x.add(notDelegable, "yes: a person runs it, no other agent", true, x.said(standard, true, notDelegable, notDelegable, "disableModelInvocation", "mode")...)
+		x.add(notDelegable, "yes: a person runs it, no other agent", true, x.originsOf(standard, true, notDelegable, notDelegable, "disableModelInvocation", "mode")...)
 	}
 	if !x.def.Routable {
-		x.add("routable", "no: only who names it runs it", false, x.said(standard, true, "routable", "routable", notDelegable, "disableModelInvocation", "mode")...)
+		x.add("routable", "no: only who names it runs it", false, x.originsOf(standard, true, "routable", "routable", notDelegable, "disableModelInvocation", "mode")...)
 	}
 }
 
@@ -139,7 +139,7 @@ func restricts(why string) string {
 // task.
 func (x *explainer) mode() (definition.Mode, Origin) {
 	mode := cmp.Or(x.def.Mode, definition.Chat)
-	from := x.said(Origin{What: "default"}, x.in.File.Mode == definition.Task, "run.mode", "run.mode")
+	from := x.originsOf(Origin{What: "default"}, x.in.File.Mode == definition.Task, "run.mode", "run.mode")
 	if x.def.Output != nil {
 		output, _ := x.file("output")
 		mode, from = definition.Task, append(from, output)
@@ -210,7 +210,7 @@ func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
 	} else {
 		var e model.Entry
 		m.ID, e, m.Known = x.in.Table.Resolve(name, x.in.Standard)
-		_, m.Retired = x.in.Table.Retired(name)
+		_, m.Retired = x.in.Table.Successor(name)
 		m.Window, m.Prices = e.Window, slices.Clone(e.Prices)
 		entries = append(entries, e)
 	}
@@ -271,7 +271,7 @@ func (x *explainer) route(m *Model, mode definition.Mode) string {
 		rules = append(rules, r.Value)
 	}
 	name, by := x.in.Standard, "no rule of model.routes fits"
-	facts := model.Facts{Mode: string(mode), Tools: x.registered()}
+	facts := model.Facts{Mode: string(mode), Tools: x.registeredNames()}
 	for i := range rules {
 		if to, ok := model.Choose(rules[:i+1], facts); ok {
 			name, by = to, fmt.Sprintf("rule %d of model.routes at %s", i+1, place(x.in.Routes[i].Origin))
@@ -283,8 +283,8 @@ func (x *explainer) route(m *Model, mode definition.Mode) string {
 	return fmt.Sprintf("auto → %s in a new context (%s)", id, by)
 }
 
-// registered returns the names of the offered tools that are registered.
-func (x *explainer) registered() []string {
+// registeredNames returns the names of the offered tools that are registered.
+func (x *explainer) registeredNames() []string {
 	var names []string
 	for _, t := range x.e.Tools {
 		if t.Offered && !t.Added {

@@ -40,7 +40,7 @@ func BenchmarkFilter(b *testing.B) {
 		for b.Loop() {
 			set := newToolset(p, d)
 			for _, t := range set.all {
-				set.offered(t.Spec().Name)
+				set.offers(t.Spec().Name)
 			}
 		}
 	})

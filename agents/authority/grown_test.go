@@ -58,7 +58,7 @@ func TestCompareKnowsWhatExchangeDoes(t *testing.T) {
 			to = &both
 		}
 		d := authority.Compare(of(from), of(to))
-		for _, key := range exchange.Grown(from, to) {
+		for _, key := range exchange.Gains(from, to) {
 			seen[key]++
 			field := key
 			if fields[key] != "" {

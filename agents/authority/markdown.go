@@ -45,7 +45,7 @@ func hover(e *Explanation) []string {
 		all  []Reference
 	}{{"MCP servers", e.Servers}, {"subagents", e.Subagents}, {"handoffs", e.Handoffs}, {"graph", e.Graph}, {"hooks", e.Hooks}} {
 		if len(group.all) > 0 {
-			item(group.what, referred(group.all))
+			item(group.what, formatReferences(group.all))
 		}
 	}
 	for _, v := range e.Values {
@@ -85,8 +85,8 @@ func hoverTools(e *Explanation, item func(what, text string)) {
 	}
 }
 
-// referred lists references, those that lead nowhere marked.
-func referred(all []Reference) string {
+// formatReferences lists references, those that lead nowhere marked.
+func formatReferences(all []Reference) string {
 	parts := make([]string, 0, len(all))
 	for _, r := range all {
 		part := span(r.Name)
@@ -116,16 +116,16 @@ func few(parts []string) string {
 }
 
 // span is a text as a code span, in which Markdown means nothing.
-func span(text string) string { return tool.MarkdownCode(shortened(text)) }
+func span(text string) string { return tool.MarkdownCode(shorten(text)) }
 
 // plain is a text that says itself and nothing more.
-func plain(text string) string { return tool.MarkdownText(shortened(text)) }
+func plain(text string) string { return tool.MarkdownText(shorten(text)) }
 
 // maxShown is the longest text of a file in a hover, in characters.
 const maxShown = 200
 
-// shortened is a text on one line, without what is not seen, and not too long.
-func shortened(text string) string {
+// shorten is a text on one line, without what is not seen, and not too long.
+func shorten(text string) string {
 	text = tool.Escape(text)
 	n := 0
 	for i := range text {

@@ -195,10 +195,10 @@ func unique(list []string) []string {
 }
 
 // place is an origin in a few words, its file by the last part of its path.
-func place(o Origin) string { return shown(o, base(o.File)) }
+func place(o Origin) string { return originText(o, base(o.File)) }
 
-// shown is an origin with a name for its file.
-func shown(o Origin, file string) string {
+// originText is an origin with a name for its file.
+func originText(o Origin, file string) string {
 	if o.File == "" {
 		return tool.Escape(o.What)
 	}
@@ -244,5 +244,5 @@ func naming(e *Explanation) func(Origin) string {
 			}
 		}
 	}
-	return func(o Origin) string { return shown(o, files[o.File]) }
+	return func(o Origin) string { return originText(o, files[o.File]) }
 }

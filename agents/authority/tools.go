@@ -119,7 +119,7 @@ func (s *toolset) trace() {
 			if !found {
 				return "", Origin{}, false
 			}
-			return what + " by " + quoted(entry), origin(entry), true
+			return what + " by " + quote(entry), origin(entry), true
 		})
 	}
 	only := func(p patterns, why string, origin func() Origin) {
@@ -148,8 +148,8 @@ func (s *toolset) trace() {
 	})
 }
 
-// offered reports whether a tool is, and by which list or against which.
-func (s *toolset) offered(name string) (bool, string, Origin) {
+// offers reports whether a tool is, and by which list or against which.
+func (s *toolset) offers(name string) (bool, string, Origin) {
 	if _, is := slices.BinarySearch(s.left, name); !is {
 		for _, takes := range s.stages {
 			if why, origin, is := takes(name); is {
@@ -161,7 +161,7 @@ func (s *toolset) offered(name string) (bool, string, Origin) {
 	switch {
 	case s.def.Tools.Given:
 		entry, _ := s.allow.find(name, false)
-		return true, "allowed by " + quoted(entry), s.allowance(entry)
+		return true, "allowed by " + quote(entry), s.allowance(entry)
 	case s.in.Subagent:
 		return true, "a subagent may read", Origin{What: "default of subagents"}
 	}
@@ -198,7 +198,7 @@ func (s *toolset) denial(entry string) Origin {
 	return s.entry(entry, "tools.deny", "disallowedTools", "tools")
 }
 
-func quoted(entry string) string { return fmt.Sprintf("%q", tool.Escape(entry)) }
+func quote(entry string) string { return fmt.Sprintf("%q", tool.Escape(entry)) }
 
 // open is what the lists say of tools that are not registered.
 func (s *toolset) open() Open {
@@ -236,7 +236,7 @@ func (s *toolset) explain(mode definition.Mode, whyTask Origin) (tools []Tool, t
 			continue // the run's own takes its place
 		}
 		t := Tool{Name: spec.Name}
-		t.Offered, t.Why, t.Origin = s.offered(spec.Name)
+		t.Offered, t.Why, t.Origin = s.offers(spec.Name)
 		judge.decide(&t, spec)
 		if t.Offered {
 			tokens += model.EstimateTokens(spec.Name) + model.EstimateTokens(spec.Description) + model.EstimateTokens(string(spec.Parameters))

@@ -23,13 +23,13 @@ func (x *explainer) limits(mode definition.Mode) {
 	clamped := Origin{What: "the most of a project's file that nobody has reviewed"}
 	standard := Origin{What: "default of " + string(mode) + " runs"}
 
-	from := x.said(standard, x.in.File.MaxTurns > 0, "run.max_turns", "run.max_turns")
+	from := x.originsOf(standard, x.in.File.MaxTurns > 0, "run.max_turns", "run.max_turns")
 	if asked := cmp.Or(x.def.MaxTurns, defaultTurns(task)); asked > turns {
 		from = append(from, clamped)
 	}
 	x.add("run.max_turns", fmt.Sprint(turns), turns, from...)
 
-	from = x.said(standard, x.in.File.MaxTime > 0, "run.max_time", "run.max_time")
+	from = x.originsOf(standard, x.in.File.MaxTime > 0, "run.max_time", "run.max_time")
 	if asked := cmp.Or(x.def.MaxTime, defaultTime(task)); asked > span {
 		from = append(from, clamped)
 	}
@@ -40,7 +40,7 @@ func (x *explainer) limits(mode definition.Mode) {
 	if x.def.MaxTokens > 0 {
 		tokens = fmt.Sprint(x.def.MaxTokens)
 	}
-	x.add("run.max_tokens", tokens, x.def.MaxTokens, x.said(none, x.in.File.MaxTokens > 0, "run.max_tokens", "run.max_tokens")...)
+	x.add("run.max_tokens", tokens, x.def.MaxTokens, x.originsOf(none, x.in.File.MaxTokens > 0, "run.max_tokens", "run.max_tokens")...)
 	cost := "none"
 	if x.def.MaxCost > 0 {
 		cost = dollars(x.def.MaxCost)
@@ -48,7 +48,7 @@ func (x *explainer) limits(mode definition.Mode) {
 			cost += " (not enforced: no price is known)"
 		}
 	}
-	x.add("run.max_cost", cost, x.def.MaxCost, x.said(none, x.in.File.MaxCost > 0, "run.max_cost", "run.max_cost")...)
+	x.add("run.max_cost", cost, x.def.MaxCost, x.originsOf(none, x.in.File.MaxCost > 0, "run.max_cost", "run.max_cost")...)
 
 	for _, l := range []struct {
 		key  string
@@ -148,7 +148,7 @@ func (x *explainer) sampling() {
 		if given == nil {
 			text += " (not sent: the model takes none)"
 		}
-		x.add(key, text, *asked, x.said(none, file != nil, key, key)...)
+		x.add(key, text, *asked, x.originsOf(none, file != nil, key, key)...)
 	}
 	number("temperature", d.Temperature, sent.Temperature, x.in.File.Temperature)
 	number("top_p", d.TopP, sent.TopP, x.in.File.TopP)
@@ -164,7 +164,7 @@ func (x *explainer) sampling() {
 	case level != "":
 		text = level
 	}
-	from := x.said(none, true, "thinking_budget", "thinking_budget", "thinking_level", "effort")
+	from := x.originsOf(none, true, "thinking_budget", "thinking_budget", "thinking_level", "effort")
 	x.add("thinking", text, text, from...)
 }
 
@@ -231,7 +231,7 @@ func (x *explainer) references() {
 		x.e.Servers = append(x.e.Servers, r)
 	}
 	known := func(name string) bool { return name != d.Name && x.in.ByName[name] != nil }
-	offered := x.registered()
+	offered := x.registeredNames()
 	var transfers []string
 	for _, t := range x.e.Tools {
 		if t.Offered && t.Added {

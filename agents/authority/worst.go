@@ -217,7 +217,7 @@ func (x *explainer) worst(mode definition.Mode) WorstInput {
 // the depth goes, through others: one of those that the worst case counts alike.
 // It looks at each once.
 func (x *explainer) others() []Agent {
-	delegates := slices.Contains(x.registered(), delegate)
+	delegates := slices.Contains(x.registeredNames(), delegate)
 	if !delegates && x.def.Graph == nil && len(judges(x.def)) == 0 {
 		return nil
 	}

@@ -43,7 +43,7 @@ func Of(uri, rel string, old, text *string) activity.Change {
 	if d.opaque {
 		c.Patch = fmt.Sprintf("Binary files %s and %s differ\n", label("a/", rel, old), label("b/", rel, text))
 	} else {
-		c.Patch = unified(label("a/", rel, old), label("b/", rel, text), d)
+		c.Patch = unifiedDiff(label("a/", rel, old), label("b/", rel, text), d)
 	}
 	row := rows(d.b)
 	for i, s := range d.spans {
@@ -52,10 +52,10 @@ func Of(uri, rel string, old, text *string) activity.Change {
 	return c
 }
 
-// Accepted returns those hunks that made the original the baseline, as kept, with
+// AcceptedHunks returns those hunks that made the original the baseline, as kept, with
 // their ranges in the text that followed it. One whose lines changed again since
 // is left out.
-func Accepted(original, baseline, text *string) []activity.Hunk {
+func AcceptedHunks(original, baseline, text *string) []activity.Hunk {
 	hunks := []activity.Hunk{}
 	if original == nil || baseline == nil || text == nil || same(original, baseline) {
 		return hunks
@@ -142,13 +142,13 @@ func label(side, rel string, text *string) string {
 	if text == nil {
 		return "/dev/null"
 	}
-	return quoted(side + rel)
+	return quoteName(side + rel)
 }
 
-// quoted returns a name as it stands in the head of a patch: as it is, or, where
+// quoteName returns a name as it stands in the head of a patch: as it is, or, where
 // it holds what would end the line or is not seen, in double quotes and escaped
 // as in C, which is how git writes and reads it.
-func quoted(name string) string {
+func quoteName(name string) string {
 	var b strings.Builder
 	plain := true
 	for i, r := range name {

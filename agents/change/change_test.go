@@ -191,14 +191,14 @@ func TestAcceptedHunksLieWhereTheyAreNow(t *testing.T) {
 	all := list(original, agent)
 	base, _ := Keep(original, agent, all[1:])
 	later := file("0\n1\nII\n3\n4\nV\n6\n")
-	got := Accepted(original, base, later)
+	got := AcceptedHunks(original, base, later)
 	if len(got) != 1 || got[0].ID != all[1] || got[0].Status != Kept || got[0].Range.Start.Line != 5 || got[0].Range.End.Line != 6 {
 		t.Errorf("%+v", got)
 	}
-	if got := Accepted(original, base, file("1\nII\n3\n4\nfive\n6\n")); len(got) != 0 {
+	if got := AcceptedHunks(original, base, file("1\nII\n3\n4\nfive\n6\n")); len(got) != 0 {
 		t.Errorf("lines that changed again: %+v", got)
 	}
-	if got := Accepted(nil, agent, later); len(got) != 0 {
+	if got := AcceptedHunks(nil, agent, later); len(got) != 0 {
 		t.Errorf("a file that was made: %+v", got)
 	}
 }
@@ -388,13 +388,13 @@ func hands(t *testing.T, base, agent, now *string) {
 // is a part of the other's, and all of it where the other has all.
 func agreed(t *testing.T, base, other, text *string) {
 	t.Helper()
-	if got := Agreed(base, base, text); !same(base, text) && !same(got, base) {
+	if got := Merge(base, base, text); !same(base, text) && !same(got, base) {
 		t.Errorf("%s, nothing accepted of %s: %s", shown(base), shown(text), shown(got))
 	}
-	if got := Agreed(base, text, text); !same(got, text) {
+	if got := Merge(base, text, text); !same(got, text) {
 		t.Errorf("%s, all accepted of %s: %s", shown(base), shown(text), shown(got))
 	}
-	if base != nil && other != nil && text != nil && len(list(Agreed(base, other, text), text)) > 0 && len(list(other, text)) == 0 {
+	if base != nil && other != nil && text != nil && len(list(Merge(base, other, text), text)) > 0 && len(list(other, text)) == 0 {
 		t.Errorf("%s, %s, %s: something is left", shown(base), shown(other), shown(text))
 	}
 }
@@ -424,7 +424,7 @@ func FuzzChange(f *testing.F) {
 		w := world{rand.New(rand.NewPCG(seed, 0))}
 		laws(t, w, &base, &agent)
 		hands(t, &base, &agent, &now)
-		Accepted(&base, &agent, &now)
+		AcceptedHunks(&base, &agent, &now)
 		agreed(t, &base, &agent, &now)
 	})
 }

@@ -45,9 +45,9 @@ func Keep(baseline, after *string, ids []string) (*string, []Conflict) {
 	return text(&b), conflicts
 }
 
-// Agreed returns the baseline with those of the hunks that made text of it which
+// Merge returns the baseline with those of the hunks that made text of it which
 // are no part of what made text of another baseline: somebody accepted them there.
-func Agreed(baseline, other, text *string) *string {
+func Merge(baseline, other, text *string) *string {
 	switch {
 	case same(baseline, text), same(other, text):
 		return text

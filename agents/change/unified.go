@@ -8,8 +8,8 @@ import (
 // around is how many lines a patch shows before and after what changed.
 const around = 3
 
-// unified returns a difference as a patch.
-func unified(from, to string, d difference) string {
+// unifiedDiff returns a difference as a patch.
+func unifiedDiff(from, to string, d difference) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "--- %s\n+++ %s\n", from, to)
 	if len(d.a)+len(d.b) == 0 {

@@ -150,7 +150,7 @@ func Compress(ctx context.Context, messages []model.Message, c Config) (Result, 
 	if c.Ask == nil {
 		return failed(NoAnswer), nil
 	}
-	older, _ := parted(short, cut)
+	older, _ := splitAt(short, cut)
 	snapshot, status, err := c.ask(ctx, older, &r)
 	if err != nil {
 		return r, err
@@ -240,7 +240,7 @@ func Apply(messages []model.Message, cut int, snapshot string, reduced []string)
 	for cut > 0 && !mayCut(out, cut) {
 		cut--
 	}
-	_, newer := parted(out, cut)
+	_, newer := splitAt(out, cut)
 	return append([]model.Message{
 		{Role: model.User, Parts: []model.Part{{Text: opening + snapshot}}},
 		{Role: model.Reply, Parts: []model.Part{{Text: acknowledgement}}},
@@ -263,8 +263,8 @@ func mayCut(messages []model.Message, n int) bool {
 	return messages[n].Role == model.User && slices.ContainsFunc(messages[n].Parts, func(p model.Part) bool { return p.Result == nil })
 }
 
-// parted returns the conversation before and after a cut.
-func parted(messages []model.Message, cut int) (older, newer []model.Message) {
+// splitAt returns the conversation before and after a cut.
+func splitAt(messages []model.Message, cut int) (older, newer []model.Message) {
 	older, newer = messages[:cut:cut], slices.Clone(messages[cut:])
 	if len(newer) == 0 || !results(newer[0]) {
 		return older, newer

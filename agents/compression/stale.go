@@ -115,7 +115,7 @@ func (c *Config) access(call model.Call) (access, bool) {
 	if name == "apply_patch" {
 		for _, v := range args {
 			for _, text := range texts(v) {
-				a.files = append(a.files, patched(text)...)
+				a.files = append(a.files, patchFiles(text)...)
 			}
 		}
 	}
@@ -187,8 +187,8 @@ func texts(raw json.RawMessage) []string {
 	return slices.DeleteFunc(many, func(s string) bool { return s == "" })
 }
 
-// patched returns the files that a patch names in its headers.
-func patched(patch string) []string {
+// patchFiles returns the files that a patch names in its headers.
+func patchFiles(patch string) []string {
 	var out []string
 	for line := range strings.Lines(patch) {
 		line = strings.TrimRight(line, "\r\n")

@@ -137,7 +137,7 @@ func (l *lineReader) line(at, end int) *after {
 	value := start
 	if colon >= 0 && !l.continues(column) {
 		l.close(column)
-		l.open = append(l.open, opened{step: Step{Key: unquoted(l.src[start : start+colon]), Index: -1, Span: Span{start, start + colon}}, column: column})
+		l.open = append(l.open, opened{step: Step{Key: trimQuotes(l.src[start : start+colon]), Index: -1, Span: Span{start, start + colon}}, column: column})
 		value = start + colon + 1
 		for value < end && (l.src[value] == ' ' || l.src[value] == '\t') {
 			value++
@@ -274,7 +274,7 @@ func (l *lineReader) last(at, end int) []Step {
 		word = start + colon
 	}
 	word = start + len(strings.TrimRight(withoutComment(l.src[start:word]), " \t"))
-	key := Step{Key: unquoted(l.src[start:word]), Index: -1, Span: Span{start, word}}
+	key := Step{Key: trimQuotes(l.src[start:word]), Index: -1, Span: Span{start, word}}
 	if colon < 0 || l.offset <= start+colon {
 		if l.offset > word && colon < 0 {
 			return nil

@@ -44,7 +44,7 @@ func (l *lineReader) brackets(from, column int) *after {
 			if b.list || b.step.Key != "" {
 				step.Span = Span{start, stop}
 			} else {
-				step = Step{Key: unquoted(l.src[start:stop]), Index: -1, OnKey: true, Span: Span{start, stop}}
+				step = Step{Key: trimQuotes(l.src[start:stop]), Index: -1, OnKey: true, Span: Span{start, stop}}
 			}
 			path = append(path, step)
 		}
@@ -110,7 +110,7 @@ func (l *lineReader) brackets(from, column int) *after {
 				for start < i && space(l.src[start]) {
 					start++
 				}
-				top.step = Step{Key: unquoted(strings.TrimRight(l.src[start:i], " \t")), Index: -1, Span: Span{start, i}}
+				top.step = Step{Key: trimQuotes(strings.TrimRight(l.src[start:i], " \t")), Index: -1, Span: Span{start, i}}
 				top.word = i + 1
 			}
 		}
@@ -134,8 +134,8 @@ func looseColon(s string) int {
 	return keyColon(s)
 }
 
-// unquoted returns a key without its quotes.
-func unquoted(s string) string {
+// trimQuotes returns a key without its quotes.
+func trimQuotes(s string) string {
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
 		return s[1 : len(s)-1]
 	}

@@ -12,7 +12,7 @@ import (
 func (r *reader) doubts() {
 	r.emptyTitle()
 	r.bothThinking()
-	r.unsampled()
+	r.checkSampling()
 	r.outputText()
 }
 
@@ -48,8 +48,8 @@ func (r *reader) bothThinking() {
 	r.report("agent/no-effect", r.idleSeverity(), k.start, k.end, "thinking_budget and thinking_level are both given, and the model is sent only the one that it takes; remove one.")
 }
 
-// unsampled reports a temperature and a top_p that the agent's model does not take.
-func (r *reader) unsampled() {
+// checkSampling reports a temperature and a top_p that the agent's model does not take.
+func (r *reader) checkSampling() {
 	if r.source.Installed.Sampling == nil || r.Model == "inherit" || r.Model == "auto" {
 		return
 	}

@@ -51,7 +51,7 @@ func (r *reader) field(k *key, v *node) bool {
 		if r.loose(v) && v.kind == str {
 			r.nameNode = v
 		} else if v.kind != null {
-			r.mistyped(v, "name", "a string")
+			r.reportType(v, "name", "a string")
 			r.nameNode = &node{start: v.start, end: v.end}
 		}
 	case "title", "displayName", "display_name":
@@ -381,7 +381,7 @@ func (r *reader) resolveModel(name string, start, end int) (string, bool) {
 	}
 	if r.source.Model != nil {
 		if known, ok := r.source.Model(id); ok {
-			r.retired(known, name, start, end)
+			r.checkRetired(known, name, start, end)
 			return known, true
 		}
 	} else if r.Dialect == Agentls || strings.HasPrefix(id, "gemini-") || id == "flash" || id == "flash-lite" || id == "pro" {

@@ -19,7 +19,7 @@ func (r *reader) finish() {
 	r.placeholders()
 	r.doubts()
 	r.secrets()
-	r.hiddenText()
+	r.checkHiddenText()
 }
 
 // finishName settles name and title.

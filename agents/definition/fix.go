@@ -300,7 +300,7 @@ func (f *fixer) find() {
 }
 
 // text is what the problem's range holds, without quotes.
-func (f *fixer) text() string { return unquoted(f.Text[f.span.Start:f.span.End]) }
+func (f *fixer) text() string { return trimQuotes(f.Text[f.span.Start:f.span.End]) }
 
 func (f *fixer) add(fix Fix) { f.fixes = append(f.fixes, fix) }
 

@@ -179,7 +179,7 @@ func translate(name string, dialect Dialect, declared []string) translation {
 		return translation{foreign: foreign{[]string{"*"}, []string{"*"}}, known: true}
 	}
 	if i := strings.IndexByte(name, '('); i > 0 && strings.HasSuffix(name, ")") {
-		return limited(name[:i], name[i+1:len(name)-1])
+		return translateLimited(name[:i], name[i+1:len(name)-1])
 	}
 	if server, tool, ok := mcpTool(name, dialect, declared); ok {
 		canonical := "mcp." + server + "." + tool
@@ -212,9 +212,9 @@ func translate(name string, dialect Dialect, declared []string) translation {
 	return translation{foreign: foreign{nil, []string{name}}}
 }
 
-// limited reads an entry with arguments. Task(a, b) names subagents; others
+// translateLimited reads an entry with arguments. Task(a, b) names subagents; others
 // limit what a tool may be called with, which only the whole tool can express.
-func limited(name, arguments string) translation {
+func translateLimited(name, arguments string) translation {
 	f, known := foreignTool(name)
 	if !known {
 		return translation{foreign: foreign{nil, []string{name}}}

@@ -40,7 +40,7 @@ func (r *reader) guardrailsField(v *node) {
 	}
 	for i := range v.items {
 		if v.items[i].kind != mapping {
-			r.mistyped(&v.items[i], "An entry of guardrails", "an object")
+			r.reportType(&v.items[i], "An entry of guardrails", "an object")
 			continue
 		}
 		r.guard(&v.items[i], "guardrails[]", fmt.Sprintf("guard-%d", i+1), "schema", "policy", "validator")
@@ -117,8 +117,8 @@ var bounds = []struct{ of, least, most string }{
 	{"number", "minimum", "maximum"}, {"integer", "minimum", "maximum"},
 }
 
-// crossed says which bounds of a schema of one type leave nothing between them; "" for none.
-func crossed(v *node) string {
+// crossingBounds says which bounds of a schema of one type leave nothing between them; "" for none.
+func crossingBounds(v *node) string {
 	of := v.get("type")
 	if of == nil || of.kind != str {
 		return ""
@@ -147,7 +147,7 @@ func unmeetable(v *node) string {
 	if enum := v.get("enum"); enum != nil && enum.kind == list && len(enum.items) == 0 {
 		return "enum is empty"
 	}
-	if why := crossed(v); why != "" {
+	if why := crossingBounds(v); why != "" {
 		return why
 	}
 	required, properties := v.get("required"), v.get("properties")

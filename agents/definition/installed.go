@@ -38,8 +38,8 @@ type Installed struct {
 	Expression func(condition string) (cost int, err error)
 }
 
-// retired reports a model that does not answer any more.
-func (r *reader) retired(id, name string, start, end int) {
+// checkRetired reports a model that does not answer any more.
+func (r *reader) checkRetired(id, name string, start, end int) {
 	if r.source.Installed.Retired == nil {
 		return
 	}
@@ -114,7 +114,7 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 	}
 	if !slices.Contains(servers, server) {
 		message := fmt.Sprintf("The MCP server %s of this tool is not configured, so the tool is left out; ", server)
-		meant := respelled(name.name, server, r.nearest(server, servers), false)
+		meant := respell(name.name, server, r.nearest(server, servers), false)
 		if meant != "" {
 			message += "did you mean " + meant + "?"
 		} else {
@@ -136,7 +136,7 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 		return
 	}
 	message := fmt.Sprintf("The MCP server %s has no such tool, and it is left out", server)
-	meant := respelled(name.name, tool, r.nearest(tool, tools), true)
+	meant := respell(name.name, tool, r.nearest(tool, tools), true)
 	if meant != "" {
 		message += "; did you mean " + meant + "?"
 	} else {

@@ -70,9 +70,9 @@ func (r *reader) foreignServerTools(t translation, name listed) {
 	}
 }
 
-// respelled puts another server or tool into an entry, as its dialect writes it;
+// respell puts another server or tool into an entry, as its dialect writes it;
 // "" where nothing else is known, or it cannot be told where.
-func respelled(entry, part, meant string, last bool) string {
+func respell(entry, part, meant string, last bool) string {
 	if meant == "" {
 		return ""
 	}

@@ -130,7 +130,7 @@ func (m *mender) value(from, end, column int, top bool) int {
 		}
 		return m.requote(from, trimmed, end, "A text that begins with | or > needs quotes.")
 	case '"', '\'':
-		return m.quoted(from, trimmed, end)
+		return m.repairQuoted(from, trimmed, end)
 	case '[', '{':
 		if close := closing(v); close > 0 && close+1 < len(v) && !strings.HasPrefix(strings.TrimLeft(v[close+1:], " \t"), "#") {
 			return m.requote(from, trimmed, end, "A text that begins with a bracket needs quotes.")
@@ -187,8 +187,8 @@ func closing(v string) int {
 	return -1
 }
 
-// quoted repairs a value that begins with a quote.
-func (m *mender) quoted(from, trimmed, end int) int {
+// repairQuoted repairs a value that begins with a quote.
+func (m *mender) repairQuoted(from, trimmed, end int) int {
 	v := m.src[from:trimmed]
 	close := quoteEnd(v)
 	if close > 0 && (close == len(v) || strings.HasPrefix(strings.TrimLeft(v[close:], " \t"), "#")) {

@@ -151,8 +151,8 @@ func varied(word string) bool {
 	return n >= 8
 }
 
-// hiddenText reports runs of characters that are not seen (agent/hidden-text).
-func (r *reader) hiddenText() {
+// checkHiddenText reports runs of characters that are not seen (agent/hidden-text).
+func (r *reader) checkHiddenText() {
 	s, data, told := r.text.src, r.source.Data, 0
 	for i := 0; i < len(s) && told < maxRepeats; {
 		if s[i] < 0x80 {
@@ -163,7 +163,7 @@ func (r *reader) hiddenText() {
 			continue
 		}
 		c, size := utf8.DecodeRuneInString(s[i:])
-		what := hidden(c)
+		what := hiddenKind(c)
 		if what == "" || i == 0 || (c == '\u200d' && joins(s[:i], s[i+size:])) || (c == '\u200c' && joins(s[:i], s[i+size:])) {
 			i += size
 			continue
@@ -178,7 +178,7 @@ func (r *reader) hiddenText() {
 		start := i
 		for i < len(s) {
 			next, n := utf8.DecodeRuneInString(s[i:])
-			if hidden(next) == "" {
+			if hiddenKind(next) == "" {
 				break
 			}
 			i += n
@@ -188,8 +188,8 @@ func (r *reader) hiddenText() {
 	}
 }
 
-// hidden says what kind of unseen character c is, or "".
-func hidden(c rune) string {
+// hiddenKind says what kind of unseen character c is, or "".
+func hiddenKind(c rune) string {
 	switch {
 	case c >= 0x202A && c <= 0x202E, c >= 0x2066 && c <= 0x2069, c == 0x200E, c == 0x200F, c == 0x061C:
 		return "a bidirectional control"
@@ -208,7 +208,7 @@ func hidden(c rune) string {
 func joins(before, after string) bool {
 	a, _ := utf8.DecodeLastRuneInString(before)
 	b, _ := utf8.DecodeRuneInString(after)
-	return a >= 0x300 && b >= 0x300 && hidden(a) == "" && hidden(b) == "" && a != utf8.RuneError && b != utf8.RuneError && (a < 0x2000 || a > 0x206F) && (b < 0x2000 || b > 0x206F)
+	return a >= 0x300 && b >= 0x300 && hiddenKind(a) == "" && hiddenKind(b) == "" && a != utf8.RuneError && b != utf8.RuneError && (a < 0x2000 || a > 0x206F) && (b < 0x2000 || b > 0x206F)
 }
 
 // flagTags returns the length of the tags at i that end a flag, or 0.

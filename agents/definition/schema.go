@@ -140,7 +140,7 @@ func (p *parts) affordable(field string) bool {
 		}
 		for _, ref := range p.met {
 			_, pointer, _ := strings.Cut(ref.text, "#")
-			for name := range strings.SplitSeq(decoded(pointer), "/") {
+			for name := range strings.SplitSeq(decodeFragment(pointer), "/") {
 				if !p.spelled(ref, name) {
 					return false
 				}
@@ -243,7 +243,7 @@ func (p *parts) follow(ref *node) bool {
 		p.anywhere = true
 		return true
 	}
-	pointer, found := strings.CutPrefix(decoded(rest), "/")
+	pointer, found := strings.CutPrefix(decodeFragment(rest), "/")
 	if !found {
 		return true // to a schema with an $id, or to an anchor, which only a schema has
 	}
@@ -344,8 +344,8 @@ func draftOf(schema string) int {
 // unescaped undoes what a JSON pointer does to names.
 var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
 
-// decoded undoes what a URI does to a JSON pointer; one that is wrong leads nowhere.
-func decoded(fragment string) string {
+// decodeFragment undoes what a URI does to a JSON pointer; one that is wrong leads nowhere.
+func decodeFragment(fragment string) string {
 	pointer, err := url.PathUnescape(fragment)
 	if err != nil {
 		return ""

@@ -31,7 +31,7 @@ func (r *reader) handoffsField(v *node) bool {
 		case entry.kind == str && agentName(entry.text):
 			r.at(entry, "agent/type", Error, "An entry of handoffs must be an object; write to: %s.", entry.text)
 		default:
-			r.mistyped(entry, "An entry of handoffs", "an object with to")
+			r.reportType(entry, "An entry of handoffs", "an object with to")
 		}
 	}
 	return true
@@ -180,7 +180,7 @@ func (r *reader) triggersField(v *node) {
 	for i := range v.items {
 		entry := &v.items[i]
 		if entry.kind != mapping {
-			r.mistyped(entry, "An entry of triggers", "an object")
+			r.reportType(entry, "An entry of triggers", "an object")
 			continue
 		}
 		t := Trigger{Priority: DefaultPriority}
@@ -242,13 +242,13 @@ func (r *reader) patterns(v *node, field string) (fine []string) {
 	case list:
 		for i := range v.items {
 			if v.items[i].kind != str {
-				r.mistyped(&v.items[i], "An entry of "+field, "a string")
+				r.reportType(&v.items[i], "An entry of "+field, "a string")
 				continue
 			}
 			add(&v.items[i])
 		}
 	default:
-		r.mistyped(v, field, "a list of strings")
+		r.reportType(v, field, "a list of strings")
 	}
 	return fine
 }
@@ -425,7 +425,7 @@ func (r *reader) messagesField(v *node) {
 	for i := range v.items {
 		entry := &v.items[i]
 		if entry.kind != mapping {
-			r.mistyped(entry, "An entry of initial_messages", "an object with role and text")
+			r.reportType(entry, "An entry of initial_messages", "an object with role and text")
 			continue
 		}
 		var e Exchange

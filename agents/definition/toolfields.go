@@ -30,7 +30,7 @@ func (r *reader) toolsField(v *node) {
 		// Servers that the file describes may stand after its tools.
 		r.late = append(r.late, func() { r.allowForeign(v) })
 	default:
-		r.mistyped(v, "tools", "an object with allow and deny")
+		r.reportType(v, "tools", "an object with allow and deny")
 	}
 }
 
@@ -209,7 +209,7 @@ func (r *reader) switchTools(v *node) {
 		switch {
 		case k.name == "*":
 		case n.kind != boolean:
-			r.mistyped(n, "tools."+k.name, "true or false")
+			r.reportType(n, "tools."+k.name, "true or false")
 		case !n.truth:
 			r.deny(name)
 		case !all:
@@ -308,7 +308,7 @@ func (r *reader) namesOrAll(v *node, field string, look func(listed)) []string {
 	}
 	var names []string
 	if r.Dialect == Agentls && v.kind == str {
-		r.mistyped(v, field, "a list of strings or *")
+		r.reportType(v, field, "a list of strings or *")
 		return nil
 	}
 	for _, name := range r.words(v, field) {
@@ -347,7 +347,7 @@ func (r *reader) foreignServers(k *key, v *node) {
 		}
 	case null:
 	default:
-		r.mistyped(v, k.name, "a list or an object")
+		r.reportType(v, k.name, "a list or an object")
 	}
 }
 

@@ -25,8 +25,8 @@ func (r *reader) smart(v *node) {
 	}
 }
 
-// mistyped reports a value of a wrong type.
-func (r *reader) mistyped(v *node, field, want string) {
+// reportType reports a value of a wrong type.
+func (r *reader) reportType(v *node, field, want string) {
 	if v.kind == null {
 		r.at(v, "agent/type", Error, "%s is empty and must be %s; write it, or remove it.", field, want)
 		return
@@ -81,7 +81,7 @@ func (r *reader) stringField(v *node, field string, to *string) bool {
 		return false
 	}
 	if v.kind != str {
-		r.mistyped(v, field, "a string")
+		r.reportType(v, field, "a string")
 		return false
 	}
 	*to = v.text
@@ -94,7 +94,7 @@ func (r *reader) boolField(v *node, field string, to *bool) {
 		*to = v.truth
 	case null:
 	default:
-		r.mistyped(v, field, "true or false")
+		r.reportType(v, field, "true or false")
 	}
 }
 
@@ -104,7 +104,7 @@ func (r *reader) intField(v *node, field string, low, high int) (int, bool) {
 	case v.kind == null:
 		return 0, false
 	case v.kind != number || !v.integral():
-		r.mistyped(v, field, "a whole number")
+		r.reportType(v, field, "a whole number")
 		return 0, false
 	case v.num < float64(low):
 		r.at(v, "agent/type", Error, "%s must be %d or more.", field, low)
@@ -122,7 +122,7 @@ func (r *reader) floatField(v *node, field string, low, high float64) *float64 {
 	case v.kind == null:
 		return nil
 	case v.kind != number:
-		r.mistyped(v, field, "a number")
+		r.reportType(v, field, "a number")
 		return nil
 	case v.num < low || v.num > high:
 		if high > 1e9 {
@@ -156,7 +156,7 @@ func (r *reader) durationField(v *node, field string) (time.Duration, bool) {
 		}
 		d = parsed
 	default:
-		r.mistyped(v, field, "seconds or a duration such as 90s, 5m or 1h30m")
+		r.reportType(v, field, "seconds or a duration such as 90s, 5m or 1h30m")
 		return 0, false
 	}
 	if d < 0 || d > year {
@@ -178,7 +178,7 @@ func (r *reader) shape(v *node, field string, want ...kind) bool {
 		}
 		names[i] = kindNames[k]
 	}
-	r.mistyped(v, field, strings.Join(names, " or "))
+	r.reportType(v, field, strings.Join(names, " or "))
 	return false
 }
 
@@ -188,7 +188,7 @@ func (r *reader) strings(v *node, field string) []listed {
 		return nil
 	}
 	if v.kind != list {
-		r.mistyped(v, field, "a list of strings")
+		r.reportType(v, field, "a list of strings")
 		return nil
 	}
 	names := make([]listed, 0, len(v.items))
@@ -196,7 +196,7 @@ func (r *reader) strings(v *node, field string) []listed {
 		item := &v.items[i]
 		r.smart(item)
 		if item.kind != str || item.text == "" {
-			r.mistyped(item, "An entry of "+field, "a string")
+			r.reportType(item, "An entry of "+field, "a string")
 			continue
 		}
 		names = append(names, listed{item.text, item.start, item.end})

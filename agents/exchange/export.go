@@ -33,7 +33,7 @@ func Export(path string, text []byte, to definition.Dialect, o Options) (*Export
 	case to:
 		out := &Exported{File: base(path), Data: slices.Clone(text)}
 		if t, ok := definition.ReadTree(path, string(text)); ok {
-			out.Loss = unseen(d, t)
+			out.Loss = uncompared(d, t)
 		}
 		return out, nil
 	case definition.Agentls:
@@ -49,7 +49,7 @@ func Export(path string, text []byte, to definition.Dialect, o Options) (*Export
 	if !ok {
 		return nil, fault.New(fault.Invalid, "exchange.export", "the front-matter of %s cannot be read", base(path))
 	}
-	x := &exporter{Definition: d, tree: t, to: to, kept: keptOf(t), loss: loss}
+	x := &exporter{Definition: d, tree: t, to: to, kept: originalOf(t), loss: loss}
 	if err := x.write(); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (x *exporter) write() error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(changed(was, x.out), func(key string) bool { return alike(key, "tools") }) {
+	if slices.ContainsFunc(changedKeys(was, x.out), func(key string) bool { return alike(key, "tools") }) {
 		x.loss = append(x.loss, loss...)
 	}
 	if x.Name == d.Name && x.kept.file != "" {
@@ -186,7 +186,7 @@ func (x *exporter) close(force bool) (*Exported, error) {
 		found = append(found, m)
 		x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("%s cannot be kept from it: there the agent may have %s.", Title(x.to), m.message), definition.Error})
 	}
-	x.loss = append(x.loss, unseen(d, t)...)
+	x.loss = append(x.loss, uncompared(d, t)...)
 	x.losses(d)
 	out := &Exported{File: x.file, Data: []byte(x.data), Loss: x.loss}
 	if len(found) > 0 && !force {

@@ -37,7 +37,7 @@ func fresh(d *definition.Definition, t *definition.Tree, to definition.Dialect, 
 	}
 	e.text("model", modelIn(d.Model, to))
 	loss = toolsIn(&e, d, to)
-	sentIn(&e, d, to)
+	writeModelFields(&e, d, to)
 	switch to {
 	case definition.Claude, definition.OpenCode:
 		e.text("color", colorIn(d.Color, to))
@@ -209,8 +209,8 @@ func askIn(e *entries, d *definition.Definition) {
 	e.nest("permission", lines...)
 }
 
-// sentIn writes limits, and what is sent to the model.
-func sentIn(e *entries, d *definition.Definition, to definition.Dialect) {
+// writeModelFields writes limits, and what is sent to the model.
+func writeModelFields(e *entries, d *definition.Definition, to definition.Dialect) {
 	turns := map[definition.Dialect]string{definition.Claude: "maxTurns", definition.OpenCode: "steps", definition.GeminiCLI: "max_turns"}[to]
 	if turns != "" && d.MaxTurns > 0 {
 		e.put(turns, number(float64(d.MaxTurns)))

@@ -85,7 +85,7 @@ func exchanges(t fataler, pick uint8, data []byte) {
 		if ok, why := theirs.Usable(); !ok && ours.Dialect == definition.Agentls {
 			t.Fatalf("to %s: %v\n%s", to, why, out.Data)
 		}
-		if tree, ok := definition.ReadTree("", string(text)); ours.Dialect != definition.Agentls || !ok || (keptOf(tree) != nil && keptOf(tree).from == to) {
+		if tree, ok := definition.ReadTree("", string(text)); ours.Dialect != definition.Agentls || !ok || (originalOf(tree) != nil && originalOf(tree).from == to) {
 			continue // it is, or may be, the original
 		}
 		if gained := exceeds(ours, theirs); gained != "" {

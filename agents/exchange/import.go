@@ -128,12 +128,12 @@ func (im *importer) write() {
 	im.tools()
 	if slices.Contains(im.MCPServers, "*") {
 		e.nest("mcp", `  servers: "*"`)
-	} else if servers := named(im.MCPServers); len(servers) > 0 {
+	} else if servers := nonEmpty(im.MCPServers); len(servers) > 0 {
 		e.nest("mcp", "  servers: "+list(servers))
 	}
 	if slices.Contains(im.Subagents, "*") {
 		e.put("subagents", `"*"`)
-	} else if agents := named(im.Subagents); len(agents) > 0 {
+	} else if agents := nonEmpty(im.Subagents); len(agents) > 0 {
 		e.put("subagents", list(agents))
 	}
 	im.runs()
@@ -165,8 +165,8 @@ func (im *importer) write() {
 	}
 }
 
-// named returns names without empty ones.
-func named(names []string) []string {
+// nonEmpty returns names without empty ones.
+func nonEmpty(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
 }
 
@@ -193,11 +193,11 @@ func (im *importer) tools() {
 		})
 		lines = append(lines, "  allow: "+patterns(allow))
 	}
-	if deny := named(im.Tools.Deny); len(deny) > 0 {
+	if deny := nonEmpty(im.Tools.Deny); len(deny) > 0 {
 		lines = append(lines, "  deny: "+patterns(deny))
 	}
 	c := im.Confirmation
-	if require := named(c.Require); len(require) > 0 || c.Prompt != "" || c.Given {
+	if require := nonEmpty(c.Require); len(require) > 0 || c.Prompt != "" || c.Given {
 		lines = append(lines, "  confirmation:")
 		if len(require) > 0 {
 			lines = append(lines, "    require_confirmation: "+patterns(require))
@@ -269,7 +269,7 @@ func (im *importer) close() (*Imported, error) {
 				return nil, fault.New(fault.Invalid, "exchange.import", "%s with its translation beside what is kept of it is larger than %d KiB; make it shorter", im.file, definition.MaxFile>>10)
 			}
 			if t, ok := definition.ReadTree("", text); ok {
-				if got := keptOf(t); got != nil && got.front == k.front {
+				if got := originalOf(t); got != nil && got.front == k.front {
 					break
 				}
 			}

@@ -19,8 +19,8 @@ type kept struct {
 	front  string   // its front-matter, byte for byte, without the lines ---
 }
 
-// keptOf returns what a file keeps, or nil.
-func keptOf(t *definition.Tree) *kept {
+// originalOf returns what a file keeps, or nil.
+func originalOf(t *definition.Tree) *kept {
 	v := t.Root.Get("imported")
 	from, front := v.Get("from"), v.Get("front")
 	if from == nil || front == nil || Folder(definition.Dialect(from.Text)) == "" || front.Kind != definition.String {
@@ -120,8 +120,8 @@ func alike(a, b string) bool {
 	return a == b || (known && i == j)
 }
 
-// changed returns the keys whose values differ, those of a first.
-func changed(a, b entries) []string {
+// changedKeys returns the keys whose values differ, those of a first.
+func changedKeys(a, b entries) []string {
 	var keys []string
 	for _, pair := range [][2]entries{{a, b}, {b, a}} {
 		for _, e := range pair[0] {
@@ -137,7 +137,7 @@ func changed(a, b entries) []string {
 // and what is are as they are now, and every other byte as it was. It is
 // fault.Invalid where the keys do not stand in lines of their own.
 func splice(file, front string, dialect definition.Dialect, was, is entries) (string, error) {
-	keys := changed(was, is)
+	keys := changedKeys(was, is)
 	if len(keys) == 0 {
 		return front, nil
 	}

@@ -47,8 +47,8 @@ func server(pattern string) (name, tool string, ok bool) {
 	return name, tool, ok && name != "" && tool != ""
 }
 
-// spelled returns how a tool writes what mcp.<server>.<tool> is here, or "".
-func spelled(d definition.Dialect, pattern string) string {
+// spell returns how a tool writes what mcp.<server>.<tool> is here, or "".
+func spell(d definition.Dialect, pattern string) string {
 	s, tool, ok := server(pattern)
 	odd := func(c rune) bool { return strings.ContainsRune(",()", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) }
 	if !ok || wild(s) || (wild(tool) && tool != "*") || strings.ContainsFunc(pattern, odd) {
@@ -141,7 +141,7 @@ func (c *choice) servers(d *definition.Definition, to definition.Dialect) {
 		if slices.ContainsFunc(d.Tools.Deny, func(q string) bool { return covers(q, pattern) }) {
 			continue
 		}
-		name := spelled(to, pattern)
+		name := spell(to, pattern)
 		if name == "" {
 			lose("%s cannot be named in %s and is left out.", pattern, Title(to))
 			continue
@@ -152,7 +152,7 @@ func (c *choice) servers(d *definition.Definition, to definition.Dialect) {
 			if !overlap(q, pattern) {
 				continue
 			}
-			other := spelled(to, q)
+			other := spell(to, q)
 			if fits = fits && other != "" && to == definition.Claude; fits {
 				denied = append(denied, other)
 			}

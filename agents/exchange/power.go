@@ -18,9 +18,9 @@ type more struct {
 	message string
 }
 
-// Grown returns the keys of our format in which to may do more than from, each
+// Gains returns the keys of our format in which to may do more than from, each
 // once, "" for a restriction that has none; see [Import].
-func Grown(from, to *definition.Definition) []string {
+func Gains(from, to *definition.Definition) []string {
 	var keys []string
 	for _, m := range grown(from, to) {
 		if !slices.Contains(keys, m.key) {
@@ -34,13 +34,13 @@ func Grown(from, to *definition.Definition) []string {
 // as far as that can be decided, and otherwise taken for more. Nothing is
 // compared that does not bear on power.
 func grown(from, to *definition.Definition) []more {
-	from, to = globbed(from), globbed(to)
+	from, to = withGlobs(from), withGlobs(to)
 	var found []more
 	tell := func(key, format string, args ...any) {
 		found = append(found, more{key, fmt.Sprintf(format, args...)})
 	}
-	grownTools(from, to, tell)
-	if extra := beyond(from.MCPServers, named(to.MCPServers)); len(extra) > 0 {
+	gainsOfTools(from, to, tell)
+	if extra := beyond(from.MCPServers, nonEmpty(to.MCPServers)); len(extra) > 0 {
 		tell("mcp", "the MCP servers %s", strings.Join(extra, ", "))
 	}
 	if extra := beyond(from.Subagents, to.Subagents); len(extra) > 0 {
@@ -51,7 +51,7 @@ func grown(from, to *definition.Definition) []more {
 			tell("handoffs", "a handoff to %s", h.To)
 		}
 	}
-	for _, pattern := range named(from.Confirmation.Require) {
+	for _, pattern := range nonEmpty(from.Confirmation.Require) {
 		if !asked(pattern, to) {
 			tell("tools", "%s without being asked for", pattern)
 		}
@@ -79,7 +79,7 @@ func grown(from, to *definition.Definition) []more {
 	return found
 }
 
-func grownTools(from, to *definition.Definition, tell func(key, format string, args ...any)) {
+func gainsOfTools(from, to *definition.Definition, tell func(key, format string, args ...any)) {
 	if from.Tools.Given && !to.Tools.Given && !slices.Contains(from.Tools.Allow, "*") {
 		tell("tools", "all tools")
 		return
@@ -91,7 +91,7 @@ func grownTools(from, to *definition.Definition, tell func(key, format string, a
 			}
 		}
 	}
-	for _, denied := range named(from.Tools.Deny) {
+	for _, denied := range nonEmpty(from.Tools.Deny) {
 		if slices.ContainsFunc(to.Tools.Deny, func(q string) bool { return covers(q, denied) }) {
 			continue
 		}
@@ -150,8 +150,8 @@ func literally(name string) string {
 	return strings.NewReplacer(`[`, `\[`, `\`, `\\`).Replace(name)
 }
 
-// globbed returns an agent with patterns as ours in its lists.
-func globbed(d *definition.Definition) *definition.Definition {
+// withGlobs returns an agent with patterns as ours in its lists.
+func withGlobs(d *definition.Definition) *definition.Definition {
 	if d.Dialect == definition.Agentls {
 		return d
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 )
 
-// unseen returns what gives an agent power in another tool and is not compared with
+// uncompared returns what gives an agent power in another tool and is not compared with
 // what it has here, since it means nothing here: a warning for each key. t is the
 // file that d was read from. Who wrote it may have meant that nobody sees it.
-func unseen(d *definition.Definition, t *definition.Tree) []Loss {
+func uncompared(d *definition.Definition, t *definition.Tree) []Loss {
 	var loss []Loss
 	tell := func(key, format string, args ...any) {
 		loss = append(loss, Loss{key, fmt.Sprintf(format, args...), definition.Warning})
@@ -48,7 +48,7 @@ func unseen(d *definition.Definition, t *definition.Tree) []Loss {
 				tell(k.Name, "What they send has no effect here; there %s sends it by itself.", tool)
 			}
 		case "mcpServers", "mcp_servers", "mcp-servers", "mcp":
-			if names := described(v); len(names) > 0 {
+			if names := serverNames(v); len(names) > 0 {
 				tell(k.Name, "The MCP servers that it describes are not started here; there %s starts them: %s.", tool, strings.Join(names, ", "))
 			}
 		case "memory":
@@ -98,15 +98,15 @@ func sends(handoffs *definition.Value) bool {
 	return false
 }
 
-// described returns the names of the MCP servers that a value describes, in lists
+// serverNames returns the names of the MCP servers that a value describes, in lists
 // too; one that is only named is among those that are compared.
-func described(v *definition.Value) []string {
+func serverNames(v *definition.Value) []string {
 	var names []string
 	for i := range v.Items {
 		if v.Kind == definition.Mapping {
 			names = append(names, v.Keys[i].Name)
 		} else {
-			names = append(names, described(&v.Items[i])...)
+			names = append(names, serverNames(&v.Items[i])...)
 		}
 	}
 	return names

@@ -123,7 +123,7 @@ func (g *Gate) Authorize(r Request) Decision {
 	if c.runs {
 		d.Why = fmt.Sprintf("%s; %s", c.lets, p.Why)
 	}
-	taint := g.tainted(r.ID.Run)
+	taint := g.taintOf(r.ID.Run)
 	if p.Lasts && taint > tool.Clean {
 		// Somebody else's words may want to be remembered (SEC-134).
 		d.Risk, d.Taint = d.Risk.Max(tool.Protected), true
@@ -190,7 +190,7 @@ func (g *Gate) askable(d Decision, r Request, longer bool) Decision {
 // offer sets what a person may answer, and what an answer for longer covers;
 // longer says that one may be given.
 func (g *Gate) offer(d *Decision, p *tool.Plan, longer bool) {
-	d.Outcomes = offered(p, d.Risk, longer, g.store != nil)
+	d.Outcomes = outcomesFor(p, d.Risk, longer, g.store != nil)
 	if !slices.ContainsFunc(d.Outcomes, func(o Outcome) bool { return o.Yes() && o != Once }) {
 		d.Covers = ""
 		return

@@ -317,10 +317,10 @@ func (g *Gate) sources() string {
 	return " (" + strings.Join(g.read, ", ") + ")"
 }
 
-// Tainted returns what a run has read that others may have written.
-func (g *Gate) Tainted(run string) tool.Taint { return g.tainted(run) }
+// TaintOf returns what a run has read that others may have written.
+func (g *Gate) TaintOf(run string) tool.Taint { return g.taintOf(run) }
 
-func (g *Gate) tainted(run string) tool.Taint {
+func (g *Gate) taintOf(run string) tool.Taint {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.taint.Max(g.runs[run])

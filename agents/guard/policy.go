@@ -63,10 +63,10 @@ const (
 // Yes reports whether o lets the call run as it was shown.
 func (o Outcome) Yes() bool { return o == Once || o == Run || o == Session || o == Always }
 
-// offered returns the outcomes that a person may choose for a call: answers that
+// outcomesFor returns the outcomes that a person may choose for a call: answers that
 // hold longer than once only where they can be remembered, for low and medium
 // calls and for commands up to high; always also needs a store.
-func offered(p *tool.Plan, risk tool.Risk, longer, stored bool) []Outcome {
+func outcomesFor(p *tool.Plan, risk tool.Risk, longer, stored bool) []Outcome {
 	list := []Outcome{Once}
 	if longer && memorable(p, risk) {
 		list = append(list, Run, Session)

@@ -166,10 +166,10 @@ func (e *Entry) Holds(values map[string]any) (bool, error) {
 // List is an agent's handoffs, in the order of its file.
 type List []*Entry
 
-// Named returns the name of the agent that a tool hands over to, as it is written
+// TargetOf returns the name of the agent that a tool hands over to, as it is written
 // there; false for another tool. The model may write handoff_to_ for transfer_to_,
 // and dashes for underscores.
-func Named(name string) (to string, ok bool) {
+func TargetOf(name string) (to string, ok bool) {
 	for _, p := range [...]string{prefix, "handoff_to_", "transfer-to-", "handoff-to-"} {
 		if to, ok := strings.CutPrefix(name, p); ok && to != "" {
 			return to, true

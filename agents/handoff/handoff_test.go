@@ -112,7 +112,7 @@ func TestNamed(t *testing.T) {
 	for name, want := range map[string]string{
 		"transfer_to_code-fixer": "code-fixer", "transfer_to_code_fixer": "code_fixer", "handoff_to_x": "x", "transfer-to-x": "x", "transfer_to_": "", "read_file": "",
 	} {
-		if to, ok := Named(name); to != want || ok != (want != "") {
+		if to, ok := TargetOf(name); to != want || ok != (want != "") {
 			t.Errorf("%s: %q %t", name, to, ok)
 		}
 	}
@@ -192,7 +192,7 @@ func TestLongNames(t *testing.T) {
 			t.Errorf("%s", name)
 		}
 		for _, written := range []string{name, FullName(e.To)} {
-			if to, ok := Named(written); !ok || l.Find(to) != e {
+			if to, ok := TargetOf(written); !ok || l.Find(to) != e {
 				t.Errorf("%s means another", written)
 			}
 		}

@@ -26,7 +26,7 @@ func Tell(s Story) string {
 		switch text = strings.TrimSpace(text); {
 		case text == "":
 		case strings.Contains(text, "\n"):
-			fmt.Fprintf(&b, "- %s:\n%s\n", name, quoted(text))
+			fmt.Fprintf(&b, "- %s:\n%s\n", name, quoteLines(text))
 		default:
 			fmt.Fprintf(&b, "- %s: %s\n", name, text)
 		}
@@ -54,7 +54,7 @@ func Quote(agent string, messages []model.Message, tokens int) string {
 	for _, m := range messages {
 		for i := range m.Parts {
 			if text := say(agent, m.Role, &m.Parts[i]); text != "" {
-				for line := range strings.SplitSeq(quoted(text), "\n") {
+				for line := range strings.SplitSeq(quoteLines(text), "\n") {
 					if len(line) > maxLine {
 						line = strings.ToValidUTF8(line[:maxLine], "") + " …"
 					}
@@ -99,9 +99,9 @@ func say(agent string, role model.Role, p *model.Part) string {
 	return "user: " + p.Text
 }
 
-// quoted marks each line of a text, so that none can be taken for words of the
+// quoteLines marks each line of a text, so that none can be taken for words of the
 // instruction.
-func quoted(text string) string {
+func quoteLines(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	return "> " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n> ")
 }

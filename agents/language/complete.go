@@ -161,11 +161,11 @@ func Complete(w *World, f *File, at definition.Position) Completion {
 		c.place = p
 		c.value()
 	}
-	return c.sorted()
+	return c.answer()
 }
 
-// sorted is the answer, which keeps the order of its items.
-func (c *completion) sorted() Completion {
+// answer is the answer, which keeps the order of its items.
+func (c *completion) answer() Completion {
 	for i := range c.items {
 		c.items[i].Sort = fmt.Sprintf("%05d", i)
 	}
@@ -259,7 +259,7 @@ func (c *completion) templates() {
 // nameOfFile returns a usable name for the agent of a file: its stem, as a slug.
 func nameOfFile(path string) string {
 	base := path[strings.LastIndexAny(path, `/\`)+1:]
-	return slugged(strings.TrimSuffix(strings.TrimSuffix(base, ".md"), ".agent"))
+	return makeSlug(strings.TrimSuffix(strings.TrimSuffix(base, ".md"), ".agent"))
 }
 
 // fileSnippet makes a snippet of a template: its name and title are the first

@@ -83,7 +83,7 @@ func New(w *World, a Answers) (Made, error) {
 	}
 	for _, key := range keysInOrder(fields, "") {
 		var err error
-		if text, err = setField(text, key, merged(own[key], fields[key])); err != nil {
+		if text, err = setField(text, key, mergeAnswers(own[key], fields[key])); err != nil {
 			return Made{}, fault.New(fault.Invalid, op, "the template of %s cannot be changed: %w", a.Name, err)
 		}
 	}
@@ -97,7 +97,7 @@ func New(w *World, a Answers) (Made, error) {
 	}
 	f := open()
 	for _, h := range f.Definition.Handoffs {
-		if _, given := a.Fields["handoffs"]; given || w.Agents == nil || h.To == "user" || w.meant(a.Folder, a.Scope, h.To) != nil {
+		if _, given := a.Fields["handoffs"]; given || w.Agents == nil || h.To == "user" || w.lookup(a.Folder, a.Scope, h.To) != nil {
 			continue
 		}
 		if edit, _, ok := withoutHandoff(f, h.Range); ok {
@@ -127,8 +127,8 @@ func New(w *World, a Answers) (Made, error) {
 	return made, nil
 }
 
-// merged puts an answer over what the template has.
-func merged(own, answer any) any {
+// mergeAnswers puts an answer over what the template has.
+func mergeAnswers(own, answer any) any {
 	before, isObject := own.(map[string]any)
 	after, too := answer.(map[string]any)
 	if !isObject || !too {
@@ -140,7 +140,7 @@ func merged(own, answer any) any {
 			delete(all, key)
 			continue
 		}
-		all[key] = merged(before[key], value)
+		all[key] = mergeAnswers(before[key], value)
 	}
 	return all
 }

@@ -138,7 +138,7 @@ func (f *File) siblings(p place, offset int) map[string]bool {
 	start := min(at.Start, offset)
 	line := f.lineStart(start)
 	if open := openBracket(f.Text[line:start]); open >= 0 && f.Text[line+open] == '{' {
-		f.bracedKeys(line+open+1, at, found)
+		f.addBracedKeys(line+open+1, at, found)
 		return found
 	}
 	column := start - line
@@ -198,9 +198,9 @@ func (f *File) keyOf(line, column int) (name string, dash, ok bool) {
 	return name, before != "", ok && name != "" && text[column] != ' ' && text[column] != '#' && text[column] != '-'
 }
 
-// bracedKeys adds the keys of the mapping in braces that begins at from, but for
+// addBracedKeys adds the keys of the mapping in braces that begins at from, but for
 // the one at hand.
-func (f *File) bracedKeys(from int, at definition.Span, found map[string]bool) {
+func (f *File) addBracedKeys(from int, at definition.Span, found map[string]bool) {
 	depth, word := 0, from
 	for i := from; i < f.Tree.Front.End; i++ {
 		switch f.Text[i] {
@@ -248,10 +248,10 @@ func (f *File) bracketed(offset int) bool {
 	return openBracket(f.Text[f.lineStart(offset):offset]) >= 0
 }
 
-// opened returns the offset behind the last mark before the offset on its line
+// openMark returns the offset behind the last mark before the offset on its line
 // where only bytes of a name are between, and where the name ends; false where
 // there is none.
-func (f *File) opened(offset int, mark string) (definition.Span, bool) {
+func (f *File) openMark(offset int, mark string) (definition.Span, bool) {
 	start := offset
 	for start > 0 && nameByte(f.Text[start-1]) {
 		start--

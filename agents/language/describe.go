@@ -96,7 +96,7 @@ func describeModel(w *World, name string) string {
 	if !known {
 		b.WriteString(" · not in the model table; by its name it is like others")
 	}
-	if next, gone := w.Models.Retired(e.ID); gone {
+	if next, gone := w.Models.Successor(e.ID); gone {
 		b.WriteString("\n\n**Retired** since " + escape(e.Retired))
 		if next.ID != "" {
 			b.WriteString(": runs as " + escape(next.ID))
@@ -215,7 +215,7 @@ func describeAgent(w *World, d *definition.Definition) string {
 	if d.Description != "" {
 		b.WriteString("\n\n" + escape(clip(d.Description, 600)))
 	}
-	fmt.Fprintf(&b, "\n\nModel %s", escape(resolved(w, d)))
+	fmt.Fprintf(&b, "\n\nModel %s", escape(resolveModel(w, d)))
 	if d.Tools.Given {
 		fmt.Fprintf(&b, " · %s", plural(len(d.Tools.Allow), "allowed tool"))
 	}
@@ -225,8 +225,8 @@ func describeAgent(w *World, d *definition.Definition) string {
 	return b.String()
 }
 
-// resolved is the model that an agent's own becomes.
-func resolved(w *World, d *definition.Definition) string {
+// resolveModel is the model that an agent's own becomes.
+func resolveModel(w *World, d *definition.Definition) string {
 	if d.Model == model.Auto || w.Models == nil || (d.Model == "inherit" && w.Model == "") {
 		return d.Model
 	}

@@ -43,8 +43,8 @@ func Format(f *File) []Edit {
 // has been enough for all that was seen.
 const maxFormatted = 3
 
-// Unformatted says why a file is not formatted; "" for one that is.
-func Unformatted(f *File) string {
+// WhyUnformatted says why a file is not formatted; "" for one that is.
+func WhyUnformatted(f *File) string {
 	if t := f.Tree; t.Root != nil && !t.Repaired && !slices.ContainsFunc(f.Definition.Problems, func(p definition.Problem) bool { return p.Code == "agent/yaml-feature" }) {
 		return ""
 	}
@@ -59,7 +59,7 @@ func Unformatted(f *File) string {
 // formatted returns the text of a file in its usual form.
 func formatted(f *File) string {
 	t := f.Tree
-	if Unformatted(f) != "" {
+	if WhyUnformatted(f) != "" {
 		return f.Text
 	}
 	spaced := spacing(t)
@@ -228,7 +228,7 @@ func ordering(t *definition.Tree) string {
 	eol := eolOf(t.Text)
 	var b strings.Builder
 	b.WriteString(t.Text[:t.Front.Start])
-	for _, line := range ordered(t, t.Root, "", lines) {
+	for _, line := range orderLines(t, t.Root, "", lines) {
 		b.WriteString(t.Text[line.Start:line.End])
 		b.WriteString(lineEnding(t.Text, line.End, eol))
 	}
@@ -241,9 +241,9 @@ type block struct {
 	lines []definition.Span
 }
 
-// ordered returns the lines of a mapping with its keys in order; lines holds all
+// orderLines returns the lines of a mapping with its keys in order; lines holds all
 // that belongs to it. What is not written a key a line stays as it is.
-func ordered(t *definition.Tree, v *definition.Value, path string, lines []definition.Span) []definition.Span {
+func orderLines(t *definition.Tree, v *definition.Value, path string, lines []definition.Span) []definition.Span {
 	at := make([]int, len(v.Keys)) // the line of each key
 	for i, key := range v.Keys {
 		if i > 0 {
@@ -297,7 +297,7 @@ func ordered(t *definition.Tree, v *definition.Value, path string, lines []defin
 		child := &v.Items[i]
 		if name := childPath(path, v.Keys[i].Name); (name == "tools" || name == "run" || name == "tools.confirmation") && child.Kind == definition.Mapping && len(child.Keys) > 0 && t.Text[child.Start] != '{' {
 			head := at[i] - begin[i] + 1
-			inner = slices.Concat(inner[:head], ordered(t, child, name, inner[head:]))
+			inner = slices.Concat(inner[:head], orderLines(t, child, name, inner[head:]))
 		}
 		blocks[i] = block{rankOf(childPath(path, v.Keys[i].Name)), inner}
 	}

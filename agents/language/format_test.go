@@ -129,7 +129,7 @@ func TestUnformatted(t *testing.T) {
 		"---\nkind: agent\nname: x\ntitle: &a X\nmodel: *a\n---\np\n": "x.md is not formatted before its front-matter is fixed, line 4: ",
 	} {
 		f := openText("/w/.gemini/agents/x.md", text)
-		if got := Unformatted(f); (got == "") != (want == "") || !strings.HasPrefix(got, want) {
+		if got := WhyUnformatted(f); (got == "") != (want == "") || !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %q", text, got)
 		}
 		if edits := Format(f); want != "" && len(edits) > 0 {

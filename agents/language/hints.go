@@ -131,7 +131,7 @@ func (f *File) hintPlace(key definition.Key, v *definition.Value) int {
 // modelHint tells the model that runs, where the file does not name it itself.
 func modelHint(f *File, w *World) (label, tooltip string) {
 	d := f.Definition
-	id := resolved(w, d)
+	id := resolveModel(w, d)
 	if id == "inherit" || id == model.Auto {
 		return "", ""
 	}
@@ -146,7 +146,7 @@ func toolsHint(d *definition.Definition, w *World) (label, tooltip string) {
 	if len(w.Tools) == 0 {
 		return "", ""
 	}
-	names := w.offered(d)
+	names := w.offeredTools(d)
 	label = plural(len(names), "tool")
 	total := 0
 	for _, name := range names {
@@ -160,9 +160,9 @@ func toolsHint(d *definition.Definition, w *World) (label, tooltip string) {
 	return label, escape(strings.Join(names, ", "))
 }
 
-// offered returns the tools that a model is offered for an agent: what
+// offeredTools returns the tools that a model is offered for an agent: what
 // [World.Offered] says, else what the file's own lists leave of all tools.
-func (w *World) offered(d *definition.Definition) []string {
+func (w *World) offeredTools(d *definition.Definition) []string {
 	if w.Offered != nil {
 		return w.Offered(d)
 	}

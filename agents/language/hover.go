@@ -225,7 +225,7 @@ func (f *File) hoverTool(name string, w *World) string {
 	if strings.ContainsAny(name, "*?") {
 		return hoverGlob(name, w)
 	}
-	if to, ok := transferred(name); ok {
+	if to, ok := transferTarget(name); ok {
 		return "**" + escape(name) + "** · safe: passes control to\n\n" + f.hoverAgent(to, w)
 	}
 	if t, ok := w.tool(name); ok {
@@ -336,7 +336,7 @@ func (f *File) hoverText(offset int, within definition.Span, field string, w *Wo
 	if offset < within.Start || offset > within.End {
 		return Hover{}, false
 	}
-	if e, at := f.qualified(offset, within, w); e != nil {
+	if e, at := f.qualifiedAt(offset, within, w); e != nil {
 		return Hover{describeAgent(w, e.Definition), f.Index.Range(at)}, true
 	}
 	start := offset
@@ -367,9 +367,9 @@ type usable struct{ callable }
 // Has reports whether a name is one.
 func (u usable) Has(name string) bool { return u.w.agent(u.folder, name) != nil }
 
-// qualified returns the agent that a text names as @folder:name at an offset, and
+// qualifiedAt returns the agent that a text names as @folder:name at an offset, and
 // where; nil where it names none.
-func (f *File) qualified(offset int, within definition.Span, w *World) (*registry.Entry, definition.Span) {
+func (f *File) qualifiedAt(offset int, within definition.Span, w *World) (*registry.Entry, definition.Span) {
 	start, end := offset, offset
 	for start > within.Start && f.Text[start-1] > ' ' && offset-start < maxNameText {
 		start--

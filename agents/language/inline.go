@@ -276,7 +276,7 @@ func (c callable) Unknown(name string) error {
 func CompleteInline(w *World, folder, languageID, text string, at definition.Position) Completion {
 	f := &File{Text: text, Index: definition.NewIndex(text), Folder: folder}
 	offset := f.Index.Offset(at)
-	span, ok := f.opened(offset, "@")
+	span, ok := f.openMark(offset, "@")
 	if !ok {
 		return Completion{}
 	}
@@ -288,7 +288,7 @@ func CompleteInline(w *World, folder, languageID, text string, at definition.Pos
 			p := &completion{f: f, w: w, offset: offset, span: span}
 			p.addAgents(folder, true)
 			p.add(Item{Label: mention.Auto, Kind: AgentItem, Detail: "picks an agent", Insert: mention.Auto})
-			return p.sorted()
+			return p.answer()
 		}
 	}
 	return Completion{}

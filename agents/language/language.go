@@ -131,7 +131,7 @@ func (w *World) agent(folder, name string) *registry.Entry {
 		return nil
 	}
 	if strings.Contains(name, ":") {
-		if e := w.Agents.Meant(folder, name); e != nil && e.State == registry.OK {
+		if e := w.Agents.Find(folder, name); e != nil && e.State == registry.OK {
 			return e
 		}
 		return nil

@@ -23,9 +23,9 @@ func NameRange(w *World, f *File, at definition.Position) (definition.Range, boo
 	return f.Index.Range(span), true
 }
 
-// NamedAt returns what names an agent at a position of a file that is no agent
+// NameAt returns what names an agent at a position of a file that is no agent
 // file: a line of a Document that calls one there is, or one of s.Named.
-func NamedAt(w *World, s Sources, uri string, at definition.Position) (Named, bool) {
+func NameAt(w *World, s Sources, uri string, at definition.Position) (Named, bool) {
 	for _, n := range s.Named {
 		if n.URI == uri && overlaps(n.Range, definition.Range{Start: at, End: at}) {
 			n.Location = n.alone()
@@ -75,19 +75,19 @@ func (n Named) target(w *World) target {
 	return targetOf(w, &File{Folder: n.Folder, Scope: definition.Project}, n.Name, false)
 }
 
-// NamedDefinition is [Definition] for a place of NamedAt.
-func NamedDefinition(w *World, s Sources, n Named) (Location, bool) {
-	return declared(s, nil, n.target(w).entry)
+// DefinitionOfName is [Definition] for a place of NamedAt.
+func DefinitionOfName(w *World, s Sources, n Named) (Location, bool) {
+	return declarationOf(s, nil, n.target(w).entry)
 }
 
-// NamedReferences is [References] for a place of NamedAt.
-func NamedReferences(w *World, s Sources, n Named, declaration bool) []Location {
+// ReferencesOfName is [References] for a place of NamedAt.
+func ReferencesOfName(w *World, s Sources, n Named, declaration bool) []Location {
 	t := n.target(w)
 	var list []Location
 	for _, r := range references(w, s, nil, t, s.files(w, t.name)) {
 		list = append(list, r.Location)
 	}
-	if l, ok := declared(s, nil, t.entry); ok && declaration {
+	if l, ok := declarationOf(s, nil, t.entry); ok && declaration {
 		list = append(list, l)
 		slices.SortFunc(list, compareLocations)
 	}

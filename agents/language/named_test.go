@@ -46,21 +46,21 @@ func TestNamedElsewhere(t *testing.T) {
 		{"file:///settings.json", definition.Position{Line: 2, Character: 9}, place(2, 7, 17)},
 		{"file:///settings.json", definition.Position{Line: 3, Character: 7}, place(3, 9, 19)},
 	} {
-		n, ok := NamedAt(h.world, h.sources, c.uri, c.at)
+		n, ok := NameAt(h.world, h.sources, c.uri, c.at)
 		if !ok || n.Range != c.want {
 			t.Errorf("%s %v: %+v %v, want %v", c.uri, c.at, n, ok, c.want)
 			continue
 		}
-		if l, ok := NamedDefinition(h.world, h.sources, n); !ok || h.name(l.URI) != "a/code-fixer.md" || l.Range.Start.Line != 2 {
+		if l, ok := DefinitionOfName(h.world, h.sources, n); !ok || h.name(l.URI) != "a/code-fixer.md" || l.Range.Start.Line != 2 {
 			t.Errorf("%s %v: defined at %v", c.uri, c.at, l)
 		}
 		if r, name, err := PrepareRenameNamed(h.world, h.sources, n); err != nil || r != c.want || name != "code-fixer" {
 			t.Errorf("%s %v: %v %s %v", c.uri, c.at, r, name, err)
 		}
-		if got := NamedReferences(h.world, h.sources, n, true); len(got) != len(references) {
+		if got := ReferencesOfName(h.world, h.sources, n, true); len(got) != len(references) {
 			t.Errorf("%s %v: %d references, want %d: %v", c.uri, c.at, len(got), len(references), got)
 		}
-		if got := NamedReferences(h.world, h.sources, n, false); len(got) != len(references)-1 {
+		if got := ReferencesOfName(h.world, h.sources, n, false); len(got) != len(references)-1 {
 			t.Errorf("%s %v: %d references without the declaration", c.uri, c.at, len(got))
 		}
 		edit, err := RenameNamed(h.world, h.sources, n, "mender")
@@ -75,7 +75,7 @@ func TestNamedElsewhere(t *testing.T) {
 		}
 	}
 	for _, at := range []definition.Position{{Line: 0}, {Line: 1, Character: 18}, {Line: 1, Character: 27}, {Line: 2, Character: 6}, {Line: 3, Character: 6}, {Line: 5, Character: 6}, {Line: 99}} {
-		if n, ok := NamedAt(h.world, h.sources, "file:///x.go", at); ok {
+		if n, ok := NameAt(h.world, h.sources, "file:///x.go", at); ok {
 			t.Errorf("%v names %+v", at, n)
 		}
 	}
@@ -83,7 +83,7 @@ func TestNamedElsewhere(t *testing.T) {
 	if edit, err := RenameAgent(h.world, h.sources, hidden, hidden.Definition.NameRange.Start, "secret"); err != nil || len(edit.Edits) != 1 {
 		t.Errorf("an agent that no line can call: %+v %v", edit, err)
 	}
-	if n, ok := NamedAt(h.world, h.sources, "file:///nowhere", definition.Position{}); ok {
+	if n, ok := NameAt(h.world, h.sources, "file:///nowhere", definition.Position{}); ok {
 		t.Error(n)
 	}
 }

@@ -65,8 +65,8 @@ type Override struct {
 	Behind string              // what stands between the members: a line's end, or a blank
 }
 
-// copied returns the edit that gives another name the same, before the key.
-func (o *Override) copied(uri, name string) Edit {
+// copyEdit returns the edit that gives another name the same, before the key.
+func (o *Override) copyEdit(uri, name string) Edit {
 	return Edit{uri, definition.Range{Start: o.At, End: o.At}, `"` + name + `": ` + o.Value + "," + o.Behind}
 }
 
@@ -144,12 +144,12 @@ func wordsOf(value any, note func(string)) {
 		}
 		for at, word := range words(v) {
 			note(v[at : at+len(word)])
-			if name, ok := transferred(word); ok {
+			if name, ok := transferTarget(word); ok {
 				note(name)
 			}
 		}
 		if strings.ContainsAny(v, " ") && len(v) <= maxNameText {
-			note(slugged(v))
+			note(makeSlug(v))
 		}
 	case []any:
 		for _, item := range v {
@@ -187,7 +187,7 @@ func namesIn(text string, note func(string)) {
 			}
 			rest = rest[i:]
 			word := rest[:wordEnd(rest, 0)]
-			if name, ok := transferred(word); ok {
+			if name, ok := transferTarget(word); ok {
 				note(name)
 			}
 			rest = rest[len(mark):]
@@ -224,8 +224,8 @@ func nameByte(c byte) bool {
 	return c == '-' || c == '_' || (c >= '0' && c <= '9') || (c|0x20 >= 'a' && c|0x20 <= 'z')
 }
 
-// transferred returns the agent that a tool's name transfers to.
-func transferred(word string) (string, bool) {
+// transferTarget returns the agent that a tool's name transfers to.
+func transferTarget(word string) (string, bool) {
 	for _, prefix := range [...]string{"transfer_to_", "handoff_to_", "transfer-to-", "handoff-to-"} {
 		if name, ok := strings.CutPrefix(word, prefix); ok && name != "" {
 			return name, true
@@ -234,23 +234,23 @@ func transferred(word string) (string, bool) {
 	return "", false
 }
 
-// slugged is a display name as other tools' files name agents: "Code Reviewer" is
+// makeSlug is a display name as other tools' files name agents: "Code Reviewer" is
 // code-reviewer (spec 1.7).
-func slugged(name string) string {
+func makeSlug(name string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9')
 	}), "-")
 }
 
-// meant returns the entry that a name means in a file, whatever its state, or
+// lookup returns the entry that a name means in a file, whatever its state, or
 // nil. A file that lies in no workspace folder means agents of its own scope
 // before those of the folders that it happens to be used in.
-func (w *World) meant(folder string, scope definition.Scope, name string) *registry.Entry {
+func (w *World) lookup(folder string, scope definition.Scope, name string) *registry.Entry {
 	if w.Agents == nil || name == "" {
 		return nil
 	}
 	if strings.Contains(name, ":") {
-		return w.Agents.Meant(folder, name)
+		return w.Agents.Find(folder, name)
 	}
 	var best *registry.Entry
 	for _, e := range w.Agents.Entries() {

@@ -76,7 +76,7 @@ func whole(f *File, v *definition.Value, name string, add func(int, int, string)
 		}
 		return
 	}
-	if v.Text != name && (f.Tree.Dialect == definition.Agentls || slugged(v.Text) != slugged(name)) {
+	if v.Text != name && (f.Tree.Dialect == definition.Agentls || makeSlug(v.Text) != makeSlug(name)) {
 		return
 	}
 	start, end := v.Start, v.End
@@ -105,7 +105,7 @@ func toolNamings(f *File, v *definition.Value, name string, add func(int, int, s
 		text := f.Text[v.Start:v.End]
 		depth := 0 // where the last bracket was opened, from 1
 		for at, word := range words(text) {
-			if to, ok := transferred(word); ok && to == name {
+			if to, ok := transferTarget(word); ok && to == name {
 				add(v.Start+at+len(word)-len(to), v.Start+at+len(word), name)
 			}
 			switch {
@@ -194,7 +194,7 @@ func prose(text string, at int, name string, add func(int, int, string)) {
 			for end > start && (text[end-1] == '-' || text[end-1] == '_') {
 				end--
 			}
-			if to, ok := transferred(text[start:end]); ok && to == name {
+			if to, ok := transferTarget(text[start:end]); ok && to == name {
 				add(at+end-len(name), at+end, name)
 			}
 		}

@@ -147,7 +147,7 @@ func (n nodeNames) rename(s Sources, f *File, node, newName string) (WorkspaceEd
 		return WorkspaceEdit{}, nil
 	}
 	if why := graph.NameFault(newName); why != "" {
-		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "%s", lowered(why[:len(why)-1]))
+		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "%s", lowerFirst(why[:len(why)-1]))
 	}
 	taken := slices.ContainsFunc(f.Definition.Graph.Nodes, func(other graph.Node) bool {
 		return other.Name != node && graph.Identifier(other.Name) == graph.Identifier(newName)

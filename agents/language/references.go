@@ -27,7 +27,7 @@ func nameAt(w *World, f *File, at definition.Position) (name string, span defini
 		return f.Definition.Name, scalarSpan(f, v), true, true
 	}
 	word, start := wordAround(f.Text, offset)
-	to, isTool := transferred(word)
+	to, isTool := transferTarget(word)
 	switch {
 	case word == "":
 		return "", definition.Span{}, false, false
@@ -46,9 +46,9 @@ func nameAt(w *World, f *File, at definition.Position) (name string, span defini
 	if w == nil || w.Agents == nil || f.Tree.Dialect == definition.Agentls || v == nil || len(v.Text) > maxNameText {
 		return "", definition.Span{}, false, false
 	}
-	slug, asked := slugged(v.Text), ""
+	slug, asked := makeSlug(v.Text), ""
 	for _, e := range w.Agents.Entries() {
-		if e.Definition.Name == asked || slugged(e.Definition.Name) != slug {
+		if e.Definition.Name == asked || makeSlug(e.Definition.Name) != slug {
 			continue
 		}
 		asked = e.Definition.Name
@@ -85,7 +85,7 @@ func scalarAt(v *definition.Value, offset int) *definition.Value {
 // is the end.
 func transferAround(text string, span definition.Span, offset int) bool {
 	word, start := wordAround(text, offset)
-	to, ok := transferred(word)
+	to, ok := transferTarget(word)
 	return ok && start+len(word) == span.End && len(to) == span.End-span.Start
 }
 
@@ -121,7 +121,7 @@ func targetOf(w *World, f *File, name string, own bool) target {
 		}
 		return t
 	}
-	if t.entry = w.meant(f.Folder, f.Scope, name); t.entry != nil {
+	if t.entry = w.lookup(f.Folder, f.Scope, name); t.entry != nil {
 		t.path = t.entry.Definition.Path
 		t.folder, t.scope = t.entry.Definition.Folder, t.entry.Definition.Scope
 	}
@@ -133,7 +133,7 @@ func targetOf(w *World, f *File, name string, own bool) target {
 
 // is reports whether a name means the target where it stands.
 func (t target) is(w *World, folder string, scope definition.Scope, name string) bool {
-	e := w.meant(folder, scope, name)
+	e := w.lookup(folder, scope, name)
 	if t.entry == nil || e == nil {
 		// The catalogue knows no such agent: the name alone counts, in its folder.
 		return e == nil && t.entry == nil && (t.folder == "" || t.folder == folder)
@@ -261,7 +261,7 @@ func References(w *World, s Sources, f *File, at definition.Position, declaratio
 	if declaration {
 		if own {
 			list = append(list, Location{f.URI, f.Definition.NameRange})
-		} else if l, ok := declared(s, f, t.entry); ok {
+		} else if l, ok := declarationOf(s, f, t.entry); ok {
 			list = append(list, l)
 		}
 		slices.SortFunc(list, compareLocations)
@@ -287,12 +287,12 @@ func Definition(w *World, s Sources, f *File, at definition.Position) (Location,
 	case own:
 		return Location{f.URI, f.Definition.NameRange}, true
 	}
-	return declared(s, f, w.meant(f.Folder, f.Scope, name))
+	return declarationOf(s, f, w.lookup(f.Folder, f.Scope, name))
 }
 
-// declared returns the place of an entry's name: in f, if it is that file, whose
+// declarationOf returns the place of an entry's name: in f, if it is that file, whose
 // text may be newer than the catalogue.
-func declared(s Sources, f *File, e *registry.Entry) (Location, bool) {
+func declarationOf(s Sources, f *File, e *registry.Entry) (Location, bool) {
 	if e == nil || e.Definition.Path == "" {
 		return Location{}, false
 	}
@@ -329,7 +329,7 @@ func WorkspaceSymbols(w *World, s Sources, query string) []Symbol {
 	var found []ranked
 	query = strings.ToLower(query)
 	for _, e := range w.Agents.Entries() {
-		l, ok := declared(s, nil, e)
+		l, ok := declarationOf(s, nil, e)
 		if !ok {
 			continue
 		}

@@ -47,8 +47,8 @@ func (t target) renamable(s Sources) error {
 	return nil
 }
 
-// lowered is a sentence as the end of another.
-func lowered(sentence string) string {
+// lowerFirst is a sentence as the end of another.
+func lowerFirst(sentence string) string {
 	return strings.ToLower(sentence[:1]) + sentence[1:]
 }
 
@@ -58,7 +58,7 @@ func CheckName(name string) error {
 	d := definition.Parse(definition.Source{Data: []byte("---\nkind: agent\nname: " + strconv.Quote(strings.ToValidUTF8(name, "?")) + "\n---\nx\n")})
 	for _, p := range d.Problems {
 		if p.Code == "agent/name" || p.Severity == definition.Error {
-			return fault.New(fault.Invalid, op, "%q cannot be an agent's name: %s", name, lowered(strings.TrimSuffix(p.Message, ".")))
+			return fault.New(fault.Invalid, op, "%q cannot be an agent's name: %s", name, lowerFirst(strings.TrimSuffix(p.Message, ".")))
 		}
 	}
 	if d.Name != name {
@@ -153,10 +153,10 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 	if err := t.free(w, s, refs, newName); err != nil {
 		return WorkspaceEdit{}, err
 	}
-	if err := accepted(s, file, refs, newName); err != nil {
+	if err := checkAccepts(s, file, refs, newName); err != nil {
 		return WorkspaceEdit{}, err
 	}
-	if err := t.unread(w, files); err != nil {
+	if err := t.findUnreadable(w, files); err != nil {
 		return WorkspaceEdit{}, err
 	}
 	var edit WorkspaceEdit
@@ -166,25 +166,25 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 	}
 	for _, r := range refs {
 		if r.override != nil {
-			edit.Edits = append(edit.Edits, r.override.copied(r.URI, newName))
+			edit.Edits = append(edit.Edits, r.override.copyEdit(r.URI, newName))
 			continue
 		}
-		edit.Edits = append(edit.Edits, Edit{r.URI, r.Range, r.written(newName)})
+		edit.Edits = append(edit.Edits, Edit{r.URI, r.Range, r.spell(newName)})
 	}
 	slices.SortFunc(edit.Edits, func(a, b Edit) int { return compareLocations(Location{a.URI, a.Range}, Location{b.URI, b.Range}) })
-	if next := renamedPath(file.Path, t.name, newName); next != "" {
+	if next := pathAfterRename(file.Path, t.name, newName); next != "" {
 		edit.Renames = []Rename{{Old: file.URI, New: s.uri(next)}}
 	}
 	return edit, nil
 }
 
-// renamedPath returns the path of a file that is called after its agent when the
+// pathAfterRename returns the path of a file that is called after its agent when the
 // agent has another name; "" for a file that is not.
-func renamedPath(path, name, newName string) string {
+func pathAfterRename(path, name, newName string) string {
 	dir, base := filepath.Split(path)
 	for _, ending := range []string{".agent.md", ".md"} {
 		if stem, ok := strings.CutSuffix(base, ending); ok {
-			if stem == name || slugged(stem) == name {
+			if stem == name || makeSlug(stem) == name {
 				return dir + newName + ending
 			}
 			return ""
@@ -202,9 +202,9 @@ func scalarLike(before, name string) string {
 	return definition.YAMLText(name)
 }
 
-// written returns a name as it stands at the reference: a value of the
+// spell returns a name as it stands at the reference: a value of the
 // front-matter that is nothing else is a text of YAML.
-func (r reference) written(name string) string {
+func (r reference) spell(name string) string {
 	if r.file == nil || definition.YAMLText(name) == name {
 		return name
 	}
@@ -251,14 +251,14 @@ func (t target) free(w *World, s Sources, refs []reference, newName string) erro
 		}
 	}
 	for _, p := range places {
-		if e := w.meant(p.folder, p.scope, newName); e != nil && e.Definition.Path != t.path {
+		if e := w.lookup(p.folder, p.scope, newName); e != nil && e.Definition.Path != t.path {
 			if e.Definition.Scope == definition.Project && e.Definition.Folder != p.folder && p.folder != "" {
 				continue // of another workspace folder, which its own come before
 			}
 			return taken("the "+string(e.Definition.Scope)+" agent of that name", ", and one would hide the other")
 		}
 	}
-	if next := renamedPath(t.path, t.name, newName); next != "" && next != t.path {
+	if next := pathAfterRename(t.path, t.name, newName); next != "" && next != t.path {
 		if s.Exists != nil && s.Exists(next) && !strings.EqualFold(next, t.path) {
 			return taken("the file "+filepath.Base(next), "")
 		}
@@ -294,8 +294,8 @@ func (t target) overridden(s Sources, newName string) error {
 // fileName returns the last part of a URI, for people.
 func fileName(uri string) string { return uri[strings.LastIndexByte(uri, '/')+1:] }
 
-// accepted says why a file cannot take the new name, nil where all can.
-func accepted(s Sources, own *File, refs []reference, newName string) error {
+// checkAccepts says why a file cannot take the new name, nil where all can.
+func checkAccepts(s Sources, own *File, refs []reference, newName string) error {
 	const op = "language.rename"
 	told := map[*File]bool{}
 	for _, f := range append([]*File{own}, filesOf(refs)...) {
@@ -326,9 +326,9 @@ func filesOf(refs []reference) []*File {
 	return files
 }
 
-// unread says which file may name the target and cannot be read, nil where there
+// findUnreadable says which file may name the target and cannot be read, nil where there
 // is none: a rename that left it out would break it.
-func (t target) unread(w *World, files []*File) error {
+func (t target) findUnreadable(w *World, files []*File) error {
 	if t.twice(w) {
 		return nil
 	}
@@ -338,7 +338,7 @@ func (t target) unread(w *World, files []*File) error {
 		}
 		front := f.Text[f.Tree.Front.Start:f.Tree.Front.End]
 		for _, word := range words(front) {
-			to, _ := transferred(word)
+			to, _ := transferTarget(word)
 			if (word == t.name || to == t.name) && t.is(w, f.Folder, f.Scope, t.name) && !ownNameLine(front, t.name) {
 				return fault.New(fault.Invalid, "language.rename", "%s names %s, and its front-matter cannot be read; fix it first", filepath.Base(f.Path), t.name)
 			}

@@ -204,7 +204,7 @@ func (p *painter) model(v *definition.Value) {
 		return
 	}
 	if p.w.Models != nil {
-		if _, gone := p.w.Models.Retired(v.Text); gone {
+		if _, gone := p.w.Models.Successor(v.Text); gone {
 			p.mark(v.Span, TypeToken, DeprecatedToken)
 			return
 		}

@@ -138,7 +138,7 @@ func Validate(w *World, f *File) Report {
 		if c.field != "" && f.Tree.Find(c.field) == nil {
 			continue
 		}
-		check := checked(c.title, c.codes[0], of[c.title])
+		check := newCheck(c.title, c.codes[0], of[c.title])
 		if check.OK && f.idle(c.codes[0], c.field) {
 			continue // a tick would promise what nobody does; the finding at the key says so
 		}
@@ -148,7 +148,7 @@ func Validate(w *World, f *File) Report {
 		r.Checks = append(r.Checks, check)
 	}
 	if len(kept) > 0 {
-		r.Checks = append(r.Checks, checked("restrictions can be kept", authorityCode, kept))
+		r.Checks = append(r.Checks, newCheck("restrictions can be kept", authorityCode, kept))
 	}
 	r.Total = len(r.Checks)
 	for _, c := range r.Checks {
@@ -174,9 +174,9 @@ func (f *File) idle(code, field string) bool {
 	return field != "" && definition.HasNoEffect(field)
 }
 
-// checked is a check that found some problems: it says the first of those that keep
+// newCheck is a check that found some problems: it says the first of those that keep
 // the agent from running, else the first, and how many others there are.
-func checked(title, code string, found []definition.Problem) Check {
+func newCheck(title, code string, found []definition.Problem) Check {
 	if len(found) == 0 {
 		return Check{Code: code, OK: true, Title: title}
 	}

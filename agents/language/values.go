@@ -183,9 +183,9 @@ func (c *completion) nodes(end bool) {
 	}
 }
 
-// listed returns the entries that the list at hand has already, but for the one
+// entries returns the entries that the list at hand has already, but for the one
 // at the cursor.
-func (c *completion) listed() map[string]bool {
+func (c *completion) entries() map[string]bool {
 	found := make(map[string]bool)
 	if !c.place.list {
 		return found
@@ -211,9 +211,9 @@ func stepNames(steps []definition.Step) []string {
 
 // models offers what the table has, aliases first and retired ones last.
 func (c *completion) models(meanings bool) {
-	there := c.listed()
+	there := c.entries()
 	if meanings {
-		c.scalar(Item{Label: "inherit", Kind: ValueItem, Detail: inherited(c.w), Doc: "The model that the settings or the caller have."})
+		c.scalar(Item{Label: "inherit", Kind: ValueItem, Detail: inheritedModel(c.w), Doc: "The model that the settings or the caller have."})
 		c.scalar(Item{Label: model.Auto, Kind: ValueItem, Detail: "chosen for each request", Doc: "A model is chosen for each request by how hard it is."})
 	}
 	if c.w.Models == nil {
@@ -225,7 +225,7 @@ func (c *completion) models(meanings bool) {
 			continue // it does not write
 		}
 		i := Item{Label: e.ID, Kind: ModelItem, Detail: windowOf(e), Doc: describeModel(c.w, e.ID)}
-		if next, gone := c.w.Models.Retired(e.ID); gone {
+		if next, gone := c.w.Models.Successor(e.ID); gone {
 			i.Retired, i.Detail = true, "retired"
 			if next.ID != "" {
 				i.Detail += ", runs as " + next.ID
@@ -247,8 +247,8 @@ func (c *completion) models(meanings bool) {
 	}
 }
 
-// inherited says which model inherit is.
-func inherited(w *World) string {
+// inheritedModel says which model inherit is.
+func inheritedModel(w *World) string {
 	if w.Model == "" || w.Models == nil {
 		return "default"
 	}
@@ -273,7 +273,7 @@ func (c *completion) colors() {
 
 // tools offers every tool by its names, and globs.
 func (c *completion) tools() {
-	there := c.listed()
+	there := c.entries()
 	var aliases []Item
 	servers := make(map[string]bool)
 	for _, t := range c.w.Tools {
@@ -317,7 +317,7 @@ func (c *completion) tools() {
 
 // servers offers the MCP servers of the settings.
 func (c *completion) servers() {
-	there := c.listed()
+	there := c.entries()
 	for _, s := range c.w.Servers {
 		if !there[s.Name] {
 			c.scalar(Item{Label: s.Name, Kind: ServerItem, Detail: s.State, Doc: describeServer(s)})
@@ -332,7 +332,7 @@ func (c *completion) servers() {
 // agents offers the agents that a name may mean in the file's folder, but for the
 // file's own. all is whether * may stand for every one of them.
 func (c *completion) agents(list, all bool) {
-	there := c.listed()
+	there := c.entries()
 	c.wrap = c.wrap && list
 	c.each(c.f.Folder, func(d *definition.Definition) bool { return d.Name != c.f.Definition.Name && !there[d.Name] }, func(d *definition.Definition) {
 		c.scalar(Item{Label: d.Name, Kind: AgentItem, Detail: d.Title})
@@ -347,7 +347,7 @@ func (c *completion) agents(list, all bool) {
 // ${ and agents behind @.
 func (c *completion) text(field string) {
 	f := c.f
-	if span, ok := f.opened(c.offset, "${"); ok {
+	if span, ok := f.openMark(c.offset, "${"); ok {
 		if strings.HasSuffix(f.Text[:span.Start-len("${")], "$") {
 			return // $${ is the text itself
 		}
@@ -362,7 +362,7 @@ func (c *completion) text(field string) {
 		}
 		return
 	}
-	if span, ok := f.opened(c.offset, "@"); ok && field != "output.text" {
+	if span, ok := f.openMark(c.offset, "@"); ok && field != "output.text" {
 		c.span = span
 		if b := f.before(span.Start - 1); b == 0 || strings.ContainsRune(" \t\r\n(\"'", b) {
 			c.addAgents(f.Folder, false)
@@ -479,7 +479,7 @@ func variable(name string, v *definition.Value) Item {
 
 // braces offers names behind { alone.
 func (c *completion) braces(names []string) {
-	span, ok := c.f.opened(c.offset, "{")
+	span, ok := c.f.openMark(c.offset, "{")
 	if !ok {
 		return
 	}

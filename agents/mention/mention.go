@@ -89,7 +89,7 @@ func Parse(text string, agents Agents) (Parsed, error) {
 	r.skipSpace()
 	r.at = min(r.at, end)
 	if quoted {
-		if from, to, ok := r.unquoted(r.at, end); ok {
+		if from, to, ok := r.trimQuotes(r.at, end); ok {
 			r.quote = text[r.at] == '"'
 			r.at, end = from, to
 		}
@@ -136,7 +136,7 @@ func (r *reader) name(at int) (name string, end int, err error) {
 // prefers the longer reading: folder:name before a name with a colon after it.
 func (r *reader) agent(at int) (name string, end int, ok bool) {
 	plain := at + len(nameOf(r.text[at:]))
-	for _, end := range []int{r.qualified(at), plain} {
+	for _, end := range []int{r.qualifiedEnd(at), plain} {
 		if end == at || end < 0 || !ends(r.text[end:]) {
 			continue
 		}
@@ -151,9 +151,9 @@ func (r *reader) agent(at int) (name string, end int, ok bool) {
 // more than its length.
 const maxWord = 256
 
-// qualified returns where folder:name ends, -1 where there is none: a folder may
+// qualifiedEnd returns where folder:name ends, -1 where there is none: a folder may
 // be called almost anything, so it is all up to the last colon of the word.
-func (r *reader) qualified(at int) int {
+func (r *reader) qualifiedEnd(at int) int {
 	word := r.text[at:min(at+maxWord, len(r.text))]
 	if i := strings.IndexFunc(word, unicode.IsSpace); i >= 0 {
 		word = word[:i]
@@ -233,9 +233,9 @@ const quotes = `"'“”‘’«»「」『』`
 
 var pairs = map[rune]rune{'"': '"', '\'': '\'', '“': '”', '‘': '’', '«': '»', '「': '」', '『': '』'}
 
-// unquoted returns what is inside the quotes that stand around text[from:to],
+// trimQuotes returns what is inside the quotes that stand around text[from:to],
 // false where none do: with another such quote inside, they stand around a part.
-func (r *reader) unquoted(from, to int) (int, int, bool) {
+func (r *reader) trimQuotes(from, to int) (int, int, bool) {
 	open, n := utf8.DecodeRuneInString(r.text[from:to])
 	shut, ok := pairs[open]
 	if !ok || from+n > to || !strings.HasSuffix(r.text[from+n:to], string(shut)) {

@@ -65,8 +65,8 @@ func (r *Retries) Take() bool {
 	return true
 }
 
-// Answered says that a model has answered: the provider is there.
-func (r *Retries) Answered() {
+// RecordAnswer says that a model has answered: the provider is there.
+func (r *Retries) RecordAnswer() {
 	if r == nil {
 		return
 	}
@@ -75,11 +75,11 @@ func (r *Retries) Answered() {
 	r.fillLocked(refill)
 }
 
-// Refused takes in why a model did not answer: where the provider says how long
+// RecordRefusal takes in why a model did not answer: where the provider says how long
 // to wait, nobody asks it before. That is about every model of the key if it
 // says so of the key (429), and else about this one. What is longer than
 // [RetryWithin] is for who was told it only: nobody waits so long.
-func (r *Retries) Refused(model string, e *Error) {
+func (r *Retries) RecordRefusal(model string, e *Error) {
 	if r == nil || e.Class != Busy || e.RetryAfter <= 0 || e.RetryAfter > RetryWithin {
 		return
 	}

@@ -21,7 +21,7 @@ func TestREL54Budget(t *testing.T) {
 			return n
 		}
 		for range 100 {
-			r.Answered() // no more than all
+			r.RecordAnswer() // no more than all
 		}
 		if n := taken(); n != 30 {
 			t.Errorf("%d at first", n)
@@ -34,8 +34,8 @@ func TestREL54Budget(t *testing.T) {
 		if n := taken(); n != 1 {
 			t.Errorf("%d after 15 s: what had passed of a token is lost", n)
 		}
-		r.Answered()
-		r.Answered()
+		r.RecordAnswer()
+		r.RecordAnswer()
 		if n := taken(); n != 2 {
 			t.Errorf("%d after two answers", n)
 		}
@@ -52,8 +52,8 @@ func TestREL54Turns(t *testing.T) {
 	for _, many := range []int{1, 20, 400} {
 		synctest.Test(t, func(t *testing.T) {
 			r := model.NewRetries(time.Now)
-			r.Refused("m", &model.Error{Class: model.Busy, Status: 429, RetryAfter: 7 * time.Second})
-			r.Refused("m", &model.Error{Class: model.Busy, Status: 429, RetryAfter: time.Second}) // the longer counts
+			r.RecordRefusal("m", &model.Error{Class: model.Busy, Status: 429, RetryAfter: 7 * time.Second})
+			r.RecordRefusal("m", &model.Error{Class: model.Busy, Status: 429, RetryAfter: time.Second}) // the longer counts
 			turns := make([]time.Duration, many)
 			for i := range turns {
 				turns[i] = r.Turn("m")
@@ -93,14 +93,14 @@ func TestREL54Holds(t *testing.T) {
 		"an answer began": {model.Error{Class: model.Cut, Status: 429, RetryAfter: time.Second}, held{}},
 	} {
 		r := model.NewRetries(time.Now)
-		r.Refused("m", &tt.err)
+		r.RecordRefusal("m", &tt.err)
 		if got := (held{r.Turn("m") > 0, r.Turn("other") > 0}); got != tt.want {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	var none *model.Retries
-	none.Refused("m", &model.Error{Class: model.Busy, Status: 429, RetryAfter: time.Second})
-	none.Answered()
+	none.RecordRefusal("m", &model.Error{Class: model.Busy, Status: 429, RetryAfter: time.Second})
+	none.RecordAnswer()
 	if !none.Take() || none.Turn("m") != 0 {
 		t.Error("none bounds something")
 	}

@@ -260,9 +260,9 @@ func (t *Table) Resolve(name, fallback string) (id string, e Entry, known bool) 
 	return e.ID, e, true
 }
 
-// Retired reports whether a model is retired, and as what it runs then: the
+// Successor reports whether a model is retired, and as what it runs then: the
 // zero Entry if nothing is known to follow it.
-func (t *Table) Retired(idOrAlias string) (successor Entry, retired bool) {
+func (t *Table) Successor(idOrAlias string) (successor Entry, retired bool) {
 	e, ok := t.Lookup(idOrAlias)
 	if !ok || !t.retired(e) {
 		return Entry{}, false

@@ -58,7 +58,7 @@ func TestTableOfTheBinary(t *testing.T) {
 			t.Errorf("alias %s leads nowhere", a)
 			continue
 		}
-		if _, retired := table.Retired(a); retired {
+		if _, retired := table.Successor(a); retired {
 			t.Errorf("alias %s leads to %s, which is retired", a, e.ID)
 		}
 	}
@@ -104,20 +104,20 @@ func TestResolve(t *testing.T) {
 func TestRetired(t *testing.T) {
 	table := NewTable(on("2026-11-20"), Entry{ID: "a", Retired: "2020-01-01", Successor: "b"},
 		Entry{ID: "b", Retired: "2020-01-01", Successor: "a"}, Entry{ID: "c", Retired: "2020-01-01"})
-	if e, ok := table.Retired("gemini-2.0-flash"); !ok || e.ID != "gemini-3.5-flash-lite" {
+	if e, ok := table.Successor("gemini-2.0-flash"); !ok || e.ID != "gemini-3.5-flash-lite" {
 		t.Errorf("got %q, %v", e.ID, ok)
 	}
-	if _, ok := table.Retired("flash"); ok {
+	if _, ok := table.Successor("flash"); ok {
 		t.Error("flash is not retired")
 	}
-	if e, ok := table.Retired("c"); !ok || e.ID != "" {
+	if e, ok := table.Successor("c"); !ok || e.ID != "" {
 		t.Errorf("c has no successor, got %q, %v", e.ID, ok)
 	}
 	// A circle of successors ends.
 	if id, _, _ := table.Resolve("a", ""); id != "a" && id != "b" {
 		t.Errorf("got %q", id)
 	}
-	if _, ok := NewTable(nil).Retired("gemini-2.0-flash"); ok {
+	if _, ok := NewTable(nil).Successor("gemini-2.0-flash"); ok {
 		t.Error("without a clock nothing is retired")
 	}
 }

@@ -49,10 +49,10 @@ func (m Memory) Text() string {
 			whose = "user"
 		}
 		if own != "" {
-			fmt.Fprintf(&written, "\n<instructions from=%q file=%q>\n%s\n</instructions>\n", whose, f.Path, closed(own, "</instructions"))
+			fmt.Fprintf(&written, "\n<instructions from=%q file=%q>\n%s\n</instructions>\n", whose, f.Path, escapeTag(own, "</instructions"))
 		}
 		if facts != "" {
-			fmt.Fprintf(&remembered, "\n<remembered file=%q>\n%s\n</remembered>\n", f.Path, closed(facts, "</remembered"))
+			fmt.Fprintf(&remembered, "\n<remembered file=%q>\n%s\n</remembered>\n", f.Path, escapeTag(facts, "</remembered"))
 		}
 	}
 	if written.Len()+remembered.Len() == 0 {
@@ -85,5 +85,5 @@ func split(text string) (own, facts string) {
 	return strings.TrimSpace(o.String()), strings.TrimSpace(f.String())
 }
 
-// closed keeps a text from ending the frame that it stands in.
-func closed(text, tag string) string { return strings.ReplaceAll(text, tag, "&lt;"+tag[1:]) }
+// escapeTag keeps a text from ending the frame that it stands in.
+func escapeTag(text, tag string) string { return strings.ReplaceAll(text, tag, "&lt;"+tag[1:]) }

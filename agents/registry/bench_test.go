@@ -164,7 +164,7 @@ func BenchmarkApplyOneOf10k(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if changed, _ := after.Changed(before); len(changed) != 1 {
+		if changed, _ := after.Diff(before); len(changed) != 1 {
 			b.Fatal(changed)
 		}
 	}

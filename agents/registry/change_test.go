@@ -125,7 +125,7 @@ func TestApplyIsLoad(t *testing.T) {
 		}
 		for i, s := range all {
 			old := all[rapid.IntRange(0, i).Draw(rt, "old")]
-			changed, removed := s.Changed(old)
+			changed, removed := s.Diff(old)
 			wantChanged, wantRemoved := byHand(s, old)
 			if !slices.Equal(changed, wantChanged) || !slices.Equal(removed, wantRemoved) {
 				rt.Fatalf("changed %q %q, by hand %q %q", changed, removed, wantChanged, wantRemoved)

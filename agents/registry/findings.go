@@ -65,7 +65,7 @@ func (s *Snapshot) twin(d *definition.Definition) *definition.Definition {
 
 // neighbour returns another agent of a name in the scope of d, or nil.
 func (s *Snapshot) neighbour(d *definition.Definition, name string) *definition.Definition {
-	for e := range s.named(name) {
+	for e := range s.entriesOf(name) {
 		if other := e.Definition; e.file != nil && other.Path != d.Path && !other.Guessed &&
 			other.Scope == d.Scope && folderOf(other.Path) == folderOf(d.Path) {
 			return other
@@ -82,7 +82,7 @@ func folderOf(path string) string {
 // text or need not be.
 func (s *Snapshot) among(d *definition.Definition, disk bool, problems []definition.Problem) []definition.Problem {
 	uri := s.uriOf(d.Path)
-	problems = s.taken(d, problems)
+	problems = s.addTaken(d, problems)
 	var more []definition.Problem // put in at once: a file may have thousands
 	guesses := 0
 	told := make(map[string]bool)
@@ -91,7 +91,7 @@ func (s *Snapshot) among(d *definition.Definition, disk bool, problems []definit
 		if h.To == "user" {
 			continue
 		}
-		target := s.meant(d.Folder, h.To)
+		target := s.find(d.Folder, h.To)
 		if target == nil {
 			p := definition.Problem{URI: uri, Range: h.Range, Code: "agent/handoff-target", Severity: definition.Error}
 			if guesses++; guesses <= suggestions {
@@ -141,7 +141,7 @@ func (s *Snapshot) subagents(d *definition.Definition, uri string) (found []defi
 		if i == len(d.SubagentRanges) {
 			break // the others come with the tools of another tool's file
 		}
-		if name == "*" || s.meant(d.Folder, name) != nil {
+		if name == "*" || s.find(d.Folder, name) != nil {
 			continue
 		}
 		p := definition.Problem{URI: uri, Range: d.SubagentRanges[i], Code: "agent/subagent-unknown", Severity: definition.Error}
@@ -162,9 +162,9 @@ func (s *Snapshot) subagents(d *definition.Definition, uri string) (found []defi
 	return found
 }
 
-// taken adds to agent/file-name where the agent is that has the file's name
+// addTaken adds to agent/file-name where the agent is that has the file's name
 // already, so that not both can be renamed alike.
-func (s *Snapshot) taken(d *definition.Definition, problems []definition.Problem) []definition.Problem {
+func (s *Snapshot) addTaken(d *definition.Definition, problems []definition.Problem) []definition.Problem {
 	i := slices.IndexFunc(problems, func(p definition.Problem) bool { return p.Code == "agent/file-name" })
 	if i < 0 {
 		return problems
@@ -193,7 +193,7 @@ func (s *Snapshot) near(d *definition.Definition, to string) string {
 		}
 	}
 	for _, near := range s.suggest(folder, name) {
-		if target := s.meant(d.Folder, prefix+near); target != nil && target.Definition.Path != d.Path {
+		if target := s.find(d.Folder, prefix+near); target != nil && target.Definition.Path != d.Path {
 			return prefix + near
 		}
 	}
@@ -203,9 +203,9 @@ func (s *Snapshot) near(d *definition.Definition, to string) string {
 // bare is a name without the folder that may stand before it.
 func bare(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
 
-// meant is Lookup without reasons: the entry that a name means in a folder, in
+// find is Lookup without reasons: the entry that a name means in a folder, in
 // any state, or nil.
-func (s *Snapshot) meant(folder, name string) *Entry {
+func (s *Snapshot) find(folder, name string) *Entry {
 	var best *Entry
 	only := false
 	if i := strings.LastIndexByte(name, ':'); i > 0 { // folder:name
@@ -214,7 +214,7 @@ func (s *Snapshot) meant(folder, name string) *Entry {
 		}
 		name = name[i+1:]
 	}
-	for e := range s.named(name) {
+	for e := range s.entriesOf(name) {
 		if only && (e.Definition.Scope != definition.Project || e.Definition.Folder != folder) {
 			continue
 		}
@@ -277,7 +277,7 @@ func (s *Snapshot) ring(d *definition.Definition, target *Entry, ways ways) []ho
 	for at := target; left > 0; left-- {
 		from := at.Definition
 		for _, h := range from.Handoffs {
-			next := s.meant(d.Folder, h.To)
+			next := s.find(d.Folder, h.To)
 			if length, known := ways[next]; known && length == left-1 {
 				ring, at = append(ring, hop{from, h.Range, next}), next
 				break

@@ -91,7 +91,7 @@ func TestCirclesOfFolders(t *testing.T) {
 			seen := map[*Entry]bool{from: true}
 			for way := []*Entry{from}; len(way) > 0; way = way[1:] {
 				for _, h := range way[0].Definition.Handoffs {
-					next := s.meant(d.Folder, h.To)
+					next := s.find(d.Folder, h.To)
 					if next == e && from != e {
 						return true
 					}
@@ -106,7 +106,7 @@ func TestCirclesOfFolders(t *testing.T) {
 		want := make(map[definition.Range]bool)
 		names := make(map[string]bool)
 		for _, h := range d.Handoffs {
-			if to := s.meant(d.Folder, h.To); to != nil && !names[h.To] && leads(to) {
+			if to := s.find(d.Folder, h.To); to != nil && !names[h.To] && leads(to) {
 				want[h.Range], names[h.To] = true, true
 			}
 		}

@@ -136,7 +136,7 @@ func (w *walk) targets(e *Entry) []*Entry {
 			continue
 		}
 		w.names[h.To] = true
-		if to := w.snapshot.meant(w.folder, h.To); to != nil {
+		if to := w.snapshot.find(w.folder, h.To); to != nil {
 			targets = append(targets, to)
 		}
 	}

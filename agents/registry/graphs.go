@@ -22,7 +22,7 @@ func (s *Snapshot) graphNodes(d *definition.Definition, uri string) (found []def
 		if n.Kind != flow.Agent && n.Kind != flow.Graph {
 			continue
 		}
-		e := s.meant(d.Folder, n.Of)
+		e := s.find(d.Folder, n.Of)
 		p := definition.Problem{URI: uri, Range: d.Graph.Ranges[i], Code: "agent/graph", Severity: definition.Error}
 		switch {
 		case e == nil:

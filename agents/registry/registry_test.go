@@ -233,7 +233,7 @@ func TestDuplicates(t *testing.T) {
 	if e, err := next.Lookup("", "same"); err != nil || e.Definition.Path != a {
 		t.Errorf("after a removal: %v %v", e, err)
 	}
-	changed, removed := next.Changed(s)
+	changed, removed := next.Diff(s)
 	if !slices.Equal(changed, []string{"same"}) || len(removed) != 0 {
 		t.Errorf("%v %v", changed, removed)
 	}
@@ -332,7 +332,7 @@ func TestSEC120StrangeFiles(t *testing.T) {
 		}
 	}
 	if again := w.load(); again != s {
-		changed, removed := again.Changed(s)
+		changed, removed := again.Diff(s)
 		t.Errorf("a second load found changes: %v %v", changed, removed)
 	}
 	_ = good
@@ -417,10 +417,10 @@ func TestApply(t *testing.T) {
 	if next.Revision != s.Revision+1 || find(t, next, b) != keepB || !strings.Contains(find(t, next, a).Definition.Prompt, "More.") {
 		t.Errorf("%d %v", next.Revision, states(next))
 	}
-	if changed, removed := next.Changed(s); !slices.Equal(changed, []string{"a", "c"}) || len(removed) != 0 {
+	if changed, removed := next.Diff(s); !slices.Equal(changed, []string{"a", "c"}) || len(removed) != 0 {
 		t.Errorf("%v %v", changed, removed)
 	}
-	if changed, removed := next.Changed(nil); !slices.Equal(changed, []string{"a", "b", "c", "codebase_investigator", "main"}) || removed != nil {
+	if changed, removed := next.Diff(nil); !slices.Equal(changed, []string{"a", "b", "c", "codebase_investigator", "main"}) || removed != nil {
 		t.Errorf("%v %v", changed, removed)
 	}
 	if find(t, s, a).Definition.Prompt != "You are a." {
@@ -434,7 +434,7 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changed, removed := gone.Changed(next); len(changed) != 0 || !slices.Equal(removed, []string{"a", "b"}) {
+	if changed, removed := gone.Diff(next); len(changed) != 0 || !slices.Equal(removed, []string{"a", "b"}) {
 		t.Errorf("%v %v", changed, removed)
 	}
 }
@@ -544,7 +544,7 @@ func TestRenumber(t *testing.T) {
 	if s.Revision != before.Revision+1 || w.r.Snapshot() != s || !slices.Equal(s.Entries(), before.Entries()) {
 		t.Errorf("revision %d after %d", s.Revision, before.Revision)
 	}
-	if changed, removed := s.Changed(before); len(changed)+len(removed) > 0 {
+	if changed, removed := s.Diff(before); len(changed)+len(removed) > 0 {
 		t.Errorf("changed %v, removed %v", changed, removed)
 	}
 	if w.load() != s {

@@ -131,7 +131,7 @@ func (r *Registry) amend(last *Snapshot, changes []change) *Snapshot {
 	dropped := make(map[*Entry]bool, len(touched))
 	var before []*Entry
 	for name := range touched {
-		for e := range last.named(name) {
+		for e := range last.entriesOf(name) {
 			dropped[e] = true
 			before = append(before, e)
 			if e.file != nil {

@@ -92,7 +92,7 @@ func (s *Snapshot) Lookup(folder, name string) (*Entry, error) {
 		folder, wanted, only = place, name[i+1:], true
 	}
 	var best *Entry
-	for e := range s.named(wanted) {
+	for e := range s.entriesOf(wanted) {
 		if !e.found {
 			continue
 		}
@@ -113,12 +113,12 @@ func (s *Snapshot) Lookup(folder, name string) (*Entry, error) {
 	return nil, s.invalid(name, best)
 }
 
-// Meant is [Snapshot.Lookup] without reasons: the entry that a name means in a
+// Find is [Snapshot.Lookup] without reasons: the entry that a name means in a
 // folder, in any state, or nil.
-func (s *Snapshot) Meant(folder, name string) *Entry { return s.meant(folder, name) }
+func (s *Snapshot) Find(folder, name string) *Entry { return s.find(folder, name) }
 
-// named yields every entry of a name, in their order.
-func (s *Snapshot) named(name string) iter.Seq[*Entry] {
+// entriesOf yields every entry of a name, in their order.
+func (s *Snapshot) entriesOf(name string) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for scope := range ranks {
 			at, _ := slices.BinarySearchFunc(s.entries, name, func(e *Entry, name string) int { return precedesName(e, scope, name) })
@@ -222,19 +222,19 @@ func (s *Snapshot) suggest(folder, name string) []string {
 	return names
 }
 
-// Changed compares s with an older snapshot, which may be nil: the names of
+// Diff compares s with an older snapshot, which may be nil: the names of
 // which something is new or different, and those that are gone, each sorted,
 // for agents/didChange (spec 2.2).
-func (s *Snapshot) Changed(old *Snapshot) (changed, removed []string) {
+func (s *Snapshot) Diff(old *Snapshot) (changed, removed []string) {
 	if old == nil {
 		old = &Snapshot{}
 	}
 	differs := func(name string) {
-		after := slices.Collect(s.named(name))
+		after := slices.Collect(s.entriesOf(name))
 		switch {
 		case len(after) == 0:
 			removed = append(removed, name)
-		case !slices.EqualFunc(slices.Collect(old.named(name)), after, equal):
+		case !slices.EqualFunc(slices.Collect(old.entriesOf(name)), after, equal):
 			changed = append(changed, name)
 		}
 	}

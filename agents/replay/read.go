@@ -69,11 +69,11 @@ func (r *reader) take(e activity.Event) {
 	case activity.TurnStarted:
 		r.settle(e.Run)
 	case activity.ModelFinished, activity.ModelContent:
-		r.answered(e)
+		r.readAnswer(e)
 	case activity.ToolState:
-		r.called(e, b)
+		r.readCall(e, b)
 	case activity.ConfirmationAsked, activity.ConfirmationAnswered:
-		r.confirmed(b)
+		r.readConfirmation(b)
 	case activity.RunFinished:
 		r.settle(e.Run)
 		r.ended[e.Run] = true
@@ -159,8 +159,8 @@ func (r *reader) pick(e activity.Event, b activity.RouteDecided) {
 	}
 }
 
-// answered takes an answer of a model. One that no model gave, but a hook, is the hook's.
-func (r *reader) answered(e activity.Event) {
+// readAnswer takes an answer of a model. One that no model gave, but a hook, is the hook's.
+func (r *reader) readAnswer(e activity.Event) {
 	run := r.run(e.Run)
 	switch b := e.Body.(type) {
 	case activity.ModelFinished:
@@ -189,8 +189,8 @@ func (r *reader) answered(e activity.Event) {
 	}
 }
 
-// called takes a state of a call.
-func (r *reader) called(e activity.Event, b activity.ToolState) {
+// readCall takes a state of a call.
+func (r *reader) readCall(e activity.Event, b activity.ToolState) {
 	if _, known := r.shape[b.Call]; !known {
 		r.shape[b.Call] = r.lasting[b.Name]
 	}
@@ -224,7 +224,7 @@ func (r *reader) settle(run string) {
 	}
 }
 
-func (r *reader) confirmed(b activity.Body) {
+func (r *reader) readConfirmation(b activity.Body) {
 	switch b := b.(type) {
 	case activity.ConfirmationAsked:
 		r.questions[b.ID] = b
@@ -239,7 +239,7 @@ func (r *reader) confirmed(b activity.Body) {
 		}
 		answer := Answer{Outcome: b.Outcome, Feedback: b.Feedback}
 		if b.Outcome == "modify" {
-			answer.Args = modified(r.events, q.Call)
+			answer.Args = modifiedArguments(r.events, q.Call)
 		}
 		r.asks[q.Tool] = append(r.asks[q.Tool], answer)
 	}
@@ -274,8 +274,8 @@ func (r *reader) hook(e activity.Event, b activity.HookRan) {
 	}
 }
 
-// modified returns the arguments with which a call went on.
-func modified(events []activity.Event, call string) (args json.RawMessage) {
+// modifiedArguments returns the arguments with which a call went on.
+func modifiedArguments(events []activity.Event, call string) (args json.RawMessage) {
 	for _, e := range events {
 		if b, ok := e.Body.(activity.ToolState); ok && b.Call == call {
 			args = b.Args

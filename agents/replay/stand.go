@@ -50,7 +50,7 @@ func (m recordedModel) answer(req *model.Request) (*model.Answer, said, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if req.Asker.Purpose == "route" {
-		answer, err := m.routed()
+		answer, err := m.routerAnswer()
 		return answer, nil, err
 	}
 	var run *recordedRun
@@ -94,8 +94,8 @@ func (r *Recording) tell(run string, words said) error {
 	return nil
 }
 
-// routed is the router's answer.
-func (m recordedModel) routed() (*model.Answer, error) {
+// routerAnswer is the router's answer.
+func (m recordedModel) routerAnswer() (*model.Answer, error) {
 	if len(m.route) == 0 {
 		return nil, fmt.Errorf("the session has no more answers for route")
 	}
@@ -141,7 +141,7 @@ type recordedTool struct {
 // Plan implements [tool.Tool].
 func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Plan, error) {
 	spec := t.Spec()
-	was, shape, ok := t.ended(env)
+	was, shape, ok := t.endOf(env)
 	if ok && was.Result == nil && was.Error != nil && planned(was.Error.Code) {
 		return nil, tool.Errorf(was.Error.Code, "%s", was.Error.Message)
 	}
@@ -150,7 +150,7 @@ func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMess
 		plan = &tool.Plan{Tool: spec.Name, Args: args, Risk: spec.Risk, Title: spec.Name}
 		asked := was.Risk
 		if _, ofServer := t.Tool.(serverTool); ofServer {
-			asked = cmp.Or(t.askedRisk(was.Call), asked)
+			asked = cmp.Or(t.riskOf(was.Call), asked)
 		}
 		for risk := plan.Risk; risk <= tool.Catastrophic; risk++ {
 			if risk.String() == asked {
@@ -163,24 +163,24 @@ func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMess
 		plan.Shape, plan.Covers = shape, cmp.Or(plan.Covers, spec.Name)
 	}
 	plan.Do = func(context.Context, *tool.Env) (*tool.Result, error) {
-		if err := t.tell(env.Run, t.saidDuring(env)); err != nil {
+		if err := t.tell(env.Run, t.takeWords(env)); err != nil {
 			return nil, err
 		}
 		switch {
 		case !ok:
 			return nil, tool.Errorf(tool.CodeInternal, "the session has no result of %s", spec.Name)
 		case was.Result != nil:
-			return &tool.Result{Content: unchanged(was.Result.Content), Display: was.Result.Display, Taint: tool.TaintOf(was.Taint)}, nil
+			return &tool.Result{Content: withoutNote(was.Result.Content), Display: was.Result.Display, Taint: tool.TaintOf(was.Taint)}, nil
 		case was.Error != nil && was.State == activity.Failed:
-			return &tool.Result{Content: unchanged(was.Error.Message), Failed: true, Code: was.Error.Code, Taint: tool.TaintOf(was.Taint)}, nil
+			return &tool.Result{Content: withoutNote(was.Error.Message), Failed: true, Code: was.Error.Code, Taint: tool.TaintOf(was.Taint)}, nil
 		}
 		return nil, tool.Errorf(tool.CodeCancelled, "the call was cancelled")
 	}
 	return plan, nil
 }
 
-// askedRisk is the risk that the person was told of a call; "" where they were not asked.
-func (r *Recording) askedRisk(call string) string {
+// riskOf is the risk that the person was told of a call; "" where they were not asked.
+func (r *Recording) riskOf(call string) string {
 	for _, e := range r.events {
 		if b, ok := e.Body.(activity.ConfirmationAsked); ok && b.Call == call {
 			return b.Risk
@@ -189,9 +189,9 @@ func (r *Recording) askedRisk(call string) string {
 	return ""
 }
 
-// unchanged is a result without the line that tells the model of arguments which the person
+// withoutNote is a result without the line that tells the model of arguments which the person
 // or a hook changed: the run adds it.
-func unchanged(content string) string {
+func withoutNote(content string) string {
 	line, rest, ok := strings.Cut(content, "\n")
 	if ok && (strings.HasPrefix(line, "The person changed this call") || strings.HasPrefix(line, "A hook changed this call")) {
 		return rest
@@ -199,8 +199,8 @@ func unchanged(content string) string {
 	return content
 }
 
-// saidDuring takes what the person said while a call was made.
-func (t recordedTool) saidDuring(env *tool.Env) said {
+// takeWords takes what the person said while a call was made.
+func (t recordedTool) takeWords(env *tool.Env) said {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	run := t.meet(model.Asker{Run: env.Run, Agent: env.Agent}, nil)
@@ -222,8 +222,8 @@ func planned(code string) bool {
 	return false
 }
 
-// ended returns how a call ended, and the shape that its answer is remembered by.
-func (t recordedTool) ended(env *tool.Env) (was activity.ToolState, shape string, ok bool) {
+// endOf returns how a call ended, and the shape that its answer is remembered by.
+func (t recordedTool) endOf(env *tool.Env) (was activity.ToolState, shape string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	run := t.meet(model.Asker{Run: env.Run, Agent: env.Agent}, nil)

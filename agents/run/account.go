@@ -27,10 +27,10 @@ type account struct {
 // Spent is what the runs of a chain of handoffs used of the limits of their tree.
 type Spent struct{ Calls, InputTokens int }
 
-// Spent returns what the run, those that it delegated to and those before it in its
+// SpentSoFar returns what the run, those that it delegated to and those before it in its
 // chain used, less what a person has added to the limits: the successor begins with the
 // limits as they were first.
-func (run *Run) Spent() Spent {
+func (run *Run) SpentSoFar() Spent {
 	a, first := run.r.account, run.r.Limits
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,8 +84,8 @@ func (a *account) begin(choice Choice, tokens int) error {
 	return nil
 }
 
-// failed ends a request that was not answered.
-func (a *account) failed(tokens int) {
+// release ends a request that was not answered.
+func (a *account) release(tokens int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for at := a; at != nil; at = at.parent {
@@ -128,7 +128,7 @@ func (a *account) total() (usage, Limits) {
 func (a *account) check(choice Choice, tokens int) *errBudget {
 	l, u := a.limits, a.used
 	calls := a.before.Calls + u.calls
-	input, spent := a.before.InputTokens+u.tokens.InputTokens+a.asked, u.spent()+a.asked
+	input, spent := a.before.InputTokens+u.tokens.InputTokens+a.asked, u.total()+a.asked
 	switch {
 	case l.ModelCalls > 0 && calls+1 > l.ModelCalls:
 		return &errBudget{limit: "calls", text: fmt.Sprintf("The run has asked models %d times, which is its limit (agents.limits.modelCalls).", calls)}

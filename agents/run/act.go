@@ -176,7 +176,7 @@ func (b *batch) accept(c model.Call) *task {
 	t.tool, t.bad = b.Tools.Find(c.Name)
 	if t.bad == nil {
 		t.name = t.tool.Spec().Name
-		t.bad = b.narrowed(t.tool)
+		t.bad = b.checkOffered(t.tool)
 	}
 	b.enter(t, activity.Validating, nil, nil)
 	return t

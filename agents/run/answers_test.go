@@ -36,7 +36,7 @@ func TestREL55CutAnywhere(t *testing.T) {
 			if len(line) > 2000 || !bytes.Contains(line, []byte(`"functionCall"`)) {
 				continue // one that says nothing else, or takes too long
 			}
-			if scripts[filepath.Base(file)], err = modelserver.Recorded(line); err != nil {
+			if scripts[filepath.Base(file)], err = modelserver.FromRecording(line); err != nil {
 				t.Fatal(err)
 			}
 		}

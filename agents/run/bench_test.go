@@ -63,7 +63,7 @@ type plain struct{ *session.Session }
 
 func (plain) Err() error { return nil }
 
-func (plain) Recovered(context.Context) error { return nil }
+func (plain) WaitWritable(context.Context) error { return nil }
 
 func (plain) GoUnsaved() {}
 

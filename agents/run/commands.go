@@ -198,7 +198,7 @@ func (t *teller) file(c snapshot.Change) {
 		before, after = nil, nil
 	}
 	event.Change = change.Of(tool.URI(c.Path), name, before, after)
-	event.Patch = string(t.output.Known([]byte(event.Patch)))
+	event.Patch = string(t.output.MaskKnown([]byte(event.Patch)))
 	switch {
 	case c.Before.Mode == snapshot.None:
 		event.Kind = "create"
@@ -274,7 +274,7 @@ func (t *teller) finish(notes []string) {
 // note tells a person what came of a command, each note once. The caller holds mu.
 func (r *runner) note(notes []string) {
 	for _, note := range notes {
-		note = string(r.Mask.Known([]byte(note)))
+		note = string(r.Mask.MaskKnown([]byte(note)))
 		if r.noted[note] {
 			continue
 		}

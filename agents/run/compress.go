@@ -71,7 +71,7 @@ func (r *runner) compress(ctx context.Context) error {
 		r.unsummed = true // by this run not again; the next may be luckier
 		r.say(activity.ErrorSeen{Code: "provider", Message: result.Err.Error(), Where: "compression"})
 	}
-	r.say(told(agent, result))
+	r.say(compressionEvent(agent, result))
 	if compression.Failed(result.Status) {
 		r.drop(before, limit, window)
 	}
@@ -92,12 +92,12 @@ func (r *runner) drop(before, limit, window int) bool {
 	if result.Status != compression.Compressed {
 		return false
 	}
-	r.say(told(agent, result))
+	r.say(compressionEvent(agent, result))
 	return true
 }
 
-// told is what a session is told of a compression.
-func told(agent string, c compression.Result) activity.ContextCompressed {
+// compressionEvent is what a session is told of a compression.
+func compressionEvent(agent string, c compression.Result) activity.ContextCompressed {
 	return activity.ContextCompressed{
 		Agent: agent, Before: c.Before, After: c.After, Status: c.Status,
 		Scratchpad: c.Scratchpad, Snapshot: c.Snapshot, Cut: c.Cut, Reduced: c.Reduced,
@@ -117,7 +117,7 @@ func (r *runner) consult(ctx context.Context, choice Choice, req *model.Request)
 			return false, err
 		}
 		if answer, err = consult(ctx, choice, req, r.sayFor, r.Now, attempt, tokens); err != nil {
-			r.account.failed(tokens)
+			r.account.release(tokens)
 		}
 		return false, err
 	})
@@ -179,7 +179,7 @@ func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error
 	if err != nil {
 		return activity.ContextCompressed{}, err
 	}
-	event := told(agent, result)
+	event := compressionEvent(agent, result)
 	if result.Err != nil {
 		o.Session.Append(origin, activity.ErrorSeen{Code: "provider", Message: result.Err.Error(), Where: "compression"}, 0)
 	}

@@ -58,10 +58,10 @@ func TestSEC115ModelsDeltasAreMasked(t *testing.T) {
 					gotThought += b.Text
 				}
 			}
-			if want := string(masker.Known([]byte(text))); gotText != want {
+			if want := string(masker.MaskKnown([]byte(text))); gotText != want {
 				rt.Errorf("told %q, not %q", gotText, want)
 			}
-			if want := string(masker.Known([]byte(thought))); gotThought != want {
+			if want := string(masker.MaskKnown([]byte(thought))); gotThought != want {
 				rt.Errorf("thought %q, not %q", gotThought, want)
 			}
 		})

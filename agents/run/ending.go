@@ -26,8 +26,8 @@ type ending struct {
 	anew        bool     // it is none: the model was asked, and is to be asked again
 }
 
-// interruptedBy is the end of a run that was interrupted.
-func interruptedBy(ctx context.Context) ending {
+// endInterrupted is the end of a run that was interrupted.
+func endInterrupted(ctx context.Context) ending {
 	end := ending{reason: activity.Aborted, interrupted: true, why: "the daemon ended"}
 	if errors.Is(context.Cause(ctx), ErrSuspended) {
 		end.why = "the graph's time was used up"
@@ -35,7 +35,7 @@ func interruptedBy(ctx context.Context) ending {
 	return end
 }
 
-func failed(kind, message string) ending {
+func endFailed(kind, message string) ending {
 	return ending{reason: activity.Errored, failure: &activity.Failure{Kind: kind, Message: message}}
 }
 
@@ -62,24 +62,24 @@ func (r *runner) over(ctx context.Context) (ending, bool) {
 	case errors.Is(cause, ErrTimeout):
 		return ending{reason: activity.Timeout, text: fmt.Sprintf("The run ended after %v.", r.MaxTime)}, true
 	case errors.Is(cause, ErrInterrupted):
-		return interruptedBy(ctx), true
+		return endInterrupted(ctx), true
 	case errors.Is(cause, errGuarded) && halted != nil:
 		return *halted, true
 	}
 	return ending{reason: activity.Aborted}, true
 }
 
-// unanswered is how a run ends whose model gave no answer.
-func unanswered(err error) ending {
+// endUnanswered is how a run ends whose model gave no answer.
+func endUnanswered(err error) ending {
 	var e *model.Error
 	if errors.As(err, &e) {
 		kind := fault.Provider
 		if e.Class == model.Unauthorized {
 			kind = fault.AuthRequired
 		}
-		return failed(string(kind), e.Error())
+		return endFailed(string(kind), e.Error())
 	}
-	return failed(string(fault.Bug), err.Error())
+	return endFailed(string(fault.Bug), err.Error())
 }
 
 // finish writes the last events of the run.

@@ -26,8 +26,8 @@ func (b *batch) env(t *task) *tool.Env {
 			start(task)
 		}
 	}
-	env.Memory, env.Taint = b.memory(t.call.ID), b.Gate.Tainted(b.ID)
-	env.Secret = func(text string) bool { return mask.Carries(b.Mask.Known, text) }
+	env.Memory, env.Taint = b.memory(t.call.ID), b.Gate.TaintOf(b.ID)
+	env.Secret = func(text string) bool { return mask.Carries(b.Mask.MaskKnown, text) }
 	if b.Rules != nil {
 		deny, allow := b.Rules()
 		for _, r := range allow {
@@ -61,12 +61,12 @@ func (b *batch) env(t *task) *tool.Env {
 	if ask := b.Env.Ask; ask != nil {
 		env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 			defer b.asking(t.name + " asks a question")()
-			if why := b.flooded(); why != "" {
+			if why := b.whyFlooded(); why != "" {
 				return tool.Answer{Action: "decline"}, nil
 			}
-			answer, err := ask(ctx, b.named(q))
+			answer, err := ask(ctx, b.addChain(q))
 			if err == nil {
-				b.told(answer.Action)
+				b.recordReply(answer.Action)
 			}
 			return answer, err
 		}

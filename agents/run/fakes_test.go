@@ -92,7 +92,7 @@ func (j *journal) breaks(err error) {
 	}
 }
 
-func (j *journal) Recovered(ctx context.Context) error {
+func (j *journal) WaitWritable(ctx context.Context) error {
 	j.mu.Lock()
 	if j.broken == nil {
 		j.mu.Unlock()

@@ -62,8 +62,8 @@ func (f *flood) refuse(agent string) {
 	}
 }
 
-// told takes the answer to a question of the agent's own in.
-func (r *runner) told(action string) {
+// recordReply takes the answer to a question of the agent's own in.
+func (r *runner) recordReply(action string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if action == "accept" {
@@ -73,8 +73,8 @@ func (r *runner) told(action string) {
 	r.flood.refuse(r.Definition.Name)
 }
 
-// flooded returns why nothing is asked any more in this turn; "" where it is.
-func (r *runner) flooded() string {
+// whyFlooded returns why nothing is asked any more in this turn; "" where it is.
+func (r *runner) whyFlooded() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.flood.why
@@ -83,7 +83,7 @@ func (r *runner) flooded() string {
 // calm pauses a run that has asked in vain too often, until the person lets it
 // go on. It never goes on without asking instead.
 func (r *runner) calm(ctx context.Context) (ending, bool) {
-	why := r.flooded()
+	why := r.whyFlooded()
 	if why == "" {
 		return ending{}, false
 	}
@@ -91,7 +91,7 @@ func (r *runner) calm(ctx context.Context) (ending, bool) {
 		if end, over := r.over(ctx); over {
 			return end, true
 		}
-		return failed("denied", "The run ended. "+why), true
+		return endFailed("denied", "The run ended. "+why), true
 	}
 	r.mu.Lock()
 	r.flood = flood{}

@@ -231,12 +231,12 @@ func (r *runner) arrive(next graph.Next, done map[string]any) ending {
 	var texts []string
 	if len(next.Last) == 1 {
 		value = done[next.Last[0].ID]
-		texts = []string{shown(value)}
+		texts = []string{displayText(value)}
 	} else {
 		object := make(map[string]any)
 		for _, s := range next.Last {
 			object[s.Node] = next.State[s.Node]
-			texts = append(texts, s.Node+": "+shown(done[s.ID]))
+			texts = append(texts, s.Node+": "+displayText(done[s.ID]))
 		}
 		value = object
 	}
@@ -267,8 +267,8 @@ func (r *runner) arrive(next graph.Next, done map[string]any) ending {
 	return end
 }
 
-// shown is what a node gave, for people.
-func shown(value any) string {
+// displayText is what a node gave, for people.
+func displayText(value any) string {
 	switch value.(type) {
 	case nil, string:
 		return graph.Text(value)
@@ -283,7 +283,7 @@ func shown(value any) string {
 // graphFailed is the end of a run whose graph cannot go on.
 func (r *runner) graphFailed(where, why string) ending {
 	r.say(activity.ErrorSeen{Code: "graph", Message: why, Where: where})
-	end := failed("graph", why)
+	end := endFailed("graph", why)
 	end.told = true
 	return end
 }

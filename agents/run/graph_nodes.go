@@ -138,7 +138,7 @@ func before(s graph.Step) string {
 	var b strings.Builder
 	for _, from := range s.From {
 		name, _, _ := strings.Cut(from, "#")
-		fmt.Fprintf(&b, "\n\nThe result of %s:\n%s", name, shown(s.State[name]))
+		fmt.Fprintf(&b, "\n\nThe result of %s:\n%s", name, displayText(s.State[name]))
 	}
 	return strings.TrimSpace(b.String())
 }
@@ -156,7 +156,7 @@ func (r *runner) askPerson(ctx context.Context, s graph.Step, node graph.Node, i
 	case nil:
 		for _, from := range s.From {
 			name, _, _ := strings.Cut(from, "#")
-			more += "\n" + shown(s.State[name])
+			more += "\n" + displayText(s.State[name])
 		}
 	case map[string]any:
 		more = graph.Text(input["message"])
@@ -165,12 +165,12 @@ func (r *runner) askPerson(ctx context.Context, s graph.Step, node graph.Node, i
 			q.Choices = append(q.Choices, graph.Text(c))
 		}
 	default:
-		more = shown(input)
+		more = displayText(input)
 	}
 	q.Message = strings.TrimSpace(cmp.Or(q.Message, "What do you say to this?") + "\n\n" + strings.TrimSpace(more))
 	r.say(activity.GraphNode{Node: s.Node, Step: s.ID, State: activity.NodeWaiting, Attempt: attempt})
 	defer r.asking("the node " + node.Name + " asks a question")()
-	answer, err := ask(ctx, r.named(q))
+	answer, err := ask(ctx, r.addChain(q))
 	switch {
 	case ctx.Err() != nil:
 		return Given{Failed: ErrCancelled.Error()}
@@ -266,7 +266,7 @@ func (r *runner) cutOff(ctx context.Context, call string, node graph.Node, args 
 		return Given{Failed: message, Final: true}, false
 	}
 	defer r.asking("the node " + node.Name + " was interrupted")()
-	answer, err := r.Env.Ask(ctx, r.named(tool.Question{
+	answer, err := r.Env.Ask(ctx, r.addChain(tool.Question{
 		Title: r.Definition.Title + ": " + node.Name, Aside: true, Choices: []string{againAnyway, goWithout, endIt},
 		Message: fmt.Sprintf("%s while %s ran. It may have taken effect wholly, in part or not at all. Its arguments were: %s", cause, node.Of, args),
 	}))

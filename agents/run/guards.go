@@ -77,7 +77,7 @@ func (r *runner) judgeInput(ctx context.Context, g *guardrail.Guard, s guardrail
 		outcome = "failed"
 	}
 	r.tellGuard(activity.GuardrailChecked{Guard: activity.Guard{Name: g.Name, Policy: g.Policy, Outcome: outcome, Errors: found}}, r.Now().Sub(began))
-	return stopped("request", g.Name, found), outcome == "failed"
+	return endStopped("request", g.Name, found), outcome == "failed"
 }
 
 // awaitInput waits for the guards that judge the input beside the model, and reports
@@ -128,7 +128,7 @@ func (r *runner) guard(ctx context.Context, end *ending, last bool) (again bool)
 			return true
 		default:
 			told.Outcome = "failed"
-			*end = stopped("result", g.Name, found)
+			*end = endStopped("result", g.Name, found)
 		}
 		r.tellGuard(told, r.Now().Sub(began))
 	}
@@ -143,9 +143,9 @@ func resultOf(end *ending) string {
 	return end.text
 }
 
-// stopped is how a run ends that a guard does not let pass.
-func stopped(what, guard string, found []activity.GuardError) ending {
-	end := failed("guardrail", fmt.Sprintf("The %s was refused by the guardrail %s: %s", what, guard, activity.ErrorText(found)))
+// endStopped is how a run ends that a guard does not let pass.
+func endStopped(what, guard string, found []activity.GuardError) ending {
+	end := endFailed("guardrail", fmt.Sprintf("The %s was refused by the guardrail %s: %s", what, guard, activity.ErrorText(found)))
 	end.reason, end.told = activity.Guardrail, true // by the guard's event
 	return end
 }

@@ -132,7 +132,7 @@ func (r *runner) admit(ctx context.Context) (ending, bool) {
 		return end, true
 	}
 	if a.Denied() || a.Stop {
-		return r.refused("a hook refused the request", a), true
+		return r.endRefused("a hook refused the request", a), true
 	}
 	r.inform(a.Context)
 	return ending{}, false
@@ -145,14 +145,14 @@ func (r *runner) inform(texts []string) {
 	}
 }
 
-// refused is how a run ends that a hook does not let go on.
-func (r *runner) refused(what string, a HookAnswer) ending {
-	return failed("hook", strings.TrimSuffix(what+": "+a.Reason, ": "))
+// endRefused is how a run ends that a hook does not let go on.
+func (r *runner) endRefused(what string, a HookAnswer) ending {
+	return endFailed("hook", strings.TrimSuffix(what+": "+a.Reason, ": "))
 }
 
 // halt has the run end at its next step, since a hook says so.
 func (r *runner) halt(a HookAnswer) {
-	end := r.refused("a hook stopped the run", a)
+	end := r.endRefused("a hook stopped the run", a)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.halted == nil {
@@ -175,7 +175,7 @@ func (r *runner) rejected(ctx context.Context, end *ending, before bool) bool {
 		return false
 	}
 	if int(r.turn.Load()) >= r.maxTurns {
-		*end = failed("hook", "a hook rejected the answer, and the run has no turn left: "+a.Reason)
+		*end = endFailed("hook", "a hook rejected the answer, and the run has no turn left: "+a.Reason)
 		end.text = text
 		return false
 	}

@@ -104,9 +104,9 @@ func (e *edit) apply(req *model.Request) {
 	}
 }
 
-// seen returns a request as hooks see it, and for each of its messages the one of the
+// requestForHooks returns a request as hooks see it, and for each of its messages the one of the
 // request.
-func seen(req *model.Request) (h hookRequest, at []int) {
+func requestForHooks(req *model.Request) (h hookRequest, at []int) {
 	h.Model, h.Messages = req.Model, []hookMessage{}
 	h.Config.Temperature, h.Config.TopP, h.Config.MaxOutput = req.Options.Temperature, req.Options.TopP, req.Options.MaxOutput
 	h.ToolConfig.Mode = "AUTO"
@@ -137,7 +137,7 @@ func (r *runner) askModelHooks(ctx context.Context) (*model.Answer, error) {
 		return nil, nil
 	}
 	req := r.request(r.Models[0])
-	given, at := seen(req)
+	given, at := requestForHooks(req)
 	a := r.fire(ctx, "BeforeModel", nil, map[string]any{"llm_request": given})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -159,7 +159,7 @@ func (r *runner) askModelHooks(ctx context.Context) (*model.Answer, error) {
 			return nil, &errHook{fmt.Sprintf("the request cannot be what a hook makes of it: %v", err)}
 		}
 		e.apply(req)
-		given, _ = seen(req)
+		given, _ = requestForHooks(req)
 	}
 	for _, text := range a.Context {
 		e.system += "\n\n[context from a hook]\n" + text
@@ -258,7 +258,7 @@ func (r *runner) change(e *edit, req *model.Request, given hookRequest, at []int
 			continue
 		}
 		keep(at[place])
-		all = append(all, reworded(req.Messages[at[place]], m.Content))
+		all = append(all, withText(req.Messages[at[place]], m.Content))
 		last = place
 	}
 	keep(len(req.Messages))
@@ -266,9 +266,9 @@ func (r *runner) change(e *edit, req *model.Request, given hookRequest, at []int
 	return session.Check(e.messages)
 }
 
-// reworded returns a message with another text. The provider's own form of it goes
+// withText returns a message with another text. The provider's own form of it goes
 // where it would say the old one.
-func reworded(m model.Message, text string) model.Message {
+func withText(m model.Message, text string) model.Message {
 	if words(m) == text {
 		return m
 	}
@@ -309,7 +309,7 @@ func (r *runner) answerOfHook(raw json.RawMessage) (*model.Answer, error) {
 
 // review runs the hooks after a model, which may change or refuse what it said.
 func (r *runner) review(ctx context.Context, req *model.Request, answer *model.Answer) error {
-	given, _ := seen(req)
+	given, _ := requestForHooks(req)
 	text := textOf(answer)
 	h := hookResponse{Text: text, Candidates: make([]hookCandidate, 1)}
 	h.Usage.Total = answer.Usage.TotalTokens
@@ -338,7 +338,7 @@ func (r *runner) review(ctx context.Context, req *model.Request, answer *model.A
 		return &errHook{fmt.Sprintf("the model's answer cannot be what a hook makes of it: %v", err)}
 	}
 	calls := len(callsOf(answer))
-	answer.Message = reworded(answer.Message, text)
+	answer.Message = withText(answer.Message, text)
 	if text == "" && calls == 0 {
 		answer.Message.Parts = append(answer.Message.Parts, model.Part{Text: "[removed by a hook]"})
 	}
@@ -350,9 +350,9 @@ var finishNames = map[model.Finish]string{
 	model.Stop: "STOP", model.Length: "MAX_TOKENS", model.Blocked: "SAFETY", model.Malformed: "MALFORMED_FUNCTION_CALL", model.Empty: "STOP", model.Other: "OTHER",
 }
 
-// narrowed returns why a tool is not called that hooks took out of the request; nil for
+// checkOffered returns why a tool is not called that hooks took out of the request; nil for
 // any other.
-func (r *runner) narrowed(t tool.Tool) error {
+func (r *runner) checkOffered(t tool.Tool) error {
 	if r.edit == nil || r.edit.allowed == nil || r.edit.allowed(t.Spec().ModelName()) {
 		return nil
 	}

@@ -73,8 +73,8 @@ func (r *runner) count(choice Choice, answer *model.Answer, tokens int) {
 	r.account.count(tokens, usage{tokens: u, usd: usd, priced: known, rough: !answer.Counted})
 }
 
-// spent returns the tokens that run.max_tokens is about.
-func (u usage) spent() int {
+// total returns the tokens that run.max_tokens is about.
+func (u usage) total() int {
 	return u.tokens.InputTokens + u.tokens.OutputTokens + u.tokens.ThoughtTokens
 }
 
@@ -87,7 +87,7 @@ func (r *runner) remind() {
 	}{
 		{"calls", "calls of the model", float64(u.calls), float64(l.ModelCalls)},
 		{"input", "input tokens", float64(u.tokens.InputTokens), float64(l.InputTokens)},
-		{"tokens", "tokens", float64(u.spent()), float64(l.Tokens)},
+		{"tokens", "tokens", float64(u.total()), float64(l.Tokens)},
 		{"cost", "money", u.usd, l.USD},
 	} {
 		if part.of <= 0 || part.used*100 < part.of*reminders || r.reminded[part.limit] {
@@ -137,9 +137,9 @@ func (r *runner) extend(x activity.Extended) {
 	}
 }
 
-// given gives a run that waits for another more of the limits that both share, and says
+// giveMore gives a run that waits for another more of the limits that both share, and says
 // so: the state is as it was.
-func (r *runner) given(x activity.Extended) {
+func (r *runner) giveMore(x activity.Extended) {
 	r.account.extend(x)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,8 +174,8 @@ func (r *runner) cost() *activity.Cost {
 	return &activity.Cost{Amount: used.usd, Currency: "USD", Enforced: r.Limits.USD > 0, Estimated: used.rough}
 }
 
-// unpriced tells a person that the limit of cost of an agent is not kept.
-func (r *runner) unpriced() {
+// warnUnpriced tells a person that the limit of cost of an agent is not kept.
+func (r *runner) warnUnpriced() {
 	if r.Limits.USD == 0 {
 		return
 	}
@@ -267,7 +267,7 @@ func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why stri
 	defer stop(nil)
 	answers := make(chan string, 1)
 	r.Leftovers.Go(func() {
-		answer, err := ask(asking, r.named(tool.Question{
+		answer, err := ask(asking, r.addChain(tool.Question{
 			Title: r.Definition.Title + " has stopped", Message: why, Choices: append(slices.Clone(ways), endIt), Aside: true,
 		}))
 		if err == nil && answer.Action == "cancel" {
@@ -299,7 +299,7 @@ func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why stri
 	var shared activity.Extended
 	defer func() { // without this run's lock
 		if shared != (activity.Extended{}) {
-			holder.given(shared)
+			holder.giveMore(shared)
 		}
 	}()
 	r.mu.Lock()
@@ -331,8 +331,8 @@ func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why stri
 	return choice, goOn
 }
 
-// named returns a question with the agents that led to who asks it.
-func (r *runner) named(q tool.Question) tool.Question {
+// addChain returns a question with the agents that led to who asks it.
+func (r *runner) addChain(q tool.Question) tool.Question {
 	if len(r.Chain) > 1 {
 		q.Title += " (" + strings.Join(r.Chain, " → ") + ")"
 	}
@@ -350,9 +350,9 @@ const (
 func (r *runner) unwritable(ctx context.Context, err error) (ending, bool) {
 	for err != nil {
 		why := "The session cannot be written: " + fault.Message(err) + " Nothing is lost so far. Make room or repair the disk, and the run goes on by itself."
-		choice, goOn := r.pauseUntil(ctx, r, "", why, []string{tryAgain, goUnsaved}, r.Session.Recovered)
+		choice, goOn := r.pauseUntil(ctx, r, "", why, []string{tryAgain, goUnsaved}, r.Session.WaitWritable)
 		if !goOn {
-			return failed(string(fault.Config), "The run ended, since its session cannot be written: "+fault.Message(err)), true
+			return endFailed(string(fault.Config), "The run ended, since its session cannot be written: "+fault.Message(err)), true
 		}
 		if choice == goUnsaved {
 			r.unsaved = true

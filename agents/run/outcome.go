@@ -77,7 +77,7 @@ func (b *batch) cut(result *tool.Result) (content, blob string, size int) {
 		defer result.Whole.Close() // it was only read
 		name, size, err = b.Session.PutBlobFrom(mask.NewReader(b.Mask.Stream(), result.Whole))
 	case isCut:
-		name, err = b.Session.PutBlob(b.Mask.Known([]byte(result.Content)))
+		name, err = b.Session.PutBlob(b.Mask.MaskKnown([]byte(result.Content)))
 	default:
 		return content, "", size
 	}
@@ -136,11 +136,11 @@ func maskOutput(m *mask.Masker, result *tool.Result, err error) (*tool.Result, e
 		return result, err
 	}
 	if e, ok := errors.AsType[*tool.Error](err); ok {
-		err = &tool.Error{Code: e.Code, Message: string(m.Known([]byte(e.Message)))}
+		err = &tool.Error{Code: e.Code, Message: string(m.MaskKnown([]byte(e.Message)))}
 	}
 	if result != nil {
 		masked := *result
-		masked.Content, masked.Display = string(m.Known([]byte(result.Content))), string(m.Known([]byte(result.Display)))
+		masked.Content, masked.Display = string(m.MaskKnown([]byte(result.Content))), string(m.MaskKnown([]byte(result.Display)))
 		if result.Whole != nil {
 			masked.Whole = masking{mask.NewReader(m.Stream(), result.Whole), result.Whole}
 		}

@@ -145,7 +145,7 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 	if r.tools != nil {
 		r.tools.complete.recall(messages)
 	}
-	if end, ok := r.completed(); ok || r.tools != nil {
+	if end, ok := r.completion(); ok || r.tools != nil {
 		return end, ok
 	}
 	if n := len(messages); n > 0 && messages[n-1].Role == model.Reply && p.Finish == model.Stop {
@@ -184,11 +184,11 @@ func (r *runner) finishBatch(ctx context.Context, open []Open) (end ending, over
 	if len(calls) > 0 {
 		r.act(ctx, calls)
 		if errors.Is(context.Cause(ctx), ErrInterrupted) {
-			return interruptedBy(ctx), true
+			return endInterrupted(ctx), true
 		}
 	}
 	r.sayFor(activity.TurnFinished{Turn: int(r.turn.Load()), ToolCalls: len(open)}, r.Now().Sub(began))
-	if end, ok := r.completed(); ok {
+	if end, ok := r.completion(); ok {
 		return end, true
 	}
 	return r.over(ctx)

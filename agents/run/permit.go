@@ -38,7 +38,7 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 			myTurn = true
 			continue // what was answered meanwhile may stand for this question
 		}
-		if why := b.flooded(); why != "" {
+		if why := b.whyFlooded(); why != "" {
 			return nil, tool.Errorf(tool.CodeDenied, "%s was not run, and was not asked about: %s", t.name, why)
 		}
 		a := b.question(t, d)
@@ -70,7 +70,7 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 			return nil, ErrCancelled
 		default:
 			t.answered = a.By != "client"
-			return nil, b.refused(t, a)
+			return nil, b.refusal(t, a)
 		}
 	}
 }
@@ -193,8 +193,8 @@ func (b *batch) question(t *task, d guard.Decision) Answer {
 	return a
 }
 
-// refused is what the model is told after a no.
-func (b *batch) refused(t *task, a Answer) error {
+// refusal is what the model is told after a no.
+func (b *batch) refusal(t *task, a Answer) error {
 	message := "Tool execution denied by user: " + t.name
 	switch a.By {
 	case "timeout":
@@ -214,7 +214,7 @@ func (b *batch) refused(t *task, a Answer) error {
 // policy to it. The person wrote what now runs, so they are asked again only
 // when it is riskier than what they saw, or is about other places.
 func (b *batch) modify(t *task, a Answer) (token *tool.Token, again bool, err error) {
-	args, err := modified(t.plan, a)
+	args, err := modifiedArguments(t.plan, a)
 	if err != nil {
 		return nil, false, err
 	}
@@ -238,9 +238,9 @@ func sameTargets(p, shown *tool.Plan) bool {
 	return p.Path == shown.Path && p.Preview.Cwd == shown.Preview.Cwd && p.Access == shown.Access && slices.Equal(p.Reads, shown.Reads) && slices.Equal(p.Writes, shown.Writes)
 }
 
-// modified returns the arguments of a call as the person changed them. Another
+// modifiedArguments returns the arguments of a call as the person changed them. Another
 // text for a file becomes the argument that holds the text.
-func modified(p *tool.Plan, a Answer) (json.RawMessage, error) {
+func modifiedArguments(p *tool.Plan, a Answer) (json.RawMessage, error) {
 	if a.NewText == nil {
 		if len(a.Args) == 0 {
 			return nil, tool.Errorf(tool.CodeDenied, "Tool execution denied: %s (the person's change was empty)", p.Tool)

@@ -52,7 +52,7 @@ func (b *batch) reach(ctx context.Context, t *task, env *tool.Env, host string, 
 	case guard.Refuse:
 		return errors.New(d.Why)
 	}
-	if why := b.flooded(); why != "" {
+	if why := b.whyFlooded(); why != "" {
 		return fmt.Errorf("nobody was asked about it: %s", why)
 	}
 	d.Outcomes = slices.DeleteFunc(d.Outcomes, func(o guard.Outcome) bool { return o == guard.Modify })

@@ -98,8 +98,8 @@ func (s *stream) runsAway(piece string) bool {
 	return s.judged.Add(piece)
 }
 
-// stopped writes down an answer that was stopped as it came. The model is not sent it.
-func (r *runner) stopped(choice Choice, text string, tokens int, began time.Time, first time.Duration) error {
+// recordStopped writes down an answer that was stopped as it came. The model is not sent it.
+func (r *runner) recordStopped(choice Choice, text string, tokens int, began time.Time, first time.Duration) error {
 	answer := &model.Answer{Message: model.Message{Role: model.Reply, Parts: []model.Part{{Text: text}}}, Finish: model.Other}
 	r.count(choice, answer, tokens)
 	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))

@@ -196,14 +196,14 @@ func TestREL54Held(t *testing.T) {
 		w := crowd(t, 1, p)[0]
 		key := w.config.Models[0].Retries
 		began := time.Now()
-		key.Refused("m1", wait(50*time.Second))
+		key.RecordRefusal("m1", wait(50*time.Second))
 		h := w.start()
 		stop := make(chan struct{})
 		w.left.Go(func() {
 			for {
 				select {
 				case <-time.After(40 * time.Second):
-					key.Refused("m1", wait(50*time.Second))
+					key.RecordRefusal("m1", wait(50*time.Second))
 				case <-stop:
 					return
 				}

@@ -62,7 +62,7 @@ type Session interface {
 	// Err returns why the log cannot be written, nil while it can.
 	Err() error
 	// Recovered waits until the log can be written.
-	Recovered(ctx context.Context) error
+	WaitWritable(ctx context.Context) error
 	// GoUnsaved has a log that cannot be written go on in memory until it can.
 	GoUnsaved()
 	// Context returns what was seen and said in a context ([activity.Origin.ContextID]),
@@ -95,8 +95,8 @@ type Tools interface {
 // Mask takes out of what tools say what must not be recorded, sent or shown (spec
 // 7.2); *mask.Masker is one.
 type Mask interface {
-	// Known returns data without it, or data itself.
-	Known(data []byte) []byte
+	// MaskKnown returns data without it, or data itself.
+	MaskKnown(data []byte) []byte
 	// Stream does the same for a text that comes in pieces.
 	Stream() *mask.Stream
 }
@@ -276,7 +276,7 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 	var caught panics.Catcher
 	caught.Try(func() { end = r.loop(ctx) })
 	if p := caught.Recovered(); p != nil {
-		end = failed(string(fault.Bug), "a defect of agentls ended the run"+bug(p))
+		end = endFailed(string(fault.Bug), "a defect of agentls ended the run"+bug(p))
 		end.told = true
 		r.say(r.defect(p, "run"))
 	}
@@ -360,7 +360,7 @@ func (r *runner) loop(parent context.Context) ending {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	r.clock = startStopwatch(r.remaining(), func() { cancel(ErrTimeout) })
-	r.unpriced()
+	r.warnUnpriced()
 	past := r.past
 	// Before the first turn nobody knows whether the request was admitted.
 	fresh := past == nil || (past.Turn == 0 && past.ModelCalls == 0 && !r.Graph.begun())

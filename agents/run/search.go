@@ -96,7 +96,7 @@ func (b *batch) callAside(ctx context.Context, choice Choice, tokens int, ask fu
 			return false, err
 		}
 		if answer, err = ask(attempt); err != nil {
-			b.account.failed(tokens)
+			b.account.release(tokens)
 		}
 		return false, err
 	})
@@ -108,7 +108,7 @@ func (b *batch) callAside(ctx context.Context, choice Choice, tokens int, ask fu
 		return nil
 	})
 	if err != nil {
-		b.account.failed(tokens)
+		b.account.release(tokens)
 	}
 	return answer, err
 }

@@ -19,14 +19,14 @@ import (
 // with them: nobody knows how far they came, and none is executed twice (REL-103).
 func (r *runner) runShell(ctx context.Context, executed bool) (end ending, over bool) {
 	if executed {
-		return failed("interrupted", "The daemon ended after it had begun to run the commands of the prompt, which may have taken effect wholly, in part or not at all: "+
+		return endFailed("interrupted", "The daemon ended after it had begun to run the commands of the prompt, which may have taken effect wholly, in part or not at all: "+
 			strings.Join(r.Shell, "; ")+"\nLook what they did, then ask again."), true
 	}
 	var calls []model.Call
 	for i, text := range r.Shell {
 		args, err := json.Marshal(map[string]any{"command": text, "description": "a command of the prompt"})
 		if err != nil {
-			return failed("invalid", err.Error()), true
+			return endFailed("invalid", err.Error()), true
 		}
 		calls = append(calls, model.Call{ID: fmt.Sprintf("%s-prompt-%d", r.ID, i+1), Name: "bash", Args: args})
 	}
@@ -34,7 +34,7 @@ func (r *runner) runShell(ctx context.Context, executed bool) (end ending, over 
 	var told strings.Builder
 	for _, t := range r.perform(ctx, calls) {
 		if errors.Is(context.Cause(ctx), ErrInterrupted) {
-			return interruptedBy(ctx), true
+			return endInterrupted(ctx), true
 		}
 		if end, over := r.over(ctx); over {
 			return end, true
@@ -42,7 +42,7 @@ func (r *runner) runShell(ctx context.Context, executed bool) (end ending, over 
 		command := r.Shell[len(r.Shell)-len(calls)]
 		calls = calls[1:]
 		if !t.ran {
-			return failed("denied", fmt.Sprintf("The prompt needs the output of a command that was not run: %s\n%s", command, t.said)), true
+			return endFailed("denied", fmt.Sprintf("The prompt needs the output of a command that was not run: %s\n%s", command, t.said)), true
 		}
 		fmt.Fprintf(&told, "The output of the command %s:\n%s\n\n", command, tool.Fence(t.said, r.mark))
 	}

@@ -41,7 +41,7 @@ func newCompletion(r *runner, output *definition.Output) *completion {
 		name, about, value, needed = output.Name, output.Description, output.Schema, []string{output.Name}
 	}
 	if about != "" {
-		value = described(value, about)
+		value = addDescription(value, about)
 	}
 	schema := map[string]any{
 		"type": "object", "properties": map[string]json.RawMessage{name: value}, "additionalProperties": false,
@@ -64,9 +64,9 @@ func newCompletion(r *runner, output *definition.Output) *completion {
 	return c
 }
 
-// described returns a schema with a description where it has none; one that is
+// addDescription returns a schema with a description where it has none; one that is
 // no object comes back as it is.
-func described(schema json.RawMessage, text string) json.RawMessage {
+func addDescription(schema json.RawMessage, text string) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(schema, &members) != nil || members == nil || members["description"] != nil {
 		return schema
@@ -280,7 +280,7 @@ func (r *runner) grace(parent context.Context, hit ending) ending {
 		r.act(ctx, calls)
 	}
 	r.sayFor(activity.TurnFinished{Turn: turn, Usage: answer.Usage, ToolCalls: len(calls)}, r.Now().Sub(began))
-	if end, ok := r.completed(); ok {
+	if end, ok := r.completion(); ok {
 		end.recovered = hit.reason
 		return end
 	}
@@ -290,8 +290,8 @@ func (r *runner) grace(parent context.Context, hit ending) ending {
 	return hit
 }
 
-// completed reports whether the task has been completed, and the run's end.
-func (r *runner) completed() (ending, bool) {
+// completion reports whether the task has been completed, and the run's end.
+func (r *runner) completion() (ending, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done == nil {

@@ -101,14 +101,14 @@ func (r *runner) again(ctx context.Context, choice Choice, try func(attempt int)
 		}
 		shown, err = try(attempt)
 		if err == nil {
-			choice.Retries.Answered()
+			choice.Retries.RecordAnswer()
 			return shown, nil
 		}
 		var e *model.Error
 		if ctx.Err() != nil || !errors.As(err, &e) {
 			return shown, err
 		}
-		choice.Retries.Refused(choice.ID, e)
+		choice.Retries.RecordRefusal(choice.ID, e)
 		wait := time.Duration(0)
 		switch e.Class {
 		case model.Busy:
@@ -187,7 +187,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	counted := false
 	defer func() {
 		if !counted {
-			r.account.failed(tokens)
+			r.account.release(tokens)
 		}
 	}()
 	r.say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: tokens})
@@ -214,7 +214,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 		} else if came.runsAway(chunk.Text) {
 			told.flush()
 			counted = true
-			return nil, shown, r.stopped(choice, came.text.String(), tokens, began, first)
+			return nil, shown, r.recordStopped(choice, came.text.String(), tokens, began, first)
 		}
 	}
 	told.flush()

@@ -75,7 +75,7 @@ func (t *withTransfers) Find(name string) (tool.Tool, error) {
 	if found, err := t.Tools.Find(name); err == nil {
 		return found, nil
 	}
-	if to, ok := handoff.Named(name); ok {
+	if to, ok := handoff.TargetOf(name); ok {
 		return &transfer{t.r, t.r.Handoffs.List.Find(to), to}, nil
 	}
 	return t.Tools.Find(name)
@@ -191,7 +191,7 @@ func (r *runner) tellHandoff(p *passing) {
 	if p.to != handoff.User {
 		b.Chain, b.Run = append(b.Chain, p.to), r.Handoffs.NewRun()
 	}
-	if taint := r.Gate.Tainted(r.ID); taint > tool.Clean {
+	if taint := r.Gate.TaintOf(r.ID); taint > tool.Clean {
 		b.Taint = taint.String()
 	}
 	if p.whole {
@@ -278,7 +278,7 @@ func (r *runner) recallTransfer(messages []model.Message) {
 		if p.Call == nil || !accepted[p.Call.ID] {
 			continue
 		}
-		if to, ok := handoff.Named(p.Call.Name); ok {
+		if to, ok := handoff.TargetOf(p.Call.Name); ok {
 			// What is not permitted any more is refused, and the model goes on.
 			_, _ = (&transfer{r, r.Handoffs.List.Find(to), to}).pass(p.Call.Args)
 			return
@@ -293,7 +293,7 @@ func lastTool(messages []model.Message) string {
 			if p.Result == nil || p.Result.Error {
 				continue
 			}
-			if _, transfers := handoff.Named(p.Result.Name); !transfers {
+			if _, transfers := handoff.TargetOf(p.Result.Name); !transfers {
 				return p.Result.Name
 			}
 		}

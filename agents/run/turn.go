@@ -46,14 +46,14 @@ func (r *runner) turns(ctx context.Context) ending {
 			r.toolCalls += len(calls)
 			done = r.act(ctx, calls)
 			if errors.Is(context.Cause(ctx), ErrInterrupted) {
-				return interruptedBy(ctx) // the turn is finished when the run is resumed
+				return endInterrupted(ctx) // the turn is finished when the run is resumed
 			}
 		}
 		if anew && !continued {
 			r.say(activity.Retry{Of: "model", Attempt: 2, Cause: "the answer was cut off before it could be used", Discard: shown})
 		}
 		r.sayFor(activity.TurnFinished{Turn: turn, Usage: answer.Usage, ToolCalls: len(calls)}, r.Now().Sub(began))
-		if end, ok := r.completed(); ok {
+		if end, ok := r.completion(); ok {
 			return end
 		}
 		switch {
@@ -73,14 +73,14 @@ func (r *runner) turns(ctx context.Context) ending {
 			continued, before = false, "" // each answer may go on once
 			continue
 		case answer.Finish == model.Blocked:
-			return failed("blocked", fmt.Sprintf("The model's provider blocked the answer (%s).", answer.Blocked))
+			return endFailed("blocked", fmt.Sprintf("The model's provider blocked the answer (%s).", answer.Blocked))
 		case answer.Finish == model.Length && !continued:
 			if continued = true; !anew {
 				before = textOf(answer)
 			}
 			continue
 		case answer.Finish == model.Length:
-			end := failed("truncated", "The answer is longer than the model can write, also when it went on once.")
+			end := endFailed("truncated", "The answer is longer than the model can write, also when it went on once.")
 			end.text = before + textOf(answer)
 			return end
 		case !r.closed():
@@ -115,7 +115,7 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 		var refused *errHook
 		switch {
 		case errors.As(err, &refused):
-			return nil, shown, failed("hook", refused.reason), false
+			return nil, shown, endFailed("hook", refused.reason), false
 		case errors.As(err, &runaway):
 			if end, over := r.repeats(ctx, r.detector.Text(runaway.text)); over {
 				return nil, shown, end, false
@@ -142,9 +142,9 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 				}
 				continue
 			}
-			end = unanswered(err)
+			end = endUnanswered(err)
 		default:
-			end = unanswered(err)
+			end = endUnanswered(err)
 		}
 		if over, is := r.over(ctx); is {
 			end = over

@@ -68,7 +68,7 @@ func TestRouterIsCounted(t *testing.T) {
 		if p, _ := s.Progress("n"); p.Delegated != (Delegated{}) {
 			t.Errorf("one that did not answer: %+v", p.Delegated)
 		}
-		if calls, _ := s.Asked("r"); calls != 1 || s.Info().Usage.TotalTokens != 9 {
+		if calls, _ := s.ModelCalls("r"); calls != 1 || s.Info().Usage.TotalTokens != 9 {
 			t.Errorf("%d calls, %+v", calls, s.Info().Usage)
 		}
 		if err := s.Close(); err != nil {

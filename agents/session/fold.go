@@ -56,7 +56,7 @@ func (s *Session) foldView(e activity.Event) {
 			s.forgetDelegated(id)
 			for i := range s.waiting {
 				if w := &s.waiting[i]; w.Agent == id {
-					w.Body = activity.Purged(w.Body)
+					w.Body = activity.Purge(w.Body)
 				}
 			}
 		}

@@ -72,7 +72,7 @@ func (s *Store) build(id string, how opening) error {
 	log, _, err := activity.Open(cfg)
 	if err == nil {
 		made.Log = log
-		made.forked(how.fork)
+		made.recordFork(how.fork)
 		err = log.Close()
 	}
 	second := filepath.Join(s.cfg.Dir, segmentName(forkPrefix+id, 2))
@@ -96,9 +96,9 @@ func (s *Store) build(id string, how opening) error {
 	return fault.New(fault.Unavailable, op, "The session %s could not be written: %w. Make room or repair the disk.", id, err)
 }
 
-// forked records, in the new session, where it comes from, and ends what goes on
+// recordFork records, in the new session, where it comes from, and ends what goes on
 // in the other one only.
-func (s *Session) forked(f *fork) {
+func (s *Session) recordFork(f *fork) {
 	s.Log.Append(activity.Origin{}, activity.Forked{Session: f.session, AtSeq: f.of.Until, From: true}, 0)
 	for _, r := range s.Runs() {
 		s.abort(r.Run)

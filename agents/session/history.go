@@ -78,13 +78,13 @@ func (s *Session) foldFiles(e activity.Event) {
 			s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Caller: s.caller(e.Origin), Kept: k, By: byCall})
 		}
 	case activity.FileChanged:
-		s.changed(e, b)
+		s.recordChange(e, b)
 	case activity.Rewound:
 		for _, k := range b.Kept {
 			s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Caller: s.caller(e.Origin), Kept: k, By: byRewind, Complete: true})
 		}
 	case activity.ChangeResolved:
-		s.resolved(e, b)
+		s.recordResolution(e, b)
 	case activity.ContextCleared:
 		if b.Purged {
 			s.forgetFiles(valid(cmp.Or(b.Agent, e.Agent)))
@@ -127,8 +127,8 @@ func (s *Session) history(uri string) *FileHistory {
 	return h
 }
 
-// changed completes the step that a checkpoint began, or is one.
-func (s *Session) changed(e activity.Event, b activity.FileChanged) {
+// recordChange completes the step that a checkpoint began, or is one.
+func (s *Session) recordChange(e activity.Event, b activity.FileChanged) {
 	if b.Before == "" && b.After == "" {
 		return // nobody kept what it was and is
 	}
@@ -148,7 +148,7 @@ func (s *Session) changed(e activity.Event, b activity.FileChanged) {
 	s.step(done)
 }
 
-func (s *Session) resolved(e activity.Event, b activity.ChangeResolved) {
+func (s *Session) recordResolution(e activity.Event, b activity.ChangeResolved) {
 	uri := valid(b.URI)
 	switch {
 	case uri == "": // was purged

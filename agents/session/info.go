@@ -26,9 +26,9 @@ const (
 	Interrupted State = "interrupted" // the daemon ended during an agent's newest run
 )
 
-// closed returns the state of a session that nobody has open: opening it will
+// afterClose returns the state of a session that nobody has open: opening it will
 // find that its live runs were interrupted.
-func (s State) closed() State {
+func (s State) afterClose() State {
 	if s == Running || s == Waiting {
 		return Interrupted
 	}
@@ -173,8 +173,8 @@ func (t *totals) apply(e activity.Event) {
 	}
 }
 
-// told returns what the events add up to, for a session.
-func (t *totals) told(id, folder string) Info {
+// toInfo returns what the events add up to, for a session.
+func (t *totals) toInfo(id, folder string) Info {
 	info := t.info
 	info.Session, info.Folder, info.Title, info.State = id, folder, t.name(), t.state()
 	info.Agents = append([]string{}, info.Agents...)

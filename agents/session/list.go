@@ -68,7 +68,7 @@ func (s *Store) List() ([]Info, error) {
 		out = append(out, session.Info())
 	}
 	if s.cfg.Dir != "" {
-		files, err := s.found(seen)
+		files, err := s.findFiles(seen)
 		if err != nil {
 			return nil, fault.New(fault.Unavailable, "session.list", "The sessions cannot be listed: %w.", err)
 		}
@@ -101,8 +101,8 @@ func (s *Store) List() ([]Info, error) {
 	return out, nil
 }
 
-// found returns the files of the sessions that are not open.
-func (s *Store) found(open map[string]bool) ([]foundFiles, error) {
+// findFiles returns the files of the sessions that are not open.
+func (s *Store) findFiles(open map[string]bool) ([]foundFiles, error) {
 	entries, err := os.ReadDir(s.cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -187,7 +187,7 @@ func (s *Store) look(f *foundFiles, k *activity.Skimmer, reads, writes *atomic.I
 		}
 	}
 	locked := info.Locked
-	info = t.told(f.id, s.cfg.Folder)
+	info = t.toInfo(f.id, s.cfg.Folder)
 	if !sum.Whole && ok && kept.Info.CreatedAt.Equal(sum.Created) {
 		// As it was last kept is nearer to the truth than its ends.
 		kept.Info.State = info.State
@@ -198,7 +198,7 @@ func (s *Store) look(f *foundFiles, k *activity.Skimmer, reads, writes *atomic.I
 		info.CreatedAt = sum.Created
 	}
 	if !locked {
-		info.State = info.State.closed()
+		info.State = info.State.afterClose()
 	}
 	switch {
 	case sum.Format > activity.Format:
@@ -255,7 +255,7 @@ func (s *Session) keepInfo() {
 		return
 	}
 	info := s.Info()
-	info.State = info.State.closed()
+	info.State = info.State.afterClose()
 	f := &foundFiles{id: s.ID, segments: max(1, len(s.store.segmentsOf(s.ID)))}
 	if f.stat(s.store.cfg.Dir) == nil {
 		s.store.writeInfo(f, info)

@@ -69,7 +69,7 @@ func TestListTellsWhatTheSessionWould(t *testing.T) {
 	want := map[string]Info{}
 	for _, s := range []*Session{s, untitled, unfinished} {
 		info := s.Info()
-		info.State = info.State.closed()
+		info.State = info.State.afterClose()
 		want[s.ID] = info
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

@@ -38,7 +38,7 @@ func (s *Store) Peek(id string) (Info, []Run, error) {
 	}
 	told.Locked = locked
 	if !locked {
-		told.State = told.State.closed()
+		told.State = told.State.afterClose()
 		for i, r := range runs {
 			if r.live() {
 				runs[i].State = activity.Interrupted
@@ -77,7 +77,7 @@ func (s *Store) skim(id string) (Info, []Run, error) {
 		return Info{}, nil, err
 	}
 	t.title, t.info.Agent = oneLine(sum.Title), sum.Agent
-	told := t.told(id, s.cfg.Folder)
+	told := t.toInfo(id, s.cfg.Folder)
 	told.UpdatedAt = sum.Updated
 	if !sum.Created.IsZero() {
 		told.CreatedAt = sum.Created

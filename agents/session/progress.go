@@ -169,9 +169,9 @@ func (p *progress) apply(e activity.Event) {
 		t.ModelCalls++
 		p.asked = b.Tokens
 	case activity.ModelFinished:
-		p.answered(b)
+		p.countAnswer(b)
 	case activity.ModelContent:
-		p.said(b)
+		p.recordContent(b)
 	case activity.RouteDecided:
 		if m := b.Model; m != nil && m.Answered() {
 			t.Delegated.ModelCalls++
@@ -216,8 +216,8 @@ func (p *progress) move(to activity.State, at time.Time) {
 	}
 }
 
-// answered counts an answer.
-func (p *progress) answered(b activity.ModelFinished) {
+// countAnswer counts an answer.
+func (p *progress) countAnswer(b activity.ModelFinished) {
 	u := b.Usage
 	p.finish, p.rough = b.Finish, ""
 	if u == (model.Usage{}) || u.InputTokens < 0 || u.OutputTokens < 0 || u.ThoughtTokens < 0 || u.CachedTokens < 0 {
@@ -234,8 +234,8 @@ func (p *progress) use(id string, u model.Usage) {
 	p.told.Usage[id] = p.told.Usage[id].Add(u)
 }
 
-// said takes an answer's content.
-func (p *progress) said(b activity.ModelContent) {
+// recordContent takes an answer's content.
+func (p *progress) recordContent(b activity.ModelContent) {
 	n := 0
 	for _, part := range b.Content {
 		n += model.EstimateTokens(part.Text)
@@ -261,7 +261,7 @@ func (p *progress) said(b activity.ModelContent) {
 // purge forgets what the log does not say any more.
 func (p *progress) purge() {
 	t := &p.told
-	t.Started = activity.Purged(t.Started).(activity.RunStarted)
+	t.Started = activity.Purge(t.Started).(activity.RunStarted)
 	t.ToolCalls, t.Changes, t.Guards, t.Repairs, t.Repairing = 0, nil, nil, nil, false
 	for id, n := range p.guess {
 		u := t.Usage[id]
@@ -303,8 +303,8 @@ func (s *Session) progressOf(run string) (Progress, bool) {
 	return out, true
 }
 
-// Delegated returns the run that a call of another run led to; false for none.
-func (s *Session) Delegated(caller, call string) (Run, bool) {
+// RunOfCall returns the run that a call of another run led to; false for none.
+func (s *Session) RunOfCall(caller, call string) (Run, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.total.runs) - 1; i >= 0; i-- {
@@ -360,9 +360,9 @@ func (s *Session) GiveUpHandoff(run, why string) uint64 {
 	return s.Log.Append(about, activity.ErrorSeen{Code: givenUp, Message: why, Where: to}, 0)
 }
 
-// Asked returns how often a run and those that it delegated to asked models, and what
+// ModelCalls returns how often a run and those that it delegated to asked models, and what
 // persons have added to its limits.
-func (s *Session) Asked(run string) (calls int, added activity.Extended) {
+func (s *Session) ModelCalls(run string) (calls int, added activity.Extended) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in := map[string]bool{run: true}

@@ -98,9 +98,9 @@ func (s *Session) cool(agent string) {
 	}
 }
 
-// loaded lets marks cool, once the log has been read. Without a file nothing
+// coolMarks lets marks cool, once the log has been read. Without a file nothing
 // could be had again.
-func (s *Session) loaded() {
+func (s *Session) coolMarks() {
 	if s.store.cfg.Dir == "" {
 		return
 	}

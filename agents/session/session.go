@@ -56,9 +56,9 @@ func (s *Store) blank(id string) *Session {
 	}
 }
 
-// begun takes what the log's header says; zero where it is lost.
-func (s *Session) begun() {
-	at := s.Log.Created()
+// readHeader takes what the log's header says; zero where it is lost.
+func (s *Session) readHeader() {
+	at := s.Log.CreationTime()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.total.title, s.total.info.Agent = s.Log.Title(), s.Log.Agent()
@@ -323,7 +323,7 @@ func (s *Session) HasRun(id string) bool {
 func (s *Session) Info() Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.total.told(s.ID, s.store.cfg.Folder)
+	return s.total.toInfo(s.ID, s.store.cfg.Folder)
 }
 
 // Runs returns the session's runs, in the order in which they started.

@@ -325,10 +325,10 @@ func (s *Store) load(id string, how opening) (_ *Session, err error) {
 	}
 	session.Log = log
 	if how.fork != nil && s.cfg.Dir == "" {
-		session.forked(how.fork)
+		session.recordFork(how.fork)
 	}
-	session.loaded()
-	session.begun()
+	session.coolMarks()
+	session.readHeader()
 	if found.Cut > 0 {
 		log.Append(activity.Origin{}, activity.Note{Level: "warning", Message: fmt.Sprintf(
 			"The last %d bytes of this session had not been wholly written and were cut.", found.Cut)}, 0)

@@ -113,15 +113,15 @@ func (v *view) apply(e activity.Event) {
 			v.take()
 		}
 	case activity.ContextCompressed:
-		v.compressed(b)
+		v.applyCompression(b)
 	case activity.ContextCleared:
 		*v = view{epoch: v.epoch + 1}
 	}
 }
 
-// compressed takes the outcome of a compression. Only one that succeeded
+// applyCompression takes the outcome of a compression. Only one that succeeded
 // changes what a model is sent.
-func (v *view) compressed(b activity.ContextCompressed) {
+func (v *view) applyCompression(b activity.ContextCompressed) {
 	v.usage = model.Usage{} // was the compressor's
 	switch {
 	case b.Status == compression.NoAnswer: // may be otherwise the next time

@@ -30,6 +30,6 @@ func (s *Store) Watch(id string) (*Session, error) {
 		return nil, err
 	}
 	session.Log = log
-	session.begun()
+	session.readHeader()
 	return session, nil
 }

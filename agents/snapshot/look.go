@@ -104,7 +104,7 @@ func (f *folder) candidates(ctx context.Context, v *view) ([]string, error) {
 	if ignore := filepath.Join(f.path, ".geminiignore"); isFile(ignore) {
 		args = append(args, "--exclude-from="+ignore)
 	}
-	if err := f.list(ctx, git.Command{Args: f.scoped(args)}, list); err != nil {
+	if err := f.list(ctx, git.Command{Args: f.addScope(args)}, list); err != nil {
 		return nil, err
 	}
 	if err := f.findForced(ctx); err != nil {
@@ -121,8 +121,8 @@ func (f *folder) candidates(ctx context.Context, v *view) ([]string, error) {
 	return paths, nil
 }
 
-// scoped adds the part of the work tree that is meant.
-func (f *folder) scoped(args []string) []string {
+// addScope adds the part of the work tree that is meant.
+func (f *folder) addScope(args []string) []string {
 	if f.scope == "" {
 		return args
 	}
@@ -149,7 +149,7 @@ func (f *folder) findForced(ctx context.Context) error {
 	}
 	f.forced = forced{index: now}
 	err = f.list(ctx, git.Command{
-		Args:    f.scoped([]string{"ls-files", "-z", "--cached", "--ignored", "--exclude-standard"}),
+		Args:    f.addScope([]string{"ls-files", "-z", "--cached", "--ignored", "--exclude-standard"}),
 		Environ: []string{"GIT_INDEX_FILE=" + index},
 	}, func(path string) error {
 		f.forced.paths = append(f.forced.paths, path)

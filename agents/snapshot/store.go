@@ -34,7 +34,7 @@ type Limits struct {
 	Command int64 // bytes of what one command changed: 256 MiB
 }
 
-func (l Limits) filled() Limits {
+func (l Limits) withDefaults() Limits {
 	if l.Files == 0 {
 		l.Files = 100_000
 	}
@@ -61,7 +61,7 @@ type Store struct {
 
 // New returns a store that has looked at nothing.
 func New(c Config) *Store {
-	c.Limits = c.Limits.filled()
+	c.Limits = c.Limits.withDefaults()
 	return &Store{Config: c, folders: make(map[string]*folder)}
 }
 
@@ -85,7 +85,7 @@ func (s *Store) Available(ctx context.Context, path string) (ok bool, why string
 	if f.why != "" && s.Now().Sub(f.looked) < retryAfter {
 		return false, f.why
 	}
-	if err := f.locked(ctx, func() error { _, err := f.look(ctx); return err }); err != nil {
+	if err := f.withLock(ctx, func() error { _, err := f.look(ctx); return err }); err != nil {
 		return false, fault.Message(err)
 	}
 	return true, ""
@@ -206,8 +206,8 @@ func (f *folder) create(now time.Time) error {
 	return err
 }
 
-// locked does something while no other daemon looks at the folder.
-func (f *folder) locked(ctx context.Context, do func() error) error {
+// withLock does something while no other daemon looks at the folder.
+func (f *folder) withLock(ctx context.Context, do func() error) error {
 	const wait, pause = 2 * time.Minute, 5 * time.Millisecond
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -94,7 +94,7 @@ func outermost(folders []string) []string {
 func (w *Window) begin(ctx context.Context, f *folder, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.locked(ctx, func() error {
+	return f.withLock(ctx, func() error {
 		v, err := f.look(ctx)
 		if err != nil {
 			return err
@@ -172,7 +172,7 @@ func (part *window) end(ctx context.Context, each func(Change)) (notes []string,
 	f := part.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err = f.locked(ctx, func() error {
+	err = f.withLock(ctx, func() error {
 		v, err := f.look(ctx)
 		if err != nil {
 			return err
@@ -417,7 +417,7 @@ func (s *Store) Recover(ctx context.Context, folders []string, id string, each f
 		f.mu.Lock()
 		from, err := os.ReadFile(f.pending(id))
 		if err == nil {
-			err = f.locked(ctx, func() error {
+			err = f.withLock(ctx, func() error {
 				v, err := f.look(ctx)
 				if err != nil {
 					return err

@@ -51,7 +51,7 @@ func Confine(ctx context.Context, job *process.Job, cmd *exec.Cmd, e Enclosure) 
 		if after, err := e.Places(context.WithoutCancel(ctx), e.Folder); err == nil && after.Complete {
 			protected = append([]string{}, after.Protected...)
 		} else {
-			protected = append(append([]string{}, spec.Protected...), ProtectedAt(e.Folder)...)
+			protected = append(append([]string{}, spec.Protected...), ProtectedPlaces(e.Folder)...)
 		}
 		return confined.ReleaseShared(protected)
 	}, nil

@@ -94,9 +94,9 @@ func (f *findings) look(word string) {
 			label = label[:n]
 		}
 		end = at + len(label)
-		if text := mixed(label); text != "" {
+		if text := mixedScript(label); text != "" {
 			f.tell("mixed "+text, number, func() string { return "mixed scripts: " + text + " in " + around(word, at) })
-		} else if script := disguised(label); script != "" {
+		} else if script := disguiseScript(label); script != "" {
 			f.tell(label, number, func() string {
 				return fmt.Sprintf("looks Latin and is %s: %s in %s", script, around(label, 0), around(word, at))
 			})
@@ -174,9 +174,9 @@ func hostIn(word string) string {
 	return word
 }
 
-// mixed returns which letters of a word are of another script than its others;
+// mixedScript returns which letters of a word are of another script than its others;
 // "" where all are of one, or of those that Japanese and Korean are written in.
-func mixed(label string) string {
+func mixedScript(label string) string {
 	if isASCII(label) {
 		return ""
 	}
@@ -219,9 +219,9 @@ func mixed(label string) string {
 	return strings.Join(foreign, ", ")
 }
 
-// disguised returns the script of a word that is not Latin and whose letters all
+// disguiseScript returns the script of a word that is not Latin and whose letters all
 // look so; "" for others.
-func disguised(label string) string {
+func disguiseScript(label string) string {
 	script := ""
 	if utf8.RuneCountInString(label) < 3 { // short words of a language are not meant for others
 		return ""

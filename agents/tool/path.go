@@ -147,23 +147,23 @@ func (e *Env) holding(path string) (outer, inner string) {
 // as protected as what it leads to. So do the other names of a file that has
 // several (hard links).
 func (p *Place) judge(env *Env) {
-	p.named(env, p.Real)
+	p.addMeanings(env, p.Real)
 	if p.Abs != p.Real {
-		p.named(env, p.Abs)
+		p.addMeanings(env, p.Abs)
 	}
-	p.linked(env, p.Info)
+	p.addLinks(env, p.Info)
 }
 
-func (p *Place) named(env *Env, path string) {
-	names := folded(path)
-	if why := protectedBy(names); why != "" && !p.Protected {
+func (p *Place) addMeanings(env *Env, path string) {
+	names := foldPath(path)
+	if why := whyProtected(names); why != "" && !p.Protected {
 		p.Protected, p.ProtectedBy = true, why
 	}
 	if isCredential(names) {
 		p.Credential = true
 	}
 	if p.Sealed == "" {
-		p.Sealed = SealedBy(env, path)
+		p.Sealed = WhySealed(env, path)
 	}
 	p.reveal(env)
 }
@@ -176,9 +176,9 @@ func (p *Place) reveal(env *Env) {
 	}
 }
 
-// linked adds what the file's other names mean.
-func (p *Place) linked(env *Env, info fs.FileInfo) {
-	other := linkedTo(env, p.Real, info)
+// addLinks adds what the file's other names mean.
+func (p *Place) addLinks(env *Env, info fs.FileInfo) {
+	other := meaningOfLinks(env, p.Real, info)
 	if other.protected != "" && !p.Protected {
 		p.Protected, p.ProtectedBy = true, other.protected
 	}
@@ -196,7 +196,7 @@ func (p *Place) linked(env *Env, info fs.FileInfo) {
 // open document) says nothing.
 func (p Place) ReadAs(env *Env, info fs.FileInfo) Place {
 	if info != nil && !p.Blob {
-		p.linked(env, info)
+		p.addLinks(env, info)
 	}
 	return p
 }

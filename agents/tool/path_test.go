@@ -229,10 +229,10 @@ func FuzzSEC18ProtectedSpellings(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		if tool.ProtectedBy(path) == "" {
+		if tool.WhyProtected(path) == "" {
 			return
 		}
-		if tool.ProtectedBy(strings.ToUpper(path)) == "" && strings.ToLower(strings.ToUpper(path)) == path {
+		if tool.WhyProtected(strings.ToUpper(path)) == "" && strings.ToLower(strings.ToUpper(path)) == path {
 			t.Errorf("%q is protected, in capitals it is not", path)
 		}
 	})

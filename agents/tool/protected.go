@@ -69,13 +69,13 @@ var protectedFiles = map[string]string{
 	".aider.conf.yml": "the configuration of agents",
 }
 
-// ProtectedBy returns why a write to path is protected, for people, or "" if it
+// WhyProtected returns why a write to path is protected, for people, or "" if it
 // is not. It goes by names alone, in any folder, whether the file is there or
 // not; spellings that some file system takes for the same name count as it.
-func ProtectedBy(path string) string { return protectedBy(folded(path)) }
+func WhyProtected(path string) string { return whyProtected(foldPath(path)) }
 
-// protectedBy is ProtectedBy of folded names.
-func protectedBy(parts []string) string {
+// whyProtected is ProtectedBy of folded names.
+func whyProtected(parts []string) string {
 	last := len(parts) - 1
 	for i, name := range parts {
 		if why, ok := protectedFolders[name]; ok {
@@ -100,7 +100,7 @@ func protectedBy(parts []string) string {
 
 // IsCredential reports whether a file of that name, or one in a folder of
 // secrets, is taken to hold credentials. path may be relative.
-func IsCredential(path string) bool { return isCredential(folded(path)) }
+func IsCredential(path string) bool { return isCredential(foldPath(path)) }
 
 // isCredential is IsCredential of folded names.
 func isCredential(parts []string) bool {
@@ -122,10 +122,10 @@ func isCredential(parts []string) bool {
 	return credentialName(original) || (original != name && strings.HasPrefix(original, ".") && credentialName(original[1:]))
 }
 
-// SealedBy returns why the absolute path is never written by a tool, "" if it
+// WhySealed returns why the absolute path is never written by a tool, "" if it
 // may be: home's own dot-files and configuration, and the daemon's state
 // (SEC-20). It goes by names; [Place] has the answer for where links lead.
-func SealedBy(env *Env, path string) string {
+func WhySealed(env *Env, path string) string {
 	home := env.HomeFolder()
 	state := env.State
 	if state == "" && home != "" {

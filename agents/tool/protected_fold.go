@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// folded returns the elements of a path as names are compared. A backslash
+// foldPath returns the elements of a path as names are compared. A backslash
 // separates them too, since it does where the file may come to lie.
-func folded(path string) []string {
+func foldPath(path string) []string {
 	n := 1
 	for i := range len(path) {
 		if path[i] == '/' || path[i] == '\\' {

@@ -57,9 +57,9 @@ func Together(env *Env) *Env {
 	return &e
 }
 
-// linkedTo returns what the other names say of a file that has several. path is
+// meaningOfLinks returns what the other names say of a file that has several. path is
 // where it lies, links resolved.
-func linkedTo(env *Env, path string, info fs.FileInfo) meaning {
+func meaningOfLinks(env *Env, path string, info fs.FileInfo) meaning {
 	if info == nil || !info.Mode().IsRegular() {
 		return meaning{}
 	}
@@ -126,15 +126,15 @@ func (p *places) state(env *Env, home string) {
 // folder takes in the files of a folder whose names mean something, and of the
 // folders in it that do so many levels down.
 func (p *places) folder(env *Env, dir string, depth int) {
-	names := folded(dir)
+	names := foldPath(dir)
 	// A file of any name counts where the folder's own says so.
-	all := protectedBy(names) != "" || isCredential(names) || dir == env.HomeFolder()
+	all := whyProtected(names) != "" || isCredential(names) || dir == env.HomeFolder()
 	for _, e := range p.list(dir, maxLinkFolder) {
 		name := fold(e.Name())
 		one := [1]string{name}
 		switch {
 		case e.Type().IsRegular():
-			if all || protectedBy(one[:]) != "" || isCredential(one[:]) {
+			if all || whyProtected(one[:]) != "" || isCredential(one[:]) {
 				p.add(env, below(dir, e.Name()), e)
 			}
 		case !e.IsDir() || depth == 0:
@@ -217,8 +217,8 @@ func (p *places) add(env *Env, path string, e fs.DirEntry) {
 	if !several {
 		return // whatever it is, it is not what was asked about
 	}
-	names := folded(path)
-	m := meaning{credential: isCredential(names), protected: protectedBy(names), sealed: SealedBy(env, path)}
+	names := foldPath(path)
+	m := meaning{credential: isCredential(names), protected: whyProtected(names), sealed: WhySealed(env, path)}
 	if !m.credential && m.protected == "" && m.sealed == "" {
 		return
 	}

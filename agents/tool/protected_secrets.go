@@ -43,7 +43,7 @@ func MayHoldSecret(path string) bool {
 // settings of this kind are looked into; path says which this is. References to
 // the environment are no secrets.
 func SecretIn(path, text string) string {
-	names := folded(path)
+	names := foldPath(path)
 	if len(names) == 0 {
 		return ""
 	}

@@ -19,7 +19,7 @@ func TestSEC17WhatRunsByItselfIsProtected(t *testing.T) {
 		".cursorrules", ".windsurf/rules/x.md", ".windsurfrules", ".clinerules", ".clinerules/x.md", ".opencode/x.json", "opencode.json", "opencode.jsonc",
 		".github/copilot-instructions.md", ".github/agents/x.md", ".aider.conf.yml", ".continue/config.json", ".Zed/settings.json",
 	} {
-		if tool.ProtectedBy(path) == "" {
+		if tool.WhyProtected(path) == "" {
 			t.Errorf("%q is an ordinary file", path)
 		}
 	}
@@ -28,7 +28,7 @@ func TestSEC17WhatRunsByItselfIsProtected(t *testing.T) {
 		".github/ISSUE_TEMPLATE.md", ".github/dependabot.yml", ".cargo/audit.toml", ".yarn/cache/x.zip", ".yarn/install-state.gz", "Cargo.toml", "Makefile",
 		"agents/x.go", "agent.md", "docs/agents.md.txt", "zed/x", "pom.xml", "package.json", ".prettierrc", "config.toml", "README.md", ".editorconfig",
 	} {
-		if why := tool.ProtectedBy(path); why != "" {
+		if why := tool.WhyProtected(path); why != "" {
 			t.Errorf("%q asks each time: %s", path, why)
 		}
 	}
@@ -37,8 +37,8 @@ func TestSEC17WhatRunsByItselfIsProtected(t *testing.T) {
 // TestSEC18LettersThatFoldToSeveral: case folded in full.
 func TestSEC18LettersThatFoldToSeveral(t *testing.T) {
 	for path, name := range map[string]string{".gitcon\ufb01g": ".gitconfig", ".pre-commit-con\ufb01g.yaml": ".pre-commit-config.yaml", ".pnpm\ufb01le.cjs": ".pnpmfile.cjs", "le\ufb00hook.yml": "", "le\ufb05hook.yml": "", "\ufb06": ""} {
-		if got := tool.ProtectedBy(path); got != tool.ProtectedBy(name) {
-			t.Errorf("%q: %q, as %q: %q", path, got, name, tool.ProtectedBy(name))
+		if got := tool.WhyProtected(path); got != tool.WhyProtected(name) {
+			t.Errorf("%q: %q, as %q: %q", path, got, name, tool.WhyProtected(name))
 		}
 	}
 	for _, path := range []string{".\u00dfh/x", ".\u1e9eH/id", ".aw\u017f/credentials", "oauth_creds.j\u017fon"} {

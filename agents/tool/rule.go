@@ -106,9 +106,9 @@ func (r Rule) Denies(p *Plan, folder string) bool {
 		return r.bars(p.Host)
 	case r.Path != "":
 		searches := slices.Contains(searching, p.Tool) && !p.Skips
-		return slices.ContainsFunc(p.touched(), func(at string) bool {
+		return slices.ContainsFunc(p.paths(), func(at string) bool {
 			return r.matches(at, folder, true) || (searches && r.reaches(at, folder))
-		}) || slices.ContainsFunc(p.spoken(), func(at string) bool { return r.matches(at, folder, true) })
+		}) || slices.ContainsFunc(p.words(), func(at string) bool { return r.matches(at, folder, true) })
 	}
 	return true
 }
@@ -144,7 +144,7 @@ func (r Rule) Allows(p *Plan, words []string, folder string) bool {
 		host, port, err := dial.ParseHostPort(p.Host, 443)
 		return err == nil && dial.Hosts{*r.Host}.Allow(host, port)
 	case r.Path != "":
-		all := p.touched()
+		all := p.paths()
 		return len(all) > 0 && !slices.ContainsFunc(all, func(at string) bool { return !r.matches(at, folder, false) })
 	}
 	return true
@@ -155,8 +155,8 @@ func (r Rule) names(tool string) bool {
 	return r.Tool == "*" || (err == nil && ok)
 }
 
-// touched returns the paths that a plan reads and writes.
-func (p *Plan) touched() []string {
+// paths returns the paths that a plan reads and writes.
+func (p *Plan) paths() []string {
 	all := slices.Concat(p.Reads, p.Writes)
 	if p.Path != "" {
 		all = append(all, p.Path)

@@ -15,8 +15,8 @@ var searching = []string{"glob", "grep", "ls", "read_many_files"}
 // maxAlternatives is how many patterns the braces of one may stand for.
 const maxAlternatives = 256
 
-// spoken returns the words of a command that may be paths.
-func (p *Plan) spoken() []string {
+// words returns the words of a command that may be paths.
+func (p *Plan) words() []string {
 	var all []string
 	for _, words := range p.Commands {
 		for _, word := range words {

@@ -193,8 +193,8 @@ func (f *surveyed) look(ctx context.Context) (Places, error) {
 	f.found, f.folders = Places{Complete: true}, 0
 	f.looks++
 	f.stampAll()
-	names := folded(f.folder)
-	if protectedBy(names) != "" {
+	names := foldPath(f.folder)
+	if whyProtected(names) != "" {
 		f.list(f.folder, protectedPlace)
 	}
 	if isCredential(names) {
@@ -296,15 +296,15 @@ func (f *surveyed) list(path string, kind placeKind) {
 	}
 }
 
-// ProtectedAt returns the protected places directly in a folder, by their names, and
+// ProtectedPlaces returns the protected places directly in a folder, by their names, and
 // those such as .github/workflows. There is no bound: it is for what a command may
 // have made in a folder whose places are not Complete.
-func ProtectedAt(folder string) []string {
+func ProtectedPlaces(folder string) []string {
 	var out []string
 	add := func(dir string, parts []string) (folders []string) {
 		entries, _ := os.ReadDir(dir) // of what cannot be read, as much as can
 		for _, e := range entries {
-			if protectedBy(append(parts[:len(parts):len(parts)], fold(e.Name()))) != "" {
+			if whyProtected(append(parts[:len(parts):len(parts)], fold(e.Name()))) != "" {
 				out = append(out, below(dir, e.Name()))
 			} else if e.IsDir() {
 				folders = append(folders, e.Name())
@@ -331,7 +331,7 @@ func (f *surveyed) read(d *surveyDir, stamp folderStamp) {
 		d.closed = !errors.Is(err, fs.ErrPermission) || stamp.own()
 		d.racy = true
 	}
-	tail := folded(d.path[len(f.folder):])
+	tail := foldPath(d.path[len(f.folder):])
 	tail = tail[max(0, len(tail)-2):] // no known place has more than three elements
 	for _, e := range entries {
 		kind, enter := f.classify(d, tail, e)
@@ -371,7 +371,7 @@ func (f *surveyed) classify(d *surveyDir, tail []string, e fs.DirEntry) (kind pl
 	case d.protected:
 	case len(f.fixed) > 0 && f.matches(f.fixed, d.path, e.Name()):
 		return protectedPlace, enter
-	case (!d.dependency || contentSkipped[name]) && protectedBy(parts) != "":
+	case (!d.dependency || contentSkipped[name]) && whyProtected(parts) != "":
 		return protectedPlace, enter
 	}
 	return ordinaryPlace, enter

@@ -208,9 +208,9 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 			r.model.Details = append(r.model.Details, Field{"prompt", strings.Join(r.told, "\n"), true})
 		}
 	case activity.ModelFinished:
-		b.answered(r, e, body)
+		b.endAnswer(r, e, body)
 	case activity.ModelContent:
-		b.said(r, body)
+		b.addContent(r, body)
 	case activity.Retry:
 		if body.Of == "model" {
 			failed := r.model

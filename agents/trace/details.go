@@ -18,11 +18,11 @@ func (r *openRun) hear(who, text string) {
 	}
 }
 
-// answered takes the end of an answer. What it says comes with the next event.
-func (b *Builder) answered(r *openRun, e activity.Event, body activity.ModelFinished) {
+// endAnswer takes the end of an answer. What it says comes with the next event.
+func (b *Builder) endAnswer(r *openRun, e activity.Event, body activity.ModelFinished) {
 	s := r.model
 	if body.Purpose != "" {
-		s = r.askedAside(body)
+		s = r.asideSpan(body)
 	}
 	if s == nil {
 		s = b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model})
@@ -53,9 +53,9 @@ func (b *Builder) startAside(r *openRun, e activity.Event, body activity.ModelSt
 	r.asides = append(r.asides, aside{s, body.Purpose})
 }
 
-// askedAside returns what an answer is to that is no turn's; nil where its question is not
+// asideSpan returns what an answer is to that is no turn's; nil where its question is not
 // known. Older logs do not tell questions of tools from those of turns.
-func (r *openRun) askedAside(body activity.ModelFinished) *Span {
+func (r *openRun) asideSpan(body activity.ModelFinished) *Span {
 	for _, a := range r.asides {
 		if a.Call == body.Call && a.purpose == body.Purpose {
 			return a.Span
@@ -67,8 +67,8 @@ func (r *openRun) askedAside(body activity.ModelFinished) *Span {
 	return nil
 }
 
-// said takes the content of an answer.
-func (b *Builder) said(r *openRun, body activity.ModelContent) {
+// addContent takes the content of an answer.
+func (b *Builder) addContent(r *openRun, body activity.ModelContent) {
 	if r.model == nil {
 		return // of an answer that a hook gave: no model was asked
 	}

@@ -33,6 +33,6 @@ func Decode(entry activity.Entry, session string, mask func([]byte) []byte) (act
 	if strings.HasSuffix(entry.Type, ".delta") {
 		return activity.Event{}, false
 	}
-	e, err := entry.Masked(session, mask)
+	e, err := entry.EventWith(session, mask)
 	return e, err == nil
 }

@@ -124,7 +124,7 @@ func inChat(
 		Leave:     func() { c.send(reply{}) },
 		Complete:  c.complete,
 		History:   past.lines,
-		Remember:  func(text string) { past.keep(string(config.Secrets.Shown([]byte(text)))) },
+		Remember:  func(text string) { past.keep(string(config.Secrets.MaskAll([]byte(text)))) },
 	})
 	c.chat = shown
 	shown.SetStatus(chat.Status{Agent: cmp.Or(p.Agent, "main"), Mode: p.Approval, Branch: branchOf(".")})
@@ -207,7 +207,7 @@ func (c *conversation) handlers() client.Config {
 			}
 			var e wire.ActivityParams
 			if (wire.Codec{}).Unmarshal(params, &e) == nil {
-				c.happened(e)
+				c.showEvent(e)
 			}
 		},
 		Asked: func(ctx context.Context, method string, params []byte) (any, error) {
@@ -235,8 +235,8 @@ func (c *conversation) handlers() client.Config {
 	}
 }
 
-// happened shows an event: the chat itself, or in words.
-func (c *conversation) happened(e wire.ActivityParams) {
+// showEvent shows an event: the chat itself, or in words.
+func (c *conversation) showEvent(e wire.ActivityParams) {
 	body, err := activity.Decode(e.Type, e.Data)
 	if err != nil {
 		return

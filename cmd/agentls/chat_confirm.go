@@ -98,7 +98,7 @@ func (c *conversation) edit(ctx context.Context, q *chat.Question, p *wire.Confi
 	if err != nil || !ok || ctx.Err() != nil {
 		return nil, err
 	}
-	m, err := d.changed(text)
+	m, err := d.modification(text)
 	if err != nil {
 		return nil, err
 	}

@@ -263,7 +263,7 @@ func TestErrorsSayWhichCommandHelps(t *testing.T) {
 			}
 		}
 	}
-	if got := quoted("it's $5"); got != `'it'\''s $5'` {
+	if got := shellQuote("it's $5"); got != `'it'\''s $5'` {
 		t.Errorf("for a shell: %s", got)
 	}
 }

@@ -120,8 +120,8 @@ func (w *wanted) take(c *cobra.Command) error {
 			}
 		},
 		"model": func() { w.Fields["model"] = cmp.Or(w.model, "inherit") },
-		"tools": func() { w.Fields["tools"] = map[string]any{"allow": trimmed(w.tools)} },
-		"mcp":   func() { w.Fields["mcp"] = map[string]any{"servers": trimmed(w.mcp)} },
+		"tools": func() { w.Fields["tools"] = map[string]any{"allow": nonBlank(w.tools)} },
+		"mcp":   func() { w.Fields["mcp"] = map[string]any{"servers": nonBlank(w.mcp)} },
 	} {
 		if c.Flags().Changed(flag) {
 			set()
@@ -130,8 +130,8 @@ func (w *wanted) take(c *cobra.Command) error {
 	return nil
 }
 
-// trimmed returns what is in a list besides blanks.
-func trimmed(list []string) []string {
+// nonBlank returns what is in a list besides blanks.
+func nonBlank(list []string) []string {
 	texts := []string{}
 	for _, s := range list {
 		if s = strings.TrimSpace(s); s != "" {
@@ -203,7 +203,7 @@ func createTest(agent string, p *wire.CreateParams) (string, error) {
 		return "", fmt.Errorf("the tests cannot be written: %w", err)
 	}
 	_, err = f.Write(template.Test(p.Template, p.Name))
-	return shownPath(path), errors.Join(err, f.Close())
+	return messagePath(path), errors.Join(err, f.Close())
 }
 
 // templatesOf is where the person's own templates lie.

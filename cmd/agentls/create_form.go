@@ -118,7 +118,7 @@ func newForm(ctx context.Context, conn *connection, config daemon.Config, w *wan
 			f.agents = append(f.agents, a.Name)
 		}
 	}
-	trusted, _, _ := trustOf(config).Trusted(folder) // records that cannot be read trust nothing
+	trusted, _, _ := trustOf(config).Lookup(folder) // records that cannot be read trust nothing
 	settings := workspace.LoadSettings(ctx, workspace.SettingsFiles{User: filepath.Join(config.Home, "settings.json"), Folder: folder, Trusted: trusted || config.Trust})
 	for name := range settings.MCPServers {
 		f.servers = append(f.servers, name)
@@ -144,10 +144,10 @@ func newForm(ctx context.Context, conn *connection, config daemon.Config, w *wan
 		f.model = w.model
 	}
 	if _, given := w.Fields["tools"]; given {
-		f.allow, f.listed = f.usable(trimmed(w.tools)), true
+		f.allow, f.listed = f.usable(nonBlank(w.tools)), true
 	}
 	if _, given := w.Fields["mcp"]; given {
-		f.mcp = f.each(trimmed(w.mcp))
+		f.mcp = f.each(nonBlank(w.mcp))
 	}
 	if f.listed {
 		f.settled = slices.Clone(f.mcp)
@@ -275,11 +275,11 @@ func (f *form) fitted(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(wrapped(err.Error(), f.width-4))
+	return errors.New(wrap(err.Error(), f.width-4))
 }
 
-// wrapped breaks a text into lines of so many columns, between its words.
-func wrapped(text string, columns int) string {
+// wrap breaks a text into lines of so many columns, between its words.
+func wrap(text string, columns int) string {
 	var b strings.Builder
 	at := 0
 	for word := range strings.FieldsSeq(text) {
@@ -350,7 +350,7 @@ func (f *form) put() error {
 		fields["tools"] = map[string]any{"allow": slices.Concat([]string{}, f.allow, besides)}
 	}
 	switch said, given := f.w.Fields["mcp"]; {
-	case given && sameNames(f.mcp, f.each(trimmed(f.w.mcp))):
+	case given && sameNames(f.mcp, f.each(nonBlank(f.w.mcp))):
 		fields["mcp"] = said // * is also what will be configured later
 	case given || !sameNames(f.mcp, f.before.mcp):
 		fields["mcp"] = map[string]any{"servers": append([]string{}, f.mcp...)}

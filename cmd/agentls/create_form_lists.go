@@ -175,7 +175,7 @@ func (f *form) toolOptions() (options []huh.Option[string]) {
 func (f *form) checklist(title, description string, value *[]string, options ...huh.Option[string]) *huh.MultiSelect[string] {
 	const besides = 8               // rows for the title, the description, what is wrong, and the keys
 	lines := max(f.rows-besides, 8) // the rest scrolls
-	above := 2 + strings.Count(wrapped(description, f.width-2), "\n")
+	above := 2 + strings.Count(wrap(description, f.width-2), "\n")
 	return huh.NewMultiSelect[string]().Title(title).Description(description).Filterable(false).
 		Options(options...).Height(min(len(options), lines) + above).Value(value)
 }

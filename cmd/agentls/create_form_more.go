@@ -102,10 +102,10 @@ func asWord(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // keywordsOf and examplesOf return what was typed as a list.
 func keywordsOf(text string) []string {
-	return trimmed(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、\n", r) }))
+	return nonBlank(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、\n", r) }))
 }
 
-func examplesOf(text string) []string { return trimmed(strings.Split(text, "\n")) }
+func examplesOf(text string) []string { return nonBlank(strings.Split(text, "\n")) }
 
 // putMore makes fields of what --extended asked. What was left as it is, is as the
 // template has it.

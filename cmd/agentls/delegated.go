@@ -9,9 +9,9 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// delegated shows an event of a run that another one started: who was asked for what,
+// showDelegated shows an event of a run that another one started: who was asked for what,
 // its calls, and what a person should know. What it says is for its caller.
-func (t *timeline) delegated(e wire.ActivityParams, body activity.Body) {
+func (t *timeline) showDelegated(e wire.ActivityParams, body activity.Body) {
 	who := t.path(e, body)
 	switch b := body.(type) {
 	case activity.RunStarted:

@@ -82,7 +82,7 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	}
 	var script *modelserver.Server
 	if !o.live {
-		if script, config, err = scripted(config); err != nil {
+		if script, config, err = scriptModel(config); err != nil {
 			return err
 		}
 	}
@@ -157,8 +157,8 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	return nil
 }
 
-// scripted makes the model of a daemon the demo's script, without a port.
-func scripted(config daemon.Config) (*modelserver.Server, daemon.Config, error) {
+// scriptModel makes the model of a daemon the demo's script, without a port.
+func scriptModel(config daemon.Config) (*modelserver.Server, daemon.Config, error) {
 	text, err := demoFiles.ReadFile("demo/script.txt")
 	if err != nil {
 		return nil, config, err

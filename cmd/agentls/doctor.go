@@ -188,7 +188,7 @@ func checkTrust(config daemon.Config, folder string) (bool, finding) {
 	if config.Trust {
 		return true, finding{"trust", fine, "folder: " + folder + " is trusted by AGENTLS_TRUST=1", ""}
 	}
-	trusted, record, err := workspace.NewTrust(filepath.Join(config.Home, "agentls", "trust.json"), config.Now).Trusted(folder)
+	trusted, record, err := workspace.NewTrust(filepath.Join(config.Home, "agentls", "trust.json"), config.Now).Lookup(folder)
 	switch {
 	case err != nil:
 		return trusted, finding{"trust", broken, "folder: trust cannot be read, so nothing is trusted: " + fault.Message(err), "fix or remove " + filepath.Join(config.Home, "agentls", "trust.json")}

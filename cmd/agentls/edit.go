@@ -60,7 +60,7 @@ func editAgent(ctx context.Context, conn *connection, std streams, info wire.Age
 		}
 		if !changed {
 			fmt.Fprintln(std.err, "Nothing was changed.")
-		} else if state, err := settled(ctx, conn, std, info.URI); err != nil {
+		} else if state, err := settledState(ctx, conn, std, info.URI); err != nil {
 			return err
 		} else if state == "review" {
 			fmt.Fprintln(std.err, "It waits for a review, since what you changed in it was not approved: look at it, then agentls trust")
@@ -154,7 +154,7 @@ func target(scope definition.Scope, path string) (folder, name string, err error
 	}
 	name, ok := workspace.Below(folder, real)
 	if !ok {
-		return "", "", fmt.Errorf("%s leads out of its workspace folder, so it is not followed; copy the file, or see to %s itself", shown(path), tool.Escape(real))
+		return "", "", fmt.Errorf("%s leads out of its workspace folder, so it is not followed; copy the file, or see to %s itself", displayPath(path), tool.Escape(real))
 	}
 	return folder, name, nil
 }
@@ -163,7 +163,7 @@ func target(scope definition.Scope, path string) (folder, name string, err error
 func keep(name, text string, why error) error {
 	reason := fault.Message(why)
 	if fault.KindOf(why) == fault.Stale {
-		reason = shown(name) + " was changed by another program while you edited it"
+		reason = displayPath(name) + " was changed by another program while you edited it"
 	}
 	f, err := os.CreateTemp("", "agentls-*-"+filepath.Base(name)) // 0600
 	if err != nil {
@@ -176,11 +176,11 @@ func keep(name, text string, why error) error {
 	return fmt.Errorf("%s; your text is not lost: it is in %s", reason, f.Name())
 }
 
-// settled returns the state of the agent of a file as it is once all that conn was
+// settledState returns the state of the agent of a file as it is once all that conn was
 // told is done, "" where there is none. A daemon of its own is asked, which reads
 // the file and the records anew: conn's knows what it read at its start, but for
 // what it has approved.
-func settled(ctx context.Context, conn *connection, std streams, file string) (state string, err error) {
+func settledState(ctx context.Context, conn *connection, std streams, file string) (state string, err error) {
 	if _, err := stateOf(ctx, conn, file); err != nil { // it answers when what was saved is approved, or is not
 		return "", err
 	}

@@ -106,9 +106,9 @@ func misread(err error, args []string, agent string) error {
 	case of.Kind != string(fault.UnknownAgent) || len(args) == 0 || (len(args) == 2 && strings.ContainsAny(args[1], " \n")):
 		return err
 	}
-	how := "agentls run " + quoted(strings.Join(args, " "))
+	how := "agentls run " + shellQuote(strings.Join(args, " "))
 	if len(args) == 1 {
-		how = "agentls run --prompt " + quoted(args[0]) // one word is taken for a name
+		how = "agentls run --prompt " + shellQuote(args[0]) // one word is taken for a name
 	}
 	text := err.Error()
 	if !strings.HasSuffix(text, "?") {
@@ -117,8 +117,8 @@ func misread(err error, args []string, agent string) error {
 	return &answered{of, text + " If this is no name but a request, quote it: " + how, err}
 }
 
-// quoted quotes a text for a shell.
-func quoted(text string) string {
+// shellQuote quotes a text for a shell.
+func shellQuote(text string) string {
 	if text = tool.Escape(text); strings.ContainsAny(text, "\"$`\\!") {
 		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	}
@@ -154,8 +154,8 @@ func textsOf(err error) []string {
 	return []string{err.Error()}
 }
 
-// shownError is an error as it is printed: each of its texts on one line.
-func shownError(err error) string {
+// errorText is an error as it is printed: each of its texts on one line.
+func errorText(err error) string {
 	lines := textsOf(err)
 	if aboutOf(err).Kind == string(fault.NoAgent) { // has a list, of which each line is escaped where it is made
 		lines = strings.Split(strings.Join(lines, "\n"), "\n")

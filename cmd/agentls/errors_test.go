@@ -27,7 +27,7 @@ func TestErrorsOnTheirLines(t *testing.T) {
 		"one, one":                  fmt.Errorf("%w, %w", one, one),
 		"one in x.y: two":           fmt.Errorf("one in %w", two),
 	} {
-		if got := shownError(err); got != want {
+		if got := errorText(err); got != want {
 			t.Errorf("%#v is shown as %q, want %q", err, got, want)
 		}
 	}

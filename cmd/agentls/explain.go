@@ -123,7 +123,7 @@ func readable(ctx context.Context, conn *connection, name, file string) error {
 	if isPath(name) {
 		data, err := agentFile(file)
 		if err != nil {
-			return fmt.Errorf("%s cannot be explained: %s", shown(file), tool.Escape(reasonOf(err)))
+			return fmt.Errorf("%s cannot be explained: %s", displayPath(file), tool.Escape(reasonOf(err)))
 		}
 		d := definition.Parse(definition.Source{Path: file, Data: data})
 		if d.FrontMatter() != nil {

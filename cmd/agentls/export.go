@@ -41,9 +41,9 @@ docs/migrating.md goes key by key.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case o.to == "":
-				return usage{fmt.Errorf("--to is missing: %s", listed(toolNames))}
+				return usage{fmt.Errorf("--to is missing: %s", joinOr(toolNames))}
 			case !slices.Contains(toolNames, o.to):
-				return usage{fmt.Errorf("invalid --to %q: use %s", o.to, listed(toolNames))}
+				return usage{fmt.Errorf("invalid --to %q: use %s", o.to, joinOr(toolNames))}
 			case o.all == (len(args) > 0):
 				return usage{errors.New("name the agents, or give --all; not both")}
 			case o.stdout && (o.out != "" || o.force):
@@ -56,7 +56,7 @@ docs/migrating.md goes key by key.`,
 			return exportAgents(c.Context(), std, o, args)
 		},
 	}
-	c.Flags().StringVar(&o.to, "to", "", "whose format: "+listed(toolNames))
+	c.Flags().StringVar(&o.to, "to", "", "whose format: "+joinOr(toolNames))
 	c.Flags().StringVar(&o.out, "out", "", "the folder to write to (the tool's own in this folder)")
 	c.Flags().BoolVar(&o.stdout, "stdout", false, "print the file of one agent instead of writing it")
 	c.Flags().BoolVar(&o.all, "all", false, "all agents of this folder; with --global all of yours")
@@ -116,7 +116,7 @@ func exportAgents(ctx context.Context, std streams, o exportOptions, names []str
 	if err != nil {
 		return err
 	}
-	chosen, err := chosenBy(snapshot, o, folder, names)
+	chosen, err := chooseAgents(snapshot, o, folder, names)
 	if err != nil {
 		return err
 	}
@@ -153,9 +153,9 @@ func exportAgents(ctx context.Context, std streams, o exportOptions, names []str
 	return err
 }
 
-// chosenBy returns the agents that are meant. One that is not usable is among them:
+// chooseAgents returns the agents that are meant. One that is not usable is among them:
 // its export says why.
-func chosenBy(s *registry.Snapshot, o exportOptions, folder string, names []string) ([]*definition.Definition, error) {
+func chooseAgents(s *registry.Snapshot, o exportOptions, folder string, names []string) ([]*definition.Definition, error) {
 	scope := definition.Project
 	if o.global {
 		scope = definition.Global
@@ -254,14 +254,14 @@ func (ex *exports) write(d *definition.Definition, made *exchange.Exported) (boo
 	}
 	ex.written[path] = d.Name
 	if canonical, err := workspace.Canonical(path); err == nil && canonical == d.Path {
-		return false, fmt.Errorf("%s is the agent itself; write to another folder: --out DIR", shown(path))
+		return false, fmt.Errorf("%s is the agent itself; write to another folder: --out DIR", displayPath(path))
 	}
 	same, seen, err := beforeWriting(ex.ctx, ex.disk, name, made.Data)
 	switch {
 	case err != nil || same:
 		return false, err
 	case seen != "" && !ex.force:
-		return false, fmt.Errorf("%s is there already; replace it with --force, or write elsewhere: --out DIR", shown(path))
+		return false, fmt.Errorf("%s is there already; replace it with --force, or write elsewhere: --out DIR", displayPath(path))
 	}
 	_, err = ex.disk.Write(ex.ctx, workspace.Write{Name: name, Text: string(made.Data), Seen: seen, Exact: true})
 	return err == nil, err
@@ -289,9 +289,9 @@ func printExport(out io.Writer, r exportReport) {
 		case f.Path == "":
 			fmt.Fprintf(out, "%-9s %s\n", f.Status, tool.Escape(f.Name))
 		case !f.Written:
-			fmt.Fprintf(out, "%-9s %s → %s\n", "unchanged", tool.Escape(f.Name), shown(f.Path))
+			fmt.Fprintf(out, "%-9s %s → %s\n", "unchanged", tool.Escape(f.Name), displayPath(f.Path))
 		default:
-			fmt.Fprintf(out, "%-9s %s → %s\n", f.Status, tool.Escape(f.Name), shown(f.Path))
+			fmt.Fprintf(out, "%-9s %s → %s\n", f.Status, tool.Escape(f.Name), displayPath(f.Path))
 		}
 		printLosses(out, f.Losses)
 	}

@@ -36,7 +36,7 @@ again when it brings something else.`,
 			}
 			all, err := store.List(c.Context(), project)
 			if err != nil {
-				fmt.Fprintln(std.err, "agentls:", shownError(err)) // they are listed all the same
+				fmt.Fprintln(std.err, "agentls:", errorText(err)) // they are listed all the same
 			}
 			if asJSON {
 				return printJSON(std.out, extensionsJSON(all))
@@ -166,7 +166,7 @@ func newExtensionCommand(std streams) *cobra.Command {
 			if err := bundle.New(folder, server); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%s is made. Try it with: agentls extensions link %s\n", tool.Escape(args[0]), quoted(args[0]))
+			_, err = fmt.Fprintf(std.out, "%s is made. Try it with: agentls extensions link %s\n", tool.Escape(args[0]), shellQuote(args[0]))
 			return err
 		},
 	}

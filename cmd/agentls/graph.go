@@ -56,7 +56,7 @@ mermaid is for Markdown files, dot for Graphviz, and json is what LangGraph writ
 					return err
 				}
 				if p.Format == "text" { // names and conditions are a file's
-					r.Drawing = escapedLines(r.Drawing)
+					r.Drawing = escapeLines(r.Drawing)
 				}
 				_, err := io.WriteString(std.out, r.Drawing)
 				return err

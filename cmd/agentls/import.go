@@ -49,13 +49,13 @@ they are. docs/migrating.md goes key by key.`,
 				return err
 			}
 			if o.from != "" && !slices.Contains(toolNames, o.from) {
-				return usage{fmt.Errorf("invalid --from %q: use %s", o.from, listed(toolNames))}
+				return usage{fmt.Errorf("invalid --from %q: use %s", o.from, joinOr(toolNames))}
 			}
 			o.global = scope == "global"
 			return importAgents(c.Context(), std, o, args)
 		},
 	}
-	c.Flags().StringVar(&o.from, "from", "", "whose format it is, where neither place nor keys tell: "+listed(toolNames))
+	c.Flags().StringVar(&o.from, "from", "", "whose format it is, where neither place nor keys tell: "+joinOr(toolNames))
 	c.Flags().StringVar(&o.scope, "scope", "", "project or global: who has the agents from now on (project)")
 	c.Flags().BoolVar(&o.global, "global", false, "the same as --scope global")
 	c.Flags().StringVar(&o.name, "name", "", "what the agent is to be called, if one file is imported")
@@ -71,8 +71,8 @@ they are. docs/migrating.md goes key by key.`,
 // toolNames are the other tools by the names that --from and --to take.
 var toolNames = []string{string(definition.Claude), string(definition.Copilot), string(definition.OpenCode), string(definition.GeminiCLI)}
 
-// listed joins alternatives: a, b or c.
-func listed(names []string) string {
+// joinOr joins alternatives: a, b or c.
+func joinOr(names []string) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
@@ -269,10 +269,10 @@ func (im *imports) file(f found) importedFile {
 func (im *imports) write(made *exchange.Imported) (written, there bool, err error) {
 	file := made.Name + ".md"
 	if by := im.made[made.Name]; by != "" {
-		return false, false, fmt.Errorf("%s has the name %s too; import one of them alone under another: --name NAME", shown(by), made.Name)
+		return false, false, fmt.Errorf("%s has the name %s too; import one of them alone under another: --name NAME", displayPath(by), made.Name)
 	}
 	if by, taken := im.taken[made.Name]; taken && by != file {
-		return false, false, fmt.Errorf("the name %s is taken by %s in %s; import it under another: --name NAME", made.Name, by, shown(filepath.Join(im.root, im.dir)))
+		return false, false, fmt.Errorf("the name %s is taken by %s in %s; import it under another: --name NAME", made.Name, by, displayPath(filepath.Join(im.root, im.dir)))
 	}
 	path := filepath.Join(im.root, im.dir, file)
 	if im.disk == nil {
@@ -283,7 +283,7 @@ func (im *imports) write(made *exchange.Imported) (written, there bool, err erro
 	case err != nil || same:
 		return false, same, err
 	case seen != "" && !im.force:
-		return false, false, fmt.Errorf("%s is there already; replace it with --force, or import this one under another name: --name NAME", shown(path))
+		return false, false, fmt.Errorf("%s is there already; replace it with --force, or import this one under another name: --name NAME", displayPath(path))
 	case im.dry:
 		return false, false, nil
 	}
@@ -302,8 +302,8 @@ func reasonOf(err error) string {
 	return fault.Message(err)
 }
 
-// shown is a path for people: relative to here where it lies below.
-func shown(path string) string {
+// displayPath is a path for people: relative to here where it lies below.
+func displayPath(path string) string {
 	if wd, err := here(); err == nil {
 		if rel, ok := workspace.Below(wd, path); ok {
 			path = rel
@@ -327,7 +327,7 @@ func after(config daemon.Config, folder string, r importReport) []string {
 	if r.Scope == "global" {
 		return lines
 	}
-	trusted, _, err := trustOf(config).Trusted(folder)
+	trusted, _, err := trustOf(config).Lookup(folder)
 	if config.Trust || (err == nil && trusted) {
 		return append(lines, "Imported agents need your review before they run: agentls trust")
 	}
@@ -349,7 +349,7 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 			if dir != "" {
 				fmt.Fprintln(out)
 			}
-			file, dir = shown(f.File), ""
+			file, dir = displayPath(f.File), ""
 		case d != dir || dir == "":
 			if i > 0 {
 				fmt.Fprintln(out)
@@ -358,7 +358,7 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 			if f.From != "" {
 				of = " (" + exchange.Title(f.From) + ")"
 			}
-			fmt.Fprintf(out, "%s%s\n", shown(d), of)
+			fmt.Fprintf(out, "%s%s\n", displayPath(d), of)
 			dir = d
 		}
 		switch {
@@ -369,9 +369,9 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 			}
 			fmt.Fprintf(out, "  %-9s %s\n", f.Status, reason)
 		case f.There:
-			fmt.Fprintf(out, "  %-9s %s → %s\n", "unchanged", file, shown(f.Path))
+			fmt.Fprintf(out, "  %-9s %s → %s\n", "unchanged", file, displayPath(f.Path))
 		default:
-			fmt.Fprintf(out, "  %-9s %s → %s\n", f.Status, file, shown(f.Path))
+			fmt.Fprintf(out, "  %-9s %s → %s\n", f.Status, file, displayPath(f.Path))
 		}
 		for _, text := range f.Repaired {
 			fmt.Fprintf(out, "            repaired: %s\n", tool.Escape(text))

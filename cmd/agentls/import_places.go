@@ -67,7 +67,7 @@ type found struct {
 func sources(o importOptions, paths []string) ([]found, error) {
 	var files []found
 	if len(paths) == 0 {
-		files = placed(o, "", o.global)
+		files = findInPlaces(o, "", o.global)
 		if len(files) == 0 {
 			return nil, nothingFound(o)
 		}
@@ -83,7 +83,7 @@ func sources(o importOptions, paths []string) ([]found, error) {
 			files = append(files, found{path: path, from: dialectAt(path)})
 			continue
 		}
-		inside := placed(o, path, false)
+		inside := findInPlaces(o, path, false)
 		if p, ok := placeOf(path); ok || len(inside) == 0 {
 			p.dir = path
 			if inside = p.files(ok); !ofPerson(path) {
@@ -131,9 +131,9 @@ func nothingFound(o importOptions) error {
 	return fmt.Errorf("there are no agents of other tools in %s; name a file or folder, as in agentls import PATH, or take your own of all projects with agentls import --global", strings.Join(dirs, ", "))
 }
 
-// placed returns the agent files in the known places of a project's folder, "" for
+// findInPlaces returns the agent files in the known places of a project's folder, "" for
 // this one, or of the person.
-func placed(o importOptions, folder string, own bool) []found {
+func findInPlaces(o importOptions, folder string, own bool) []found {
 	if own {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -257,7 +257,7 @@ func (im *imports) besides(name string) (notes []string) {
 		switch d := e.Definition; {
 		case d.Name != name || e.State == registry.Shadowed:
 		case d.Scope == definition.Project && im.global:
-			notes = append(notes, fmt.Sprintf("in this folder the agent %s keeps the name", shown(d.Path)))
+			notes = append(notes, fmt.Sprintf("in this folder the agent %s keeps the name", displayPath(d.Path)))
 		case d.Scope != definition.Project && (d.Scope != definition.Global || !im.global):
 			notes = append(notes, fmt.Sprintf("it takes the place of %s here; to keep both import it with --name NAME", cmp.Or(tool.Escape(d.Path), "the built-in "+name)))
 		}

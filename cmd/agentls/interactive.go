@@ -207,20 +207,20 @@ func (d *dialogue) next(ctx context.Context) (string, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			d.t.answered(false)
+			d.t.endPrompt(false)
 			return "", exit{exitInterrupted}
 		case <-d.conn.Done():
-			d.t.answered(false)
+			d.t.endPrompt(false)
 			return "", fault.New(fault.Unavailable, "interactive", "the daemon has ended; start again, its log says why")
 		case <-d.keys:
 			if d.leaves(time.Now(), d.armed) {
-				d.t.answered(false)
+				d.t.endPrompt(false)
 				return "", exit{exitInterrupted}
 			}
 			d.armed = true
 			d.t.say("(Ctrl-C again leaves)")
 		case r := <-d.lines:
-			d.t.answered(r.ok)
+			d.t.endPrompt(r.ok)
 			if r.ok {
 				d.interrupted = time.Time{} // whoever types something stays
 				d.waiting = append(d.waiting, r.more...)
@@ -274,7 +274,7 @@ func (d *dialogue) serve(ctx context.Context, line string) error {
 		return exit{exitInterrupted}
 	}
 	d.failed = true
-	d.t.say("%s", shownError(err))
+	d.t.say("%s", errorText(err))
 	return nil
 }
 
@@ -396,7 +396,7 @@ func (d *dialogue) attend(ctx context.Context, p *wire.RunParams) error {
 				d.ended, lines = true, nil
 				continue
 			}
-			d.t.typed()
+			d.t.endLine()
 			waits := d.steer(ctx, p, r.line)
 			for _, line := range r.more {
 				if waits {
@@ -427,7 +427,7 @@ func (d *dialogue) steer(ctx context.Context, p *wire.RunParams, line string) (w
 		d.afterwards(line)
 		return true
 	case err != nil:
-		d.t.say("→ not told: %s", shownError(err))
+		d.t.say("→ not told: %s", errorText(err))
 	case r.Position > 0:
 		d.t.say("→ queued: the agent sees this at its next step, after %s", count(r.Position, "other"))
 	default:

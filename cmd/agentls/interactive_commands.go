@@ -39,7 +39,7 @@ func (d *dialogue) obey(ctx context.Context, line string) error {
 		if err := d.conn.Call(ctx, wire.MethodSessionCompress, p, &r); err != nil {
 			return err
 		}
-		d.t.say("%s", compressed(r))
+		d.t.say("%s", compressionText(r))
 	case "agents":
 		if rest == "" {
 			return d.changeAgent(ctx)
@@ -81,8 +81,8 @@ const chatKeys = `
   Esc stops a run · Ctrl-C clears the line, stops a run, twice leaves · Ctrl-D leaves
   Ctrl-O shows all that was said and done, with nothing folded`
 
-// compressed says what came of a compression.
-func compressed(r wire.SessionCompressResult) string {
+// compressionText says what came of a compression.
+func compressionText(r wire.SessionCompressResult) string {
 	switch r.Status {
 	case "COMPRESSED":
 		return fmt.Sprintf("The context is shorter: %s → %s tokens.", chat.Short(r.Before), chat.Short(r.After))

@@ -32,9 +32,9 @@ func (t *timeline) ask(prompt string) {
 	_, _ = io.WriteString(t.err, prompt)
 }
 
-// answered says that no prompt stands any more. Where its line is not ended, by
+// endPrompt says that no prompt stands any more. Where its line is not ended, by
 // what was typed, it is ended here.
-func (t *timeline) answered(ended bool) {
+func (t *timeline) endPrompt(ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.prompt != "" && !ended {

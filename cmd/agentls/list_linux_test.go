@@ -125,7 +125,7 @@ func TestCreateTells(t *testing.T) {
 		return []act{{"flash-lite, flash, pro", func() {}}, {at + "Name", types("Bad Name And Long One\r")}, {"bad-name-and-long-one would do", types("\x03")}}
 	}, "create")
 	has(t, shown, "Nothing was written.")
-	if got := wrapped("one 漢字 three", 8); got != "one 漢字\nthree" {
+	if got := wrap("one 漢字 three", 8); got != "one 漢字\nthree" {
 		t.Errorf("%q", got)
 	}
 }

@@ -155,7 +155,7 @@ func TestREL49NoFileIsNoHindrance(t *testing.T) {
 func TestTheLogHasNoSecrets(t *testing.T) {
 	secrets := daemon.NewSecrets([]string{"GEMINI_API_KEY=my \"quoted\" key"})
 	var out strings.Builder
-	log := slog.New(slog.NewTextHandler(masked{&out, secrets.Shown}, nil)).With("with", "my \"quoted\" key")
+	log := slog.New(slog.NewTextHandler(masked{&out, secrets.MaskAll}, nil)).With("with", "my \"quoted\" key")
 	log.Error("Authorization: Bearer abcdefgh12345", "err", fmt.Errorf("a %q b", "my \"quoted\" key"), "group", slog.GroupValue(slog.String("key", "DB_PASSWORD=hunter22")))
 	for _, secret := range []string{"quoted", "abcdefgh", "hunter22"} {
 		if strings.Contains(out.String(), secret) {

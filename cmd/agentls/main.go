@@ -103,7 +103,7 @@ func execute(args []string, std streams) int {
 	case errors.As(err, &code):
 		return code.code
 	}
-	fmt.Fprintln(std.err, "agentls:", shownError(err))
+	fmt.Fprintln(std.err, "agentls:", errorText(err))
 	var u usage
 	if errors.As(err, &u) {
 		fmt.Fprintf(std.err, "Run `%s --help` for usage.\n", c.CommandPath())
@@ -176,7 +176,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 		for _, sub := range c.Commands() {
 			names = append(names, sub.Name())
 		}
-		text += "; use " + listed(names)
+		text += "; use " + joinOr(names)
 	}
 	return usage{errors.New(text)}
 }
@@ -191,7 +191,7 @@ func arguments(least, most int) cobra.PositionalArgs {
 		case len(args) < least:
 			return usage{fmt.Errorf("missing argument: use %s", c.UseLine())}
 		}
-		return usage{fmt.Errorf("unexpected argument %s: use %s", quoted(strings.Join(args[most:], " ")), c.UseLine())}
+		return usage{fmt.Errorf("unexpected argument %s: use %s", shellQuote(strings.Join(args[most:], " ")), c.UseLine())}
 	}
 }
 
@@ -222,7 +222,7 @@ func logTo(out io.Writer, secrets *daemon.Secrets, least slog.Level) *slog.Logge
 	if os.Getenv("AGENTLS_DEBUG") == "" {
 		level = least
 	}
-	return slog.New(slog.NewTextHandler(masked{out, secrets.Shown}, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(masked{out, secrets.MaskAll}, &slog.HandlerOptions{Level: level}))
 }
 
 func versionCommand(std streams) *cobra.Command {

@@ -13,7 +13,7 @@ func TestResumeAfterCtrlC(t *testing.T) {
 	code, shown := perform(t, dir, func(func(string) func()) []act {
 		return []act{{"model ", func() {
 			go func() { // ends with the request
-				<-model.Reached("stop")
+				<-model.GateReached("stop")
 				interrupt()
 			}()
 		}}}

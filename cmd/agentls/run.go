@@ -69,7 +69,7 @@ is 3 where the run ended well, and nobody was there to be asked about something.
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return usage{fmt.Errorf("the prompt has to be one argument: quote it, as in agentls run %s or agentls run %s %s",
-					quoted(strings.Join(args, " ")), tool.Escape(args[0]), quoted(strings.Join(args[1:], " ")))}
+					shellQuote(strings.Join(args, " ")), tool.Escape(args[0]), shellQuote(strings.Join(args[1:], " ")))}
 			}
 			return nil
 		},

@@ -48,7 +48,7 @@ daemon itself never listens.`,
 			if err := way.check(c.Flags().Changed); err != nil {
 				return err
 			}
-			config, end, err := served(std, logTo)
+			config, end, err := serveConfig(std, logTo)
 			if err != nil {
 				return err
 			}
@@ -81,10 +81,10 @@ daemon itself never listens.`,
 	return c
 }
 
-// served returns what a daemon is made of that serves an editor: it needs no
+// serveConfig returns what a daemon is made of that serves an editor: it needs no
 // home, has a log file, keeps to a limit of memory, and ends when it hangs. Call
 // end when it has ended.
-func served(std streams, logTo string) (config daemon.Config, end func(), err error) {
+func serveConfig(std streams, logTo string) (config daemon.Config, end func(), err error) {
 	var leave []func()
 	end = func() {
 		for _, f := range leave {
@@ -110,7 +110,7 @@ func served(std streams, logTo string) (config daemon.Config, end func(), err er
 	_, level := levels(os.Getenv("AGENTLS_DEBUG"))
 	config.Log = slog.New(slog.NewMultiHandler(
 		config.Log.Handler(),
-		slog.NewTextHandler(masked{file, config.Secrets.Shown}, &slog.HandlerOptions{Level: level}).WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}),
+		slog.NewTextHandler(masked{file, config.Secrets.MaskAll}, &slog.HandlerOptions{Level: level}).WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}),
 	))
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(daemon.MemoryLimit)

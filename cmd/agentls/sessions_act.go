@@ -71,7 +71,7 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 		if err != nil {
 			return "", err
 		}
-		return c.leftRun(ctx, name, p)
+		return c.findRun(ctx, name, p)
 	}
 	sessions, err := c.sessions(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 			continue
 		}
 		left := wire.ResumeParams{Extend: p.Extend}
-		if agent, err = c.leftRun(ctx, s.Session, &left); err == nil {
+		if agent, err = c.findRun(ctx, s.Session, &left); err == nil {
 			*p = left
 			return agent, nil
 		}
@@ -97,9 +97,9 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 	return "", errors.New("there is no run to resume: all have ended; see `agentls sessions`")
 }
 
-// leftRun finds out which run is meant by the name of a run or of a session, and
+// findRun finds out which run is meant by the name of a run or of a session, and
 // returns its agent.
-func (c *connection) leftRun(ctx context.Context, name string, p *wire.ResumeParams) (agent string, err error) {
+func (c *connection) findRun(ctx context.Context, name string, p *wire.ResumeParams) (agent string, err error) {
 	p.Run = name
 	var s wire.SessionGetResult
 	if p.Session == "" {
@@ -237,7 +237,7 @@ only runs that had not finished, and began after the place, are ended for good.`
 				if err != nil {
 					return err
 				}
-				unfinished, err := conn.unfinished(ctx, p.Session)
+				unfinished, err := conn.unfinishedRuns(ctx, p.Session)
 				if err != nil {
 					return err
 				}
@@ -249,7 +249,7 @@ only runs that had not finished, and began after the place, are ended for good.`
 					return printJSON(std.out, r)
 				}
 				var ended []wire.SessionRun
-				if still, err := conn.unfinished(ctx, p.Session); err == nil { // it went back, whatever comes of this
+				if still, err := conn.unfinishedRuns(ctx, p.Session); err == nil { // it went back, whatever comes of this
 					ended = slices.DeleteFunc(unfinished, func(run wire.SessionRun) bool { return slices.Contains(still, run) })
 				}
 				return printRewound(std.out, p, before, &r, ended)
@@ -264,8 +264,8 @@ only runs that had not finished, and began after the place, are ended for good.`
 	return c
 }
 
-// unfinished returns the runs of a session that have not finished.
-func (c *connection) unfinished(ctx context.Context, session string) ([]wire.SessionRun, error) {
+// unfinishedRuns returns the runs of a session that have not finished.
+func (c *connection) unfinishedRuns(ctx context.Context, session string) ([]wire.SessionRun, error) {
 	var s wire.SessionGetResult
 	if err := c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: session}, &s); err != nil {
 		return nil, err
@@ -314,7 +314,7 @@ func sessionDeleteCommand(std streams) *cobra.Command {
 					return err
 				}
 				if !yes {
-					ok, err := agreed(ctx, std, fmt.Sprintf("Erase session %s (%s, %q)? It cannot be brought back.", tool.Escape(args[0]), count(len(s.Runs), "run"), fit(tool.Escape(s.Title), 50)))
+					ok, err := confirm(ctx, std, fmt.Sprintf("Erase session %s (%s, %q)? It cannot be brought back.", tool.Escape(args[0]), count(len(s.Runs), "run"), fit(tool.Escape(s.Title), 50)))
 					if err != nil || !ok {
 						return err
 					}
@@ -331,8 +331,8 @@ func sessionDeleteCommand(std streams) *cobra.Command {
 	return c
 }
 
-// agreed asks at the terminal, and reports whether the answer was a clear yes.
-func agreed(ctx context.Context, std streams, question string) (bool, error) {
+// confirm asks at the terminal, and reports whether the answer was a clear yes.
+func confirm(ctx context.Context, std streams, question string) (bool, error) {
 	t := newTerminal(std)
 	if !t.there {
 		return false, usage{errors.New("there is no terminal to ask on; say --yes")}

@@ -216,9 +216,9 @@ var keys = []struct {
 	{"a", "always", "always", "always in this folder", true}, {"e", "edit", "modify", "edit", false},
 }
 
-// scrolled returns how many lines of the screen a text takes, and whether that
+// screenLines returns how many lines of the screen a text takes, and whether that
 // is more than it has: its beginning is out of sight then.
-func (t *terminal) scrolled(text string) (lines int, more bool) {
+func (t *terminal) screenLines(text string) (lines int, more bool) {
 	columns, height, err := term.GetSize(int(t.in.Fd()))
 	if err != nil || columns < 1 || height < 1 {
 		return 0, false
@@ -291,7 +291,7 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 		t.unanswered.Store(true)
 		return nil, jsonrpc2.ErrMethodNotFound
 	}
-	if lines, more := t.scrolled(p.Message); more {
+	if lines, more := t.screenLines(p.Message); more {
 		fmt.Fprintf(t.out, "(%d lines, of which the first have left the screen: scroll up. They begin: %s)\n", lines, p.Title)
 	}
 	var offers, longer []string

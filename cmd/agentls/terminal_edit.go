@@ -60,8 +60,8 @@ func draftOf(p *wire.ConfirmParams) draft {
 	}}
 }
 
-// changed makes the answer of the text as the person left it.
-func (d *draft) changed(text string) (*wire.Modified, error) {
+// modification makes the answer of the text as the person left it.
+func (d *draft) modification(text string) (*wire.Modified, error) {
 	switch {
 	case text == d.text:
 		return nil, errors.New("nothing was changed")
@@ -96,7 +96,7 @@ func (t *terminal) edit(ctx context.Context, p *wire.ConfirmParams) *wire.Confir
 	}
 	var m *wire.Modified
 	if err == nil {
-		m, err = d.changed(text)
+		m, err = d.modification(text)
 	}
 	if err != nil {
 		fmt.Fprintf(t.out, "→ %s\n", tool.Escape(err.Error()))

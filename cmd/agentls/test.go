@@ -142,10 +142,10 @@ func (p *testPass) run(ctx context.Context, files []string) error {
 func (p *testPass) read(ctx context.Context, files []string) (results []*testResult, tests []func(), err error) {
 	run := testrun.Run
 	if p.o.judge {
-		run = testrun.Judged
+		run = testrun.RunAndJudge
 	}
 	for _, path := range files {
-		shown := shownPath(path)
+		shown := messagePath(path)
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, nil, err
@@ -163,7 +163,7 @@ func (p *testPass) read(ctx context.Context, files []string) (results []*testRes
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := trustedForTests(p.config, project); err != nil {
+		if err := checkTestTrust(p.config, project); err != nil {
 			return nil, nil, err
 		}
 		texts, err := testrun.Agents(agenttest.AgentsOf(project))
@@ -200,11 +200,11 @@ func testFiles(ctx context.Context, paths []string) (files []string, err error) 
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, usage{fmt.Errorf("there is no file or folder %s", quoted(path))}
+			return nil, usage{fmt.Errorf("there is no file or folder %s", shellQuote(path))}
 		}
 		if !info.IsDir() {
 			if !strings.HasSuffix(path, agenttest.Suffix) {
-				return nil, usage{fmt.Errorf("%s is no file of tests; their names end in %s", quoted(path), agenttest.Suffix)}
+				return nil, usage{fmt.Errorf("%s is no file of tests; their names end in %s", shellQuote(path), agenttest.Suffix)}
 			}
 			files = append(files, path)
 			continue
@@ -229,19 +229,19 @@ func projectOf(path string) (string, error) {
 	}
 	project, ok := agenttest.Project(abs)
 	if !ok {
-		return "", fmt.Errorf("%s: there is no folder .gemini/agents above it, so there are no agents to test", shownPath(path))
+		return "", fmt.Errorf("%s: there is no folder .gemini/agents above it, so there are no agents to test", messagePath(path))
 	}
 	return project, nil
 }
 
-// trustedForTests returns an error where a project's tests must not run: a test says what
+// checkTestTrust returns an error where a project's tests must not run: a test says what
 // the model calls and what the person answers, so it decides what runs.
-func trustedForTests(config daemon.Config, root string) error {
+func checkTestTrust(config daemon.Config, root string) error {
 	if config.Trust {
 		return nil
 	}
-	trusted, _, err := trustOf(config).Trusted(root)
-	switch shown := shownPath(root); {
+	trusted, _, err := trustOf(config).Lookup(root)
+	switch shown := messagePath(root); {
 	case err != nil:
 		return fmt.Errorf("it cannot be told whether %s is trusted, so its tests do not run: %w", shown, err)
 	case !trusted:
@@ -362,7 +362,7 @@ func recordTest(ctx context.Context, std streams, o *testOptions) error {
 			return err
 		}
 		if !strings.HasSuffix(o.output, agenttest.Suffix) {
-			return usage{fmt.Errorf("the name of a file of tests ends in %s, not as in %s", agenttest.Suffix, quoted(o.output))}
+			return usage{fmt.Errorf("the name of a file of tests ends in %s, not as in %s", agenttest.Suffix, shellQuote(o.output))}
 		}
 		f, err := os.OpenFile(o.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
@@ -373,8 +373,8 @@ func recordTest(ctx context.Context, std streams, o *testOptions) error {
 	})
 }
 
-// shownPath is a path as messages show it.
-func shownPath(path string) string {
+// messagePath is a path as messages show it.
+func messagePath(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return tool.Escape(path)

@@ -61,7 +61,7 @@ func (p *testPass) await(ctx context.Context, w *workspace.Watcher, watched **wa
 			return nil, nil
 		}
 		for _, path := range changed {
-			fmt.Fprintln(p.std.err, "changed:", shownPath(path))
+			fmt.Fprintln(p.std.err, "changed:", messagePath(path))
 		}
 		now, err := p.find(ctx)
 		if err != nil {
@@ -72,7 +72,7 @@ func (p *testPass) await(ctx context.Context, w *workspace.Watcher, watched **wa
 		if err := w.Set(now.dirs, now.files); err != nil {
 			return nil, err
 		}
-		if run := now.concerned(changed); len(run) > 0 {
+		if run := now.affected(changed); len(run) > 0 {
 			return run, nil
 		}
 	}
@@ -119,8 +119,8 @@ func (p *testPass) find(ctx context.Context) (*watchedTests, error) {
 	return w, nil
 }
 
-// concerned returns the files of tests that changes of files concern.
-func (w *watchedTests) concerned(changed []string) (files []string) {
+// affected returns the files of tests that changes of files concern.
+func (w *watchedTests) affected(changed []string) (files []string) {
 	for _, path := range w.tests {
 		project, _ := agenttest.Project(path)
 		if slices.ContainsFunc(changed, func(c string) bool {

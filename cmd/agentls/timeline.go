@@ -184,13 +184,13 @@ func (t *timeline) show(e wire.ActivityParams) {
 		defer t.tellSpans(e, body)
 	}
 	if e.ParentRun != "" {
-		t.delegated(e, body)
+		t.showDelegated(e, body)
 		return
 	}
 	t.settle(e, body)
 	switch b := body.(type) {
 	case activity.RunStarted:
-		t.said(b.Input)
+		t.showInput(b.Input)
 		t.speak(e)
 		t.mu.Lock()
 		goesOn := t.goesOn
@@ -203,7 +203,7 @@ func (t *timeline) show(e wire.ActivityParams) {
 	case activity.RouteDecided:
 		t.say("%s", tool.Escape(b.Text))
 	case activity.Input:
-		t.said(b.Input)
+		t.showInput(b.Input)
 	case activity.TurnStarted:
 		t.mu.Lock()
 		t.newLineLocked() // what is said in two turns is not one sentence
@@ -304,8 +304,8 @@ func (t *timeline) show(e wire.ActivityParams) {
 	}
 }
 
-// said shows what the person said, where a session is shown that is over.
-func (t *timeline) said(input []activity.ContentBlock) {
+// showInput shows what the person said, where a session is shown that is over.
+func (t *timeline) showInput(input []activity.ContentBlock) {
 	if !t.past {
 		return // they know
 	}
@@ -391,9 +391,9 @@ func (t *timeline) close() {
 	t.newLineLocked()
 }
 
-// typed says that a person ended a line: what they see of the text goes on at the
+// endLine says that a person ended a line: what they see of the text goes on at the
 // beginning of the next.
-func (t *timeline) typed() {
+func (t *timeline) endLine() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.screen {

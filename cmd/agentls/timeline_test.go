@@ -291,12 +291,12 @@ func TestWhatIsToldStandsAboveThePrompt(t *testing.T) {
 	line.ask("main> ")
 	line.say("a note")
 	line.text("some text")
-	line.answered(true)
+	line.endPrompt(true)
 	line.text("more")
 	line.sayBelow("cancelling")
 	line.sayBelow("again")
 	line.ask("main> ")
-	line.answered(false)
+	line.endPrompt(false)
 	line.show(event(1, "", "main", activity.ContextCleared{Agent: "main"}))
 	want := "main> \na note\nmain> \nsome text\nmain> more\ncancelling\n\nagain\nmain> \n"
 	if out.String() != want {

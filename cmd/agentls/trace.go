@@ -30,7 +30,7 @@ checks and questions, each with its time, a bar, and what is known of it, cut to
 line. Without --session it is the newest session.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				id, err := conn.tracedSession(ctx, session)
+				id, err := conn.findSession(ctx, session)
 				if err != nil {
 					return err
 				}
@@ -56,7 +56,7 @@ left out; of otlp, which is for sending, also what was said and done, unless
 				return usage{fmt.Errorf("invalid --format %q: use json, otlp or html", format)}
 			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				id, err := conn.tracedSession(ctx, session)
+				id, err := conn.findSession(ctx, session)
 				if err != nil {
 					return err
 				}
@@ -85,8 +85,8 @@ left out; of otlp, which is for sending, also what was said and done, unless
 	return c
 }
 
-// tracedSession returns the session that a person means, the newest one for "".
-func (c *connection) tracedSession(ctx context.Context, name string) (string, error) {
+// findSession returns the session that a person means, the newest one for "".
+func (c *connection) findSession(ctx context.Context, name string) (string, error) {
 	if name != "" {
 		return c.sessionNamed(ctx, name)
 	}

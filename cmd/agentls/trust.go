@@ -76,7 +76,7 @@ func trustOf(config daemon.Config) *workspace.Trust {
 
 // giveTrust trusts a folder as it is, or takes that back.
 func giveTrust(ctx context.Context, out io.Writer, config daemon.Config, folder string, trusted bool) error {
-	_, before, _ := trustOf(config).Trusted(folder) // what cannot be read is an error of the daemon's
+	_, before, _ := trustOf(config).Lookup(folder) // what cannot be read is an error of the daemon's
 	config.Brief = true
 	conn, err := connect(ctx, config, folder, client.Config{})
 	if err != nil {
@@ -109,7 +109,7 @@ func listTrust(ctx context.Context, out io.Writer, config daemon.Config, folder 
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return noFolder(folder)
 	}
-	trusted, record, err := trustOf(config).Trusted(folder)
+	trusted, record, err := trustOf(config).Lookup(folder)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func approveAgent(ctx context.Context, std streams, config daemon.Config, file s
 		return err
 	}
 	records := trustOf(config)
-	trusted, record, err := records.Trusted(folder)
+	trusted, record, err := records.Lookup(folder)
 	switch {
 	case err != nil:
 		return err
@@ -116,7 +116,7 @@ func printDifferences(ctx context.Context, out io.Writer, records *workspace.Tru
 	if err != nil {
 		return err
 	}
-	_, record, err := records.Trusted(folder)
+	_, record, err := records.Lookup(folder)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func validateCommand(std streams) *cobra.Command {
 		Args: arguments(0, 1), ValidArgsFunction: completeFiles(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
-				return usage{fmt.Errorf("--all checks every agent; leave %s out, or --all", quoted(args[0]))}
+				return usage{fmt.Errorf("--all checks every agent; leave %s out, or --all", shellQuote(args[0]))}
 			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				p := &wire.ValidateParams{}
@@ -98,7 +98,7 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 			if len(r.Results) > 1 {
 				fmt.Fprintln(out, place(v.URI))
 			}
-			_, err = io.WriteString(out, withWarnings(escapedLines(report.Text()), warned[i]))
+			_, err = io.WriteString(out, withWarnings(escapeLines(report.Text()), warned[i]))
 		}
 		if err != nil {
 			return err
@@ -181,8 +181,8 @@ func reportOf(v wire.Validation) *language.Report {
 	return r
 }
 
-// escapedLines escapes each line of a text that ends with one.
-func escapedLines(text string) string {
+// escapeLines escapes each line of a text that ends with one.
+func escapeLines(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		b.WriteString(tool.Escape(strings.TrimSuffix(line, "\n")) + "\n")

@@ -170,7 +170,7 @@ func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.
 	}
 	u.seen[folded] = true
 	bomb := refuse("the archive is a bomb: its %d bytes unpack to more than %d MiB, or to more than %d times as much", u.packed, maxUnpacked>>20, maxRatio)
-	left := u.left()
+	left := u.remaining()
 	if size > left {
 		return bomb
 	}
@@ -181,8 +181,8 @@ func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.
 	return err
 }
 
-// left returns how many more bytes are taken.
-func (u *unpacking) left() int64 {
+// remaining returns how many more bytes are taken.
+func (u *unpacking) remaining() int64 {
 	return min(maxUnpacked, max(u.packed*maxRatio, ratioFrom)) - u.size
 }
 

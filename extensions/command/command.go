@@ -290,9 +290,9 @@ func (c *Command) Expand(args string) ([]Part, error) {
 // quote returns a text as one word of the shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// Typed takes apart a text that calls a command, as "/git:commit now"; false for
+// Parse takes apart a text that calls a command, as "/git:commit now"; false for
 // any other. Which commands there are is for has to say: a path is a text.
-func Typed(text string, has func(name string) bool) (name, args string, ok bool) {
+func Parse(text string, has func(name string) bool) (name, args string, ok bool) {
 	rest, slash := strings.CutPrefix(strings.TrimSpace(text), "/")
 	end := strings.IndexAny(rest, " \t\r\n")
 	if end < 0 {

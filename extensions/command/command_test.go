@@ -128,7 +128,7 @@ func TestNames(t *testing.T) {
 		"git:commit": true, "a_b.c-1": true, "übersetze": true, "翻译²": true, strings.Repeat("é", 128): true,
 		strings.Repeat("é", 129): false, "a\x80": false, "a\u200bb": false, "a/b": false, "": false, "a$": false,
 	} {
-		if _, _, ok := command.Typed("/"+name, func(string) bool { return true }); ok != want {
+		if _, _, ok := command.Parse("/"+name, func(string) bool { return true }); ok != want {
 			t.Errorf("%q: %v, want %v", name, ok, want)
 		}
 	}
@@ -148,7 +148,7 @@ func TestTyped(t *testing.T) {
 		"/":                       {},
 		"/git:commit, then":       {},
 	} {
-		name, args, ok := command.Typed(text, has)
+		name, args, ok := command.Parse(text, has)
 		if [2]string{name, args} != want || ok != (want[0] != "") {
 			t.Errorf("%q: %q %q %v", text, name, args, ok)
 		}

@@ -350,10 +350,10 @@ func (m *merging) replace(name string, raw json.RawMessage) {
 		return
 	}
 	m.fields[name] = raw
-	m.edited(name)
+	m.recordEdit(name)
 }
 
-func (m *merging) edited(name string) {
+func (m *merging) recordEdit(name string) {
 	if m.answer.Edited == nil {
 		m.answer.Edited = make(map[string]json.RawMessage)
 	}
@@ -370,7 +370,7 @@ func (m *merging) merge(name string, raw json.RawMessage) error {
 		return fmt.Errorf("its %s is no object: %w", name, err)
 	}
 	m.fields[name] = merged
-	m.edited(name)
+	m.recordEdit(name)
 	return nil
 }
 
@@ -430,6 +430,6 @@ func (m *merging) choose(raw json.RawMessage) error {
 		return err
 	}
 	m.fields["toolConfig"] = chosen
-	m.edited("toolConfig")
+	m.recordEdit("toolConfig")
 	return nil
 }

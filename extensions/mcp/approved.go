@@ -121,8 +121,8 @@ func (e *entry) keep() {
 	}
 }
 
-// approvedTools returns the tools that may be offered; the lock is held.
-func (e *entry) approvedTools() []*serverTool {
+// currentTools returns the tools that may be offered; the lock is held.
+func (e *entry) currentTools() []*serverTool {
 	var tools []*serverTool
 	if e.server.Problem != "" || e.stopped {
 		return nil
@@ -141,8 +141,8 @@ func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	name := e.name
-	if err := e.hindered(); err != nil {
-		return nil, fmt.Sprintf("The tools of the MCP server %s are left out: %s.", name, told(err)), nil
+	if err := e.whyNotStarted(); err != nil {
+		return nil, fmt.Sprintf("The tools of the MCP server %s are left out: %s.", name, errorText(err)), nil
 	}
 	if e.conn == nil && e.failures > 0 && !e.worked {
 		return nil, fmt.Sprintf("The tools of the MCP server %s are left out, since it could not be started: %s.", name, e.why), nil
@@ -152,7 +152,7 @@ func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
 	}
 	var pending []listed
 	e.readApprovals()
-	tools = e.approvedTools()
+	tools = e.currentTools()
 	for _, l := range e.listed {
 		if e.accepted[l.Name] != l.Digest {
 			pending = append(pending, l)

@@ -168,7 +168,7 @@ func (c *connection) tools(ctx context.Context) (tools []listed, left []string, 
 	var request mcp.ListToolsRequest
 	seen := make(map[string]bool)
 	for range maxPages {
-		ctx, raw := keepRaw(unasked(ctx))
+		ctx, raw := keepRaw(withoutPerson(ctx))
 		err := c.await(ctx, func() error {
 			_, err := c.client.ListToolsByPage(ctx, request)
 			if *raw != nil {

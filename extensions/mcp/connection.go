@@ -184,7 +184,7 @@ func (c *connection) greet(ctx context.Context) error {
 		changes := mcp.SubscriptionFilter{ToolsListChanged: t != nil && t.ListChanged, PromptsListChanged: p != nil && p.ListChanged}
 		if !changes.IsEmpty() { // the stream ends with the connection
 			_, err = c.client.ListenAsync(c.life, changes, func(err error) {
-				c.entry.all.Log.Warn("an MCP server tells no changes any more", "server", c.server.Name, "err", told(err))
+				c.entry.all.Log.Warn("an MCP server tells no changes any more", "server", c.server.Name, "err", errorText(err))
 			})
 		}
 	}

@@ -54,7 +54,7 @@ func (c elicitor) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*
 	}
 	action, content, err := ask(a, request.Params)
 	if err != nil {
-		a.env.Progress(fmt.Sprintf("A question of the MCP server %s was declined: %s.\n", c.server.Name, told(err)))
+		a.env.Progress(fmt.Sprintf("A question of the MCP server %s was declined: %s.\n", c.server.Name, errorText(err)))
 		return result, nil
 	}
 	result.Action = mcp.ElicitationResponseAction(action)
@@ -85,8 +85,8 @@ func (c *connection) waiting() []*asking {
 	return slices.Clone(c.asking)
 }
 
-// unasked returns a context for a request in which nobody can be asked.
-func unasked(ctx context.Context) context.Context {
+// withoutPerson returns a context for a request in which nobody can be asked.
+func withoutPerson(ctx context.Context) context.Context {
 	return context.WithValue(ctx, askingKey{}, (*asking)(nil))
 }
 
@@ -262,7 +262,7 @@ func (c elicitor) askFor(a *asking, message, name string, p property, schema jso
 		if err == nil {
 			return "accept", value, nil
 		}
-		wrong = "\n\nThat answer does not fit: " + told(err)
+		wrong = "\n\nThat answer does not fit: " + errorText(err)
 	}
 	return "", nil, fmt.Errorf("no answer fits %s", name)
 }

@@ -96,7 +96,7 @@ func (e *entry) begin() <-chan struct{} {
 	if e.starting != nil {
 		return e.starting
 	}
-	if e.conn != nil || e.hindered() != nil {
+	if e.conn != nil || e.whyNotStarted() != nil {
 		return nil
 	}
 	delay := e.retry.Sub(e.all.Now())
@@ -122,8 +122,8 @@ func (a *Servers) try(do func()) bool {
 	return true
 }
 
-// hindered returns why the server may not be started; the lock is held.
-func (e *entry) hindered() error {
+// whyNotStarted returns why the server may not be started; the lock is held.
+func (e *entry) whyNotStarted() error {
 	switch {
 	case e.server.Problem != "":
 		return errors.New(e.server.Problem)
@@ -158,7 +158,7 @@ func (e *entry) attempt(s Server, delay time.Duration, done chan struct{}) {
 	e.mu.Unlock()
 	switch {
 	case err != nil:
-		e.set(Failed, told(err))
+		e.set(Failed, errorText(err))
 	case replaced:
 		conn.close()
 	default:
@@ -229,7 +229,7 @@ func (e *entry) await(conn *connection) {
 		if e.all.starts.Err() == nil { // else all are being closed
 			e.all.Log.Warn("an MCP server ended", "server", e.name, "why", conn.why)
 		}
-		e.set(Failed, told(conn.why))
+		e.set(Failed, errorText(conn.why))
 	}
 	conn.close()
 }
@@ -258,7 +258,7 @@ func (e *entry) shut() {
 // acquire returns the connection, which is made if there is none.
 func (e *entry) acquire(ctx context.Context) (*connection, error) {
 	e.mu.Lock()
-	conn, hindered := e.conn, e.hindered()
+	conn, hindered := e.conn, e.whyNotStarted()
 	e.mu.Unlock()
 	if conn != nil {
 		return conn, nil
@@ -350,8 +350,8 @@ func (e *entry) relist(c *connection) {
 	e.readPrompts(ctx, c)
 }
 
-// told returns what is known of the server.
-func (e *entry) told() State {
+// report returns what is known of the server.
+func (e *entry) report() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := State{

@@ -54,7 +54,7 @@ func TestSEC90OtherOrigins(t *testing.T) {
 func TestSEC84ErasedApprovals(t *testing.T) {
 	w := newWorld(t, nil, "works")
 	w.offer("works")
-	e, err := w.named(w.folder, "works")
+	e, err := w.find(w.folder, "works")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestSEC88QuestionsOfNobody(t *testing.T) {
 	if c.asker(t.Context()) != one {
 		t.Error("the only call is not asked")
 	}
-	if a := c.asker(unasked(t.Context())); a != nil {
+	if a := c.asker(withoutPerson(t.Context())); a != nil {
 		t.Error("a request that is no call is asked as a call")
 	}
 	c.calls = 2

@@ -310,7 +310,7 @@ func (r httpRecorder) SetRequestHandler(handler transport.RequestHandler) {
 // SendRequest implements [transport.Interface].
 func (r httpRecorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	response, err := r.StreamableHTTP.SendRequest(ctx, request)
-	r.c.cancelled(ctx, r.StreamableHTTP, request, err)
+	r.c.tellCancelled(ctx, r.StreamableHTTP, request, err)
 	return keep(ctx, response, err)
 }
 
@@ -323,13 +323,13 @@ type sseRecorder struct {
 // SendRequest implements [transport.Interface].
 func (r sseRecorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	response, err := r.SSE.SendRequest(ctx, request)
-	r.c.cancelled(ctx, r.SSE, request, err)
+	r.c.tellCancelled(ctx, r.SSE, request, err)
 	return keep(ctx, response, err)
 }
 
-// cancelled tells a server that nobody waits for a call any more, which the library
+// tellCancelled tells a server that nobody waits for a call any more, which the library
 // does over stdio only. With the newest version the end of the request says it.
-func (c *connection) cancelled(ctx context.Context, to transport.Interface, request transport.JSONRPCRequest, err error) {
+func (c *connection) tellCancelled(ctx context.Context, to transport.Interface, request transport.JSONRPCRequest, err error) {
 	if err == nil || ctx.Err() == nil || request.Method != string(mcp.MethodToolsCall) || mcp.IsModernProtocol(c.client.ProtocolVersion()) {
 		return
 	}

@@ -81,7 +81,7 @@ func (a *Servers) Login(ctx context.Context, folder, name string, show func(cont
 		err = context.Cause(limited)
 	}
 	if err != nil {
-		return State{}, fault.New(fault.Unavailable, "mcp.login", "the login at the MCP server %s failed: %s", name, told(err))
+		return State{}, fault.New(fault.Unavailable, "mcp.login", "the login at the MCP server %s failed: %s", name, errorText(err))
 	}
 	return a.Restart(ctx, folder, name, false)
 }
@@ -101,12 +101,12 @@ func (a *Servers) Logout(ctx context.Context, folder, name string) (State, error
 		return State{}, fault.New(fault.Unavailable, "mcp.logout", "the login is not forgotten: %w", err)
 	}
 	e.shut()
-	return e.told(), nil
+	return e.report(), nil
 }
 
 // loginAt returns a server of a folder at which there may be a login, and its address.
 func (a *Servers) loginAt(folder, name string) (*entry, Server, *dial.URL, error) {
-	e, err := a.named(folder, name)
+	e, err := a.find(folder, name)
 	if err != nil {
 		return nil, Server{}, nil, err
 	}

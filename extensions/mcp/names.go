@@ -20,13 +20,13 @@ func canonicalName(server, tool string) string { return "mcp." + server + "." + 
 func modelName(server, tool string) string {
 	name := notInNames.ReplaceAllString("mcp_"+server+"_"+tool, "_")
 	if len(name) > maxName {
-		return hashed(name, server, tool)
+		return hashName(name, server, tool)
 	}
 	return name
 }
 
-// hashed makes a name that no other server and tool have.
-func hashed(name, server, tool string) string {
+// hashName makes a name that no other server and tool have.
+func hashName(name, server, tool string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + tool))
 	suffix := "_" + hex.EncodeToString(sum[:4])
 	return name[:min(len(name), maxName-len(suffix))] + suffix
@@ -42,7 +42,7 @@ func setNames(tools []*serverTool) {
 	for _, t := range tools {
 		name := modelName(t.server.Name, t.name)
 		if count[name] > 1 {
-			name = hashed(name, t.server.Name, t.name)
+			name = hashName(name, t.server.Name, t.name)
 		}
 		t.spec.Model = name
 	}

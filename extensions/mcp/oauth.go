@@ -293,7 +293,7 @@ func (a *account) authorization(ctx context.Context) string {
 	}
 	if err != nil {
 		if !errors.Is(err, transport.ErrNoToken) && ctx.Err() == nil {
-			a.all.Log.Warn("the login at an MCP server cannot be used", "server", a.server.Name, "err", told(err))
+			a.all.Log.Warn("the login at an MCP server cannot be used", "server", a.server.Name, "err", errorText(err))
 		}
 		return ""
 	}

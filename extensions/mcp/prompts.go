@@ -53,7 +53,7 @@ func (e *entry) readPrompts(ctx context.Context, c *connection) {
 	all, err := c.prompts(ctx)
 	if err != nil {
 		if e.all.starts.Err() == nil { // else all are being closed
-			e.all.Log.Warn("the prompts of an MCP server cannot be listed", "server", e.name, "err", told(err))
+			e.all.Log.Warn("the prompts of an MCP server cannot be listed", "server", e.name, "err", errorText(err))
 		}
 		return
 	}
@@ -66,7 +66,7 @@ func (c *connection) prompts(ctx context.Context) (all []Prompt, err error) {
 		text, _ = tool.CutLine(tool.Escape(text), maxArgument)
 		return text
 	}
-	ctx = unasked(ctx)
+	ctx = withoutPerson(ctx)
 	var request mcp.ListPromptsRequest
 	for range maxPages {
 		page := new(mcp.ListPromptsResult)
@@ -162,7 +162,7 @@ func (a *Servers) Resource(ctx context.Context, folder, server, uri string) (str
 func (a *Servers) fetch(
 	ctx context.Context, folder, server, what string, ask func(context.Context, *connection) error, read func([]byte) (string, error),
 ) (string, error) {
-	e, err := a.named(folder, server)
+	e, err := a.find(folder, server)
 	if err != nil {
 		return "", err
 	}
@@ -172,7 +172,7 @@ func (a *Servers) fetch(
 		ctx, cancel = context.WithTimeoutCause(ctx, a.times.silence, fmt.Errorf("it did not answer within %v", a.times.silence))
 		defer cancel()
 		defer conn.use()()
-		ctx, raw := keepRaw(unasked(ctx))
+		ctx, raw := keepRaw(withoutPerson(ctx))
 		if err = conn.await(ctx, func() error { return ask(ctx, conn) }); err == nil {
 			var text string
 			if text, err = read(*raw); err == nil {
@@ -181,7 +181,7 @@ func (a *Servers) fetch(
 			}
 		}
 	}
-	return "", fmt.Errorf("the %s of the MCP server %s cannot be read: %s", what, server, told(err))
+	return "", fmt.Errorf("the %s of the MCP server %s cannot be read: %s", what, server, errorText(err))
 }
 
 // readPrompt returns the messages of a prompt, each as text.

@@ -39,15 +39,15 @@ func (c sampler) CreateMessage(ctx context.Context, request mcp.CreateMessageReq
 	}
 	result, err := c.answer(a, request.CreateMessageParams)
 	if err != nil {
-		a.env.Progress(fmt.Sprintf("The MCP server %s wanted the model to answer something, and got no answer: %s.\n", c.server.Name, told(err)))
-		return nil, errors.New(told(err))
+		a.env.Progress(fmt.Sprintf("The MCP server %s wanted the model to answer something, and got no answer: %s.\n", c.server.Name, errorText(err)))
+		return nil, errors.New(errorText(err))
 	}
 	return result, nil
 }
 
 // answer asks the person, and then the model.
 func (c sampler) answer(a *asking, p mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-	req, shown, err := sampled(p)
+	req, shown, err := samplingRequest(p)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,8 @@ func (c sampler) answer(a *asking, p mcp.CreateMessageParams) (*mcp.CreateMessag
 	return result, nil
 }
 
-// sampled returns what a model is asked, and the same in words for the person.
-func sampled(p mcp.CreateMessageParams) (req *model.Request, shown string, err error) {
+// samplingRequest returns what a model is asked, and the same in words for the person.
+func samplingRequest(p mcp.CreateMessageParams) (req *model.Request, shown string, err error) {
 	if len(p.Tools) > 0 {
 		return nil, "", errors.New("it wants the model to call tools")
 	}

@@ -157,7 +157,7 @@ type Offer struct {
 func (a *Servers) Offer(ctx context.Context, folder string, names []string) Offer {
 	var offer Offer
 	var all []*serverTool
-	entries, unknown := a.chosen(folder, names)
+	entries, unknown := a.choose(folder, names)
 	for _, name := range unknown {
 		offer.Problems = append(offer.Problems, fmt.Sprintf("The MCP server %s is not configured, so its tools are left out; describe it in the settings under mcpServers.", tool.Escape(name)))
 	}
@@ -192,14 +192,14 @@ func (a *Servers) Offer(ctx context.Context, folder string, names []string) Offe
 	return offer
 }
 
-// Known returns the tools of the named servers as they were offered last, and
+// LastTools returns the tools of the named servers as they were offered last, and
 // starts nothing.
-func (a *Servers) Known(folder string, names []string) []tool.Tool {
+func (a *Servers) LastTools(folder string, names []string) []tool.Tool {
 	var all []*serverTool
-	entries, _ := a.chosen(folder, names)
+	entries, _ := a.choose(folder, names)
 	for _, e := range entries {
 		e.mu.Lock()
-		all = append(all, e.approvedTools()...)
+		all = append(all, e.currentTools()...)
 		e.mu.Unlock()
 	}
 	setNames(all)
@@ -210,10 +210,10 @@ func (a *Servers) Known(folder string, names []string) []tool.Tool {
 	return tools
 }
 
-// Seen returns the tools of all servers of a folder as they were offered last, and
+// Overview returns the tools of all servers of a folder as they were offered last, and
 // what each server does, by its name. It reads nothing: servers are there once a run or
 // [Servers.Warm] looked at the folder.
-func (a *Servers) Seen(folder string) (tools []tool.Tool, states map[string]string) {
+func (a *Servers) Overview(folder string) (tools []tool.Tool, states map[string]string) {
 	a.mu.Lock()
 	var entries []*entry
 	for _, e := range a.entries {
@@ -227,7 +227,7 @@ func (a *Servers) Seen(folder string) (tools []tool.Tool, states map[string]stri
 	for _, e := range entries {
 		e.mu.Lock()
 		states[e.name] = e.state
-		for _, t := range e.approvedTools() {
+		for _, t := range e.currentTools() {
 			tools = append(tools, t)
 		}
 		e.mu.Unlock()
@@ -235,8 +235,8 @@ func (a *Servers) Seen(folder string) (tools []tool.Tool, states map[string]stri
 	return tools, states
 }
 
-// chosen returns the servers with the names, and the names that no server has.
-func (a *Servers) chosen(folder string, names []string) (entries []*entry, unknown []string) {
+// choose returns the servers with the names, and the names that no server has.
+func (a *Servers) choose(folder string, names []string) (entries []*entry, unknown []string) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -344,7 +344,7 @@ func (a *Servers) Warm(folder string) {
 func (a *Servers) List(folder string) []State {
 	list := []State{}
 	for _, e := range a.current(folder) {
-		list = append(list, e.told())
+		list = append(list, e.report())
 	}
 	return list
 }
@@ -353,7 +353,7 @@ func (a *Servers) List(folder string) []State {
 // stopped, and waits until it is there. With approve the tools that changed are
 // approved as they were listed before, which is what the person saw.
 func (a *Servers) Restart(ctx context.Context, folder, name string, approve bool) (State, error) {
-	e, err := a.named(folder, name)
+	e, err := a.find(folder, name)
 	if err != nil {
 		return State{}, err
 	}
@@ -369,12 +369,12 @@ func (a *Servers) Restart(ctx context.Context, folder, name string, approve bool
 	if err != nil && ctx.Err() != nil {
 		return State{}, ctx.Err()
 	}
-	return e.told(), nil // why it failed is in the state
+	return e.report(), nil // why it failed is in the state
 }
 
 // Stop ends a server and keeps it down until it is restarted.
 func (a *Servers) Stop(folder, name string) (State, error) {
-	e, err := a.named(folder, name)
+	e, err := a.find(folder, name)
 	if err != nil {
 		return State{}, err
 	}
@@ -383,10 +383,10 @@ func (a *Servers) Stop(folder, name string) (State, error) {
 	e.mu.Unlock()
 	e.shut()
 	e.set(Stopped, "you stopped it")
-	return e.told(), nil
+	return e.report(), nil
 }
 
-func (a *Servers) named(folder, name string) (*entry, error) {
+func (a *Servers) find(folder, name string) (*entry, error) {
 	all := a.current(folder)
 	var names []string
 	for _, e := range all {

@@ -136,7 +136,7 @@ func (w *world) state(name string) State {
 
 // list returns what a server lists, approved or not.
 func (w *world) list(name string) []listed {
-	e, err := w.named(w.folder, name)
+	e, err := w.find(w.folder, name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestSEC84Changes(t *testing.T) {
 	}
 	w.Close()
 	w.open(nil)
-	if known := w.Known(w.folder, []string{"changes"}); len(known) != 2 {
+	if known := w.LastTools(w.folder, []string{"changes"}); len(known) != 2 {
 		t.Errorf("the next daemon knows %d tools", len(known))
 	}
 	w.Close()
@@ -349,7 +349,7 @@ func TestSEC84Changes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.open(nil)
-	known := w.Known(w.folder, []string{"changes"})
+	known := w.LastTools(w.folder, []string{"changes"})
 	if len(known) != 3 || !strings.Contains(known[0].Spec().Description, "Sends your files") {
 		t.Errorf("after the approval: %d tools", len(known))
 	}

@@ -180,18 +180,18 @@ func (t *serverTool) call(ctx context.Context, env *tool.Env, args json.RawMessa
 	case errors.As(err, &refused), ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		return nil, tool.Errorf(tool.CodeFailed, "The MCP server %s did not do it: %s.", t.server.Name, told(err))
+		return nil, tool.Errorf(tool.CodeFailed, "The MCP server %s did not do it: %s.", t.server.Name, errorText(err))
 	}
 	result, err := readResult(raw)
 	if err != nil {
-		return nil, tool.Errorf(tool.CodeFailed, "The MCP server %s answered, but %s.", t.server.Name, told(err))
+		return nil, tool.Errorf(tool.CodeFailed, "The MCP server %s answered, but %s.", t.server.Name, errorText(err))
 	}
 	return result, nil
 }
 
-// told is an error of a server, as it is told: not long, and without what is not
+// errorText is an error of a server, as it is told: not long, and without what is not
 // seen.
-func told(err error) string {
+func errorText(err error) string {
 	text, whole := tool.CutLine(tool.Escape(strings.TrimRight(err.Error(), ".\n ")), 500)
 	if !whole || !utf8.ValidString(text) {
 		text += " […]"

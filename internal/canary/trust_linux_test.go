@@ -310,7 +310,7 @@ func TestSEC09AChangedAgentIsReviewed(t *testing.T) {
 	d.trust("work")
 	done := make(chan error, 1)
 	go func() { done <- d.run("a", "under-way") }()
-	<-d.model.Reached("slow")
+	<-d.model.GateReached("slow")
 	for i, text := range []string{agentFile("a", "You are gooe."), strings.Replace(agentFile("a", "You are gooe."), "title: T", "title: U", 1)} {
 		put(t, w, file, text)
 		d.until("review", "a")

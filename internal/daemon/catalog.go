@@ -51,9 +51,9 @@ func (f *folders) get() ([]workspace.Folder, <-chan struct{}) {
 	return f.list, f.current
 }
 
-// reached says that the catalog has the agents of list, which may not be the
+// catalogReached says that the catalog has the agents of list, which may not be the
 // folders any more.
-func (f *folders) reached(list []workspace.Folder) {
+func (f *folders) catalogReached(list []workspace.Folder) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if slices.Equal(list, f.list) && !closed(f.current) {
@@ -118,8 +118,8 @@ func (b *daemon) places(list []workspace.Folder) []registry.Place {
 	return append(places, b.bundlePlaces(list)...)
 }
 
-// watched are the folders of agents and the files of settings.
-func (b *daemon) watched(list []workspace.Folder) (dirs, files []string) {
+// watchTargets are the folders of agents and the files of settings.
+func (b *daemon) watchTargets(list []workspace.Folder) (dirs, files []string) {
 	for _, p := range b.places(list) {
 		dirs = append(dirs, p.Dir)
 	}
@@ -134,10 +134,10 @@ func (b *daemon) watched(list []workspace.Folder) (dirs, files []string) {
 // followOn follows, and once there is no following any more it lets nobody wait
 // for the catalog, until ctx ends.
 func (b *daemon) followOn(ctx context.Context) {
-	b.guarded("see changes of files", b.follow)
+	b.guardWork("see changes of files", b.follow)
 	for ctx.Err() == nil {
 		list, _ := b.folders.get()
-		b.folders.reached(list)
+		b.folders.catalogReached(list)
 		select {
 		case <-b.folders.moved:
 		case <-ctx.Done():
@@ -149,7 +149,7 @@ func (b *daemon) followOn(ctx context.Context) {
 // until ctx ends.
 func (b *daemon) follow(ctx context.Context) {
 	list, _ := b.folders.get()
-	dirs, files := b.watched(list)
+	dirs, files := b.watchTargets(list)
 	// First the watcher: what changes after it began is told.
 	var watcher *workspace.Watcher
 	var err error
@@ -176,7 +176,7 @@ func (b *daemon) follow(ctx context.Context) {
 	if !b.Brief {
 		unmapBinary()
 	}
-	b.folders.reached(list)
+	b.folders.catalogReached(list)
 	b.tellProblems()
 	if !b.Brief {
 		for _, f := range list {
@@ -203,13 +203,13 @@ func (b *daemon) follow(ctx context.Context) {
 		case <-b.folders.moved:
 			list, _ := b.folders.get()
 			if watcher != nil {
-				if err := watcher.Set(b.watched(list)); err != nil {
+				if err := watcher.Set(b.watchTargets(list)); err != nil {
 					b.Log.Warn("the new folders are not watched", "err", err)
 				}
 			}
 			b.completeTrust(ctx, list)
 			next = func() (*registry.Snapshot, error) {
-				defer b.folders.reached(list)
+				defer b.folders.catalogReached(list)
 				if s, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil || !b.serversMoved() {
 					return s, err
 				}
@@ -269,7 +269,7 @@ func (b *daemon) takeIn(ctx context.Context, batch workspace.Batch) (*registry.S
 		b.tellProblems()
 		list, _ := b.folders.get()
 		if w := b.watcher.Load(); w != nil {
-			if err := w.Set(b.watched(list)); err != nil {
+			if err := w.Set(b.watchTargets(list)); err != nil {
 				b.Log.Warn("what extensions bring is not watched", "err", err)
 			}
 		}

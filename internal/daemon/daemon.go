@@ -208,12 +208,12 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	if len(site.Folders) > 0 {
 		b.first = site.Folders[0].Canonical
 	}
-	b.shownIn = filepath.Join(b.shown(), strconv.Itoa(os.Getpid())+"-"+rand.Text()[:8])
+	b.shownIn = filepath.Join(b.scratchFolder(), strconv.Itoa(os.Getpid())+"-"+rand.Text()[:8])
 	inMemory := c.Apart || b.lookAtHome()
 	if c.seams.build != nil {
 		c.seams.build(b)
 	}
-	b.registry = registry.New(registry.Config{Model: b.knows, Installed: b.installed()})
+	b.registry = registry.New(registry.Config{Model: b.knows, Installed: b.newInstalled()})
 	settings := b.settingsOf(b.first)
 	b.setTable(settings.table)
 	notes := b.problems(b.first)
@@ -242,7 +242,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
 		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets, Proxy: http.ProxyFromEnvironment,
-		Reviewed: b.reviewed, Unreviewed: b.unreviewed,
+		Reviewed: b.checkReviewed, Unreviewed: b.unreviewed,
 		Memories: b.memories(),
 		Memory:   b.instructions, Prompt: prompt.Read(c.Environ, c.Home, b.env("HOME")), Headless: c.Headless,
 		Snapshots: snapshot.New(snapshot.Config{
@@ -276,16 +276,16 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	})
 	if !c.Brief {
 		b.work.Go(func() {
-			b.guarded("look for sessions that need not be kept", func(ctx context.Context) { b.retain(ctx, store) })
+			b.guardWork("look for sessions that need not be kept", func(ctx context.Context) { b.retain(ctx, store) })
 		})
-		b.work.Go(func() { b.guarded("look at its memory", b.memory.watch) })
-		b.work.Go(func() { b.guarded("clean the caches of commands", b.cleanCaches) })
-		b.work.Go(func() { b.guarded("record its start", func(ctx context.Context) { b.becomeReady(ctx, answered) }) })
+		b.work.Go(func() { b.guardWork("look at its memory", b.memory.watch) })
+		b.work.Go(func() { b.guardWork("clean the caches of commands", b.cleanCaches) })
+		b.work.Go(func() { b.guardWork("record its start", func(ctx context.Context) { b.becomeReady(ctx, answered) }) })
 	}
 	return &handlers.Daemon{
 		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, MCP: b.mcp, Commands: b.commands, Reach: b.reach, Settings: work.Settings,
 		Values: b.values, SetValue: b.setValue, RunTest: c.RunTest,
-		Memory: filepath.Join(canonical(c.Home), "GEMINI.md"), Mask: c.Secrets.Shown, Known: c.Secrets.Known,
+		Memory: filepath.Join(canonical(c.Home), "GEMINI.md"), Mask: c.Secrets.MaskAll, Known: c.Secrets.MaskKnown,
 		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Locale: cmp.Or(b.env("LC_ALL"), b.env("LC_MESSAGES"), b.env("LANG")), Knowledge: b.knowledge(), Renew: b.reread,
 		Close: func() error {
 			err := service.Close()
@@ -324,7 +324,7 @@ func (b *daemon) trusted(folder string) bool {
 	if b.Trust || folder == "" {
 		return true
 	}
-	ok, _, err := b.trust.Trusted(folder)
+	ok, _, err := b.trust.Lookup(folder)
 	if err != nil {
 		b.Log.Warn("trust could not be read; nothing is trusted", "err", err)
 	}
@@ -336,7 +336,7 @@ func (b *daemon) trustError(folder string) error {
 	if b.Trust || folder == "" {
 		return nil
 	}
-	_, _, err := b.trust.Trusted(folder)
+	_, _, err := b.trust.Lookup(folder)
 	return err
 }
 

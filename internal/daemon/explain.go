@@ -68,7 +68,7 @@ func (b *daemon) unreviewed(d *definition.Definition) bool {
 	if d.Scope != definition.Project || !b.trusted(d.Folder) {
 		return false
 	}
-	of := b.recorded(d.Folder)
+	of := b.recordedBasis(d.Folder)
 	if of.reviewed && !b.Trust {
 		return false // what no record approves does not run there
 	}

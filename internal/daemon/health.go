@@ -38,7 +38,7 @@ func (p *parts) checks() []watchdog.Check {
 		{Name: "the sessions' logs", Ping: func() {
 			if w := p.daemon.Load(); w != nil {
 				for _, s := range w.sessions.Live() {
-					s.Log.Announced()
+					s.Log.LastAnnounced()
 				}
 			}
 		}},
@@ -54,10 +54,10 @@ func (c Config) watchdog(ctx context.Context, p *parts) {
 // restarts is how often work of the daemon's own is begun anew after a bug in it.
 const restarts = 3
 
-// guarded does work of the daemon's own. A panic in it is told, with an id under
+// guardWork does work of the daemon's own. A panic in it is told, with an id under
 // which its stack is in the log, and the work is begun anew; the rest of the
 // daemon goes on (REL-20, REL-31).
-func (b *daemon) guarded(what string, do func(context.Context)) {
+func (b *daemon) guardWork(what string, do func(context.Context)) {
 	for n := 0; ; n++ {
 		caught := panics.Try(func() { do(b.ctx) })
 		if caught == nil {

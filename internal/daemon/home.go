@@ -135,7 +135,7 @@ func (b *daemon) record(data []byte) []byte {
 	if b.starts != nil {
 		b.starts.ready()
 	}
-	return b.Secrets.Known(data)
+	return b.Secrets.MaskKnown(data)
 }
 
 // becomeReady records that this start is no crash, once initialize was answered

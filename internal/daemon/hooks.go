@@ -26,12 +26,12 @@ type describedHook struct {
 func (b *daemon) newHooks() *hook.Hooks {
 	walls := b.newWalls()
 	return hook.New(hook.Config{
-		Described: b.describedHooks, Compiled: b.Hooks, Trusted: b.trusted,
+		Described: b.hooksOf, Compiled: b.Hooks, Trusted: b.trusted,
 		Has: func(folder, event string) bool {
 			return slices.ContainsFunc(b.settingsOf(folder).hooks, func(h describedHook) bool { return h.Event == event })
 		},
 		Environ: process.Environ(b.Environ), Home: canonical(b.env("HOME")), Sandbox: walls.sandbox, Places: walls.places,
-		Mask: b.Secrets.Known, Now: b.Now, Log: b.Log,
+		Mask: b.Secrets.MaskKnown, Now: b.Now, Log: b.Log,
 	})
 }
 
@@ -99,10 +99,10 @@ func (s *folderSettings) ignoreHook(origin workspace.Origin, d hook.Described) {
 	s.problems = append(s.problems, at(origin, fmt.Sprintf("hooks.%s: the hook %s cannot be run: %s; %s", d.Key, d.Name, d.Problem, what)))
 }
 
-// describedHooks returns the hooks of an event that hold in a folder. A project's are run
+// hooksOf returns the hooks of an event that hold in a folder. A project's are run
 // only as the person approved them (spec 4.4); those that changed since are not, and block
 // what they checked.
-func (b *daemon) describedHooks(ctx context.Context, folder, event string) []hook.Described {
+func (b *daemon) hooksOf(ctx context.Context, folder, event string) []hook.Described {
 	var list []hook.Described
 	var brings []workspace.TrustItem
 	var active []*bundle.Bundle
@@ -132,7 +132,7 @@ func (b *daemon) describedHooks(ctx context.Context, folder, event string) []hoo
 		if !waits {
 			list = append(list, h.Described)
 		} else if known {
-			h.Problem = changedHook(folder)
+			h.Problem = hookNotice(folder)
 			list = append(list, h.Described)
 		}
 	}
@@ -165,8 +165,8 @@ func (b *daemon) explainHooks(folder string) []explanation.Reference {
 	return list
 }
 
-// changedHook says that a hook waits for the person.
-func changedHook(folder string) string {
+// hookNotice says that a hook waits for the person.
+func hookNotice(folder string) string {
 	return fmt.Sprintf("it comes with the folder %s, and changed since you approved what the folder brings; look at it, then approve it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`", folder, folder)
 }
 

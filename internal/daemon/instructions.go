@@ -45,7 +45,7 @@ func (b *daemon) instructions(folder, file string) prompt.Memory {
 // instructs reports whether the memory files of a folder are taken. Trust for this
 // process is for the folders of the workspace, with what plainly lies in them.
 func (b *daemon) instructs(folder string) bool {
-	if ok, _, err := b.trust.Trusted(folder); ok && err == nil {
+	if ok, _, err := b.trust.Lookup(folder); ok && err == nil {
 		return true
 	}
 	return b.Trust && workspace.PlainlyIn(b.folders.paths(), folder)

@@ -19,7 +19,7 @@ import (
 // the settings of their folders.
 func (b *daemon) knowledge() handlers.Knowledge {
 	return handlers.Knowledge{
-		Model: b.knows, Installed: b.installed(), Generation: b.settings.generation.Load, Table: b.table,
+		Model: b.knows, Installed: b.newInstalled(), Generation: b.settings.generation.Load, Table: b.table,
 		Servers:      b.servers,
 		Home:         b.Home,
 		Settings:     b.userSettings(),
@@ -28,9 +28,9 @@ func (b *daemon) knowledge() handlers.Knowledge {
 	}
 }
 
-// installed answers what no agent file says, for the catalog and for what is
+// newInstalled answers what no agent file says, for the catalog and for what is
 // typed.
-func (b *daemon) installed() definition.Installed {
+func (b *daemon) newInstalled() definition.Installed {
 	return definition.Installed{
 		Models: func() []string {
 			names := make(map[string]bool)
@@ -42,7 +42,7 @@ func (b *daemon) installed() definition.Installed {
 			return slices.Sorted(maps.Keys(names))
 		},
 		Retired: func(name string) (string, bool) {
-			successor, retired := b.table.Retired(name)
+			successor, retired := b.table.Successor(name)
 			if len(successor.Aliases) > 0 && !strings.HasPrefix(name, "gemini-") {
 				return successor.Aliases[0], retired
 			}

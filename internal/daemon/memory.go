@@ -40,9 +40,9 @@ func MemoryLimitOf() int64 {
 	return 0
 }
 
-// used returns what the limit is about: all memory that the runtime has from the
+// memoryInUse returns what the limit is about: all memory that the runtime has from the
 // system, and has not given back.
-func used() int64 {
+func memoryInUse() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
@@ -51,7 +51,7 @@ func used() int64 {
 // full reports whether the process uses too much even after it gave back what it
 // can, and how much.
 func (m *memory) full() (now int64, full bool) {
-	if now = used(); m.limit == 0 || now < m.limit/100*fullPercent {
+	if now = memoryInUse(); m.limit == 0 || now < m.limit/100*fullPercent {
 		return now, false
 	}
 	m.mu.Lock()
@@ -61,7 +61,7 @@ func (m *memory) full() (now int64, full bool) {
 		debug.FreeOSMemory()
 		m.last = m.now()
 	}
-	now = used()
+	now = memoryInUse()
 	return now, now >= m.limit/100*fullPercent
 }
 

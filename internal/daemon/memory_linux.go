@@ -25,7 +25,7 @@ func unmapBinary() {
 		return
 	}
 	defer func() { _ = smaps.Close() }() // it was read only
-	for _, m := range unchanged(smaps, exe) {
+	for _, m := range cleanMappings(smaps, exe) {
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED) // it saves memory or does not
 	}
 }
@@ -33,9 +33,9 @@ func unmapBinary() {
 // mapping is a part of the address space.
 type mapping struct{ start, end uintptr }
 
-// unchanged returns where a file is mapped and can be read again: not where the
+// cleanMappings returns where a file is mapped and can be read again: not where the
 // process may write, nor where the loader did (relocations), which would be lost.
-func unchanged(smaps io.Reader, file string) (found []mapping) {
+func cleanMappings(smaps io.Reader, file string) (found []mapping) {
 	var at mapping
 	ours, clean := false, false
 	for lines := bufio.NewScanner(smaps); lines.Scan(); {

@@ -18,7 +18,7 @@ func TestREL42FullMemoryRefusesRuns(t *testing.T) {
 	now := time.Now()
 	m := &memory{now: func() time.Time { return now }, shed: func() { shed++ }}
 	runtime.GC()
-	m.limit = used()*5/4 + 64*mib // 80 % of it are some 50 MiB from here
+	m.limit = memoryInUse()*5/4 + 64*mib // 80 % of it are some 50 MiB from here
 	if err := m.admit(); err != nil || shed > 0 {
 		t.Fatalf("%v, shed %d times", err, shed)
 	}

@@ -27,13 +27,13 @@ func (r reviews) Decided(folder string) bool {
 	if r.b.Trust || folder == "" {
 		return true
 	}
-	_, record, err := r.b.trust.Trusted(folder)
+	_, record, err := r.b.trust.Lookup(folder)
 	return err != nil || (record.Folder != "" && !record.Replaced)
 }
 
 // Replaced implements [handlers.Reviews].
 func (r reviews) Replaced(folder string) bool {
-	_, record, err := r.b.trust.Trusted(folder)
+	_, record, err := r.b.trust.Lookup(folder)
 	return err == nil && record.Replaced
 }
 
@@ -180,16 +180,16 @@ func (b *daemon) basis(folder string) basis {
 	if b.Trust {
 		return basis{folder: folder, rel: "."}
 	}
-	return b.recorded(folder)
+	return b.recordedBasis(folder)
 }
 
-// recorded is the basis by the records, also where this process trusts all.
-func (b *daemon) recorded(folder string) basis {
+// recordedBasis is the basis by the records, also where this process trusts all.
+func (b *daemon) recordedBasis(folder string) basis {
 	none := basis{folder: folder, rel: "."}
 	if folder == "" {
 		return none
 	}
-	trusted, record, err := b.trust.Trusted(folder)
+	trusted, record, err := b.trust.Lookup(folder)
 	if err != nil || !trusted {
 		return none
 	}
@@ -232,9 +232,9 @@ func (f basis) holds(name string, digest workspace.Digest) bool {
 	return false
 }
 
-// reviewed is what runs ask about an agent before they use it. One that is typed
+// checkReviewed is what runs ask about an agent before they use it. One that is typed
 // in an editor, on top of a file that is approved, is the person's own.
-func (b *daemon) reviewed(d *definition.Definition) error {
+func (b *daemon) checkReviewed(d *definition.Definition) error {
 	if d.Scope == definition.Extension {
 		return b.approvesExtension(d)
 	}
@@ -261,7 +261,7 @@ func (b *daemon) typed(of basis, d *definition.Definition) bool {
 		return false
 	}
 	rel, ok := workspace.Below(of.folder, d.Path)
-	if !ok || !b.wasApproved(of, doc.Saved()) {
+	if !ok || !b.wasApproved(of, doc.SavedText()) {
 		return false
 	}
 	item, ok := workspace.ReadAgent(b.ctx, of.folder, rel)
@@ -321,7 +321,7 @@ func (b *daemon) standing(folder string) string {
 	if b.Trust {
 		return all.String()
 	}
-	if _, record, err := b.trust.Trusted(folder); err == nil {
+	if _, record, err := b.trust.Lookup(folder); err == nil {
 		for _, item := range record.Items {
 			all.WriteString(" " + item.Name + " " + string(item.Digest))
 		}

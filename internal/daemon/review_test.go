@@ -65,7 +65,7 @@ func TestTrustOfAnEarlierVersionIsReviewedOnce(t *testing.T) {
 	if err := h.trust.Set(t.Context(), work.Canonical, true); err != nil {
 		t.Fatal(err)
 	}
-	err := h.reviewed(find("one"))
+	err := h.checkReviewed(find("one"))
 	reason, data := fault.ReasonOf(err)
 	if fault.KindOf(err) != fault.Denied || reason != fault.Untrusted || data["folder"] != tool.URI(work.Canonical) ||
 		!strings.Contains(err.Error(), "agentls trust "+work.Canonical) || !strings.Contains(err.Error(), "is new") {
@@ -77,7 +77,7 @@ func TestTrustOfAnEarlierVersionIsReviewedOnce(t *testing.T) {
 	if err := h.setTrust(work.Canonical, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.reviewed(find("one")); err != nil || pendingOf(t, h, work.Canonical) != "" {
+	if err := h.checkReviewed(find("one")); err != nil || pendingOf(t, h, work.Canonical) != "" {
 		t.Errorf("control: approved, it is still reviewed: %v", err)
 	}
 	agent(t, work.Canonical, "one") // the same bytes
@@ -98,13 +98,13 @@ func TestSEC12And13WhatAFolderAboveCovers(t *testing.T) {
 	if err := h.setTrust(above.Canonical, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.reviewed(find("one")); err == nil || pendingOf(t, h, inner.Canonical) != "sub/.gemini/agents/one.md" {
+	if err := h.checkReviewed(find("one")); err == nil || pendingOf(t, h, inner.Canonical) != "sub/.gemini/agents/one.md" {
 		t.Errorf("what was not shown is approved: %q", pendingOf(t, h, inner.Canonical))
 	}
-	if err := (reviews{h}).ApproveFile(t.Context(), inner.Canonical, ".gemini/agents/one.md"); err != nil || pendingOf(t, h, inner.Canonical) != "" || h.reviewed(find("one")) != nil {
+	if err := (reviews{h}).ApproveFile(t.Context(), inner.Canonical, ".gemini/agents/one.md"); err != nil || pendingOf(t, h, inner.Canonical) != "" || h.checkReviewed(find("one")) != nil {
 		t.Errorf("control: approved by name, it waits: %v", err)
 	}
-	if h, find := reviewing(t, true, inner); h.reviewed(find("one")) != nil || !(reviews{h}).Decided(inner.Canonical) {
+	if h, find := reviewing(t, true, inner); h.checkReviewed(find("one")) != nil || !(reviews{h}).Decided(inner.Canonical) {
 		t.Error("a folder that is trusted for the process is asked about")
 	}
 }
@@ -135,11 +135,11 @@ func TestWhatThePersonWritesIsTheirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	buffer := definition.Parse(definition.Source{Path: file, Folder: work.Canonical, Scope: definition.Project, Data: []byte(typed)})
-	if err := h.reviewed(buffer); err != nil {
+	if err := h.checkReviewed(buffer); err != nil {
 		t.Errorf("an unsaved text: %v", err)
 	}
 	write(t, file, "---\nkind: agent\nname: one\ntitle: T\n---\nOf another.\n")
-	if h.reviewed(buffer) == nil {
+	if h.checkReviewed(buffer) == nil {
 		t.Error("an unsaved text on top of a file that was not approved runs")
 	}
 	save := func(text, base string) error {
@@ -152,7 +152,7 @@ func TestWhatThePersonWritesIsTheirs(t *testing.T) {
 		t.Errorf("a save that is not what lies on disk approves it: %v", err)
 	}
 	write(t, file, typed)
-	if err := save(typed, typed); err != nil || pendingOf(t, h, work.Canonical) != "" || h.reviewed(find("one")) != nil {
+	if err := save(typed, typed); err != nil || pendingOf(t, h, work.Canonical) != "" || h.checkReviewed(find("one")) != nil {
 		t.Errorf("control: what was saved waits for a review: %v", err)
 	}
 }
@@ -177,7 +177,7 @@ func TestSEC09AnUnsavedTextOnTopOfOneThatNobodySaw(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := h.reviewed(definition.Parse(definition.Source{Path: file, Folder: work.Canonical, Scope: definition.Project, Data: []byte(changed)}))
+		err := h.checkReviewed(definition.Parse(definition.Source{Path: file, Folder: work.Canonical, Scope: definition.Project, Data: []byte(changed)}))
 		if (err == nil) != runs {
 			t.Errorf("on top of %q: %v", below, err)
 		}
@@ -204,7 +204,7 @@ func TestSEC09AMovedFile(t *testing.T) {
 	if err := os.Remove(filepath.Join(agents, "one.md")); err != nil {
 		t.Fatal(err)
 	}
-	if got := pendingOf(t, h, work.Canonical); got != "" || h.reviewed(find("one")) != nil {
+	if got := pendingOf(t, h, work.Canonical); got != "" || h.checkReviewed(find("one")) != nil {
 		t.Errorf("moved: %q", got)
 	}
 	write(t, filepath.Join(agents, "two.md"), string(data))

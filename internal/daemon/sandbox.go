@@ -43,7 +43,7 @@ func expandAll(paths []string, home string) []string {
 	}
 	out := make([]string, len(paths))
 	for i, path := range paths {
-		out[i] = expanded(path, home)
+		out[i] = expandHome(path, home)
 	}
 	return out
 }

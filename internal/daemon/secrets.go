@@ -53,12 +53,12 @@ func SecretVariables(environ []string) []string {
 	return names
 }
 
-// Known returns data without the secrets; see [mask.Masker.Known].
-func (s *Secrets) Known(data []byte) []byte { return s.masker.Load().Known(data) }
+// MaskKnown returns data without the secrets; see [mask.Masker.MaskKnown].
+func (s *Secrets) MaskKnown(data []byte) []byte { return s.masker.Load().MaskKnown(data) }
 
-// Shown returns data without the secrets and what looks like a credential; see
-// [mask.Masker.Shown].
-func (s *Secrets) Shown(data []byte) []byte { return s.masker.Load().Shown(data) }
+// MaskAll returns data without the secrets and what looks like a credential; see
+// [mask.Masker.MaskAll].
+func (s *Secrets) MaskAll(data []byte) []byte { return s.masker.Load().MaskAll(data) }
 
 // Stream returns what takes the secrets out of a text that comes in pieces; see
 // [mask.Stream].

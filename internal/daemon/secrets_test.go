@@ -47,7 +47,7 @@ func TestSEC115SecretsOfTheEnvironment(t *testing.T) {
 		{"ORIGIN=ssh://deployer@github.com/x", "deployer", "deployer"},
 		{"MAX_TOKENS=100000000", "100000000", "100000000"},
 	} {
-		if got := string(NewSecrets([]string{"no variable", c.variable}).Known([]byte(c.text))); got != c.want {
+		if got := string(NewSecrets([]string{"no variable", c.variable}).MaskKnown([]byte(c.text))); got != c.want {
 			t.Errorf("%s: %q became %q, want %q", c.variable, c.text, got, c.want)
 		}
 	}
@@ -76,7 +76,7 @@ func TestSecretsOfTheSettings(t *testing.T) {
 		s.read(workspace.MergeSettings(workspace.SettingsSource{Scope: workspace.UserScope, File: "u", Content: []byte(text)}))
 	}
 	in := "the first key1, the second key2, the third key3, some editor, provider1, server-token1, $TOKEN-of-env, header-token1, application/json, argument, hook-token1"
-	got := string(s.Known([]byte(in)))
+	got := string(s.MaskKnown([]byte(in)))
 	for _, left := range []string{"key", "provider1", "server-token1", "header-token"} {
 		if strings.Contains(strings.ReplaceAll(got, "mcpServers.a.headers", ""), left) {
 			t.Errorf("%q is left in %s", left, got)

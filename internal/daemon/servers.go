@@ -24,7 +24,7 @@ import (
 func (b *daemon) newServers() *mcp.Servers {
 	walls := b.newWalls()
 	return mcp.New(b.ctx, mcp.Config{
-		Described: b.describedServers, Environ: process.Environ(b.Environ), Home: canonical(b.env("HOME")),
+		Described: b.serversOf, Environ: process.Environ(b.Environ), Home: canonical(b.env("HOME")),
 		Roots: func() []string {
 			return slices.DeleteFunc(b.folders.paths(), func(folder string) bool { return !b.trusted(folder) })
 		},
@@ -54,10 +54,10 @@ func (w walls) places(ctx context.Context, folder string) (tool.Places, error) {
 	return w.survey.Look(ctx, folder, w.b.settingsOf(folder).runs.Deny)
 }
 
-// describedServers returns the MCP servers of the settings of a folder. A project's
+// serversOf returns the MCP servers of the settings of a folder. A project's
 // is started only as the person approved it (spec 4.4), and nothing is in a folder
 // that is not trusted.
-func (b *daemon) describedServers(folder string) []mcp.Server {
+func (b *daemon) serversOf(folder string) []mcp.Server {
 	if folder != "" && !slices.Contains(b.folders.paths(), folder) {
 		return nil
 	}

@@ -139,7 +139,7 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 	s.readOrigins(all)
 	s.readTools(all, places{home: b.env("HOME"), folder: folder, workspace: append(b.folders.paths(), folder)})
 	for _, path := range all.Security.AdditionalFolders.Value {
-		if canonical, err := workspace.Canonical(expanded(path, b.env("HOME"))); err == nil {
+		if canonical, err := workspace.Canonical(expandHome(path, b.env("HOME"))); err == nil {
 			s.runs.AdditionalFolders = append(s.runs.AdditionalFolders, canonical)
 		} else {
 			s.problems = append(s.problems, fmt.Sprintf("security.additionalFolders: %v", err))
@@ -188,11 +188,11 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 	if b.Secrets != nil {
 		for _, list := range [][]string{s.problems, s.notes} { // they quote what is written there
 			for i, p := range list {
-				list[i] = string(b.Secrets.Shown([]byte(p)))
+				list[i] = string(b.Secrets.MaskAll([]byte(p)))
 			}
 		}
 		for i := range s.runs.Deny {
-			s.runs.Deny[i].Text = string(b.Secrets.Shown([]byte(s.runs.Deny[i].Text)))
+			s.runs.Deny[i].Text = string(b.Secrets.MaskAll([]byte(s.runs.Deny[i].Text)))
 		}
 	}
 	return s
@@ -237,9 +237,9 @@ func publicAddress(address string) string {
 	return u.String()
 }
 
-// expanded returns a path of the person's settings with ~ or ~/ replaced by their
+// expandHome returns a path of the person's settings with ~ or ~/ replaced by their
 // home.
-func expanded(path, home string) string {
+func expandHome(path, home string) string {
 	if path == "~" && home != "" {
 		return home
 	}

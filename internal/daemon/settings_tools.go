@@ -79,11 +79,11 @@ func (s *folderSettings) exclude(raw workspace.Raw, in places) {
 	if json.Unmarshal(raw.JSON, &text) != nil {
 		return // the list has a problem already
 	}
-	rule, err := tool.ParseRule(text, deniedTool)
+	rule, err := tool.ParseRule(text, toolOfEntry)
 	name, _, _ := strings.Cut(strings.TrimSpace(text), "(")
 	name = strings.TrimSpace(name)
 	_, known := definition.CanonicalTool(name)
-	meant, likely := deniedTool(name)
+	meant, likely := toolOfEntry(name)
 	switch {
 	case name == "":
 		s.ignore(raw.Origin, "tools.exclude", err)
@@ -106,16 +106,16 @@ func (s *folderSettings) exclude(raw workspace.Raw, in places) {
 		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %q is no tool that is known; the rule denies calls of a tool of exactly this name", name)))
 	}
 	if rule.Path != "" {
-		rule.Path = filepath.ToSlash(expanded(rule.Path, in.home))
-		rule.Also = in.resolved(rule.Path)
+		rule.Path = filepath.ToSlash(expandHome(rule.Path, in.home))
+		rule.Also = in.resolveLinks(rule.Path)
 	}
 	s.runs.Deny = append(s.runs.Deny, rule)
 }
 
-// deniedTool returns the tool that an entry of tools.exclude means by a name: as
+// toolOfEntry returns the tool that an entry of tools.exclude means by a name: as
 // [definition.CanonicalTool], and also in other capitals and as other programs
 // call theirs. To deny what was not meant is the lesser harm.
-func deniedTool(name string) (string, bool) {
+func toolOfEntry(name string) (string, bool) {
 	if canonical, ok := definition.CanonicalTool(name); ok {
 		return canonical, true
 	}
@@ -136,9 +136,9 @@ func deniedTool(name string) (string, bool) {
 	return meant, ok
 }
 
-// resolved returns a pattern with the links in its beginning resolved, where
+// resolveLinks returns a pattern with the links in its beginning resolved, where
 // that makes another one of it: tools name files by where they are.
-func (in places) resolved(pattern string) []string {
+func (in places) resolveLinks(pattern string) []string {
 	if !filepath.IsAbs(filepath.FromSlash(pattern)) {
 		if in.folder == "" {
 			return nil
@@ -182,11 +182,11 @@ func (s *folderSettings) allow(raw workspace.Raw, in places) {
 	if rule.Tool == "bash" && strings.ContainsAny(strings.Join(rule.Words, " "), "&|;<>\"'`$\\") {
 		s.notes = append(s.notes, at(raw.Origin, fmt.Sprintf("tools.allowed: %q matches no call: a rule is the words of one command, without quotes, pipes and redirections; each command of a call needs a rule", text)))
 	}
-	rule.Path = filepath.ToSlash(expanded(rule.Path, in.home))
+	rule.Path = filepath.ToSlash(expandHome(rule.Path, in.home))
 	if rule.Tool == "read_file" && filepath.IsAbs(rule.Path) && !strings.ContainsAny(rule.Path, "*?[{\\") {
 		file, err := workspace.Canonical(rule.Path)
 		if err == nil {
-			err = in.redirected(rule.Path)
+			err = in.checkRedirect(rule.Path)
 		}
 		if err != nil {
 			s.ignore(raw.Origin, "tools.allowed", err)
@@ -201,9 +201,9 @@ func (s *folderSettings) allow(raw workspace.Raw, in places) {
 // maxLinks is how many links may lie on the way to a file.
 const maxLinks = 40
 
-// redirected returns why a path does not say which file is meant: a link that
+// checkRedirect returns why a path does not say which file is meant: a link that
 // lies in the workspace, where a repository can put one, is on the way (SEC-20).
-func (in places) redirected(file string) error {
+func (in places) checkRedirect(file string) error {
 	rest := strings.Split(filepath.Clean(file), string(filepath.Separator))
 	at := filepath.VolumeName(file) + string(filepath.Separator)
 	for links := 0; len(rest) > 0; {

@@ -15,11 +15,11 @@ import (
 // rootMarkers are what editors look for above a file to find its workspace folder.
 var rootMarkers = []string{".git", ".gemini"}
 
-// shown returns the folder below which each process has one for texts that it shows
+// scratchFolder returns the folder below which each process has one for texts that it shows
 // as files. An editor that found a root marker above such a file would start a
 // second daemon for it, and the person's home has one, so it lies where temporary
 // files do; only where there is no such place it is the daemon's own folder.
-func (b *daemon) shown() string {
+func (b *daemon) scratchFolder() string {
 	for _, temp := range []string{b.env("XDG_RUNTIME_DIR"), b.env("TMPDIR"), "/tmp"} {
 		dir, err := workspace.Canonical(temp)
 		if err == nil && outsideRoots(dir) && !b.inWorkspace(dir) && lasting(dir) {

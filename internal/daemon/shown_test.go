@@ -48,7 +48,7 @@ func TestSEC116ShownFolder(t *testing.T) {
 			if c.second {
 				want = filepath.Join(second, own)
 			}
-			got := b.shown()
+			got := b.scratchFolder()
 			if got != want {
 				t.Fatalf("%s, want %s", got, want)
 			}
@@ -63,10 +63,10 @@ func TestSEC116ShownFolder(t *testing.T) {
 	}
 
 	b := &daemon{Config: Config{Home: t.TempDir()}, site: handlers.Site{Folders: []workspace.Folder{{Canonical: "/"}}}}
-	if got, want := b.shown(), filepath.Join(b.Home, "agentls", "shown"); got != want {
+	if got, want := b.scratchFolder(), filepath.Join(b.Home, "agentls", "shown"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	b.shownIn = filepath.Join(b.shown(), "1")
+	b.shownIn = filepath.Join(b.scratchFolder(), "1")
 	if err := os.MkdirAll(filepath.Dir(filepath.Dir(b.shownIn)), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 const maxCarried = 64 << 10
 
 // Carries reports whether a text that is about to leave the machine holds what
-// known takes out ([Masker.Known]): as it is, percent-encoded, in base64 or hex,
+// known takes out ([Masker.MaskKnown]): as it is, percent-encoded, in base64 or hex,
 // or in one of these within another. It finds what a model does by itself or is
 // told to do; a secret that is encrypted or taken apart is not found.
 func Carries(known func([]byte) []byte, text string) bool {
@@ -35,7 +35,7 @@ func carries(known func([]byte) []byte, text string, depth int) bool {
 		if len(word) < Least {
 			continue
 		}
-		for _, plain := range decoded(word) {
+		for _, plain := range decodings(word) {
 			if carries(known, plain, depth-1) {
 				return true
 			}
@@ -49,9 +49,9 @@ func isBase64(r rune) bool {
 	return letter || ('0' <= r && r <= '9') || strings.ContainsRune("+/-_", r)
 }
 
-// decoded returns what a word of letters, digits and a few signs may stand for:
+// decodings returns what a word of letters, digits and a few signs may stand for:
 // it can begin anywhere in it, since what stands before may be of the same signs.
-func decoded(word string) []string {
+func decodings(word string) []string {
 	var all []string
 	standard := strings.NewReplacer("-", "+", "_", "/").Replace(word)
 	for from := range min(4, len(standard)) {

@@ -1,9 +1,9 @@
 // Package mask takes secrets out of what is recorded, sent or shown (spec 7.2).
 //
 // There are two measures. A value that the daemon itself holds is taken out of
-// everything ([Masker.Known]). What merely looks like a credential is taken out
+// everything ([Masker.MaskKnown]). What merely looks like a credential is taken out
 // of what leaves the daemon, and not out of the record that a model's context is
-// made of ([Masker.Shown]). A marker takes a secret's place: [masked:NAME] for a
+// made of ([Masker.MaskAll]). A marker takes a secret's place: [masked:NAME] for a
 // value that is known, [masked:credential] and [masked:private key] for others.
 //
 // What commands print has a masker of its own ([NewOutput]), which knows the values
@@ -20,7 +20,7 @@
 // # Cost
 //
 // Nothing is allocated where nothing is found, and most bytes are not looked at:
-// [Masker.Known] takes some 0.07 µs for 100 bytes and 13 µs for 16 KiB,
-// [Masker.Shown] 0.35 µs and 55 µs (BenchmarkShown). The time grows with the
+// [Masker.MaskKnown] takes some 0.07 µs for 100 bytes and 13 µs for 16 KiB,
+// [Masker.MaskAll] 0.35 µs and 55 µs (BenchmarkShown). The time grows with the
 // length of a text, whatever is in it.
 package mask

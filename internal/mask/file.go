@@ -39,7 +39,7 @@ func SecretsOfFile(data []byte) map[string][]string {
 		}
 		name := ""
 		for _, word := range strings.Fields(line) {
-			addSecrets(found, name, unquoted(word))
+			addSecrets(found, name, trimQuotes(word))
 			name = word
 		}
 	}
@@ -136,7 +136,7 @@ func assignment(line string) (name, value string, ok bool) {
 		m := variable.FindStringSubmatch(before)
 		isURL := sign == ":" && strings.HasPrefix(after, "//")
 		if found && m != nil && !isURL && strings.Trim(after, "= \t") != "" {
-			return m[1], unquoted(after), true
+			return m[1], trimQuotes(after), true
 		}
 	}
 	return "", "", false
@@ -152,8 +152,8 @@ func isBareName(line string) bool {
 	return len(line) < wordy || strings.ContainsAny(name, "_-") || strings.HasSuffix(line, ":") || isWords(name)
 }
 
-// unquoted returns a value without its quotes, or without the comment behind it.
-func unquoted(value string) string {
+// trimQuotes returns a value without its quotes, or without the comment behind it.
+func trimQuotes(value string) string {
 	value = strings.TrimSpace(value)
 	if value == "" {
 		return ""

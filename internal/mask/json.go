@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// written returns the ways in which a value is written: as it is, as the usual
+// spellings returns the ways in which a value is written: as it is, as the usual
 // encoders of JSON escape it, and as a string of JSON within a string.
-func written(value string) []string {
+func spellings(value string) []string {
 	ways := []string{value}
 	for depth := range 3 {
 		for _, text := range slices.Clone(ways) {

@@ -24,24 +24,24 @@ type look struct {
 // looksLike is all that is looked for. To add a form, add a row.
 var looksLike = slices.Concat(
 	// A name that ends so, and a value.
-	values(named, "api_key", "apikey", "api-key", "_access_key", "_secret_key", "_private_key",
+	values(namedValue, "api_key", "apikey", "api-key", "_access_key", "_secret_key", "_private_key",
 		"_token", "_secret", "_password", "_passwd", "_pwd", "token", "secret", "password", "passwd"),
 	values(header, "authorization", "bearer "),
 	rows(pem, "-----begin "),
-	issued("AIza", 35, false), // Google
-	issued("ya29.", 20, false),
-	issued("ghp_", 30, false), issued("gho_", 30, false), issued("ghu_", 30, false), issued("ghs_", 30, false), issued("ghr_", 30, false),
-	issued("github_pat_", 22, false), issued("glpat-", 20, false),
-	issued("xoxb-", 10, true), issued("xoxp-", 10, true), issued("xoxa-", 10, true), issued("xoxr-", 10, true), issued("xoxs-", 10, true),
-	issued("npm_", 36, false),
+	keyLook("AIza", 35, false), // Google
+	keyLook("ya29.", 20, false),
+	keyLook("ghp_", 30, false), keyLook("gho_", 30, false), keyLook("ghu_", 30, false), keyLook("ghs_", 30, false), keyLook("ghr_", 30, false),
+	keyLook("github_pat_", 22, false), keyLook("glpat-", 20, false),
+	keyLook("xoxb-", 10, true), keyLook("xoxp-", 10, true), keyLook("xoxa-", 10, true), keyLook("xoxr-", 10, true), keyLook("xoxs-", 10, true),
+	keyLook("npm_", 36, false),
 	rows(webToken, "eyja", "eyjh", "eyj0", "eyjr", "eyjj", "eyjl", "eyj4"), // {"al, {"ty, {"ki and so on
 )
 
 // short are the forms whose trigger is short: a finder is the faster the longer
 // all of its patterns are.
 var short = slices.Concat(
-	issued("sk-", 20, true), // OpenAI, Anthropic and others
-	issued("hf_", 30, false),
+	keyLook("sk-", 20, true), // OpenAI, Anthropic and others
+	keyLook("hf_", 30, false),
 )
 
 func rows(see func([]byte, int, string) (place, bool), triggers ...string) []look {
@@ -155,9 +155,9 @@ func looking(text []byte) []place {
 	return apart
 }
 
-// issued is the form of keys that begin with a prefix and go on with at least
+// keyLook is the form of keys that begin with a prefix and go on with at least
 // some characters, a digit among them where that is asked for.
-func issued(prefix string, least int, digit bool) []look {
+func keyLook(prefix string, least int, digit bool) []look {
 	return rows(func(text []byte, at int, _ string) (place, bool) {
 		if !bytes.HasPrefix(text[at:], []byte(prefix)) || !begins(text, at) {
 			return place{}, false
@@ -210,10 +210,10 @@ func run(text []byte, is func(byte) bool) int {
 	return len(text)
 }
 
-// named is a value after a name: NAME=value, name: "value", "name":"value". The
+// namedValue is a value after a name: NAME=value, name: "value", "name":"value". The
 // name of an API key may be written in any way, others as variables of the
 // environment are: "token: next" is code.
-func named(text []byte, at int, trigger string) (place, bool) {
+func namedValue(text []byte, at int, trigger string) (place, bool) {
 	start, end := at, at+len(trigger)
 	if end < len(text) && isToken(text[end]) {
 		return place{}, false // the name goes on; looked at first, since a name has one end and is walked once

@@ -42,13 +42,13 @@ func New(secrets map[string]string) *Masker {
 	for _, mark := range m.marks {
 		m.isMark[mark] = true
 	}
-	said := foundIn(strings.Join(m.marks, "\n"), values)
+	said := findValues(strings.Join(m.marks, "\n"), values)
 	known := make(map[string]bool)
 	for i, value := range values {
-		if len(value) < Least || said[value] || len(m.marked([]byte(value))) > 0 {
+		if len(value) < Least || said[value] || len(m.markers([]byte(value))) > 0 {
 			continue
 		}
-		for _, text := range written(value) {
+		for _, text := range spellings(value) {
 			if !known[text] {
 				known[text] = true
 				m.patterns = append(m.patterns, pattern{text: text, id: i + 2, word: isWord(text)})
@@ -71,9 +71,9 @@ func NewOutput(secrets map[string]string) *Masker {
 	return m
 }
 
-// foundIn returns which of some values are in a text. It reads the text once, since a
+// findValues returns which of some values are in a text. It reads the text once, since a
 // credential file can have very many values.
-func foundIn(text string, values []string) map[string]bool {
+func findValues(text string, values []string) map[string]bool {
 	var patterns []pattern
 	for _, value := range values {
 		if len(value) >= Least {
@@ -117,30 +117,30 @@ func isWord(value string) bool {
 	return true
 }
 
-// Known returns data without the values that the daemon holds. It returns data
+// MaskKnown returns data without the values that the daemon holds. It returns data
 // itself, and allocates nothing, where there is none; it never changes data.
-func (m *Masker) Known(data []byte) []byte {
+func (m *Masker) MaskKnown(data []byte) []byte {
 	if m == nil {
 		return data
 	}
 	if hasURL := m.urls && bytes.Contains(data, urlStart); !hasURL && (m.values == nil || m.values.next(data, 0) < 0) {
 		return data
 	}
-	return replaced(data, m.held(data, literalsOf(data)))
+	return replace(data, m.knownPlaces(data, literalsOf(data)))
 }
 
-// Shown returns data without the values that the daemon holds, and without what
+// MaskAll returns data without the values that the daemon holds, and without what
 // looks like a credential: the values of API keys, tokens and passwords that are
 // named, authorization headers, keys in the forms that their issuers give them,
 // private keys. It returns data itself, and allocates nothing, where there is
 // none; it never changes data.
-func (m *Masker) Shown(data []byte) []byte {
-	data = m.Known(data)
+func (m *Masker) MaskAll(data []byte) []byte {
+	data = m.MaskKnown(data)
 	places := looking(data)
 	if len(places) == 0 {
 		return data
 	}
-	return replaced(data, places)
+	return replace(data, places)
 }
 
 // place is what a marker takes the place of.
@@ -149,9 +149,9 @@ type place struct {
 	mark     string
 }
 
-// held returns where data, whose strings are given, has what the masker knows,
+// knownPlaces returns where data, whose strings are given, has what the masker knows,
 // apart and in order.
-func (m *Masker) held(data []byte, text literals) []place {
+func (m *Masker) knownPlaces(data []byte, text literals) []place {
 	var places, urls []place
 	if m.urls {
 		urls = userinfos(data)
@@ -159,7 +159,7 @@ func (m *Masker) held(data []byte, text literals) []place {
 	if m.values == nil {
 		return urls
 	}
-	marks := m.marked(data)
+	marks := m.markers(data)
 	for at := m.values.next(data, 0); at >= 0; at = m.values.next(data, at+1) {
 		for p := m.values.longest(data, at, most); p != nil; p = m.values.longest(data, at, len(p.text)) {
 			found := place{at, at + len(p.text), m.marks[p.id]}
@@ -174,9 +174,9 @@ func (m *Masker) held(data []byte, text literals) []place {
 	return merge(places, urls)
 }
 
-// marked returns the markers that stand in data already: what is in one is no
+// markers returns the markers that stand in data already: what is in one is no
 // secret, and was made of one where it looks like one.
-func (m *Masker) marked(data []byte) []place {
+func (m *Masker) markers(data []byte) []place {
 	const opening = "[masked:"
 	var found []place
 	for at := 0; ; {
@@ -210,8 +210,8 @@ func join(places []place, p place) []place {
 	return places
 }
 
-// replaced returns a copy of data with markers in some places.
-func replaced(data []byte, places []place) []byte {
+// replace returns a copy of data with markers in some places.
+func replace(data []byte, places []place) []byte {
 	if len(places) == 0 {
 		return data
 	}

@@ -50,7 +50,7 @@ func TestKnown(t *testing.T) {
 		{"JSON that is cut", `{"text":"` + key, `{"text":"[masked:GEMINI_API_KEY]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := string(m.Known([]byte(c.in))); got != c.want {
+			if got := string(m.MaskKnown([]byte(c.in))); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -75,7 +75,7 @@ func TestSEC115KnownHoweverJSONWritesIt(t *testing.T) {
 		}
 		for way, text := range ways {
 			for depth := range 3 {
-				got := string(m.Known([]byte(text)))
+				got := string(m.MaskKnown([]byte(text)))
 				if strings.Contains(got, text[1:len(text)-1]) || !strings.Contains(got, "[masked:S]") {
 					t.Errorf("%s, %s, depth %d: %s became %s", name, way, depth, text, got)
 				}
@@ -93,8 +93,8 @@ func TestSEC115KnownHoweverJSONWritesIt(t *testing.T) {
 // value that was there.
 func TestMarkersStay(t *testing.T) {
 	m := New(map[string]string{"A": "the first one", "B": "]the second"})
-	once := m.Known([]byte("the first onethe second"))
-	if twice := m.Known(once); string(once) != "[masked:A]the second" || string(twice) != string(once) {
+	once := m.MaskKnown([]byte("the first onethe second"))
+	if twice := m.MaskKnown(once); string(once) != "[masked:A]the second" || string(twice) != string(once) {
 		t.Errorf("%s became %s", once, twice)
 	}
 }
@@ -108,10 +108,10 @@ func TestWhatMarkersSay(t *testing.T) {
 	}
 	m := New(secrets)
 	const text = "KEY-0000 keep [masked:KEY-00001] here"
-	if got := string(m.Known([]byte(text))); got != text {
+	if got := string(m.MaskKnown([]byte(text))); got != text {
 		t.Errorf("it becomes %q", got)
 	}
-	if got := string(m.Known([]byte("value-00000 value-19999 keep [masked:KEY-x] here"))); got != "[masked:KEY-00000] [masked:KEY-19999] [masked:C]" {
+	if got := string(m.MaskKnown([]byte("value-00000 value-19999 keep [masked:KEY-x] here"))); got != "[masked:KEY-00000] [masked:KEY-19999] [masked:C]" {
 		t.Errorf("values become %q", got)
 	}
 }
@@ -165,10 +165,10 @@ func TestShown(t *testing.T) {
 		{"a letter that is an escape's", inJSON("\n" + "pm_" + strings.Repeat("a", 40)), inJSON("\n" + "pm_" + strings.Repeat("a", 40))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := string(m.Shown([]byte(c.in))); got != c.want {
+			if got := string(m.MaskAll([]byte(c.in))); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if got := string((*Masker)(nil).Shown([]byte(c.in))); c.in != key && got != c.want {
+			if got := string((*Masker)(nil).MaskAll([]byte(c.in))); c.in != key && got != c.want {
 				t.Errorf("without values: %s", got)
 			}
 		})
@@ -178,7 +178,7 @@ func TestShown(t *testing.T) {
 // TestZeroMasksNothing: a daemon that holds no value.
 func TestZeroMasksNothing(t *testing.T) {
 	for _, m := range []*Masker{nil, {}, New(nil), New(map[string]string{"A": "short"})} {
-		if in := []byte(key); string(m.Known(in)) != key || string(m.Stream().Write(key)) != key {
+		if in := []byte(key); string(m.MaskKnown(in)) != key || string(m.Stream().Write(key)) != key {
 			t.Error("something was masked")
 		}
 	}
@@ -188,10 +188,10 @@ func TestZeroMasksNothing(t *testing.T) {
 func TestNothingIsAllocated(t *testing.T) {
 	m := keeper()
 	event := []byte(`{"seq":17,"text":"a token, an api_key and a password; Bearer of news"}`)
-	if n := testing.AllocsPerRun(100, func() { m.Shown(event) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { m.MaskAll(event) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
-	if got := m.Shown(event); &got[0] != &event[0] {
+	if got := m.MaskAll(event); &got[0] != &event[0] {
 		t.Error("a copy")
 	}
 }
@@ -226,14 +226,14 @@ func TestSEC115Masking(t *testing.T) {
 func holds(t interface{ Errorf(string, ...any) }, m *Masker, text []byte) {
 	before := string(text)
 	if m.values != nil && !strings.Contains(before, `\`) && !strings.Contains(before, "[masked:") {
-		whole := replaced(text, m.held(text, nil))
+		whole := replace(text, m.knownPlaces(text, nil))
 		for size := 1; size <= 9; size += 4 {
 			if got := inPieces(m, before, func(rest int) int { return min(rest, size) }); !bytes.Equal(got, whole) {
 				t.Errorf("%q became %q, in pieces of %d %q", before, whole, size, got)
 			}
 		}
 	}
-	for name, mask := range map[string]func([]byte) []byte{"known": m.Known, "shown": m.Shown} {
+	for name, mask := range map[string]func([]byte) []byte{"known": m.MaskKnown, "shown": m.MaskAll} {
 		once := mask(text)
 		if string(text) != before {
 			t.Errorf("%s changed its argument %q to %q", name, before, text)
@@ -279,7 +279,7 @@ func holds(t interface{ Errorf(string, ...any) }, m *Masker, text []byte) {
 func pieces(m *Masker, text []byte) [][]byte {
 	var all [][]byte
 	at := 0
-	for _, p := range m.marked(text) {
+	for _, p := range m.markers(text) {
 		all = append(all, text[at:p.from])
 		at = p.to
 	}
@@ -378,7 +378,7 @@ func TestLongTextsAreReadOnce(t *testing.T) {
 	m := keeper()
 	for _, piece := range []string{"TOKEN", "_token_", "Bearer ", "authorization: ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "ghp_", "sk-", "-----sk-", "TOKEN= ", `API_KEY="TOKEN":`, "Bearer abcdefgh1", "-----BEGIN PRIVATE KEY-----" + strings.Repeat("a", 32) + "-----END PRIVATE KEY-----_TOKEN=abcd", "eyJh.", `\`, `\\npm_`, "[masked:", "API_KEY=a", key, `\n` + key, "[masked:GEMINI_API_KEY]"} {
 		text := []byte(strings.Repeat(piece, 1<<20/len(piece)))
-		if got := m.Shown(text); len(got) == 0 {
+		if got := m.MaskAll(text); len(got) == 0 {
 			t.Errorf("%q became nothing", piece)
 		}
 	}
@@ -389,7 +389,7 @@ func BenchmarkShown(b *testing.B) {
 	prose := "The quick brown fox reads agents/run/act.go, finds a token of 39 letters and goes on; "
 	for _, size := range []int{100, 16 << 10} {
 		event := []byte(`{"text":"` + strings.Repeat(prose, size/len(prose)+1)[:size] + `"}`)
-		for name, mask := range map[string]func([]byte) []byte{"known": m.Known, "shown": m.Shown} {
+		for name, mask := range map[string]func([]byte) []byte{"known": m.MaskKnown, "shown": m.MaskAll} {
 			b.Run(fmt.Sprint(name, "/", size), func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(len(event)))

@@ -23,17 +23,17 @@ func (s *Stream) Write(text string) string {
 		return text
 	}
 	data := append(s.kept, text...)
-	places := s.m.held(data, nil)
-	keep := len(data) - s.m.unfinished(data)
+	places := s.m.knownPlaces(data, nil)
+	keep := len(data) - s.m.unfinishedValue(data)
 	if s.m.urls {
-		keep = min(keep, len(data)-unfinishedURL(data))
+		keep = min(keep, len(data)-openURLLength(data))
 	}
 	for i := len(places) - 1; i >= 0 && places[i].to > keep; i-- {
 		// A value that ends in what is kept stays with it, since a longer one may
 		// begin in it.
 		keep = min(keep, places[i].from)
 	}
-	out := s.masked(data[:keep])
+	out := s.mask(data[:keep])
 	s.kept = append([]byte(nil), data[keep:]...)
 	return out
 }
@@ -43,16 +43,16 @@ func (s *Stream) Flush() string {
 	if len(s.kept) == 0 {
 		return ""
 	}
-	out := s.masked(s.kept)
+	out := s.mask(s.kept)
 	s.kept = nil
 	return out
 }
 
-func (s *Stream) masked(text []byte) string { return string(replaced(text, s.m.held(text, nil))) }
+func (s *Stream) mask(text []byte) string { return string(replace(text, s.m.knownPlaces(text, nil))) }
 
-// unfinished returns the length of the longest end of data that begins a value
+// unfinishedValue returns the length of the longest end of data that begins a value
 // and does not finish it.
-func (m *Masker) unfinished(data []byte) int {
+func (m *Masker) unfinishedValue(data []byte) int {
 	for n := min(m.most-1, len(data)); n > 0; n-- {
 		end := data[len(data)-n:]
 		if !m.begins[end[0]] {

@@ -48,9 +48,9 @@ func isSecretUserinfo(info string) bool {
 	return has && !placeholder && !isGuessable(password)
 }
 
-// unfinishedURL returns the length of the end of data that may be a URL whose user
+// openURLLength returns the length of the end of data that may be a URL whose user
 // and password are not complete.
-func unfinishedURL(data []byte) int {
+func openURLLength(data []byte) int {
 	if at := bytes.LastIndex(data, urlStart); at >= 0 {
 		from := at + len(urlStart)
 		if rest := data[from:]; len(rest) < maxAuthority && run(rest, isAuthority) == len(rest) {

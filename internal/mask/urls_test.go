@@ -22,7 +22,7 @@ func TestSEC38UserinfoOfURLs(t *testing.T) {
 		"https://a:b1c2d3@x https://a:b1c2d3@y":                "https://[masked:credential]@x https://[masked:credential]@y",
 		"https://u:a-known-5ecret@x and a-known-5ecret":        "https://[masked:credential]@x and [masked:API_KEY in .env]",
 	} {
-		if got := string(m.Known([]byte(text))); got != want {
+		if got := string(m.MaskKnown([]byte(text))); got != want {
 			t.Errorf("%q becomes %q, not %q", text, got, want)
 		}
 	}
@@ -31,11 +31,11 @@ func TestSEC38UserinfoOfURLs(t *testing.T) {
 		"https://user:password@example.com", "https://user:${PASSWORD}@host", "https://user:<token>@host", "https://user:***@host", "postgres://postgres:postgres@localhost/x",
 		"https://registry.npmjs.org@1.2", "https://x/?m=a:b1c2d3@y", "http://a.example,me@example.com", "://", "https://@", "https://[masked:KEY]@x", "https://u:[masked:KEY]@x",
 	} {
-		if got := string(m.Known([]byte(text))); got != text {
+		if got := string(m.MaskKnown([]byte(text))); got != text {
 			t.Errorf("%q becomes %q", text, got)
 		}
 	}
-	if got, text := string(New(nil).Known([]byte("https://a:b1c2d3@x"))), "https://a:b1c2d3@x"; got != text {
+	if got, text := string(New(nil).MaskKnown([]byte("https://a:b1c2d3@x"))), "https://a:b1c2d3@x"; got != text {
 		t.Errorf("what is no command's output becomes %q", got)
 	}
 }
@@ -50,7 +50,7 @@ func TestSEC38URLsInPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 1, 12).Draw(t, "text"), "")
 		got := inPieces(m, text, func(rest int) int { return min(rest, rapid.SampledFrom([]int{1, 2, 3, 5, 9, 100}).Draw(t, "cut")) })
-		if want := string(m.Known([]byte(text))); string(got) != want {
+		if want := string(m.MaskKnown([]byte(text))); string(got) != want {
 			t.Fatalf("%q becomes %q in pieces, not %q", text, got, want)
 		}
 	})

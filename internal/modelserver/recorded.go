@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Recorded returns a script of one step, without expectations, that gives an
+// FromRecording returns a script of one step, without expectations, that gives an
 // answer as it was recorded: a line {"method": …, "response": …}, where the
 // response is one chunk or an array of them, in the shape of the API. Each
 // element is a chunk of the stream, as it stands.
-func Recorded(line []byte) (*Script, error) {
+func FromRecording(line []byte) (*Script, error) {
 	var r struct {
 		Method   string          `json:"method"`
 		Response json.RawMessage `json:"response"`

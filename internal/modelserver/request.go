@@ -214,7 +214,7 @@ func (r *Request) check(signed map[string]string) error {
 			}
 		}
 		if len(calls) > 0 {
-			if err := r.answered(i, calls); err != nil {
+			if err := r.checkAnswers(i, calls); err != nil {
 				return err
 			}
 		}
@@ -232,8 +232,8 @@ func (r *Request) check(signed map[string]string) error {
 	return nil
 }
 
-// answered reports whether message i+1 answers each call of message i once.
-func (r *Request) answered(i int, calls []*Call) error {
+// checkAnswers reports whether message i+1 answers each call of message i once.
+func (r *Request) checkAnswers(i int, calls []*Call) error {
 	if i+1 == len(r.Messages) {
 		return fmt.Errorf("contents[%d]: function calls without function responses", i)
 	}

@@ -123,8 +123,8 @@ func (s *Server) Open(gate string) {
 	}
 }
 
-// Reached returns a channel that is closed when an answer has come to a gate.
-func (s *Server) Reached(gate string) <-chan struct{} { return s.doors(gate).reached }
+// GateReached returns a channel that is closed when an answer has come to a gate.
+func (s *Server) GateReached(gate string) <-chan struct{} { return s.doors(gate).reached }
 
 func (s *Server) doors(gate string) *doors {
 	s.mu.Lock()
@@ -160,7 +160,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		r.Action = "models"
 		s.note(r)
 		s.models(w, rest)
-		s.answered(r)
+		s.recordAnswer(r)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, maxBody))
@@ -168,7 +168,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		writeError(w, 400, "the request cannot be read", nil)
 		return
 	}
-	defer s.answered(r)
+	defer s.recordAnswer(r)
 	if err := r.decode(body); err != nil {
 		s.note(r)
 		writeError(w, 400, err.Error(), nil)
@@ -191,7 +191,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		case q.URL.Query().Get("alt") == "sse":
 			p.format = events
 		}
-		defer s.written(r, p)
+		defer s.recordWritten(r, p)
 		p.play()
 	case "batchEmbedContents", "predict":
 		s.embed(w, r)
@@ -260,13 +260,13 @@ func (s *Server) note(r *Request) {
 	s.requests = append(s.requests, r)
 }
 
-func (s *Server) answered(r *Request) {
+func (s *Server) recordAnswer(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Answered = s.since()
 }
 
-func (s *Server) written(r *Request, p *player) {
+func (s *Server) recordWritten(r *Request, p *player) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.body != nil {

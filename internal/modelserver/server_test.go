@@ -398,7 +398,7 @@ func TestHangEndsWithTheClient(t *testing.T) {
 
 		ctx, cancel = context.WithCancel(t.Context())
 		go func() {
-			<-s.Reached("never")
+			<-s.GateReached("never")
 			cancel()
 		}()
 		if _, err := w.try(t, ctx, stream, ask("x")); !errors.Is(err, context.Canceled) {
@@ -424,7 +424,7 @@ func TestGate(t *testing.T) {
 		if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, `"a"`) {
 			t.Fatal(line, err)
 		}
-		<-s.Reached("g")
+		<-s.GateReached("g")
 		if s.Requests()[0].Answered != 0 {
 			t.Error("answered already")
 		}
@@ -453,7 +453,7 @@ func TestPauseUsesTheClock(t *testing.T) {
 func TestRecorded(t *testing.T) {
 	for _, bad := range []string{"", "[]", `{"method":"x","response":{}}`, `{"method":"generateContentStream","response":{}}`,
 		`{"method":"generateContent","response":[]}`, `{"method":"generateContentStream","response":[null]}`} {
-		if _, err := Recorded([]byte(bad)); err == nil {
+		if _, err := FromRecording([]byte(bad)); err == nil {
 			t.Errorf("%s passes", bad)
 		}
 	}
@@ -468,7 +468,7 @@ func TestRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range bytes.Lines(data) {
-			script, err := Recorded(line)
+			script, err := FromRecording(line)
 			if err != nil {
 				t.Errorf("%s: %v", f, err)
 				continue

@@ -29,13 +29,13 @@ var styles = []string{"lf", "nospace", "bom", "comments", "fields", "lines", "co
 
 // Cut returns the script with the connection breaking after n bytes of the body
 // of each answer, or at its end if it is shorter.
-func (s *Script) Cut(n int) *Script { return s.limited(limit{at: n}) }
+func (s *Script) Cut(n int) *Script { return s.limitTo(limit{at: n}) }
 
 // Stall returns the script with nothing more coming after n bytes of the body of
 // each answer, or after its end if it is shorter, until the client gives up.
-func (s *Script) Stall(n int) *Script { return s.limited(limit{at: n, stall: true}) }
+func (s *Script) Stall(n int) *Script { return s.limitTo(limit{at: n, stall: true}) }
 
-func (s *Script) limited(l limit) *Script {
+func (s *Script) limitTo(l limit) *Script {
 	all := &Script{sections: slices.Clone(s.sections)}
 	for i := range all.sections {
 		steps := slices.Clone(all.sections[i].steps)

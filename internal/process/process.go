@@ -220,9 +220,9 @@ func (j *Job) Remaining() []Found {
 	return found
 }
 
-// Stuck returns the processes that could not be ended. It is for the goroutine
+// Survivors returns the processes that could not be ended. It is for the goroutine
 // that called [Job.Run] or [Job.Kill], after that.
-func (j *Job) Stuck() []Found { return j.stuck }
+func (j *Job) Survivors() []Found { return j.stuck }
 
 // Kill ends what remains of a job whose commands have exited.
 func (j *Job) Kill() {

@@ -65,8 +65,8 @@ var toolchains = []string{
 // indexes, and the keys of certificates.
 var toolchainSecrets = []string{".local/share/uv/credentials", ".dotnet/corefx"}
 
-// masked returns what nobody behind the wall reads, without secrets of the system.
-func (s *Sandbox) masked(spec Spec) []string {
+// maskedPaths returns what nobody behind the wall reads, without secrets of the system.
+func (s *Sandbox) maskedPaths(spec Spec) []string {
 	var secrets []string
 	for _, name := range toolchainSecrets {
 		secrets = append(secrets, filepath.Join(s.Home, name))
@@ -141,7 +141,7 @@ func (s *Sandbox) mounts(spec Spec) []mount {
 		add(readOnlyMount, caches)
 	}
 	add(readOnlyMount, s.configFolder())
-	add(maskedMount, s.masked(spec)...)
+	add(maskedMount, s.maskedPaths(spec)...)
 	if os.Geteuid() == 0 {
 		add(maskedMount, secretsOfSystem()...)
 	}

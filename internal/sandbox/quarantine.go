@@ -66,10 +66,10 @@ const (
 	maxKept      = 64 << 20
 )
 
-// protectedPlaces returns the protected places as they are: those that are given
+// expandProtected returns the protected places as they are: those that are given
 // and, in .git folders among them, what makes git run programs. A .git folder
 // itself is one, too, but what else is in it is not.
-func protectedPlaces(given []string) []string {
+func expandProtected(given []string) []string {
 	out := slices.Clone(given)
 	for _, path := range given {
 		if filepath.Base(path) == ".git" && isFolder(path) {
@@ -86,7 +86,7 @@ func (s *Sandbox) placesOf(spec Spec) *places {
 		p.files, p.all = make(map[string]kept), make(map[string]bool)
 	}
 	var size int64
-	for _, path := range append(protectedPlaces(spec.Protected), p.targets...) {
+	for _, path := range append(expandProtected(spec.Protected), p.targets...) {
 		at, err := placeAt(path)
 		if err != nil {
 			continue
@@ -134,7 +134,7 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 		moved = append(moved, Quarantined{Path: path, To: to})
 		return true
 	}
-	for _, path := range append(protectedPlaces(now), b.before.targets...) {
+	for _, path := range append(expandProtected(now), b.before.targets...) {
 		at, err := placeAt(path)
 		gone := slices.ContainsFunc(moved, func(q Quarantined) bool { return within(q.Path, path) })
 		if err != nil || gone || b.before.has(path, at) {
@@ -142,7 +142,7 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 		}
 		move(path)
 	}
-	for _, path := range b.before.added() {
+	for _, path := range b.before.newPlaces() {
 		move(path)
 	}
 	for path, before := range b.before.files {
@@ -173,13 +173,13 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 	return moved, failed
 }
 
-// changed returns what quarantine would move or put back.
-func (b *Box) changed(now []string) []string {
+// pendingQuarantine returns what quarantine would move or put back.
+func (b *Box) pendingQuarantine(now []string) []string {
 	if now == nil {
 		now = b.spec.Protected
 	}
-	out := b.before.added()
-	for _, path := range append(protectedPlaces(now), b.before.targets...) {
+	out := b.before.newPlaces()
+	for _, path := range append(expandProtected(now), b.before.targets...) {
 		if at, err := placeAt(path); err == nil && !b.before.has(path, at) {
 			out = append(out, path)
 		}
@@ -198,9 +198,9 @@ func (b *Box) changed(now []string) []string {
 	return slices.Compact(out)
 }
 
-// added returns what is new inside of the places, where the wall does not keep them
+// newPlaces returns what is new inside of the places, where the wall does not keep them
 // from being written.
-func (p *places) added() []string {
+func (p *places) newPlaces() []string {
 	var out []string
 	for place := range p.at {
 		if !p.all[place] {

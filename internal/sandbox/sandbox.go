@@ -284,7 +284,7 @@ func (b *Box) ReleaseShared(protected []string) ([]string, error) {
 	if b.before == nil {
 		return nil, err
 	}
-	return b.changed(protected), err
+	return b.pendingQuarantine(protected), err
 }
 
 func (b *Box) removeTemp() error {

@@ -87,7 +87,7 @@ func (s *Sandbox) profile(spec Spec, temp string) string {
 		rule("allow file-read*", own...)
 	}
 	rule("allow file-read*", s.configFolder())
-	rule("deny file-read* file-write*", s.masked(spec)...)
+	rule("deny file-read* file-write*", s.maskedPaths(spec)...)
 	if spec.Access == Network { // any host: loopback is the machine's, so that no relay can stand there
 		b.WriteString("(allow network*)\n(deny network* (remote unix-socket))\n(allow system-socket)\n")
 	}

@@ -177,7 +177,7 @@ func (b *Box) useLandlock() error {
 	} else {
 		limits.Read = slices.Concat(limits.Read, spec.Folders, existing(s.Write), []string{s.cacheFolder()})
 	}
-	masked := append(s.masked(spec), s.State)
+	masked := append(s.maskedPaths(spec), s.State)
 	if os.Geteuid() == 0 {
 		masked = append(masked, secretsOfSystem()...)
 	}

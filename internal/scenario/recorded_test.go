@@ -101,7 +101,7 @@ func readRecorded(t *testing.T, line []byte) (r recorded) {
 
 func playRecorded(t *testing.T, line []byte) {
 	answer := readRecorded(t, line)
-	first, err := modelserver.Recorded(line)
+	first, err := modelserver.FromRecording(line)
 	if err != nil {
 		t.Fatal(err)
 	}

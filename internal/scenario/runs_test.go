@@ -174,7 +174,7 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 		})
 	case "gate":
 		select {
-		case <-s.model.Reached(args[1]):
+		case <-s.model.GateReached(args[1]):
 		case <-ctx.Done():
 			err = ctx.Err()
 		}

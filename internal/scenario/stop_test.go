@@ -65,7 +65,7 @@ const delegates = "> stop here\n<call delegate_to_agent {\"agent_name\": \"anoth
 func at(gate string) func(context.Context, *editortest.Editor, *modelserver.Server) error {
 	return func(ctx context.Context, _ *editortest.Editor, m *modelserver.Server) error {
 		select {
-		case <-m.Reached(gate):
+		case <-m.GateReached(gate):
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

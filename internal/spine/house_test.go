@@ -255,7 +255,7 @@ func saw(kind, text string) func(editortest.Seen) bool {
 func (w *world) reached(gate string) {
 	w.t.Helper()
 	select {
-	case <-w.model.Reached(gate):
+	case <-w.model.GateReached(gate):
 	case <-time.After(patience):
 		w.t.Fatalf("the model does not come to the gate %s: %v", gate, w.model.Failures())
 	}

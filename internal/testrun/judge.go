@@ -15,10 +15,10 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// Judged is [Run], and then has the agent that the test names judge what came of it, if it
+// RunAndJudge is [Run], and then has the agent that the test names judge what came of it, if it
 // names one. That agent has the project's agents beside it, none of the test's files, and
 // the model of the person's settings, which is asked over the network.
-func Judged(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case) []agenttest.Failure {
+func RunAndJudge(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case) []agenttest.Failure {
 	wrong, result := run(ctx, config, agents, c)
 	if c.Expect.Judge == nil || result == nil {
 		return wrong

@@ -175,7 +175,7 @@ func (p *person) connect(ctx context.Context, config daemon.Config, folder strin
 	p.work.Go(func() {
 		_, _ = daemon.Serve(context.WithoutCancel(ctx), far, config) // it keeps nothing
 	})
-	conn := client.New(context.WithoutCancel(ctx), near, client.Config{Notified: p.notified, Asked: p.asked})
+	conn := client.New(context.WithoutCancel(ctx), near, client.Config{Notified: p.onNotification, Asked: p.onRequest})
 	ours, err := json.Marshal(map[string]any{"agents": wire.ClientCapabilities{
 		Version: wire.Version, Activity: &wire.ActivityCapability{}, Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true}, Ask: true,
 	}})
@@ -235,7 +235,7 @@ func (p *person) run(ctx context.Context, config daemon.Config, work string, c *
 	return result, conn.Call(ctx, wire.MethodRun, params, result)
 }
 
-func (p *person) notified(method string, params []byte) {
+func (p *person) onNotification(method string, params []byte) {
 	if method != wire.MethodActivity {
 		return
 	}
@@ -265,7 +265,7 @@ func (p *person) next(about string) (string, bool) {
 	return answer, true
 }
 
-func (p *person) asked(_ context.Context, method string, params []byte) (any, error) {
+func (p *person) onRequest(_ context.Context, method string, params []byte) (any, error) {
 	switch method {
 	case wire.MethodConfirm:
 		var q wire.ConfirmParams

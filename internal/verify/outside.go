@@ -45,5 +45,5 @@ func (s servers) Offer(_ context.Context, _ string, names []string) agents.Serve
 // States implements [agents.Servers].
 func (s servers) States(string) map[string]string { return nil }
 
-// Known implements [agents.Servers].
-func (s servers) Known(string, []string) []tool.Tool { return nil }
+// LastTools implements [agents.Servers].
+func (s servers) LastTools(string, []string) []tool.Tool { return nil }

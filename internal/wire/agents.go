@@ -81,11 +81,11 @@ type (
 )
 
 // Check implements the server's check of parameters.
-func (p *GetParams) Check() (string, error) { return required("name", p.Name) }
+func (p *GetParams) Check() (string, error) { return checkRequired("name", p.Name) }
 
 // Check implements the server's check of parameters.
 func (p *TrustParams) Check() (string, error) {
-	if at, err := required("uri", p.URI); err != nil {
+	if at, err := checkRequired("uri", p.URI); err != nil {
 		return at, err
 	}
 	if p.Trusted == nil { // not the same as false, which takes trust back

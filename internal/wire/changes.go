@@ -86,7 +86,7 @@ type (
 
 // Check implements the server's check of parameters.
 func (p *SessionDeleteParams) Check() (string, error) {
-	if at, err := required("session", p.Session); err != nil { // what is erased has to be named
+	if at, err := checkRequired("session", p.Session); err != nil { // what is erased has to be named
 		return at, err
 	}
 	return checkSession(p.Session)

@@ -19,5 +19,5 @@ type (
 
 // Check implements the server's check of parameters.
 func (p *FocusParams) Check() (string, error) {
-	return required("textDocument.uri", p.TextDocument.URI)
+	return checkRequired("textDocument.uri", p.TextDocument.URI)
 }

@@ -139,7 +139,7 @@ func (p CreateParams) MarshalJSON() ([]byte, error) {
 
 // Check implements the server's check of parameters.
 func (p *CreateParams) Check() (string, error) {
-	if at, err := required("name", p.Name); err != nil {
+	if at, err := checkRequired("name", p.Name); err != nil {
 		return at, err
 	}
 	return oneOf("scope", p.Scope, "", "project", "global")
@@ -147,7 +147,7 @@ func (p *CreateParams) Check() (string, error) {
 
 // Check implements the server's check of parameters.
 func (p *DeleteParams) Check() (string, error) {
-	if at, err := required("name", p.Name); err != nil {
+	if at, err := checkRequired("name", p.Name); err != nil {
 		return at, err
 	}
 	return oneOf("scope", p.Scope, "", "project", "global")

@@ -94,7 +94,7 @@ func (p *MemoryListParams) Check() (string, error) {
 
 // Check implements the server's check of parameters.
 func (p *MemorySearchParams) Check() (string, error) {
-	if at, err := required("query", p.Query); err != nil {
+	if at, err := checkRequired("query", p.Query); err != nil {
 		return at, err
 	}
 	return checkMemoryPage(p.Limit)
@@ -109,7 +109,7 @@ func checkMemoryPage(limit int) (string, error) {
 
 // Check implements the server's check of parameters.
 func (p *MemoryDeleteParams) Check() (string, error) {
-	switch at, err := required("store", p.Store); {
+	switch at, err := checkRequired("store", p.Store); {
 	case err != nil:
 		return at, err
 	case p.All && len(p.Keys) > 0:

@@ -130,10 +130,10 @@ type (
 
 // Check implements the server's check of parameters.
 func (p *RespondParams) Check() (string, error) {
-	if at, err := required("id", p.ID); err != nil {
+	if at, err := checkRequired("id", p.ID); err != nil {
 		return at, err
 	}
-	if at, err := required("nonce", p.Nonce); err != nil {
+	if at, err := checkRequired("nonce", p.Nonce); err != nil {
 		return at, err
 	}
 	if len(p.Answer) == 0 {

@@ -59,7 +59,7 @@ type (
 
 // Check implements the server's check of parameters.
 func (p *RouteParams) Check() (string, error) {
-	if at, err := required("input", p.Input); err != nil {
+	if at, err := checkRequired("input", p.Input); err != nil {
 		return at, err
 	}
 	return oneOf("strategy", p.Strategy, "", "rule", "llm", "hybrid")
@@ -67,7 +67,7 @@ func (p *RouteParams) Check() (string, error) {
 
 // Check implements the server's check of parameters.
 func (p *ConfigSetParams) Check() (string, error) {
-	if at, err := required("key", p.Key); err != nil {
+	if at, err := checkRequired("key", p.Key); err != nil {
 		return at, err
 	}
 	if len(p.Value) == 0 {

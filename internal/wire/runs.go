@@ -197,11 +197,11 @@ func (p *RunParams) Check() (string, error) {
 }
 
 // Check implements the server's check of parameters.
-func (p *ChainParams) Check() (string, error) { return required("run", p.Run) }
+func (p *ChainParams) Check() (string, error) { return checkRequired("run", p.Run) }
 
 // Check implements the server's check of parameters.
 func (p *SteerParams) Check() (string, error) {
-	if at, err := required("run", p.Run); err != nil {
+	if at, err := checkRequired("run", p.Run); err != nil {
 		return at, err
 	}
 	if len(p.Input) == 0 {
@@ -217,7 +217,7 @@ func (p *SteerParams) Check() (string, error) {
 
 // Check implements the server's check of parameters.
 func (p *ResumeParams) Check() (string, error) {
-	if at, err := required("run", p.Run); err != nil {
+	if at, err := checkRequired("run", p.Run); err != nil {
 		return at, err
 	}
 	if at, err := checkSession(p.Session); err != nil {
@@ -311,7 +311,7 @@ func isBase64(data string) bool {
 	return err == nil
 }
 
-func required(path, value string) (string, error) {
+func checkRequired(path, value string) (string, error) {
 	if value == "" {
 		return path, fmt.Errorf("is required")
 	}

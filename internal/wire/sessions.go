@@ -210,7 +210,7 @@ func (p *UnsubscribeParams) Check() (string, error) { return checkSession(p.Sess
 // Check implements the server's check of parameters.
 func (p *ParseParams) Check() (string, error) {
 	if p.Text == nil {
-		return required("text", "")
+		return checkRequired("text", "")
 	}
 	return "", nil
 }
@@ -248,7 +248,7 @@ func (p *SessionCompressParams) Check() (string, error) { return checkSession(p.
 
 // Check implements the server's check of parameters.
 func (p *ContextParams) Check() (string, error) {
-	if at, err := required("agent", p.Agent); err != nil {
+	if at, err := checkRequired("agent", p.Agent); err != nil {
 		return at, err
 	}
 	return checkSession(p.Session)
@@ -256,7 +256,7 @@ func (p *ContextParams) Check() (string, error) {
 
 // Check implements the server's check of parameters.
 func (p *ContextClearParams) Check() (string, error) {
-	if at, err := required("agent", p.Agent); err != nil {
+	if at, err := checkRequired("agent", p.Agent); err != nil {
 		return at, err
 	}
 	return checkSession(p.Session)

@@ -54,7 +54,7 @@ func (p *StateSetParams) Check() (string, error) {
 	if p.Value == nil {
 		return "value", fmt.Errorf("is required; null removes the key")
 	}
-	if at, err := required("key", p.Key); err != nil {
+	if at, err := checkRequired("key", p.Key); err != nil {
 		return at, err
 	}
 	return checkSession(p.Session)

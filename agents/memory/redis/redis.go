@@ -55,8 +55,8 @@ var _ memory.Backend = (*Backend)(nil)
 // unix:///path/of/socket. It connects to nothing.
 func New(address func() string) *Backend { return &Backend{address: address} }
 
-// Shown returns an address without user and password.
-func Shown(address string) string {
+// DisplayAddress returns an address without user and password.
+func DisplayAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "redis" // what is wrong with it may be in the password
@@ -136,7 +136,7 @@ func (b *Backend) explain(ctx context.Context, err error) error {
 		return err
 	}
 	b.mu.Lock()
-	at := Shown(b.of)
+	at := DisplayAddress(b.of)
 	b.mu.Unlock()
 	kind, _, _ := strings.Cut(err.Error(), " ")
 	switch kind {

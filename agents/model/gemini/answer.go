@@ -186,8 +186,8 @@ func (a *answer) rate(ratings []*genai.SafetyRating) {
 	}
 }
 
-// done returns the answer.
-func (a *answer) done() (*model.Answer, error) {
+// result returns the answer.
+func (a *answer) result() (*model.Answer, error) {
 	a.seal()
 	raw, err := a.raw.content()
 	if err != nil {

@@ -37,12 +37,12 @@ func (c *Client) Embed(ctx context.Context, req *model.Embedding) (vector []floa
 	defer cancel()
 	defer func() { // genai asserts types of what a server sends
 		if v := recover(); v != nil {
-			err = c.unembedded(ctx, fmt.Errorf("%w: %v", errUnreadable, v))
+			err = c.embeddingError(ctx, fmt.Errorf("%w: %v", errUnreadable, v))
 		}
 	}()
 	r, err := models.EmbedContent(within, req.Model, genai.Text(req.Text), config)
 	if err != nil {
-		return nil, c.unembedded(ctx, err)
+		return nil, c.embeddingError(ctx, err)
 	}
 	if len(r.Embeddings) != 1 || r.Embeddings[0] == nil || len(r.Embeddings[0].Values) == 0 {
 		return nil, &model.Error{Class: model.Fatal, Message: req.Model + " gave no vector"}
@@ -57,8 +57,8 @@ func (c *Client) Embed(ctx context.Context, req *model.Embedding) (vector []floa
 	return vector, nil
 }
 
-// unembedded sorts what ended a request for a vector.
-func (c *Client) unembedded(ctx context.Context, err error) error {
+// embeddingError sorts what ended a request for a vector.
+func (c *Client) embeddingError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -71,5 +71,5 @@ func (c *Client) unembedded(ctx context.Context, err error) error {
 	if errors.Is(err, errUnreadable) {
 		return &model.Error{Class: model.Fatal, Message: c.clean(err.Error())}
 	}
-	return c.unreached(err)
+	return c.connectionError(err)
 }

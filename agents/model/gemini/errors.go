@@ -86,7 +86,7 @@ func (c *Client) failure(k *call, err, cause error) *model.Error {
 	case errors.Is(cause, errNoHeaders):
 		return &model.Error{Class: model.Busy, Message: fmt.Sprintf("the model did not begin to answer within %s", c.config.HeaderTimeout), Err: cause}
 	case errors.Is(cause, errIdle):
-		return &model.Error{Class: model.Cut, Status: k.failedStatus(), Message: fmt.Sprintf("the answer stopped: nothing came for %s", c.config.IdleTimeout), Err: cause}
+		return &model.Error{Class: model.Cut, Status: k.errorStatus(), Message: fmt.Sprintf("the answer stopped: nothing came for %s", c.config.IdleTimeout), Err: cause}
 	case errors.Is(cause, errTooLong):
 		class := model.Cut
 		if k.status == 0 {
@@ -106,7 +106,7 @@ func (c *Client) failure(k *call, err, cause error) *model.Error {
 	case k.bodyErr != nil:
 		return &model.Error{Class: model.Fatal, Message: c.clean(k.bodyErr.Error()), Err: c.below(k.bodyErr)}
 	case k.transport != nil:
-		return c.unreached(k.transport)
+		return c.connectionError(k.transport)
 	case k.status == 0 && err != nil:
 		return &model.Error{Class: model.Fatal, Message: "the request cannot be made: " + c.clean(err.Error()), Err: c.below(err)}
 	case err != nil:
@@ -120,16 +120,16 @@ func (c *Client) failure(k *call, err, cause error) *model.Error {
 	}
 }
 
-// failedStatus returns the status of an answer that is an error.
-func (k *call) failedStatus() int {
+// errorStatus returns the status of an answer that is an error.
+func (k *call) errorStatus() int {
 	if k.status >= 200 && k.status <= 299 {
 		return 0
 	}
 	return k.status
 }
 
-// unreached sorts why there was no answer at all.
-func (c *Client) unreached(err error) *model.Error {
+// connectionError sorts why there was no answer at all.
+func (c *Client) connectionError(err error) *model.Error {
 	e := &model.Error{Class: model.Busy, Err: c.below(err)}
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
@@ -162,8 +162,8 @@ type detail struct {
 
 // refusal sorts an error that the API tells.
 func (c *Client) refusal(k *call, api genai.APIError) *model.Error {
-	api = listed(api, k.errorBody)
-	status := k.failedStatus()
+	api = errorFromList(api, k.errorBody)
+	status := k.errorStatus()
 	if status == 0 {
 		status = api.Code
 	}
@@ -181,7 +181,7 @@ func (c *Client) refusal(k *call, api genai.APIError) *model.Error {
 	e.PerModel = perModel(details)
 	e.TooLong = status == http.StatusBadRequest && tooLong.MatchString(api.Message)
 	if status == http.StatusTooManyRequests {
-		if why := usedUp(api.Message, details, e.RetryAfter); why != "" {
+		if why := exhaustedQuota(api.Message, details, e.RetryAfter); why != "" {
 			e.Class, e.Message = model.Fatal, why+": "+e.Message
 		}
 	}
@@ -191,8 +191,8 @@ func (c *Client) refusal(k *call, api genai.APIError) *model.Error {
 	return e
 }
 
-// listed reads an error that came in an array, as it does without events.
-func listed(api genai.APIError, body []byte) genai.APIError {
+// errorFromList reads an error that came in an array, as it does without events.
+func errorFromList(api genai.APIError, body []byte) genai.APIError {
 	var list []struct {
 		Error *genai.APIError `json:"error"`
 	}
@@ -261,11 +261,11 @@ const (
 	noCredit = "the quota is 0, or there is no credit"
 )
 
-// usedUp says which quota a 429 is of that a wait of minutes does not bring
+// exhaustedQuota says which quota a 429 is of that a wait of minutes does not bring
 // back: that of a day, one of 0, or money; "" for none. The provider's usual
 // message speaks of billing for a quota of a minute too, so it counts only where
 // no detail says better.
-func usedUp(message string, details []detail, wait time.Duration) string {
+func exhaustedQuota(message string, details []detail, wait time.Duration) string {
 	if limitZero.MatchString(message) {
 		return noCredit
 	}

@@ -348,7 +348,7 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 		if g.answer.flush(g.emit) != nil {
 			return nil, nil
 		}
-		return g.answer.done()
+		return g.answer.result()
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

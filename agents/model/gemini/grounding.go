@@ -33,13 +33,13 @@ func (a *answer) cite(out *model.Answer) {
 		}
 	}
 	if texts == 1 {
-		out.Message.Parts[at].Text = numbered(out.Message.Parts[at].Text, a.grounding.GroundingSupports, number)
+		out.Message.Parts[at].Text = addNumbers(out.Message.Parts[at].Text, a.grounding.GroundingSupports, number)
 	}
 }
 
-// numbered returns a text with the numbers of its sources. Ends of segments are
+// addNumbers returns a text with the numbers of its sources. Ends of segments are
 // counted in bytes; one that is in the middle of a character is left out.
-func numbered(text string, supports []*genai.GroundingSupport, number map[int32]int) string {
+func addNumbers(text string, supports []*genai.GroundingSupport, number map[int32]int) string {
 	marks := make(map[int]string)
 	for _, s := range supports {
 		if s == nil || s.Segment == nil {

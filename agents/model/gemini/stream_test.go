@@ -287,7 +287,7 @@ func TestRecordedAnswers(t *testing.T) {
 
 // recorded plays an answer, and sends it back in a second request.
 func recorded(t *testing.T, line []byte) model.Finish {
-	script, err := modelserver.Recorded(line)
+	script, err := modelserver.FromRecording(line)
 	if err != nil {
 		t.Fatal(err)
 	}

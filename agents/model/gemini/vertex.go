@@ -172,14 +172,14 @@ func (t *tokens) detect() (*auth.Credentials, error) {
 	if t.file != "" {
 		data, err := os.ReadFile(t.file)
 		if err != nil {
-			return nil, refusedLogin(0, fmt.Sprintf("the credentials for Vertex AI cannot be read: %v", err))
+			return nil, loginError(0, fmt.Sprintf("the credentials for Vertex AI cannot be read: %v", err))
 		}
 		options.CredentialsJSON = data
 	}
 	found, err := credentials.DetectDefault(options)
 	if err != nil {
 		// The library's text may quote the file.
-		return nil, refusedLogin(0, "the credentials for Vertex AI cannot be used: "+where(t.file)+" holds none that Google's library takes")
+		return nil, loginError(0, "the credentials for Vertex AI cannot be used: "+where(t.file)+" holds none that Google's library takes")
 	}
 	return found, nil
 }
@@ -196,7 +196,7 @@ func signInFailed(err error) *model.Error {
 	refusal, ok := errors.AsType[*auth.Error](err)
 	if !ok || refusal.Response == nil {
 		if strings.Contains(err.Error(), "private key") {
-			return refusedLogin(0, "the credentials for Vertex AI hold a private key that cannot be read")
+			return loginError(0, "the credentials for Vertex AI hold a private key that cannot be read")
 		}
 		return &model.Error{Class: model.Busy, Message: "signing in at Google Cloud failed: " + err.Error(), Err: err}
 	}
@@ -204,10 +204,10 @@ func signInFailed(err error) *model.Error {
 	if status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500 {
 		return &model.Error{Class: model.Busy, Status: status, Message: "signing in at Google Cloud failed: " + err.Error(), Err: err}
 	}
-	return refusedLogin(status, "Google Cloud refuses the credentials for Vertex AI: "+err.Error())
+	return loginError(status, "Google Cloud refuses the credentials for Vertex AI: "+err.Error())
 }
 
-func refusedLogin(status int, why string) *model.Error {
+func loginError(status int, why string) *model.Error {
 	return &model.Error{Class: model.Unauthorized, Status: status, Message: why + "; run `" + Login + "`"}
 }
 

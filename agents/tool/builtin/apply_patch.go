@@ -98,9 +98,9 @@ func (p patched) place() tool.Place {
 
 func (p patched) effect() activity.Change {
 	if p.gone != nil {
-		return p.gone.gone()
+		return p.gone.removal()
 	}
-	return p.done(p.text)
+	return p.applied(p.text)
 }
 
 // describePatch returns the plan of a patch.
@@ -178,7 +178,7 @@ func patchFile(ctx context.Context, env *tool.Env, f *gitdiff.File) (patched, er
 	}
 	text, err := applyHunks(c.text(), f.TextFragments)
 	if err == nil {
-		err = grown(len(c.text()), len(text))
+		err = checkGrowth(len(c.text()), len(text))
 	}
 	if err != nil {
 		return patched{}, tool.Errorf(tool.CodeFailed, "%s: %v.", shown, err)
@@ -324,9 +324,9 @@ func (p patched) apply(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	}
 	name := tool.Name(p.gone.at.Rel)
 	if err := env.Edits.Delete(ctx, p.gone.at.Real, p.gone.file.Digest, "apply_patch "+name); err != nil {
-		return nil, unchanged(err, p.gone.at)
+		return nil, unchangedError(err, p.gone.at)
 	}
-	return &tool.Result{Content: "Deleted " + name + ".", Changes: []activity.Change{p.gone.gone()}}, nil
+	return &tool.Result{Content: "Deleted " + name + ".", Changes: []activity.Change{p.gone.removal()}}, nil
 }
 
 // putBack gives files what they held before a patch that could not be made whole.

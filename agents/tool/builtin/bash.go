@@ -215,7 +215,7 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	if env.Edits != nil {
 		unsaved = env.Edits.Save(ctx, "a command is about to run")
 	}
-	note := unsavedNote(env, unsaved)
+	note := noteUnsaved(env, unsaved)
 	if c.Background {
 		if err := c.again(env); err != nil {
 			return nil, err
@@ -265,7 +265,7 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	if err != nil && !errors.Is(err, process.ErrEnded) && !errors.Is(err, process.ErrStuck) {
 		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", err)
 	}
-	if stuck := j.Stuck(); len(stuck) > 0 {
+	if stuck := j.Survivors(); len(stuck) > 0 {
 		end.left = fmt.Sprintf("%s could not be ended and wait for the system: %s", tool.Count(len(stuck), "process", "processes"), listProcesses(stuck))
 	}
 	if end.code != 0 {
@@ -442,8 +442,8 @@ func section(b *strings.Builder, name, text string) {
 	fmt.Fprintf(b, "%s:\n%s\n", name, text)
 }
 
-// unsavedNote names the documents that a process reads as they were.
-func unsavedNote(env *tool.Env, paths []string) string {
+// noteUnsaved names the documents that a process reads as they were.
+func noteUnsaved(env *tool.Env, paths []string) string {
 	if len(paths) == 0 {
 		return ""
 	}

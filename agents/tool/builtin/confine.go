@@ -98,7 +98,7 @@ func (c *confined) placesAfter(ctx context.Context) (protected []string, note st
 	}
 	protected = slices.Concat(c.spec.Protected, places.Protected)
 	for _, folder := range c.spec.Folders {
-		protected = append(protected, tool.ProtectedAt(folder)...)
+		protected = append(protected, tool.ProtectedPlaces(folder)...)
 	}
 	slices.Sort(protected)
 	note = "the workspace could not be looked through after the command"
@@ -186,7 +186,7 @@ func (c *confined) hint(output string) []string {
 	hidden := ""
 	if says("Device or resource busy", "unsupported file type", "can only add regular files", "would be overwritten by",
 		"local modifications", "Unable to process path") {
-		hidden = c.hidden(output)
+		hidden = c.hiddenFileIn(output)
 	}
 	switch access := c.spec.Access; {
 	case hidden != "":
@@ -204,9 +204,9 @@ func (c *confined) hint(output string) []string {
 	return nil
 }
 
-// hidden returns the name of a file that the wall hides and that an output names, ""
+// hiddenFileIn returns the name of a file that the wall hides and that an output names, ""
 // for none.
-func (c *confined) hidden(output string) string {
+func (c *confined) hiddenFileIn(output string) string {
 	for _, path := range c.spec.Masked {
 		if strings.Contains(output, filepath.Base(path)) {
 			return c.name(path)

@@ -114,9 +114,9 @@ func (n errTooLarge) Error() string {
 	return fmt.Sprintf("it would have %d bytes, more than the %d that are taken", int(n), maxEdited)
 }
 
-// grown returns an errTooLarge where a text of size bytes became larger than
+// checkGrowth returns an errTooLarge where a text of size bytes became larger than
 // maxEdited; one that was so before may stay so.
-func grown(before, size int) error {
+func checkGrowth(before, size int) error {
 	if size > before && size > maxEdited {
 		return errTooLarge(size)
 	}
@@ -135,7 +135,7 @@ func replace(text, old, fresh string, expected int) (string, error) {
 			if n != expected {
 				return "", wrongCount(n, expected)
 			}
-			if err := grown(len(text), len(text)+n*(len(try[1])-len(try[0]))); err != nil {
+			if err := checkGrowth(len(text), len(text)+n*(len(try[1])-len(try[0]))); err != nil {
 				return "", err
 			}
 			return strings.ReplaceAll(text, try[0], try[1]), nil
@@ -222,7 +222,7 @@ func windows(lines, old []string) []int {
 func splice(lines []string, at []int, old []string, fresh, end string) (string, error) {
 	first := slices.IndexFunc(old, func(l string) bool { return strings.TrimSpace(l) != "" })
 	from := indentation(old[first])
-	if err := grown(sizes(lines, at, old, first, from, fresh, end)); err != nil {
+	if err := checkGrowth(sizes(lines, at, old, first, from, fresh, end)); err != nil {
 		return "", err
 	}
 	var b strings.Builder

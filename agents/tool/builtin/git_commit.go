@@ -209,7 +209,7 @@ func describeState(state string) string {
 func (c *commitCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error) {
 	note := ""
 	if env.Edits != nil {
-		note = unsavedNote(env, env.Edits.Save(ctx, "files are about to be committed"))
+		note = noteUnsaved(env, env.Edits.Save(ctx, "files are about to be committed"))
 	}
 	leave, err := enter(ctx, env.Slots)
 	if err != nil {

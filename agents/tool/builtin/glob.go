@@ -98,7 +98,7 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 				w.partial = true
 				return false
 			}
-			all = append(all, found{rel, dir.modified(rel)})
+			all = append(all, found{rel, dir.modificationTime(rel)})
 		}
 		return true
 	}
@@ -123,7 +123,7 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 	if len(all) == 0 && !w.partial {
 		text := fmt.Sprintf("No file matches %s in %s.", tool.Name(pattern), tool.Name(path.Clean(p.Rel)))
 		if out > 0 {
-			text += "\n" + leftOut(out)
+			text += "\n" + omissionNote(out)
 		}
 		return &tool.Result{Content: text}, nil
 	}
@@ -131,7 +131,7 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 	taint := tool.Clean
 	for _, f := range all[:min(len(all), maxGlobShown)] {
 		taint = taint.Max(env.TaintOf(filepath.Join(dir.folder, filepath.FromSlash(f.rel)))) // a name is text too
-		b.WriteString(tool.Name(shownPath(env, dir, f.rel)))
+		b.WriteString(tool.Name(displayPath(env, dir, f.rel)))
 		b.WriteByte('\n')
 	}
 	if more := len(all) - maxGlobShown; more > 0 {
@@ -140,6 +140,6 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 	if w.partial {
 		b.WriteString("[partial: the search was stopped after 5 seconds or 10,000 results]\n")
 	}
-	b.WriteString(leftOut(out))
+	b.WriteString(omissionNote(out))
 	return &tool.Result{Taint: taint, Content: b.String(), Display: fmt.Sprintf("Found %s for %s", tool.Count(len(all), "file", "files"), tool.Name(pattern))}, nil
 }

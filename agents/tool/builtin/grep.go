@@ -162,7 +162,7 @@ func newQuery(env *tool.Env, dir *opened, p tool.Place, args grepArgs) (*query, 
 	}
 	q := &query{
 		env: env, dir: dir, start: slashRel(dir, p), isFile: !p.IsDir(), re: re, include: args.Include,
-		context: min(args.Context, maxContext), needs: required(args.Pattern),
+		context: min(args.Context, maxContext), needs: requiredText(args.Pattern),
 		denied: make(map[string]bool),
 	}
 	q.hidden = newIgnores(dir, q.start)
@@ -259,16 +259,16 @@ func (q *query) report(found []hits, args grepArgs, partial bool) *tool.Result {
 		if shown >= limit {
 			continue
 		}
-		fmt.Fprintf(&b, "---\nFile: %s\n", tool.Name(shownPath(q.env, q.dir, h.rel)))
+		fmt.Fprintf(&b, "---\nFile: %s\n", tool.Name(displayPath(q.env, q.dir, h.rel)))
 		shown += h.write(&b, limit-shown)
 	}
-	where := tool.Name(path.Clean(shownPath(q.env, q.dir, q.start)))
+	where := tool.Name(path.Clean(displayPath(q.env, q.dir, q.start)))
 	if total == 0 {
 		text := fmt.Sprintf("No match for %s in %s.", tool.Name(args.Pattern), where)
 		if partial {
 			text = fmt.Sprintf("No match for %s in the part of %s that was searched in %v.", tool.Name(args.Pattern), where, searchTime/time.Second*time.Second)
 		}
-		if out := leftOut(len(q.denied)); out != "" {
+		if out := omissionNote(len(q.denied)); out != "" {
 			text += "\n" + out
 		}
 		return &tool.Result{Content: text}
@@ -285,7 +285,7 @@ func (q *query) report(found []hits, args grepArgs, partial bool) *tool.Result {
 	if partial {
 		b.WriteString("[partial: the search was stopped after 5 seconds or 10,000 matches]\n")
 	}
-	b.WriteString(leftOut(len(q.denied)))
+	b.WriteString(omissionNote(len(q.denied)))
 	return &tool.Result{Taint: q.taint(found), Content: head + b.String(), Display: fmt.Sprintf("Found %s for %s", tool.Count(total, "match", "matches"), tool.Name(args.Pattern))}
 }
 

@@ -14,8 +14,8 @@ type literal struct {
 	fold bool
 }
 
-// required returns the longest text that each match of pattern holds.
-func required(pattern string) literal {
+// requiredText returns the longest text that each match of pattern holds.
+func requiredText(pattern string) literal {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return literal{}
@@ -29,7 +29,7 @@ func longest(re *syntax.Regexp) literal {
 		if re.Flags&syntax.FoldCase == 0 {
 			return literal{text: string(re.Rune)}
 		}
-		return folded(re.Rune)
+		return longestFoldable(re.Rune)
 	case syntax.OpCapture, syntax.OpPlus:
 		return longest(re.Sub[0])
 	case syntax.OpRepeat:
@@ -48,9 +48,9 @@ func longest(re *syntax.Regexp) literal {
 	return literal{}
 }
 
-// folded returns the longest run of ASCII letters that only ASCII letters are
+// longestFoldable returns the longest run of ASCII letters that only ASCII letters are
 // folded to: k and s have foreign forms.
-func folded(runes []rune) literal {
+func longestFoldable(runes []rune) literal {
 	best, from := "", 0
 	text := strings.ToLower(string(runes))
 	for i := 0; i <= len(text); i++ {

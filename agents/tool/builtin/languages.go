@@ -222,7 +222,7 @@ func showFound(ctx context.Context, env *tool.Env, kind string, found []tool.Fou
 		}
 		shown++
 		taint = taint.Max(file.taint)
-		fmt.Fprintf(&b, "%s:%d%s\n", file.rel, f.Line, described(f))
+		fmt.Fprintf(&b, "%s:%d%s\n", file.rel, f.Line, describeFound(f))
 		if f.Line >= 1 && f.Line <= len(file.lines) && kind != tool.Symbols {
 			if line := strings.TrimSpace(file.lines[f.Line-1]); line != "" {
 				fmt.Fprintf(&b, "    %s\n", oneLine(line))
@@ -248,8 +248,8 @@ func showFound(ctx context.Context, env *tool.Env, kind string, found []tool.Fou
 	return &tool.Result{Content: b.String(), Taint: taint, Display: "The editor's language servers know " + summary}
 }
 
-// described is what a language server says, behind the place.
-func described(f tool.Found) string {
+// describeFound is what a language server says, behind the place.
+func describeFound(f tool.Found) string {
 	text := ""
 	if f.Kind != "" {
 		text = " " + f.Kind

@@ -73,7 +73,7 @@ func store(ctx context.Context, env *tool.Env, args storeArgs) (*tool.Result, er
 		Agent: env.Agent, Session: env.Session, Time: env.Now().UTC(), Taint: env.Taint.String(),
 	}
 	if _, err := env.Memory.Remember(ctx, r); err != nil {
-		return nil, forgotten(ctx, "Nothing was stored", err)
+		return nil, memoryError(ctx, "Nothing was stored", err)
 	}
 	return &tool.Result{
 		Content: "Stored under " + args.Key + ".", Display: "Remembered: **" + tool.Escape(args.Key) + "** " + tool.Escape(args.Content),
@@ -81,8 +81,8 @@ func store(ctx context.Context, env *tool.Env, args storeArgs) (*tool.Result, er
 	}, nil
 }
 
-// forgotten is what the model is told of a memory that failed.
-func forgotten(ctx context.Context, what string, err error) error {
+// memoryError is what the model is told of a memory that failed.
+func memoryError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -128,7 +128,7 @@ type recalled struct {
 func recall(ctx context.Context, env *tool.Env, args recallArgs) (*tool.Result, error) {
 	found, err := env.Memory.Recall(ctx, args.Query, args.TopK)
 	if err != nil {
-		return nil, forgotten(ctx, "The memory could not be read", err)
+		return nil, memoryError(ctx, "The memory could not be read", err)
 	}
 	note := ""
 	if found.Note != "" {

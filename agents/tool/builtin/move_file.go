@@ -69,7 +69,7 @@ func newLeaving(ctx context.Context, env *tool.Env, path string) (*leaving, erro
 	if p.IsDir() {
 		return nil, tool.Errorf(tool.CodeFailed, "%s is a folder. Give one file at a time.", name)
 	}
-	if err := sealed(p); err != nil {
+	if err := sealError(p); err != nil {
 		return nil, err
 	}
 	f, err := read(ctx, env, p)
@@ -77,7 +77,7 @@ func newLeaving(ctx context.Context, env *tool.Env, path string) (*leaving, erro
 		return nil, err
 	}
 	if p = p.ReadAs(env, f.Info); p.Sealed != "" {
-		return nil, sealed(p)
+		return nil, sealError(p)
 	}
 	return &leaving{path, p, f}, nil
 }
@@ -85,8 +85,8 @@ func newLeaving(ctx context.Context, env *tool.Env, path string) (*leaving, erro
 // again returns an error if the file is not any more where the person was told.
 func (l *leaving) again(env *tool.Env) error { return sameWay(env, l.path, l.at) }
 
-// gone is the change of the file's going.
-func (l *leaving) gone() activity.Change {
+// removal is the change of the file's going.
+func (l *leaving) removal() activity.Change {
 	text := wholeText(l.file)
 	return diff.Of(tool.URI(l.at.Real), l.at.Rel, &text, nil)
 }
@@ -117,7 +117,7 @@ func planDelete(ctx context.Context, env *tool.Env, args deleteArgs) (*tool.Plan
 	if err != nil {
 		return nil, err
 	}
-	name, change := tool.Name(l.at.Rel), l.gone()
+	name, change := tool.Name(l.at.Rel), l.removal()
 	p := &tool.Plan{
 		Risk: tool.High, Why: "deletes a file", Title: "delete_file " + name, Path: l.at.Real, Writes: []string{l.at.Real},
 		Preview: tool.Preview{Kind: "diff", OldText: l.file.Text, Patch: change.Patch},
@@ -134,7 +134,7 @@ func planDelete(ctx context.Context, env *tool.Env, args deleteArgs) (*tool.Plan
 			return nil, err
 		}
 		if err := env.Edits.Delete(ctx, l.at.Real, l.file.Digest, "delete_file "+name); err != nil {
-			return nil, unchanged(err, l.at)
+			return nil, unchangedError(err, l.at)
 		}
 		return &tool.Result{Content: "Deleted " + name + ".", Display: "Deleted " + name, Changes: []activity.Change{change}}, nil
 	}
@@ -157,7 +157,7 @@ func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, er
 		Reads: []string{l.at.Real}, Writes: []string{l.at.Real, to.Real},
 	}
 	text := wholeText(l.file)
-	remote := addedRemoteSchemas(to.Real, "", text)
+	remote := newRemoteSchemas(to.Real, "", text)
 	switch {
 	case l.at.Protected:
 		p.Risk, p.Why = tool.Protected, "moves a file out of a protected place: "+l.at.ProtectedBy
@@ -165,7 +165,7 @@ func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, er
 		p.Risk, p.Why = tool.Protected, "moves a file into a protected place: "+to.ProtectedBy
 	case scriptsChange(l.at.Real, text, ""), scriptsChange(to.Real, "", text):
 		p.Risk, p.Why = tool.High, "changes what package managers run"
-	case len(remote) > 0 && len(addedRemoteSchemas(l.at.Real, "", text)) == 0:
+	case len(remote) > 0 && len(newRemoteSchemas(l.at.Real, "", text)) == 0:
 		p.Risk, p.Why = tool.High, "makes a file with an address that editors and other programs fetch by themselves: "+strings.Join(remote, ", ")
 	default:
 		p.Shape, p.Covers = ordinaryFiles(l.at.Folder, to.Folder)
@@ -183,7 +183,7 @@ func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, er
 			return nil, err
 		}
 		if err := env.Edits.Move(ctx, l.at.Real, to.Real, l.file.Digest, "move_file "+name); err != nil {
-			return nil, unchanged(err, l.at)
+			return nil, unchangedError(err, l.at)
 		}
 		if env.Seen.Digest(l.at.Real) == l.file.Digest {
 			if now, err := env.Files.Read(ctx, to.Real); err == nil && wholeText(now) == text {
@@ -192,7 +192,7 @@ func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, er
 		}
 		return &tool.Result{
 			Content: fmt.Sprintf("Moved %s to %s.", name, target), Display: fmt.Sprintf("Moved %s to %s", name, target),
-			Changes: []activity.Change{l.gone(), diff.Of(tool.URI(to.Real), to.Rel, nil, &text)},
+			Changes: []activity.Change{l.removal(), diff.Of(tool.URI(to.Real), to.Rel, nil, &text)},
 		}, nil
 	}
 	return p, nil
@@ -210,7 +210,7 @@ func newTarget(env *tool.Env, path string) (tool.Place, error) {
 	case p.Exists():
 		return p, tool.Errorf(tool.CodeFailed, "%s exists already, and nothing is overwritten.", tool.Name(p.Rel))
 	}
-	return p, sealed(p)
+	return p, sealError(p)
 }
 
 // ordinaryFiles returns what an answer for changes of ordinary files is remembered
@@ -224,8 +224,8 @@ func ordinaryFiles(folders ...string) (shape, covers string) {
 	return "files in " + folders[0], "changes of ordinary files in " + tool.Name(folders[0])
 }
 
-// unchanged explains why a file was not changed.
-func unchanged(err error, p tool.Place) error {
+// unchangedError explains why a file was not changed.
+func unchangedError(err error, p tool.Place) error {
 	if fault.KindOf(err) == fault.Denied {
 		return tool.Errorf(tool.CodeDenied, "%s was not changed: %s", tool.Name(p.Rel), fault.Message(err))
 	}

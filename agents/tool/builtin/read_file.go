@@ -94,9 +94,9 @@ func secretIn(env *tool.Env, real, text string) string {
 // denied reports whether a rule keeps the tool from a file.
 func denied(env *tool.Env, real string) bool { return env.Denied != nil && env.Denied(real) }
 
-// leftOut says how many files a search did not look at because of a rule; "" for
+// omissionNote says how many files a search did not look at because of a rule; "" for
 // none.
-func leftOut(n int) string {
+func omissionNote(n int) string {
 	if n == 0 {
 		return ""
 	}

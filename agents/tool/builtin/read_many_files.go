@@ -183,7 +183,7 @@ func (w wish) below(ctx context.Context, env *tool.Env, add func(real string, m 
 		}
 		ext := strings.ToLower(strings.TrimPrefix(path.Ext(rel), "."))
 		real := filepath.Join(dir.folder, filepath.FromSlash(rel))
-		add(real, match{real, tool.Name(shownPath(env, dir, rel)), ext != "" && strings.Contains(name, ext)}, rel)
+		add(real, match{real, tool.Name(displayPath(env, dir, rel)), ext != "" && strings.Contains(name, ext)}, rel)
 		count++
 		return count < maxHits
 	}
@@ -256,7 +256,7 @@ func doMany(ctx context.Context, env *tool.Env, args manyArgs) (*tool.Result, er
 		r.text.WriteString("No file matches.\n")
 	}
 	r.list()
-	r.text.WriteString(leftOut(len(out)))
+	r.text.WriteString(omissionNote(len(out)))
 	if partial {
 		r.text.WriteString("[partial: the search was stopped after 5 seconds or 10,000 files]\n")
 	}

@@ -51,7 +51,7 @@ func planMemory(ctx context.Context, env *tool.Env, args memoryArgs) (*tool.Plan
 	if c.old == nil {
 		text = remember("", fact)
 	}
-	done := c.done(text)
+	done := c.applied(text)
 	p := &tool.Plan{
 		Risk: tool.Low, Why: "keeps a fact that every agent is told from now on, in " + whose, Title: "save_memory " + tool.Name(fact), Path: c.at.Real, Lasts: true,
 		Reads: []string{c.at.Real}, Writes: []string{c.at.Real},
@@ -144,7 +144,7 @@ func (c *change) remember(ctx context.Context, env *tool.Env, fact, text, whose 
 		}
 	}
 	if err := env.Edits.Write(ctx, c.at.Real, base, text, "save_memory"); err != nil {
-		return nil, c.refused(ctx, env, err)
+		return nil, c.explainRefusal(ctx, env, err)
 	}
 	return &tool.Result{
 		Content: fmt.Sprintf("Remembered in %s: %s", whose, fact), Display: "Remembered: " + tool.Escape(fact), Changes: []activity.Change{done},

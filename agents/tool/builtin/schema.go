@@ -37,8 +37,8 @@ func remoteSchemas(text string) []string {
 	return all
 }
 
-// addedRemoteSchemas returns those that a change of the file brings.
-func addedRemoteSchemas(path, old, text string) []string {
+// newRemoteSchemas returns those that a change of the file brings.
+func newRemoteSchemas(path, old, text string) []string {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml":
 	default:

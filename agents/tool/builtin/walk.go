@@ -183,9 +183,9 @@ func (w *walker) enter(dir *opened, name, rel string, depth int) bool {
 	return w.folder(in, rel, depth)
 }
 
-// shownPath returns how a file of a place's folder is named to the model: relative
+// displayPath returns how a file of a place's folder is named to the model: relative
 // to the run's workspace folder, or absolute where it lies in another.
-func shownPath(env *tool.Env, dir *opened, rel string) string {
+func displayPath(env *tool.Env, dir *opened, rel string) string {
 	abs := filepath.Join(dir.folder, filepath.FromSlash(rel))
 	if r, err := filepath.Rel(env.Folder, abs); err == nil && tool.Within(env.Folder, abs) {
 		return filepath.ToSlash(r)
@@ -196,8 +196,8 @@ func shownPath(env *tool.Env, dir *opened, rel string) string {
 // slashRel returns where a place lies in its folder, with slashes.
 func slashRel(dir *opened, p tool.Place) string { return filepath.ToSlash(dir.rel(p.Real)) }
 
-// modified returns when a file changed, the zero time if it is gone.
-func (o *opened) modified(rel string) time.Time {
+// modificationTime returns when a file changed, the zero time if it is gone.
+func (o *opened) modificationTime(rel string) time.Time {
 	info, err := o.root.Lstat(filepath.FromSlash(rel))
 	if err != nil || info.Mode()&os.ModeType != 0 {
 		return time.Time{}

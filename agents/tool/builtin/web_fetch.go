@@ -202,7 +202,7 @@ func location(resp *http.Response, u *dial.URL) (*dial.URL, error) {
 
 // result reads an answer.
 func result(resp *http.Response, u *dial.URL) (*tool.Result, error) {
-	body, err := decoded(resp)
+	body, err := decodeBody(resp)
 	if err != nil {
 		return nil, tool.Errorf(tool.CodeFailed, "%s: %s.", u, err)
 	}
@@ -228,8 +228,8 @@ func result(resp *http.Response, u *dial.URL) (*tool.Result, error) {
 	return r, nil
 }
 
-// decoded returns a body without its compression.
-func decoded(resp *http.Response) (io.Reader, error) {
+// decodeBody returns a body without its compression.
+func decodeBody(resp *http.Response) (io.Reader, error) {
 	// A compressed body is bounded as well: one can be made that goes on for ever
 	// and decodes to nothing.
 	body := io.LimitReader(resp.Body, maxPage+1)

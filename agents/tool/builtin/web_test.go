@@ -284,7 +284,7 @@ func TestSEC102And75WhatAFetchTellsAndShows(t *testing.T) {
 	env := tooltest.New(t, nil).Env()
 	env.Hosts = hostRules(t, "docs.example", "*.good.example")
 	known := mask.New(map[string]string{"KEY": secret})
-	env.Secret = func(text string) bool { return mask.Carries(known.Known, text) }
+	env.Secret = func(text string) bool { return mask.Carries(known.MaskKnown, text) }
 	for _, u := range []string{
 		"https://docs.example/?k=" + secret, "https://docs.example/" + base64.StdEncoding.EncodeToString([]byte("x"+secret)),
 		"https://" + strings.ToLower("x") + ".example/?u=" + url.QueryEscape("https://evil.example/?"+secret),

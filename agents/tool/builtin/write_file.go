@@ -107,7 +107,7 @@ func findChange(ctx context.Context, env *tool.Env, name, path string) (*change,
 	if err != nil {
 		return nil, err
 	}
-	if err := sealed(p); err != nil {
+	if err := sealError(p); err != nil {
 		return nil, err
 	}
 	if p.Rel == "." || strings.HasSuffix(path, "/") {
@@ -122,7 +122,7 @@ func findChange(ctx context.Context, env *tool.Env, name, path string) (*change,
 		return nil, err
 	}
 	if p = p.ReadAs(env, f.Info); p.Sealed != "" {
-		return nil, sealed(p)
+		return nil, sealError(p)
 	}
 	c.at = p
 	if f.Binary {
@@ -135,8 +135,8 @@ func findChange(ctx context.Context, env *tool.Env, name, path string) (*change,
 	return c, nil
 }
 
-// sealed is the refusal of a place that is never written, nil for any other.
-func sealed(p tool.Place) error {
+// sealError is the refusal of a place that is never written, nil for any other.
+func sealError(p tool.Place) error {
 	if p.Sealed == "" {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (c *change) plan(text string) *tool.Plan {
 	p := &tool.Plan{
 		Risk: v.risk, Why: v.why, Title: c.tool + " " + tool.Name(rel), Path: c.at.Real,
 		Reads: []string{c.at.Real}, Writes: []string{c.at.Real},
-		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text, Patch: c.done(text).Patch, Notes: v.notes},
+		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text, Patch: c.applied(text).Patch, Notes: v.notes},
 		Do:      func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return c.do(ctx, env, text) },
 	}
 	if v.ordinary {
@@ -184,7 +184,7 @@ func (c *change) judge(text string) verdict {
 	if c.old == nil {
 		v.why = "makes a file"
 	}
-	remote := addedRemoteSchemas(c.at.Real, c.text(), text)
+	remote := newRemoteSchemas(c.at.Real, c.text(), text)
 	switch {
 	case c.at.Protected:
 		v = verdict{risk: tool.Protected, why: "changes a protected place: " + c.at.ProtectedBy}
@@ -253,12 +253,12 @@ func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Resu
 		base = c.old.Digest
 	}
 	if err := env.Edits.Write(ctx, c.at.Real, base, text, c.tool+" "+tool.Escape(rel)); err != nil {
-		return nil, c.refused(ctx, env, err)
+		return nil, c.explainRefusal(ctx, env, err)
 	}
 	if after, err := env.Files.Read(ctx, c.at.Real); err == nil && tool.SameLines(after.Text, text) {
 		env.Seen.Note(c.at.Real, after.Digest) // what it wrote it has seen
 	}
-	done, said := c.done(text), "Changed"
+	done, said := c.applied(text), "Changed"
 	if c.old == nil {
 		said = "Made"
 	}
@@ -269,8 +269,8 @@ func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Resu
 	}, nil
 }
 
-// done returns what it does to the file to make its text new.
-func (c *change) done(text string) activity.Change {
+// applied returns what it does to the file to make its text new.
+func (c *change) applied(text string) activity.Change {
 	var old *string
 	if c.old != nil {
 		old = &c.old.Text
@@ -278,12 +278,12 @@ func (c *change) done(text string) activity.Change {
 	return diff.Of(tool.URI(c.at.Real), filepath.ToSlash(c.at.Rel), old, &text)
 }
 
-// refused explains a write that was not made.
-func (c *change) refused(ctx context.Context, env *tool.Env, err error) error {
+// explainRefusal explains a write that was not made.
+func (c *change) explainRefusal(ctx context.Context, env *tool.Env, err error) error {
 	switch fault.KindOf(err) {
 	case fault.Stale:
 	default:
-		return unchanged(err, c.at)
+		return unchangedError(err, c.at)
 	}
 	now := "it is gone"
 	if f, err := env.Files.Read(ctx, c.at.Real); err == nil {

@@ -47,7 +47,7 @@ func (r *reader) visit(node syntax.Node) bool {
 		}
 		r.statement(n)
 	case *syntax.DeclClause:
-		r.tell(printed(n))
+		r.tell(printNode(n))
 	}
 	return true
 }
@@ -74,7 +74,7 @@ func (r *reader) statement(s *syntax.Stmt) {
 	}
 	var line strings.Builder
 	for _, assign := range call.Assigns {
-		line.WriteString(printed(assign) + " ")
+		line.WriteString(printNode(assign) + " ")
 	}
 	line.WriteString(show(words, s.Redirs))
 	r.tell(strings.TrimSpace(line.String()))
@@ -96,11 +96,11 @@ func (r *reader) command(words []word, redirects []*syntax.Redirect) {
 	case name == "eval":
 		r.inner(strings.Join(texts(words[1:]), " "), words[1:])
 	case shells[name] || wrappers[name]:
-		r.wrapped(words, redirects)
+		r.readWrapper(words, redirects)
 	case name == "find":
 		for i, w := range words {
 			if findRuns[w.text] && i+1 < len(words) {
-				r.wrapped(words[i:], nil)
+				r.readWrapper(words[i:], nil)
 				break
 			}
 		}
@@ -126,10 +126,10 @@ func (r *reader) name(text string) {
 // command.
 const maxWrapped = 256
 
-// wrapped reads what stands behind a wrapper, which is words[0]. Where the
+// readWrapper reads what stands behind a wrapper, which is words[0]. Where the
 // wrapped command begins is not known without the wrapper's grammar, so each word
 // is read as if it began there (SEC-33).
-func (r *reader) wrapped(words []word, redirects []*syntax.Redirect) {
+func (r *reader) readWrapper(words []word, redirects []*syntax.Redirect) {
 	name := filepath.Base(words[0].text)
 	takes, feeds := takers[name], feeders[name]
 	if shells[name] {

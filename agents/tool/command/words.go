@@ -57,7 +57,7 @@ func (r *reader) source(w *syntax.Word) string {
 	if from <= to && to <= uint(len(r.text)) {
 		return r.text[from:to]
 	}
-	return printed(w)
+	return printNode(w)
 }
 
 // plainWord reports whether s is the same to any shell, and needs no quotes.
@@ -209,9 +209,9 @@ func texts(words []word) []string {
 	return out
 }
 
-// printed returns a node as the shell would be given it, on one line where that
+// printNode returns a node as the shell would be given it, on one line where that
 // is possible.
-func printed(n syntax.Node) string {
+func printNode(n syntax.Node) string {
 	var b strings.Builder
 	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
 		return ""
@@ -246,7 +246,7 @@ func redirection(r *syntax.Redirect) string {
 		text = r.N.Value + text
 	}
 	if r.Word != nil {
-		text += printed(r.Word)
+		text += printNode(r.Word)
 	}
 	return text
 }

@@ -121,7 +121,7 @@ func ShortTime(d time.Duration) string {
 // send posts a batch to a collector.
 func (t *Tracer) send(s *session, b *batch) error {
 	spans := map[bool][]*trace.Span{}
-	for _, m := range t.kept(s, b.moments) {
+	for _, m := range t.keep(s, b.moments) {
 		if !m.Begins {
 			spans[m.content] = append(spans[m.content], m.Span)
 		}

@@ -197,7 +197,7 @@ func (t *Tracer) Begin(log *activity.Log, id, run string, o Options) (forget fun
 // drawn reports whether a session is among the share that is traced: the same for all
 // runs of it.
 func drawn(log *activity.Log, id string, rate float64) bool {
-	sum := sha256.Sum256([]byte(id + strconv.FormatInt(log.Created().UnixMilli(), 10)))
+	sum := sha256.Sum256([]byte(id + strconv.FormatInt(log.CreationTime().UnixMilli(), 10)))
 	return float64(binary.BigEndian.Uint64(sum[:8]))/math.MaxUint64 < rate || rate >= 1
 }
 

@@ -49,7 +49,7 @@ func (t *Tracer) write(s *session, b *batch) (err error) {
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	var text bytes.Buffer
-	for _, m := range t.kept(s, b.moments) {
+	for _, m := range t.keep(s, b.moments) {
 		e, ok := m.File(s.id, m.content)
 		if !ok {
 			continue
@@ -85,8 +85,8 @@ func (t *Tracer) write(s *session, b *batch) (err error) {
 
 func fileName(session string) string { return "session-" + session + ".json" }
 
-// kept returns the moments that are still to be passed on.
-func (t *Tracer) kept(s *session, moments []moment) []moment {
+// keep returns the moments that are still to be passed on.
+func (t *Tracer) keep(s *session, moments []moment) []moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(s.erased) == 0 {
