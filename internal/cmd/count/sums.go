@@ -109,10 +109,16 @@ var irregular = strings.Fields(`begun bought broken brought built caught chosen 
 // notParticiples are verbs and nouns with the ending of one, and verbs that look like their participle.
 var notParticiples = strings.Fields(`bed cut embed exceed feed need proceed put read red seed set shed shut speed split spread succeed let`)
 
-// participle reports whether a function is named by a past participle: its first word is one. A
-// function that only reports a fact (its one result is a bool) may be, as may an event's method.
+// prepositions may follow a participle without making it an adjective: chosenBy, unlike changedLines.
+var prepositions = []string{"", "As", "At", "By", "From", "In", "Of", "On", "To", "With"}
+
+// participle reports whether a function is named by a past participle, not by a noun that has one
+// before it. A function that only reports a fact (its one result is a bool) may be.
 func participle(f *ast.FuncDecl) bool {
 	word := firstWord(f.Name.Name)
+	if !slices.Contains(prepositions, f.Name.Name[len(word):]) {
+		return false
+	}
 	if slices.Contains(notParticiples, word) {
 		return false
 	}
