@@ -130,6 +130,7 @@ func judgeNames(t *testing.T, s *screen, dir, file string) {
 type neovimOf struct {
 	program, block string // of docs/clients.md
 	environ        []string
+	columns, rows  int // of its screen; 0 are the usual ones
 }
 
 // start opens a Neovim with its block of docs/clients.md.
@@ -147,7 +148,10 @@ func (n neovimOf) open(t *testing.T, env []string, dir, more string, files ...st
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return open(t, append(env, n.environ...), dir, append([]string{n.program, "-u", script, "-i", "NONE", "-n"}, files...)...)
+	if n.columns == 0 {
+		n.columns, n.rows = 110, 32
+	}
+	return openSized(t, append(env, n.environ...), dir, n.columns, n.rows, append([]string{n.program, "-u", script, "-i", "NONE", "-n"}, files...)...)
 }
 
 // configuration returns its block of docs/clients.md, with the plugin of this repository.
@@ -202,7 +206,7 @@ func inNeovims(t *testing.T, play func(*testing.T, neovimOf)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, root := newer(t, n.program)
-			play(t, neovimOf{program, n.block, []string{"VIMRUNTIME=" + filepath.Join(root, n.folder, "usr/share/nvim/runtime")}})
+			play(t, neovimOf{program: program, block: n.block, environ: []string{"VIMRUNTIME=" + filepath.Join(root, n.folder, "usr/share/nvim/runtime")}})
 		})
 	}
 }

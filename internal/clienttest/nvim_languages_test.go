@@ -110,20 +110,10 @@ func TestNeovimPluginEditsFirst(t *testing.T) {
 		s.await("eggs")
 		s.command("AgentsRun fixer buy oats")
 		s.await("[e] edit first")
-		edit := func() {
-			s.until("the comparison", func(now string) bool {
-				if strings.Contains(now, ":w accepts") {
-					return true
-				}
-				s.send("e")
-				<-time.After(100 * time.Millisecond)
-				return false
-			})
-		}
-		edit()
+		s.press("e", ":w accepts")
 		s.command("tabclose!")
 		s.await("[e] edit first")
-		edit()
+		s.press("e", ":w accepts")
 		s.command("1s/$/, unsweetened/")
 		t.Logf("edited:\n%s", s.await("oat milk, unsweetened"))
 		s.command("wincmd h")

@@ -60,13 +60,27 @@ func (s *screen) answer(key string) {
 	})
 }
 
+// press presses a key of a question until something shows: keys that come right after it
+// appeared are not taken for an answer.
+func (s *screen) press(key, shows string) {
+	s.t.Helper()
+	s.until(fmt.Sprintf("%q after %s", shows, key), func(now string) bool {
+		if strings.Contains(now, shows) {
+			return true
+		}
+		s.send(key)
+		<-time.After(100 * time.Millisecond)
+		return false
+	})
+}
+
 // lines waits until the buffer in the left window is these lines, and shows them.
 func (s *screen) lines(when string, want ...string) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("%q %s", want, when), func(now string) bool {
 		rows := strings.Split(now, "\n")
 		for i, line := range append(want, "~") {
-			if left, _, _ := strings.Cut(rows[i], "│"); strings.TrimSpace(left) != line {
+			if left, _, _ := strings.Cut(rows[i], "│"); strings.Trim(left, " ▎") != line {
 				return false
 			}
 		}
@@ -147,14 +161,7 @@ func TestNeovimPluginRuns(t *testing.T) {
 				t.Errorf("the question lacks %q", want)
 			}
 		}
-		s.until("a prompt for the reason", func(now string) bool {
-			if strings.Contains(now, "Why not?") {
-				return true
-			}
-			s.send("r")
-			<-time.After(100 * time.Millisecond)
-			return false
-		})
+		s.press("r", "Why not?")
 		s.send("C-u", "not on my list", "Enter")
 		t.Logf("refused:\n%s", s.await("You refused it."))
 		s.lines("after a refused edit", "milk", "eggs")
@@ -165,9 +172,11 @@ func TestNeovimPluginRuns(t *testing.T) {
 		s.answer("a")
 		t.Logf("allowed:\n%s", s.await("Bought oat milk."))
 		s.lines("after the edit", "oat milk", "eggs")
+		s.await("▎ oat milk") // a sign beside what an agent changed
 		s.until("the end", func(now string) bool { return strings.Count(now, "*done") == 2 })
 		s.send("u")
 		s.lines("after undo", "milk", "eggs")
+		s.until("that the sign is gone", func(now string) bool { return !strings.Contains(now, "▎") })
 		if disk, _ := os.ReadFile(filepath.Join(dir, "note.txt")); string(disk) != "milk\neggs\n" {
 			t.Errorf("the file on disk was written behind the buffer: %q", disk)
 		}
@@ -457,9 +466,9 @@ func TestNeovimPluginShowsChains(t *testing.T) {
 		`"run":"4","parentRun":"1","agent":"mender","type":"run.started","data":{"input":[{"type":"text","text":"fix it"}]}`,
 		`"run":"4","parentRun":"1","agent":"mender","type":"content.delta","data":{"text":"Mended."}`,
 	}
-	lua := "function Play()\n  local client = { config = { root_dir = vim.fn.getcwd() } }\n  local ui = require('agents.ui')\n  ui.open(client, 'main', true)\n"
+	lua := "function Play()\n  local client = { config = { root_dir = vim.fn.getcwd() } }\n  require('agents.ui').open(client, 'main', true)\n"
 	for i, event := range events {
-		lua += fmt.Sprintf("  ui.event(client, vim.fn.json_decode([[{\"seq\":%d,\"session\":\"main\",%s}]]))\n", i+1, strings.ReplaceAll(event, `\n`, `\\n`))
+		lua += fmt.Sprintf("  require('agents.events').show(client, vim.fn.json_decode([[{\"seq\":%d,\"session\":\"main\",%s}]]))\n", i+1, strings.ReplaceAll(event, `\n`, `\\n`))
 	}
 	lua = strings.ReplaceAll(lua, `\\n`, `\n`) + "end\n"
 	want := []string{
@@ -533,24 +542,25 @@ You find mistakes.
 	})
 }
 
-// TestNeovimPluginRoutes: what agents/route answers is a list, the decided agent first.
+// TestNeovimPluginRoutes: :AgentsRoute lists the agents that a prompt may be for, the
+// decided one first, and runs the chosen one.
 func TestNeovimPluginRoutes(t *testing.T) {
-	const play = `function Play()
-  require('agents.ui').route(vim.fn.json_decode([[{"agent":"mender","confidence":95,"text":"→ mender · llm · 95 %","candidates":[
-    {"agent":"finder","score":9,"confidence":75,"matches":[{"kind":"keyword","text":"error","points":9}]},
-    {"agent":"mender","score":5,"confidence":40,"matches":[]}]}]]), function(agent) print('chosen: ' .. agent) end)
-end
-`
 	inPlugin(t, func(t *testing.T, n neovimOf) {
-		s := n.plugged(t, os.Environ(), t.TempDir(), "x", play)
-		s.await("0,0-1")
-		s.command("lua Play()")
+		dir := notes(t)
+		for name, keyword := range map[string]string{"finder": "list", "sorter": "sort"} {
+			text := strings.NewReplacer("name: fixer", "name: "+name, "model: flash\n", "model: flash\ntriggers:\n  keywords: ["+keyword+"]\n").Replace(fixer)
+			unfoldIn(t, dir, map[string]string{".gemini/agents/" + name + ".md": text})
+		}
+		_, env := perform(t, "> sort the list\n< I look.\n", `{"agents": {"routing": {"strategy": "rule"}}}`)
+		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", "")
+		s.await("eggs")
+		s.command("AgentsRoute sort the list")
 		now := s.await("Type number")
-		if !strings.Contains(now, "→ mender · llm · 95 %") || !strings.Contains(now, "1: mender – 40 %") || !strings.Contains(now, "2: finder – 75 % · error") {
+		if !strings.Contains(now, "1: ") || !strings.Contains(now, "finder – ") || !strings.Contains(now, "% · list") || !strings.Contains(now, "% · sort") {
 			t.Errorf("the list is:\n%s", now)
 		}
 		s.send("2", "Enter")
-		s.await("chosen: finder")
+		s.await("I look.")
 		s.command("qall!")
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,13 +17,20 @@ type screen struct {
 	t     *testing.T
 	args  []string
 	looks int // at a buffer
+	shots int // that were kept
 }
 
 // open runs a command on a screen of its own.
 func open(t *testing.T, env []string, dir string, command ...string) *screen {
 	t.Helper()
+	return openSized(t, env, dir, 110, 32, command...)
+}
+
+// openSized is open on a screen of so many columns and rows.
+func openSized(t *testing.T, env []string, dir string, columns, rows int, command ...string) *screen {
+	t.Helper()
 	s := &screen{t: t, args: []string{"-S", filepath.Join(t.TempDir(), "tmux"), "-f", "/dev/null"}}
-	c := exec.Command("tmux", append(append(append([]string{}, s.args...), "new-session", "-d", "-x", "110", "-y", "32"), command...)...)
+	c := exec.Command("tmux", append(append(append([]string{}, s.args...), "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows)), command...)...)
 	c.Env, c.Dir = env, dir
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("tmux: %v\n%s", err, out)
@@ -38,6 +46,24 @@ func (s *screen) read() string {
 		s.t.Fatalf("tmux capture-pane: %v", err)
 	}
 	return string(out)
+}
+
+// keep writes the screen, with its colours, into the folder that AGENTLS_SHOTS names.
+func (s *screen) keep(name string) {
+	s.t.Helper()
+	folder := os.Getenv("AGENTLS_SHOTS")
+	if folder == "" {
+		return
+	}
+	out, err := exec.Command("tmux", append(s.args, "capture-pane", "-e", "-p")...).Output()
+	if err != nil {
+		s.t.Fatalf("tmux capture-pane: %v", err)
+	}
+	s.shots++
+	file := fmt.Sprintf("%s-%02d-%s.ansi", strings.NewReplacer("/", "-", "Test", "").Replace(s.t.Name()), s.shots, name)
+	if err := os.WriteFile(filepath.Join(folder, file), out, 0o600); err != nil {
+		s.t.Error(err)
+	}
 }
 
 // patient is how long anything is waited for.

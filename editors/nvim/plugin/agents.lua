@@ -6,12 +6,12 @@ vim.g.loaded_agents = true
 
 local function command(name, action, options)
   vim.api.nvim_create_user_command(name, function(o)
-    require('agents')[action](o)
+    require('agents.commands')[action](o)
   end, options)
 end
 
 local function agents(...)
-  return require('agents').complete(...)
+  return require('agents.commands').complete(...)
 end
 
 command('Agents', 'pick', { bang = true, desc = 'Choose an agent and run it; with ! open its file' })
@@ -33,7 +33,7 @@ map('n', '<Plug>(agents-cancel)', '<Cmd>AgentsCancel<CR>', {})
 map('n', '<Plug>(agents-sessions)', '<Cmd>AgentsSessions<CR>', {})
 map('n', '<Plug>(agents-transcript)', '<Cmd>AgentsTranscript<CR>', {})
 map('n', '<Plug>(agents-changes)', '<Cmd>AgentsChanges<CR>', {})
-map('n', '<Plug>(agents-question)', "<Cmd>lua require('agents.ui').focus()<CR>", {})
+map('n', '<Plug>(agents-question)', "<Cmd>lua require('agents.questions').focus()<CR>", {})
 
 vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile' }, {
   group = vim.api.nvim_create_augroup('agents', {}),

@@ -21,21 +21,50 @@ M['agents/activity'] = function(_, event, context)
   elseif event.type == 'run.finished' or to == 'paused' or to == 'interrupted' then
     runs[event.run] = nil
   end
-  require('agents.ui').event(client, event)
+  require('agents.events').show(client, event)
 end
 
 M['agents/confirm'] = function(_, question, context)
-  require('agents.ui').confirm(client_of(context), question)
+  require('agents.questions').confirm(client_of(context), question)
   return { outcome = 'later' }
 end
 
 M['agents/confirm/resolved'] = function(_, resolved)
-  require('agents.ui').resolved(resolved.id, resolved.reason)
+  require('agents.questions').resolved(resolved.id, resolved.reason)
 end
 
 M['agents/ask'] = function(_, question, context)
-  require('agents.ui').ask(client_of(context), question)
+  require('agents.questions').ask(client_of(context), question)
   return { action = 'later' }
+end
+
+-- choose asks for one of some actions, as Neovim does, but without its "Request Actions:"
+-- in 0.7, and the colon behind a sentence in newer ones.
+M['window/showMessageRequest'] = function(_, asked)
+  local ui = require('agents.ui')
+  local actions, title = asked.actions or {}, function(action)
+    return ui.one_line(action.title, vim.o.columns - 4)
+  end
+  if #actions == 0 then
+    require('agents').notify(asked.message)
+    return vim.NIL
+  end
+  local prompt = ui.wrap(asked.message, vim.o.columns - 1)
+  local thread, main = coroutine.running()
+  if not thread or main then -- before 0.10, which cannot wait for another vim.ui.select
+    local lines = { prompt }
+    for i, action in ipairs(actions) do
+      table.insert(lines, ('%d: %s'):format(i, title(action)))
+    end
+    ui.clear()
+    local choice = actions[vim.fn.inputlist(lines)]
+    ui.clear()
+    return choice or vim.NIL
+  end
+  ui.select(actions, { prompt = prompt, kind = 'agents', format_item = title }, vim.schedule_wrap(function(choice)
+    coroutine.resume(thread, choice or vim.NIL)
+  end))
+  return coroutine.yield()
 end
 
 M['agents/status'] = function(_, status)

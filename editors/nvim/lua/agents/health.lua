@@ -41,7 +41,7 @@ function M.check()
       fail('The server of ' .. client.config.root_dir .. ' is too old for this plugin.', { 'Update agentls.' })
     end
   end
-  info('Log of the server: agentls/logs/agentls.log in ' .. (os.getenv('GEMINI_HOME') or '~/.gemini'))
+  info('Log of the server: ' .. (os.getenv('GEMINI_HOME') or '~/.gemini') .. '/agentls/logs/agentls.log')
   info('Log of the language client: ' .. require('vim.lsp.log').get_filename())
 
   start('agents: agentls doctor')

@@ -1,4 +1,4 @@
--- The commands, and the server that they talk to: one for each workspace folder.
+-- The server that commands talk to: one for each workspace folder.
 local M = {}
 
 -- What setup() may change.
@@ -7,7 +7,8 @@ M.options = {
   autostart = true, -- when a file below a folder with .gemini is opened
   session = 'main', -- that runs belong to
   window = 'botright vsplit', -- the command that opens the side window
-  width = nil, -- of the side window, in columns; nil is 45 % of the screen, 80 at most
+  signs = true, -- beside the lines that agents changed, until you keep or undo them
+  width = nil, -- of the side window, in columns; nil is half of the screen, 80 at most
 }
 
 function M.setup(options)
@@ -51,7 +52,7 @@ end
 
 -- file returns the path of a buffer that is a file of this machine, else nil: not that of
 -- a terminal, of a help page, or of scp://host/file.
-local function file(buf)
+function M.file(buf)
   local name = vim.api.nvim_buf_get_name(buf)
   if not vim.api.nvim_buf_is_loaded(buf) or vim.bo[buf].buftype ~= '' or name == '' or name:match('^%a[%w+.-]+://') then
     return nil
@@ -104,7 +105,7 @@ function M.config()
     capabilities = capabilities,
     handlers = require('agents.handlers'),
     root_dir = newer and function(buf, found)
-      local path = file(buf)
+      local path = M.file(buf)
       local root = path and root_of(path)
       if root then
         found(root)
@@ -161,7 +162,7 @@ end
 
 -- attach has the server see a buffer. It starts the server for files of a workspace.
 function M.attach(buf)
-  local path = vim.api.nvim_buf_is_valid(buf) and file(buf)
+  local path = vim.api.nvim_buf_is_valid(buf) and M.file(buf)
   if not path then
     return
   end
@@ -182,7 +183,7 @@ end
 -- with_client calls a function with the client of the current buffer's workspace, or of
 -- the working directory's, which is started if need be.
 function M.with_client(call)
-  local path = file(0)
+  local path = M.file(0)
   local cwd = vim.fn.getcwd()
   local root = vim.b.agents_root or (path and root_of(path)) or root_of(cwd .. '/x') or cwd
   local id = start(root)
@@ -255,7 +256,8 @@ function M.exited(code, signal, id)
     return
   end
   clients[root] = nil
-  require('agents.ui').exited(root, id)
+  require('agents.questions').exited(id)
+  require('agents.events').exited(root)
   for run, about in pairs(M.runs) do
     if about.client == id then
       M.runs[run] = nil
@@ -287,378 +289,6 @@ function M.exited(code, signal, id)
   end
 end
 
--- What the person has in the editor ---------------------------------------------------
-
-local function position(client, buf, row, column)
-  return { line = row, character = vim.lsp.util.character_offset(buf, row, column, client.offset_encoding) }
-end
-
--- selected returns the range of a command as { row, column, row, column }, counted from 0,
--- to the letter where it is the Visual selection.
-local function selected(buf, o)
-  if not o or (o.range or 0) == 0 then
-    return nil
-  end
-  local first, last = o.line1 - 1, o.line2 - 1
-  local from, to = vim.api.nvim_buf_get_mark(buf, '<'), vim.api.nvim_buf_get_mark(buf, '>')
-  local width = #vim.api.nvim_buf_get_lines(buf, last, last + 1, false)[1]
-  if vim.fn.visualmode() == 'v' and from[1] == o.line1 and to[1] == o.line2 then
-    local line = vim.api.nvim_buf_get_lines(buf, last, last + 1, false)[1]
-    local after = to[2] < width and to[2] + #vim.fn.strcharpart(line:sub(to[2] + 1), 0, 1) or width
-    return { first, from[2], last, after }
-  end
-  return { first, 0, last, width }
-end
-
--- about returns a function that makes the EditorContext of a run. It remembers what is
--- selected now, since a question to the person may come before the run.
-local function about(o)
-  local buf = vim.api.nvim_get_current_buf()
-  local range, cursor = selected(buf, o), vim.api.nvim_win_get_cursor(0)
-  return function(client)
-    local context = { open = {} }
-    for _, other in ipairs(vim.api.nvim_list_bufs()) do
-      if file(other) and vim.bo[other].buflisted then
-        table.insert(context.open, vim.uri_from_bufnr(other))
-      end
-    end
-    if #context.open == 0 then
-      context.open = nil
-    end
-    if not vim.api.nvim_buf_is_loaded(buf) then
-      return context
-    end
-    local first, last = cursor[1] - 1, cursor[1] - 1
-    if range then
-      first, last = range[1], range[3]
-      context.text = table.concat(vim.api.nvim_buf_get_text(buf, range[1], range[2], range[3], range[4], {}), '\n')
-    end
-    if not file(buf) then
-      return context
-    end
-    context.uri = vim.uri_from_bufnr(buf)
-    if range then
-      context.selection = {
-        start = position(client, buf, range[1], range[2]),
-        ['end'] = position(client, buf, range[3], range[4]),
-      }
-    else
-      context.cursor = position(client, buf, first, cursor[2])
-    end
-    local found = {}
-    for _, d in ipairs(vim.diagnostic.get(buf)) do
-      if d.lnum <= last and (d.end_lnum or d.lnum) >= first then
-        table.insert(found, {
-          range = {
-            start = position(client, buf, d.lnum, d.col),
-            ['end'] = position(client, buf, d.end_lnum or d.lnum, d.end_col or d.col),
-          },
-          severity = d.severity,
-          source = d.source,
-          message = d.message,
-        })
-      end
-    end
-    context.diagnostics = #found > 0 and found or nil
-    return context
-  end
-end
-
--- The commands -------------------------------------------------------------------------
-
-local function random_id()
-  return (vim.loop.random(8):gsub('.', function(byte)
-    return ('%02x'):format(byte:byte())
-  end))
-end
-
--- start_run runs an agent; of auto, the prompt may begin with --strategy=. One that is at
--- work in this session can be told the prompt, or gets it afterwards.
-local function start_run(client, agent, prompt, context, queue)
-  local run, session = random_id(), M.options.session
-  local strategy, rest = prompt:match('^%-%-strategy=(%S+)%s*(.*)$')
-  if agent == 'auto' and strategy then
-    prompt = rest
-  else
-    strategy = nil
-  end
-  local ui = require('agents.ui')
-  ui.open(client, session)
-  M.runs[run] = { agent = agent or 'main', session = session, client = client.id }
-  M.request(client, 'agents/run', {
-    agent = agent,
-    strategy = strategy,
-    input = prompt,
-    session = session,
-    run = run,
-    queue = queue,
-    context = context(client),
-    workDoneToken = run,
-  }, function()
-    M.runs[run] = nil
-  end, function(err)
-    M.runs[run] = nil
-    local other = type(err.data) == 'table' and err.data.kind == 'busy' and err.data.run
-    if not other then
-      ui.failed(client, session, M.explain(err))
-      return true
-    end
-    vim.ui.select({ 'Tell it now', 'Run it afterwards' }, {
-      prompt = (agent or 'main') .. ' is at work in this session',
-    }, function(choice)
-      if choice == 'Tell it now' then
-        M.request(client, 'agents/steer', { run = other, input = prompt }, function() end)
-      elseif choice then
-        start_run(client, agent, (strategy and '--strategy=' .. strategy .. ' ' or '') .. prompt, context, true)
-      end
-    end)
-    return true
-  end)
-end
-
-local function ask_prompt(agent, done)
-  vim.ui.input({ prompt = '@' .. (agent or 'main') .. ': ' }, function(text)
-    if text and text ~= '' then
-      done(text)
-    end
-  end)
-end
-
--- run serves :AgentsRun [name] {prompt}. The first word is a name if there is such an
--- agent, or if it begins with @.
-function M.run(o)
-  local context = about(o)
-  M.with_client(function(client)
-    M.request(client, 'agents/list', empty, function(list)
-      local word, rest = o.args:match('^(%S+)%s*(.*)$')
-      local agent, prompt = nil, o.args
-      if word and word:sub(1, 1) == '@' then
-        agent, prompt = word:sub(2), rest
-      end
-      for _, one in ipairs(list.agents) do
-        if one.name == word then
-          agent, prompt = word, rest
-        end
-      end
-      if prompt ~= '' then
-        return start_run(client, agent, prompt, context)
-      end
-      ask_prompt(agent, function(text)
-        start_run(client, agent, text, context)
-      end)
-    end)
-  end)
-end
-
-function M.complete(lead, line)
-  if line:match('^.-AgentsRun!?%s+%S+%s') then
-    return {}
-  end
-  local names = {}
-  M.with_client(function(client)
-    local answer
-    M.request(client, 'agents/list', empty, function(list)
-      answer = list
-    end)
-    vim.wait(1000, function()
-      return answer
-    end, 5)
-    for _, one in ipairs(answer and answer.agents or {}) do
-      if vim.startswith(one.name, lead) then
-        table.insert(names, one.name)
-      end
-    end
-  end)
-  return names
-end
-
--- pick serves :Agents and :Agents!.
-function M.pick(o)
-  local context = about()
-  M.with_client(function(client)
-    M.request(client, 'agents/list', empty, function(list)
-      vim.ui.select(list.agents, {
-        prompt = o.bang and 'Open the file of' or 'Run',
-        kind = 'agents',
-        format_item = function(one)
-          local name = one.state == 'ok' and one.name or ('%s (%s)'):format(one.name, one.state)
-          return require('agents.ui').one_line(name .. (one.description and ' – ' .. one.description or ''), vim.o.columns - 8)
-        end,
-      }, function(one)
-        if not one then
-          return
-        end
-        if o.bang or one.state == 'invalid' then
-          if one.uri then
-            return vim.cmd('edit ' .. vim.fn.fnameescape(vim.uri_to_fname(one.uri)))
-          end
-          return M.notify(one.name .. ' is built in and has no file.')
-        end
-        ask_prompt(one.name, function(text)
-          start_run(client, one.name, text, context)
-        end)
-      end)
-    end)
-  end)
-end
-
--- unserved says that this agentls cannot do something yet.
-local function unserved(what)
-  return function(err)
-    if err.code == -32601 then
-      M.notify(what, 'WARN')
-      return true
-    end
-  end
-end
-
--- route serves :AgentsRoute.
-function M.route(o)
-  local context = about(o)
-  M.with_client(function(client)
-    M.request(client, 'agents/route', { input = o.args, uri = context(client).uri }, function(result)
-      require('agents.ui').route(result, function(agent)
-        start_run(client, agent, o.args, context)
-      end)
-    end, unserved('this agentls has no routing: name an agent, :AgentsRun {name} {prompt}'))
-  end)
-end
-
--- cancel serves :AgentsCancel: the only run, or the one that is chosen.
-function M.cancel()
-  local running = {}
-  for run, about_run in pairs(M.runs) do
-    table.insert(running, vim.tbl_extend('force', { run = run }, about_run))
-  end
-  local function stop(one)
-    local client = one and vim.lsp.get_client_by_id(one.client)
-    if client then
-      M.request(client, 'agents/cancel', { run = one.run }, function() end)
-    end
-  end
-  if #running == 0 then
-    return M.notify('no run goes on.')
-  elseif #running == 1 then
-    return stop(running[1])
-  end
-  vim.ui.select(running, {
-    prompt = 'Cancel',
-    format_item = function(one)
-      return one.agent .. ' in session ' .. one.session
-    end,
-  }, stop)
-end
-
--- in_session calls a function of agents.ui with the session that a command names, else
--- the one of this buffer, else the one that runs belong to.
-local function in_session(o, name)
-  local session = o.args ~= '' and o.args or vim.b.agents_session or M.options.session
-  M.with_client(function(client)
-    require('agents.ui')[name](client, session)
-  end)
-end
-
--- transcript serves :AgentsTranscript [session].
-function M.transcript(o)
-  in_session(o, 'replay')
-end
-
--- graph serves :AgentsGraph [agent].
-function M.graph(o)
-  local file = vim.api.nvim_buf_get_name(0)
-  local params = o.args ~= '' and { name = o.args } or file:match('[/\\]agents[/\\][^/\\]+%.md$') and { uri = vim.uri_from_fname(file) }
-  if not params then
-    return M.notify('name an agent: :AgentsGraph NAME')
-  end
-  M.with_client(function(client)
-    require('agents.ui').graph(client, params)
-  end)
-end
-
--- sessions serves :AgentsSessions. Runs belong to the chosen one from then on.
-function M.sessions()
-  M.with_client(function(client)
-    M.request(client, 'agents/session/list', empty, function(list)
-      local items = vim.list_extend({ { new = true } }, list.sessions)
-      vim.ui.select(items, {
-        prompt = 'Go on with',
-        format_item = function(one)
-          if one.new then
-            return 'a new session'
-          end
-          local title = one.title ~= '' and one.title or 'no title'
-          local day = one.updatedAt and one.updatedAt:sub(1, 10) or ''
-          return ('%s – %s (%s %s)'):format(one.session, title, one.problem or one.state, day)
-        end,
-      }, function(one)
-        if not one then
-          return
-        elseif one.new then
-          return M.request(client, 'agents/session/new', empty, function(made)
-            M.options.session = made.session
-            require('agents.ui').open(client, made.session)
-          end)
-        end
-        M.options.session = one.session
-        require('agents.ui').replay(client, one.session, function()
-          if one.state == 'interrupted' or one.state == 'paused' then
-            M.resume(client, one.session)
-          end
-        end)
-      end)
-    end)
-  end)
-end
-
--- resume asks whether a session's runs that were cut off are to go on.
-function M.resume(client, session)
-  M.request(client, 'agents/session/get', { session = session }, function(got)
-    for _, run in ipairs(got.runs) do
-      if run.state == 'interrupted' or run.state == 'paused' then
-        vim.ui.select({ 'Resume', 'Leave it', 'Cancel the run' }, {
-          prompt = ('The run of %s is %s'):format(run.agent, run.state),
-        }, function(choice)
-          if choice == 'Resume' then
-            M.request(client, 'agents/resume', { run = run.run, session = session, wait = 'accept' }, function() end)
-          elseif choice == 'Cancel the run' then
-            M.request(client, 'agents/cancel', { run = run.run }, function() end)
-          end
-        end)
-        return
-      end
-    end
-  end)
-end
-
--- changes serves :AgentsChanges [session].
-function M.changes(o)
-  in_session(o, 'changes')
-end
-
--- trust serves :AgentsTrust. The server says what trust is about, and asks.
-function M.trust()
-  M.with_client(function(client)
-    M.request(client, 'workspace/executeCommand', { command = 'agentls.trustWorkspace' }, function(result)
-      if #result.trusted > 0 then
-        M.notify('trusted: ' .. table.concat(vim.tbl_map(vim.uri_to_fname, result.trusted), ', '))
-      else
-        M.notify('nothing was trusted that was not before.')
-      end
-    end)
-  end)
-end
-
--- test serves :AgentsTest[!].
-function M.test(o)
-  require('agents.tests').here(o)
-end
-
--- The lenses of tests show what failed as :AgentsTest does.
-vim.lsp.commands['agentls.runTests'] = function(command)
-  local arguments = command.arguments or {}
-  require('agents.tests').run(arguments[1], arguments[2])
-end
-
 -- statusline returns what the server does, in a few letters; '' when it does not run.
 function M.statusline()
   if not next(clients) then
@@ -675,6 +305,12 @@ function M.statusline()
     return ('agents: %d running'):format(status.activeRuns)
   end
   return 'agents: idle'
+end
+
+-- The lenses of tests show what failed as :AgentsTest does.
+vim.lsp.commands['agentls.runTests'] = function(command)
+  local arguments = command.arguments or {}
+  require('agents.tests').run(arguments[1], arguments[2])
 end
 
 return M
