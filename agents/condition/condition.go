@@ -31,61 +31,60 @@ const maxNodes = 1000
 // maxText is how many bytes a condition may have.
 const maxText = 8 << 10
 
-// maxPatterns is what the patterns of one condition may cost together, as
-// [pattern.Cost] has it.
+// maxPatterns is how large the patterns of one condition may be together, as
+// [pattern.Size] has it.
 const maxPatterns = pattern.PerFile / 2
 
 // Check says why a condition does not compile, as a clause: what, and what to do;
 // nil for one that does. The error is [fault.Invalid]. It parses the text and looks
-// at types; nothing of it is compiled or computed. Cost is about how many
-// microseconds that takes at most, as [pattern.Cost] has it: [maxPatterns] and two
-// thousand more for the worst of texts.
-func Check(text string) (cost int, err error) {
-	cost, reason := check(text)
+// at types; nothing of it is compiled or computed. Size is how large it is, as
+// [pattern.Size] has it.
+func Check(text string) (size int, err error) {
+	size, reason := check(text)
 	if reason != "" {
-		return cost, fault.New(fault.Invalid, "condition.check", "%s", reason)
+		return size, fault.New(fault.Invalid, "condition.check", "%s", reason)
 	}
-	return cost, nil
+	return size, nil
 }
 
-func check(text string) (cost int, bad string) {
-	cost = 20
+func check(text string) (size int, bad string) {
+	size = 20
 	if len(text) > maxText {
-		return cost, fmt.Sprintf("it has %d bytes and %d are allowed; make it shorter", len(text), maxText)
+		return size, fmt.Sprintf("it has %d bytes and %d are allowed; make it shorter", len(text), maxText)
 	}
 	if strings.TrimSpace(text) == "" {
-		return cost, "it is empty; write it, or remove the key"
+		return size, "it is empty; write it, or remove the key"
 	}
-	cost += len(text) / 10
+	size += len(text) / 10
 	config := conf.CreateNew()
 	config.Strict, config.Expect, config.ExpectAny, config.MaxNodes = false, reflect.Bool, true, maxNodes
 	tree, err := parser.ParseWithConfig(text, config)
 	if err != nil {
-		return cost, reason(err)
+		return size, reason(err)
 	}
 	visits := weights{config, make(map[ast.Node]int)}.of(tree.Node)
 	if visits > maxVisits {
-		return cost, "it repeats too much of what is nested in it; nest less"
+		return size, "it repeats too much of what is nested in it; nest less"
 	}
-	cost += visits / 10
+	size += visits / 10
 	// The checker would compile what is left of a pattern.
 	p := patterns{}
 	ast.Walk(&tree.Node, &p)
-	cost += p.cost
+	size += p.size
 	if p.bad != "" {
-		return cost, p.bad
+		return size, p.bad
 	}
 	if _, err := checker.Check(tree, config); err != nil {
-		return cost, reason(err)
+		return size, reason(err)
 	}
 	var u unsupported
 	ast.Walk(&tree.Node, &u)
-	return cost, string(u)
+	return size, string(u)
 }
 
 // patterns looks at the right sides of matches, and empties them.
 type patterns struct {
-	cost int
+	size int
 	bad  string
 }
 
@@ -99,15 +98,13 @@ func (p *patterns) Visit(node *ast.Node) {
 		p.bad = "the pattern after matches is computed; write it there in quotes"
 		return
 	}
-	// An escape of the condition may stand for any part of a pattern, so only the
-	// text that it comes to tells the cost.
-	cost := pattern.Cost(written.Value)
-	if p.cost+cost > maxPatterns {
+	// An escape of the condition may stand for any part of a pattern, so only the text
+	// that it comes to tells how large it is.
+	size, bad := pattern.Check(written.Value)
+	switch p.size += size.Parse; {
+	case p.size > maxPatterns:
 		p.bad = `its patterns have too many classes of characters; write fewer of \p{…} and of wide ranges`
-		return
-	}
-	p.cost += cost
-	if _, bad := pattern.Check(written.Value); bad != nil {
+	case bad != nil:
 		p.bad = bad.Error()
 	}
 	written.Value = ""

@@ -46,7 +46,6 @@ func costly() map[string]string {
 		"parts of schemas":        "output:\n  schema:\n" + some("    anyOf:\n", "    - {}\n", 5000),
 		"truths of schemas":       "output:\n  schema:\n    anyOf: [" + strings.Repeat("true,", 7900) + "true]\n",
 		"steps of schemas":        "output:\n  schema:\n" + fill("    anyOf:\n", "    - {pattern: 'a{1000}'}\n"),
-		"patterns of values":      "output:\n  schema:\n    $ref: '#/default'\n    default:\n" + fill("      anyOf:\n", "      - {pattern: '\\p{L}\\p{N}'}\n"),
 		"schemas of values":       "output:\n  schema:\n    $ref: '#/default'\n    default:\n" + some("      anyOf:\n", "      - {}\n", 5000),
 		"references to values":    "output: {schema: {anyOf: [" + numbered(1000, "{$ref: '#/examples/%d'},") + "{}], examples: [" + strings.Repeat("{},", 1000) + "{}]}}\n",
 		"schemas with ids":        "output: {schema: {anyOf: [" + numbered(2000, "{$id: a%d},") + "{}]}}\n",

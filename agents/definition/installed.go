@@ -34,8 +34,8 @@ type Installed struct {
 	// or a bare name, which is none of the built-in ones.
 	Validator func(folder, validator string) bool
 	// Expression says why a condition does not compile, nil for one that does, and
-	// about how many microseconds it took to tell, as pattern.Cost has it.
-	Expression func(condition string) (cost int, err error)
+	// how large it is, as pattern.Size has it.
+	Expression func(condition string) (size int, err error)
 }
 
 // checkRetired reports a model that does not answer any more.
@@ -157,8 +157,8 @@ func (r *reader) condition(v *node, text string) bool {
 		r.crowded = true
 		return false
 	}
-	cost, err := r.source.Installed.Expression(text)
-	r.spent += cost
+	size, err := r.source.Installed.Expression(text)
+	r.spent += size
 	if err != nil {
 		r.at(v, "agent/expression", Error, "The condition does not compile: %s.", strings.TrimSuffix(strings.ReplaceAll(fault.Message(err), "\n", " "), "."))
 		return false

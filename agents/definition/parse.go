@@ -85,7 +85,7 @@ type reader struct {
 	late     []func()   // what must wait for other keys
 	seen     []seenLike // canonical fields given so far
 	guesses  int        // names for which another was looked for
-	spent    int        // what the patterns and conditions so far cost, as pattern.Cost has it
+	spent    int        // how large the patterns, conditions and schemas so far are, as pattern.Size has it
 	broke    bool       // that was too much, and said of a pattern
 	crowded  bool       // and of a condition
 }

@@ -5,7 +5,7 @@ package definition
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -30,7 +30,7 @@ func (r *reader) schema(v *node, field string) (json.RawMessage, bool) {
 		return nil, false
 	}
 	p := partsOf(r, v)
-	if !p.affordable(field) {
+	if !p.fits(field) {
 		return nil, false
 	}
 	raw := encode(v)
@@ -78,134 +78,128 @@ func (in inside) member(key string) inside {
 	return unknown
 }
 
-// maxSteps is how much the patterns of one schema may become together, each
-// counted as often as it stands there: a run compiles them all, and a thousand steps
-// take it up to 300 µs, half a megabyte on the way and 200 KB to keep.
-const maxSteps = 100_000
+// What a schema may have: the library looks for each part among all others by its
+// pointer, and compares what references lead to with each $id and anchor.
+const (
+	maxParts    = 2500    // objects and booleans
+	maxPointers = 200_000 // bytes of the JSON pointers to them
+	maxLinks    = 200     // different references, as often as there is an $id
+	maxOddLinks = 20      // of them to anything but the root and its $defs
+	maxAnchors  = 200
+	// maxSteps is how much its patterns may become together, each counted as often as
+	// it stands there: a run compiles them all, and a thousand steps take it up to
+	// 300 µs, half a megabyte on the way and 200 KB to keep.
+	maxSteps = 100_000
+)
 
-// parts is what of a schema comes to be compiled: the schemas that JSON Schema
-// knows in it, and what a $ref leads to wherever that is.
+// parts counts what of a schema comes to be compiled.
 type parts struct {
 	r        *reader
 	root     *node
+	anywhere bool // references may lead to values, so these count as schemas
+	odd      int  // references that may
 	schemas  int
-	paths    int // the bytes of their JSON pointers
-	links    int // references
-	late     int // schemas that only a reference finds
+	pointers int
 	ids      int // schemas with an $id of their own
 	anchors  int
-	steps    int // what the patterns become
+	steps    int
+	refs     map[string]bool // the different references
 	patterns map[string]parsed
-	refs     map[string]bool // the references met
-	met      []*node         // they in their order
-	followed int             // how many of them are
-	bases    []*node         // the schemas that references may start from
-	draft    int             // the oldest that is named
-	reached  map[*node]bool  // the schemas that only a reference finds
-	anywhere bool            // where references lead is not known, so all counts
-}
-
-// maxBases is how many schemas of one file references are followed from.
-const maxBases = 8
-
-// partsOf returns the parts of a schema, none of them counted.
-func partsOf(r *reader, root *node) *parts {
-	return &parts{
-		r: r, root: root, patterns: make(map[string]parsed), refs: make(map[string]bool), bases: []*node{root}, draft: 2020, reached: make(map[*node]bool),
-	}
 }
 
 // parsed is what is known of a pattern.
 type parsed struct {
-	steps int
-	bad   *pattern.Error
+	size pattern.Size
+	bad  *pattern.Error
 }
 
-// affordable counts the parts and reports what must not come to be compiled.
-func (p *parts) affordable(field string) bool {
+func partsOf(r *reader, root *node) *parts {
+	return &parts{r: r, root: root, patterns: make(map[string]parsed), refs: make(map[string]bool)}
+}
+
+// plainRef matches references that lead to schemas.
+var plainRef = regexp.MustCompile(`^#(/(\$defs|definitions)/[^/]+)?$`)
+
+// fits reports whether a schema may be compiled, and says why not.
+func (p *parts) fits(field string) bool {
+	p.links(p.root)
 	if !p.add(p.root, aSchema, 0) {
 		return false
 	}
-	for p.followed < len(p.met) && !p.anywhere {
-		ref := p.met[p.followed]
-		p.followed++
-		if !p.follow(ref) {
-			return false
-		}
-	}
-	if p.anywhere {
-		p.schemas, p.paths, p.links, p.late, p.ids, p.anchors, p.steps = 0, 0, 0, 0, 0, 0, 0
-		if !p.add(p.root, aSchema, 0) {
-			return false
-		}
-		for _, ref := range p.met {
-			_, pointer, _ := strings.Cut(ref.text, "#")
-			for name := range strings.SplitSeq(decodeFragment(pointer), "/") {
-				if !p.spelled(ref, name) {
-					return false
-				}
-			}
-		}
-		p.late = min(p.links, len(p.refs)*(p.ids+1)) // each leads to one place from each $id
-	}
-	// These are the microseconds that it takes, as measured. The library looks for
-	// each schema among all before it by its pointer, copies the list of all for one
-	// that only a reference finds, and compares each $id with all.
-	plain := 12*p.schemas + p.schemas*p.schemas/1000
-	long := p.paths/400 + p.schemas*p.paths/40_000
-	links := 6*p.links + p.late*(p.schemas+p.anchors)/8 + p.ids*p.schemas/40 + p.anchors*p.anchors/200
-	// They count half, so that a file may have 20 ms of them.
-	before, own := p.r.spent, 20+(plain+long+links)/2
-	if p.r.spent += own; p.r.spent <= pattern.PerFile {
-		return true
-	}
-	what, do := fmt.Sprintf("has %d schemas in it", p.schemas), "describe fewer of its parts, or leave what is below them open"
+	p.r.spent += 20 + 4*p.schemas
+	var what, do string
 	switch {
-	case before > own:
+	case p.schemas > maxParts:
+		what, do = fmt.Sprintf("has %d schemas in it", p.schemas), "describe fewer of its parts, or leave what is below them open"
+	case p.pointers > maxPointers:
+		what, do = fmt.Sprintf("has %d schemas in it below long keys", p.schemas), "shorten the keys"
+	case p.odd > maxOddLinks:
+		what, do = "has many references to what is not under $defs", "put what they lead to there"
+	case len(p.refs)*(p.ids+1) > maxLinks, p.anchors > maxAnchors, p.ids > maxAnchors:
+		what, do = "has many references, or many parts with an $id or anchor", "refer to fewer, without these"
+	case p.r.spent > 2*pattern.PerFile:
 		p.r.at(p.root, "agent/schema", Error, "The patterns, conditions and schemas up to the end of %s are more than can be checked quickly; write fewer that differ, or shorter ones.", field)
 		return false
-	case links > plain && links > long:
-		defs := "$defs"
-		if p.draft < since(defs) {
-			defs = "definitions"
-		}
-		what, do = "has many references to what is no schema by its place, or many parts with an $id or anchor", "put what they lead to under "+defs+", without these"
-	case long > plain:
-		what, do = fmt.Sprintf("has %d schemas in it below long keys", p.schemas), "shorten the keys"
+	default:
+		return true
 	}
-	p.r.at(p.root, "agent/schema", Error, "%s %s, which is more than can be checked quickly with the file's other schemas, patterns and conditions; %s.", field, what, do)
+	p.r.at(p.root, "agent/schema", Error, "%s %s, which is more than can be checked quickly; %s.", field, what, do)
 	return false
 }
 
-// add counts a part and what is in it, and checks its patterns. Path is how long
-// its JSON pointer is.
-func (p *parts) add(v *node, in inside, path int) bool {
+// links collects the references of a schema.
+func (p *parts) links(v *node) {
+	for i := range v.items {
+		n := &v.items[i]
+		if v.kind == mapping && n.kind == str {
+			switch v.keys[i].name {
+			case "$ref", "$dynamicRef", "$recursiveRef":
+				if !p.refs[n.text] && !plainRef.MatchString(n.text) {
+					p.anywhere = true
+					p.odd++
+				}
+				p.refs[n.text] = true
+			case "$id", "id":
+				if v != p.root {
+					p.ids++
+					p.anywhere = true
+				}
+			case "$anchor", "$dynamicAnchor":
+				p.anchors++
+			}
+		}
+		p.links(n)
+	}
+}
+
+// add counts a part and what is in it, and checks its patterns. Pointer is how long its
+// JSON pointer is.
+func (p *parts) add(v *node, in inside, pointer int) bool {
 	if (in == aValue || in == unknown) && !p.anywhere {
 		return true
 	}
-	schema := in == aSchema || p.anywhere
-	if schema && (v.kind == mapping || v.kind == boolean) {
+	if v.kind == mapping || v.kind == boolean {
 		p.schemas++
-		p.paths += path
+		p.pointers += pointer
 	}
 	for i := range v.items {
 		n, below, step := &v.items[i], in, 5
 		if v.kind == mapping {
 			name := v.keys[i].name
-			if schema && !p.keyword(v, name, n, in) {
+			if (in == aSchema || p.anywhere) && !p.keyword(name, n, in) {
 				return false
 			}
 			below, step = in.member(name), 1+len(name)
 		}
-		if !p.add(n, below, path+step) {
+		if !p.add(n, below, pointer+step) {
 			return false
 		}
 	}
 	return true
 }
 
-// keyword looks at a key of a schema.
-func (p *parts) keyword(v *node, name string, n *node, in inside) bool {
+// keyword checks the patterns of a key.
+func (p *parts) keyword(name string, n *node, in inside) bool {
 	switch name {
 	case "pattern":
 		return n.kind != str || p.pattern(n.text, n, in)
@@ -215,142 +209,8 @@ func (p *parts) keyword(v *node, name string, n *node, in inside) bool {
 				return false
 			}
 		}
-	case "$id", "id":
-		if n.kind == str && v != p.root {
-			p.ids++
-			p.bases = append(p.bases, v)
-			// Where the others lead from here is not looked up once more.
-			p.anywhere = p.anywhere || p.followed > 0 || len(p.bases) > maxBases
-		}
-	case "$schema":
-		p.draft = min(p.draft, draftOf(n.text))
-	case "$anchor", "$dynamicAnchor":
-		p.anchors++
-	case "$ref", "$dynamicRef", "$recursiveRef":
-		if p.links++; n.kind == str && !p.refs[n.text] {
-			p.refs[n.text] = true
-			p.met = append(p.met, n)
-		}
 	}
 	return true
-}
-
-// follow adds what a reference leads to, unless it is counted. One that leads nowhere
-// is the library's to report.
-func (p *parts) follow(ref *node) bool {
-	rest, local := strings.CutPrefix(ref.text, "#")
-	if !local {
-		p.anywhere = true
-		return true
-	}
-	pointer, found := strings.CutPrefix(decodeFragment(rest), "/")
-	if !found {
-		return true // to a schema with an $id, or to an anchor, which only a schema has
-	}
-	for _, base := range p.bases {
-		if !p.reach(ref, base, pointer) {
-			return false
-		}
-	}
-	return true
-}
-
-// reach adds what a reference leads to from a schema, unless it is counted.
-func (p *parts) reach(ref, base *node, pointer string) bool {
-	v, in := base, aSchema
-	placed := true // the library finds it without the reference
-	last := ""     // the key that it is the value of, in a schema
-	for name := range strings.SplitSeq(pointer, "/") {
-		name = unescaped.Replace(name)
-		before := last
-		last = ""
-		if v.kind == list {
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(v.items) {
-				return true
-			}
-			if !p.spelled(ref, name) {
-				return false
-			}
-			placed = placed && (before == "items" || onlyList(before))
-			v = &v.items[i]
-			continue
-		}
-		placed = placed && !onlyList(before)
-		if in == aSchema {
-			placed, last = placed && p.draft >= since(name), name
-		}
-		in = in.member(name)
-		if v = v.get(name); v == nil {
-			return true
-		}
-	}
-	if (in == aSchema && v.kind != list && placed && !onlyList(last)) || p.reached[v] {
-		return true
-	}
-	p.late++
-	p.reached[v] = true
-	if in == aSchema && v.kind != list {
-		return true // it is late, but counted
-	}
-	return p.add(v, aSchema, len(pointer)+1)
-}
-
-// spelled reports a reference with a number that is not spelt as numbers are: the
-// library tells places apart by their spellings, so that each of these would be a
-// schema more.
-func (p *parts) spelled(ref *node, name string) bool {
-	i, err := strconv.Atoi(name)
-	if err != nil || strconv.Itoa(i) == name {
-		return true
-	}
-	p.r.at(ref, "agent/schema", Error, "The $ref writes an entry's number as %.20s; write it as %d.", name, i)
-	return false
-}
-
-// onlyList reports whether the schemas of a key are the entries of a list.
-func onlyList(key string) bool {
-	return key == "allOf" || key == "anyOf" || key == "oneOf" || key == "prefixItems"
-}
-
-// since is the draft of JSON Schema that a key with schemas came with.
-func since(key string) int {
-	switch key {
-	case "propertyNames", "contains":
-		return 6
-	case "if", "then", "else":
-		return 7
-	case "$defs", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "contentSchema":
-		return 2019
-	case "prefixItems":
-		return 2020
-	}
-	return 4
-}
-
-// draftOf is the draft that a $schema names.
-func draftOf(schema string) int {
-	for _, d := range []struct {
-		name  string
-		draft int
-	}{{"draft-04", 4}, {"draft-06", 6}, {"draft-07", 7}, {"2019-09", 2019}} {
-		if strings.Contains(schema, d.name) {
-			return d.draft
-		}
-	}
-	return 2020
-}
-
-// unescaped undoes what a JSON pointer does to names.
-var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
-
-// decodeFragment undoes what a URI does to a JSON pointer; one that is wrong leads nowhere.
-func decodeFragment(fragment string) string {
-	pointer, err := url.PathUnescape(fragment)
-	if err != nil {
-		return ""
-	}
-	return pointer
 }
 
 // pattern reports a pattern that must not come to be compiled. Where no schema is
@@ -358,18 +218,19 @@ func decodeFragment(fragment string) string {
 func (p *parts) pattern(text string, at *node, in inside) bool {
 	known, ok := p.patterns[text]
 	if !ok {
-		if p.r.spent += pattern.Cost(text) + 1; p.r.spent > pattern.PerFile {
+		if p.r.spent > pattern.PerFile {
 			p.r.at(at, "agent/schema", Error, "The pattern takes longer to read than is left for this file; write fewer that differ, or shorter ones, with fewer of \\p{…} and, after (?i), of wide ranges.")
 			return false
 		}
-		known.steps, known.bad = pattern.Check(text)
+		known.size, known.bad = pattern.Check(text)
+		p.r.spent += known.size.Parse
 		p.patterns[text] = known
 	}
 	if bad := known.bad; bad != nil && !(bad.NoPattern && in != aSchema) {
 		p.r.at(at, "agent/schema", Error, "The pattern %s; %s.", bad.What, bad.Do)
 		return false
 	}
-	if p.steps += known.steps; p.steps > maxSteps {
+	if p.steps += known.size.Steps; p.steps > maxSteps {
 		p.r.at(at, "agent/schema", Error, "The patterns of this schema repeat too much together, up to this one; write * or + for {…}, and how long a text may be as maxLength.")
 		return false
 	}

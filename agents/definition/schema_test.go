@@ -74,14 +74,12 @@ func TestCostlySchemasSayWhatCosts(t *testing.T) {
 	for yaml, want := range map[string]string{
 		properties(60, `{pattern: '^[^<>]{1,1000}$'}`):                                                        "repeat too much together, up to this one; write * or + for {…}, and how long a text may be as maxLength.",
 		properties(60, `{pattern: '(?i)[!-\x{1E942}]%[1]d'}`):                                                 "fewer of \\p{…} and, after (?i), of wide ranges.",
-		"output: {schema: {anyOf: [" + strings.Repeat("{},", 2000) + "{}]}}\n":                                "output.schema has 2002 schemas in it, which is more than can be checked quickly with the file's other schemas, patterns and conditions; describe fewer",
-		properties(131, `{pattern: '\p{L}%[1]d'}`):                                                            "The patterns, conditions and schemas up to the end of output.schema are more",
+		"output: {schema: {anyOf: [" + strings.Repeat("{},", 3000) + "{}]}}\n":                                "output.schema has 3002 schemas in it, which is more than can be checked quickly; describe fewer",
+		properties(131, `{pattern: '\p{L}%[1]d'}`):                                                            "longer to read than is left for this file",
 		"output: {schema: {$ref: '#/defs/a', examples: [" + strings.Repeat("{a: {b: x}},", 800) + "{}]}}\n":   "a $ref leads to #/defs/a, which is not there; correct it, or add that",
 		"output: {schema: {$ref: '#/%64efs/a', examples: [" + strings.Repeat("{a: {b: x}},", 800) + "{}]}}\n": "a $ref leads to #/defs/a, which is not there; correct it, or add that",
-		"output: {schema: {$ref: '#/allOf/00', allOf: [{}]}}\n":                                               "The $ref writes an entry's number as 00; write it as 0.",
-		"output: {schema: {$ref: '#/allOf/%2B1', allOf: [{}, {}]}}\n":                                         "The $ref writes an entry's number as +1; write it as 1.",
-		costly()["references to values"]:                                                                      "put what they lead to under $defs",
-		costly()["schemas with ids"]:                                                                          "without these",
+		costly()["references to values"]:                                                                      "has many references to what is not under $defs",
+		costly()["schemas with ids"]:                                                                          "many parts with an $id or anchor",
 		costly()["schemas of a long key"]:                                                                     "shorten the keys.",
 	} {
 		d := parse(ownPath, own(yaml))
@@ -94,7 +92,7 @@ func TestCostlySchemasSayWhatCosts(t *testing.T) {
 // TestSchemasInValuesCountWhereReferencesLead: a value is no place to hide a schema
 // that a reference brings to be compiled.
 func TestSchemasInValuesCountWhereReferencesLead(t *testing.T) {
-	many := "{anyOf: [" + strings.Repeat("{},", 1500) + "{}]}"
+	many := "{anyOf: [" + strings.Repeat("{},", 3000) + "{}]}"
 	steps := "{anyOf: [" + strings.Repeat("{pattern: 'a{1000}'},", 51) + "{}]}"
 	classes := "{pattern: '[\\p{L}\\p{N}]{900}'}"
 	for _, dear := range []string{many, steps, classes} {
@@ -122,35 +120,6 @@ func TestSchemasInValuesCountWhereReferencesLead(t *testing.T) {
 			if ok, reason := d.Usable(); !ok {
 				t.Errorf("%s: %v", schema, reason.Message)
 			}
-		}
-	}
-}
-
-// TestIndexesHaveOneSpelling: an index that is not written as it is counted is
-// refused wherever it may come to be followed, and a key is none.
-func TestIndexesHaveOneSpelling(t *testing.T) {
-	for schema, want := range map[string]bool{
-		"{$ref: '#/allOf/0', allOf: [{}]}":                                                               true,
-		"{$ref: '#/allOf/%30', allOf: [{}]}":                                                             true,
-		"{$ref: '#/allOf/00', allOf: [{}]}":                                                              false,
-		"{$ref: '#/allOf/+0', allOf: [{}]}":                                                              false,
-		"{$ref: '#/allOf/-0', allOf: [{}]}":                                                              false,
-		"{$ref: '#/allOf/%30%30', allOf: [{}]}":                                                          false,
-		"{$dynamicRef: '#/allOf/00', allOf: [{}]}":                                                       false,
-		"{$ref: '#/default/00', default: [{}]}":                                                          false,
-		"{$ref: '#/default/00/allOf/0', default: [{allOf: [{}]}]}":                                       false,
-		"{$ref: '#/default', default: {$ref: '#/allOf/00'}, allOf: [{}]}":                                false,
-		"{$ref: '#/default/00', default: {'00': {}}}":                                                    true,
-		"{$ref: '#/examples/0', examples: [{$ref: 'schema.json#/allOf/00'}], allOf: [{}]}":               false,
-		"{not: {$id: a, $ref: '#/allOf/00', allOf: [{}]}}":                                               false,
-		"{not: {$id: a, properties: {'00': {}}, $ref: '#/properties/00'}}":                               true,
-		"{not: {$id: a, not: {$id: b, allOf: [{}]}}, $ref: '#/not/not/allOf/00'}":                        false,
-		"{not: {$ref: '#/allOf/00', allOf: [{}], $id: a}, allOf: [" + numbered(20, "{$id: b%d},") + "]}": false,
-	} {
-		d := parse(ownPath, own("output: {schema: "+schema+"}\n"))
-		ok, reason := d.Usable()
-		if ok != want || (!ok && !strings.HasPrefix(reason.Message, "The $ref writes an entry's number as ")) {
-			t.Errorf("%s: %v %q", schema, ok, reason.Message)
 		}
 	}
 }
@@ -233,7 +202,7 @@ func TestAllThatIsCompiledIsCounted(t *testing.T) {
 		}
 		return "{" + members + "}"
 	}
-	compiled, late, based, anywhere := 0, 0, 0, 0
+	compiled, anywhere := 0, 0
 	for range 1500 {
 		places, patterns = places[:0], 0
 		text := schema("#", 5)
@@ -252,7 +221,7 @@ func TestAllThatIsCompiledIsCounted(t *testing.T) {
 			t.Fatalf("%s: %v", text, findings)
 		}
 		p := partsOf(begin(Source{}), &root)
-		if !p.affordable("it") {
+		if !p.fits("it") {
 			continue
 		}
 		document, err := jsonschema.UnmarshalJSON(strings.NewReader(encode(&root)))
@@ -267,6 +236,7 @@ func TestAllThatIsCompiledIsCounted(t *testing.T) {
 			}
 			return p.regexp(text)
 		})
+		again := len(p.refs) * (p.ids + 1) // an entry's number may be spelt in many ways
 		if len(asked) > p.schemas+strings.Count(text, "patternProperties") {
 			t.Errorf("%s\n%d schemas are counted, %d patterns compiled", text, p.schemas, len(asked))
 		}
@@ -276,22 +246,16 @@ func TestAllThatIsCompiledIsCounted(t *testing.T) {
 			if err := c.AddResource(schemaURL, document); err != nil {
 				t.Fatal(err)
 			}
-			if n := schemasOf(c.MustCompile(schemaURL)); n > p.schemas {
+			if n := schemasOf(c.MustCompile(schemaURL)); n > p.schemas+again {
 				t.Errorf("%s\n%d schemas are counted, %d compiled", text, p.schemas, n)
 			}
-		}
-		if p.late > 0 && !p.anywhere {
-			late++
-		}
-		if p.ids > 0 && !p.anywhere {
-			based++
 		}
 		if p.anywhere {
 			anywhere++
 		}
 	}
-	if compiled < 400 || late < 200 || based < 100 || anywhere < 50 {
-		t.Errorf("only %d compile, of %d values are meant, %d have an $id, and %d lead anywhere", compiled, late, based, anywhere)
+	if compiled < 400 || anywhere < 50 {
+		t.Errorf("only %d compile, and %d lead anywhere", compiled, anywhere)
 	}
 }
 

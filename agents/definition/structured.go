@@ -256,14 +256,16 @@ func (r *reader) patterns(v *node, field string) (fine []string) {
 // pattern reports whether a pattern may be compiled, and says why not.
 func (r *reader) pattern(v *node) bool {
 	text := anyCase + v.text
-	if r.spent += pattern.Cost(text) + 1; r.spent > pattern.PerFile {
+	if r.spent > pattern.PerFile {
 		if !r.broke {
 			r.at(v, "agent/regex", Error, "The file has more patterns and conditions than can be judged quickly, so this pattern and those after it are left out; write fewer, or shorter ones.")
 		}
 		r.broke = true
 		return false
 	}
-	if _, bad := pattern.Check(text); bad != nil {
+	size, bad := pattern.Check(text)
+	r.spent += size.Parse
+	if bad != nil {
 		r.at(v, "agent/regex", Error, "The pattern %s and is left out; %s.", bad.What, bad.Do)
 		return false
 	}
