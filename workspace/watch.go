@@ -39,7 +39,7 @@ type WatchConfig struct {
 	Notice func(string)
 
 	open    func() (eventSource, error) // nil = fsnotify
-	distant func(dir string) bool       // nil = what the system says
+	distant func(dir string) bool       // whether others change files there without an event; nil = what the system says
 	looked  func()                      // called after each look at the disk; nil = not
 }
 
@@ -208,7 +208,7 @@ func (w *Watcher) loop() {
 		quiet.Stop()
 		limit.Stop()
 		waiting = false
-		w.look(w.hints.take(), nil)
+		w.look(w.hints.take())
 		if safety.vain > 0 {
 			safety.again(true, 0)
 		}
@@ -240,10 +240,10 @@ func (w *Watcher) loop() {
 			look()
 		case <-poll.timer.C:
 			begin := w.config.Now()
-			found := w.poll()
+			found := w.look(hinted{})
 			poll.again(found, w.config.Now().Sub(begin))
 		case <-safety.timer.C:
-			safety.again(w.look(hinted{}, everything), 0)
+			safety.again(w.look(hinted{}), 0)
 		case out <- batch:
 			w.state.received()
 		}
@@ -308,28 +308,23 @@ func (w *Watcher) reset(dirs, files []string) {
 	before := s.targets
 	s.retarget(newTargets(dirs, files))
 	w.arm(hinted{})
-	s.scan(w.config.Now(), everything)
+	s.scan(w.config.Now())
 	maps.DeleteFunc(s.was, func(path string, _ former) bool { return !before.wants(path) })
 	s.pending = s.difference()
 }
 
-// look arms what can be armed, looks at the folders concerned, nil = those that
-// hints name, and decides what changed. It reports whether anything did.
-func (w *Watcher) look(hints hinted, concerns func(dir string) bool) (found bool) {
+// look arms what can be armed, looks at the disk, and decides what changed. It reports
+// whether anything did.
+func (w *Watcher) look(hints hinted) (found bool) {
 	s := &w.state
-	switch armed := w.arm(hints); {
-	case armed || hints.all || s.degraded:
-		concerns = everything
-	case concerns == nil:
-		concerns = w.concernedBy(hints)
-	}
+	w.arm(hints)
 	before := make(map[string]stamp)
 	for path := range hints.paths {
 		if old, ok := s.at(path); ok && old.fresh {
 			before[path] = old
 		}
 	}
-	s.scan(w.config.Now(), concerns)
+	s.scan(w.config.Now())
 	for path, old := range before {
 		// Written again within the clock tick of the file system in which it was
 		// seen: nothing but the event tells.
@@ -342,43 +337,6 @@ func (w *Watcher) look(hints hinted, concerns func(dir string) bool) (found bool
 			s.recheck(path)
 		}
 	}
-	return w.decide()
-}
-
-// concernedBy returns which folders hold what hints name. A folder that an
-// event names, or one above it, may be another now, so all below it counts.
-func (w *Watcher) concernedBy(hints hinted) func(dir string) bool {
-	s := &w.state
-	watching := w.hints.interest.Load()
-	dirs := make(map[string]bool)
-	var above []string
-	for path := range hints.paths {
-		switch parent := filepath.Dir(path); {
-		case watching.wide[parent]:
-			return everything
-		case watching.exact[path] && !s.targets.isFile[path]:
-			above = append(above, path)
-		default:
-			dirs[parent] = true
-		}
-	}
-	return func(dir string) bool {
-		return dirs[dir] || slices.ContainsFunc(above, func(a string) bool { _, below := Below(a, dir); return below })
-	}
-}
-
-// poll looks at what events do not tell of, and reports whether anything
-// changed.
-func (w *Watcher) poll() bool {
-	s := &w.state
-	if s.degraded {
-		return w.look(hinted{}, everything)
-	}
-	moved := s.linksMoved()
-	if len(moved) == 0 && len(s.distant) == 0 {
-		return false
-	}
-	s.scan(w.config.Now(), func(dir string) bool { return moved[dir] || s.distant[dir] })
 	return w.decide()
 }
 

@@ -86,13 +86,13 @@ type watchState struct {
 	targets targets
 	seen    map[string]listing // as of the last look: each folder's files, and under "" the single files by path
 	was     map[string]former  // what differs, or did, since the last batch that was received
-	links   map[string]bool    // paths of seen that are reached by links
+	linked  bool               // some of seen are reached by links
 	pending Batch              // what was leads to
 
 	source   eventSource // nil while there is none
 	armed    map[string]fs.FileInfo
-	distant  map[string]bool // folders of targets where others change files without an event
-	degraded bool            // events do not reach everything
+	distant  bool // others change files in some folder without an event
+	degraded bool // events do not reach everything
 }
 
 // listing is what is known of one folder's files, by name.
@@ -149,29 +149,22 @@ func (s *watchState) recheck(path string) {
 	s.was[path] = f
 }
 
-// scan looks at the targets that lie in the folders of which concerns says so.
-// What it finds in a folder for the first time is no change: who gives a folder
-// reads its files afterwards.
-func (s *watchState) scan(now time.Time, concerns func(dir string) bool) {
+// scan looks at the targets. What it finds in a folder for the first time is no change:
+// who gives a folder reads its files afterwards.
+func (s *watchState) scan(now time.Time) {
+	s.linked = false
 	for _, dir := range s.targets.dirs {
-		if concerns(dir) {
-			s.scanDir(dir, now)
-		}
+		s.scanDir(dir, now)
 	}
 	files := s.seen[""]
+	if files == nil {
+		files = make(listing)
+		s.seen[""] = files
+	}
 	for _, path := range s.targets.files {
-		if concerns(filepath.Dir(path)) {
-			if files == nil {
-				files = make(listing)
-				s.seen[""] = files
-			}
-			s.scanFile(files, path, now)
-		}
+		s.scanFile(files, path, now)
 	}
 }
-
-// everything is for scan.
-func everything(string) bool { return true }
 
 // scanDir looks at one folder. One that cannot be read just now keeps the files
 // that it had: a disk that hiccups must not remove all agents.
@@ -198,11 +191,10 @@ func (s *watchState) scanDir(dir string, now time.Time) {
 			if !there || !known.same(st) {
 				note(name, known.stamp, there)
 			}
-			if st.link || known.link {
-				s.linked(filepath.Join(dir, name), st.link)
-			}
+			s.linked = s.linked || st.link
 			files[name] = sighting{st, look}
 		case err != nil && !gone(err) && there:
+			s.linked = s.linked || known.link
 			known.look = look
 			files[name] = known
 		}
@@ -213,7 +205,6 @@ func (s *watchState) scanDir(dir string, now time.Time) {
 		case known.look == look:
 		case whole:
 			note(name, known.stamp, true)
-			s.linked(filepath.Join(dir, name), false)
 			delete(files, name)
 		default:
 			known.look = look
@@ -231,43 +222,16 @@ func (s *watchState) scanFile(files listing, path string, now time.Time) {
 		if !there || !known.same(st) {
 			s.note(path, known.stamp, there)
 		}
-		s.linked(path, st.link)
+		s.linked = s.linked || st.link
 		files[path] = sighting{stamp: st}
 	case there && (err == nil || gone(err)):
 		s.note(path, known.stamp, true)
-		s.linked(path, false)
 		delete(files, path)
-	}
-}
-
-// linked notes whether a path is reached by a link.
-func (s *watchState) linked(path string, link bool) {
-	switch {
-	case !link:
-		delete(s.links, path)
-	case s.links == nil:
-		s.links = map[string]bool{path: true}
-	default:
-		s.links[path] = true
 	}
 }
 
 // gone says that there is nothing at a path.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotDir(err) }
-
-// linksMoved looks at the files that are reached by links, and returns the
-// folders of those that changed.
-func (s *watchState) linksMoved() map[string]bool {
-	moved := make(map[string]bool)
-	for path := range s.links {
-		old, _ := s.at(path)
-		now, ok, err := stampOf(path, time.Unix(0, old.time))
-		if (err == nil && (!ok || !now.same(old))) || (err != nil && gone(err)) {
-			moved[filepath.Dir(path)] = true
-		}
-	}
-	return moved
-}
 
 // difference returns what leads from the last batch received to what was seen.
 func (s *watchState) difference() Batch {
@@ -307,5 +271,4 @@ func (s *watchState) retarget(t targets) {
 	maps.DeleteFunc(s.seen, func(dir string, _ listing) bool { return dir != "" && !t.isDir[dir] })
 	maps.DeleteFunc(s.seen[""], func(path string, _ sighting) bool { return !t.isFile[path] })
 	maps.DeleteFunc(s.was, func(path string, _ former) bool { return !t.wants(path) })
-	maps.DeleteFunc(s.links, func(path string, _ bool) bool { return !t.wants(path) })
 }

@@ -166,9 +166,9 @@ func (h *hints) ended() bool {
 const armPasses = 16
 
 // arm watches, for each target, its folder and the two above it, or the nearest
-// folder that exists, and reports whether it began to watch one. Hints are names
-// of events: a folder among them may be another one now, under the same inode.
-func (w *Watcher) arm(hints hinted) (armed bool) {
+// folder that exists. Hints are names of events: a folder among them may be another one
+// now, under the same inode.
+func (w *Watcher) arm(hints hinted) {
 	s := &w.state
 	if w.hints.ended() {
 		s.closeSource()
@@ -191,22 +191,19 @@ func (w *Watcher) arm(hints hinted) (armed bool) {
 			break
 		}
 		// What appeared beneath a folder before it was armed gave no event.
-		armed, hints = true, hinted{}
+		hints = hinted{}
 	}
 	switch degraded := failed != nil; {
 	case degraded && !s.degraded:
 		w.notice("the system does not tell of changed files (" + reason(failed) + "), so agentls looks for them every " + w.config.Poll.String() + " to " + (mostPolls * w.config.Poll).String() + "; " + remedy(failed))
 	case !degraded && s.degraded:
 		w.notice("the system tells of changed files again, so agentls looks for them no longer")
-		// What happened before it did is for a look to find.
-		armed = true
 	}
 	s.degraded = failed != nil
-	return armed
 }
 
 // polled says whether there is anything that events do not tell of.
-func (s *watchState) polled() bool { return s.degraded || len(s.links) > 0 || len(s.distant) > 0 }
+func (s *watchState) polled() bool { return s.degraded || s.linked || s.distant }
 
 // openSource starts a source and its pump.
 func (w *Watcher) openSource() error {
@@ -288,14 +285,9 @@ func (w *Watcher) wanted() ([]folder, *interest) {
 				break
 			}
 		}
-		if nearest != "" && w.config.distant(nearest) {
-			if s.distant == nil {
-				s.distant = map[string]bool{}
-			}
-			s.distant[dir] = true
-		}
+		s.distant = s.distant || (nearest != "" && w.config.distant(nearest))
 	}
-	s.distant = nil
+	s.distant = false
 	for _, d := range t.dirs {
 		chain(d, 3)
 	}
