@@ -66,7 +66,7 @@ func (s *Service) checkPermitted(def *definition.Definition) error {
 				"%s comes with the folder %s, and it cannot be told whether that is trusted: %s", def.Name, folder, fault.Message(err))
 		}
 		return fault.New(fault.Denied, "agents.start",
-			"%s comes with the folder %s, which is not trusted: look at its agents, then trust it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`", def.Name, folder, folder).
+			"%s comes with the folder %s, which is not trusted; look at its agents, then trust it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`", def.Name, folder, folder).
 			Because(fault.Untrusted, "folder", tool.URI(folder))
 	}
 	if s.Reviewed != nil {

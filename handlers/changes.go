@@ -47,7 +47,7 @@ func (h *Handlers) changes(ctx context.Context, s *workspace.Snapshot, p *wire.C
 // resolveChanges serves agents/changes/resolve.
 func (h *Handlers) resolveChanges(ctx context.Context, s *workspace.Snapshot, p *wire.ChangesResolveParams) (*wire.ChangesResolveResult, error) {
 	return h.resolve(ctx, agents.Resolve{
-		Session: strings.Clone(p.Session), URI: strings.Clone(p.URI), Hunks: cloneTexts(p.Hunks), Action: strings.Clone(p.Action), Desk: h.person(s),
+		Session: strings.Clone(p.Session), Run: strings.Clone(p.Run), URI: strings.Clone(p.URI), Hunks: cloneTexts(p.Hunks), Action: strings.Clone(p.Action), Desk: h.person(s),
 	})
 }
 

@@ -201,7 +201,7 @@ func (a *author) besides(to nest, name string) []string {
 	}
 	own := canonical(to.dir) == canonical(filepath.Join(a.h.daemon.Knowledge.Home, "agents")) // which runs in any folder
 	if to.folder != "" && !own && !a.h.daemon.Trusted(to.folder) {
-		notes = append(notes, fmt.Sprintf("The folder %s is not trusted, so the agent does not run yet; trust it with `agentls trust`, or in the editor with agentls.trustWorkspace.", to.folder))
+		notes = append(notes, fmt.Sprintf("The folder %s is not trusted, so the agent does not run yet; trust it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust`.", to.folder))
 	}
 	return notes
 }

@@ -96,7 +96,7 @@ func (h *Handlers) hasGraph(ctx context.Context, name string) error {
 	}
 	e, err := h.find(catalog, strings.Clone(name))
 	if err == nil && e.Definition.Graph == nil {
-		err = fault.New(fault.Invalid, "handlers.graph", "%s has no graph; run it with `agentls run %s` (agents/run), or describe a graph in its file", e.Definition.Name, e.Definition.Name)
+		err = fault.New(fault.Invalid, "handlers.graph", "%s has no graph; run it with agents/run or `agentls run %s`, or describe a graph in its file", e.Definition.Name, e.Definition.Name)
 	}
 	return h.encodeError(err)
 }

@@ -79,7 +79,7 @@ func (r *reader) checkName(written string) {
 		if r.Dialect == Agentls {
 			message := nameFault(written)
 			if s := slug(written); s != "" && !reservedName(s) {
-				message += "; " + s + " would do"
+				message += "; use " + s
 			} else {
 				message += "; write one such as code-fixer"
 			}

@@ -71,8 +71,8 @@ func TestWhatIsSaid(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"code fixer": "A name has no spaces; code-fixer would do.", "Code": "A name has no capital letters; code would do.",
-		"é": "not “é”; write one such as code-fixer.", "2nd": "A name begins with a letter; agent-2nd would do.", "a--b": "none twice in a row; a-b would do.",
+		"code fixer": "A name has no spaces; use code-fixer.", "Code": "A name has no capital letters; use code.",
+		"é": "not “é”; write one such as code-fixer.", "2nd": "A name begins with a letter; use agent-2nd.", "a--b": "none twice in a row; use a-b.",
 		strings.Repeat("a", 65): "at most 64 characters",
 	} {
 		d := parse(ownPath, "---\nkind: agent\nname: "+name+"\ntitle: T\n---\nx\n")

@@ -161,7 +161,7 @@ func TestRefused(t *testing.T) {
 		{"unclear", "---\ntitle: a\nname: a\n---\nx", Options{}, "our own format"},
 		{"too large", "---\nname: a\ndescription: " + strings.Repeat("x", 40<<10) + "\n---\nx", Options{}, "too large"},
 		{"too large with what is kept", "---\nname: a\ndescription: " + strings.Repeat("x", 20<<10) + "\n---\n" + strings.Repeat("x", 225<<10), Options{}, "larger than 256 KiB"},
-		{"bad new name", "---\nname: a\ndescription: x\n---\nx", Options{Name: "Not One"}, "A name has no capital letters; not-one would do"},
+		{"bad new name", "---\nname: a\ndescription: x\n---\nx", Options{Name: "Not One"}, "A name has no capital letters; use not-one"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			im, err := Import("漢字.md", []byte(test.text), test.o)

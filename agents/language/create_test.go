@@ -74,7 +74,7 @@ func TestNewRefused(t *testing.T) {
 		says    string
 		answers Answers
 	}{
-		{"no capital letters; not-good would do", Answers{Name: "Not Good", Prompt: "x"}},
+		{"no capital letters; use not-good", Answers{Name: "Not Good", Prompt: "x"}},
 		{"reserved", Answers{Name: "main", Prompt: "x"}},
 		{"there already", Answers{Name: "code-fixer", Prompt: "x"}},
 		{"taken by file.md", Answers{Name: "named", Prompt: "x", Force: true}},

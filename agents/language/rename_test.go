@@ -329,7 +329,7 @@ func TestRenameRefused(t *testing.T) {
 		kind   fault.Kind
 		says   string
 	}{
-		{"pattern", nil, "Code Fixer", fault.Invalid, "a name has no capital letters; code-fixer would do"},
+		{"pattern", nil, "Code Fixer", fault.Invalid, "a name has no capital letters; use code-fixer"},
 		{"empty", nil, "", fault.Invalid, "cannot be an agent's name"},
 		{"spaces", nil, " mender", fault.Invalid, "spaces"},
 		{"long", nil, strings.Repeat("a", 65), fault.Invalid, "64"},

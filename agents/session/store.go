@@ -1,6 +1,7 @@
 package session
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,8 +16,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/internal/fault"
@@ -44,7 +43,7 @@ type Config struct {
 	Version string
 	// Now gives the time of events. Required.
 	Now func() time.Time
-	// NewID makes ids of sessions; nil makes UUIDs of version 7.
+	// NewID makes ids of sessions; nil is [NewID].
 	NewID func() string
 	// Log hears of damage and failures; nil hears nothing.
 	Log *slog.Logger
@@ -92,7 +91,7 @@ type slot struct {
 // New returns a store. It touches no file.
 func New(cfg Config) *Store {
 	if cfg.NewID == nil {
-		cfg.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+		cfg.NewID = NewID
 	}
 	if cfg.Files == nil {
 		cfg.Files = activity.Disk()
@@ -125,6 +124,10 @@ func (s *Store) New(title, agent string) (*Session, error) {
 	}
 	return s.open(s.NewID(), opening{begin: true, title: title, agent: agent})
 }
+
+// NewID returns an id that a person can type: eight letters and digits, which are random
+// enough for one folder.
+func NewID() string { return strings.ToLower(rand.Text()[:8]) }
 
 // NewID returns an id that no session has.
 func (s *Store) NewID() string { return s.cfg.NewID() }

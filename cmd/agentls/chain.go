@@ -55,7 +55,7 @@ func (c *connection) chain(ctx context.Context, session, run string) (wire.Chain
 			return nil, err
 		}
 		if len(s.Runs) == 0 {
-			return nil, fmt.Errorf("session %s has no runs", tool.Escape(s.Session.Session))
+			return nil, fmt.Errorf("session %s has no runs; begin one: agentls run --session %s \"your request\"", tool.Escape(s.Session.Session), tool.Escape(s.Session.Session))
 		}
 		run = s.Runs[len(s.Runs)-1].Run
 	}

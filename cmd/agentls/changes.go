@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,64 +17,228 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// changesOptions are the flags of changes.
+type changesOptions struct {
+	session, run            string
+	hunks                   []string
+	keep, undo, patch, asks bool
+	asJSON, whole           bool // whole: neither files nor hunks are named
+}
+
 // changesCommand shows what agents changed, and keeps or undoes it.
 func changesCommand(std streams) *cobra.Command {
-	var p wire.ChangesParams
-	var keep, undo, patches, asJSON bool
+	var o changesOptions
 	c := &cobra.Command{
 		Use: "changes [FILE…]", Short: "Show what agents changed in files; keep or undo it",
-		Long: `Shows what the agents of a session changed in files and what you have neither kept
-nor undone yet; with --run, what one run changed. With --keep or --undo it is kept
-or undone, in the files that are named or in all. What somebody else has changed
-since is left, and told.`,
+		Long: `Shows what agents changed in files and what you have neither kept nor undone yet: in
+all sessions of this folder, with --session in one, with --run by one run; --run latest
+is the newest that changed something. With --keep or --undo it is kept or undone, in the
+files or the parts that are named, or in all. --interactive asks about each part. What
+somebody else has changed since is left, and said.`,
+		Example: "  agentls changes -p\n  agentls changes --undo --run latest\n  agentls changes --undo --hunk 3fa2\n  agentls changes -i app.go",
+		Args: func(*cobra.Command, []string) error {
+			switch {
+			case o.keep && o.undo:
+				return usage{errors.New("--keep and --undo do not go together; leave one out")}
+			case o.asks && (o.keep || o.undo || o.asJSON):
+				return usage{errors.New("--interactive asks what to do; leave out --keep, --undo and --json")}
+			case len(o.hunks) > 0 && !o.keep && !o.undo:
+				return usage{errors.New("--hunk names what to keep or undo; add --keep or --undo")}
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if keep && undo {
-				return usage{errors.New("--keep and --undo do not go together: leave one out")}
-			}
-			if (keep || undo) && p.Run != "" {
-				return usage{errors.New("--run is for showing: name the files to keep or undo")}
-			}
 			files, err := urisOf(args)
 			if err != nil {
 				return err
 			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				if keep || undo {
-					r, err := conn.resolve(ctx, p.Session, files, map[bool]string{true: "undo", false: "keep"}[undo])
-					if err != nil && len(r.Files)+len(r.Conflicts) == 0 {
-						return err
-					}
-					// Where it failed half way, what was done before is told as well.
-					show := printResolved
-					if asJSON {
-						show = func(out io.Writer, r *wire.ChangesResolveResult) error { return printJSON(out, r) }
-					}
-					if shown := show(std.out, r); err == nil {
-						err = shown
-					}
+				all, err := conn.changed(ctx, std, o.session, o.run)
+				if err != nil {
 					return err
 				}
-				var r wire.ChangesResult
-				if err := conn.Call(ctx, wire.MethodChanges, &p, &r); err != nil {
+				if all, err = chosen(all, files, o.hunks); err != nil {
 					return err
 				}
-				r.Files = only(r.Files, files)
-				if asJSON {
-					return printJSON(std.out, r)
-				}
-				return printChanges(std.out, r.Files, patches)
+				o.whole = len(files)+len(o.hunks) == 0
+				return o.do(ctx, conn, std, all)
 			})
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&p.Session, "session", "", "the session; without it, main")
-	f.StringVar(&p.Run, "run", "", "show what this run changed")
-	f.BoolVar(&keep, "keep", false, "keep the changes: they are not listed any more")
-	f.BoolVar(&undo, "undo", false, "undo the changes")
-	f.BoolVarP(&patches, "patch", "p", false, "show the changes themselves")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.StringVar(&o.session, "session", "", "the session; without it, all")
+	f.StringVar(&o.run, "run", "", "what this run changed, or latest")
+	f.StringSliceVar(&o.hunks, "hunk", nil, "the part with this `ID`, which --patch shows; can be given again")
+	f.BoolVar(&o.keep, "keep", false, "keep the changes: they are not listed any more")
+	f.BoolVar(&o.undo, "undo", false, "undo the changes")
+	f.BoolVarP(&o.asks, "interactive", "i", false, "ask about each part")
+	f.BoolVarP(&o.patch, "patch", "p", false, "show the changes themselves")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	completeSessionFlag(c)
+	complete(c, "run", "latest")
+	_ = c.RegisterFlagCompletionFunc("hunk", completeHunks(std))
 	return c
+}
+
+// do shows changes, or keeps or undoes them.
+func (o *changesOptions) do(ctx context.Context, conn *connection, std streams, all []changed) error {
+	switch {
+	case o.asks:
+		return askAboutHunks(ctx, conn, std, o.run, all)
+	case !o.keep && !o.undo && o.asJSON:
+		return printJSON(std.out, map[string]any{"files": all})
+	case !o.keep && !o.undo:
+		return printChanges(ctx, std.out, all, o.patch)
+	}
+	if o.whole {
+		all = bySession(all)
+	}
+	r, err := conn.resolveAll(ctx, all, o.run, map[bool]string{true: "undo", false: "keep"}[o.undo])
+	if err != nil && len(r.Files)+len(r.Conflicts) == 0 {
+		return err
+	}
+	// Where it failed half way, what was done before is told as well.
+	show := printResolved
+	if o.asJSON {
+		show = func(out io.Writer, r *wire.ChangesResolveResult) error { return printJSON(out, r) }
+	}
+	if shown := show(std.out, r); err == nil {
+		err = shown
+	}
+	return err
+}
+
+// changed is what agents changed in a file in one session.
+type changed struct {
+	Session string   `json:"session"`
+	Run     string   `json:"run,omitempty"` // where one was asked for
+	title   string   // of the session
+	hunks   []string // those that were named; none = all
+	activity.Change
+}
+
+// latestRun names the newest run that changed something.
+const latestRun = "latest"
+
+// changed returns what agents changed and nobody has kept or undone: in a session, "" for
+// all, and by a run, "" for any. A session that another agentls has is left out, and said.
+func (c *connection) changed(ctx context.Context, std streams, session, run string) ([]changed, error) {
+	sessions, err := c.sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if session != "" {
+		if session, err = c.sessionNamed(ctx, session); err != nil {
+			return nil, err
+		}
+		sessions = []wire.Session{{Session: session, Runs: 1}}
+	}
+	all := []changed{}
+	for _, s := range sessions {
+		switch {
+		case s.Locked:
+			fmt.Fprintf(std.err, "left out: session %s is in use by another agentls\n", tool.Escape(s.Session))
+			continue
+		case s.Runs == 0 || s.Problem != "":
+			continue
+		}
+		runs := []string{run}
+		if run == latestRun {
+			if runs, err = c.runsOf(ctx, s.Session); err != nil {
+				return nil, err
+			}
+		}
+		for _, one := range runs {
+			var r wire.ChangesResult
+			if err := c.Call(ctx, wire.MethodChanges, &wire.ChangesParams{Session: s.Session, Run: one}, &r); err != nil {
+				return nil, err
+			}
+			for _, change := range r.Files {
+				all = append(all, changed{Session: s.Session, Run: one, title: s.Title, Change: change})
+			}
+			if run == latestRun && len(r.Files) > 0 {
+				return all, nil
+			}
+		}
+	}
+	return all, nil
+}
+
+// runsOf returns the runs of a session, the newest first.
+func (c *connection) runsOf(ctx context.Context, session string) (runs []string, err error) {
+	var s wire.SessionGetResult
+	err = c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: session}, &s)
+	for _, r := range slices.Backward(s.Runs) {
+		runs = append(runs, r.Run)
+	}
+	return runs, err
+}
+
+// chosen returns the changes of the files that are named, and of these the hunks whose
+// ids begin as those that are named; without names all.
+func chosen(all []changed, files, hunks []string) (some []changed, err error) {
+	for _, file := range files {
+		if !slices.ContainsFunc(all, func(c changed) bool { return tool.PathOf(c.URI) == tool.PathOf(file) }) {
+			return nil, fmt.Errorf("no agent changed %s, or it was kept or undone since; see `agentls changes`", tool.Escape(localName(file)))
+		}
+	}
+	for _, id := range hunks {
+		found := 0
+		for _, c := range all {
+			found += len(pendingHunks(c.Hunks, id))
+		}
+		if found != 1 {
+			return nil, usage{fmt.Errorf("%d hunks have an id that begins with %s; see `agentls changes -p`", found, tool.Escape(id))}
+		}
+	}
+	for _, c := range all {
+		for _, id := range hunks {
+			c.hunks = append(c.hunks, pendingHunks(c.Hunks, id)...)
+		}
+		named := len(files) == 0 || slices.ContainsFunc(files, func(u string) bool { return tool.PathOf(c.URI) == tool.PathOf(u) })
+		if named && (len(hunks) == 0 || len(c.hunks) > 0) {
+			some = append(some, c)
+		}
+	}
+	return append([]changed{}, some...), nil
+}
+
+// pendingHunks returns the ids of the pending hunks that begin so.
+func pendingHunks(hunks []activity.Hunk, begin string) (ids []string) {
+	for _, h := range hunks {
+		if h.Status == "pending" && strings.HasPrefix(h.ID, begin) {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids
+}
+
+// bySession returns one change for each session, which stands for all of its files: these
+// are undone together, since a file may have taken a folder's place.
+func bySession(all []changed) (some []changed) {
+	for _, c := range all {
+		if len(some) == 0 || some[len(some)-1].Session != c.Session {
+			some = append(some, changed{Session: c.Session, Run: c.Run})
+		}
+	}
+	return some
+}
+
+// resolveAll keeps or undoes changes. With an error it returns what was done before.
+func (c *connection) resolveAll(ctx context.Context, all []changed, run, action string) (*wire.ChangesResolveResult, error) {
+	done := &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}
+	for _, change := range all {
+		p := &wire.ChangesResolveParams{Session: change.Session, URI: change.URI, Hunks: change.hunks, Action: action}
+		if run != "" {
+			p.Run = change.Run
+		}
+		var r wire.ChangesResolveResult
+		if err := c.Call(ctx, wire.MethodChangesResolve, p, &r); err != nil {
+			return done, err
+		}
+		done.Files, done.Conflicts = append(done.Files, r.Files...), append(done.Conflicts, r.Conflicts...)
+	}
+	return done, nil
 }
 
 // urisOf names files as the protocol does.
@@ -125,25 +290,112 @@ func (c *connection) resolve(ctx context.Context, session string, files []string
 	return all, nil
 }
 
-// printChanges prints a line for each file.
-func printChanges(out io.Writer, files []activity.Change, patches bool) error {
-	if len(files) == 0 {
+// printChanges prints a line for each file, and with patches what was changed in it.
+func printChanges(ctx context.Context, out io.Writer, all []changed, patches bool) error {
+	if len(all) == 0 {
 		_, err := fmt.Fprintln(out, "There are no changes of agents that you have not kept or undone.")
 		return err
 	}
 	var b strings.Builder
-	for _, f := range files {
+	session := ""
+	for _, f := range all {
+		if several := f.Session != all[0].Session || f.Session != all[len(all)-1].Session; several && f.Session != session {
+			session = f.Session
+			fmt.Fprintf(&b, "%s (%s)\n", tool.Escape(session), fit(tool.Escape(f.title), 60))
+		}
 		fmt.Fprintf(&b, "%-6s  %s  %s\n", f.Kind, tool.Escape(localName(f.URI)), statuses(f.Hunks))
 		if patches {
-			b.WriteString(chat.PlainText(strings.TrimRight(f.Patch, "\n")) + "\n")
+			b.WriteString(chat.PlainText(withHunks(f.Change)) + "\n")
 		}
 	}
 	b.WriteString("\nKeep or undo: agentls changes --keep [FILE…], agentls changes --undo [FILE…]")
-	if !patches {
-		b.WriteString("; see them whole: agentls changes -p")
+	if patches {
+		return page(ctx, out, b.String()+"; parts: --hunk ID\n")
 	}
-	_, err := fmt.Fprintln(out, b.String())
+	_, err := fmt.Fprintln(out, b.String()+"; see them whole: agentls changes -p")
 	return err
+}
+
+// part is the lines of one hunk in a patch.
+type part struct {
+	id    string
+	lines []string
+}
+
+// partsOf returns the pending hunks of a change with their lines. A patch whose parts
+// are not those of its hunks, as of a file that is no text, is one part without an id.
+func partsOf(c activity.Change) (parts []part) {
+	ids := pendingHunks(c.Hunks, "")
+	_, body, _ := strings.Cut(strings.TrimRight(c.Patch, "\n"), "\n@@ ")
+	within := false
+	for line := range strings.SplitSeq("@@ "+body, "\n") {
+		switch {
+		case strings.HasPrefix(line, `\`): // says that no line end follows
+			continue
+		case !strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "-"):
+			within = false
+			continue
+		}
+		if !within {
+			parts = append(parts, part{})
+			within = true
+		}
+		last := &parts[len(parts)-1]
+		last.lines = append(last.lines, line)
+	}
+	if len(parts) != len(ids) {
+		return []part{{lines: strings.Split(strings.TrimRight(c.Patch, "\n"), "\n")}}
+	}
+	for i, id := range ids {
+		parts[i].id = id
+	}
+	return parts
+}
+
+// withHunks returns the patch of a change, with the ids of its hunks above it.
+func withHunks(c activity.Change) string {
+	var b strings.Builder
+	ids := pendingHunks(c.Hunks, "")
+	for _, h := range c.Hunks {
+		if h.Status == "pending" && len(ids) > 1 {
+			fmt.Fprintf(&b, "  hunk %s  from line %d\n", h.ID, h.Range.Start.Line+1)
+		}
+	}
+	return b.String() + strings.TrimRight(c.Patch, "\n")
+}
+
+// askAboutHunks asks about each part of the changes whether it is kept or undone.
+func askAboutHunks(ctx context.Context, conn *connection, std streams, run string, all []changed) error {
+	asks := newTerminal(std)
+	if !asks.there {
+		return usage{errors.New("there is no terminal to ask on; use --keep or --undo, with --hunk ID for a part")}
+	}
+	for _, c := range all {
+		for _, p := range partsOf(c.Change) {
+			fmt.Fprintf(std.err, "\n%s\n%s\n", tool.Escape(localName(c.URI)), chat.PlainText(strings.Join(p.lines, "\n")))
+			answer := asks.listen()
+			fmt.Fprint(std.err, "Keep or undo it? k = keep, u = undo, n = decide later, q = stop: ")
+			line, ok := asks.await(ctx, answer)
+			action := map[string]string{"k": "keep", "u": "undo"}[strings.ToLower(line)]
+			switch {
+			case !ok || strings.EqualFold(line, "q"):
+				return ctx.Err()
+			case action == "":
+				continue
+			}
+			if c.hunks = nil; p.id != "" {
+				c.hunks = []string{p.id}
+			}
+			r, err := conn.resolveAll(ctx, []changed{c}, run, action)
+			if err != nil {
+				return err
+			}
+			if err := printResolved(std.out, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // statuses counts the parts of a change by what became of them.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,4 +137,24 @@ func sessionNames() (names []string) {
 		}
 	}
 	return names
+}
+
+// completeHunks offers the parts of what agents changed, by their ids.
+func completeHunks(std streams) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
+		std.err = io.Discard
+		_ = with(c.Context(), std, func(ctx context.Context, conn *connection) error { // what cannot be read offers nothing
+			session, _ := c.Flags().GetString("session")
+			all, err := conn.changed(ctx, std, session, "")
+			for _, change := range all {
+				for _, h := range change.Hunks {
+					if h.Status == "pending" {
+						ids = append(ids, fmt.Sprintf("%s\t%s:%d", h.ID, tool.Escape(localName(change.URI)), h.Range.Start.Line+1))
+					}
+				}
+			}
+			return err
+		})
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
 }

@@ -33,10 +33,9 @@ func createCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "create [NAME]", Short: "Make an agent: asked for, by flags, or from a template",
 		Long: `Makes an agent's file. Where no name, or neither a template nor a prompt is given,
-it asks on a terminal; what was said is filled in there and can be changed. Without
-a terminal it takes the template blank where no other is given. An empty prompt is
-as if none was given. It never writes over a file (--force does), and writes none
-that would not be valid.
+it asks on a terminal for what no flag says. Without a terminal it takes the template
+blank where no other is given. An empty prompt is as if none was given. It never
+writes over a file (--force does), and writes none that would not be valid.
 
 Templates: ` + strings.Join(builtinTemplates(), ", ") + `, and your own,
 which are the *.md files in ~/.gemini/agents/templates.`,
@@ -50,25 +49,19 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 			if err := w.take(c); err != nil {
 				return err
 			}
-			config, err := base(std)
-			if err != nil {
-				return err
-			}
-			asking := newTerminal(std).shows() && (w.extended || w.Name == "" || (w.Template == "" && w.Prompt == ""))
+			asks := newTerminal(std)
+			partial := w.Name == "" || (w.Template == "" && w.Prompt == "")
+			asking := asks.there && (w.extended || partial)
 			switch {
 			case asking:
 			case w.Name == "":
-				return usage{errors.New("there is no terminal to ask on: give at least a name, as in agentls create NAME --template code-review")}
+				return usage{errors.New("there is no terminal to ask on; give at least a name, as in agentls create NAME --template code-review")}
 			case w.extended:
 				return usage{errors.New("--extended asks, and there is no terminal to ask on; write the fields into the file with agentls edit")}
 			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				if asking {
-					f, err := newForm(ctx, conn, config, &w)
-					if err != nil {
-						return err
-					}
-					if err := f.ask(ctx, std); err != nil {
+					if err := (&wizard{&w, conn, asks}).ask(ctx); err != nil {
 						return err
 					}
 				}
@@ -86,7 +79,7 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 	flags.StringVar(&w.Prompt, "prompt", "", "its system prompt (default: the template's)")
 	flags.StringVar(&w.Scope, "scope", "", "project or global (default: the setting agents.defaultScope)")
 	flags.BoolVar(&w.global, "global", false, "the same as --scope global")
-	flags.BoolVar(&w.extended, "extended", false, "also ask for triggers, handoffs, guardrails, memory, graph and tracing")
+	flags.BoolVar(&w.extended, "extended", false, "also ask for title, model, scope, keywords and handoffs")
 	flags.BoolVar(&w.tested, "with-test", false, "also make a file of tests beside it, for agentls test")
 	flags.BoolVar(&w.Force, "force", false, "replace a file that is there")
 	complete(c, "scope", "project", "global")
@@ -170,7 +163,7 @@ func create(ctx context.Context, conn *connection, std streams, p *wire.CreatePa
 		}
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintln(std.err, tool.Escape(note))
+		fmt.Fprintln(std.err, tool.Escape(withoutEditor(note)))
 	}
 	next := ""
 	if tested {

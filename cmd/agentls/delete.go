@@ -104,7 +104,7 @@ func stillNaming(ctx context.Context, conn *connection, name string) (list []str
 // checkScope refuses what is no scope of an agent that a person makes.
 func checkScope(scope string) error {
 	if scope != "" && scope != "project" && scope != "global" {
-		return usage{fmt.Errorf("invalid --scope %q: use project or global", scope)}
+		return usage{fmt.Errorf("invalid --scope %q; use project or global", scope)}
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func scopeOf(scope string, global bool) (string, error) {
 	case err != nil:
 		return "", err
 	case global && scope == "project":
-		return "", usage{errors.New("--global and --scope project do not go together: leave one out")}
+		return "", usage{errors.New("--global and --scope project do not go together; leave one out")}
 	case global:
 		return "global", nil
 	}

@@ -90,17 +90,27 @@ but with --live.`,
 // is printed.
 func oneLine(err error) string { return strings.Join(textsOf(err), "; ") }
 
+// printFindings prints each finding with its fix below it, and how many there are.
 func printFindings(out io.Writer, found []finding) error {
+	var b strings.Builder
+	number := map[health]int{}
 	for _, f := range found {
-		line := marks[f.Status] + " " + tool.Escape(f.Text)
+		number[f.Status]++
+		fmt.Fprintf(&b, "%s %s\n", marks[f.Status], tool.Escape(f.Text))
 		if f.Fix != "" {
-			line += " → " + tool.Escape(f.Fix)
-		}
-		if _, err := fmt.Fprintln(out, line); err != nil {
-			return err
+			fmt.Fprintf(&b, "    → %s\n", tool.Escape(f.Fix))
 		}
 	}
-	return nil
+	switch errors, warnings := number[broken], number[odd]; {
+	case errors+warnings == 0:
+		b.WriteString("\nAll is well.\n")
+	case errors == 0:
+		fmt.Fprintf(&b, "\nNo errors, %s (!). agentls works.\n", count(warnings, "warning"))
+	default:
+		fmt.Fprintf(&b, "\n%s (✗), %s (!).\n", count(errors, "error"), count(warnings, "warning"))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
 }
 
 // examine makes all checks, in the order in which a run needs what they are
@@ -150,9 +160,10 @@ func checkKey(a daemon.Access) finding {
 	if a.Err == nil {
 		return finding{"key", fine, "models: " + a.Account, ""}
 	}
-	f := finding{"key", broken, "models: " + fault.Message(a.Err), ""}
+	what, fix := advice(fault.Message(a.Err))
+	f := finding{"key", broken, "models: " + what, fix}
 	_, data := fault.ReasonOf(a.Err)
-	if command, ok := data["command"].(string); ok && !strings.Contains(f.Text, command) {
+	if command, ok := data["command"].(string); ok && !strings.Contains(fix, strings.TrimSuffix(command, "…")) {
 		f.Fix = command
 	}
 	return f

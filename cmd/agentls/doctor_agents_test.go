@@ -12,17 +12,19 @@ func TestDoctorTellsWarnedAgentsFromBrokenOnes(t *testing.T) {
 	agent(t, dir, "warned", "tools: [read_file, nope_tool]")
 	agent(t, dir, "broke", "tools: [")
 	_, out, _ := command(t, dir, "doctor")
+	before := ""
 	for line := range strings.Lines(out) {
 		switch {
-		case strings.Contains(line, "warned.md"):
+		case strings.Contains(before, "warned.md"):
 			if !strings.Contains(line, "runs without that") {
 				t.Errorf("of an agent that runs: %s", line)
 			}
-		case strings.Contains(line, "broke.md"):
+		case strings.Contains(before, "broke.md"):
 			if !strings.Contains(line, "it is no agent until then") {
 				t.Errorf("of a file that is none: %s", line)
 			}
 		}
+		before = line
 	}
 	for _, file := range []string{"warned.md:", "broke.md:"} {
 		if !strings.Contains(out, file) {

@@ -51,7 +51,7 @@ func editCommand(std streams) *cobra.Command {
 func editAgent(ctx context.Context, conn *connection, std streams, info wire.AgentInfo) error {
 	asks := newTerminal(std)
 	if len(asks.editor) == 0 {
-		return fmt.Errorf("to edit %s set VISUAL or EDITOR to your editor", place(info.URI))
+		return fmt.Errorf("there is no editor for %s; set VISUAL or EDITOR to yours", place(info.URI))
 	}
 	for {
 		changed, err := change(ctx, conn, asks, info)

@@ -20,12 +20,12 @@ func TestSEC09EditApprovesOnlyThePersonsText(t *testing.T) {
 		content string // at the end of the file
 	}{
 		"they look":  {`printf 'Evil.\n' >> "$REAL"`, 0, "Nothing was changed.", "review", "You write.\nEvil.\n"},
-		"they write": {`printf 'Evil.\n' >> "$REAL"; printf 'Mine.\n' >> "$1"`, exitFailed, "writer.md was changed by another program while you edited it; your text is not lost: it is in ", "review", "You write.\nEvil.\n"},
-		"it is gone": {`rm "$REAL"; printf 'Mine.\n' >> "$1"`, exitFailed, "your text is not lost: it is in ", "", ""},
+		"they write": {`printf 'Evil.\n' >> "$REAL"; printf 'Mine.\n' >> "$1"`, exitFailed, "writer.md was changed by another program while you edited it\n  Your text is not lost: it is in ", "review", "You write.\nEvil.\n"},
+		"it is gone": {`rm "$REAL"; printf 'Mine.\n' >> "$1"`, exitFailed, "Your text is not lost: it is in ", "", ""},
 		"a link takes its place": {
 			`mv "$REAL" "$REAL.old"; ln -s writer.md.old "$REAL"; printf 'Mine.\n' >> "$1"`, exitFailed, "is a symbolic link", "", "",
 		},
-		"the editor fails":          {`printf 'Mine.\n' >> "$1"; exit 1`, exitFailed, "did not end well (exit status 1), so nothing was changed; your text is not lost: it is in ", "ok", "You write.\n"},
+		"the editor fails":          {`printf 'Mine.\n' >> "$1"; exit 1`, exitFailed, "did not end well (exit status 1)\n  Your text is not lost: it is in ", "ok", "You write.\n"},
 		"control: nobody else does": {`printf 'Mine.\n' >> "$1"`, 0, "", "ok", "You write.\nMine.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,9 +77,9 @@ func TestEditSaysWhatIsWrong(t *testing.T) {
 	dir := writer(t)
 	unedited(t)
 	for editor, want := range map[string]string{
-		"nonexist": "there is no editor nonexist: set VISUAL or EDITOR to a program that is there, so nothing was changed",
-		"/nowhere": "there is no editor /nowhere: ",
-		"false":    "the editor false did not end well (exit status 1), so nothing was changed",
+		"nonexist": "nothing was changed: there is no editor nonexist\n  Set VISUAL or EDITOR to a program that is there",
+		"/nowhere": "nothing was changed: there is no editor /nowhere",
+		"false":    "nothing was changed: the editor false did not end well (exit status 1)",
 		"rm":       "the editor rm left no file, so nothing was changed",
 	} {
 		t.Setenv("EDITOR", editor)

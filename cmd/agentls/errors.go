@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.lsp.dev/jsonrpc2"
 
@@ -52,10 +54,7 @@ func inOurWords(method string, err error) error {
 	}
 	a := &answered{text: e.Message, error: err}
 	_ = json.Unmarshal(e.Data, &a.about) // what has no data is told as it is
-	what := e.Message                    // happened; what to do comes last, behind a semicolon
-	if n := strings.LastIndex(what, "; "); n >= 0 {
-		what = what[:n]
-	}
+	what, _ := advice(e.Message)
 	switch fault.Reason(a.about.Kind) {
 	case fault.UnknownAgent:
 		if len(a.about.Suggestions) == 0 {
@@ -68,7 +67,7 @@ func inOurWords(method string, err error) error {
 			a.text = what + "; end that one first, or use another: --session NAME, or --session new"
 		}
 	}
-	a.text = strings.Replace(a.text, "the command agentls.trustWorkspace of your editor (agents/trust) or ", "", 1)
+	a.text = withoutEditor(a.text)
 	if method == wire.MethodCreate {
 		a.text = strings.Replace(a.text, "replace it with force", "replace it with --force", 1)
 	}
@@ -79,6 +78,13 @@ func inOurWords(method string, err error) error {
 		}
 	}
 	return a
+}
+
+// withoutEditor leaves out of a text the command of an editor that does the same as the
+// one of the command line behind it.
+func withoutEditor(text string) string {
+	text = strings.Replace(text, "the command agentls.trustWorkspace of your editor (agents/trust) or ", "", 1)
+	return strings.Replace(text, "agents/run or `", "`", 1)
 }
 
 // ourNames are what the command line calls parameters of the protocol.
@@ -102,7 +108,7 @@ func misread(err error, args []string, agent string) error {
 	of := aboutOf(err)
 	switch {
 	case of.Path == "input":
-		return usage{fmt.Errorf("there is nothing to do: give a prompt, as in agentls run %s \"your request\"", cmp.Or(agent, "main"))}
+		return usage{fmt.Errorf("there is nothing to do; give a prompt, as in agentls run %s \"your request\"", cmp.Or(agent, "main"))}
 	case of.Kind != string(fault.UnknownAgent) || len(args) == 0 || (len(args) == 2 && strings.ContainsAny(args[1], " \n")):
 		return err
 	}
@@ -110,11 +116,11 @@ func misread(err error, args []string, agent string) error {
 	if len(args) == 1 {
 		how = "agentls run --prompt " + shellQuote(args[0]) // one word is taken for a name
 	}
-	text := err.Error()
-	if !strings.HasSuffix(text, "?") {
-		text += "."
+	what, do := advice(err.Error())
+	if !strings.HasSuffix(do, "?") {
+		do += ", or"
 	}
-	return &answered{of, text + " If this is no name but a request, quote it: " + how, err}
+	return &answered{of, fmt.Sprintf("%s; %s for a request: %s", what, do, how), err}
 }
 
 // shellQuote quotes a text for a shell.
@@ -154,14 +160,41 @@ func textsOf(err error) []string {
 	return []string{err.Error()}
 }
 
-// errorText is an error as it is printed: each of its texts on one line.
+// errorText is an error as it is printed: what is wrong, and below it what to do, of
+// each of its texts.
 func errorText(err error) string {
-	lines := textsOf(err)
+	var lines []string
 	if aboutOf(err).Kind == string(fault.NoAgent) { // has a list, of which each line is escaped where it is made
-		lines = strings.Split(strings.Join(lines, "\n"), "\n")
+		lines = strings.Split(strings.Join(textsOf(err), "\n"), "\n")
+	} else {
+		for _, text := range textsOf(err) {
+			what, do := advice(text)
+			if lines = append(lines, what); do != "" {
+				lines = append(lines, "  "+capital(do))
+			}
+		}
 	}
 	for i, line := range lines {
 		lines[i] = tool.Escape(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// advice splits the text of an error into what is wrong and what to do, which stands
+// behind the last semicolon; "" where there is none.
+func advice(text string) (what, do string) {
+	n := strings.LastIndex(text, "; ")
+	if n < 0 {
+		return text, ""
+	}
+	return text[:n], text[n+len("; "):]
+}
+
+// capital begins a text with a capital letter, but for a command.
+func capital(text string) string {
+	if strings.HasPrefix(text, "agentls ") {
+		return text
+	}
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }

@@ -101,7 +101,7 @@ func explained(ctx context.Context, conn *connection, name string, asIfTrusted b
 	if !isPath(name) {
 		e, err := explanationOf(ctx, conn, wire.ExplainParams{Name: name, AsIfTrusted: asIfTrusted})
 		if info, failed := os.Stat(name); err != nil && failed == nil && info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is no agent file: these are Markdown, NAME.md", tool.Escape(name))
+			return nil, fmt.Errorf("%s is no agent file; name a Markdown file, NAME.md", tool.Escape(name))
 		}
 		return e, err
 	}

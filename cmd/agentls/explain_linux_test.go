@@ -22,7 +22,7 @@ func TestExplainFitsTheTerminal(t *testing.T) {
 func TestPipesAreNotRead(t *testing.T) {
 	dir := folderWith(t, map[string]string{".gemini/agents/fixer.md": ourAgent})
 	for _, args := range []string{"diff-authority /dev/null fixer", "diff-authority fixer /dev/null", "validate /dev/null"} {
-		if code, out, errs := command(t, dir, strings.Fields(args)...); code != exitFailed || out != "" || !strings.Contains(errs, "/dev/null is a pipe or a device, which is not read; write its text to a file first") {
+		if code, out, errs := command(t, dir, strings.Fields(args)...); code != exitFailed || out != "" || !strings.Contains(errs, "/dev/null is a pipe or a device, which is not read\n  Write its text to a file first") {
 			t.Errorf("%s: exit %d\n%s%s", args, code, out, errs)
 		}
 	}

@@ -70,7 +70,7 @@ func TestExplain(t *testing.T) {
 	if code, other, errs := command(t, dir, "explain", "other/fixer.md"); code != 0 || !strings.Contains(other, "Tools: 1 of ") {
 		t.Errorf("a file elsewhere: exit %d: %s%s", code, other, errs)
 	}
-	for _, c := range []struct{ name, want string }{{"fixr", "did you mean fixer"}, {"other/none.md", "there is no file"}, {"", "name"}} {
+	for _, c := range []struct{ name, want string }{{"fixr", "Did you mean fixer"}, {"other/none.md", "there is no file"}, {"", "name"}} {
 		if code, out, errs := command(t, dir, "explain", c.name); code != 1 || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("explain %q: exit %d %q %q", c.name, code, out, errs)
 		}
@@ -133,8 +133,8 @@ func TestDiffAuthority(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"a.go", "fixer"}, "a.go is no agent file: these are Markdown, NAME.md\n"}, {[]string{"fixer", "a.go"}, "a.go is no agent file"},
-		{[]string{"z", "fixer"}, "there is no agent z; see `agentls list`\n"}, {[]string{"fixr", "fixer"}, "did you mean fixer?\n"},
+		{[]string{"a.go", "fixer"}, "a.go is no agent file\n  Name a Markdown file, NAME.md\n"}, {[]string{"fixer", "a.go"}, "a.go is no agent file"},
+		{[]string{"z", "fixer"}, "there is no agent z\n  See `agentls list`\n"}, {[]string{"fixr", "fixer"}, "Did you mean fixer?\n"},
 	} {
 		if code, out, errs := command(t, dir, append([]string{"diff-authority"}, c.args...)...); code != 1 || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit %d %q %q", c.args, code, out, errs)
@@ -155,7 +155,7 @@ func TestDoctorOnOverrides(t *testing.T) {
 		want     []string
 	}{
 		{`{"agents": {"overrides": {"fixer": {"run": {"max_turns": 20}}, "nobody": {"model": "pro"}}}}`, []string{"✓ settings: " + settings}},
-		{`{"agents": {"overrides": {"fixer": {"model": "pro"}}}}`, []string{"✗ settings: " + settings + ":1: agents.overrides.fixer.model can be set by your own settings only; it is ignored → fix it"}},
+		{`{"agents": {"overrides": {"fixer": {"model": "pro"}}}}`, []string{"✗ settings: " + settings + ":1: agents.overrides.fixer.model can be set by your own settings only; it is ignored\n"}},
 		{`{"tools": {"allowed": ["bash"]}, "agents": {"overrides": {"fixer": {"model": "pro"}}}}`,
 			[]string{"✗ settings: " + settings + ":1:12: a project cannot set tools.allowed", "✗ settings: " + settings + ":1: agents.overrides.fixer.model"}},
 	} {

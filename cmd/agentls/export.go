@@ -41,17 +41,17 @@ docs/migrating.md goes key by key.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case o.to == "":
-				return usage{fmt.Errorf("--to is missing: %s", joinOr(toolNames))}
+				return usage{fmt.Errorf("--to is missing; use %s", joinOr(toolNames))}
 			case !slices.Contains(toolNames, o.to):
-				return usage{fmt.Errorf("invalid --to %q: use %s", o.to, joinOr(toolNames))}
+				return usage{fmt.Errorf("invalid --to %q; use %s", o.to, joinOr(toolNames))}
 			case o.all == (len(args) > 0):
-				return usage{errors.New("name the agents, or give --all; not both")}
+				return usage{errors.New("name the agents, or give --all, not both; see `agentls list`")}
 			case o.stdout && (o.out != "" || o.force):
-				return usage{errors.New("--stdout writes no file: leave out --out and --force")}
+				return usage{errors.New("--stdout writes no file; leave out --out and --force")}
 			case o.stdout && (o.all || len(args) > 1):
-				return usage{errors.New("--stdout is for one agent")}
+				return usage{errors.New("--stdout is for one agent; name it")}
 			case o.to == string(definition.GeminiCLI) && o.out == "" && !o.stdout:
-				return usage{errors.New("gemini-cli's agents lie where ours do, in .gemini/agents: say where to write with --out DIR, or use --stdout")}
+				return usage{errors.New("gemini-cli's agents lie where ours do, in .gemini/agents; say where to write with --out DIR, or use --stdout")}
 			}
 			return exportAgents(c.Context(), std, o, args)
 		},
@@ -186,7 +186,7 @@ func chooseAgents(s *registry.Snapshot, o exportOptions, folder string, names []
 			return nil, err
 		}
 		if e.Definition.Path == "" {
-			return nil, fmt.Errorf("%s is built in and has no file to export", tool.Escape(name))
+			return nil, fmt.Errorf("%s is built in and has no file to export; make one of your own with agentls create", tool.Escape(name))
 		}
 		list = append(list, e.Definition)
 	}

@@ -168,7 +168,7 @@ func TestExtensionsSwitch(t *testing.T) {
 		t.Errorf("left behind: %v", entries)
 	}
 	for _, tt := range []struct{ args, want string }{
-		{"extensions disable none", "none is installed"}, {"extensions install", "missing argument"}, {"extensions install nothing", "name a folder, an archive or"},
+		{"extensions disable none", "none is installed"}, {"extensions install", "missing argument"}, {"extensions install nothing", "Name a folder, an archive or"},
 		{"extensions", "list"},
 	} {
 		if code, _, errs := command(t, dir, strings.Fields(tt.args)...); code == 0 || !strings.Contains(errs, tt.want) {

@@ -42,7 +42,7 @@ mermaid is for Markdown files, dot for Graphviz, and json is what LangGraph writ
 		Args:    arguments(0, 1), ValidArgsFunction: completeAgents(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(graph.Formats, p.Format) {
-				return usage{fmt.Errorf("invalid --format %q: use %s", p.Format, "text, mermaid, dot or json")}
+				return usage{fmt.Errorf("invalid --format %q; use %s", p.Format, "text, mermaid, dot or json")}
 			}
 			if len(args) > 0 {
 				p.Name = strings.TrimPrefix(args[0], "@")

@@ -51,11 +51,11 @@ func TestGraphs(t *testing.T) {
 		t.Errorf("exit %d, printed\n%s%s", code, out, errs)
 	}
 	for want, args := range map[string][]string{
-		"fixer has no graph; run it with `agentls run fixer`":                                   {"run", "fixer", "x"},
+		"fixer has no graph\n  Run it with `agentls run fixer`":                                 {"run", "fixer", "x"},
 		"The node ask failed: the person did not answer its question, or nobody could be asked": {"run", "asks", "x"},
-		"missing agent; try agentls graph visualize NAME":                                       {"visualize"},
-		"invalid --format \"svg\": use text, mermaid, dot or json":                              {"visualize", "fixer", "--format", "svg"},
-		"missing subcommand; try `agentls graph":                                                {},
+		"missing agent\n  Try agentls graph visualize NAME":                                     {"visualize"},
+		"invalid --format \"svg\"\n  Use text, mermaid, dot or json":                            {"visualize", "fixer", "--format", "svg"},
+		"missing subcommand\n  Try `agentls graph":                                              {},
 	} {
 		if code, out, errs := command(t, dir, append([]string{"graph"}, args...)...); code == 0 || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit %d, printed\n%s%s", args, code, out, errs)

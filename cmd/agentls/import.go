@@ -49,7 +49,7 @@ they are. docs/migrating.md goes key by key.`,
 				return err
 			}
 			if o.from != "" && !slices.Contains(toolNames, o.from) {
-				return usage{fmt.Errorf("invalid --from %q: use %s", o.from, joinOr(toolNames))}
+				return usage{fmt.Errorf("invalid --from %q; use %s", o.from, joinOr(toolNames))}
 			}
 			o.global = scope == "global"
 			return importAgents(c.Context(), std, o, args)
@@ -133,7 +133,7 @@ func importAgents(ctx context.Context, std streams, o importOptions, args []stri
 		return err
 	}
 	if o.name != "" && len(files) != 1 {
-		return usage{fmt.Errorf("--name is for one file, and these are %d: name the file", len(files))}
+		return usage{fmt.Errorf("--name is for one file, and these are %d; name the file", len(files))}
 	}
 	im := &imports{importOptions: o, ctx: ctx, root: folder, dir: filepath.Join(".gemini", "agents"), made: map[string]string{}, model: config.Models(ctx, folder)}
 	report := importReport{Scope: "project", DryRun: o.dry, Files: []importedFile{}}

@@ -158,7 +158,7 @@ func TestImport(t *testing.T) {
 			"tools of which none is known", map[string]string{"r.md": strings.Replace(claudeAgent, "Read, Grep, ", "", 1)}, []string{"r.md"}, 0,
 			[]string{"            warning: tools: None of these tools has a counterpart here", "            hint: tools: The tool Telepathy"}, nil, "reviewer.md",
 		},
-		{"nothing of that tool", map[string]string{".claude/agents/a.md": claudeAgent}, []string{"--from", "copilot"}, 1, []string{"in .github/agents;"}, []string{".claude"}, ""},
+		{"nothing of that tool", map[string]string{".claude/agents/a.md": claudeAgent}, []string{"--from", "copilot"}, 1, []string{"in .github/agents\n"}, []string{".claude"}, ""},
 		{"gemini-cli's own", nil, []string{"--from", "gemini-cli"}, 1, []string{"load from .gemini/agents as they are"}, nil, ""},
 		{
 			"one refused, the others not", map[string]string{"theirs/a.md": "no front-matter", "theirs/b.md": "---\nname: b\ndescription: x: y\n---\nx\n", "theirs/c.md": "---\nname: c\ntools: {a: [\n---\n"},
@@ -192,7 +192,7 @@ func TestImport(t *testing.T) {
 			"a restriction", map[string]string{"r.md": strings.Replace(claudeAgent, "vibe:", "isolation: worktree\nvibe:", 1)}, []string{"r.md"}, 0,
 			[]string{"warning: isolation: This restriction cannot be kept here", "1 file: 1 imported, 0 refused.\nNot to be run yet, for a restriction that cannot be kept here: 1."}, nil, "reviewer.md",
 		},
-		{"a wrong tool", nil, []string{"--from", "cursor"}, 2, []string{`invalid --from "cursor": use claude, copilot, opencode or gemini-cli`}, nil, ""},
+		{"a wrong tool", nil, []string{"--from", "cursor"}, 2, []string{"invalid --from \"cursor\"\n  Use claude, copilot, opencode or gemini-cli"}, nil, ""},
 		{"a wrong scope", nil, []string{"--scope", "system"}, 2, []string{`invalid --scope "system"`}, nil, ""},
 		{"two scopes", nil, []string{"--scope", "project", "--global"}, 2, []string{"do not go together"}, nil, ""},
 	} {

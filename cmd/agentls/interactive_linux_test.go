@@ -466,7 +466,7 @@ func TestDoctor(t *testing.T) {
 			has(t, out, c.want...)
 			code, raw, _ := command(t, dir, "doctor", "--json")
 			got := objects(t, strings.ReplaceAll(raw, "\n", ""))
-			if checks, _ := got[0]["checks"].([]any); code != c.code || len(checks) != strings.Count(out, "\n") {
+			if checks, _ := got[0]["checks"].([]any); code != c.code || len(checks) != strings.Count("\n"+out, "\n✓ ")+strings.Count("\n"+out, "\n! ")+strings.Count("\n"+out, "\n✗ ") {
 				t.Errorf("as JSON: exit %d, %s", code, raw)
 			}
 			if strings.Contains(out+errs+raw, key) {

@@ -140,7 +140,7 @@ func TestLinkedAgents(t *testing.T) {
 	if _, out, _ := command(t, dir, "list", "--json"); strings.Contains(out, `"state": "review"`) {
 		t.Errorf("what the person edited is not approved:\n%s", out)
 	}
-	if code, _, errs := command(t, dir, "edit", "out"); code != exitFailed || !strings.Contains(errs, ".gemini/agents/out.md leads out of its workspace folder, so it is not followed; copy the file, or see to "+filepath.Join(home, "secret.md")+" itself") {
+	if code, _, errs := command(t, dir, "edit", "out"); code != exitFailed || !strings.Contains(errs, ".gemini/agents/out.md leads out of its workspace folder, so it is not followed\n  Copy the file, or see to "+filepath.Join(home, "secret.md")+" itself") {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
 	code, out, errs = command(t, dir, "export", "--all", "--to", "copilot")

@@ -24,10 +24,10 @@ func listCommand(std streams) *cobra.Command {
 		Use: "list", Short: "List the agents of this folder and your own", Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if scope != "all" && scope != "project" && scope != "global" {
-				return usage{fmt.Errorf("invalid --scope %q: use global, project or all", scope)}
+				return usage{fmt.Errorf("invalid --scope %q; use global, project or all", scope)}
 			}
 			if format != "table" && format != "json" {
-				return usage{fmt.Errorf("invalid --format %q: use table or json", format)}
+				return usage{fmt.Errorf("invalid --format %q; use table or json", format)}
 			}
 			config, err := base(std)
 			if err != nil {
@@ -85,7 +85,7 @@ func printAgents(out io.Writer, r wire.ListResult, scope string) error {
 			case a.State != "ok":
 				state = a.State
 			}
-			t.add(tool.Escape(a.Name), tool.Escape(a.Title), tool.Escape(a.ResolvedModel), state)
+			t.add(tool.Escape(a.Name), inShort(a), tool.Escape(a.ResolvedModel), state)
 			runs := a.State == "ok"
 			for _, p := range a.Problems {
 				runs = runs && p.Code != "agent/authority"
@@ -117,22 +117,42 @@ func printAgents(out io.Writer, r wire.ListResult, scope string) error {
 	if rest > 0 {
 		fmt.Fprintln(out)
 	}
-	for _, a := range r.Agents {
-		if a.State == "untrusted" {
-			fmt.Fprintln(out, "This folder is not trusted, so its agents do not run. Look at them, then: agentls trust")
-			break
-		}
-		if a.State == "review" {
-			fmt.Fprintln(out, "What you have not approved yet does not run. See what that is with agentls trust --list, then: agentls trust")
-			break
-		}
-	}
+	printWaiting(out, r.Agents)
 	if len(r.Agents) == 0 && none[scope] != "" {
 		_, err := fmt.Fprintln(out, none[scope])
 		return err
 	}
 	_, err := fmt.Fprintf(out, "Run one: agentls run %s \"your request\"\n", cmp.Or(usable, "main"))
 	return err
+}
+
+// inShort is an agent's title and what it is for, on one line.
+func inShort(a wire.AgentInfo) string {
+	what := strings.Join(strings.Fields(a.Description), " ")
+	if what == "" {
+		return tool.Escape(a.Title)
+	}
+	return tool.Escape(a.Title) + ": " + fit(tool.Escape(what), 60)
+}
+
+// printWaiting says which agents wait for the person's trust or review, and what to do.
+func printWaiting(out io.Writer, agents []wire.AgentInfo) {
+	var review []string
+	for _, a := range agents {
+		switch a.State {
+		case "untrusted":
+			fmt.Fprintln(out, "This folder is not trusted, so its agents do not run. Look at them, then: agentls trust")
+			return
+		case "review":
+			review = append(review, tool.Escape(a.Name))
+		}
+	}
+	switch n := len(review); {
+	case n == 1:
+		fmt.Fprintf(out, "1 agent is new or changed since you approved it; review it before it runs: agentls trust %s\n", review[0])
+	case n > 1:
+		fmt.Fprintf(out, "%d agents are new or changed since you approved them; review each before it runs: agentls trust %s\n", n, review[0])
+	}
 }
 
 // none says that a scope has no agents.

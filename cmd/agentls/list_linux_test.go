@@ -115,17 +115,3 @@ func TestShellCompletion(t *testing.T) {
 		}
 	}
 }
-
-// TestCreateTells in a form what may be typed as a model, and all of what is
-// wrong with a name, however narrow the window.
-func TestCreateTells(t *testing.T) {
-	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
-	t.Setenv("TERM", "xterm")
-	_, shown := fillIn(t, t.TempDir(), func(types func(string) func(), _ func()) []act {
-		return []act{{"flash-lite, flash, pro", func() {}}, {at + "Name", types("Bad Name And Long One\r")}, {"bad-name-and-long-one would do", types("\x03")}}
-	}, "create")
-	has(t, shown, "Nothing was written.")
-	if got := wrap("one 漢字 three", 8); got != "one 漢字\nthree" {
-		t.Errorf("%q", got)
-	}
-}

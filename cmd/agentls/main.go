@@ -103,10 +103,13 @@ func execute(args []string, std streams) int {
 	case errors.As(err, &code):
 		return code.code
 	}
-	fmt.Fprintln(std.err, "agentls:", errorText(err))
+	shown := errorText(err)
+	fmt.Fprintln(std.err, "agentls:", shown)
 	var u usage
 	if errors.As(err, &u) {
-		fmt.Fprintf(std.err, "Run `%s --help` for usage.\n", c.CommandPath())
+		if !strings.Contains(shown, "\n") {
+			fmt.Fprintf(std.err, "  Run `%s --help` for usage.\n", c.CommandPath())
+		}
 		return exitUsage
 	}
 	if ctx.Err() != nil {
@@ -143,7 +146,7 @@ You approve every risky step. Try it without a key: agentls demo`,
 	root.AddCommand(
 		serveCommand(std), runCommand(std), listCommand(std), createCommand(std), editCommand(std), deleteCommand(std),
 		validateCommand(std), explainCommand(std), routeCommand(std), configCommand(std), diffAuthorityCommand(std),
-		sessionsCommand(std), changesCommand(std), chainCommand(std), traceCommand(std), testCommand(std), graphCommand(std),
+		initCommand(std), modelsCommand(std), sessionsCommand(std), changesCommand(std), chainCommand(std), traceCommand(std), testCommand(std), graphCommand(std),
 		contextCommand(std), trustCommand(std), permissionsCommand(std), memoryCommand(std), mcpServersCommand(std),
 		extensionsCommand(std), importCommand(std), exportCommand(std), doctorCommand(std), demoCommand(std), manCommand(std), versionCommand(std),
 	)
@@ -189,9 +192,9 @@ func arguments(least, most int) cobra.PositionalArgs {
 		case len(args) >= least && len(args) <= most:
 			return nil
 		case len(args) < least:
-			return usage{fmt.Errorf("missing argument: use %s", c.UseLine())}
+			return usage{fmt.Errorf("missing argument; use %s", c.UseLine())}
 		}
-		return usage{fmt.Errorf("unexpected argument %s: use %s", shellQuote(strings.Join(args[most:], " ")), c.UseLine())}
+		return usage{fmt.Errorf("unexpected argument %s; use %s", shellQuote(strings.Join(args[most:], " ")), c.UseLine())}
 	}
 }
 

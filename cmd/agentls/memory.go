@@ -76,9 +76,9 @@ sessions keep what was said in them.`,
 			case store == "":
 				return usage{errors.New("missing --store; `agentls memory list` names the stores")}
 			case whole && len(args) > 0:
-				return usage{errors.New("give keys, or --all for the whole store")}
+				return usage{errors.New("keys and --all do not go together; leave one out")}
 			case !whole && len(args) == 0:
-				return usage{errors.New("missing KEY, or --all for the whole store")}
+				return usage{errors.New("missing KEY; name one, or give --all for the whole store")}
 			}
 			return nil
 		},

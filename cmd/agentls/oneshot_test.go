@@ -59,7 +59,7 @@ func TestNamesOfSessions(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", name, code, out, errs)
 		}
 	}
-	if code, _, errs := command(t, dir, "sessions", "show", "al"); code != exitUsage || !strings.Contains(errs, `2 sessions begin with "al": alpha-2, alpha-1`) {
+	if code, _, errs := command(t, dir, "sessions", "show", "al"); code != exitUsage || !strings.Contains(errs, "\"al\" means 2 sessions\n  Name one of alpha-2, alpha-1\n") {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
 	if code, _, errs := command(t, dir, "sessions", "delete", "alpha-1", "--yes"); code != 0 {

@@ -94,7 +94,7 @@ func TestRouting4(t *testing.T) {
 	tells(t, "stderr", errs, `^→ performance-optimizer · rule · 67 % · 性能$`)
 	_, _, errs = command(t, dir, "run", "@auto", typeError, "--strategy", "llm")
 	tells(t, "stderr", errs, `^asking flash-lite → code-fixer · llm · 95 %$`)
-	if code, _, errs := command(t, dir, "run", "@auto", "x", "--strategy", "best"); code != 2 || !strings.Contains(errs, `invalid --strategy "best": use rule, llm or hybrid`) {
+	if code, _, errs := command(t, dir, "run", "@auto", "x", "--strategy", "best"); code != 2 || !strings.Contains(errs, "invalid --strategy \"best\"\n  Use rule, llm or hybrid") {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
 }

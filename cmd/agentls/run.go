@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.lsp.dev/jsonrpc2"
@@ -20,6 +19,7 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/mention"
+	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/trace"
 	"github.com/agentls/agentls/internal/daemon"
@@ -68,7 +68,7 @@ is 3 where the run ended well, and nobody was there to be asked about something.
   agentls run --interactive`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 2 {
-				return usage{fmt.Errorf("the prompt has to be one argument: quote it, as in agentls run %s or agentls run %s %s",
+				return usage{fmt.Errorf("the prompt has to be one argument; quote it, as in agentls run %s or agentls run %s %s",
 					shellQuote(strings.Join(args, " ")), tool.Escape(args[0]), shellQuote(strings.Join(args[1:], " ")))}
 			}
 			return nil
@@ -119,11 +119,11 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	case o.checkFormat() != nil:
 		return nil, daemon.Config{}, o.checkFormat()
 	case o.interactive && o.format != "text":
-		err = fmt.Errorf("--interactive and --format %s do not go together: leave one out", o.format)
+		err = fmt.Errorf("--interactive and --format %s do not go together; leave one out", o.format)
 	case o.strategy != "" && o.strategy != "rule" && o.strategy != "llm" && o.strategy != "hybrid":
-		err = fmt.Errorf("invalid --strategy %q: use rule, llm or hybrid", o.strategy)
+		err = fmt.Errorf("invalid --strategy %q; use rule, llm or hybrid", o.strategy)
 	case o.mode != "" && o.mode != "chat" && o.mode != "task":
-		err = fmt.Errorf("invalid --mode %q: use chat or task", o.mode)
+		err = fmt.Errorf("invalid --mode %q; use chat or task", o.mode)
 	}
 	if err != nil {
 		return nil, daemon.Config{}, usage{err}
@@ -137,7 +137,7 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	case len(args) == 2 && prompt == "":
 		p.Agent, prompt = args[0], args[1]
 	case len(args) == 2:
-		return nil, daemon.Config{}, usage{errors.New("the prompt is given twice: leave out --prompt or the second argument")}
+		return nil, daemon.Config{}, usage{errors.New("the prompt is given twice; leave out --prompt or the second argument")}
 	case len(args) == 1 && (prompt != "" || (!strings.ContainsAny(args[0], " \n") && !strings.HasPrefix(args[0], "/"))):
 		p.Agent = args[0]
 	case len(args) == 1:
@@ -146,7 +146,7 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	p.Agent = strings.TrimPrefix(p.Agent, "@")
 	p.Strategy = o.strategy
 	if p.Agent == mention.Auto && o.interactive {
-		return nil, daemon.Config{}, usage{errors.New("an interactive conversation is with one agent: name it, and write @auto before a request that is for another")}
+		return nil, daemon.Config{}, usage{errors.New("an interactive conversation is with one agent; name it, and write @auto before a request that is for another")}
 	}
 	if prompt == "" && !o.interactive && !term.IsTerminal(int(std.in.Fd())) {
 		data, err := io.ReadAll(io.LimitReader(std.in, maxPrompt+1))
@@ -154,7 +154,7 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 		case err != nil:
 			return nil, daemon.Config{}, err
 		case len(data) > maxPrompt:
-			return nil, daemon.Config{}, usage{fmt.Errorf("the prompt on standard input is longer than %d bytes: put it into a file, and name that in a shorter prompt", maxPrompt)}
+			return nil, daemon.Config{}, usage{fmt.Errorf("the prompt on standard input is longer than %d bytes; put it into a file, and name that in a shorter prompt", maxPrompt)}
 		}
 		prompt, o.given = strings.TrimSpace(string(data)), true
 	}
@@ -162,15 +162,13 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 		p.Input = wire.InputBlocks{{Type: "text", Text: prompt}}
 	}
 	if o.fresh && o.session != "" && o.session != "new" {
-		return nil, daemon.Config{}, usage{errors.New("--new and --session NAME exclude each other: leave one out")}
+		return nil, daemon.Config{}, usage{errors.New("--new and --session NAME exclude each other; leave one out")}
 	}
 	if o.fresh {
 		o.session = "new"
 	}
 	if o.session == "new" {
-		// The form of a time has no dash before the milliseconds, and the id
-		// of a session does not end in a dot and a number.
-		p.Session = strings.Replace(time.Now().UTC().Format("run-20060102-150405.000"), ".", "-", 1)
+		p.Session = session.NewID()
 	}
 	config, err := base(std)
 	config.Trust = config.Trust || o.trust
@@ -186,7 +184,7 @@ func approval(mode string) (agents.Approval, error) {
 	if a := agents.Approval(mode); mode == "" || a.Valid() {
 		return a, nil
 	}
-	return "", usage{fmt.Errorf("invalid --approve %q: use plan, ask, edits or auto", mode)}
+	return "", usage{fmt.Errorf("invalid --approve %q; use plan, ask, edits or auto", mode)}
 }
 
 // errOutputClosed ends a run whose text nobody reads any more.
@@ -350,7 +348,7 @@ func inputsOf(whole string, given []string, schema json.RawMessage) (json.RawMes
 	values := map[string]json.RawMessage{}
 	if whole != "" {
 		if err := json.Unmarshal([]byte(whole), &values); err != nil || values == nil {
-			return nil, errors.New(`invalid --inputs: use a JSON object, as in --inputs '{"path": "app.ts"}'`)
+			return nil, errors.New(`invalid --inputs; use a JSON object, as in --inputs '{"path": "app.ts"}'`)
 		}
 	}
 	var form struct {
@@ -362,7 +360,7 @@ func inputsOf(whole string, given []string, schema json.RawMessage) (json.RawMes
 	for _, pair := range given {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, fmt.Errorf("invalid --input %q: use key=value", pair)
+			return nil, fmt.Errorf("invalid --input %q; use key=value", pair)
 		}
 		var types []string
 		switch t := form.Properties[key].Type.(type) {

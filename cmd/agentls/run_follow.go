@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -43,12 +44,23 @@ func (c *connection) begin(ctx context.Context, o *runOptions, p *wire.RunParams
 	return nil
 }
 
-// latest has a run that asks for the session latest go on in the newest one.
-func (c *connection) latest(ctx context.Context, p *wire.RunParams) (err error) {
-	if p.Session == latestSession {
-		p.Session, err = c.sessionNamed(ctx, latestSession)
+// shortID is the beginning of an id that [session.NewID] made.
+var shortID = regexp.MustCompile(`^[a-z2-7]{3,7}$`)
+
+// latest has a run that asks for the session latest go on in the newest one, and one that
+// names the beginning of a session's id in that session. Any other name may be a new one.
+func (c *connection) latest(ctx context.Context, p *wire.RunParams) error {
+	if p.Session != latestSession && !shortID.MatchString(p.Session) {
+		return nil
 	}
-	return err
+	sessions, err := c.sessions(ctx)
+	if err != nil {
+		return err
+	}
+	if id, err := named(sessions, p.Session); err == nil && (p.Session == latestSession || len(id) == len(session.NewID())) {
+		p.Session = id
+	}
+	return nil
 }
 
 // agentOf returns the agent of a session that somebody named, "" for none.
@@ -96,7 +108,7 @@ func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 	case slash:
 		return nil
 	case said.Auto && said.Prompt == "":
-		return usage{errors.New("there is nothing to do: say what, as in @auto your request")}
+		return usage{errors.New("there is nothing to do; say what, as in @auto your request")}
 	case said.Auto:
 		p.Agent, p.Strategy = mention.Auto, cmp.Or(said.Strategy, p.Strategy)
 		p.Input = wire.InputBlocks{{Type: "text", Text: said.Prompt}}
@@ -104,7 +116,7 @@ func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 	case said.Agent == "":
 		return nil
 	case said.Prompt == "":
-		return usage{fmt.Errorf("there is nothing to do for %s: say what, as in @%s your request", said.Agent, said.Agent)}
+		return usage{fmt.Errorf("there is nothing to do for %s; say what, as in @%s your request", said.Agent, said.Agent)}
 	}
 	p.Agent, p.Input = said.Agent, wire.InputBlocks{{Type: "text", Text: said.Prompt}}
 	return nil
@@ -119,7 +131,7 @@ func (c *connection) prepare(ctx context.Context, o *runOptions, p *wire.RunPara
 	name := cmp.Or(p.Agent, "main")
 	if name == mention.Auto {
 		if len(o.inputs)+len(o.input) > 0 {
-			return usage{errors.New("inputs belong to an agent: name it, or leave them out with @auto")}
+			return usage{errors.New("inputs belong to an agent; name it, or leave them out with @auto")}
 		}
 		return c.introduceAll(ctx, t) // who it is, is told when it begins
 	}

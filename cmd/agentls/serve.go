@@ -131,15 +131,15 @@ func (w *channel) check(given func(flag string) bool) error {
 	}
 	switch {
 	case len(ways) > 1:
-		return usage{fmt.Errorf("%s do not go together: give one", strings.Join(ways, " and "))}
+		return usage{fmt.Errorf("%s do not go together; give one", strings.Join(ways, " and "))}
 	case given("pipe") && w.pipe == "":
-		return usage{errors.New("--pipe is empty, want the path of a socket")}
+		return usage{errors.New("--pipe is empty; give the path of a socket")}
 	case given("socket") && (w.socket < 1 || w.socket > 65535):
-		return usage{fmt.Errorf("--socket is %d, want a port from 1 to 65535", w.socket)}
+		return usage{fmt.Errorf("invalid --socket %d; use a port from 1 to 65535", w.socket)}
 	case len(ways) == 0 && !w.stdio:
-		return usage{errors.New("without --stdio there is nothing to speak on: give --pipe or --socket")}
+		return usage{errors.New("without --stdio there is nothing to speak on; give --pipe or --socket")}
 	case runtime.GOOS == "windows" && strings.HasPrefix(w.pipe, `\\.\pipe\`):
-		return usage{errors.New("named pipes of Windows are not supported in this version: use --stdio or --socket")}
+		return usage{errors.New("named pipes of Windows are not supported in this version; use --stdio or --socket")}
 	}
 	return nil
 }

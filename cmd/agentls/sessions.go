@@ -39,7 +39,7 @@ func sessionsCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "sessions", Short: "List the sessions of this folder, show one, resume, rewind",
 		Long: `Lists the sessions of this folder, newest first. A SESSION is named by its id, by
-the beginning of it, or as latest.`,
+the beginning of it, by words of its title, or as latest.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(c, args[0])
@@ -143,32 +143,43 @@ func (c *connection) exactSession(ctx context.Context, name string) error {
 	return err
 }
 
-// sessionNamed returns the id of the session that a person means: by its id, by the
-// beginning of it, or as latest. A name that none has is returned as it is; the
-// daemon's error says so.
+// sessionNamed returns the id of the session that a person means, as [named] does. A name
+// that none has is returned as it is; the daemon's error says so.
 func (c *connection) sessionNamed(ctx context.Context, name string) (string, error) {
 	sessions, err := c.sessions(ctx)
 	if err != nil {
 		return "", err
 	}
-	var begin []string
-	for _, s := range sessions { // the newest first
+	return named(sessions, name)
+}
+
+// named finds a session by its id, by the beginning of it, as latest, or by words of its
+// title, which is what was asked first. sessions are the newest first.
+func named(sessions []wire.Session, name string) (string, error) {
+	var begin, titled []string
+	for _, s := range sessions {
 		switch {
 		case s.Session == name:
 			return name, nil
 		case strings.HasPrefix(s.Session, name):
 			begin = append(begin, s.Session)
+		case strings.Contains(strings.ToLower(s.Title), strings.ToLower(name)):
+			titled = append(titled, s.Session)
 		}
 	}
-	switch {
-	case name == latestSession && len(sessions) > 0:
+	if name == latestSession && len(sessions) > 0 {
 		return sessions[0].Session, nil
-	case len(begin) == 0:
+	}
+	if len(begin) == 0 {
+		begin = titled
+	}
+	switch len(begin) {
+	case 0:
 		return name, nil
-	case len(begin) == 1:
+	case 1:
 		return begin[0], nil
 	}
-	return "", usage{fmt.Errorf("%d sessions begin with %q: %s", len(begin), name, strings.Join(begin[:min(len(begin), 5)], ", "))}
+	return "", usage{fmt.Errorf("%q means %d sessions; name one of %s", name, len(begin), strings.Join(begin[:min(len(begin), 5)], ", "))}
 }
 
 // printSessions prints a line for each session.
@@ -197,7 +208,7 @@ func printSessions(out io.Writer, sessions []wire.Session) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out, "\nShow one: agentls sessions show SESSION")
+	_, err := fmt.Fprintln(out, "\nShow one: agentls sessions show SESSION. Resume what was interrupted: agentls sessions resume")
 	return err
 }
 

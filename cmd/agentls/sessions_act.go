@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +27,8 @@ func sessionResumeCommand(std streams) *cobra.Command {
 		Use: "resume [RUN|SESSION]", Short: "Resume a run that was interrupted, paused or ended at a limit",
 		Long: `Resumes a run that was interrupted, since its agentls ended, that is paused, or that
 ended at its limit of turns or time, from its last checkpoint. SESSION is its newest
-such run; without an argument it is the newest of all sessions. What it has used counts
+such run; without an argument it asks which, and without a terminal it is the newest of
+all sessions. What it has used counts
 on; the flags give it more, and without them it has as much again of what it came to.`,
 		Args: arguments(0, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -41,7 +44,7 @@ on; the flags give it more, and without them it has as much again of what it cam
 				p.Extend = &more
 			}
 			return o.follow(c.Context(), config, std, func(ctx context.Context, conn *connection, t *timeline) (*wire.RunResult, error) {
-				agent, err := conn.resumable(ctx, args, &p)
+				agent, err := conn.resumable(ctx, args, &p, t.terminal)
 				if err != nil {
 					return nil, err
 				}
@@ -65,7 +68,7 @@ on; the flags give it more, and without them it has as much again of what it cam
 
 // resumable finds out which run a person means to resume, the newest without a
 // name, and returns its agent.
-func (c *connection) resumable(ctx context.Context, args []string, p *wire.ResumeParams) (agent string, err error) {
+func (c *connection) resumable(ctx context.Context, args []string, p *wire.ResumeParams, asks *terminal) (agent string, err error) {
 	if len(args) == 1 {
 		name, err := c.sessionNamed(ctx, args[0])
 		if err != nil {
@@ -78,23 +81,58 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 		return "", err
 	}
 	var cancelled error
+	var left []leftBehind
 	for _, s := range sessions {
 		if s.Locked || s.Problem != "" || (p.Session != "" && p.Session != s.Session) {
 			continue
 		}
-		left := wire.ResumeParams{Extend: p.Extend}
-		if agent, err = c.findRun(ctx, s.Session, &left); err == nil {
-			*p = left
-			return agent, nil
+		one := wire.ResumeParams{Extend: p.Extend}
+		if agent, err = c.findRun(ctx, s.Session, &one); err == nil {
+			left = append(left, leftBehind{s, one, agent})
 		}
 		if _, is := errors.AsType[*wasCancelled](err); is && cancelled == nil {
 			cancelled = err
 		}
 	}
-	if cancelled != nil {
+	switch {
+	case len(left) == 0 && cancelled != nil:
 		return "", cancelled
+	case len(left) == 0:
+		return "", errors.New("there is no run to resume, since all have ended; see `agentls sessions`")
 	}
-	return "", errors.New("there is no run to resume: all have ended; see `agentls sessions`")
+	picked, err := pick(ctx, asks, left)
+	*p = picked.params
+	return picked.agent, err
+}
+
+// leftBehind is a run that can be resumed.
+type leftBehind struct {
+	session wire.Session
+	params  wire.ResumeParams
+	agent   string
+}
+
+// pick asks which of several runs is to be resumed. Without a terminal it is the newest,
+// which is the first.
+func pick(ctx context.Context, asks *terminal, left []leftBehind) (leftBehind, error) {
+	if len(left) == 1 || !asks.there {
+		return left[0], nil
+	}
+	for i, l := range left {
+		fmt.Fprintf(asks.out, "%3d  %s  %s  %s\n", i+1, tool.Escape(l.session.Session), tool.Escape(l.agent), fit(tool.Escape(l.session.Title), 60))
+	}
+	for {
+		answer := asks.listen()
+		fmt.Fprint(asks.out, "Resume which? [1] ")
+		line, ok := asks.await(ctx, answer)
+		n, err := strconv.Atoi(cmp.Or(line, "1"))
+		switch {
+		case !ok:
+			return leftBehind{}, exit{exitInterrupted}
+		case err == nil && n >= 1 && n <= len(left):
+			return left[n-1], nil
+		}
+	}
 }
 
 // findRun finds out which run is meant by the name of a run or of a session, and
@@ -124,7 +162,7 @@ func (c *connection) findRun(ctx context.Context, name string, p *wire.ResumePar
 		return "", &wasCancelled{s.Session.Session}
 	}
 	if p.Run == "" {
-		return "", fmt.Errorf("session %s has no run to resume: all have ended. Continue it: agentls run --session %s \"your request\"", tool.Escape(name), tool.Escape(name))
+		return "", fmt.Errorf("session %s has no run to resume, since all have ended; continue it: agentls run --session %s \"your request\"", tool.Escape(name), tool.Escape(name))
 	}
 	return "", nil
 }
@@ -223,10 +261,10 @@ only runs that had not finished, and began after the place, are ended for good.`
 		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("to") {
-				return usage{errors.New("--to is missing: agentls sessions show " + tool.Escape(args[0]) + " has the places, as numbers in brackets")}
+				return usage{errors.New("--to is missing; agentls sessions show " + tool.Escape(args[0]) + " has the places, as numbers in brackets")}
 			}
 			if p.Force && !p.Files {
-				return usage{errors.New("--force is about files: add --files, or leave it out")}
+				return usage{errors.New("--force is about files; add --files, or leave it out")}
 			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				p.Session = args[0]
@@ -335,7 +373,7 @@ func sessionDeleteCommand(std streams) *cobra.Command {
 func confirm(ctx context.Context, std streams, question string) (bool, error) {
 	t := newTerminal(std)
 	if !t.there {
-		return false, usage{errors.New("there is no terminal to ask on; say --yes")}
+		return false, usage{errors.New("there is no terminal to ask on; to do it without a question, add --yes")}
 	}
 	answer := t.listen()
 	fmt.Fprintf(std.err, "%s [y/N] ", question)
@@ -368,7 +406,7 @@ func (o *runOptions) checkFormat() error {
 			return nil
 		}
 	}
-	return usage{fmt.Errorf("invalid --format %q: use text, json or stream-json", o.format)}
+	return usage{fmt.Errorf("invalid --format %q; use text, json or stream-json", o.format)}
 }
 
 // formats are those of --format of run.

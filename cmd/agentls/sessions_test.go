@@ -84,7 +84,7 @@ func TestSessionsRewindAndFork(t *testing.T) {
 		want string
 		args []string
 	}{
-		{2, "--to is missing: agentls sessions show main", []string{"rewind", "main"}},
+		{2, "--to is missing\n  agentls sessions show main", []string{"rewind", "main"}},
 		{2, "--force is about files", []string{"rewind", "main", "--to", "1", "--force"}},
 		{1, "the place", []string{"rewind", "main", "--to", "99999"}},
 		{1, "the place", []string{"fork", "main", "--at", "99999"}},
@@ -142,7 +142,7 @@ func TestChanges(t *testing.T) {
 	if _, out, _ := command(t, dir, "changes"); !strings.HasPrefix(out, "There are no changes") {
 		t.Errorf("after that: %q", out)
 	}
-	if code, _, errs := command(t, dir, "changes", "--keep", "--undo"); code != 2 || !strings.Contains(errs, "leave one out") {
+	if code, _, errs := command(t, dir, "changes", "--keep", "--undo"); code != 2 || !strings.Contains(errs, "Leave one out") {
 		t.Errorf("both: exit %d, %q", code, errs)
 	}
 }

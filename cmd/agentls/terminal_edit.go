@@ -124,9 +124,9 @@ func (t *terminal) inEditor(ctx context.Context, d draft) (string, error) {
 	text, err := os.ReadFile(path)
 	switch {
 	case ended != nil && err != nil:
-		text, err = []byte(d.text), fmt.Errorf("%w, so nothing was changed", ended)
+		text, err = []byte(d.text), fmt.Errorf("nothing was changed: %w", ended)
 	case ended != nil:
-		err = fmt.Errorf("%w, so nothing was changed", ended)
+		err = fmt.Errorf("nothing was changed: %w", ended)
 	case errors.Is(err, fs.ErrNotExist):
 		err = fmt.Errorf("the editor %s left no file, so nothing was changed", tool.Escape(t.editor[0]))
 	}
@@ -157,9 +157,9 @@ func (t *terminal) editFile(ctx context.Context, path string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no editor %s: set VISUAL or EDITOR to a program that is there", name)
+		return fmt.Errorf("there is no editor %s; set VISUAL or EDITOR to a program that is there", name)
 	case c.ProcessState == nil:
-		return fmt.Errorf("the editor %s cannot be started: set VISUAL or EDITOR to another (%w)", name, err)
+		return fmt.Errorf("the editor %s cannot be started; set VISUAL or EDITOR to another (%w)", name, err)
 	default:
 		return fmt.Errorf("the editor %s did not end well (%w)", name, err)
 	}

@@ -49,7 +49,7 @@ or to --output FILE.`,
   agentls test --record latest --output .gemini/agents/reviewer.agent-test.yaml`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.record != "" && o.watch {
-				return usage{errors.New("--record and --watch exclude each other: leave one out")}
+				return usage{errors.New("--record and --watch exclude each other; leave one out")}
 			}
 			if o.record != "" {
 				return recordTest(c.Context(), std, &o)
@@ -200,7 +200,7 @@ func testFiles(ctx context.Context, paths []string) (files []string, err error) 
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, usage{fmt.Errorf("there is no file or folder %s", shellQuote(path))}
+			return nil, usage{fmt.Errorf("there is no file or folder %s; name files of tests or their folders", shellQuote(path))}
 		}
 		if !info.IsDir() {
 			if !strings.HasSuffix(path, agenttest.Suffix) {
@@ -229,7 +229,7 @@ func projectOf(path string) (string, error) {
 	}
 	project, ok := agenttest.Project(abs)
 	if !ok {
-		return "", fmt.Errorf("%s: there is no folder .gemini/agents above it, so there are no agents to test", messagePath(path))
+		return "", fmt.Errorf("%s: there is no folder .gemini/agents above it, so there are no agents to test; move it into a project", messagePath(path))
 	}
 	return project, nil
 }
@@ -351,7 +351,7 @@ func recordTest(ctx context.Context, std streams, o *testOptions) error {
 		}
 		suite := agenttest.Record(events)
 		if len(suite.Tests) == 0 {
-			return errors.New("no run of this session has ended, so there is nothing to record")
+			return errors.New("no run of this session has ended, so there is nothing to record; see `agentls sessions`")
 		}
 		text, err := agenttest.Marshal(suite)
 		if err != nil {

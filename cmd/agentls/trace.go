@@ -53,7 +53,7 @@ left out; of otlp, which is for sending, also what was said and done, unless
   agentls trace export --format otlp | curl -H 'Content-Type: application/json' --data-binary @- http://localhost:4318/v1/traces`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !slices.Contains(wire.TraceFormats(), format) {
-				return usage{fmt.Errorf("invalid --format %q: use json, otlp or html", format)}
+				return usage{fmt.Errorf("invalid --format %q; use json, otlp or html", format)}
 			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				id, err := conn.findSession(ctx, session)

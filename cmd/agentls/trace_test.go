@@ -99,7 +99,7 @@ func TestScenarioHandoff4(t *testing.T) {
 	if code, _, errs := command(t, t.TempDir(), "trace", "show"); code != 1 || !strings.Contains(errs, "there are no sessions in this folder yet") {
 		t.Errorf("without a session: exit %d, %s", code, errs)
 	}
-	if code, _, errs := command(t, dir, "trace", "export", "--format", "xml"); code != 2 || !strings.Contains(errs, "use json, otlp or html") {
+	if code, _, errs := command(t, dir, "trace", "export", "--format", "xml"); code != 2 || !strings.Contains(errs, "Use json, otlp or html") {
 		t.Errorf("another format: exit %d, %s", code, errs)
 	}
 }

@@ -13,14 +13,15 @@ import (
 // Access is what a first run would find before it reaches the network. Nothing
 // in it is a secret but BaseURL, which may have a password or a key.
 type Access struct {
-	Account    string   // how models are reached, in words; "" with Err
-	Err        error    // why they are not, and what fixes it; see [fault.ReasonOf]
-	BaseURL    string   // "" = the provider's own
-	Variable   string   // that says BaseURL
-	BaseURLErr error    // what is wrong with it
-	Problems   []string // of the settings, each with its place, as a run notices them
-	Notes      []string // what in the settings has no effect, though nothing is wrong with it
-	Overridden []string // the agents of agents.overrides, sorted
+	Account    string        // how models are reached, in words; "" with Err
+	Err        error         // why they are not, and what fixes it; see [fault.ReasonOf]
+	BaseURL    string        // "" = the provider's own
+	Variable   string        // that says BaseURL
+	BaseURLErr error         // what is wrong with it
+	Problems   []string      // of the settings, each with its place, as a run notices them
+	Notes      []string      // what in the settings has no effect, though nothing is wrong with it
+	Overridden []string      // the agents of agents.overrides, sorted
+	Models     []model.Entry // that are known, those of the settings first
 }
 
 // Check does what a first run in folder does, short of the network: it reads the
@@ -28,6 +29,7 @@ type Access struct {
 func (c Config) Check(ctx context.Context, folder string) Access {
 	b, settings := c.reader(ctx, folder)
 	a := Access{Problems: settings.problems, Notes: settings.notes, Overridden: slices.Sorted(maps.Keys(settings.runs.Overrides))}
+	a.Models = b.table.Entries()
 	want, err := b.account()
 	a.BaseURL, a.Variable = want.url, "GOOGLE_GEMINI_BASE_URL"
 	if want.onVertex {

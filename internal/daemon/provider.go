@@ -147,7 +147,7 @@ func (b *daemon) account() (account, error) {
 		a.url = of("GOOGLE_GEMINI_BASE_URL")
 		if key == "" {
 			return a, needs("export GEMINI_API_KEY=…",
-				"no key for the Gemini API: set GEMINI_API_KEY in the environment of agentls (keys: https://aistudio.google.com/apikey); `agentls demo` needs none")
+				"no key for the Gemini API; export GEMINI_API_KEY=… (a key: https://aistudio.google.com/apikey), or try `agentls demo`, which needs none")
 		}
 		a.key = key
 		return a, nil
@@ -157,7 +157,7 @@ func (b *daemon) account() (account, error) {
 	if a.vertex.Project == "" {
 		if key == "" {
 			return a, needs("export GOOGLE_CLOUD_PROJECT=…",
-				"Vertex AI needs a project: set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION, or GOOGLE_API_KEY for express mode; or unset GOOGLE_GENAI_USE_VERTEXAI and use GEMINI_API_KEY")
+				"Vertex AI needs a project; set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION, or GOOGLE_API_KEY for express mode, or unset GOOGLE_GENAI_USE_VERTEXAI and use GEMINI_API_KEY")
 		}
 		a.key = key
 		return a, nil

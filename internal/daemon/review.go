@@ -249,8 +249,8 @@ func (b *daemon) checkReviewed(d *definition.Definition) error {
 	if rel, ok := workspace.Below(basis.root, d.Path); ok && basis.items[filepath.ToSlash(rel)] != "" {
 		what = "was changed since you approved it in the folder"
 	}
-	return fault.New(fault.Denied, "daemon.review", "%s %s %s: look at %s, then approve what the folder has now (to save it does not) with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`",
-		d.Name, what, d.Folder, d.Path, d.Folder).Because(fault.Untrusted, "folder", tool.URI(d.Folder))
+	return fault.New(fault.Denied, "daemon.review", "%s %s %s; look at what is new in it and approve it (to save it does not) with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`",
+		d.Name, what, d.Folder, strings.TrimSuffix(filepath.Base(d.Path), ".md")).Because(fault.Untrusted, "folder", tool.URI(d.Folder))
 }
 
 // typed reports whether a definition is the unsaved text of a document, and what

@@ -71,7 +71,6 @@ var doors = map[string][]string{
 	"github.com/expr-lang/expr":                    {"agents/condition"},
 	"modernc.org/sqlite":                           {"agents/memory/local"},
 	"github.com/gomodule/redigo":                   {"agents/memory/redis"},
-	"charm.land/huh":                               {"cmd/agentls"},
 	"charm.land/bubbletea":                         {"cmd/agentls", "internal/chat"},
 	"github.com/yuin/goldmark":                     {"internal/chat"},
 	"github.com/spf13/cobra":                       {"cmd/agentls"},

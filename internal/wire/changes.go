@@ -65,6 +65,7 @@ type (
 	// ChangesResolveParams keeps or undoes changes.
 	ChangesResolveParams struct {
 		Session string   `json:"session,omitempty"` // absent = main
+		Run     string   `json:"run,omitempty"`     // only what this run changed; absent = what any run did
 		URI     string   `json:"uri,omitempty"`     // of one file; absent = all
 		Hunks   []string `json:"hunks,omitempty"`   // ids of agents/changes, with uri; absent = all of the file's
 		Action  string   `json:"action"`            // keep, undo

@@ -186,6 +186,8 @@ export interface ChangesParams {
 export interface ChangesResolveParams {
 	/** absent = main */
 	session?: string;
+	/** only what this run changed; absent = what any run did */
+	run?: string;
 	/** of one file; absent = all */
 	uri?: string;
 	/** ids of agents/changes, with uri; absent = all of the file's */

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
+)
+
+func modelsCommand(std streams) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "models", Short: "List the models that an agent can have, with their prices", Args: arguments(0, 0),
+		Long: `Lists the models that an agent can have: the field model of its file and --model take
+the id or an alias. Prices are in USD for a million tokens. The setting model.table
+adds models and corrects those of the program; it comes first.`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			config, err := base(std)
+			if err != nil {
+				return err
+			}
+			folder, err := here()
+			if err != nil {
+				return err
+			}
+			all := slices.DeleteFunc(config.Check(c.Context(), folder).Models, writesNothing)
+			if asJSON {
+				return printJSON(std.out, map[string]any{"models": all})
+			}
+			return printModels(std.out, all, time.Now())
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// printModels prints a line for each model.
+func printModels(out io.Writer, all []model.Entry, now time.Time) error {
+	builtin := writers()
+	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tALIAS\tWINDOW\tINPUT\tOUTPUT\tTHINKING\t")
+	for _, e := range all {
+		input, output := pricesOf(e.Prices)
+		note := ""
+		switch day, err := time.Parse(time.DateOnly, e.Retired); {
+		case err == nil && !now.Before(day):
+			note = "retired: " + cmp.Or(e.Successor, "no successor")
+		case e.Retired != "":
+			note = "until " + e.Retired
+		}
+		if !slices.ContainsFunc(builtin, func(b model.Entry) bool { return sameModel(b, e) }) {
+			note = strings.TrimPrefix(note+", from the settings", ", ")
+		}
+		window := "?"
+		if e.Window > 0 {
+			window = chat.Short(e.Window)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", tool.Escape(e.ID), tool.Escape(strings.Join(e.Aliases, ", ")), window, input, output,
+			thinkingOf(e), tool.Escape(note))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, "\nUse one: agentls run --model ALIAS \"your request\", or the field model of an agent's file")
+	return err
+}
+
+// sameModel reports whether two rows say the same.
+func sameModel(a, b model.Entry) bool {
+	return fmt.Sprintf("%v", a) == fmt.Sprintf("%v", b)
+}
+
+// pricesOf returns what tokens cost; what a larger request costs stands behind a dash.
+func pricesOf(prices []model.Price) (input, output string) {
+	if len(prices) == 0 {
+		return "?", "?"
+	}
+	first, last := prices[0], prices[len(prices)-1]
+	input, output = fmt.Sprintf("$%.2f", first.Input), fmt.Sprintf("$%.2f", first.Output)
+	if len(prices) > 1 {
+		input, output = input+fmt.Sprintf("–%.2f", last.Input), output+fmt.Sprintf("–%.2f", last.Output)
+	}
+	return input, output
+}
+
+// thinkingOf says how a model is told how much to think.
+func thinkingOf(e model.Entry) string {
+	switch e.Thinking {
+	case model.Level:
+		return strings.Join(e.Levels, ", ")
+	case model.Budget:
+		return fmt.Sprintf("%d–%d tokens", e.MinBudget, e.MaxBudget)
+	}
+	return "no"
+}
+
+// models returns what can be typed as a model.
+func models() []string {
+	names := []string{"inherit", model.Auto}
+	for _, e := range writers() {
+		names = append(append(names, e.Aliases...), e.ID)
+	}
+	return names
+}
+
+// writers returns the models of the binary that an agent can have.
+func writers() []model.Entry {
+	return slices.DeleteFunc(slices.Clone(model.NewTable(time.Now).Entries()), writesNothing)
+}
+
+// writesNothing reports whether a model only embeds.
+func writesNothing(e model.Entry) bool { return e.MaxOutput == 0 && e.Window > 0 }
