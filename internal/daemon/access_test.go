@@ -36,10 +36,10 @@ func TestHowModelsAreReached(t *testing.T) {
 	}{
 		"a key":             {environ: []string{"GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=http://x"}, want: account{key: "k", url: "http://x"}},
 		"two keys":          {environ: []string{"GEMINI_API_KEY=k", "GOOGLE_API_KEY=g"}, want: account{key: "g"}},
-		"no key":            {command: "export GEMINI_API_KEY=…", says: "set GEMINI_API_KEY"},
+		"no key":            {command: "export GEMINI_API_KEY=…", says: "export GEMINI_API_KEY"},
 		"a key in settings": {user: `{"env": {"GEMINI_API_KEY": "s", "OTHER": 5}}`, want: account{key: "s"}},
 		"both":              {environ: []string{"GEMINI_API_KEY=k"}, user: `{"env": {"GEMINI_API_KEY": "s"}}`, want: account{key: "k"}},
-		"SEC-04 a project":  {project: `{"env": {"GEMINI_API_KEY": "evil"}}`, command: "export GEMINI_API_KEY=…", says: "set GEMINI_API_KEY"},
+		"SEC-04 a project":  {project: `{"env": {"GEMINI_API_KEY": "evil"}}`, command: "export GEMINI_API_KEY=…", says: "export GEMINI_API_KEY"},
 		"SEC-04 a project's URL": {environ: []string{"GEMINI_API_KEY=k"}, want: account{key: "k"},
 			project: `{"env": {"GOOGLE_GEMINI_BASE_URL": "http://evil", "GOOGLE_GENAI_USE_VERTEXAI": "1"}, "security": {"auth": {"selectedType": "vertex-ai"}}}`},
 		"Vertex AI": {environ: []string{"GOOGLE_GENAI_USE_VERTEXAI=TRUE", "GOOGLE_CLOUD_PROJECT=p", "GOOGLE_CLOUD_LOCATION=eu", adc, "GOOGLE_VERTEX_BASE_URL=http://v", "GOOGLE_GEMINI_BASE_URL=http://x"},
