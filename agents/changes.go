@@ -15,12 +15,12 @@ import (
 type (
 	// Resolve asks to keep or to undo what agents did to files.
 	Resolve struct {
-		Session string   // "" = main
-		URI     string   // of the file; "" = all
-		Run     string   // only what this run did; "" = all
-		Hunks   []string // ids of [Service.Changes], with URI; none = all
-		Action  string   // keep, undo
-		Desk    Desk
+		Session  string   // "" = main
+		URI      string   // of the file; "" = all
+		Run      string   // only what this run did; "" = all
+		Hunks    []string // ids of [Service.Changes], with URI; none = all
+		Action   string   // keep, undo
+		Frontend Frontend
 	}
 
 	// Conflict is a change that was left as it is.
@@ -44,12 +44,12 @@ const (
 // ranges in what the agents left. What the person changed by hand between two
 // steps of the agents is not among them. The error has the reason
 // unknownSession.
-func (s *Service) Changes(ctx context.Context, id, run string, desk Desk) ([]activity.Change, error) {
+func (s *Service) Changes(ctx context.Context, id, run string, frontend Frontend) ([]activity.Change, error) {
 	conv, err := s.openKept(id)
 	if err != nil {
 		return nil, err
 	}
-	b := s.shelf(conv, desk)
+	b := s.fileHistory(conv, frontend)
 	files := []activity.Change{}
 	for _, h := range conv.Files() {
 		if err := ctx.Err(); err != nil {
@@ -102,7 +102,7 @@ func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activi
 	defer release()
 	conv.changes.Lock()
 	defer conv.changes.Unlock()
-	b := s.shelf(conv, r.Desk)
+	b := s.fileHistory(conv, r.Frontend)
 	all, err := b.resolveAll(ctx, r)
 	files, conflicts = []activity.Change{}, []Conflict{}
 	var written []string // names of files
@@ -133,7 +133,7 @@ func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activi
 // became of each by URI, also with an error. A file that could not be undone is
 // tried again when the others are: a file may have taken a folder's place, or a
 // folder a file's.
-func (b *shelf) resolveAll(ctx context.Context, r Resolve) ([]*outcome, error) {
+func (b *fileHistory) resolveAll(ctx context.Context, r Resolve) ([]*outcome, error) {
 	var all []*outcome
 	for _, h := range b.conv.Files() {
 		if r.URI != "" && !sameFile(h.URI, r.URI) {
@@ -241,7 +241,7 @@ func (o *outcome) mark(ids []string, status string) {
 
 // resolve keeps or undoes hunks of one file. A file that a run, or the person,
 // writes at the same moment is looked at again.
-func (b *shelf) resolve(ctx context.Context, r Resolve, h session.FileHistory) (*outcome, error) {
+func (b *fileHistory) resolve(ctx context.Context, r Resolve, h session.FileHistory) (*outcome, error) {
 	for try := 1; ; try++ {
 		v, err := b.fold(h, r.Run)
 		if err != nil {
@@ -270,7 +270,7 @@ func (b *shelf) resolve(ctx context.Context, r Resolve, h session.FileHistory) (
 }
 
 // accept makes hunks part of what the person has accepted.
-func (b *shelf) accept(h session.FileHistory, v *folded, r Resolve, o *outcome) error {
+func (b *fileHistory) accept(h session.FileHistory, v *folded, r Resolve, o *outcome) error {
 	_, o.conflicts = change.Keep(v.baseline, v.newest, r.Hunks)
 	ids := b.chooseHunks(o, r)
 	if len(ids) == 0 {
@@ -299,7 +299,7 @@ func (b *shelf) accept(h session.FileHistory, v *folded, r Resolve, o *outcome) 
 }
 
 // undo takes hunks out of a file as it is now.
-func (b *shelf) undo(ctx context.Context, h session.FileHistory, v *folded, r Resolve, o *outcome) error {
+func (b *fileHistory) undo(ctx context.Context, h session.FileHistory, v *folded, r Resolve, o *outcome) error {
 	uri := o.change.URI
 	path, why := b.writable(h)
 	if why != "" {
@@ -348,7 +348,7 @@ func (b *shelf) undo(ctx context.Context, h session.FileHistory, v *folded, r Re
 
 // exact is a text as the content of a file: the very bytes that were there, where
 // it is what was there.
-func (b *shelf) exact(v *folded, text *string) *Content {
+func (b *fileHistory) exact(v *folded, text *string) *Content {
 	switch {
 	case text == nil:
 		return nil
@@ -359,7 +359,7 @@ func (b *shelf) exact(v *folded, text *string) *Content {
 }
 
 // chooseHunks returns the hunks that are meant and that there are.
-func (b *shelf) chooseHunks(o *outcome, r Resolve) []string {
+func (b *fileHistory) chooseHunks(o *outcome, r Resolve) []string {
 	var ids []string
 	for _, h := range o.change.Hunks {
 		if len(r.Hunks) == 0 || slices.Contains(r.Hunks, h.ID) {
@@ -370,7 +370,7 @@ func (b *shelf) chooseHunks(o *outcome, r Resolve) []string {
 }
 
 // say writes what a person decided to the log.
-func (b *shelf) say(event activity.ChangeResolved) error {
+func (b *fileHistory) say(event activity.ChangeResolved) error {
 	if b.conv.Append(activity.Origin{}, event, 0) == 0 {
 		return fault.New(fault.Unavailable, "agents.changes", "the session's log is closed")
 	}

@@ -61,7 +61,7 @@ func (h *history) hunk(name string, line uint32) string {
 // resolves keeps or undoes, and returns what became of it and the conflicts.
 func (h *history) resolves(action, run, name string, hunks ...string) (string, string) {
 	h.t.Helper()
-	r := Resolve{Session: h.conv.ID, Run: run, Hunks: hunks, Action: action, Desk: h.site}
+	r := Resolve{Session: h.conv.ID, Run: run, Hunks: hunks, Action: action, Frontend: h.site}
 	if name != "" {
 		r.URI = h.uri(name)
 	}
@@ -338,7 +338,7 @@ func TestResolvedIsOnDiskBeforeTheAnswer(t *testing.T) {
 		}
 		return nil
 	})
-	_, _, err := h.s.ResolveChanges(t.Context(), Resolve{Session: "s", Action: "keep", Desk: h.site})
+	_, _, err := h.s.ResolveChanges(t.Context(), Resolve{Session: "s", Action: "keep", Frontend: h.site})
 	if fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("without a disk: %v", err)
 	}
@@ -351,14 +351,14 @@ func TestChangesRefusals(t *testing.T) {
 	h.has(t, "lost", "0, and lost\n")
 	h.works("r1", h.writes("a", "1\n"), h.writes("lost", "1\n"))
 	for what, r := range map[string]Resolve{
-		"no action":       {Session: h.conv.ID, Action: "forget", Desk: h.site},
-		"hunks of no one": {Session: h.conv.ID, Action: "keep", Hunks: []string{"x"}, Desk: h.site},
+		"no action":       {Session: h.conv.ID, Action: "forget", Frontend: h.site},
+		"hunks of no one": {Session: h.conv.ID, Action: "keep", Hunks: []string{"x"}, Frontend: h.site},
 	} {
 		if _, _, err := h.s.ResolveChanges(t.Context(), r); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, _, err := h.s.ResolveChanges(t.Context(), Resolve{Session: "nobody", Action: "keep", Desk: h.site}); !isReason(err, fault.UnknownSession) {
+	if _, _, err := h.s.ResolveChanges(t.Context(), Resolve{Session: "nobody", Action: "keep", Frontend: h.site}); !isReason(err, fault.UnknownSession) {
 		t.Errorf("no session: %v", err)
 	}
 	if _, err := h.s.Changes(t.Context(), "nobody", "", h.site); !isReason(err, fault.UnknownSession) {

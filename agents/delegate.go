@@ -410,7 +410,7 @@ func (s *Service) await(ctx context.Context, caller *Live, call string, asked St
 // below returns what asks for a run that another one waits for, until ctx ends.
 func below(ctx context.Context, caller *Live, call string, asked Start) Start {
 	from := caller.start
-	asked.Session, asked.Folder, asked.Desk, asked.Client, asked.Approval = caller.Session, caller.folder, from.Desk, from.Client, from.Approval
+	asked.Session, asked.Folder, asked.Frontend, asked.Client, asked.Approval = caller.Session, caller.folder, from.Frontend, from.Client, from.Approval
 	asked.Taint = from.Taint.Max(tool.TaintOf(caller.conv.Taint(caller.ID)))
 	asked.from = origin{
 		parent: caller, call: call, within: ctx, tree: caller.tree, contextID: asked.Run, depth: from.from.depth + 1, stateRun: asked.from.stateRun,

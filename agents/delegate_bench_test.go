@@ -42,7 +42,7 @@ func crowd(t testing.TB, turns, children int, takes time.Duration) *crew {
 // whole runs the lead once, and forgets what it knows of it.
 func (tm *crew) whole(s *Service) {
 	live, err := s.Start(context.Background(), Start{
-		Agent: "lead", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: at{tm.site, tm}, Client: context.Background(),
+		Agent: "lead", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: at{tm.site, tm}, Client: context.Background(),
 	})
 	if err != nil {
 		tm.t.Fatal(err)

@@ -19,7 +19,7 @@ type giver struct {
 	answer string
 }
 
-// Ask implements [Desk].
+// Ask implements [Frontend].
 func (g giver) Ask(string, string, string) tool.Ask {
 	return func(_ context.Context, q tool.Question) (tool.Answer, error) {
 		g.asked <- q
@@ -27,14 +27,14 @@ func (g giver) Ask(string, string, string) tool.Ask {
 	}
 }
 
-// firstHangs is a desk at which the first question is answered by nobody, until what
+// firstHangs is a frontend at which the first question is answered by nobody, until what
 // asks is cancelled.
 type firstHangs struct {
 	giver
 	first *atomic.Bool
 }
 
-// Ask implements [Desk].
+// Ask implements [Frontend].
 func (d firstHangs) Ask(session, run, agent string) tool.Ask {
 	later := d.giver.Ask(session, run, agent)
 	return func(ctx context.Context, q tool.Question) (tool.Answer, error) {
@@ -67,13 +67,13 @@ func TestREL122CancelledAskerDecidesNothing(t *testing.T) {
 		}
 		return completes("found")
 	}
-	desk := firstHangs{giver{at{tm.site, tm}, make(chan tool.Question, 100), "Go on, with as much again"}, new(atomic.Bool)}
+	frontend := firstHangs{giver{at{tm.site, tm}, make(chan tool.Question, 100), "Go on, with as much again"}, new(atomic.Bool)}
 	s := tm.service()
-	live, err := s.Start(t.Context(), Start{Run: "root", Agent: "lead", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: desk, Client: t.Context()})
+	live, err := s.Start(t.Context(), Start{Run: "root", Agent: "lead", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: frontend, Client: t.Context()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-desk.asked
+	<-frontend.asked
 	asker := ""
 	for _, e := range tm.events(s) {
 		if b, ok := e.Body.(activity.RunState); ok && b.To == activity.Paused && e.Run != "root" {
@@ -118,12 +118,12 @@ func TestREL122ChildAsksForMore(t *testing.T) {
 			}
 			return completes("found")
 		}
-		desk := giver{at{tm.site, tm}, make(chan tool.Question, 100), "End the run"}
+		frontend := giver{at{tm.site, tm}, make(chan tool.Question, 100), "End the run"}
 		if goOn {
-			desk.answer = "Go on, with as much again"
+			frontend.answer = "Go on, with as much again"
 		}
 		s := tm.service()
-		live, err := s.Start(t.Context(), Start{Run: "root", Agent: "lead", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: desk, Client: t.Context()})
+		live, err := s.Start(t.Context(), Start{Run: "root", Agent: "lead", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: frontend, Client: t.Context()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,11 +140,11 @@ func TestREL122ChildAsksForMore(t *testing.T) {
 				}
 			}
 		}
-		first := <-desk.asked
+		first := <-frontend.asked
 		if !strings.Contains(first.Title, "lead → helper") {
 			t.Errorf("%+v", first)
 		}
-		switch more := len(desk.asked); {
+		switch more := len(frontend.asked); {
 		case goOn && (reasons[activity.Goal] != 5 || given != 5 || more != 0):
 			t.Errorf("%v, %d given, asked %d times more", reasons, given, more)
 		case !goOn && (reasons[activity.Budget] != 5 || given != 0):

@@ -134,7 +134,7 @@ func TestREL103TreeResumesAtEveryEvent(t *testing.T) {
 			if len(began) > 1 {
 				children++
 			}
-			live, err := s.Resume(t.Context(), Resume{Run: "root", Desk: at{tm.site, tm}, Client: t.Context()})
+			live, err := s.Resume(t.Context(), Resume{Run: "root", Frontend: at{tm.site, tm}, Client: t.Context()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +211,7 @@ func TestTreeIsInterruptedAndResumed(t *testing.T) {
 	}
 	first = false
 	s = tm.service()
-	live, err := s.Resume(t.Context(), Resume{Run: "root", Desk: at{tm.site, tm}, Client: t.Context()})
+	live, err := s.Resume(t.Context(), Resume{Run: "root", Frontend: at{tm.site, tm}, Client: t.Context()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,10 +113,10 @@ type at struct {
 	tm *crew
 }
 
-// CanConfirm implements [Desk].
+// CanConfirm implements [Frontend].
 func (at) CanConfirm() bool { return true }
 
-// Confirm implements [Desk].
+// Confirm implements [Frontend].
 func (a at) Confirm(ctx context.Context, q Question) Answer {
 	a.tm.mu.Lock()
 	a.tm.asked = append(a.tm.asked, q)
@@ -128,7 +128,7 @@ func (a at) Confirm(ctx context.Context, q Question) Answer {
 	return Answer{Outcome: guard.Once, By: "user"}
 }
 
-// Ask implements [Desk].
+// Ask implements [Frontend].
 func (a at) Ask(string, string, string) tool.Ask {
 	return func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 		return tool.Answer{Action: "decline"}, nil
@@ -139,7 +139,7 @@ func (a at) Ask(string, string, string) tool.Ask {
 func (tm *crew) start(s *Service, agent, words string) *Live {
 	tm.t.Helper()
 	live, err := s.Start(context.Background(), Start{
-		Run: "root", Agent: agent, Input: []activity.ContentBlock{{Type: "text", Text: words}}, Desk: at{tm.site, tm}, Client: context.Background(), Approval: tm.mode,
+		Run: "root", Agent: agent, Input: []activity.ContentBlock{{Type: "text", Text: words}}, Frontend: at{tm.site, tm}, Client: context.Background(), Approval: tm.mode,
 	})
 	if err != nil {
 		tm.t.Fatal(err)
@@ -399,7 +399,7 @@ func TestREL122LimitsOfATree(t *testing.T) {
 		tm.requests = map[string][]*model.Request{}
 		s := tm.service()
 		tm.says = func(context.Context, string, int, *model.Request) model.Answer { return text("Done.") }
-		live, err := s.Start(t.Context(), Start{Agent: "a", Session: s.Sessions.NewID(), Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: at{tm.site, tm}, Client: t.Context()})
+		live, err := s.Start(t.Context(), Start{Agent: "a", Session: s.Sessions.NewID(), Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: at{tm.site, tm}, Client: t.Context()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -513,11 +513,11 @@ func TestREL127CancelReachesChildren(t *testing.T) {
 				return model.Answer{}
 			}
 			s := tm.service()
-			desk := Desk(at{tm.site, tm})
+			frontend := Frontend(at{tm.site, tm})
 			if state == "in a tool" {
-				desk = stuck{at{tm.site, tm}, there}
+				frontend = stuck{at{tm.site, tm}, there}
 			}
-			live, err := s.Start(t.Context(), Start{Run: "root", Agent: "lead", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: desk, Client: t.Context()})
+			live, err := s.Start(t.Context(), Start{Run: "root", Agent: "lead", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: frontend, Client: t.Context()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -573,7 +573,7 @@ type stuck struct {
 	there chan struct{}
 }
 
-// Ask implements [Desk].
+// Ask implements [Frontend].
 func (s stuck) Ask(string, string, string) tool.Ask {
 	return func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 		s.there <- struct{}{}
@@ -652,7 +652,7 @@ func TestResumeOfAChildAlone(t *testing.T) {
 			child = e.Run
 		}
 	}
-	_, err := s.Resume(t.Context(), Resume{Run: child, Desk: at{tm.site, tm}, Client: t.Context()})
+	_, err := s.Resume(t.Context(), Resume{Run: child, Frontend: at{tm.site, tm}, Client: t.Context()})
 	if fault.KindOf(err) != fault.Invalid || !strings.Contains(fault.Message(err), "resume root") {
 		t.Errorf("%v", err)
 	}
@@ -728,7 +728,7 @@ func TestSEC129ProjectAgentDelegates(t *testing.T) {
 		}
 		return completes("done")
 	}
-	live, err := s.Start(t.Context(), Start{Agent: "greedy", Session: s.Sessions.NewID(), Mode: definition.Task, Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: at{tm.site, tm}, Client: t.Context()})
+	live, err := s.Start(t.Context(), Start{Agent: "greedy", Session: s.Sessions.NewID(), Mode: definition.Task, Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: at{tm.site, tm}, Client: t.Context()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -906,7 +906,7 @@ func TestRunThatEndedAtItsLimitGoesOnAsItWas(t *testing.T) {
 	}
 	live, err := s.Start(t.Context(), Start{
 		Run: "root", Agent: "quiet", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Mode: definition.Chat,
-		Desk: at{tm.site, tm}, Client: t.Context(), decided: &activity.RouteDecided{},
+		Frontend: at{tm.site, tm}, Client: t.Context(), decided: &activity.RouteDecided{},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -915,7 +915,7 @@ func TestRunThatEndedAtItsLimitGoesOnAsItWas(t *testing.T) {
 	if got := live.Result(); got.Reason != activity.MaxTurns {
 		t.Fatalf("%+v", got)
 	}
-	live, err = s.Resume(t.Context(), Resume{Run: "root", Desk: at{tm.site, tm}, Client: t.Context()})
+	live, err = s.Resume(t.Context(), Resume{Run: "root", Frontend: at{tm.site, tm}, Client: t.Context()})
 	if err != nil {
 		t.Fatal(err)
 	}

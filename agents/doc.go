@@ -4,7 +4,7 @@
 // A run belongs to the [Service], and its events to the log of its session.
 // Under stdio the daemon has one client, so a run ends with its client's
 // connection: it is left interrupted (spec 3.1). What a run needs of the
-// person and the editor it reaches through a [Desk] that the client's handlers
+// person and the editor it reaches through a [Frontend] that the client's handlers
 // provide.
 //
 // The package is a face: it decides nothing that a sub-package could decide. It

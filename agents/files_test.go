@@ -360,7 +360,7 @@ func (h *history) writes(name, text string) func() {
 // back rewinds with files.
 func (h *history) back(to uint64, force bool) *Rewound {
 	h.t.Helper()
-	done, err := h.s.Rewind(h.t.Context(), Rewind{Session: h.conv.ID, ToSeq: to, Files: true, Force: force, Desk: h.site})
+	done, err := h.s.Rewind(h.t.Context(), Rewind{Session: h.conv.ID, ToSeq: to, Files: true, Force: force, Frontend: h.site})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // find returns the agent that a run is of, as the settings have it, and its
 // folder.
-func (s *Service) find(p Start) (*tuned, string, error) {
+func (s *Service) find(p Start) (*effective, string, error) {
 	name := p.Agent
 	if name == "" {
 		name = mainAgent

@@ -42,11 +42,11 @@ func (f *countedFile) Sync() error {
 const graphLoop = "graph:\n  entry: a\n  max_steps: 41\n  nodes: [{name: a, NODE}]\n  state: {a: {reducer: append}}\n  edges: [{from: a, to: a, condition: len(a) < 40}, {from: a, to: END, else: true}]\ntools: {allow: ['*']}"
 
 // steps runs a graph of forty steps and returns how many syncs these took.
-func (tm *crew) steps(s *Service, disk *counting, desk Desk) int64 {
+func (tm *crew) steps(s *Service, disk *counting, frontend Frontend) int64 {
 	tm.t.Helper()
 	before := disk.syncs.Load()
 	live, err := s.Start(context.Background(), Start{
-		Agent: "flow", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: desk, Client: context.Background(),
+		Agent: "flow", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: frontend, Client: context.Background(),
 	})
 	if err != nil {
 		tm.t.Fatal(err)

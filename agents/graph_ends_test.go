@@ -61,8 +61,8 @@ func TestGraphEnds(t *testing.T) {
 				return completes("fine")
 			}
 			s := tm.service()
-			desk := &answering{at: at{tm.site, tm}, says: func(_ context.Context, q tool.Question) (tool.Answer, error) { return c.person(q) }}
-			live := tm.startGraph(s, "flow", desk)
+			frontend := &answering{at: at{tm.site, tm}, says: func(_ context.Context, q tool.Question) (tool.Answer, error) { return c.person(q) }}
+			live := tm.startGraph(s, "flow", frontend)
 			<-live.Done()
 			got := live.Result()
 			switch {
@@ -103,11 +103,11 @@ func TestREL127GraphIsCancelled(t *testing.T) {
 			}
 			tm.asks = func(ctx context.Context, _ Question) Answer { hang(ctx); return Answer{Outcome: guard.Reject} }
 			s := tm.service()
-			desk := &answering{at: at{tm.site, tm}, says: func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+			frontend := &answering{at: at{tm.site, tm}, says: func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 				hang(ctx)
 				return tool.Answer{}, ctx.Err()
 			}}
-			live := tm.startGraph(s, "flow", desk)
+			live := tm.startGraph(s, "flow", frontend)
 			<-there
 			began := time.Now()
 			s.Cancel("root", "")
@@ -157,12 +157,12 @@ func TestREL103GraphIsInterrupted(t *testing.T) {
 				hang(ctx)
 				return Answer{Outcome: guard.Once, By: "user"}
 			}
-			desk := &answering{at: at{tm.site, tm}, says: func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+			frontend := &answering{at: at{tm.site, tm}, says: func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 				hang(ctx)
 				return tool.Answer{Action: "accept", Text: "yes"}, ctx.Err()
 			}}
 			s := tm.service()
-			live := tm.startGraph(s, "flow", desk)
+			live := tm.startGraph(s, "flow", frontend)
 			<-there
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
@@ -170,7 +170,7 @@ func TestREL103GraphIsInterrupted(t *testing.T) {
 			<-live.Done()
 			second = true
 			s = tm.service()
-			live, err := s.Resume(t.Context(), Resume{Run: "root", Desk: desk, Client: t.Context()})
+			live, err := s.Resume(t.Context(), Resume{Run: "root", Frontend: frontend, Client: t.Context()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +204,7 @@ func TestGraphIsToldTheRequest(t *testing.T) {
 	s := tm.service()
 	live, err := s.Start(t.Context(), Start{
 		Agent: "first", Input: []activity.ContentBlock{{Type: "text", Text: "look at it"}}, Context: &activity.EditorContext{URI: "file:///w/a.go"},
-		Desk: at{tm.site, tm}, Client: t.Context(),
+		Frontend: at{tm.site, tm}, Client: t.Context(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +353,7 @@ func TestGraphGoesOnAfterItsTime(t *testing.T) {
 						t.Fatalf("%+v %+v", got, got.Error)
 					}
 					var err error
-					if live, err = s.Resume(t.Context(), Resume{Run: "root", Desk: &answering{at: at{tm.site, tm}}, Client: t.Context()}); err != nil {
+					if live, err = s.Resume(t.Context(), Resume{Run: "root", Frontend: &answering{at: at{tm.site, tm}}, Client: t.Context()}); err != nil {
 						t.Fatal(err)
 					}
 					<-live.Done()
@@ -391,7 +391,7 @@ func TestGraphWaitsForPlaces(t *testing.T) {
 	}
 	s := tm.service()
 	live, err := s.Start(t.Context(), Start{
-		Run: "root", Agent: "flow", Model: "pro", Input: []activity.ContentBlock{{Type: "text", Text: "look at it"}}, Desk: at{tm.site, tm}, Client: t.Context(),
+		Run: "root", Agent: "flow", Model: "pro", Input: []activity.ContentBlock{{Type: "text", Text: "look at it"}}, Frontend: at{tm.site, tm}, Client: t.Context(),
 	})
 	if err != nil {
 		t.Fatal(err)

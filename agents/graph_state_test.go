@@ -122,7 +122,7 @@ tools: {allow: ['*']}`
 	}
 	// The daemon dies between the first call's end and its node's.
 	resumed := tm.cutAfter(`"tool.state"`, `"success"`)
-	live, err := resumed.Resume(t.Context(), Resume{Run: "root", Desk: &answering{at: at{tm.site, tm}}, Client: t.Context()})
+	live, err := resumed.Resume(t.Context(), Resume{Run: "root", Frontend: &answering{at: at{tm.site, tm}}, Client: t.Context()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestGraphWithoutModel(t *testing.T) {
 	if got := live.Result(); got.Reason != activity.Goal || got.Text != "did it" {
 		t.Errorf("%+v %+v", got, got.Error)
 	}
-	_, err := s.Start(t.Context(), Start{Agent: "asks", Input: []activity.ContentBlock{{Type: "text", Text: "x"}}, Desk: at{tm.site, tm}, Client: t.Context()})
+	_, err := s.Start(t.Context(), Start{Agent: "asks", Input: []activity.ContentBlock{{Type: "text", Text: "x"}}, Frontend: at{tm.site, tm}, Client: t.Context()})
 	if err == nil || !strings.Contains(err.Error(), "no provider is configured") {
 		t.Errorf("a graph that asks a model: %v", err)
 	}
@@ -188,9 +188,9 @@ func TestGraphAttemptsThatTheDaemonCutOffDoNotCount(t *testing.T) {
 			}
 		}
 		tm.tools = append(tm.tools, h)
-		desk := &answering{at: at{tm.site, tm}}
+		frontend := &answering{at: at{tm.site, tm}}
 		closing = tm.service()
-		live := tm.startGraph(closing, "flow", desk)
+		live := tm.startGraph(closing, "flow", frontend)
 		<-live.Done()
 		for range 2 {
 			if err := <-closed; err != nil {
@@ -198,7 +198,7 @@ func TestGraphAttemptsThatTheDaemonCutOffDoNotCount(t *testing.T) {
 			}
 			closing = tm.service()
 			var err error
-			if live, err = closing.Resume(t.Context(), Resume{Run: "root", Desk: desk, Client: t.Context()}); err != nil {
+			if live, err = closing.Resume(t.Context(), Resume{Run: "root", Frontend: frontend, Client: t.Context()}); err != nil {
 				t.Fatal(err)
 			}
 			<-live.Done()
@@ -248,16 +248,16 @@ func TestGraphAsksWhatItsTimeCutOff(t *testing.T) {
 			}
 		}
 		tm.tools = append(tm.tools, h)
-		desk := &answering{at: at{tm.site, tm}, says: func(context.Context, tool.Question) (tool.Answer, error) {
+		frontend := &answering{at: at{tm.site, tm}, says: func(context.Context, tool.Question) (tool.Answer, error) {
 			return tool.Answer{Action: "accept", Text: "Run it again"}, nil
 		}}
 		s := tm.service()
-		live := tm.startGraph(s, "flow", desk)
+		live := tm.startGraph(s, "flow", frontend)
 		<-live.Done()
 		if got := live.Result(); got.Reason != activity.Timeout {
 			t.Fatalf("%+v %+v", got, got.Error)
 		}
-		live, err := s.Resume(t.Context(), Resume{Run: "root", Desk: desk, Client: t.Context()})
+		live, err := s.Resume(t.Context(), Resume{Run: "root", Frontend: frontend, Client: t.Context()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,8 +265,8 @@ func TestGraphAsksWhatItsTimeCutOff(t *testing.T) {
 		if got := live.Result(); got.Reason != activity.Goal || h.calls != 2 {
 			t.Errorf("%+v %+v", got, got.Error)
 		}
-		if len(desk.asked) != 1 || !strings.HasPrefix(desk.asked[0].Message, "The graph's time was used up while hangs ran.") {
-			t.Errorf("%+v", desk.asked)
+		if len(frontend.asked) != 1 || !strings.HasPrefix(frontend.asked[0].Message, "The graph's time was used up while hangs ran.") {
+			t.Errorf("%+v", frontend.asked)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -101,7 +101,7 @@ type answering struct {
 	says  func(ctx context.Context, q tool.Question) (tool.Answer, error)
 }
 
-// Ask implements [Desk].
+// Ask implements [Frontend].
 func (a *answering) Ask(string, string, string) tool.Ask {
 	return func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 		a.mu.Lock()
@@ -114,10 +114,10 @@ func (a *answering) Ask(string, string, string) tool.Ask {
 	}
 }
 
-func (tm *crew) startGraph(s *Service, agent string, desk Desk) *Live {
+func (tm *crew) startGraph(s *Service, agent string, frontend Frontend) *Live {
 	tm.t.Helper()
 	live, err := s.Start(tm.t.Context(), Start{
-		Run: "root", Agent: agent, Input: []activity.ContentBlock{{Type: "text", Text: "look at it"}}, Desk: desk, Client: tm.t.Context(),
+		Run: "root", Agent: agent, Input: []activity.ContentBlock{{Type: "text", Text: "look at it"}}, Frontend: frontend, Client: tm.t.Context(),
 	})
 	if err != nil {
 		tm.t.Fatal(err)
@@ -170,8 +170,8 @@ var (
 func TestGraphRuns(t *testing.T) {
 	tm, e := crewOfGraph(t)
 	s := tm.service()
-	desk := &answering{at: at{tm.site, tm}}
-	live := tm.startGraph(s, "flow", desk)
+	frontend := &answering{at: at{tm.site, tm}}
+	live := tm.startGraph(s, "flow", frontend)
 	<-live.Done()
 	if got := live.Result(); got.Reason != activity.Goal || got.Text != "reviewer is done" || got.Usage.TotalTokens != 88 || got.ToolCalls != 4 {
 		t.Fatalf("%+v %v", got, got.Error)
@@ -181,8 +181,8 @@ func TestGraphRuns(t *testing.T) {
 	if !slices.Equal(all.finished, wantSteps) || !maps.Equal(all.state, wantState) || len(all.errors) > 0 || all.children != 11 || len(e.done) != 2 {
 		t.Errorf("%+v, %d effects", all, len(e.done))
 	}
-	if len(desk.asked) != 1 || desk.asked[0].Title != "flow: ask" || desk.asked[0].Message != "Fix a bug?" || !slices.Equal(desk.asked[0].Choices, []string{"yes", "no"}) {
-		t.Errorf("%+v", desk.asked)
+	if len(frontend.asked) != 1 || frontend.asked[0].Title != "flow: ask" || frontend.asked[0].Message != "Fix a bug?" || !slices.Equal(frontend.asked[0].Choices, []string{"yes", "no"}) {
+		t.Errorf("%+v", frontend.asked)
 	}
 	if said := wordsOf(tm.requests["fixer"][0]); !strings.Contains(said, "Fix: a bug") {
 		t.Error(said)
@@ -241,14 +241,14 @@ func TestREL103GraphResumesAtEveryEvent(t *testing.T) {
 				return
 			}
 			resumed++
-			desk := &answering{at: at{tm.site, tm}}
-			desk.says = func(_ context.Context, q tool.Question) (tool.Answer, error) {
+			frontend := &answering{at: at{tm.site, tm}}
+			frontend.says = func(_ context.Context, q tool.Question) (tool.Answer, error) {
 				if slices.Contains(q.Choices, "Go on without its result") {
 					return tool.Answer{Action: "accept", Text: "Go on without its result"}, nil
 				}
 				return tool.Answer{Action: "accept", Text: "yes"}, nil
 			}
-			live, err := s.Resume(t.Context(), Resume{Run: "root", Desk: desk, Client: t.Context()})
+			live, err := s.Resume(t.Context(), Resume{Run: "root", Frontend: frontend, Client: t.Context()})
 			if err != nil {
 				t.Fatal(err)
 			}

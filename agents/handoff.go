@@ -28,8 +28,8 @@ func projectOf(def *definition.Definition) string {
 	return cmp.Or(def.Folder, ".")
 }
 
-// handed is how control passed to a run. nil is a run that was asked for.
-type handed struct {
+// handover is how control passed to a run. nil is a run that was asked for.
+type handover struct {
 	activity.HandoffStarted
 	history string          // the conversation so far, quoted; "" = it is not told
 	links   []activity.Link // of the runs before
@@ -38,7 +38,7 @@ type handed struct {
 }
 
 // tell returns what the run's system instruction says of it.
-func (h *handed) tell() string {
+func (h *handover) tell() string {
 	if h == nil {
 		return ""
 	}
@@ -49,21 +49,21 @@ func (h *handed) tell() string {
 }
 
 // link is what the run's own link in its chain says of it.
-func (h *handed) link() activity.Link {
+func (h *handover) link() activity.Link {
 	if h == nil {
 		return activity.Link{}
 	}
 	return activity.Link{From: h.From, Reason: h.Reason}
 }
 
-func (h *handed) earlierSpent() run.Spent {
+func (h *handover) earlierSpent() run.Spent {
 	if h == nil {
 		return run.Spent{}
 	}
 	return h.spent
 }
 
-func (h *handed) before() []activity.Link {
+func (h *handover) before() []activity.Link {
 	if h == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (s *Service) handoffs(r *planned) run.Handoffs {
 
 // target finds an agent that control may pass to now: one that is there, usable,
 // trusted and reviewed.
-func (s *Service) target(to, folder string) (*tuned, string, error) {
+func (s *Service) target(to, folder string) (*effective, string, error) {
 	return s.find(Start{Agent: to, Folder: folder, from: origin{chain: []string{to}}})
 }
 
@@ -204,8 +204,8 @@ func (s *Service) passOn(conv *conversation, from *definition.Definition, start 
 	return s.begin(s.ctx, conv, plan, start, func(live *Live) (uint64, error) { return live.run.Begin(plan.task.input), nil })
 }
 
-func (s *Service) newHanded(conv *conversation, h activity.HandoffStarted, links []activity.Link) *handed {
-	passed := &handed{HandoffStarted: h, links: links}
+func (s *Service) newHanded(conv *conversation, h activity.HandoffStarted, links []activity.Link) *handover {
+	passed := &handover{HandoffStarted: h, links: links}
 	for _, link := range links {
 		calls, added := conv.ModelCalls(link.Run)
 		passed.spent.Calls += max(0, calls-added.ModelCalls)

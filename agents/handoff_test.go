@@ -137,7 +137,7 @@ func (w *team) stalls(who string) <-chan struct{} {
 
 func (w *team) start(s *Service, agent, id string) *Live {
 	w.t.Helper()
-	live, err := s.Start(context.Background(), Start{Agent: agent, Run: id, Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: away{}, Client: context.Background()})
+	live, err := s.Start(context.Background(), Start{Agent: agent, Run: id, Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: away{}, Client: context.Background()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestSuccessorsAreTainted(t *testing.T) {
 	w.passes("two", "three", "I go on.")
 	w.says("three", "All done.")
 	s := w.daemon()
-	live, err := s.Start(t.Context(), Start{Agent: "one", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Taint: tool.Web, Desk: away{}, Client: context.Background()})
+	live, err := s.Start(t.Context(), Start{Agent: "one", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Taint: tool.Web, Frontend: away{}, Client: context.Background()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestSuccessorHasWhatAPersonAdded(t *testing.T) {
 	for s.Waiting() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := s.Resume(t.Context(), Resume{Run: "first", Desk: away{}, Client: context.Background()}); err != nil {
+	if _, err := s.Resume(t.Context(), Resume{Run: "first", Frontend: away{}, Client: context.Background()}); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -427,7 +427,7 @@ func TestSuccessorIsResumed(t *testing.T) {
 	w.cutOff()
 	before := w.request("three").System
 	w.says("three", "All done.")
-	live, err := w.daemon().Resume(t.Context(), Resume{Run: "first", Desk: away{}, Client: context.Background()})
+	live, err := w.daemon().Resume(t.Context(), Resume{Run: "first", Frontend: away{}, Client: context.Background()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -486,7 +486,7 @@ func TestPendingHandoffIsResumed(t *testing.T) {
 	if info, _, err := s.Sessions.Peek("main"); err != nil || info.State != session.Interrupted {
 		t.Errorf("the session is %s, %v", info.State, err)
 	}
-	live, err := s.Resume(t.Context(), Resume{Run: "first", Desk: away{}, Client: context.Background()})
+	live, err := s.Resume(t.Context(), Resume{Run: "first", Frontend: away{}, Client: context.Background()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -503,7 +503,7 @@ func TestPendingHandoffIsResumed(t *testing.T) {
 	if opened, _, err := s.open(""); err != nil || opened.gate.TaintOf("x") != tool.Foreign {
 		t.Errorf("what the first had read is forgotten: %v", err)
 	}
-	if _, err := s.Resume(t.Context(), Resume{Run: "first", Desk: away{}, Client: context.Background()}); err == nil || !strings.Contains(err.Error(), "has finished (GOAL)") {
+	if _, err := s.Resume(t.Context(), Resume{Run: "first", Frontend: away{}, Client: context.Background()}); err == nil || !strings.Contains(err.Error(), "has finished (GOAL)") {
 		t.Errorf("once more: %v", err)
 	}
 }
@@ -521,7 +521,7 @@ func TestPendingHandoffIsCancelled(t *testing.T) {
 		if info, _, err := s.Sessions.Peek("main"); err != nil || info.State != session.Idle {
 			t.Errorf("the session is %s, %v", info.State, err)
 		}
-		if _, err := s.Resume(t.Context(), Resume{Run: "first", Desk: away{}, Client: context.Background()}); err == nil || !strings.Contains(err.Error(), "has finished (HANDOFF)") {
+		if _, err := s.Resume(t.Context(), Resume{Run: "first", Frontend: away{}, Client: context.Background()}); err == nil || !strings.Contains(err.Error(), "has finished (HANDOFF)") {
 			t.Errorf("it is resumed: %v", err)
 		}
 		if err := s.Close(); err != nil {
@@ -574,7 +574,7 @@ func TestChainSharesTheLimitsAfterARestart(t *testing.T) {
 	w.says("three", "All done.")
 	s := w.daemon()
 	paused := make(chan struct{}, 1)
-	live, err := s.Resume(t.Context(), Resume{Run: "first", Desk: stopped{paused: paused}, Client: context.Background()})
+	live, err := s.Resume(t.Context(), Resume{Run: "first", Frontend: stopped{paused: paused}, Client: context.Background()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -593,7 +593,7 @@ type stopped struct {
 	paused chan struct{}
 }
 
-// Ask implements [Desk].
+// Ask implements [Frontend].
 func (s stopped) Ask(string, string, string) tool.Ask {
 	return func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 		s.paused <- struct{}{}
@@ -647,7 +647,7 @@ func BenchmarkSwitch(b *testing.B) {
 		w.mu.Lock()
 		w.answered = time.Time{}
 		w.mu.Unlock()
-		live, err := s.Start(context.Background(), Start{Agent: "one", Session: fmt.Sprintf("s%d", n), Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: away{}, Client: context.Background()})
+		live, err := s.Start(context.Background(), Start{Agent: "one", Session: fmt.Sprintf("s%d", n), Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: away{}, Client: context.Background()})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -23,7 +23,7 @@ type folded struct {
 // that they are never shown, or undone, as the run's. A step of which nobody
 // knows how it ended is passed over; if it wrote the file, that counts as the
 // person's.
-func (b *shelf) fold(h session.FileHistory, run string) (*folded, error) {
+func (b *fileHistory) fold(h session.FileHistory, run string) (*folded, error) {
 	f := &folding{b: b, run: run, h: h, accepted: !h.HasBaseline}
 	for _, st := range h.Steps {
 		if !st.Complete {
@@ -48,7 +48,7 @@ func (b *shelf) fold(h session.FileHistory, run string) (*folded, error) {
 // folding is a fold on its way.
 type folding struct {
 	folded
-	b        *shelf
+	b        *fileHistory
 	run      string // "" for all
 	h        session.FileHistory
 	begun    bool

@@ -38,22 +38,22 @@ func (s *Service) choose(def *definition.Definition, name string, set Settings) 
 func (s *Service) choice(name string) (run.Choice, error) {
 	id, entry, _ := s.Table.Resolve(name, defaultModel)
 	_, retries, err := s.Provider(id)
-	return run.Choice{ID: id, Model: lasting{s, id}, Entry: entry, Retries: retries}, err
+	return run.Choice{ID: id, Model: runModel{s, id}, Entry: entry, Retries: retries}, err
 }
 
-// lasting is the model of a run: it is looked for each time that it is asked, so
+// runModel is the model of a run: it is looked for each time that it is asked, so
 // that a run which the credentials stopped goes on with those that the person
 // has fixed meanwhile (REL-70).
-type lasting struct {
+type runModel struct {
 	service *Service
 	id      string
 }
 
 // Searches implements [model.Searcher].
-func (l lasting) Searches(id string) bool { return l.service.searches(id) }
+func (l runModel) Searches(id string) bool { return l.service.searches(id) }
 
 // Embed implements [model.Embedder].
-func (l lasting) Embed(ctx context.Context, req *model.Embedding) ([]float32, error) {
+func (l runModel) Embed(ctx context.Context, req *model.Embedding) ([]float32, error) {
 	m, _, err := l.service.Provider(l.id)
 	if err != nil {
 		return nil, l.unavailable(err)
@@ -65,7 +65,7 @@ func (l lasting) Embed(ctx context.Context, req *model.Embedding) ([]float32, er
 }
 
 // unavailable is the error of a model that nobody could ask.
-func (l lasting) unavailable(err error) *model.Error {
+func (l runModel) unavailable(err error) *model.Error {
 	class := model.Fatal
 	if reason, _ := fault.ReasonOf(err); reason == fault.AuthRequired {
 		class = model.Unauthorized
@@ -74,7 +74,7 @@ func (l lasting) unavailable(err error) *model.Error {
 }
 
 // Generate implements [model.Model].
-func (l lasting) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+func (l runModel) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	m, _, err := l.service.Provider(l.id)
 	if err == nil {
 		return m.Generate(ctx, req)
@@ -223,7 +223,7 @@ func (s *Service) searches(id string) bool {
 	return err == nil && ok && searcher.Searches(id)
 }
 
-func (s *Service) setConfig(agent *tuned, all []tool.Tool, settings Settings) tool.SetConfig {
+func (s *Service) setConfig(agent *effective, all []tool.Tool, settings Settings) tool.SetConfig {
 	def := agent.Definition
 	allow := def.Tools.Allow
 	if len(def.Subagents) > 0 { // the file says so by naming them

@@ -15,8 +15,8 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// tuned is an agent with what settings say of it.
-type tuned struct {
+// effective is an agent with what settings say of it.
+type effective struct {
 	*definition.Definition // the agent's own where nothing is other
 
 	Off      authority.Origin // where the agent is switched off; zero = it is not
@@ -28,13 +28,13 @@ type tuned struct {
 // order (spec 8.2). A project's section can only take away: it denies tools,
 // names those that are left, lowers limits and switches off. What it says beyond
 // that is ignored with a problem, as is what cannot be read. d stays as it is.
-func override(d *definition.Definition, list []Override) tuned {
+func override(d *definition.Definition, list []Override) effective {
 	if len(list) == 0 {
-		return tuned{Definition: d}
+		return effective{Definition: d}
 	}
 	own := *d
 	own.Tools.Deny = slices.Clone(d.Tools.Deny)
-	t := tuned{Definition: &own}
+	t := effective{Definition: &own}
 	for _, o := range list {
 		(&overriding{tuned: &t, from: o, key: "agents.overrides." + d.Name}).section()
 	}
@@ -42,7 +42,7 @@ func override(d *definition.Definition, list []Override) tuned {
 }
 
 // tools returns those of all that the settings leave.
-func (t *tuned) tools(all []tool.Tool) []tool.Tool {
+func (t *effective) tools(all []tool.Tool) []tool.Tool {
 	for _, only := range t.Only {
 		all = slices.DeleteFunc(slices.Clone(all), func(one tool.Tool) bool {
 			return !slices.ContainsFunc(only.Names, func(pattern string) bool {
@@ -59,7 +59,7 @@ func (t *tuned) tools(all []tool.Tool) []tool.Tool {
 
 // overriding merges one section.
 type overriding struct {
-	tuned *tuned
+	tuned *effective
 	from  Override
 	key   string // agents.overrides.<agent>
 }

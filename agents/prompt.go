@@ -35,7 +35,7 @@ func (s *Service) instruct(r *planned, p Start) error {
 func (s *Service) facts(r *planned, p Start) prompt.Facts {
 	tools, delegate := s.toolsOfRun(r, p.from, p.from.treeOf(r.settings), s.toolsOf(r.def, r.folder))
 	f := prompt.Facts{
-		Interactive: p.Desk.CanConfirm() && !s.Headless, Tools: tools.Names(),
+		Interactive: p.Frontend.CanConfirm() && !s.Headless, Tools: tools.Names(),
 		Confined: guard.SandboxOf(r.settings.Sandbox).Confines(), ShortOutput: r.settings.ShortOutput,
 	}
 	if delegate != nil {

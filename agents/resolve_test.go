@@ -30,7 +30,7 @@ func TestNobodyTakesASessionFromUnderAnUndo(t *testing.T) {
 		if !refused("close", h.s.CloseSession(h.conv.ID, nil)) || !refused("delete", h.s.DeleteSession(h.conv.ID, nil)) {
 			return nil
 		}
-		_, err := h.s.Rewind(t.Context(), Rewind{Session: h.conv.ID, ToSeq: 1, Desk: h.site})
+		_, err := h.s.Rewind(t.Context(), Rewind{Session: h.conv.ID, ToSeq: 1, Frontend: h.site})
 		refused("rewind", err)
 		live := &Live{
 			ID: "r2", Session: h.conv.ID, Agent: "main", log: h.conv.Log, cancel: func(error) {},
@@ -83,7 +83,7 @@ func TestUndoIsKeptBeforeItWrites(t *testing.T) {
 		}
 		return nil
 	}
-	_, _, err := h.s.ResolveChanges(t.Context(), Resolve{Session: "s", Action: "undo", Desk: h.site})
+	_, _, err := h.s.ResolveChanges(t.Context(), Resolve{Session: "s", Action: "undo", Frontend: h.site})
 	if fault.KindOf(err) != fault.Unavailable || !strings.HasSuffix(fault.Message(err), "changes were undone in a, b") {
 		t.Errorf("half way: %v", err)
 	}
@@ -96,7 +96,7 @@ func TestUndoThatIsGivenUp(t *testing.T) {
 	h.works("r1", h.writes("a", "1\n"), h.writes("b", "1\n"))
 	ctx, giveUp := context.WithCancel(t.Context())
 	h.before = func(context.Context, string) error { giveUp(); return nil }
-	_, _, err := h.s.ResolveChanges(ctx, Resolve{Session: h.conv.ID, Action: "undo", Desk: h.site})
+	_, _, err := h.s.ResolveChanges(ctx, Resolve{Session: h.conv.ID, Action: "undo", Frontend: h.site})
 	if fault.KindOf(err) != fault.Canceled || !strings.HasSuffix(fault.Message(err), "changes were undone in a") {
 		t.Errorf("given up: %v", err)
 	}
@@ -119,7 +119,7 @@ func TestResolveTakesAnySpellingOfAURI(t *testing.T) {
 		h := begins(t)
 		h.works("r1", h.writes(name, "1\n"), h.writes("other", "1\n"))
 		u := "file://" + spell(strings.TrimPrefix(h.uri(name), "file://"))
-		files, conflicts, err := h.s.ResolveChanges(t.Context(), Resolve{Session: h.conv.ID, URI: u, Action: "undo", Desk: h.site})
+		files, conflicts, err := h.s.ResolveChanges(t.Context(), Resolve{Session: h.conv.ID, URI: u, Action: "undo", Frontend: h.site})
 		if err != nil || len(conflicts) > 0 || len(files) != 1 || files[0].URI != h.uri(name) {
 			t.Errorf("%s: %v, %v, %v", what, files, conflicts, err)
 		}

@@ -34,15 +34,15 @@ type Content struct {
 // tries is how often a file is looked at again that somebody writes meanwhile.
 const tries = 4
 
-// shelf is what a session kept of files, beside the files as they are.
-type shelf struct {
+// fileHistory is what a session kept of files, beside the files as they are.
+type fileHistory struct {
 	conv      *conversation
-	desk      Desk
+	frontend  Frontend
 	env       *tool.Env       // where files may lie
 	snapshots *snapshot.Store // may be nil
 }
 
-func (s *Service) shelf(conv *conversation, desk Desk) *shelf {
+func (s *Service) fileHistory(conv *conversation, frontend Frontend) *fileHistory {
 	folders := s.Folders()
 	env := &tool.Env{Folders: folders, Home: s.Home, State: s.State}
 	if len(folders) > 0 {
@@ -51,12 +51,12 @@ func (s *Service) shelf(conv *conversation, desk Desk) *shelf {
 	for _, folder := range append([]string{""}, folders...) {
 		env.Folders = append(env.Folders, s.Settings(folder).AdditionalFolders...)
 	}
-	return &shelf{conv, desk, env, s.Snapshots}
+	return &fileHistory{conv, frontend, env, s.Snapshots}
 }
 
 // content returns what a blob holds: the text of a document, or the bytes that
 // lay on disk. Nil for "": there was no file.
-func (b *shelf) content(s side) (*Content, error) {
+func (b *fileHistory) content(s side) (*Content, error) {
 	if s.sha == "" {
 		return nil, nil
 	}
@@ -69,7 +69,7 @@ func (b *shelf) content(s side) (*Content, error) {
 	case s.link:
 		return &Content{Data: data, Link: true, binary: true}, nil
 	}
-	text, ok := b.desk.Decode(data)
+	text, ok := b.frontend.Decode(data)
 	return &Content{Text: text, Data: data, Mode: s.mode, binary: !ok}, nil
 }
 
@@ -129,8 +129,8 @@ func (c *Content) text() *string {
 }
 
 // read returns a file, or a link, as it is; nil where there is none.
-func (b *shelf) read(ctx context.Context, path string) (*tool.File, error) {
-	f, err := b.desk.Look(ctx, path)
+func (b *fileHistory) read(ctx context.Context, path string) (*tool.File, error) {
+	f, err := b.frontend.Look(ctx, path)
 	if fault.KindOf(err) == fault.NotFound {
 		return nil, nil
 	}
@@ -154,7 +154,7 @@ func textOf(f *tool.File) *string {
 
 // keep keeps what a file holds: the text of an open document, else the bytes on
 // disk. "" for no file.
-func (b *shelf) keep(f *tool.File) (sha string, err error) {
+func (b *fileHistory) keep(f *tool.File) (sha string, err error) {
 	switch {
 	case f == nil:
 		return "", nil
@@ -167,7 +167,7 @@ func (b *shelf) keep(f *tool.File) (sha string, err error) {
 // holds reports whether a file is what a blob says: byte for byte, text for text
 // where it is open in the editor, and as text where it was open only then, or is
 // only now.
-func (b *shelf) holds(f *tool.File, s side) (bool, error) {
+func (b *fileHistory) holds(f *tool.File, s side) (bool, error) {
 	switch {
 	case f == nil || s.sha == "":
 		return f == nil && s.sha == "", nil
@@ -184,10 +184,10 @@ func (b *shelf) holds(f *tool.File, s side) (bool, error) {
 }
 
 // put makes a file hold something, nil for none, if it is still what was read,
-// and returns what it was and is. The error is that of [Desk.Restore], or says
+// and returns what it was and is. The error is that of [Frontend.Restore], or says
 // that what the file is now could not be kept; written is whether it is another
 // now.
-func (b *shelf) put(ctx context.Context, path string, now *tool.File, to *Content, label string) (kept activity.Kept, written bool, err error) {
+func (b *fileHistory) put(ctx context.Context, path string, now *tool.File, to *Content, label string) (kept activity.Kept, written bool, err error) {
 	kept = activity.Kept{URI: tool.URI(path)}
 	base := ""
 	if now != nil {
@@ -201,7 +201,7 @@ func (b *shelf) put(ctx context.Context, path string, now *tool.File, to *Conten
 		made.Mode = b.mode(kept.URI)
 		to = &made
 	}
-	if err := b.desk.Restore(ctx, path, base, to, label); err != nil {
+	if err := b.frontend.Restore(ctx, path, base, to, label); err != nil {
 		return kept, false, err
 	}
 	if to == nil {
@@ -226,7 +226,7 @@ func (b *shelf) put(ctx context.Context, path string, now *tool.File, to *Conten
 
 // noteWrite says that the person had a file written, while a command may run that
 // is not to be taken for who did it.
-func (b *shelf) noteWrite(kept activity.Kept) {
+func (b *fileHistory) noteWrite(kept activity.Kept) {
 	if b.snapshots != nil && !kept.Buffer {
 		b.snapshots.Wrote(tool.PathOf(kept.URI), kept.After)
 	}
@@ -234,7 +234,7 @@ func (b *shelf) noteWrite(kept activity.Kept) {
 
 // mode returns the permissions that a file had when it was last deleted or moved,
 // 0 if it never was.
-func (b *shelf) mode(uri string) fs.FileMode {
+func (b *fileHistory) mode(uri string) fs.FileMode {
 	for _, h := range b.conv.Files() {
 		if h.URI != uri {
 			continue
@@ -250,7 +250,7 @@ func (b *shelf) mode(uri string) fs.FileMode {
 
 // checkpoint says in the log what files held before a person has them written,
 // and returns when that is on stable storage.
-func (b *shelf) checkpoint(ctx context.Context, kept []activity.Kept) error {
+func (b *fileHistory) checkpoint(ctx context.Context, kept []activity.Kept) error {
 	event := activity.Checkpoint{Kept: kept}
 	for _, k := range kept {
 		event.Files = append(event.Files, k.URI)
@@ -269,7 +269,7 @@ func (b *shelf) checkpoint(ctx context.Context, kept []activity.Kept) error {
 // a person was asked about that (SEC-17).
 //
 // links is whether the file was ever a link to us: then it may be one now.
-func (b *shelf) place(uri string, links bool) (path, why string, protected bool) {
+func (b *fileHistory) place(uri string, links bool) (path, why string, protected bool) {
 	path = tool.PathOf(uri)
 	if path == "" {
 		return "", "It is no file on this machine.", false
@@ -294,7 +294,7 @@ func (b *shelf) place(uri string, links bool) (path, why string, protected bool)
 
 // writable is place for the file of a history, whose steps say whether a call
 // wrote it.
-func (b *shelf) writable(h session.FileHistory) (path, why string) {
+func (b *fileHistory) writable(h session.FileHistory) (path, why string) {
 	links := slices.ContainsFunc(h.Steps, func(st session.FileStep) bool { return st.WasLink || st.IsLink })
 	path, why, protected := b.place(h.URI, links)
 	if why == "" && protected && !wroteByCall(h.Steps) {
@@ -308,7 +308,7 @@ func wroteByCall(steps []session.FileStep) bool {
 	return slices.ContainsFunc(steps, func(st session.FileStep) bool { return st.Call != "" && st.Complete })
 }
 
-func (b *shelf) inside(path string) bool {
+func (b *fileHistory) inside(path string) bool {
 	for _, folder := range append([]string{b.env.Folder}, b.env.Folders...) {
 		if tool.Within(folder, path) {
 			return true
@@ -319,7 +319,7 @@ func (b *shelf) inside(path string) bool {
 
 // name is a file as patches and people are told it: relative to the workspace
 // folder that it lies in.
-func (b *shelf) name(uri string) string {
+func (b *fileHistory) name(uri string) string {
 	path := tool.PathOf(uri)
 	if path == "" {
 		return uri

@@ -18,11 +18,11 @@ import (
 
 // Resume asks for a run to go on.
 type Resume struct {
-	Run     string
-	Session string // where a run is looked for that an earlier daemon left; "" = wherever it is
-	More    run.Extension
-	Desk    Desk
-	Client  context.Context // as in Start
+	Run      string
+	Session  string // where a run is looked for that an earlier daemon left; "" = wherever it is
+	More     run.Extension
+	Frontend Frontend
+	Client   context.Context // as in Start
 }
 
 // Resume lets a run go on, with more of what was used up: one that is paused, one
@@ -59,9 +59,9 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 	}
 	r, pending := holds(conv.Runs(), r) // control may have passed on
 	if pending {
-		return s.resumeHandoff(conv, r, Start{Desk: p.Desk, Client: p.Client})
+		return s.resumeHandoff(conv, r, Start{Frontend: p.Frontend, Client: p.Client})
 	}
-	return s.takeUp(ctx, conv, Start{Run: r.Run, Desk: p.Desk, Client: p.Client}, p.More)
+	return s.takeUp(ctx, conv, Start{Run: r.Run, Frontend: p.Frontend, Client: p.Client}, p.More)
 }
 
 // takeUp lets a run of a session go on that is left interrupted or paused, or that ended

@@ -35,7 +35,7 @@ func leftBehind(t *testing.T) (next func(m model.Model, slow func()) *Service) {
 	asked := make(stalls)
 	s := next(asked, func() {})
 	client, leave := context.WithCancel(t.Context())
-	live, err := s.Start(t.Context(), Start{Run: "r", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: away{}, Client: client})
+	live, err := s.Start(t.Context(), Start{Run: "r", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: away{}, Client: client})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestUnknownRunsOpenNoSession(t *testing.T) {
 	if s.Cancel("nobody", "") {
 		t.Error("a run that is none was cancelled")
 	}
-	if _, err := s.Resume(t.Context(), Resume{Run: "nobody", Desk: away{}, Client: t.Context()}); fault.KindOf(err) != fault.NotFound {
+	if _, err := s.Resume(t.Context(), Resume{Run: "nobody", Frontend: away{}, Client: t.Context()}); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a run that is none: %v", err)
 	}
 	if open := s.Sessions.Live(); len(open) != 0 {
@@ -106,14 +106,14 @@ func TestREL104ResumedTwiceAtOnce(t *testing.T) {
 					}
 					return
 				}
-				live, err := s.Resume(t.Context(), Resume{Run: "r", Desk: away{}, Client: t.Context()})
+				live, err := s.Resume(t.Context(), Resume{Run: "r", Frontend: away{}, Client: t.Context()})
 				if err != nil {
 					t.Errorf("the other: %v", err)
 					return
 				}
 				<-live.Done()
 			})
-			_, other = s.Resume(t.Context(), Resume{Run: "r", Desk: away{}, Client: t.Context()})
+			_, other = s.Resume(t.Context(), Resume{Run: "r", Frontend: away{}, Client: t.Context()})
 			if first {
 				t.Fatalf("nothing happened in between (%v): this shows nothing", other)
 			}

@@ -15,11 +15,11 @@ import (
 type (
 	// Rewind asks a session to go back.
 	Rewind struct {
-		Session string // "" = main
-		ToSeq   uint64 // an event of the session, from 1
-		Files   bool   // files go back, too
-		Force   bool   // also those that were changed by hand
-		Desk    Desk
+		Session  string // "" = main
+		ToSeq    uint64 // an event of the session, from 1
+		Files    bool   // files go back, too
+		Force    bool   // also those that were changed by hand
+		Frontend Frontend
 	}
 
 	// Rewound says what became of files.
@@ -76,7 +76,7 @@ func (s *Service) Rewind(ctx context.Context, r Rewind) (*Rewound, error) {
 	}
 	conv.changes.Lock()
 	defer conv.changes.Unlock()
-	b := s.shelf(conv, r.Desk)
+	b := s.fileHistory(conv, r.Frontend)
 	done := &Rewound{}
 	var kept []activity.Kept
 	if r.Files {
@@ -105,7 +105,7 @@ func (s *Service) Rewind(ctx context.Context, r Rewind) (*Rewound, error) {
 // bringAll brings files back and says which in done. What was made since goes
 // first, and what could not be planned before is looked at again then: a file may
 // have taken a folder's place, a folder a file's, or a link that leads elsewhere.
-func (b *shelf) bringAll(ctx context.Context, r Rewind, done *Rewound) (kept []activity.Kept, err error) {
+func (b *fileHistory) bringAll(ctx context.Context, r Rewind, done *Rewound) (kept []activity.Kept, err error) {
 	plans, left := b.plan(ctx, r)
 	if kept, err = b.bringPlanned(ctx, plans, r.Force, done); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (b *shelf) bringAll(ctx context.Context, r Rewind, done *Rewound) (kept []a
 }
 
 // bringPlanned brings planned files back, those that are to go first.
-func (b *shelf) bringPlanned(ctx context.Context, plans []plannedFile, force bool, done *Rewound) (kept []activity.Kept, err error) {
+func (b *fileHistory) bringPlanned(ctx context.Context, plans []plannedFile, force bool, done *Rewound) (kept []activity.Kept, err error) {
 	plans, unread, err := b.keepNow(ctx, plans)
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ type plannedFile struct {
 
 // plan returns the files that were written since an event, with what they were
 // then, and those that are left.
-func (b *shelf) plan(ctx context.Context, r Rewind) (plans []plannedFile, left []Left) {
+func (b *fileHistory) plan(ctx context.Context, r Rewind) (plans []plannedFile, left []Left) {
 	for _, h := range b.conv.Files() {
 		steps, mixed := b.since(h.Steps, r.ToSeq)
 		if len(steps) == 0 {
@@ -230,7 +230,7 @@ func (b *shelf) plan(ctx context.Context, r Rewind) (plans []plannedFile, left [
 // since returns a file's steps from the first one on that a rewind to an event
 // takes back. mixed is whether some of these stay: another agent's, whose context
 // has them.
-func (b *shelf) since(steps []session.FileStep, toSeq uint64) (since []session.FileStep, mixed bool) {
+func (b *fileHistory) since(steps []session.FileStep, toSeq uint64) (since []session.FileStep, mixed bool) {
 	for i, st := range steps {
 		boundary := toSeq
 		if id := cmp.Or(st.Caller, st.Agent); id != "" { // it is taken back with what that one knows of it
@@ -256,7 +256,7 @@ func Forcible(why string) bool { return strings.HasSuffix(why, forceIt) }
 
 // look reads a file and says why it is not brought back, "" where it is. back is
 // whether it is already what it was. What force cannot help with counts first.
-func (b *shelf) look(ctx context.Context, p plannedFile, force bool) (now *tool.File, back bool, why string) {
+func (b *fileHistory) look(ctx context.Context, p plannedFile, force bool) (now *tool.File, back bool, why string) {
 	now, err := b.read(ctx, p.path)
 	if err != nil {
 		return nil, false, because("It cannot be read", err)
@@ -293,7 +293,7 @@ func lostText(err error) string {
 // whyTouched says why a file counts as changed by hand, "" where it does not: it is
 // not what the last step left, or what a step found is not what the one before
 // it left.
-func (b *shelf) whyTouched(now *tool.File, steps []session.FileStep) (why string, err error) {
+func (b *fileHistory) whyTouched(now *tool.File, steps []session.FileStep) (why string, err error) {
 	for i, st := range steps[1:] {
 		if is, err := b.alike(sideAfter(steps[i]), before(st.Kept)); err != nil || !is {
 			return changedByHand, err
@@ -323,7 +323,7 @@ func sideAfter(st session.FileStep) side {
 }
 
 // alike reports whether two kept contents are the same, as holds does.
-func (b *shelf) alike(x, y side) (bool, error) {
+func (b *fileHistory) alike(x, y side) (bool, error) {
 	if x.sha == "" || y.sha == "" {
 		return x.sha == y.sha, nil
 	}
@@ -346,7 +346,7 @@ func (b *shelf) alike(x, y side) (bool, error) {
 
 // keepNow keeps what files hold before they are brought back, and says so in the
 // log. It returns those of which that is known, and the others.
-func (b *shelf) keepNow(ctx context.Context, plans []plannedFile) (sure []plannedFile, unread []Left, err error) {
+func (b *fileHistory) keepNow(ctx context.Context, plans []plannedFile) (sure []plannedFile, unread []Left, err error) {
 	var kept []activity.Kept
 	for _, p := range plans {
 		now, err := b.read(ctx, p.path)
@@ -380,7 +380,7 @@ func unkept(so string, err error) error {
 
 // bring makes a file what it was, and says why not where it does not. One that
 // is what it was already stays.
-func (b *shelf) bring(ctx context.Context, p plannedFile, force bool) (kept activity.Kept, why string) {
+func (b *fileHistory) bring(ctx context.Context, p plannedFile, force bool) (kept activity.Kept, why string) {
 	for range tries {
 		now, back, why := b.look(ctx, p, force)
 		if why != "" {
@@ -405,7 +405,7 @@ func (b *shelf) bring(ctx context.Context, p plannedFile, force bool) (kept acti
 
 // takeBack undoes what was brought back, as far as it goes: the contexts could
 // not follow.
-func (b *shelf) takeBack(ctx context.Context, kept []activity.Kept) {
+func (b *fileHistory) takeBack(ctx context.Context, kept []activity.Kept) {
 	for _, k := range kept {
 		path := tool.PathOf(k.URI)
 		now, err := b.read(ctx, path)

@@ -118,7 +118,7 @@ func TestRewindIsWholeOrNot(t *testing.T) {
 		}
 		return h.conv.Log.Close()
 	}
-	if _, err := h.s.Rewind(t.Context(), Rewind{Session: "s", ToSeq: 1, Files: true, Desk: h.site}); fault.KindOf(err) != fault.Unavailable {
+	if _, err := h.s.Rewind(t.Context(), Rewind{Session: "s", ToSeq: 1, Files: true, Frontend: h.site}); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("without a log: %v", err)
 	}
 	h.holds(t, map[string]string{"a": "2", "b": "2", "new": "2"})

@@ -83,7 +83,7 @@ func TestRewindGoesToBoundaries(t *testing.T) {
 		{last, map[string]string{"a": "2", "b": "2"}},
 		{1, map[string]string{"a": "0", "b": "-"}},
 	} {
-		done, err := h.s.Rewind(t.Context(), Rewind{Session: h.conv.ID, ToSeq: c.to, Files: true, Desk: h.site})
+		done, err := h.s.Rewind(t.Context(), Rewind{Session: h.conv.ID, ToSeq: c.to, Files: true, Frontend: h.site})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestRewindGoesToBoundaries(t *testing.T) {
 		h.holds(t, map[string]string{"a": "2", "b": "2"})
 	}
 	// Without files none is touched.
-	if _, err := h.s.Rewind(t.Context(), Rewind{Session: h.conv.ID, ToSeq: 1, Desk: h.site}); err != nil {
+	if _, err := h.s.Rewind(t.Context(), Rewind{Session: h.conv.ID, ToSeq: 1, Frontend: h.site}); err != nil {
 		t.Fatal(err)
 	}
 	h.holds(t, map[string]string{"a": "2", "b": "2"})
@@ -330,7 +330,7 @@ func TestRewindNotUnderARun(t *testing.T) {
 	h.s.runs["r2"] = live
 	h.s.mu.Unlock()
 	rewind := func(to uint64) error {
-		_, err := h.s.Rewind(t.Context(), Rewind{Session: h.conv.ID, ToSeq: to, Files: true, Desk: h.site})
+		_, err := h.s.Rewind(t.Context(), Rewind{Session: h.conv.ID, ToSeq: to, Files: true, Frontend: h.site})
 		return err
 	}
 	if reason, _ := fault.ReasonOf(rewind(1)); reason != fault.Busy {
@@ -373,7 +373,7 @@ func TestRewindNotUnderARun(t *testing.T) {
 			t.Errorf("to %d: %v", to, err)
 		}
 	}
-	if _, err := h.s.Rewind(t.Context(), Rewind{Session: "nobody", ToSeq: 1, Desk: h.site}); !isReason(err, fault.UnknownSession) {
+	if _, err := h.s.Rewind(t.Context(), Rewind{Session: "nobody", ToSeq: 1, Frontend: h.site}); !isReason(err, fault.UnknownSession) {
 		t.Errorf("no session: %v", err)
 	}
 }
@@ -409,7 +409,7 @@ func TestRewindThatIsGivenUp(t *testing.T) {
 	ctx, giveUp := context.WithCancel(t.Context())
 	h.before = func(context.Context, string) error { giveUp(); return nil }
 	back := func() (*Rewound, error) {
-		return h.s.Rewind(ctx, Rewind{Session: h.conv.ID, ToSeq: 1, Files: true, Desk: h.site})
+		return h.s.Rewind(ctx, Rewind{Session: h.conv.ID, ToSeq: 1, Files: true, Frontend: h.site})
 	}
 	done, err := back()
 	if err != nil || h.names(done.Files) != "a b" || len(done.Left) > 0 {

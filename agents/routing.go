@@ -268,7 +268,7 @@ func (s *Service) routable(folder string, set Settings) *routable {
 
 // mayRoute reports whether inputs may be routed to an agent: it can run, wants to be
 // routed to, and says what it is for.
-func (s *Service) mayRoute(d *tuned) bool {
+func (s *Service) mayRoute(d *effective) bool {
 	router := d.Router || (d.Scope == definition.System && d.Name == "router")
 	says := len(d.Triggers)+len(d.Examples) > 0 || d.Description != ""
 	if !d.Routable || !says || router || (d.Name == mainAgent && d.Scope == definition.System) || needsInputs(d.Definition) {
@@ -352,7 +352,7 @@ func (s *Service) pickByPerson(ctx context.Context, p *Start, d *activity.RouteD
 	if d.Fallback != promptUser {
 		return noAgent(d, list, "")
 	}
-	ask := p.Desk.Ask(cmp.Or(p.Session, session.Default), p.Run, "agentls")
+	ask := p.Frontend.Ask(cmp.Or(p.Session, session.Default), p.Run, "agentls")
 	if ask == nil || len(names) == 0 {
 		return noAgent(d, list, "\n"+formatPickables(list))
 	}

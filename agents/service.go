@@ -47,18 +47,28 @@ type (
 	Extension = run.Extension
 )
 
-// Desk is the person's side of a run: whom it asks, and through whose editor it
-// reads and writes.
-type Desk interface {
+// Frontend is the client's side of a run. An LSP connection is one; another
+// protocol's face implements the same two roles.
+type Frontend interface {
+	Approver
+	Editor
+}
+
+// Approver asks the person.
+type Approver interface {
 	run.Person
+	// Ask returns the way in which an agent asks the person, nil when nobody
+	// can be asked.
+	Ask(session, run, agent string) tool.Ask
+}
+
+// Editor reads and changes files as the person's editor has them.
+type Editor interface {
 	tool.Files
 	// Edits returns the way in which a run changes files.
 	Edits(run string) tool.Edits
 	// Languages asks the editor's language servers; nil where it cannot.
 	Languages() tool.Languages
-	// Ask returns the way in which an agent asks the person, nil when nobody
-	// can be asked.
-	Ask(session, run, agent string) tool.Ask
 	// Restore makes a file hold to, nil for no file, if it is still what has the
 	// digest base ("" = there is none): through the editor where it is open there,
 	// else on disk, byte for byte. The error is fault.Stale for another file, and

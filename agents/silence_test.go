@@ -38,25 +38,25 @@ func (c *counted) Generate(context.Context, *model.Request) iter.Seq2[model.Chun
 }
 
 // away is a person who answers nothing, at an editor that has no files.
-type away struct{ Desk }
+type away struct{ Frontend }
 
-// CanConfirm implements [Desk].
+// CanConfirm implements [Frontend].
 func (away) CanConfirm() bool { return true }
 
-// Confirm implements [Desk].
+// Confirm implements [Frontend].
 func (away) Confirm(ctx context.Context, q Question) Answer {
 	q.Asked(time.Time{})
 	<-ctx.Done()
 	return Answer{Outcome: guard.Reject, By: "client"}
 }
 
-// Edits implements [Desk].
+// Edits implements [Frontend].
 func (away) Edits(string) tool.Edits { return nil }
 
-// Languages implements [Desk].
+// Languages implements [Frontend].
 func (away) Languages() tool.Languages { return nil }
 
-// Ask implements [Desk].
+// Ask implements [Frontend].
 func (away) Ask(string, string, string) tool.Ask {
 	return func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
 		<-ctx.Done()
@@ -112,7 +112,7 @@ func TestREL124NobodyAsksTheModelInSecret(t *testing.T) {
 					Approval: "ask", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 				})
 				client, leave := context.WithCancel(t.Context())
-				live, err := s.Start(t.Context(), Start{Run: "r", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Desk: away{}, Client: client})
+				live, err := s.Start(t.Context(), Start{Run: "r", Input: []activity.ContentBlock{{Type: "text", Text: "go"}}, Frontend: away{}, Client: client})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -38,7 +38,7 @@ type Start struct {
 	Definition *definition.Definition  // instead of the saved file's: a buffer's; may be nil
 	Trace      *bool                   // whether it is traced, with the runs that it leads to; nil = as settings and agents say
 	Taint      tool.Taint              // of what Input and Context bring of files: the worst
-	Desk       Desk
+	Frontend   Frontend
 	Client     context.Context // the connection's: when it ends, the run is interrupted
 
 	atMost  guard.Approval         // of a run that is taken up again: the mode that it began with; "" = any
@@ -60,7 +60,7 @@ type origin struct {
 	require       []string          // tools that ask besides those of its own file (globs)
 	past          *session.Progress // of a run that is taken up again; nil for none
 	project       string            // the folder that an agent before it comes with; "" for none
-	handed        *handed           // by which control passed to it; nil where it was asked
+	handed        *handover         // by which control passed to it; nil where it was asked
 	stateRun      string            // whose temp: keys of the state it shares; "" = it has its own
 }
 
@@ -115,7 +115,7 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 
 // planned is what a run is made of, before it is in a session.
 type planned struct {
-	agent    *tuned
+	agent    *effective
 	def      *definition.Definition
 	folder   string
 	settings Settings
@@ -218,12 +218,12 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.memory, r.folder, s.Now()) + p.from.handed.tell(), Examples: task.examples, Context: p.Context, Shell: p.Shell, Inputs: p.Inputs,
 		Models:   choices,
 		Approval: live.approval, Asked: p.Model,
-		Session: conv, Tools: usable, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Desk,
+		Session: conv, Tools: usable, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Frontend,
 		Rules:  func() (deny, allow []tool.Rule) { now := s.Settings(r.folder); return now.Deny, now.Allow },
 		Locate: func(env *tool.Env) { s.locate(env, r.settings.AdditionalFolders) }, Taint: p.Taint,
 		Env: tool.Env{
-			Session: conv.ID, Folder: r.folder, Blobs: conv.Blobs(), Files: p.Desk, Edits: p.Desk.Edits(live.ID), Languages: p.Desk.Languages(),
-			Ask: p.Desk.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenOf(about.ContextID()), Now: s.Now,
+			Session: conv.ID, Folder: r.folder, Blobs: conv.Blobs(), Files: p.Frontend, Edits: p.Frontend.Edits(live.ID), Languages: p.Frontend.Languages(),
+			Ask: p.Frontend.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenOf(about.ContextID()), Now: s.Now,
 			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State, Sandbox: r.settings.Sandbox,
 			Survey: func(ctx context.Context, folder string) (tool.Places, error) {
 				return s.survey.Look(ctx, folder, s.Settings(r.folder).Deny)
@@ -260,7 +260,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		cancel(nil)
 		return nil, err
 	}
-	s.askAboutServers(runCtx, p.Desk.Ask(conv.ID, live.ID, def.Name), offered.Changes) // while the run holds s.work
+	s.askAboutServers(runCtx, p.Frontend.Ask(conv.ID, live.ID, def.Name), offered.Changes) // while the run holds s.work
 	unasked = nil
 	// Its first event may not come to be recorded before the run is over: then its
 	// result is the answer, and who cancelled it does not wait for the disk.
@@ -394,7 +394,7 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 
 // problemsToTell returns the problems of an agent that a person is told with the
 // result: what does not keep it from running but from doing all it says.
-func problemsToTell(agent *tuned) []definition.Problem {
+func problemsToTell(agent *effective) []definition.Problem {
 	var list []definition.Problem
 	for _, p := range agent.Definition.Problems {
 		if p.Severity == definition.Error || p.Severity == definition.Warning {

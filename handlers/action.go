@@ -81,7 +81,7 @@ func wantedKind(c protocol.CodeActionContext, kind string) bool {
 
 // fixes returns what fixes the findings in the range of a request: those of an
 // agent file, or of settings. The error is that of settingsFindings.
-func (a *author) fixes(ctx context.Context, p *protocol.CodeActionParams) ([]language.Action, error) {
+func (a *query) fixes(ctx context.Context, p *protocol.CodeActionParams) ([]language.Action, error) {
 	if f, ok := a.file(p.TextDocument.URI); ok {
 		if _, open := a.snapshot.Document(p.TextDocument.URI); !open && strings.HasPrefix(f.Text, byteOrderMark) {
 			return nil, nil // an editor may open it without the mark: an edit would be of other characters
@@ -100,7 +100,7 @@ func (a *author) fixes(ctx context.Context, p *protocol.CodeActionParams) ([]lan
 }
 
 // settingsActions returns the fixes of a settings file's findings.
-func (a *author) settingsActions(ctx context.Context, p *protocol.CodeActionParams) ([]language.Action, error) {
+func (a *query) settingsActions(ctx context.Context, p *protocol.CodeActionParams) ([]language.Action, error) {
 	text, scope, path, ok := a.settingsFile(p.TextDocument.URI)
 	if !ok {
 		return nil, nil
@@ -138,7 +138,7 @@ func behind(p, other definition.Position) bool {
 
 // codeActionOf returns an action as the client takes it, with those of its findings
 // that it fixes; false where the client cannot make its edit.
-func (a *author) codeActionOf(t *texts, fix language.Action, given []protocol.Diagnostic) (protocol.CodeAction, bool) {
+func (a *query) codeActionOf(t *texts, fix language.Action, given []protocol.Diagnostic) (protocol.CodeAction, bool) {
 	edit, _, whole := a.workspaceEdit(t, fix.Edit)
 	if !whole {
 		return protocol.CodeAction{}, false
@@ -183,7 +183,7 @@ func (h *Handlers) acts(c *protocol.ServerCapabilities) {
 // describes an MCP server: its command is left to be written. The rest of the file
 // stays as it is, comments too; a file that is not there is made. It is false where
 // the settings cannot be edited, or describe the server already.
-func (a *author) configure(folder, server string) (language.WorkspaceEdit, bool) {
+func (a *query) configure(folder, server string) (language.WorkspaceEdit, bool) {
 	path := a.h.daemon.Knowledge.Settings
 	if folder != "" {
 		path = filepath.Join(folder, workspace.ProjectSettings)

@@ -22,14 +22,14 @@ import (
 	"github.com/agentls/agentls/server"
 )
 
-// desk is where runs put their questions to this client's person, one at a time
-// in the order in which they came (spec 4.3). It implements the asking half of
-// [agents.Desk]; files.go has the other.
+// frontend is where runs put their questions to this client's person, one at a time
+// in the order in which they came (spec 4.3). It implements [agents.Approver], a part of
+// [agents.Frontend]; files.go is its [agents.Editor].
 //
 // Whatever is not a clear yes is no: a refusal by the client, a null (which is
 // the person's, who dismissed the question), an answer that was not offered, a
 // time-out.
-type desk struct {
+type frontend struct {
 	h    *Handlers
 	turn chan struct{} // holds one value while a question is open
 
@@ -45,25 +45,25 @@ type desk struct {
 type late struct {
 	nonce string
 	// take hands a valid answer over, once; the error is what is wrong with
-	// another, and leaves the question open. It runs under the desk's lock.
+	// another, and leaves the question open. It runs under the frontend's lock.
 	take func(answer json.RawMessage) error
 }
 
-func newDesk(h *Handlers) *desk {
-	return &desk{h: h, turn: make(chan struct{}, 1), pending: make(map[string]*late), written: make(map[string]bool)}
+func newFrontend(h *Handlers) *frontend {
+	return &frontend{h: h, turn: make(chan struct{}, 1), pending: make(map[string]*late), written: make(map[string]bool)}
 }
 
 // CanConfirm reports whether this client can be asked at all. What it cannot is
 // learnt from its answer to the first question: LSP has no capability for
 // window/showMessageRequest.
-func (d *desk) CanConfirm() bool {
+func (d *frontend) CanConfirm() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return !d.mute // one that has gone is no refusal either: see served
 }
 
 // Confirm implements the asking of a run about a call.
-func (d *desk) Confirm(ctx context.Context, q agents.Question) agents.Answer {
+func (d *frontend) Confirm(ctx context.Context, q agents.Question) agents.Answer {
 	no := agents.Answer{Outcome: guard.Reject, By: "client"}
 	p := d.h.confirmParams(q, "")
 	defer d.list(&waiting{confirm: p})()
@@ -126,7 +126,7 @@ func (e *expiry) Error() string { return "nobody answered within " + e.after.Str
 var errUnserved = errors.New("the client does not serve this request")
 
 // enter waits until no other question is open.
-func (d *desk) enter(ctx context.Context) (leave func(), err error) {
+func (d *frontend) enter(ctx context.Context) (leave func(), err error) {
 	d.mu.Lock()
 	d.queued++
 	d.mu.Unlock()
@@ -144,7 +144,7 @@ func (d *desk) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // confirm asks a client that has a dialog of its own.
-func (d *desk) confirm(ctx context.Context, p *wire.ConfirmParams, expires time.Time) (agents.Answer, error) {
+func (d *frontend) confirm(ctx context.Context, p *wire.ConfirmParams, expires time.Time) (agents.Answer, error) {
 	d.mu.Lock()
 	p.Nonce, p.ExpiresAt, p.QueueLength = newNonce(), stamp(expires), d.queued
 	d.mu.Unlock()
@@ -185,7 +185,7 @@ type inquiry[R any] struct {
 // put asks, and returns the first valid answer: the result of the request or
 // what agents/respond brings meanwhile, which withdraws the request. nil is a
 // question that was dismissed.
-func put[R any](ctx context.Context, d *desk, q inquiry[R]) (*R, error) {
+func put[R any](ctx context.Context, d *frontend, q inquiry[R]) (*R, error) {
 	type reply struct {
 		result *R
 		err    error
@@ -239,7 +239,7 @@ func put[R any](ctx context.Context, d *desk, q inquiry[R]) (*R, error) {
 
 // expect registers an open question for agents/respond until forget is called,
 // which may be more than once.
-func (d *desk) expect(id, nonce string, take func(json.RawMessage) error) (forget func()) {
+func (d *frontend) expect(id, nonce string, take func(json.RawMessage) error) (forget func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pending[id] = &late{nonce: nonce, take: take}
@@ -257,9 +257,9 @@ func (h *Handlers) respond(_ context.Context, _ struct{}, p *wire.RespondParams)
 	if h.caps.Confirm == nil || !h.caps.Confirm.Respond {
 		return nil, fault.New(fault.Denied, "handlers.respond", "this client did not announce confirm.respond; answer the request itself")
 	}
-	h.desk.mu.Lock()
-	defer h.desk.mu.Unlock()
-	open := h.desk.pending[p.ID]
+	h.frontend.mu.Lock()
+	defer h.frontend.mu.Unlock()
+	open := h.frontend.pending[p.ID]
 	if open == nil || open.nonce != p.Nonce {
 		return nil, fault.New(fault.Stale, "handlers.respond", "question %s is not open any more: it was answered, withdrawn or has expired", p.ID).
 			Because(fault.OutOfDate)
@@ -267,12 +267,12 @@ func (h *Handlers) respond(_ context.Context, _ struct{}, p *wire.RespondParams)
 	if err := open.take(p.Answer); err != nil {
 		return nil, err
 	}
-	delete(h.desk.pending, p.ID)
+	delete(h.frontend.pending, p.ID)
 	return struct{}{}, nil
 }
 
 // Ask returns how an agent of a run asks the person (ask_user).
-func (d *desk) Ask(session, run, agent string) tool.Ask {
+func (d *frontend) Ask(session, run, agent string) tool.Ask {
 	if !d.CanConfirm() {
 		return nil
 	}
@@ -311,7 +311,7 @@ func (d *desk) Ask(session, run, agent string) tool.Ask {
 	}
 }
 
-func (d *desk) ask(ctx context.Context, p wire.AskParams) (tool.Answer, error) {
+func (d *frontend) ask(ctx context.Context, p wire.AskParams) (tool.Answer, error) {
 	result, err := put(ctx, d, inquiry[wire.AskResult]{
 		id: p.ID, nonce: p.Nonce, method: wire.MethodAsk, params: &p,
 		later: func(r *wire.AskResult) bool { return r.Action == "later" },
@@ -343,7 +343,7 @@ func (d *desk) ask(ctx context.Context, p wire.AskParams) (tool.Answer, error) {
 // clientError tells "the client does not have this method" from other failures. A
 // client that has gone has not said no: what asked it is about to be interrupted,
 // and is asked anew when it is resumed (REL-126). So that is waited for.
-func (d *desk) clientError(ctx context.Context, err error) error {
+func (d *frontend) clientError(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
 		if e.Code == jsonrpc2.MethodNotFound {
 			return errUnserved

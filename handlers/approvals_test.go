@@ -158,7 +158,7 @@ func TestSEC69FirstAnswerCounts(t *testing.T) {
 			})
 			conn.h.caps.Confirm.Modify = true
 			answered := make(chan agents.Answer, 1)
-			go func() { answered <- conn.h.desk.Confirm(t.Context(), plain()) }()
+			go func() { answered <- conn.h.frontend.Confirm(t.Context(), plain()) }()
 			p := <-asked
 			if err := conn.respond(t.Context(), p.ID, "00", c.answer); !isStale(err) {
 				t.Error("an answer with another nonce was taken")
@@ -191,13 +191,13 @@ func TestConfirmUnanswered(t *testing.T) {
 	for said, by := range map[string]string{`{"outcome":"later"}`: "user", `null`: "user", `"x"`: "client"} {
 		conn := connect(t, func(context.Context, string, []byte) (any, error) { return json.RawMessage(said), nil })
 		conn.h.caps.Confirm.Respond = false
-		if got := conn.h.desk.Confirm(t.Context(), plain()); got.Outcome != guard.Reject || got.By != by {
+		if got := conn.h.frontend.Confirm(t.Context(), plain()); got.Outcome != guard.Reject || got.By != by {
 			t.Errorf("%s: %+v", said, got)
 		}
 	}
 	conn := connect(t, func(context.Context, string, []byte) (any, error) { return nil, nil })
 	conn.h.caps.Confirm = nil
-	if got := conn.h.desk.Confirm(t.Context(), plain()); got.Outcome != guard.Reject || got.By != "user" {
+	if got := conn.h.frontend.Confirm(t.Context(), plain()); got.Outcome != guard.Reject || got.By != "user" {
 		t.Errorf("a dialog that is dismissed: %+v", got)
 	}
 }
@@ -218,7 +218,7 @@ func TestREL126NobodyAnswers(t *testing.T) {
 	})
 	q := plain()
 	q.Timeout = time.Second // enough for the question to reach the client
-	if got := conn.h.desk.Confirm(t.Context(), q); got.Outcome != guard.Reject || got.By != "timeout" {
+	if got := conn.h.frontend.Confirm(t.Context(), q); got.Outcome != guard.Reject || got.By != "timeout" {
 		t.Errorf("%+v", got)
 	}
 	p := <-asked
@@ -228,7 +228,7 @@ func TestREL126NobodyAnswers(t *testing.T) {
 	}
 
 	answered := make(chan agents.Answer, 1)
-	go func() { answered <- conn.h.desk.Confirm(t.Context(), plain()) }()
+	go func() { answered <- conn.h.frontend.Confirm(t.Context(), plain()) }()
 	if p = <-asked; p.ExpiresAt != "" {
 		t.Errorf("it expires at %s", p.ExpiresAt)
 	}
@@ -255,7 +255,7 @@ func TestREL126AClientThatGoes(t *testing.T) {
 		}
 		ctx, end := context.WithCancel(t.Context())
 		answered := make(chan agents.Answer, 1)
-		go func() { answered <- conn.h.desk.Confirm(ctx, plain()) }()
+		go func() { answered <- conn.h.frontend.Confirm(ctx, plain()) }()
 		<-asked
 		_ = conn.client.Close()
 		<-conn.h.ctx.Done()
@@ -275,10 +275,10 @@ func TestREL126AClientThatGoes(t *testing.T) {
 // to the run.
 func TestUnservedIsQuiet(t *testing.T) {
 	conn := connect(t, func(context.Context, string, []byte) (any, error) { return nil, jsonrpc2.ErrMethodNotFound })
-	if got := conn.h.desk.Confirm(t.Context(), plain()); got.Outcome != guard.Reject || got.By != "client" {
+	if got := conn.h.frontend.Confirm(t.Context(), plain()); got.Outcome != guard.Reject || got.By != "client" {
 		t.Errorf("%+v", got)
 	}
-	if conn.h.desk.CanConfirm() || conn.h.desk.Ask("s", "r", "a") != nil {
+	if conn.h.frontend.CanConfirm() || conn.h.frontend.Ask("s", "r", "a") != nil {
 		t.Error("it is asked again")
 	}
 	if text := conn.logged.String(); strings.Contains(text, "level=WARN") || !strings.Contains(text, "level=DEBUG") {
@@ -299,7 +299,7 @@ func TestConfirmExpiresAt(t *testing.T) {
 	})
 	q := plain()
 	q.Timeout = time.Minute
-	conn.h.desk.Confirm(t.Context(), q)
+	conn.h.frontend.Confirm(t.Context(), q)
 	if p := <-asked; !regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`).MatchString(p.ExpiresAt) {
 		t.Errorf("expiresAt %q", p.ExpiresAt)
 	}
@@ -320,7 +320,7 @@ func TestRespondAsk(t *testing.T) {
 	var err error
 	var work sync.WaitGroup
 	work.Go(func() {
-		answer, err = conn.h.desk.Ask("s", "r", "a")(t.Context(), tool.Question{Message: "Which?\n\nOf \x1btwo"})
+		answer, err = conn.h.frontend.Ask("s", "r", "a")(t.Context(), tool.Question{Message: "Which?\n\nOf \x1btwo"})
 	})
 	p := <-asked
 	if p.Message != "Which?\n\nOf \\x1btwo" {
@@ -339,7 +339,7 @@ func TestRespondAsk(t *testing.T) {
 	}
 
 	conn.h.caps.Confirm.Respond = false
-	answer, err = conn.h.desk.Ask("s", "r", "a")(t.Context(), tool.Question{Message: "Which?"})
+	answer, err = conn.h.frontend.Ask("s", "r", "a")(t.Context(), tool.Question{Message: "Which?"})
 	if <-asked; err != nil || answer.Action != "cancel" {
 		t.Errorf("later, from a client that did not say so: %+v, %v", answer, err)
 	}

@@ -20,7 +20,7 @@ import (
 // rewind serves agents/session/rewind.
 func (h *Handlers) rewind(ctx context.Context, s *workspace.Snapshot, p *wire.SessionRewindParams) (*wire.SessionRewindResult, error) {
 	done, err := h.daemon.Agents.Rewind(ctx, agents.Rewind{
-		Session: strings.Clone(p.Session), ToSeq: p.ToSeq, Files: p.Files, Force: p.Force, Desk: h.person(s),
+		Session: strings.Clone(p.Session), ToSeq: p.ToSeq, Files: p.Files, Force: p.Force, Frontend: h.person(s),
 	})
 	if fault.KindOf(err) == fault.Invalid {
 		return nil, server.BadParams(wire.MethodSessionRewind, "toSeq", "cannot be used: %s", fault.Message(err))
@@ -47,7 +47,7 @@ func (h *Handlers) changes(ctx context.Context, s *workspace.Snapshot, p *wire.C
 // resolveChanges serves agents/changes/resolve.
 func (h *Handlers) resolveChanges(ctx context.Context, s *workspace.Snapshot, p *wire.ChangesResolveParams) (*wire.ChangesResolveResult, error) {
 	return h.resolve(ctx, agents.Resolve{
-		Session: strings.Clone(p.Session), Run: strings.Clone(p.Run), URI: strings.Clone(p.URI), Hunks: cloneTexts(p.Hunks), Action: strings.Clone(p.Action), Desk: h.person(s),
+		Session: strings.Clone(p.Session), Run: strings.Clone(p.Run), URI: strings.Clone(p.URI), Hunks: cloneTexts(p.Hunks), Action: strings.Clone(p.Action), Frontend: h.person(s),
 	})
 }
 
@@ -119,7 +119,7 @@ func (h *Handlers) undoLast(ctx context.Context, s *workspace.Snapshot, session 
 		if len(files) == 0 {
 			continue
 		}
-		result, err := h.resolve(ctx, agents.Resolve{Session: session, Run: r.Run, Action: "undo", Desk: h.person(s)})
+		result, err := h.resolve(ctx, agents.Resolve{Session: session, Run: r.Run, Action: "undo", Frontend: h.person(s)})
 		if err != nil {
 			return nil, "", err
 		}

@@ -84,8 +84,8 @@ func (h *Handlers) offer(ctx context.Context, about, message string, titles []st
 	for _, title := range titles {
 		p.Actions = append(p.Actions, protocol.MessageActionItem{Title: title})
 	}
-	action, err := h.desk.showQuestion(ctx, p, func(why string) string { return about + " " + why + "; nothing was changed" })
-	err = h.desk.clientError(ctx, err)
+	action, err := h.frontend.showQuestion(ctx, p, func(why string) string { return about + " " + why + "; nothing was changed" })
+	err = h.frontend.clientError(ctx, err)
 	switch {
 	case errors.Is(err, errUnserved) && h.caps.Ask && by == aRun:
 		chosen, err = h.offerAsking(ctx, message, titles)
@@ -99,12 +99,12 @@ func (h *Handlers) offer(ctx context.Context, about, message string, titles []st
 // offerAsking is offer by the dialog for questions of agents. Only a title is an
 // answer.
 func (h *Handlers) offerAsking(ctx context.Context, message string, titles []string) (string, error) {
-	leave, err := h.desk.enter(ctx) // a terminal has room for one question
+	leave, err := h.frontend.enter(ctx) // a terminal has room for one question
 	if err != nil {
 		return "", err
 	}
 	defer leave()
-	answer, err := h.desk.ask(ctx, wire.AskParams{
+	answer, err := h.frontend.ask(ctx, wire.AskParams{
 		ID: newNonce(), Nonce: newNonce(), Session: session.Default, Agent: "agentls", Message: message, Choices: titles,
 	})
 	if err != nil || answer.Action != "accept" {

@@ -321,4 +321,4 @@ func invalidArguments(err error) error {
 	return server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "cannot be read: %v", err)
 }
 
-var _ agents.Desk = person{}
+var _ agents.Frontend = person{}

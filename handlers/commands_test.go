@@ -39,7 +39,7 @@ func TestTranscriptOfTheDefaultSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path := range c.h.desk.written {
+	for path := range c.h.frontend.written {
 		text, err := os.ReadFile(path)
 		if err != nil || !strings.Contains(string(text), "of this one") || strings.Contains(string(text), "of the other") {
 			t.Errorf("%s: %v\n%s", path, err, text)
@@ -48,8 +48,8 @@ func TestTranscriptOfTheDefaultSession(t *testing.T) {
 			t.Errorf("answered %s for %s", uri, path)
 		}
 	}
-	if len(c.h.desk.written) != 1 {
-		t.Errorf("written: %v", c.h.desk.written)
+	if len(c.h.frontend.written) != 1 {
+		t.Errorf("written: %v", c.h.frontend.written)
 	}
 	if err := c.h.daemon.Agents.Close(); err != nil {
 		t.Error(err)

@@ -246,7 +246,7 @@ func (h *Handlers) resolveCompletion(ctx context.Context, s *workspace.Snapshot,
 var snippetText = strings.NewReplacer(`\`, `\\`, `$`, `\$`, `}`, `\}`)
 
 // completeSettings returns what may stand at a position of a settings file.
-func (a *author) completeSettings(text string, scope workspace.Scope, path string, at protocol.Position) *protocol.CompletionList {
+func (a *query) completeSettings(text string, scope workspace.Scope, path string, at protocol.Position) *protocol.CompletionList {
 	t := a.h.taker()
 	lines := workspace.NewLines(text)
 	offset, err := lines.Offset(positionIn(at), a.encoding)

@@ -106,7 +106,7 @@ func TestSEC71WhatNoDialogHoldsIsRefused(t *testing.T) {
 			conn.h.shows = false
 			q := asking(tool.Preview{Kind: "command", Cwd: "/w", Command: c.command}, guard.Reject)
 			q.Asked = func(time.Time) {}
-			got := conn.h.desk.Confirm(t.Context(), q)
+			got := conn.h.frontend.Confirm(t.Context(), q)
 			if len(*asked) != 2 {
 				t.Fatalf("asked %d times: %+v", len(*asked), got)
 			}
@@ -369,7 +369,7 @@ func TestTheCommandAsksAfterAStartThatHadNoNeed(t *testing.T) {
 	conn, asked := answering(t, known.recorded, giveTrust)
 	conn.h.daemon.Reviews = known
 	start := conn.h.consider("/c", anyRun)
-	done := make(chan *consent)
+	done := make(chan *trustDialog)
 	go func() {
 		c, err := conn.h.askAboutFolder(t.Context(), "/c", aCommand)
 		if err != nil {

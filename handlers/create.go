@@ -116,7 +116,7 @@ type nest struct {
 }
 
 // nest returns where the agent goes that is asked for.
-func (a *author) nest(p *wire.CreateParams) (nest, error) {
+func (a *query) nest(p *wire.CreateParams) (nest, error) {
 	folders := a.snapshot.Folders()
 	home := canonical(filepath.Join(a.h.daemon.Knowledge.Home, "agents")) // as the catalog may name what is below it
 	global := nest{dir: home, scope: definition.Global}
@@ -157,7 +157,7 @@ func (a *author) nest(p *wire.CreateParams) (nest, error) {
 
 // free returns why a file cannot be made at a path. The disk and the editor have
 // the last word, since the catalog may not know it yet.
-func (a *author) free(path string, force bool) error {
+func (a *query) free(path string, force bool) error {
 	const op = "handlers.create"
 	if d, open := a.snapshot.DocumentAt(path); open {
 		switch {
@@ -185,7 +185,7 @@ func (a *author) free(path string, force bool) error {
 
 // besides says which other agents of the name there are, and what becomes of
 // them.
-func (a *author) besides(to nest, name string) []string {
+func (a *query) besides(to nest, name string) []string {
 	notes := []string{}
 	for _, e := range a.catalog.Entries() {
 		d := e.Definition
@@ -207,7 +207,7 @@ func (a *author) besides(to nest, name string) []string {
 }
 
 // make writes the file.
-func (h *Handlers) make(ctx context.Context, a *author, to nest, made language.Made, force bool, label string) error {
+func (h *Handlers) make(ctx context.Context, a *query, to nest, made language.Made, force bool, label string) error {
 	disk, name, err := to.disk(filepath.Base(made.Path))
 	if err != nil {
 		return err

@@ -137,7 +137,7 @@ func (h *Handlers) expandCommand(ctx context.Context, call *wire.CommandCall, st
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(env.Folder, filepath.FromSlash(path))
 			}
-			block, taint := h.reference(ctx, env, st.Desk, tool.URI(path))
+			block, taint := h.reference(ctx, env, st.Frontend, tool.URI(path))
 			blocks, st.Taint = append(blocks, block), st.Taint.Max(taint)
 		case command.Shell:
 			st.Shell = append(st.Shell, p.Text)

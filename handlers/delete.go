@@ -75,7 +75,7 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot, p *wire.De
 
 // sharing returns another agent that contexts of an agent's name may be of; nil for
 // none. Contexts are told apart by the name alone.
-func (a *author) sharing(e *registry.Entry) *definition.Definition {
+func (a *query) sharing(e *registry.Entry) *definition.Definition {
 	d := e.Definition
 	// What is not trusted hides nothing.
 	unhidden := d.Scope == definition.Project && !a.h.daemon.Trusted(d.Folder)
@@ -92,7 +92,7 @@ func (a *author) sharing(e *registry.Entry) *definition.Definition {
 
 // agentToDelete returns the agent of a name, and of a scope if one is given, that may be
 // deleted.
-func (a *author) agentToDelete(name, scope string) (*registry.Entry, error) {
+func (a *query) agentToDelete(name, scope string) (*registry.Entry, error) {
 	const op = "handlers.delete"
 	e, err := a.h.find(a.catalog, name)
 	if scope != "" && (err != nil || string(e.Definition.Scope) != scope) {

@@ -83,7 +83,7 @@ type checkedFile struct {
 }
 
 // generation grows when what is known beside files may be other than before.
-func (a *author) generation() uint64 {
+func (a *query) generation() uint64 {
 	n := a.h.tests.at()
 	if a.h.daemon.Agents != nil {
 		n += a.h.daemon.Agents.OverlapsGeneration()
@@ -97,7 +97,7 @@ func (a *author) generation() uint64 {
 // reportOpen returns the report of an open document, nil of one that is neither
 // an agent file, a settings file nor a file of tests. d is not lost. The error is ctx's, or
 // errSuperseded.
-func (a *author) reportOpen(ctx context.Context, d *workspace.Document) (*report, error) {
+func (a *query) reportOpen(ctx context.Context, d *workspace.Document) (*report, error) {
 	k, generation := &a.h.checks.open, a.generation()
 	known := k.get(d)
 	if known.of == d && known.catalog == a.catalog && known.generation == generation {
@@ -113,7 +113,7 @@ func (a *author) reportOpen(ctx context.Context, d *workspace.Document) (*report
 
 // reportOf returns the report of what a URI names, nil where that is neither an
 // agent file, a settings file nor a file of tests, or is not there. The error is that of reportOpen.
-func (a *author) reportOf(ctx context.Context, name uri.URI, version *int32) (*report, error) {
+func (a *query) reportOf(ctx context.Context, name uri.URI, version *int32) (*report, error) {
 	if f, ok := a.file(name); ok {
 		problems := language.Diagnose(&language.World{Agents: a.catalog}, f)
 		if more := a.powerFindings(f); len(more) > 0 {
@@ -139,7 +139,7 @@ func (a *author) reportOf(ctx context.Context, name uri.URI, version *int32) (*r
 }
 
 // settingsProblems are findings about settings as those of agent files.
-func (a *author) settingsProblems(text string, findings []workspace.SettingsFinding) []definition.Problem {
+func (a *query) settingsProblems(text string, findings []workspace.SettingsFinding) []definition.Problem {
 	lines := workspace.NewLines(text)
 	var problems []definition.Problem
 	for _, f := range findings {
@@ -155,7 +155,7 @@ func (a *author) settingsProblems(text string, findings []workspace.SettingsFind
 // reportDisk returns the reports of the files on the disk that have findings:
 // those of the catalog in its order, then settings. It is made once for each state
 // of them. The error is ctx's.
-func (a *author) reportDisk(ctx context.Context) ([]checkedFile, error) {
+func (a *query) reportDisk(ctx context.Context) ([]checkedFile, error) {
 	c, generation, folders := &a.h.checks, a.generation(), a.snapshot.Folders()
 	select {
 	case c.making <- struct{}{}:
@@ -210,7 +210,7 @@ func (a *author) reportDisk(ctx context.Context) ([]checkedFile, error) {
 // reportClosed returns the report of a file that is not open, nil where there is
 // nothing to tell. What is told of all files has the same of it: of the catalog's,
 // what the catalog has read. The error is ctx's.
-func (a *author) reportClosed(ctx context.Context, name uri.URI) (*report, error) {
+func (a *query) reportClosed(ctx context.Context, name uri.URI) (*report, error) {
 	path, ok := filePath(name)
 	if !ok {
 		return nil, nil
@@ -242,7 +242,7 @@ type settingsPath struct {
 
 // settingsFiles returns where the person's settings and those of the workspace
 // folders are, each once.
-func (a *author) settingsFiles() []settingsPath {
+func (a *query) settingsFiles() []settingsPath {
 	files := []settingsPath{{canonical(a.h.daemon.Knowledge.Settings), workspace.UserScope}}
 	for _, f := range a.snapshot.Folders() {
 		path := canonical(filepath.Join(f.Canonical, workspace.ProjectSettings))
@@ -257,7 +257,7 @@ func (a *author) settingsFiles() []settingsPath {
 // version of them; then those on the disk that have findings. lost are the
 // documents of which nobody knows by now, so that what was told of them holds. The
 // error is ctx's.
-func (a *author) reports(ctx context.Context) (list []*report, lost map[uri.URI]bool, err error) {
+func (a *query) reports(ctx context.Context) (list []*report, lost map[uri.URI]bool, err error) {
 	lost = make(map[uri.URI]bool)
 	for d := range a.snapshot.Documents() {
 		if d.Lost {
@@ -289,7 +289,7 @@ const maxFindings = 1000
 
 // report makes the report of a file with a text, which is looked at only where the
 // client does not count in UTF-16.
-func (a *author) report(name uri.URI, version *int32, text string, problems []definition.Problem) *report {
+func (a *query) report(name uri.URI, version *int32, text string, problems []definition.Problem) *report {
 	r := &report{uri: name, version: version, items: []protocol.Diagnostic{}}
 	columns, texts := a.columnsOf(text), a.texts()
 	for _, p := range problems[:min(len(problems), maxFindings)] {
@@ -310,7 +310,7 @@ func (a *author) report(name uri.URI, version *int32, text string, problems []de
 }
 
 // diagnostic is a finding as LSP has it.
-func (a *author) diagnostic(p definition.Problem, c columns, t *texts) protocol.Diagnostic {
+func (a *query) diagnostic(p definition.Problem, c columns, t *texts) protocol.Diagnostic {
 	d := protocol.Diagnostic{
 		Range: c.out(p.Range), Severity: severity(p.Severity), Code: protocol.String(p.Code),
 		Source: protocol.NewOptional(findingSource), Message: protocol.String(legible(p.Message)),

@@ -142,7 +142,7 @@ func TestMarkOfClosedFiles(t *testing.T) {
 		}
 		return len(list)
 	}
-	a := &author{h, s, nil, s.Encoding()}
+	a := &query{h, s, nil, s.Encoding()}
 	if end := a.texts().of(string(named(fix))).positionOut(definition.Position{Character: 1}); end.Character != 3 {
 		t.Errorf("the mark ends at %d", end.Character)
 	}

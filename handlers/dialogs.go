@@ -142,7 +142,7 @@ const tooLong = "This is longer than a dialog, and your editor did not show it a
 // confirmPlain asks by the dialog that every LSP client may have. The refusing
 // action comes first; what was cut can be allowed only after it was shown, and
 // only once (SEC-71).
-func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answer, error) {
+func (d *frontend) confirmPlain(ctx context.Context, q agents.Question) (agents.Answer, error) {
 	message, cut := summary(q)
 	outcomes := q.Outcomes
 	for shown := false; ; {
@@ -190,7 +190,7 @@ func (d *desk) confirmPlain(ctx context.Context, q agents.Question) (agents.Answ
 // showQuestion asks by the dialog that every LSP client may have. Editors leave
 // it on the screen when it is withdrawn: then, and if somebody answers it after
 // that, the person is told that it is over, in the words that says makes of why.
-func (d *desk) showQuestion(ctx context.Context, p *protocol.ShowMessageRequestParams, says func(why string) string) (*protocol.MessageActionItem, error) {
+func (d *frontend) showQuestion(ctx context.Context, p *protocol.ShowMessageRequestParams, says func(why string) string) (*protocol.MessageActionItem, error) {
 	tell := func(why string) { d.h.tell(protocol.MessageTypeWarning, says(why)) }
 	chosen, err := d.h.Peer.AskMessage(ctx, p, func() {
 		if !d.h.leaving() {
@@ -227,7 +227,7 @@ func minutes(d time.Duration) string {
 
 // askPlain asks a question with choices by the dialog that every LSP client may
 // have. There is none for free text, which is written into a file.
-func (d *desk) askPlain(ctx context.Context, agent string, q tool.Question) (tool.Answer, error) {
+func (d *frontend) askPlain(ctx context.Context, agent string, q tool.Question) (tool.Answer, error) {
 	if len(q.Choices) == 0 {
 		return d.askByFile(ctx, agent, q)
 	}
@@ -307,9 +307,9 @@ func (h *Handlers) keepShown(name, text string) (path string, err error) {
 	if err := h.makeShown(); err != nil {
 		return "", err
 	}
-	h.desk.mu.Lock()
-	h.desk.written[path] = true
-	h.desk.mu.Unlock()
+	h.frontend.mu.Lock()
+	h.frontend.written[path] = true
+	h.frontend.mu.Unlock()
 	return path, writePrivate(path, text)
 }
 
@@ -350,9 +350,9 @@ func (h *Handlers) newShown(about string) (path string, err error) {
 		if err != nil {
 			return "", err
 		}
-		h.desk.mu.Lock()
-		h.desk.written[path] = true
-		h.desk.mu.Unlock()
+		h.frontend.mu.Lock()
+		h.frontend.written[path] = true
+		h.frontend.mu.Unlock()
 		return path, f.Close()
 	}
 }
@@ -378,14 +378,14 @@ func fileName(about string) string {
 // forgetShown removes the files in which this connection showed something: they
 // hold whole arguments and results. Nothing may be shown any more.
 func (h *Handlers) forgetShown() {
-	h.desk.mu.Lock()
-	defer h.desk.mu.Unlock()
-	for path := range h.desk.written {
+	h.frontend.mu.Lock()
+	defer h.frontend.mu.Unlock()
+	for path := range h.frontend.written {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			h.Log.Warn("a text that was shown could not be removed", "path", path, "err", err)
 		}
 	}
-	clear(h.desk.written)
+	clear(h.frontend.written)
 	if h.daemon != nil && h.daemon.MakeShown != nil {
 		_ = os.Remove(h.daemon.Shown) // if nothing is left in it
 	}

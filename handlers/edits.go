@@ -19,7 +19,7 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// Edits implements [agents.Desk].
+// Edits implements [agents.Frontend].
 func (p person) Edits(run string) tool.Edits { return edits{p.h, run} }
 
 // edits changes files for one run.
@@ -317,8 +317,8 @@ func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []
 	return err
 }
 
-// arrival waits for a document to have a text.
-type arrival struct {
+// textWait waits for a document to have a text.
+type textWait struct {
 	seen chan struct{} // closed when it has
 	stop func()
 }
@@ -326,8 +326,8 @@ type arrival struct {
 // awaitText waits for a text with whatever line ends the editor gives it. before is
 // the document that has another text, nil where none is open: its own version is no
 // such text, also where it differs in nothing but line ends.
-func (h *Handlers) awaitText(doc uri.URI, before *workspace.Document, text string) arrival {
-	a := arrival{seen: make(chan struct{})}
+func (h *Handlers) awaitText(doc uri.URI, before *workspace.Document, text string) textWait {
+	a := textWait{seen: make(chan struct{})}
 	done := false // watchers are called one at a time
 	check := func(s *workspace.Snapshot, _ workspace.Change) {
 		d, ok := s.Document(doc)

@@ -52,7 +52,7 @@ func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot, p *wire.E
 // textOf returns the text that a definition was read from, as the editor or the
 // disk has it. "" where neither does any more, nor has what is built in one: lines
 // of another text would be the wrong ones.
-func (a *author) textOf(d *definition.Definition) string {
+func (a *query) textOf(d *definition.Definition) string {
 	if doc, open := a.snapshot.DocumentAt(d.Path); open && string(doc.Digest()) == d.Digest {
 		return doc.Text
 	}
@@ -63,7 +63,7 @@ func (a *author) textOf(d *definition.Definition) string {
 }
 
 // withReview explains an agent, and says where its file waits for a review.
-func (a *author) withReview(d *definition.Definition, text string) *explanation.Explanation {
+func (a *query) withReview(d *definition.Definition, text string) *explanation.Explanation {
 	e := a.h.daemon.Agents.Explain(d, text)
 	if _, _, ok := a.place(d.Path); ok && e.Trusted && a.h.daemon.Agents.Reviewed != nil {
 		if a.h.daemon.Agents.Reviewed(d) != nil {
@@ -77,7 +77,7 @@ func (a *author) withReview(d *definition.Definition, text string) *explanation.
 const hoverLines = 24
 
 // explaining gives a world what tells what agents really get (spec 1.8).
-func (a *author) explaining(w *language.World) {
+func (a *query) explaining(w *language.World) {
 	w.Explain = func(d *definition.Definition) string { return authority.Markdown(a.explanationOf(d), hoverLines) }
 	w.Offered = func(d *definition.Definition) []string { return a.explanationOf(d).Offered() }
 	w.Worst = func(d *definition.Definition) string { return a.explanationOf(d).Worst.Text() }
@@ -128,10 +128,10 @@ type explanationBasis struct {
 // maxExplained is how many files' explanations are kept.
 const maxExplained = 64
 
-func (a *author) circumstances() circumstances { return circumstances{a.catalog, a.generation()} }
+func (a *query) circumstances() circumstances { return circumstances{a.catalog, a.generation()} }
 
 // explanationOf returns what an agent gets, made once for each reading of its file.
-func (a *author) explanationOf(d *definition.Definition) *explanation.Explanation {
+func (a *query) explanationOf(d *definition.Definition) *explanation.Explanation {
 	k, in := &a.h.explanations, a.circumstances()
 	k.mu.Lock()
 	known := k.files[d.Path]
@@ -151,7 +151,7 @@ func (a *author) explanationOf(d *definition.Definition) *explanation.Explanatio
 
 // basis returns what an open project's file is compared with: the text that the
 // person approved, else that of the disk.
-func (a *author) basis(f *language.File) *explanationBasis {
+func (a *query) basis(f *language.File) *explanationBasis {
 	k, in := &a.h.explanations, a.circumstances()
 	k.mu.Lock()
 	known := k.bases[f.Path]
@@ -161,7 +161,7 @@ func (a *author) basis(f *language.File) *explanationBasis {
 	}
 	known = &explanationBasis{in: in}
 	if a.h.daemon.Trusted(f.Folder) {
-		known.text, known.approved = a.approved(f)
+		known.text, known.approved = a.approvedText(f)
 		if !known.approved {
 			known.text, _ = diskText(f.Path)
 		}
@@ -180,8 +180,8 @@ func (a *author) basis(f *language.File) *explanationBasis {
 	return known
 }
 
-// approved returns the text of a file that the person approved, where it is known.
-func (a *author) approved(f *language.File) (string, bool) {
+// approvedText returns the text of a file that the person approved, where it is known.
+func (a *query) approvedText(f *language.File) (string, bool) {
 	rel, ok := workspace.Below(f.Folder, f.Path)
 	if !ok || a.h.daemon.Reviews == nil {
 		return "", false
@@ -203,7 +203,7 @@ const grows = "agent/authority-grows"
 // powerFindings says how an open agent file of a trusted folder gives more power
 // than the text that the person approved, or else the disk's: a finding for each
 // place in the file that does.
-func (a *author) powerFindings(f *language.File) []definition.Problem {
+func (a *query) powerFindings(f *language.File) []definition.Problem {
 	if _, open := a.snapshot.Document(uri.URI(f.URI)); !open || f.Scope != definition.Project || f.Folder == "" {
 		return nil
 	}

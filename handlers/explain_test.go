@@ -23,7 +23,7 @@ func TestExplainedText(t *testing.T) {
 	}
 	check := func(what string, s *workspace.Snapshot, wantOpen, wantListed string) {
 		t.Helper()
-		a := &author{h: h, snapshot: s, catalog: catalog, encoding: s.Encoding()}
+		a := &query{h: h, snapshot: s, catalog: catalog, encoding: s.Encoding()}
 		f, ok := a.file(named(file))
 		if !ok {
 			t.Fatal("no file")
@@ -46,7 +46,7 @@ func TestExplainedText(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("another on the disk, and not read yet", s, typed, "")
-	a := &author{h: h, snapshot: s}
+	a := &query{h: h, snapshot: s}
 	if got := a.textOf(&definition.Definition{Name: "main"}); got != "" {
 		t.Errorf("of what is built in: %q", got)
 	}

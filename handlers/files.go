@@ -31,14 +31,14 @@ const (
 	applyIn = 30 * time.Second // for the editor to say whether it applied one: nobody is asked for that
 )
 
-// person is this client as a run sees it: it asks through the desk, and reads
+// person is this client as a run sees it: it asks through the frontend, and reads
 // and writes the documents of the editor and the files below them.
 type person struct {
-	*desk
+	*frontend
 	h *Handlers
 }
 
-func (h *Handlers) person(*workspace.Snapshot) agents.Desk { return person{h.desk, h} }
+func (h *Handlers) person(*workspace.Snapshot) agents.Frontend { return person{h.frontend, h} }
 
 // Read implements [tool.Files]: the buffer where the file is open, else the
 // disk.
@@ -46,7 +46,7 @@ func (p person) Read(ctx context.Context, path string) (*tool.File, error) {
 	return p.h.read(ctx, path, (*workspace.Disk).Read)
 }
 
-// Look implements [agents.Desk].
+// Look implements [agents.Frontend].
 func (p person) Look(ctx context.Context, path string) (*tool.File, error) {
 	return p.h.read(ctx, path, (*workspace.Disk).Look)
 }

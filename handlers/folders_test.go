@@ -178,7 +178,7 @@ func TestAskByFileOnDisk(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	answer, err := c.h.desk.Ask("main", "r", "fixer")(t.Context(), tool.Question{Message: "Which port?"})
+	answer, err := c.h.frontend.Ask("main", "r", "fixer")(t.Context(), tool.Question{Message: "Which port?"})
 	if err != nil || answer != (tool.Answer{Action: "accept", Text: "8080"}) {
 		t.Errorf("got %+v, %v", answer, err)
 	}
@@ -190,7 +190,7 @@ func TestAskByFileOnDisk(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if answer, err := c.h.desk.Ask("main", "r", "fixer")(t.Context(), tool.Question{Message: "Sure?"}); err != nil || answer.Action != "decline" {
+	if answer, err := c.h.frontend.Ask("main", "r", "fixer")(t.Context(), tool.Question{Message: "Sure?"}); err != nil || answer.Action != "decline" {
 		t.Errorf("removed: %+v, %v", answer, err)
 	}
 }

@@ -118,7 +118,7 @@ type Handlers struct {
 	Workspace *workspace.Workspace
 
 	ctx       context.Context // ends with the connection
-	desk      *desk
+	frontend  *frontend
 	daemon    *Daemon                     // set by initialize
 	caps      wire.ClientCapabilities     // of the client; set by initialize
 	client    protocol.ClientCapabilities // what LSP defines of them; set by initialize
@@ -171,7 +171,7 @@ func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h.checks.making = make(chan struct{}, 1)
 	h.routing = make(chan struct{}, 1)
 	h.publisher = publisher{due: make(chan struct{}, 1), told: make(map[uri.URI]finding)}
-	h.desk = newDesk(h)
+	h.frontend = newFrontend(h)
 	return h
 }
 

@@ -72,7 +72,7 @@ func (h *Handlers) hover(ctx context.Context, s *workspace.Snapshot, p *protocol
 }
 
 // inlineHover tells of the agent whose @name is at a position of a document.
-func (a *author) inlineHover(d *workspace.Document, at definition.Position) (markdown string, r definition.Range, ok bool) {
+func (a *query) inlineHover(d *workspace.Document, at definition.Position) (markdown string, r definition.Range, ok bool) {
 	folder := a.folderOf(d.URI)
 	w := a.world(folder)
 	for _, c := range a.calls(d) {

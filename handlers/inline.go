@@ -37,7 +37,7 @@ const (
 // inlineCommands returns the lines of a document that call an agent (spec 2.10).
 // Agent files have none, since their @name tells the agent of another one, nor has
 // what the daemon shows, which a model wrote.
-func (a *author) inlineCommands(d *workspace.Document) []language.Command {
+func (a *query) inlineCommands(d *workspace.Document) []language.Command {
 	if d.Lost || !strings.Contains(d.Text, "@") {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (a *author) inlineCommands(d *workspace.Document) []language.Command {
 
 // inlineLenses returns what stands above the inline commands of a document (spec
 // 2.10).
-func (a *author) inlineLenses(d *workspace.Document) []language.Lens {
+func (a *query) inlineLenses(d *workspace.Document) []language.Lens {
 	var lenses []language.Lens
 	for _, c := range a.inlineCommands(d) {
 		lenses = append(lenses, c.Lens(string(d.URI)))
@@ -60,7 +60,7 @@ func (a *author) inlineLenses(d *workspace.Document) []language.Lens {
 }
 
 // inlineItems returns the agents that may stand at a position of a document.
-func (a *author) inlineItems(d *workspace.Document, at definition.Position) language.Completion {
+func (a *query) inlineItems(d *workspace.Document, at definition.Position) language.Completion {
 	return language.CompleteInline(&language.World{Agents: a.catalog}, a.folderOf(d.URI), d.LanguageID, d.Text, at)
 }
 
@@ -68,7 +68,7 @@ func (a *author) inlineItems(d *workspace.Document, at definition.Position) lang
 // document: the inline commands there, the selection, and what others found. When
 // the editor asks by itself there is nothing about the selection, which would have
 // it offer something wherever the person selects a word.
-func (a *author) inlineActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
+func (a *query) inlineActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
 	var list []protocol.CodeAction
 	automatic := p.Context.TriggerKind == protocol.CodeActionTriggerKindAutomatic
 	if wantedKind(p.Context, string(protocol.CodeActionKindQuickFix)) {
@@ -99,7 +99,7 @@ func action(title string, kind protocol.CodeActionKind, command string, args ...
 
 // runActions returns Run for the commands on the lines of a range: as the setting
 // has it, and with the answer in each other place that the client can take it.
-func (a *author) runActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
+func (a *query) runActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
 	var list []protocol.CodeAction
 	r := a.columnsOf(d.Text).in(p.Range)
 	about := inlineOptions{Diagnostics: foreign(p.Context.Diagnostics)}
@@ -127,7 +127,7 @@ func (a *author) runActions(d *workspace.Document, p *protocol.CodeActionParams)
 }
 
 // commandsIn returns the inline commands on the lines of a range.
-func (a *author) commandsIn(d *workspace.Document, r definition.Range) []language.Command {
+func (a *query) commandsIn(d *workspace.Document, r definition.Range) []language.Command {
 	return slices.DeleteFunc(slices.Clone(a.inlineCommands(d)), func(c language.Command) bool {
 		line := c.Range.Start.Line
 		behindIt := line == r.End.Line && r.End.Character == 0 && r.Start.Line < line
@@ -138,7 +138,7 @@ func (a *author) commandsIn(d *workspace.Document, r definition.Range) []languag
 // exampleActions returns what keeps the words of an @auto command as an example of an
 // agent, so that the next sentence like it is routed there: of the likeliest agents, since
 // the one that it went to may be wrong. An editor that asks by itself gets none.
-func (a *author) exampleActions(ctx context.Context, d *workspace.Document, p *protocol.CodeActionParams) ([]language.Action, error) {
+func (a *query) exampleActions(ctx context.Context, d *workspace.Document, p *protocol.CodeActionParams) ([]language.Action, error) {
 	if p.Context.TriggerKind == protocol.CodeActionTriggerKindAutomatic {
 		return nil, nil
 	}
@@ -194,7 +194,7 @@ func foreign(all []protocol.Diagnostic) json.RawMessage {
 
 // fixActions returns Fix for what others found: an agent is asked to fix it.
 // Findings of agents' files have fixes of their own.
-func (a *author) fixActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
+func (a *query) fixActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
 	var list []protocol.CodeAction
 	agent := ""
 	for _, found := range p.Context.Diagnostics {
@@ -241,7 +241,7 @@ func messageOf(d protocol.Diagnostic) string {
 
 // askable returns agents that a person can ask something in a folder: the folder's
 // own first, then the person's and extensions', and main as the last of n.
-func (a *author) askable(folder string, n int) []*registry.Entry {
+func (a *query) askable(folder string, n int) []*registry.Entry {
 	var list []*registry.Entry
 	var general *registry.Entry
 	for _, e := range a.catalog.Entries() {
@@ -272,7 +272,7 @@ func needsInputs(d *definition.Definition) bool {
 
 // fixer returns the agent that is asked to fix something: one that says so in its
 // name or title, else in its description; main where none does.
-func (a *author) fixer(folder string) string {
+func (a *query) fixer(folder string) string {
 	best, rank := "main", 3
 	for _, e := range a.askable(folder, len(a.catalog.Entries())+1) {
 		d := e.Definition

@@ -113,7 +113,7 @@ func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 	if err != nil {
 		return d, err
 	}
-	if want == answerBelow && !slices.Equal(a.typedIn(d, text), a.typedIn(d, d.Text)) {
+	if want == answerBelow && !slices.Equal(a.commandsTypedIn(d, text), a.commandsTypedIn(d, d.Text)) {
 		return d, fault.New(fault.Invalid, "handlers.answer", "the lines around it would be read in another way")
 	}
 	changes := []protocol.TextEdit{{Range: a.columnsOf(d.Text).out(edit.Range), NewText: edit.Text}}
@@ -130,10 +130,10 @@ func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 // landed reports whether a document has an answer among what was typed since d, of
 // which made is the text with the answer: as often as that has it, and where it was to
 // stand instead of a command, with no more of those. Lines end as the editor has them.
-func (a *author) landed(d, now *workspace.Document, made, answer, typed, want string) bool {
+func (a *query) landed(d, now *workspace.Document, made, answer, typed, want string) bool {
 	has := func(text string) int { return strings.Count(tool.LineFeeds(text), tool.LineFeeds(answer)) }
 	calls := func(text string) (n int) {
-		for _, c := range a.typedIn(d, text) {
+		for _, c := range a.commandsTypedIn(d, text) {
 			if c == typed {
 				n++
 			}
@@ -153,8 +153,8 @@ func withEdit(d *workspace.Document, e language.Edit) (string, error) {
 	return d.Text[:start] + e.Text + d.Text[end:], nil
 }
 
-// typedIn returns the commands that a document would have with a text.
-func (a *author) typedIn(d *workspace.Document, text string) []string {
+// commandsTypedIn returns the commands that a document would have with a text.
+func (a *query) commandsTypedIn(d *workspace.Document, text string) []string {
 	next := *d
 	next.Text = text
 	var list []string

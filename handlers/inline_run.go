@@ -121,7 +121,7 @@ type inlineCall struct {
 }
 
 // chooseInline returns the command that is meant, nil where the person chose none.
-func (a *author) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, error) {
+func (a *query) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, error) {
 	var open []*workspace.Document
 	if r.URI != "" {
 		d, err := a.h.chooseDocument(ctx, a.snapshot, r.URI)
@@ -176,7 +176,7 @@ func (a *author) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, e
 
 // nearest returns the command of a document that was typed so, of several the one
 // nearest to a line.
-func (a *author) nearest(d *workspace.Document, typed string, line uint32) (best language.Command, ok bool) {
+func (a *query) nearest(d *workspace.Document, typed string, line uint32) (best language.Command, ok bool) {
 	away := func(c language.Command) uint32 {
 		return max(c.Range.Start.Line, line) - min(c.Range.Start.Line, line)
 	}
@@ -194,7 +194,7 @@ const maxAround = 20_000
 
 // inlineParams returns the run of a command: its words, the file and what is
 // around the line in it, what is selected, and what was found there.
-func (a *author) inlineParams(ctx context.Context, call *inlineCall, o inlineOptions, want string) (*wire.RunParams, error) {
+func (a *query) inlineParams(ctx context.Context, call *inlineCall, o inlineOptions, want string) (*wire.RunParams, error) {
 	d, c := call.doc, call.command
 	editor, err := about(d, o.Selection, a.encoding)
 	if err != nil {

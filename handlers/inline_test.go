@@ -223,7 +223,7 @@ func TestShownHasNoCommands(t *testing.T) {
 			}
 			s := h.Workspace.Snapshot()
 			d, _ := s.Document(doc)
-			a := &author{h: h, snapshot: s, catalog: registry.New(registry.Config{}).Snapshot(), encoding: s.Encoding()}
+			a := &query{h: h, snapshot: s, catalog: registry.New(registry.Config{}).Snapshot(), encoding: s.Encoding()}
 			if got := len(a.inlineCommands(d)); got != test.want {
 				t.Errorf("%s in %s, shown is %s: %d commands", name, test.dir, test.shown, got)
 			}
@@ -287,7 +287,7 @@ func BenchmarkInline(b *testing.B) {
 	}
 	s := h.Workspace.Snapshot()
 	d, _ := s.Document(name)
-	a := &author{h: h, snapshot: s, catalog: catalog, encoding: s.Encoding()}
+	a := &query{h: h, snapshot: s, catalog: catalog, encoding: s.Encoding()}
 	p := &protocol.CodeActionParams{Range: protocol.Range{Start: protocol.Position{Line: 2}, End: protocol.Position{Line: 4}}}
 	b.Run("lenses", func(b *testing.B) {
 		for b.Loop() {

@@ -126,7 +126,7 @@ type calls struct {
 
 // calls returns the lines of a document that call agents (spec 2.10). They are
 // found once for each version of it, however many ask at the same time.
-func (a *author) calls(d *workspace.Document) []language.Command {
+func (a *query) calls(d *workspace.Document) []language.Command {
 	folder, k := a.folderOf(d.URI), &a.h.written.commands
 	c := k.get(d)
 	if c == nil || c.of != d || c.catalog != a.catalog || c.folder != folder {
@@ -140,7 +140,7 @@ func (a *author) calls(d *workspace.Document) []language.Command {
 
 // callsAgent reports whether a line may call an agent that there is: most @ of code
 // stand before something else. Its cost is linear in the line, which may be anything.
-func (a *author) callsAgent(line string) bool {
+func (a *query) callsAgent(line string) bool {
 	asked := make(map[string]bool)
 	// A folder may be called almost anything: folder:name is up to a blank.
 	for word := range strings.FieldsSeq(line) {
@@ -187,7 +187,7 @@ const asNew = 2 * time.Second
 // namesOfAgents returns where settings and tests name agents: settings of the person and of each
 // folder, as open in the editor or on the disk. A file is read again when it looks other than
 // before.
-func (a *author) namesOfAgents() []language.Named {
+func (a *query) namesOfAgents() []language.Named {
 	type settings struct{ path, folder string }
 	files := []settings{{a.h.daemon.Knowledge.Settings, ""}}
 	for _, f := range a.snapshot.Folders() {

@@ -146,7 +146,7 @@ func TestLostTextsAreNotEdited(t *testing.T) {
 	if _, err := h.prepareRename(ctx, s, &protocol.PrepareRenameParams{TextDocumentPositionParams: name(boss, 2)}); fault.KindOf(err) != fault.Stale {
 		t.Error(err)
 	}
-	a := &author{h, s, nil, s.Encoding()}
+	a := &query{h, s, nil, s.Encoding()}
 	if edit, _, whole := a.workspaceEdit(a.texts(), language.WorkspaceEdit{Edits: []language.Edit{{URI: string(named(boss)), Text: "x"}}}); whole || len(edit.DocumentChanges) != 0 {
 		t.Errorf("%+v", edit)
 	}
@@ -160,7 +160,7 @@ func TestClosedDocumentsAreForgotten(t *testing.T) {
 	catalog, _ := h.daemon.Catalog(t.Context())
 	ask := func(s *workspace.Snapshot) {
 		for d := range s.Documents() {
-			a := &author{h, s, catalog, s.Encoding()}
+			a := &query{h, s, catalog, s.Encoding()}
 			if _, err := a.reportOpen(t.Context(), d); err != nil && !errors.Is(err, errSuperseded) {
 				t.Fatal(err)
 			}
@@ -229,7 +229,7 @@ func TestSettingsAreLookedAtOnce(t *testing.T) {
 	const text = `{"agents": {"defaultScop": "project"}}`
 	old := h.now(t, workspace.Opened{URI: name, Version: 1, Text: text})
 	find := func(ctx context.Context, s *workspace.Snapshot) ([]workspace.SettingsFinding, error) {
-		a := &author{h, s, catalog, s.Encoding()}
+		a := &query{h, s, catalog, s.Encoding()}
 		text, scope, path, _ := a.settingsFile(name)
 		return a.settingsFindings(ctx, name, text, scope, path)
 	}
@@ -338,7 +338,7 @@ func TestIndexIsMadeBesideTheReading(t *testing.T) {
 	if err := h.didOpen(t.Context(), &didOpenParams{TextDocument: textDocumentItem{URI: name, Version: 1, Text: "x"}}); err != nil {
 		t.Fatal(err)
 	}
-	a := &author{h, h.Workspace.Snapshot(), catalog, workspace.UTF16}
+	a := &query{h, h.Workspace.Snapshot(), catalog, workspace.UTF16}
 	a.file(name)
 	if err := h.didClose(t.Context(), &protocol.DidCloseTextDocumentParams{TextDocument: protocol.TextDocumentIdentifier{URI: name}}); err != nil {
 		t.Fatal(err)
@@ -365,7 +365,7 @@ func TestNamedOnceForEachState(t *testing.T) {
 	path := named(settings).FsPath()
 	names := func() (all []language.Named) {
 		s := h.Workspace.Snapshot()
-		return (&author{h, s, nil, s.Encoding()}).namesOfAgents()
+		return (&query{h, s, nil, s.Encoding()}).namesOfAgents()
 	}
 	same := func(x, y []language.Named) bool {
 		return len(x) == 1 && len(y) == 1 && x[0].Override == y[0].Override
@@ -411,7 +411,7 @@ func TestNamedOnceForEachState(t *testing.T) {
 func TestCallsAgent(t *testing.T) {
 	h, _ := authored(t, map[string]string{".gemini/agents/fix.md": fixAgent})
 	catalog, _ := h.daemon.Catalog(t.Context())
-	a := &author{h, h.Workspace.Snapshot(), catalog, workspace.UTF16}
+	a := &query{h, h.Workspace.Snapshot(), catalog, workspace.UTF16}
 	for line, want := range map[string]bool{
 		"// @fix it": true, "@fix": true, "# @w:fix it": true, "x @param @fix: it": true, "é@fix, now": true,
 		"// @my.app:fix it": true, "// @café:fix it": true, "# @项目:fix，": true, "@a:b:fix": true, "@" + strings.Repeat("x", 250) + ":fix it": true,
@@ -434,7 +434,7 @@ func TestCallsAgentOnAnyLine(t *testing.T) {
 	}
 	h, _ := authored(t, files)
 	catalog, _ := h.daemon.Catalog(t.Context())
-	a := &author{catalog: catalog}
+	a := &query{catalog: catalog}
 	if !a.callsAgent("@b1999:x") {
 		t.Fatal("there are no agents")
 	}

@@ -22,7 +22,7 @@ const queryIn = 10 * time.Second
 // maxFound is how many things of one answer are looked at.
 const maxFound = 10_000
 
-// Languages implements [agents.Desk].
+// Languages implements [agents.Frontend].
 func (p person) Languages() tool.Languages {
 	if !p.h.caps.EditorQueries {
 		return nil

@@ -29,7 +29,7 @@ type naming struct {
 // naming returns what names an agent at a position; false where nothing does. agent
 // says that the file is an agent's. The agents are waited for only where something
 // may name one: editors ask of every place of every file, wherever the cursor rests.
-func (h *Handlers) naming(ctx context.Context, s *workspace.Snapshot, p protocol.TextDocumentPositionParams) (a *author, n naming, agent, ok bool, err error) {
+func (h *Handlers) naming(ctx context.Context, s *workspace.Snapshot, p protocol.TextDocumentPositionParams) (a *query, n naming, agent, ok bool, err error) {
 	name := p.TextDocument.URI
 	a = h.bare(s)
 	f, agent := a.file(name)

@@ -57,7 +57,7 @@ func TestPlainQuestionThatIsOver(t *testing.T) {
 			defer end(nil)
 			c.q.Asked = func(time.Time) {}
 			answered := make(chan agents.Answer, 1)
-			go func() { answered <- conn.h.desk.Confirm(ctx, c.q) }()
+			go func() { answered <- conn.h.frontend.Confirm(ctx, c.q) }()
 			<-asked // what is over before is not asked, and has no late answer
 			end(c.ends)
 			if got := <-answered; got.Outcome != c.want.Outcome || got.By != c.want.By {
@@ -91,7 +91,7 @@ func TestNothingIsOverForAClientThatLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	q := plain()
 	answered := make(chan agents.Answer, 1)
-	go func() { answered <- conn.h.desk.Confirm(ctx, q) }()
+	go func() { answered <- conn.h.frontend.Confirm(ctx, q) }()
 	<-asked
 	conn.h.left.Store(true)
 	cancel()

@@ -37,7 +37,7 @@ func (h *Handlers) followRouting() {
 // overlapping adds agent/overlap to the findings of an agent file. Only what the catalog
 // has of the file is compared with others: of a buffer whose triggers, examples or
 // description differ from it nothing is told until it is saved.
-func (a *author) overlapping(d *definition.Definition, problems []definition.Problem) []definition.Problem {
+func (a *query) overlapping(d *definition.Definition, problems []definition.Problem) []definition.Problem {
 	e := a.catalogEntry(d)
 	if e == nil || a.h.daemon.Agents == nil || !sameRouting(d, e.Definition) {
 		return problems
@@ -66,7 +66,7 @@ func (a *author) overlapping(d *definition.Definition, problems []definition.Pro
 }
 
 // catalogEntry returns what the catalog has of an agent's file, or nil.
-func (a *author) catalogEntry(d *definition.Definition) *registry.Entry {
+func (a *query) catalogEntry(d *definition.Definition) *registry.Entry {
 	e := a.catalog.Find(d.Folder, d.Name)
 	if e == nil || e.Definition.Path != d.Path {
 		return nil // another agent has the name there, and inputs are routed to that one

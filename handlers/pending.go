@@ -8,14 +8,14 @@ import (
 )
 
 // waiting is a question of a run that waits for the person: one of the two is set. Its
-// fields are guarded by the desk's lock.
+// fields are guarded by the frontend's lock.
 type waiting struct {
 	confirm *wire.ConfirmParams
 	ask     *wire.AskParams
 }
 
 // list lists a question until done is called.
-func (d *desk) list(w *waiting) (done func()) {
+func (d *frontend) list(w *waiting) (done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.waiting = append(d.waiting, w)
@@ -29,9 +29,9 @@ func (d *desk) list(w *waiting) (done func()) {
 // pending serves agents/pending. It opens no session, so it does not matter who holds it.
 func (h *Handlers) pending(_ context.Context, _ struct{}, p *wire.PendingParams) (*wire.PendingResult, error) {
 	result := &wire.PendingResult{Confirmations: []wire.ConfirmParams{}, Questions: []wire.AskParams{}}
-	h.desk.mu.Lock()
-	defer h.desk.mu.Unlock()
-	for _, w := range h.desk.waiting {
+	h.frontend.mu.Lock()
+	defer h.frontend.mu.Unlock()
+	for _, w := range h.frontend.waiting {
 		switch {
 		case w.confirm != nil && (p.Session == "" || p.Session == w.confirm.Session):
 			result.Confirmations = append(result.Confirmations, *w.confirm)

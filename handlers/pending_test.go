@@ -51,13 +51,13 @@ func TestPending(t *testing.T) {
 	confirm := func(id, session string) {
 		q := plain()
 		q.ID, q.Session = id, session
-		work.Go(func() { conn.h.desk.Confirm(t.Context(), q) })
+		work.Go(func() { conn.h.frontend.Confirm(t.Context(), q) })
 	}
 	confirm("a", "main")
 	<-asked
 	confirm("b", "other")
 	until("a main 1 true, b other 0 false, ")
-	work.Go(func() { _, _ = conn.h.desk.Ask("main", "r", "x")(t.Context(), tool.Question{Message: "Which?"}) })
+	work.Go(func() { _, _ = conn.h.frontend.Ask("main", "r", "x")(t.Context(), tool.Question{Message: "Which?"}) })
 	until("a main 1 true, b other 0 false, Which? main false, ")
 	if got := list("main"); got != "a main 0 true, Which? main false, " {
 		t.Errorf("%q", got)

@@ -90,7 +90,7 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protoco
 
 // checkKnown refuses what is asked about a document of which the client has another text
 // than we know.
-func (a *author) checkKnown(name uri.URI) error {
+func (a *query) checkKnown(name uri.URI) error {
 	if d, open := a.snapshot.Document(name); open && d.Lost {
 		return changeConflict(d.URI)
 	}
@@ -105,7 +105,7 @@ func changeConflict(name uri.URI) error {
 
 // allKnown refuses a rename of an agent that changes a document of which the client
 // has another text than we know, or that such a document may be part of.
-func (a *author) allKnown(change language.WorkspaceEdit, old string) error {
+func (a *query) allKnown(change language.WorkspaceEdit, old string) error {
 	if name := a.lostDocumentIn(change); name != "" {
 		return changeConflict(name)
 	}

@@ -125,7 +125,7 @@ func TestAValidatorThatHasComeIsSeenBesideAReading(t *testing.T) {
 		s := h.now(t, workspace.Opened{URI: named(guarded), Version: 1, Text: text})
 		d, _ := s.Document(named(guarded))
 		h.daemon.Knowledge.Installed.Validator = func(string, string) bool { return false }
-		if _, ok := (&author{h: h, snapshot: s}).file(d.URI); !ok {
+		if _, ok := (&query{h: h, snapshot: s}).file(d.URI); !ok {
 			t.Fatal("it is no agent file")
 		}
 		before := h.written.open.get(d)

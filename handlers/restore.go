@@ -9,7 +9,7 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// Decode implements [agents.Desk].
+// Decode implements [agents.Frontend].
 func (p person) Decode(data []byte) (string, bool) {
 	t, err := workspace.DecodeText(data)
 	if err != nil {
@@ -18,7 +18,7 @@ func (p person) Decode(data []byte) (string, bool) {
 	return t.Text, true
 }
 
-// Restore implements [agents.Desk]. What it does to an open document the person
+// Restore implements [agents.Frontend]. What it does to an open document the person
 // can undo there; lines end as they did, where the editor lets them.
 func (p person) Restore(ctx context.Context, path, base string, to *agents.Content, label string) error {
 	const op = "handlers.restore"

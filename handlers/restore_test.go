@@ -27,7 +27,7 @@ type room struct {
 	*connected
 	t      *testing.T
 	folder string
-	person agents.Desk
+	person agents.Frontend
 	silent chan struct{} // while it is open the editor says nothing; nil = it does
 	crlf   bool          // the editor ends lines with \r\n, whatever it is given
 	given  []string      // the texts of the edits that it was given

@@ -63,14 +63,14 @@ type Pending struct {
 // consents are the dialogs about folders that this connection has asked.
 type consents struct {
 	mu   sync.Mutex
-	open map[string]*consent // by folder
+	open map[string]*trustDialog // by folder
 	// dismissed are folders about which the person was asked and said neither yes
 	// nor no: they stay untrusted, and the next connection asks again (SEC-13).
 	dismissed map[string]bool
 }
 
-// consent is one open dialog.
-type consent struct {
+// trustDialog is one open dialog.
+type trustDialog struct {
 	by       asker
 	done     chan struct{}
 	yes      bool // set before done is closed
@@ -127,7 +127,7 @@ func (h *Handlers) settled(ctx context.Context, err error) bool {
 //
 // Nobody waits longer than for an answer about a call: what the person says later
 // holds from then on.
-func (h *Handlers) askAboutFolder(ctx context.Context, folder string, by asker) (*consent, error) {
+func (h *Handlers) askAboutFolder(ctx context.Context, folder string, by asker) (*trustDialog, error) {
 	var late <-chan time.Time // nil: never
 	if limit := h.answerIn(folder); limit > 0 {
 		timer := time.NewTimer(limit)
@@ -162,7 +162,7 @@ func (h *Handlers) answerIn(folder string) time.Duration {
 
 // consider opens the dialog that a folder needs, or returns the one that is
 // open; nil where there is nothing to ask.
-func (h *Handlers) consider(folder string, by asker) *consent {
+func (h *Handlers) consider(folder string, by asker) *trustDialog {
 	h.consents.mu.Lock()
 	defer h.consents.mu.Unlock()
 	if c := h.consents.open[folder]; c != nil {
@@ -176,9 +176,9 @@ func (h *Handlers) consider(folder string, by asker) *consent {
 		ask = h.askTrust
 	}
 	if h.consents.open == nil {
-		h.consents.open, h.consents.dismissed = make(map[string]*consent), make(map[string]bool)
+		h.consents.open, h.consents.dismissed = make(map[string]*trustDialog), make(map[string]bool)
 	}
-	c := &consent{by: by, done: make(chan struct{})}
+	c := &trustDialog{by: by, done: make(chan struct{})}
 	h.consents.open[folder] = c
 	h.work.Go(func() {
 		defer func() {

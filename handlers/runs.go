@@ -117,7 +117,7 @@ func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.Re
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}
-	r := agents.Resume{Run: strings.Clone(p.Run), Session: strings.Clone(p.Session), Desk: h.person(s), Client: h.ctx}
+	r := agents.Resume{Run: strings.Clone(p.Run), Session: strings.Clone(p.Session), Frontend: h.person(s), Client: h.ctx}
 	if e := p.Extend; e != nil {
 		r.More = agents.Extension{Turns: e.Turns, Seconds: e.Seconds, Tokens: e.Tokens, USD: e.USD}
 	}
@@ -137,7 +137,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 	st := agents.Start{
 		Agent: strings.Clone(p.Agent), Input: p.Input, Session: strings.Clone(p.Session), Run: strings.Clone(p.Run),
 		Inputs: slices.Clone(p.Inputs), Context: p.Context, Mode: definition.Mode(p.Mode), Queue: p.Queue,
-		Approval: agents.Approval(p.Approval), Model: p.Model, Strategy: p.Strategy, Desk: h.person(s), Client: h.ctx, Trace: p.Trace,
+		Approval: agents.Approval(p.Approval), Model: p.Model, Strategy: p.Strategy, Frontend: h.person(s), Client: h.ctx, Trace: p.Trace,
 	}
 	if st.Agent == "" && st.Session != "" {
 		st.Agent = h.daemon.Agents.AgentOf(st.Session)
@@ -166,7 +166,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			block, ok := resources[ref]
 			taint := tool.Foreign
 			if !ok {
-				block, taint = h.reference(ctx, env, st.Desk, ref)
+				block, taint = h.reference(ctx, env, st.Frontend, ref)
 			}
 			st.Input, st.Taint = append(st.Input, block), st.Taint.Max(taint)
 		}
@@ -334,7 +334,7 @@ func isOutside(err error) bool {
 // its text. What agents may not read by themselves they are not given by a name
 // either: a file outside of the workspace, and one that holds credentials, unless
 // the person's own settings reveal it, are named only (SEC-20).
-func (h *Handlers) reference(ctx context.Context, env *tool.Env, desk agents.Desk, ref string) (activity.ContentBlock, tool.Taint) {
+func (h *Handlers) reference(ctx context.Context, env *tool.Env, frontend agents.Frontend, ref string) (activity.ContentBlock, tool.Taint) {
 	link := activity.ContentBlock{Type: "resource_link", URI: ref, Name: ref[strings.LastIndexByte(ref, '/')+1:]}
 	path, ok := filePath(ref)
 	if !ok {
@@ -344,7 +344,7 @@ func (h *Handlers) reference(ctx context.Context, env *tool.Env, desk agents.Des
 		link.Name += ", whose text is not given to agents: " + why
 		return link, tool.Clean
 	}
-	place, file, why := h.nameable(ctx, env, desk, path)
+	place, file, why := h.nameable(ctx, env, frontend, path)
 	switch {
 	case why != "":
 		return named(why)
@@ -356,7 +356,7 @@ func (h *Handlers) reference(ctx context.Context, env *tool.Env, desk agents.Des
 
 // nameable returns a file that is named to an agent, nil for one that cannot be
 // read, and why its text is not given to agents, "" where it may be.
-func (h *Handlers) nameable(ctx context.Context, env *tool.Env, desk agents.Desk, path string) (place tool.Place, file *tool.File, why string) {
+func (h *Handlers) nameable(ctx context.Context, env *tool.Env, frontend agents.Frontend, path string) (place tool.Place, file *tool.File, why string) {
 	place, err := tool.Resolve(env, path)
 	if isOutside(err) {
 		return place, nil, "it is outside of the workspace"
@@ -364,7 +364,7 @@ func (h *Handlers) nameable(ctx context.Context, env *tool.Env, desk agents.Desk
 	if err != nil {
 		return place, nil, "nobody can say where it lies"
 	}
-	if file, err = desk.Read(ctx, place.Real); err == nil {
+	if file, err = frontend.Read(ctx, place.Real); err == nil {
 		place = place.ReadAs(env, file.Info)
 	}
 	if place.Credential && !place.Revealed {

@@ -28,7 +28,7 @@ const (
 // askByFile asks for free text in an editor that has no dialog for it: in a file
 // that is shown, whose text counts when it is saved (spec 2.6). Saved or closed
 // as it was, it declines, as does an editor that shows no files.
-func (d *desk) askByFile(ctx context.Context, agent string, q tool.Question) (tool.Answer, error) {
+func (d *frontend) askByFile(ctx context.Context, agent string, q tool.Question) (tool.Answer, error) {
 	declined := tool.Answer{Action: "decline"}
 	if !d.h.shows {
 		return declined, nil
@@ -110,8 +110,8 @@ func answerIn(text, asked string) string {
 
 // touched returns what waits until the client says that it saved or closed a
 // file.
-func (h *Handlers) touched(path string) arrival {
-	a := arrival{seen: make(chan struct{})}
+func (h *Handlers) touched(path string) textWait {
+	a := textWait{seen: make(chan struct{})}
 	done := false // watchers are called one at a time
 	a.stop = h.Workspace.Watch(func(_ *workspace.Snapshot, c workspace.Change) {
 		var of uri.URI

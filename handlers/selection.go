@@ -165,7 +165,7 @@ func (h *Handlers) askText(ctx context.Context, message string) (string, error) 
 // askPerson asks a question of the daemon's own. "" means that the person
 // declined; the error is errUnserved where nobody can be asked.
 func (h *Handlers) askPerson(ctx context.Context, q tool.Question) (string, error) {
-	ask := h.desk.Ask(session.Default, "", "agentls")
+	ask := h.frontend.Ask(session.Default, "", "agentls")
 	if ask == nil || (len(q.Choices) == 0 && !h.caps.Ask && !h.shows) {
 		return "", errUnserved
 	}

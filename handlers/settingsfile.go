@@ -18,7 +18,7 @@ import (
 // .gemini/settings.json anywhere else of [workspace.ProjectScope] (spec 2.9). path
 // is canonical. It is false for any other file, and for one that is not there. The
 // catalog of agents is not needed for it.
-func (a *author) settingsFile(name uri.URI) (text string, scope workspace.Scope, path string, ok bool) {
+func (a *query) settingsFile(name uri.URI) (text string, scope workspace.Scope, path string, ok bool) {
 	if path, ok = filePath(name); !ok {
 		return "", scope, "", false
 	}
@@ -62,7 +62,7 @@ var errSuperseded = fault.New(fault.Stale, "handlers.settings", "the file has ch
 // that is open it is found out once for each version and what is known beside it,
 // and no more when there is a newer version: the error is errSuperseded then, or
 // ctx's.
-func (a *author) settingsFindings(ctx context.Context, name uri.URI, text string, scope workspace.Scope, path string) ([]workspace.SettingsFinding, error) {
+func (a *query) settingsFindings(ctx context.Context, name uri.URI, text string, scope workspace.Scope, path string) ([]workspace.SettingsFinding, error) {
 	d, open := a.snapshot.Document(name)
 	if !open {
 		return a.diagnoseSettings(ctx, text, scope, path)
@@ -146,7 +146,7 @@ func (c *settingsCheck) failed() bool {
 
 // diagnoseSettings returns what is wrong with a settings file of settingsFile: a
 // project's stands over the person's own, as that is on the disk. The error is ctx's.
-func (a *author) diagnoseSettings(ctx context.Context, text string, scope workspace.Scope, path string) ([]workspace.SettingsFinding, error) {
+func (a *query) diagnoseSettings(ctx context.Context, text string, scope workspace.Scope, path string) ([]workspace.SettingsFinding, error) {
 	source := workspace.SettingsSource{Scope: scope, File: path, Content: []byte(text)}
 	var under []workspace.SettingsSource
 	if own := canonical(a.h.daemon.Knowledge.Settings); scope != workspace.UserScope {
@@ -168,7 +168,7 @@ func settingsFolder(path string, scope workspace.Scope) string {
 
 // settingsNames returns what the settings of a folder may name, "" for the
 // person's. The agents of a folder that is none of the workspace's are not known.
-func (a *author) settingsNames(folder string) workspace.SettingsNames {
+func (a *query) settingsNames(folder string) workspace.SettingsNames {
 	var names workspace.SettingsNames
 	if folder == "" || a.isRoot(folder) {
 		names.Agents = []string{}
@@ -197,7 +197,7 @@ func (a *author) settingsNames(folder string) workspace.SettingsNames {
 }
 
 // isRoot reports whether a canonical folder is one of the workspace's.
-func (a *author) isRoot(folder string) bool {
+func (a *query) isRoot(folder string) bool {
 	for _, f := range a.snapshot.Folders() {
 		if f.Canonical == folder {
 			return true

@@ -33,8 +33,8 @@ func advertiseColors(c *protocol.ServerCapabilities) { c.ColorProvider = protoco
 
 // bare is an author who does not know the agents: what asks for the file alone
 // waits for nothing.
-func (h *Handlers) bare(s *workspace.Snapshot) *author {
-	return &author{h: h, snapshot: s, encoding: s.Encoding()}
+func (h *Handlers) bare(s *workspace.Snapshot) *query {
+	return &query{h: h, snapshot: s, encoding: s.Encoding()}
 }
 
 // partKinds are what the parts of a file are shown as.

@@ -41,7 +41,7 @@ type testFile struct {
 // testFile returns the file of tests that a URI names: the open document, else what is on
 // the disk. It is false for any other, for one that is not there, and for one of which
 // the editor has another text than we know.
-func (a *author) testFile(name uri.URI) (*testFile, bool) {
+func (a *query) testFile(name uri.URI) (*testFile, bool) {
 	path, ok := filePath(name)
 	if !ok || !isTestFile(path) {
 		return nil, false
@@ -62,7 +62,7 @@ func (a *author) testFile(name uri.URI) (*testFile, bool) {
 
 // testFiles returns files of tests: those in the agents' folders of projects, by path, and
 // those that are open.
-func (a *author) testFiles(projects ...string) (files []*testFile) {
+func (a *query) testFiles(projects ...string) (files []*testFile) {
 	var names []uri.URI
 	for _, p := range projects {
 		entries, _ := os.ReadDir(agenttest.AgentsOf(p)) // where there is none there are no tests
@@ -87,7 +87,7 @@ func (a *author) testFiles(projects ...string) (files []*testFile) {
 }
 
 // folders returns the canonical workspace folders.
-func (a *author) folders() (list []string) {
+func (a *query) folders() (list []string) {
 	for _, f := range a.snapshot.Folders() {
 		list = append(list, f.Canonical)
 	}
@@ -96,7 +96,7 @@ func (a *author) folders() (list []string) {
 
 // testable returns the agents that tests of a folder may name, nil where they are not
 // known: a test has the agents of its project, and none of the person's own.
-func (a *author) testable(folder string) (names []string) {
+func (a *query) testable(folder string) (names []string) {
 	if a.catalog == nil || folder == "" || !a.isRoot(folder) {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (a *author) testable(folder string) (names []string) {
 }
 
 // testProblems returns what is wrong with a file of tests, and what its last run found.
-func (a *author) testProblems(f *testFile) []definition.Problem {
+func (a *query) testProblems(f *testFile) []definition.Problem {
 	var known func(string) bool
 	if names := a.testable(f.folder); names != nil {
 		known = func(name string) bool { return slices.Contains(names, name) }
@@ -124,7 +124,7 @@ func (a *author) testProblems(f *testFile) []definition.Problem {
 }
 
 // testsNaming returns where files of tests name agents.
-func (a *author) testsNaming() (list []language.Named) {
+func (a *query) testsNaming() (list []language.Named) {
 	for _, f := range a.testFiles(a.folders()...) {
 		for _, n := range f.Agents() {
 			at := language.Location{URI: string(f.uri), Range: n.Range}
@@ -135,7 +135,7 @@ func (a *author) testsNaming() (list []language.Named) {
 }
 
 // completeTests returns what may stand at a position of a file of tests.
-func (a *author) completeTests(f *testFile, at protocol.Position) *protocol.CompletionList {
+func (a *query) completeTests(f *testFile, at protocol.Position) *protocol.CompletionList {
 	kinds := map[agenttest.Kind]language.ItemKind{
 		agenttest.KeyItem: language.FieldItem, agenttest.ValueItem: language.ValueItem,
 		agenttest.AgentItem: language.AgentItem, agenttest.ToolItem: language.ToolItem,
@@ -165,7 +165,7 @@ func (a *author) completeTests(f *testFile, at protocol.Position) *protocol.Comp
 }
 
 // testLenses returns what runs the tests of a file.
-func (a *author) testLenses(f *testFile) []language.Lens {
+func (a *query) testLenses(f *testFile) []language.Lens {
 	tests := f.Tests()
 	if len(tests) == 0 {
 		return nil
@@ -185,7 +185,7 @@ func (a *author) testLenses(f *testFile) []language.Lens {
 
 // agentTests returns the lens of an agent's file that runs the agent's tests; none where
 // there are none.
-func (a *author) agentTests(f *language.File) []language.Lens {
+func (a *query) agentTests(f *language.File) []language.Lens {
 	n := 0
 	for _, tests := range a.testFiles(f.Folder) {
 		for _, t := range tests.Tests() {

@@ -58,7 +58,7 @@ func testCase(c columns, t agenttest.Test) wire.TestCase {
 
 // testsOf returns the files of tests that a URI means: itself, those in the folder of an
 // agent, whose name is agent then, or with "" all in the workspace.
-func (a *author) testsOf(ctx context.Context, method, name string) (files []*testFile, agent string, err error) {
+func (a *query) testsOf(ctx context.Context, method, name string) (files []*testFile, agent string, err error) {
 	if name == "" {
 		files, err := a.allTests(ctx)
 		return files, "", err
@@ -82,7 +82,7 @@ func (a *author) testsOf(ctx context.Context, method, name string) (files []*tes
 }
 
 // allTests returns all files of tests in the workspace folders, and those that are open.
-func (a *author) allTests(ctx context.Context) (files []*testFile, err error) {
+func (a *query) allTests(ctx context.Context) (files []*testFile, err error) {
 	seen := make(map[string]bool)
 	add := func(f *testFile, ok bool) {
 		if ok && !seen[f.path] {
@@ -114,7 +114,7 @@ type testJob struct {
 }
 
 // jobs returns the tests that a request means. The error says why none may run.
-func (a *author) jobs(ctx context.Context, p *wire.TestRunParams) (jobs []testJob, err error) {
+func (a *query) jobs(ctx context.Context, p *wire.TestRunParams) (jobs []testJob, err error) {
 	files, agent, err := a.testsOf(ctx, wire.MethodTestRun, p.URI)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (a *author) jobs(ctx context.Context, p *wire.TestRunParams) (jobs []testJo
 // agentTexts returns the agents of the project that a file of tests is about, by the names
 // of their files, as they are in the editor, else on the disk. A test says what is called
 // and what the person answers, so the project must be trusted.
-func (a *author) agentTexts(f *testFile) (map[string]string, error) {
+func (a *query) agentTexts(f *testFile) (map[string]string, error) {
 	const op = "handlers.tests"
 	if f.folder == "" {
 		return nil, fault.New(fault.NotFound, op,
@@ -225,7 +225,7 @@ func testTotals(r *wire.TestRunResult) string {
 // testRun is one request that runs tests.
 type testRun struct {
 	h      *Handlers
-	a      *author
+	a      *query
 	params *wire.TestRunParams
 	shown  *testProgress
 	began  time.Time

@@ -99,7 +99,7 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 
 // agentsCalled returns the agent that a name means, and all that are called so where
 // it means none since there are several.
-func (a *author) agentsCalled(name string) ([]*registry.Entry, error) {
+func (a *query) agentsCalled(name string) ([]*registry.Entry, error) {
 	e, err := a.h.find(a.catalog, name)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (a *author) agentsCalled(name string) ([]*registry.Entry, error) {
 
 // filesCalled returns the agents that have a file and a name: of a built-in's name
 // they are invalid, and what is asked about files is asked about theirs.
-func (a *author) filesCalled(name string) (files []*registry.Entry) {
+func (a *query) filesCalled(name string) (files []*registry.Entry) {
 	for _, e := range a.catalog.Entries() {
 		if e.Definition.Name == name && e.Definition.Path != "" {
 			files = append(files, e)
@@ -138,7 +138,7 @@ func (a *author) filesCalled(name string) (files []*registry.Entry) {
 // built-in agent has none. What cannot be read, as a folder or a link that leads out
 // of its workspace folder, is as the catalog has it. None is judged by a text that is
 // not what the editor shows.
-func (a *author) filesOf(ctx context.Context, entries []*registry.Entry) ([]*language.File, error) {
+func (a *query) filesOf(ctx context.Context, entries []*registry.Entry) ([]*language.File, error) {
 	var files []*language.File
 	for _, e := range entries {
 		if e.Definition.Path == "" || ctx.Err() != nil {
@@ -181,7 +181,7 @@ func (a *author) filesOf(ctx context.Context, entries []*registry.Entry) ([]*lan
 
 // anew returns an agent file as it is when it is read now: a validator may have come
 // since somebody else read the document.
-func (a *author) anew(f *language.File) *language.File {
+func (a *query) anew(f *language.File) *language.File {
 	if _, open := a.snapshot.Document(uri.URI(f.URI)); !open {
 		return f // nobody keeps it
 	}
@@ -189,7 +189,7 @@ func (a *author) anew(f *language.File) *language.File {
 }
 
 // anyFile returns the file of a URI as an agent's, wherever it lies.
-func (a *author) anyFile(method, name string) (*language.File, error) {
+func (a *query) anyFile(method, name string) (*language.File, error) {
 	if f, ok := a.file(uri.URI(name)); ok {
 		return a.anew(f), nil
 	}

@@ -19,7 +19,7 @@ import (
 // them, and the file keeps its name. whole is false where without an operation
 // nothing is done that was meant: a change that only renames, or that creates. Nor
 // is there an edit of a document of which the client has another text than we know.
-func (a *author) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protocol.WorkspaceEdit, left []language.Rename, whole bool) {
+func (a *query) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protocol.WorkspaceEdit, left []language.Rename, whole bool) {
 	if a.lostDocumentIn(e) != "" {
 		return &protocol.WorkspaceEdit{}, nil, false
 	}
@@ -66,7 +66,7 @@ func (a *author) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protoc
 
 // lostDocumentIn returns a document that a change is of and that the client has another
 // text of than we know, "" where there is none.
-func (a *author) lostDocumentIn(e language.WorkspaceEdit) uri.URI {
+func (a *query) lostDocumentIn(e language.WorkspaceEdit) uri.URI {
 	for _, change := range e.Edits {
 		if d, open := a.snapshot.Document(uri.URI(change.URI)); open && d.Lost {
 			return d.URI
@@ -76,7 +76,7 @@ func (a *author) lostDocumentIn(e language.WorkspaceEdit) uri.URI {
 }
 
 // textEdit returns the edits of one file, with its version where it is open.
-func (a *author) textEdit(file string, edits []protocol.TextEdit) *protocol.TextDocumentEdit {
+func (a *query) textEdit(file string, edits []protocol.TextEdit) *protocol.TextDocumentEdit {
 	change := &protocol.TextDocumentEdit{}
 	change.TextDocument.URI = uri.URI(file)
 	if d, open := a.snapshot.Document(uri.URI(file)); open && a.h.edits.versions {

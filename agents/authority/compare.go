@@ -247,7 +247,7 @@ func (c *comparing) open(a, b Open) {
 func (c *comparing) names(what, note string, a, b []string, power bool) {
 	before, after := setOf(a), setOf(b)
 	defer func() { c.name = "" }()
-	for _, name := range merged(a, b) {
+	for _, name := range sortedUnion(a, b) {
 		c.name = name
 		c.set(what+name, note, before[name], after[name], power)
 	}
@@ -349,7 +349,7 @@ func (c *comparing) references(field, what string, a, b []Reference) {
 	c.field = field
 	defer func() { c.name = "" }()
 	before, after := setOf(names(a)), setOf(names(b))
-	for _, name := range merged(names(a), names(b)) {
+	for _, name := range sortedUnion(names(a), names(b)) {
 		c.name = name
 		switch {
 		case before[name] == after[name]:
@@ -462,8 +462,8 @@ func union(a, b map[string]Tool) []string {
 	return names
 }
 
-// merged returns what is in one of two lists, sorted, each once.
-func merged(a, b []string) []string {
+// sortedUnion returns what is in one of two lists, sorted, each once.
+func sortedUnion(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)

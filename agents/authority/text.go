@@ -149,15 +149,15 @@ func line(b *page, text string) {
 // others below it.
 func wrap(b *page, mark, text string) {
 	at := mark
-	for _, part := range wrapped(tool.Escape(text), b.columns-width(mark)) {
+	for _, part := range wrapText(tool.Escape(text), b.columns-width(mark)) {
 		line(b, at+part)
 		at = strings.Repeat(" ", width(mark))
 	}
 }
 
-// wrapped is a text in lines of at most a width, at least one. A word that is
+// wrapText is a text in lines of at most a width, at least one. A word that is
 // longer has a line for itself.
-func wrapped(text string, most int) []string {
+func wrapText(text string, most int) []string {
 	lines := []string{""}
 	for word := range strings.FieldsSeq(text) {
 		last := &lines[len(lines)-1]
@@ -208,7 +208,7 @@ func table(b *page, rows [][]string, most ...int) {
 	for _, row := range rows {
 		cells := make([][]string, len(row))
 		for i, cell := range row {
-			cells[i] = wrapped(tool.Escape(cell), widths[i])
+			cells[i] = wrapText(tool.Escape(cell), widths[i])
 			if i < len(row)-1 && slices.ContainsFunc(cells[i], func(part string) bool { return width(part) > widths[i] }) {
 				cellsOf(b, cells[:i+1], widths)
 				clear(cells[:i+1])

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// mender writes the repaired text.
-type mender struct {
+// repairer writes the repaired text.
+type repairer struct {
 	src     string
 	to      int // end of the front-matter in src
 	out     []byte
@@ -21,7 +21,7 @@ type mender struct {
 // repair returns src[from:to] with what can be repaired, and what was; nil if
 // nothing can. Whether it parses now is the caller's to see.
 func repair(src string, from, to int) (*source, []finding) {
-	m := &mender{src: src, to: to}
+	m := &repairer{src: src, to: to}
 	for at := from; at < to; {
 		at = m.line(at)
 	}
@@ -33,38 +33,38 @@ func repair(src string, from, to int) (*source, []finding) {
 	return &source{text: text, lines: lineStarts(text), at: m.at}, m.changes
 }
 
-func (m *mender) copy(from, to int) {
+func (m *repairer) copy(from, to int) {
 	for ; from < to; from++ {
 		m.put(from, m.src[from])
 	}
 }
 
-func (m *mender) put(off int, c byte) {
+func (m *repairer) put(off int, c byte) {
 	m.out, m.at = append(m.out, c), append(m.at, off)
 }
 
-func (m *mender) puts(off int, s string) {
+func (m *repairer) puts(off int, s string) {
 	for i := range len(s) {
 		m.put(off, s[i])
 	}
 }
 
 // newline ends a line and returns where the next starts.
-func (m *mender) newline(end int) int {
+func (m *repairer) newline(end int) int {
 	m.put(min(end, m.to), '\n')
 	return nextLine(m.src, end)
 }
 
-func (m *mender) change(from, to int, message string) {
+func (m *repairer) change(from, to int, message string) {
 	m.changes = append(m.changes, finding{"agent/yaml-repaired", from, to, message})
 }
 
 // end returns where the line that holds off ends.
-func (m *mender) end(off int) int { return min(lineEnd(m.src, off), m.to) }
+func (m *repairer) end(off int) int { return min(lineEnd(m.src, off), m.to) }
 
 // line repairs the line that starts at at, with those that belong to its value,
 // and returns where the next starts.
-func (m *mender) line(at int) int {
+func (m *repairer) line(at int) int {
 	end := m.end(at)
 	i := at
 	for i < end && (m.src[i] == ' ' || m.src[i] == '\t') {
@@ -120,7 +120,7 @@ func keyColon(s string) int {
 
 // value repairs the value src[from:end] of a key in the given column, and what
 // follows of it in further lines.
-func (m *mender) value(from, end, column int, top bool) int {
+func (m *repairer) value(from, end, column int, top bool) int {
 	trimmed := from + len(strings.TrimRight(m.src[from:end], " \t"))
 	v := m.src[from:trimmed]
 	switch v[0] {
@@ -150,7 +150,7 @@ func (m *mender) value(from, end, column int, top bool) int {
 }
 
 // literal copies a text after | or >.
-func (m *mender) literal(from, end, column int) int {
+func (m *repairer) literal(from, end, column int) int {
 	m.copy(from, end)
 	next := m.newline(end)
 	for next < m.to {
@@ -188,7 +188,7 @@ func closing(v string) int {
 }
 
 // repairQuoted repairs a value that begins with a quote.
-func (m *mender) repairQuoted(from, trimmed, end int) int {
+func (m *repairer) repairQuoted(from, trimmed, end int) int {
 	v := m.src[from:trimmed]
 	close := quoteEnd(v)
 	if close > 0 && (close == len(v) || strings.HasPrefix(strings.TrimLeft(v[close:], " \t"), "#")) {
@@ -234,7 +234,7 @@ func quoteEnd(s string) int {
 
 // plain repairs a value without quotes. At the top level, lines that follow and
 // are no field of their own belong to it.
-func (m *mender) plain(from, trimmed, end int, top bool) int {
+func (m *repairer) plain(from, trimmed, end int, top bool) int {
 	if inner, ok := typographic(m.src[from:trimmed]); ok {
 		m.change(from, trimmed, "YAML takes typographic quotes for a part of the text; write straight ones.")
 		m.puts(from, `"`)
@@ -294,7 +294,7 @@ func (m *mender) plain(from, trimmed, end int, top bool) int {
 // first line ends at end, and whether one of them begins in the first column. Only
 // markup does, as public descriptions hold it: anything else there, and what looks
 // like a key further in, is rather a key that is not finished, or moved.
-func (m *mender) follows(end int) (last int, flush bool) {
+func (m *repairer) follows(end int) (last int, flush bool) {
 	last = end
 	for next := nextLine(m.src, end); next < m.to; {
 		stop := m.end(next)
@@ -346,7 +346,7 @@ func colons(v string) bool {
 }
 
 // requote puts a whole value into quotes.
-func (m *mender) requote(from, trimmed, end int, message string) int {
+func (m *repairer) requote(from, trimmed, end int, message string) int {
 	m.change(from, trimmed, message)
 	m.puts(from, `"`)
 	m.escape(from, trimmed, false)
@@ -356,7 +356,7 @@ func (m *mender) requote(from, trimmed, end int, message string) int {
 
 // escape writes src[from:to] for double quotes. keep leaves the escapes that are
 // there already.
-func (m *mender) escape(from, to int, keep bool) {
+func (m *repairer) escape(from, to int, keep bool) {
 	for i := from; i < to; i++ {
 		switch c := m.src[i]; {
 		case c == '\\' && keep && i+1 < to:

@@ -18,7 +18,7 @@ type splice struct {
 // splices returns what [repair] changes, a splice for each line or value of
 // several lines.
 func splices(src string, front Span) []splice {
-	m := &mender{src: src, to: front.End}
+	m := &repairer{src: src, to: front.End}
 	var found []splice
 	for at := front.Start; at < front.End; {
 		written, changes := len(m.out), len(m.changes)

@@ -61,7 +61,7 @@ type exporter struct {
 	*definition.Definition
 	tree *definition.Tree
 	to   definition.Dialect
-	kept *kept // nil for an agent that was not imported
+	kept *original // nil for an agent that was not imported
 
 	out  entries
 	file string

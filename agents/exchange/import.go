@@ -250,7 +250,7 @@ func (im *importer) close() (*Imported, error) {
 	if strings.TrimSpace(body) == "" {
 		im.out.text("systemPrompt", im.Prompt)
 	}
-	k := &kept{from: im.Dialect, file: im.file, front: im.tree.Text[im.tree.Front.Start:im.tree.Front.End]}
+	k := &original{from: im.Dialect, file: im.file, front: im.tree.Text[im.tree.Front.Start:im.tree.Front.End]}
 	if im.Model != "inherit" || len(im.FallbackModels) > 0 {
 		k.models = append([]string{im.Model}, im.FallbackModels...)
 	}

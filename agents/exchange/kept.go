@@ -11,8 +11,8 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// kept is the key imported of a file of ours.
-type kept struct {
+// original is the key imported of a file of ours.
+type original struct {
 	from   definition.Dialect
 	file   string   // what the original was called
 	models []string // what its model and its fallbacks were read as; nil = inherit
@@ -20,13 +20,13 @@ type kept struct {
 }
 
 // originalOf returns what a file keeps, or nil.
-func originalOf(t *definition.Tree) *kept {
+func originalOf(t *definition.Tree) *original {
 	v := t.Root.Get("imported")
 	from, front := v.Get("from"), v.Get("front")
 	if from == nil || front == nil || Folder(definition.Dialect(from.Text)) == "" || front.Kind != definition.String {
 		return nil
 	}
-	k := &kept{from: definition.Dialect(from.Text), front: front.Text}
+	k := &original{from: definition.Dialect(from.Text), front: front.Text}
 	if file := v.Get("file"); file != nil && fileName(base(file.Text)) {
 		k.file = base(file.Text)
 	}
@@ -48,7 +48,7 @@ func fileName(name string) bool {
 
 // lines are the key's value; literal false writes the front-matter in one line,
 // which any text survives.
-func (k *kept) lines(block bool) []string {
+func (k *original) lines(block bool) []string {
 	lines := []string{"  from: " + string(k.from), "  file: " + definition.YAMLText(k.file)}
 	if len(k.models) > 0 {
 		lines = append(lines, "  models: "+list(k.models))
@@ -61,7 +61,7 @@ func (k *kept) lines(block bool) []string {
 }
 
 // original returns the file that was imported, with another body.
-func (k *kept) original(body string) string {
+func (k *original) original(body string) string {
 	newline := "\n"
 	if strings.HasSuffix(k.front, "\r\n") {
 		newline = "\r\n"

@@ -105,7 +105,7 @@ func New(w *World, a Answers) (Made, error) {
 			f = open()
 		}
 	}
-	text = formatted(f)
+	text = formatText(f)
 	f = open()
 	var bad []definition.Problem
 	for _, p := range f.Definition.Problems {

@@ -22,7 +22,7 @@ import (
 // left alone, and so is the order of keys in another tool's file. Formatting what
 // was formatted gives no edits.
 func Format(f *File) []Edit {
-	text := formatted(f)
+	text := formatText(f)
 	if text == f.Text {
 		return nil
 	}
@@ -30,7 +30,7 @@ func Format(f *File) []Edit {
 	for range maxFormatted {
 		src := f.source
 		src.Data = []byte(text)
-		again := formatted(Open(src))
+		again := formatText(Open(src))
 		if again == text {
 			break
 		}
@@ -56,8 +56,8 @@ func WhyUnformatted(f *File) string {
 	return filepath.Base(f.Path) + " is not formatted, since its front-matter cannot be read."
 }
 
-// formatted returns the text of a file in its usual form.
-func formatted(f *File) string {
+// formatText returns the text of a file in its usual form.
+func formatText(f *File) string {
 	t := f.Tree
 	if WhyUnformatted(f) != "" {
 		return f.Text

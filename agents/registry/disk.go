@@ -43,8 +43,8 @@ type stamp struct {
 	link             bool
 }
 
-// look is what lies at a path: its stamp, and what of it is no sign of a change.
-type look struct {
+// fileState is what lies at a path: its stamp, and what of it is no sign of a change.
+type fileState struct {
 	stamp
 	mode    fs.FileMode // its type alone
 	created time.Time   // zero where it is not known
@@ -215,16 +215,16 @@ func (r *Registry) read(j *job, w *worker) *file {
 }
 
 // lookPlainly is lookAt with what every system tells.
-func lookPlainly(path string, follow bool) (look, error) {
+func lookPlainly(path string, follow bool) (fileState, error) {
 	stat := os.Lstat
 	if follow {
 		stat = os.Stat
 	}
 	info, err := stat(path)
 	if err != nil {
-		return look{}, err
+		return fileState{}, err
 	}
-	at := look{stamp: stamp{size: info.Size(), modified: info.ModTime().UnixNano()}, mode: info.Mode().Type()}
+	at := fileState{stamp: stamp{size: info.Size(), modified: info.ModTime().UnixNano()}, mode: info.Mode().Type()}
 	at.more(info)
 	return at, nil
 }

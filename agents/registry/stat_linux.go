@@ -12,7 +12,7 @@ import (
 )
 
 // lookAt returns what lies at a path, or where the link there leads.
-func lookAt(path string, follow bool) (look, error) {
+func lookAt(path string, follow bool) (fileState, error) {
 	flags := unix.AT_SYMLINK_NOFOLLOW
 	if follow {
 		flags = 0
@@ -27,9 +27,9 @@ func lookAt(path string, follow bool) (look, error) {
 		// An old kernel, or a container that does not let the call through.
 		return lookPlainly(path, follow)
 	default:
-		return look{}, err
+		return fileState{}, err
 	}
-	at := look{stamp: stamp{
+	at := fileState{stamp: stamp{
 		size: int64(st.Size), modified: st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec), change: st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec),
 		device: unix.Mkdev(st.Dev_major, st.Dev_minor), inode: st.Ino,
 	}}

@@ -10,7 +10,7 @@ import (
 )
 
 // lookAt returns what lies at a path, or where the link there leads.
-func lookAt(path string, follow bool) (look, error) { return lookPlainly(path, follow) }
+func lookAt(path string, follow bool) (fileState, error) { return lookPlainly(path, follow) }
 
 // more adds nothing here to what every system tells.
 func (*stamp) more(fs.FileInfo) {}

@@ -154,7 +154,7 @@ func (c *conversation) converse(ctx context.Context) error {
 		return err
 	}
 	if len(c.first.Input) > 0 {
-		c.chat.Said(c.first.Input[0].Text)
+		c.chat.ShowInput(c.first.Input[0].Text)
 	}
 	return c.talk(ctx)
 }

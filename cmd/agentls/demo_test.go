@@ -111,7 +111,7 @@ func TestWhatACommandPrinted(t *testing.T) {
 		{"Started in the background.", "Started in the background."},
 		{"", ""},
 	} {
-		if got := first(chat.Printed(c.display)); got != c.want {
+		if got := first(chat.PrintedText(c.display)); got != c.want {
 			t.Errorf("%q shows %q, want %q", c.display, got, c.want)
 		}
 	}

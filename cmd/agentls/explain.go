@@ -31,7 +31,7 @@ from, and below it what it overrode. NAME is an agent, or the path of an agent's
 		Args: arguments(1, 1), ValidArgsFunction: completeAgents(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				e, err := explained(ctx, conn, args[0], false)
+				e, err := explainAgent(ctx, conn, args[0], false)
 				if err != nil {
 					return err
 				}
@@ -96,8 +96,8 @@ It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 	return c
 }
 
-// explained returns the explanation of an agent, or of the file at a path.
-func explained(ctx context.Context, conn *connection, name string, asIfTrusted bool) (*explanation.Explanation, error) {
+// explainAgent returns the explanation of an agent, or of the file at a path.
+func explainAgent(ctx context.Context, conn *connection, name string, asIfTrusted bool) (*explanation.Explanation, error) {
 	if !isPath(name) {
 		e, err := explanationOf(ctx, conn, wire.ExplainParams{Name: name, AsIfTrusted: asIfTrusted})
 		if info, failed := os.Stat(name); err != nil && failed == nil && info.Mode().IsRegular() {
@@ -180,10 +180,10 @@ func isPath(name string) bool {
 // both are explained as versions of one file: of the agent's, else of the second
 // path, else of the first where only that is an agent's.
 func versions(ctx context.Context, conn *connection, a, b string) (first, second *explanation.Explanation, err error) {
-	if first, err = explained(ctx, conn, a, true); err != nil {
+	if first, err = explainAgent(ctx, conn, a, true); err != nil {
 		return nil, nil, err
 	}
-	if second, err = explained(ctx, conn, b, true); err != nil || (!isPath(a) && !isPath(b)) {
+	if second, err = explainAgent(ctx, conn, b, true); err != nil || (!isPath(a) && !isPath(b)) {
 		return first, second, err
 	}
 	at := second.File

@@ -18,7 +18,7 @@ func (t *timeline) call(who string, b activity.ToolState) {
 	case activity.Success:
 		display := b.Result.Display
 		if b.Name == "bash" {
-			display = chat.Printed(display)
+			display = chat.PrintedText(display)
 		}
 		line := "  ✓ " + who + chat.Subject(b)
 		if said := tool.Escape(first(display)); said != b.Name { // the tools that end or pass on a run say no more

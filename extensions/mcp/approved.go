@@ -16,9 +16,9 @@ import (
 // maxKept is how much a file of approved tools has at most, in bytes.
 const maxKept = 64 << 20
 
-// kept is what is known of a server that does not run: the tools that were listed
+// keptTools is what is known of a server that does not run: the tools that were listed
 // last, and which of them were approved.
-type kept struct {
+type keptTools struct {
 	Folder   string            `json:"folder"`
 	Server   string            `json:"server"`
 	Tools    []listed          `json:"tools"`
@@ -49,7 +49,7 @@ func (e *entry) load() {
 		return
 	}
 	raw, err := os.ReadFile(path)
-	var k kept
+	var k keptTools
 	if err != nil || json.Unmarshal(raw, &k) != nil || k.Folder != e.folder || k.Server != e.name || k.Accepted == nil {
 		return
 	}
@@ -63,7 +63,7 @@ func (e *entry) save() error {
 	if path == "" {
 		return nil
 	}
-	k := kept{e.folder, e.name, e.listed, e.accepted, e.prompts, e.title, e.version}
+	k := keptTools{e.folder, e.name, e.listed, e.accepted, e.prompts, e.title, e.version}
 	raw, err := json.Marshal(k)
 	if err == nil && len(raw) > maxKept { // what was approved goes before what is listed
 		k.Prompts = nil

@@ -24,8 +24,8 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// desk is the real binary with an editor on its standard streams.
-type desk struct {
+// frontend is the real binary with an editor on its standard streams.
+type frontend struct {
 	*editortest.Editor
 	t     *testing.T
 	ctx   context.Context
@@ -44,19 +44,19 @@ func (s standard) Read(p []byte) (int, error) { return s.out.Read(p) }
 func (s standard) Close() error               { return errors.Join(s.WriteCloser.Close(), s.out.Close()) }
 
 // sit starts the program serve in the workspace of a world.
-func sit(t *testing.T, w *canary.World, script string, config editortest.Config) *desk {
+func sit(t *testing.T, w *canary.World, script string, config editortest.Config) *frontend {
 	t.Helper()
 	return sitAt(t, canary.Binary(t), w, script, config)
 }
 
 // sitAt starts another build of it.
-func sitAt(t *testing.T, binary string, w *canary.World, script string, config editortest.Config) *desk {
+func sitAt(t *testing.T, binary string, w *canary.World, script string, config editortest.Config) *frontend {
 	t.Helper()
 	parsed, err := modelserver.Parse(w.Own(script))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{t: t, world: w, model: modelserver.New(modelserver.Config{Script: parsed})}
+	d := &frontend{t: t, world: w, model: modelserver.New(modelserver.Config{Script: parsed})}
 	listener := httptest.NewServer(d.model)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	d.ctx = ctx
@@ -105,7 +105,7 @@ func sitAt(t *testing.T, binary string, w *canary.World, script string, config e
 
 // children says whether the process has, or ever had, a child that it has waited
 // for: page faults of those are counted by the kernel.
-func (d *desk) children() string {
+func (d *frontend) children() string {
 	d.t.Helper()
 	pid := d.cmd.Process.Pid
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -129,7 +129,7 @@ func (d *desk) children() string {
 }
 
 // states returns the state of each agent of the folder.
-func (d *desk) states() map[string]string {
+func (d *frontend) states() map[string]string {
 	d.t.Helper()
 	var list wire.ListResult
 	if err := d.Call(d.ctx, wire.MethodList, &wire.ListParams{Scope: "project"}, &list); err != nil {
@@ -143,7 +143,7 @@ func (d *desk) states() map[string]string {
 }
 
 // until waits until all agents of the folder have a state.
-func (d *desk) until(state string, names ...string) {
+func (d *frontend) until(state string, names ...string) {
 	d.t.Helper()
 	for {
 		before := d.Seen().Revision
@@ -163,7 +163,7 @@ func (d *desk) until(state string, names ...string) {
 }
 
 // trust trusts the workspace, or approves a file of it.
-func (d *desk) trust(name string) {
+func (d *frontend) trust(name string) {
 	d.t.Helper()
 	if err := d.Call(d.ctx, wire.MethodTrust, &wire.TrustParams{URI: "file://" + d.world.Path(name), Trusted: new(true)}, nil); err != nil {
 		d.t.Fatal(err)
@@ -171,13 +171,13 @@ func (d *desk) trust(name string) {
 }
 
 // run runs an agent in a session of its own.
-func (d *desk) run(agent, session string) error {
+func (d *frontend) run(agent, session string) error {
 	_, err := d.Run(d.ctx, &wire.RunParams{Agent: agent, Session: session, Input: wire.InputBlocks{{Type: "text", Text: "go"}}})
 	return err
 }
 
 // reviews returns the dialogs about what changed.
-func reviews(d *desk) []string {
+func reviews(d *frontend) []string {
 	return slices.DeleteFunc(d.Seen().Dialogs, func(text string) bool { return !strings.HasPrefix(text, "Changed since you approved it") })
 }
 

@@ -175,8 +175,8 @@ func (c *Chat) Note(text string) { c.tell(noteMsg(text)) }
 // Output shows what a command printed, as it stands.
 func (c *Chat) Output(text string) { c.tell(outputMsg(text)) }
 
-// Said shows words of the person's that were not typed here.
-func (c *Chat) Said(text string) { c.tell(saidMsg(text)) }
+// ShowInput shows words of the person's that were not typed here.
+func (c *Chat) ShowInput(text string) { c.tell(saidMsg(text)) }
 
 // Fill puts a text where the person types.
 func (c *Chat) Fill(text string) { c.tell(fillMsg(text)) }

@@ -80,9 +80,9 @@ func grammarOf(language string) *grammar {
 	return nil
 }
 
-// highlighted returns the lines of code with comments, strings, numbers and
+// highlight returns the lines of code with comments, strings, numbers and
 // keywords in colour. A difference is coloured as one.
-func highlighted(code, language string) []string {
+func highlight(code, language string) []string {
 	if language == "diff" || language == "patch" {
 		var lines []string
 		for line := range strings.SplitSeq(code, "\n") {

@@ -40,7 +40,7 @@ func (m *screen) event(e Event) {
 		}
 	case activity.ThoughtDelta:
 		if !e.Below {
-			m.thought(e, b)
+			m.showThought(e, b)
 		}
 	case activity.ModelFinished:
 		m.usage = m.usage.Add(b.Usage)
@@ -108,7 +108,7 @@ func (m *screen) writing(kind kindOfItem, run string) *item {
 	return m.begin(&item{kind: kind, run: run})
 }
 
-func (m *screen) thought(e Event, b activity.ThoughtDelta) {
+func (m *screen) showThought(e Event, b activity.ThoughtDelta) {
 	i := m.writing(thoughtItem, e.Run)
 	if b.Subject != "" && b.Subject != i.title {
 		if i.text != "" {
@@ -197,13 +197,13 @@ func (m *screen) call(e Event, b activity.ToolState) {
 }
 
 func (m *screen) close(i *item) {
-	i.whole, i.took = true, m.elapsed(i)
+	i.whole, i.took = true, m.elapsedTime(i)
 	m.grow(i, len(i.text))
 }
 
-// elapsed is how long a call has been executing: what a person takes to allow it is
+// elapsedTime is how long a call has been executing: what a person takes to allow it is
 // not its time.
-func (m *screen) elapsed(i *item) time.Duration {
+func (m *screen) elapsedTime(i *item) time.Duration {
 	if i.began.IsZero() {
 		return 0
 	}
@@ -215,9 +215,9 @@ func (m *screen) result(i *item, b activity.ToolState) {
 	i.text = cmp.Or(b.Result.Display, b.Result.Content)
 	switch {
 	case b.Name == "bash":
-		i.text = Printed(i.text)
+		i.text = PrintedText(i.text)
 	case i.patch == "" && strings.Contains(i.text, "\n@@ "):
-		i.patch = unfenced(i.text)
+		i.patch = removeFence(i.text)
 	}
 	if b.Name == tool.Escape(strings.TrimSpace(i.text)) {
 		i.text = "" // the tools that end or pass on a run say no more
@@ -257,8 +257,8 @@ func Subject(b activity.ToolState) string {
 	return tool.Escape(b.Name)
 }
 
-// unfenced takes away the fence of a block of code that a text is.
-func unfenced(s string) string {
+// removeFence takes away the fence of a block of code that a text is.
+func removeFence(s string) string {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, "```") {
 		_, s, _ = strings.Cut(s, "\n")
@@ -267,10 +267,10 @@ func unfenced(s string) string {
 	return strings.TrimRight(s, "\n")
 }
 
-// Printed returns what a command that went well printed, without the lines that
+// PrintedText returns what a command that went well printed, without the lines that
 // the tool says of it. What printed nothing says how it ended.
-func Printed(display string) string {
-	text := unfenced(display)
+func PrintedText(display string) string {
+	text := removeFence(display)
 	const well = "Exit code: 0\n"
 	rest, ok := strings.CutPrefix(text, well)
 	if !ok {

@@ -62,7 +62,7 @@ func (m *screen) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	var cmd tea.Cmd
 	m.input, cmd = m.input.Update(k)
-	return tea.Batch(cmd, m.typed())
+	return tea.Batch(cmd, m.onTyped())
 }
 
 // recall shows the line of the history that is looked at.
@@ -72,8 +72,8 @@ func (m *screen) recall() {
 	m.input.MoveToEnd()
 }
 
-// typed looks after what depends on the text that was typed.
-func (m *screen) typed() tea.Cmd {
+// onTyped looks after what depends on the text that was typed.
+func (m *screen) onTyped() tea.Cmd {
 	m.fitInput()
 	return m.popup.follow(m.input.Value(), m.beforeCursor())
 }
@@ -91,7 +91,7 @@ func (m *screen) interrupt() tea.Cmd {
 	if m.input.Value() != "" && !m.busy {
 		m.input.Reset()
 		m.history.rest()
-		return m.typed()
+		return m.onTyped()
 	}
 	m.cancelled = m.busy
 	m.chat.config.Interrupt()
@@ -136,7 +136,7 @@ func (m *screen) paste(p tea.PasteMsg) tea.Cmd {
 		return nil
 	}
 	m.input.InsertString(text)
-	return m.typed()
+	return m.onTyped()
 }
 
 // history is what was typed before. The line that is being typed is its last one.

@@ -67,24 +67,24 @@ const (
 func (i *item) lines(m *screen, columns int, open bool) []string {
 	switch i.kind {
 	case saidItem:
-		return indented(wrapped(paint(bold, clean(i.text)), columns-2), paint("1;36", "› "), "  ")
+		return indent(wrap(paint(bold, clean(i.text)), columns-2), paint("1;36", "› "), "  ")
 	case answerItem:
 		return markdown(m.parser, i.text, min(columns, 120))
 	case thoughtItem:
 		return i.thoughts(columns, open)
 	case callItem:
-		return i.called(m, columns, open)
+		return i.renderCall(m, columns, open)
 	case outputItem:
-		return wrapped(diffColours(clean(strings.TrimRight(i.text, "\n"))), columns)
+		return wrap(diffColours(clean(strings.TrimRight(i.text, "\n"))), columns)
 	case askedItem:
 		bar := paint(warn, "▌ ")
-		return indented(wrapped(diffColours(clean(strings.Trim(i.text, "\n"))), columns-2), bar, bar)
+		return indent(wrap(diffColours(clean(strings.Trim(i.text, "\n"))), columns-2), bar, bar)
 	}
 	tone := dim
 	if strings.HasPrefix(i.text, "ERROR") || strings.HasPrefix(i.text, "error:") {
 		tone = bad
 	}
-	return indented(wrapped(paint(tone, clean(i.text)), columns-2), "  ", "  ")
+	return indent(wrap(paint(tone, clean(i.text)), columns-2), "  ", "  ")
 }
 
 // thoughts are one line where they are folded: the last subject.
@@ -101,11 +101,11 @@ func (i *item) thoughts(columns int, open bool) []string {
 		}
 		return []string{paint("2;3", cut(line, columns))}
 	}
-	return indented(wrapped(paint("2;3", text), columns-2), paint(dim, "∴ "), "  ")
+	return indent(wrap(paint("2;3", text), columns-2), paint(dim, "∴ "), "  ")
 }
 
-// called renders a call: what it is, how long it takes, what it printed or changed.
-func (i *item) called(m *screen, columns int, open bool) []string {
+// renderCall renders a call: what it is, how long it takes, what it printed or changed.
+func (i *item) renderCall(m *screen, columns int, open bool) []string {
 	head := clean(i.title)
 	if i.who != "" {
 		head = clean(i.who) + ": " + head
@@ -117,13 +117,13 @@ func (i *item) called(m *screen, columns int, open bool) []string {
 	}
 	took := seconds(i.took)
 	if !i.whole {
-		took = seconds(m.elapsed(i).Truncate(time.Second))
+		took = seconds(m.elapsedTime(i).Truncate(time.Second))
 	}
 	if took != "" {
 		tail += "  " + paint(dim, took)
 	}
 	if open && ansi.StringWidth(head)+ansi.StringWidth(tail)+2 > columns {
-		lines := indented(wrapped(head, columns-2), mark+" ", "  ")
+		lines := indent(wrap(head, columns-2), mark+" ", "  ")
 		return append(lines, i.below(columns, open)...)
 	}
 	lines := []string{mark + " " + cut(head, columns-2-ansi.StringWidth(tail)) + tail}
@@ -143,7 +143,7 @@ func (i *item) mark(m *screen) string {
 		return paint(warn, "?")
 	}
 	const spins = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-	return paint(accent, string([]rune(spins)[max(int(m.elapsed(i)/every), 0)%10]))
+	return paint(accent, string([]rune(spins)[max(int(m.elapsedTime(i)/every), 0)%10]))
 }
 
 // below are the lines under a call: its output, or what it changed.

@@ -54,13 +54,13 @@ func (w *writer) blocks(parent ast.Node, columns int) (lines []string) {
 func (w *writer) block(n ast.Node, columns int) []string {
 	switch n := n.(type) {
 	case *ast.Heading:
-		return wrapped(paint(heading, strings.Repeat("#", n.Level)+" "+w.inlines(n)), columns)
+		return wrap(paint(heading, strings.Repeat("#", n.Level)+" "+w.inlines(n)), columns)
 	case *ast.FencedCodeBlock:
 		return w.code(n, string(n.Language(w.source)), columns)
 	case *ast.CodeBlock:
 		return w.code(n, "", columns)
 	case *ast.Blockquote:
-		return indented(w.blocks(n, columns-2), paint(dim, "│ "), paint(dim, "│ "))
+		return indent(w.blocks(n, columns-2), paint(dim, "│ "), paint(dim, "│ "))
 	case *ast.List:
 		return w.list(n, columns)
 	case *ast.ThematicBreak:
@@ -70,11 +70,11 @@ func (w *writer) block(n ast.Node, columns int) []string {
 	case *east.Table:
 		return w.table(n, columns)
 	}
-	return wrapped(w.inlines(n), columns)
+	return wrap(w.inlines(n), columns)
 }
 
-// indented puts something before the first line and something before the others.
-func indented(lines []string, first, others string) []string {
+// indent puts something before the first line and something before the others.
+func indent(lines []string, first, others string) []string {
 	for i, line := range lines {
 		if i == 0 {
 			lines[i] = first + line
@@ -101,7 +101,7 @@ func (w *writer) list(n *ast.List, columns int) (lines []string) {
 		if len(body) == 0 {
 			body = []string{""}
 		}
-		lines = append(lines, indented(body, paint(accent, mark), strings.Repeat(" ", width))...)
+		lines = append(lines, indent(body, paint(accent, mark), strings.Repeat(" ", width))...)
 	}
 	return lines
 }
@@ -121,7 +121,7 @@ func (w *writer) literal(n ast.Node) string {
 func (w *writer) code(n ast.Node, language string, columns int) []string {
 	code := strings.TrimRight(w.literal(n), "\n")
 	var lines []string
-	for _, line := range highlighted(code, language) {
+	for _, line := range highlight(code, language) {
 		for _, part := range strings.Split(ansi.Hardwrap(line, max(columns-2, 1), true), "\n") {
 			lines = append(lines, "  "+part)
 		}
@@ -148,7 +148,7 @@ func (w *writer) inline(n ast.Node) string {
 		case n.SoftLineBreak():
 			end = " "
 		}
-		return unescaped(string(n.Value(w.source)), n.IsRaw()) + end
+		return removeEscapes(string(n.Value(w.source)), n.IsRaw()) + end
 	case *ast.String:
 		return string(n.Value)
 	case *ast.CodeSpan:
@@ -166,9 +166,9 @@ func (w *writer) inline(n ast.Node) string {
 		}
 		return "☐ "
 	case *ast.Link:
-		return linked(w.inlines(n), string(n.Destination))
+		return renderLink(w.inlines(n), string(n.Destination))
 	case *ast.Image:
-		return linked("image: "+w.inlines(n), string(n.Destination))
+		return renderLink("image: "+w.inlines(n), string(n.Destination))
 	case *ast.AutoLink:
 		return paint(link, string(n.URL(w.source)))
 	case *ast.RawHTML:
@@ -182,16 +182,16 @@ func (w *writer) inline(n ast.Node) string {
 	return w.inlines(n)
 }
 
-// linked shows where a link leads, also when its text says something else.
-func linked(title, target string) string {
+// renderLink shows where a link leads, also when its text says something else.
+func renderLink(title, target string) string {
 	if ansi.Strip(title) == target {
 		return paint(link, target)
 	}
 	return title + paint(dim, " (") + paint(link, target) + paint(dim, ")")
 }
 
-// unescaped takes the backslashes away that keep punctuation from being markup.
-func unescaped(s string, raw bool) string {
+// removeEscapes takes the backslashes away that keep punctuation from being markup.
+func removeEscapes(s string, raw bool) string {
 	if raw || !strings.Contains(s, `\`) {
 		return s
 	}

@@ -93,7 +93,7 @@ func TestFinishedStaysFinished(t *testing.T) {
 // TestHighlighting changes nothing but colours.
 func TestHighlighting(t *testing.T) {
 	code := "// say\nfunc main() {\n\tfmt.Println(\"a // b\", 42, `raw\nlines`)\n}"
-	lines := highlighted(code, "go")
+	lines := highlight(code, "go")
 	if got := ansi.Strip(strings.Join(lines, "\n")); got != code {
 		t.Errorf("the code became %q", got)
 	}
@@ -103,7 +103,7 @@ func TestHighlighting(t *testing.T) {
 			t.Errorf("%q is not there: %q", want, all)
 		}
 	}
-	if got := highlighted("+a\n-b\n c", "diff"); got[0] != paint(good, "+a") || got[1] != paint(bad, "-b") || got[2] != " c" {
+	if got := highlight("+a\n-b\n c", "diff"); got[0] != paint(good, "+a") || got[1] != paint(bad, "-b") || got[2] != " c" {
 		t.Errorf("a difference: %q", got)
 	}
 }

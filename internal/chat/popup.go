@@ -89,7 +89,7 @@ func (p *popup) insert(m *screen) tea.Cmd {
 	}
 	p.close()
 	m.input.InsertString(text)
-	return m.typed()
+	return m.onTyped()
 }
 
 // view lists what is offered.

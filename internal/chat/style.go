@@ -41,9 +41,9 @@ func paint(s style, text string) string {
 	return begin + strings.ReplaceAll(text, end, end+begin) + end
 }
 
-// wrapped breaks a painted text into lines of so many columns at most; each line
+// wrap breaks a painted text into lines of so many columns at most; each line
 // begins and ends its styles itself.
-func wrapped(text string, columns int) []string {
+func wrap(text string, columns int) []string {
 	return strings.Split(lipgloss.Wrap(text, max(columns, 1), " "), "\n")
 }
 

@@ -28,7 +28,7 @@ func (w *writer) table(n *east.Table, columns int) []string {
 	}
 	var lines []string
 	for i, row := range rows {
-		lines = append(lines, laidOut(row, widths, n.Alignments)...)
+		lines = append(lines, renderRow(row, widths, n.Alignments)...)
 		if i == 0 {
 			var rules []string
 			for _, width := range widths {
@@ -73,13 +73,13 @@ func shares(rows [][]string, columns int) []int {
 	}
 }
 
-// laidOut renders one row, of as many lines as its highest cell.
-func laidOut(row []string, widths []int, alignments []east.Alignment) (lines []string) {
+// renderRow renders one row, of as many lines as its highest cell.
+func renderRow(row []string, widths []int, alignments []east.Alignment) (lines []string) {
 	cells := make([][]string, len(widths))
 	height := 1
 	for i := range widths {
 		if i < len(row) {
-			cells[i] = wrapped(row[i], widths[i])
+			cells[i] = wrap(row[i], widths[i])
 		}
 		height = max(height, len(cells[i]))
 	}
@@ -117,7 +117,7 @@ func listedRows(rows [][]string, columns int) (lines []string) {
 			if k < len(rows[0]) {
 				name = rows[0][k] + ": "
 			}
-			lines = append(lines, wrapped(name+cell, columns)...)
+			lines = append(lines, wrap(name+cell, columns)...)
 		}
 	}
 	return lines

@@ -72,7 +72,7 @@ func tailOf(m *screen, i *item) []string {
 // bottom is the question or the line that is typed, and the status.
 func (m *screen) bottom() []string {
 	if m.dialog != nil {
-		return append([]string{""}, m.asked(m.dialog)...)
+		return append([]string{""}, m.renderQuestion(m.dialog)...)
 	}
 	lines := []string{""}
 	if m.busy {
@@ -160,15 +160,15 @@ func dollars(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// asked shows a step of a question: its answers below each other.
-func (m *screen) asked(d *dialog) []string {
+// renderQuestion shows a step of a question: its answers below each other.
+func (m *screen) renderQuestion(d *dialog) []string {
 	title := paint(bold, clean(d.title))
 	if d.more > 0 {
 		title += paint(dim, fmt.Sprintf("  (%d more waiting)", d.more))
 	}
-	lines := wrapped(title, m.width)
+	lines := wrap(title, m.width)
 	if d.kind != choosing {
-		return append(lines, m.askedText(d)...)
+		return append(lines, m.renderTextQuestion(d)...)
 	}
 	options := d.fitting()
 	lines = append(lines, m.visible(d, options, m.height-len(lines)-3)...)
@@ -227,11 +227,11 @@ func (m *screen) option(d *dialog, o Option, chosen bool) []string {
 	if note == "" {
 		return lines
 	}
-	return append(lines, indented(wrapped(paint(dim, note), m.width-5), "     ", "     ")...)
+	return append(lines, indent(wrap(paint(dim, note), m.width-5), "     ", "     ")...)
 }
 
-// askedText shows where a text is typed.
-func (m *screen) askedText(d *dialog) []string {
+// renderTextQuestion shows where a text is typed.
+func (m *screen) renderTextQuestion(d *dialog) []string {
 	text := d.area.View()
 	if d.secret {
 		text = "› " + strings.Repeat("•", len([]rune(d.area.Value())))

@@ -20,7 +20,7 @@ func (b *daemon) apartGrants() *keptInMemory {
 	if b.first == "" || b.Before.IsZero() {
 		return k
 	}
-	known, err := (kept{b.ctx, b.always, b.first}).Grants()
+	known, err := (permissionStore{b.ctx, b.always, b.first}).Grants()
 	if err != nil {
 		return k // none counts that cannot be read
 	}

@@ -95,11 +95,11 @@ type Config struct {
 	// Console is where traces of the backend console go; nil = nowhere.
 	Console io.Writer
 
-	seams seams
+	seams testHooks
 }
 
-// seams are what tests put in; the zero value is the daemon.
-type seams struct {
+// testHooks are what tests put in; the zero value is the daemon.
+type testHooks struct {
 	routes func([]server.Route) []server.Route
 	build  func(*daemon)        // before anything is read
 	agents func(*agents.Config) // before there is a service
@@ -259,7 +259,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	case c.Apart:
 		work.Grants, work.Snapshots = b.apartGrants(), nil
 	case b.first != "": // without a folder there is no workspace to keep an answer for
-		work.Grants = kept{ctx, b.always, b.first}
+		work.Grants = permissionStore{ctx, b.always, b.first}
 	}
 	if c.seams.agents != nil {
 		c.seams.agents(&work)

@@ -38,20 +38,20 @@ func TestREL20Panics(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		script string
-		seams  func(*seams)
-		broken func(*testing.T, *desk)
+		seams  func(*testHooks)
+		broken func(*testing.T, *frontend)
 	}{
-		{"handler", script, func(s *seams) {
+		{"handler", script, func(s *testHooks) {
 			s.routes = func(all []server.Route) []server.Route {
 				return append(all, server.Query("debug/panic", func(*struct{}) int { return 0 }, func(context.Context, int, *struct{}) (any, error) { panic(bug) }))
 			}
-		}, func(t *testing.T, d *desk) {
+		}, func(t *testing.T, d *frontend) {
 			err := d.Call(t.Context(), "debug/panic", struct{}{}, nil)
 			if e := answered(t, err); e.Code != -32603 || len(e.Data.Bug) != 8 || !strings.Contains(d.log.String(), "bug="+e.Data.Bug) {
 				t.Errorf("answered %v with %+v", err, e)
 			}
 		}},
-		{"tool", "> break\n<call ls {\"path\": \".\"}\n\n>result ls\n< It broke.\n" + script, func(s *seams) {
+		{"tool", "> break\n<call ls {\"path\": \".\"}\n\n>result ls\n< It broke.\n" + script, func(s *testHooks) {
 			s.agents = func(c *agents.Config) {
 				for i, t := range c.Tools {
 					if t.Spec().Name == "ls" {
@@ -59,10 +59,10 @@ func TestREL20Panics(t *testing.T) {
 					}
 				}
 			}
-		}, func(t *testing.T, d *desk) {
+		}, func(t *testing.T, d *frontend) {
 			d.says("break", "It broke.")
 		}},
-		{"stream", script, func(s *seams) {
+		{"stream", script, func(s *testHooks) {
 			s.agents = func(c *agents.Config) {
 				provider, once := c.Provider, new(sync.Once)
 				c.Provider = func(id string) (model.Model, *model.Retries, error) {
@@ -70,13 +70,13 @@ func TestREL20Panics(t *testing.T) {
 					return brokenModel{m, once}, retries, err
 				}
 			}
-		}, func(t *testing.T, d *desk) {
+		}, func(t *testing.T, d *frontend) {
 			result, err := d.ask("break")
 			if err != nil || result.Reason != "ERROR" || result.Error == nil || result.Error.Kind != "internal" {
 				t.Errorf("%+v, %+v, %v", result, result.Error, err)
 			}
 		}},
-		{"watcher", script, func(s *seams) {
+		{"watcher", script, func(s *testHooks) {
 			s.site = func(site *handlers.Site) {
 				told := site.Changed
 				first := true
@@ -89,7 +89,7 @@ func TestREL20Panics(t *testing.T) {
 					told(before, after)
 				}
 			}
-		}, func(t *testing.T, d *desk) {
+		}, func(t *testing.T, d *frontend) {
 			if _, err := d.catalog(); err != nil { // so that it watches
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestREL20Panics(t *testing.T) {
 		}
 		for _, say := range []struct{ text, want string }{{"break", "It broke."}, {"say it", "Said."}} {
 			live, err := service.Start(t.Context(), agents.Start{
-				Agent: "one", Model: "flash", Folder: work.Canonical, Input: []activity.ContentBlock{{Type: "text", Text: say.text}}, Desk: brokenDesk{}, Client: t.Context(),
+				Agent: "one", Model: "flash", Folder: work.Canonical, Input: []activity.ContentBlock{{Type: "text", Text: say.text}}, Frontend: brokenDesk{}, Client: t.Context(),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -235,7 +235,7 @@ func (b *bed) whole(folder string) {
 }
 
 // catalog returns the agents that the daemon lists, as JSON.
-func (d *desk) catalog() (string, error) {
+func (d *frontend) catalog() (string, error) {
 	var list json.RawMessage
 	err := d.Call(d.t.Context(), wire.MethodList, &wire.ListParams{}, &list)
 	return string(list), err
@@ -269,7 +269,7 @@ func (b brokenModel) Generate(ctx context.Context, q *model.Request) iter.Seq2[m
 }
 
 // brokenDesk panics when the person is to be asked.
-type brokenDesk struct{ agents.Desk }
+type brokenDesk struct{ agents.Frontend }
 
 func (brokenDesk) CanConfirm() bool                                 { return true }
 func (brokenDesk) Confirm(context.Context, run.Question) run.Answer { panic(bug) }

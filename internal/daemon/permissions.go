@@ -14,8 +14,8 @@ import (
 // permissionsFile is where answers for always are kept (SEC-24).
 func (c Config) permissionsFile() string { return filepath.Join(c.state(), "permissions.json") }
 
-// kept is the answers for always of one workspace, as the gate asks for them.
-type kept struct {
+// permissionStore is the answers for always of one workspace, as the gate asks for them.
+type permissionStore struct {
 	ctx  context.Context // of the daemon
 	all  *workspace.Permissions
 	root string // canonical
@@ -25,7 +25,7 @@ type kept struct {
 const recordIn = 2 * time.Second
 
 // Grants implements [guard.Store].
-func (k kept) Grants() ([]guard.Grant, error) {
+func (k permissionStore) Grants() ([]guard.Grant, error) {
 	list, err := k.all.Of(k.root)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (k kept) Grants() ([]guard.Grant, error) {
 }
 
 // Keep implements [guard.Store]. What does not hold for always is not stored.
-func (k kept) Keep(all ...guard.Grant) error {
+func (k permissionStore) Keep(all ...guard.Grant) error {
 	list := make([]workspace.Permission, 0, len(all))
 	for _, g := range all {
 		if g.Scope != guard.Always {
@@ -58,10 +58,10 @@ func (k kept) Keep(all ...guard.Grant) error {
 }
 
 // Forget implements [guard.Store].
-func (k kept) Forget(id string) (bool, error) {
+func (k permissionStore) Forget(id string) (bool, error) {
 	ctx, cancel := context.WithTimeout(k.ctx, recordIn)
 	defer cancel()
 	return k.all.Forget(ctx, k.root, id)
 }
 
-var _ guard.Store = kept{}
+var _ guard.Store = permissionStore{}

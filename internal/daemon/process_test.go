@@ -175,7 +175,7 @@ func TestREL33CrashLoopEndsInSafeMode(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, p.said)
 		}
-		d := &desk{Editor: e, t: t}
+		d := &frontend{Editor: e, t: t}
 		list, err := d.catalog()
 		if err != nil || strings.Contains(list, `"one"`) == safe {
 			t.Errorf("safe %t: %s, %v", safe, list, err)

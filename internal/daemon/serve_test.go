@@ -39,8 +39,8 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// desk is an editor at a whole daemon in this process, with a scripted model.
-type desk struct {
+// frontend is an editor at a whole daemon in this process, with a scripted model.
+type frontend struct {
 	*editortest.Editor
 	t    *testing.T
 	work workspace.Folder
@@ -49,7 +49,7 @@ type desk struct {
 }
 
 // serve starts a daemon of a bed for a folder. script is what the model says.
-func (b *bed) serve(work workspace.Folder, script string) *desk {
+func (b *bed) serve(work workspace.Folder, script string) *frontend {
 	t := b.t
 	t.Helper()
 	parsed, err := modelserver.Parse(script)
@@ -57,7 +57,7 @@ func (b *bed) serve(work workspace.Folder, script string) *desk {
 		t.Fatal(err)
 	}
 	model := modelserver.New(modelserver.Config{Script: parsed})
-	d := &desk{t: t, work: work, log: new(logged)}
+	d := &frontend{t: t, work: work, log: new(logged)}
 	config := b.config
 	config.Transport = modelserver.Transport(model)
 	config.Environ = append([]string{"GEMINI_API_KEY=key-for-the-script"}, config.Environ...)
@@ -87,13 +87,13 @@ func (b *bed) serve(work workspace.Folder, script string) *desk {
 }
 
 // ask starts a run of the agent one and returns how it ended.
-func (d *desk) ask(text string) (*wire.RunResult, error) {
+func (d *frontend) ask(text string) (*wire.RunResult, error) {
 	d.t.Helper()
 	return d.Run(d.t.Context(), &wire.RunParams{Agent: "one", Model: "flash", Input: []activity.ContentBlock{{Type: "text", Text: text}}})
 }
 
 // says runs the agent and expects an answer.
-func (d *desk) says(text, want string) {
+func (d *frontend) says(text, want string) {
 	d.t.Helper()
 	if result, err := d.ask(text); err != nil || result.Text != want {
 		d.t.Errorf("%s: %+v, %v", text, result, err)

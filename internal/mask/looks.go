@@ -13,9 +13,9 @@ const (
 	privateKey = "[masked:private key]"
 )
 
-// look is a trigger, in lower case, and what sees whether a credential is there.
+// detector is a trigger, in lower case, and what sees whether a credential is there.
 // at is where the trigger begins.
-type look struct {
+type detector struct {
 	trigger string
 	see     func(text []byte, at int, trigger string) (place, bool)
 	values  bool // what it finds may have triggers of its own kind in it
@@ -44,15 +44,15 @@ var short = slices.Concat(
 	keyLook("hf_", 30, false),
 )
 
-func rows(see func([]byte, int, string) (place, bool), triggers ...string) []look {
-	var all []look
+func rows(see func([]byte, int, string) (place, bool), triggers ...string) []detector {
+	var all []detector
 	for _, t := range triggers {
-		all = append(all, look{trigger: t, see: see})
+		all = append(all, detector{trigger: t, see: see})
 	}
 	return all
 }
 
-func values(see func([]byte, int, string) (place, bool), triggers ...string) []look {
+func values(see func([]byte, int, string) (place, bool), triggers ...string) []detector {
 	all := rows(see, triggers...)
 	for i := range all {
 		all[i].values = true
@@ -157,7 +157,7 @@ func looking(text []byte) []place {
 
 // keyLook is the form of keys that begin with a prefix and go on with at least
 // some characters, a digit among them where that is asked for.
-func keyLook(prefix string, least int, digit bool) []look {
+func keyLook(prefix string, least int, digit bool) []detector {
 	return rows(func(text []byte, at int, _ string) (place, bool) {
 		if !bytes.HasPrefix(text[at:], []byte(prefix)) || !begins(text, at) {
 			return place{}, false

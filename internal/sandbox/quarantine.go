@@ -14,8 +14,8 @@ import (
 // places are the protected places of a workspace before a command.
 type places struct {
 	at    map[string]place
-	files map[string]kept // what was in them, where the wall does not keep them from being written
-	all   map[string]bool // the paths of all that was in them; nil where the wall keeps them
+	files map[string]savedFile // what was in them, where the wall does not keep them from being written
+	all   map[string]bool      // the paths of all that was in them; nil where the wall keeps them
 
 	links   map[string]string // those that are links, which no wall keeps, and what they say
 	targets []string          // what those in .git folders lead to
@@ -42,14 +42,14 @@ func placeAt(path string) (place, error) {
 	return place{info, born(path)}, nil
 }
 
-// kept is a file as it was.
-type kept struct {
+// savedFile is a file as it was.
+type savedFile struct {
 	data []byte
 	mode fs.FileMode
 }
 
 // stillAt reports whether the file at a path is as it was.
-func (k kept) stillAt(path string) bool {
+func (k savedFile) stillAt(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != k.mode {
 		return false
@@ -83,7 +83,7 @@ func expandProtected(given []string) []string {
 func (s *Sandbox) placesOf(spec Spec) *places {
 	p := &places{at: make(map[string]place), links: make(map[string]string), targets: spec.gitTargets()}
 	if w, _ := s.Wall(); w == Landlock {
-		p.files, p.all = make(map[string]kept), make(map[string]bool)
+		p.files, p.all = make(map[string]savedFile), make(map[string]bool)
 	}
 	var size int64
 	for _, path := range append(expandProtected(spec.Protected), p.targets...) {
@@ -108,7 +108,7 @@ func (s *Sandbox) placesOf(spec Spec) *places {
 				return nil
 			}
 			if data, err := os.ReadFile(path); err == nil {
-				p.files[path] = kept{data, info.Mode().Perm()}
+				p.files[path] = savedFile{data, info.Mode().Perm()}
 				size += int64(len(data))
 			}
 			return nil
@@ -282,7 +282,7 @@ func (b *Box) moveAway(path string) (string, error) {
 }
 
 // putBack makes a file what it was.
-func (b *Box) putBack(path string, before kept) error {
+func (b *Box) putBack(path string, before savedFile) error {
 	return b.inFolder(path, func(root *os.Root, rel string) error {
 		if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
 			return err

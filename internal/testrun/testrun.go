@@ -76,7 +76,7 @@ func run(ctx context.Context, config daemon.Config, agents map[string]string, c 
 		wrong := agenttest.Failure{Path: []string{"agent"}, Text: "run: expected to begin, came: " + fault.Message(err)}
 		return append([]agenttest.Failure{wrong}, answers.Failures()...), nil
 	}
-	came := agenttest.Came{Events: person.seen(), Result: result.RunFinished, File: func(path string) (string, bool) {
+	came := agenttest.Came{Events: person.seenEvents(), Result: result.RunFinished, File: func(path string) (string, bool) {
 		return readWithin(work, path)
 	}}
 	return slices.Concat(c.Check(came), person.failures(), tools.Failures(), answers.Failures()), result
@@ -162,8 +162,8 @@ type person struct {
 	events  []activity.Event
 }
 
-// seen returns what happened.
-func (p *person) seen() []activity.Event {
+// seenEvents returns what happened.
+func (p *person) seenEvents() []activity.Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.events)

@@ -36,7 +36,7 @@ func applyPatch() tool.Tool {
 type patched struct {
 	*change
 	text string
-	gone *leaving
+	gone *removedFile
 }
 
 // planPatch reads the patch against the files as they are now. Whether the model

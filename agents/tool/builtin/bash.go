@@ -242,7 +242,7 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	j := newJob(env, c.dir)
 	defer j.Output.Close()
 	var end ending
-	var wall *confined
+	var wall *sandboxedCommand
 	err = j.Run(limited, env.Progress, func() error {
 		var err error
 		end, wall, err = c.run(limited, env, j)
@@ -317,7 +317,7 @@ type ending struct {
 }
 
 // run runs the command and waits for it. The caller releases the wall.
-func (c *shellCall) run(ctx context.Context, env *tool.Env, j *process.Job) (ending, *confined, error) {
+func (c *shellCall) run(ctx context.Context, env *tool.Env, j *process.Job) (ending, *sandboxedCommand, error) {
 	path, err := shell(env)
 	if err != nil {
 		return ending{}, nil, err

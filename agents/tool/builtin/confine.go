@@ -14,8 +14,8 @@ import (
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
-// confined is a command behind a wall, or behind none where there is none.
-type confined struct {
+// sandboxedCommand is a command behind a wall, or behind none where there is none.
+type sandboxedCommand struct {
 	box    *sandbox.Box // nil without a sandbox
 	cmd    *exec.Cmd
 	reaper bool
@@ -27,8 +27,8 @@ type confined struct {
 
 // confine puts a command that has not been started behind the wall of the call's
 // Env, with an access. The caller calls release, whether it was started or not.
-func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.Access, reaper bool) (*confined, error) {
-	c := &confined{cmd: cmd, reaper: reaper, env: env}
+func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.Access, reaper bool) (*sandboxedCommand, error) {
+	c := &sandboxedCommand{cmd: cmd, reaper: reaper, env: env}
 	if env.Sandbox == nil {
 		return c, nil
 	}
@@ -70,7 +70,7 @@ func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.A
 
 // places returns the places of all folders that the command must not read or
 // change.
-func (c *confined) places(ctx context.Context) (tool.Places, error) {
+func (c *sandboxedCommand) places(ctx context.Context) (tool.Places, error) {
 	all := tool.Places{Complete: true}
 	if c.env.Survey == nil {
 		return all, nil
@@ -91,7 +91,7 @@ func (c *confined) places(ctx context.Context) (tool.Places, error) {
 // placesAfter returns the protected places after the command, and a note if there may
 // be more. Those that were there and those at the top of each folder, which matter
 // the most, are always among them.
-func (c *confined) placesAfter(ctx context.Context) (protected []string, note string) {
+func (c *sandboxedCommand) placesAfter(ctx context.Context) (protected []string, note string) {
 	places, err := c.places(ctx)
 	if err == nil && places.Complete {
 		return append([]string{}, places.Protected...), "" // not nil, even where there are none
@@ -111,7 +111,7 @@ func (c *confined) placesAfter(ctx context.Context) (protected []string, note st
 }
 
 // start starts the command.
-func (c *confined) start(j *process.Job) (*process.Child, error) {
+func (c *sandboxedCommand) start(j *process.Job) (*process.Child, error) {
 	switch {
 	case c.box != nil:
 		return c.box.Start(j)
@@ -127,7 +127,7 @@ const maxQuarantineNotes = 50
 // release removes what the command had for itself when all of its processes have
 // ended, and moves protected places to quarantine that it made. The notes say
 // which, for the model and the person.
-func (c *confined) release(ctx context.Context) (notes []string) {
+func (c *sandboxedCommand) release(ctx context.Context) (notes []string) {
 	if c == nil || c.box == nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (c *confined) release(ctx context.Context) (notes []string) {
 }
 
 // name is a path as it is shown: relative to the workspace folder in it.
-func (c *confined) name(path string) string {
+func (c *sandboxedCommand) name(path string) string {
 	if rel, err := filepath.Rel(c.env.Folder, path); err == nil && tool.Within(c.env.Folder, path) {
 		return tool.Name(filepath.ToSlash(rel))
 	}
@@ -173,7 +173,7 @@ func (c *confined) name(path string) string {
 
 // hint says which access could help a command that failed, if what it printed
 // looks as if the wall kept it from something.
-func (c *confined) hint(output string) []string {
+func (c *sandboxedCommand) hint(output string) []string {
 	if c == nil || c.box == nil || c.box.Wall == sandbox.None {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (c *confined) hint(output string) []string {
 
 // hiddenFileIn returns the name of a file that the wall hides and that an output names, ""
 // for none.
-func (c *confined) hiddenFileIn(output string) string {
+func (c *sandboxedCommand) hiddenFileIn(output string) string {
 	for _, path := range c.spec.Masked {
 		if strings.Contains(output, filepath.Base(path)) {
 			return c.name(path)

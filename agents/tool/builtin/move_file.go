@@ -48,15 +48,15 @@ func moveFile() tool.Tool {
 	}), planMove)
 }
 
-// leaving is a file that a call takes away from its place.
-type leaving struct {
+// removedFile is a file that a call takes away from its place.
+type removedFile struct {
 	path string // as the model named it
 	at   tool.Place
 	file *tool.File
 }
 
 // newLeaving finds the file and what forbids to take it away.
-func newLeaving(ctx context.Context, env *tool.Env, path string) (*leaving, error) {
+func newLeaving(ctx context.Context, env *tool.Env, path string) (*removedFile, error) {
 	p, err := tool.Resolve(env, path)
 	if err != nil {
 		return nil, err
@@ -79,14 +79,14 @@ func newLeaving(ctx context.Context, env *tool.Env, path string) (*leaving, erro
 	if p = p.ReadAs(env, f.Info); p.Sealed != "" {
 		return nil, sealError(p)
 	}
-	return &leaving{path, p, f}, nil
+	return &removedFile{path, p, f}, nil
 }
 
 // again returns an error if the file is not any more where the person was told.
-func (l *leaving) again(env *tool.Env) error { return sameWay(env, l.path, l.at) }
+func (l *removedFile) again(env *tool.Env) error { return sameWay(env, l.path, l.at) }
 
 // removal is the change of the file's going.
-func (l *leaving) removal() activity.Change {
+func (l *removedFile) removal() activity.Change {
 	text := wholeText(l.file)
 	return diff.Of(tool.URI(l.at.Real), l.at.Rel, &text, nil)
 }

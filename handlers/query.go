@@ -43,9 +43,9 @@ type Knowledge struct {
 	InlineAnswer func(folder string) string
 }
 
-// author is what an author's questions about files are answered from: all files
+// query is what an author's questions about files are answered from: all files
 // as they were when the question came, and what is known by now.
-type author struct {
+type query struct {
 	h        *Handlers
 	snapshot *workspace.Snapshot
 	catalog  *registry.Snapshot
@@ -53,12 +53,12 @@ type author struct {
 }
 
 // author waits for the catalog of agents, once.
-func (h *Handlers) author(ctx context.Context, s *workspace.Snapshot) (*author, error) {
+func (h *Handlers) author(ctx context.Context, s *workspace.Snapshot) (*query, error) {
 	catalog, err := h.catalog(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &author{h, s, catalog, s.Encoding()}, nil
+	return &query{h, s, catalog, s.Encoding()}, nil
 }
 
 // reading is one version of an open agent file, read.
@@ -73,7 +73,7 @@ type reading struct {
 // workspace folder of a project's. It is false for what is no agent file. The
 // folders of agents are those of the catalog, and .gemini/agents anywhere
 // (spec 2.9).
-func (a *author) place(path string) (resolved string, p registry.Place, ok bool) {
+func (a *query) place(path string) (resolved string, p registry.Place, ok bool) {
 	if !workspace.IsAgentFile(filepath.Join(".gemini", "agents", filepath.Base(path))) {
 		return path, p, false // without a look at the disk: most documents are none
 	}
@@ -113,7 +113,7 @@ const maxAgentFile = definition.MaxFile + 1
 // the disk. It is false for what is no agent file, for one that is not there, and
 // for one of which the editor has another text than we know: whatever is said of
 // that would be about the wrong places.
-func (a *author) file(name uri.URI) (*language.File, bool) {
+func (a *query) file(name uri.URI) (*language.File, bool) {
 	path, ok := filePath(name)
 	if !ok {
 		return nil, false
@@ -137,7 +137,7 @@ func (a *author) file(name uri.URI) (*language.File, bool) {
 
 // read returns an open document as an agent file. What was read of the same text
 // last is not read again.
-func (a *author) read(d *workspace.Document, path string, place registry.Place) *language.File {
+func (a *query) read(d *workspace.Document, path string, place registry.Place) *language.File {
 	k, generation := &a.h.written.open, a.generation()
 	r := k.get(d)
 	if r != nil && r.text == d.Text && r.place == place && r.generation == generation {
@@ -148,7 +148,7 @@ func (a *author) read(d *workspace.Document, path string, place registry.Place) 
 	return r.file
 }
 
-func (a *author) open(name uri.URI, path string, place registry.Place, text string) *language.File {
+func (a *query) open(name uri.URI, path string, place registry.Place, text string) *language.File {
 	k := a.h.daemon.Knowledge
 	return language.Open(definition.Source{
 		Path: path, Folder: place.Folder, Scope: place.Scope, URI: string(name), Data: []byte(text), Model: k.Model, Installed: k.Installed,
@@ -193,7 +193,7 @@ func readNow(path string, limit int64) (string, bool) {
 }
 
 // agentFiles yields the open documents that are agent files, by URI.
-func (a *author) agentFiles() []*language.File {
+func (a *query) agentFiles() []*language.File {
 	var list []*language.File
 	for d := range a.snapshot.Documents() {
 		if path, ok := filePath(d.URI); ok && !d.Lost {
@@ -208,7 +208,7 @@ func (a *author) agentFiles() []*language.File {
 
 // folderOf returns the canonical workspace folder that a document lies in, ""
 // for the first.
-func (a *author) folderOf(name uri.URI) string {
+func (a *query) folderOf(name uri.URI) string {
 	path, ok := filePath(name)
 	if !ok {
 		return ""
@@ -220,7 +220,7 @@ func (a *author) folderOf(name uri.URI) string {
 }
 
 // world returns what is known for a file of a workspace folder, "" for none.
-func (a *author) world(folder string) *language.World {
+func (a *query) world(folder string) *language.World {
 	h, k := a.h, a.h.daemon.Knowledge
 	w := &language.World{
 		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table, Templates: h.written.template.in(h.daemon.Templates, h.daemon.Locale),
@@ -290,7 +290,7 @@ func toolOffered(t tool.Tool, aliases []string) language.Tool {
 
 // uri returns the URI of a path as the client would spell it: below a workspace
 // folder that is a link, by the link; as it is open, where it is.
-func (a *author) uri(path string) string {
+func (a *query) uri(path string) string {
 	if d, ok := a.snapshot.DocumentAt(path); ok {
 		return string(d.URI)
 	}
@@ -303,13 +303,13 @@ func (a *author) uri(path string) string {
 }
 
 // disk is what there is of sources without a look at any file.
-func (a *author) disk() language.Sources {
+func (a *query) disk() language.Sources {
 	return language.Sources{Read: diskText, URI: a.uri, Exists: there, ReadOnly: readOnly}
 }
 
 // sources returns the files that may name agents: agent files, the lines of other
 // open documents, and settings.
-func (a *author) sources() language.Sources {
+func (a *query) sources() language.Sources {
 	s := a.disk()
 	s.Open, s.Names = a.agentFiles(), a.h.written.index.in(a.catalog)
 	agentFile := make(map[string]bool, len(s.Open))
@@ -327,7 +327,7 @@ func (a *author) sources() language.Sources {
 }
 
 // editable returns sources without the documents that nobody can edit, or is to.
-func (a *author) editable(s language.Sources) language.Sources {
+func (a *query) editable(s language.Sources) language.Sources {
 	s.Documents = slices.DeleteFunc(s.Documents, func(d language.Document) bool { return !a.edited(uri.URI(d.URI)) })
 	return s
 }
@@ -335,7 +335,7 @@ func (a *author) editable(s language.Sources) language.Sources {
 // edited reports whether a document is one that people edit: a file, but for what
 // the daemon shows, or what may become one. Others, as an older version of a file,
 // are there to be read.
-func (a *author) edited(name uri.URI) bool {
+func (a *query) edited(name uri.URI) bool {
 	scheme, _, _ := strings.Cut(string(name), ":")
 	switch scheme {
 	case "untitled", "vscode-notebook-cell":
@@ -380,7 +380,7 @@ type columns struct {
 }
 
 // columnsOf returns the columns of a text.
-func (a *author) columnsOf(text string) columns {
+func (a *query) columnsOf(text string) columns {
 	c := columns{encoding: a.encoding}
 	if a.encoding != workspace.UTF16 {
 		c.lines = workspace.NewLines(text)
@@ -432,11 +432,11 @@ func (c columns) convert(p workspace.Position, from, to workspace.Encoding) work
 
 // texts turns places of many files into the client's; each file is read once.
 type texts struct {
-	a     *author
+	a     *query
 	known map[string]columns
 }
 
-func (a *author) texts() *texts { return &texts{a, map[string]columns{}} }
+func (a *query) texts() *texts { return &texts{a, map[string]columns{}} }
 
 // of returns the columns of the file that a URI names.
 func (t *texts) of(name string) columns {
