@@ -64,6 +64,7 @@ func TestNeovimPluginLanguages(t *testing.T) {
 < It compiles.
 `, patience)
 		s := n.plugged(t, append(env, "AGENTLS_TRUST=1", "GOFLAGS=-mod=mod"), dir, "main.go", fmt.Sprintf(`
+vim.api.nvim_set_keymap('n', 'a', '<Nop>', { noremap = true }) -- one that comes after its question is gone
 vim.api.nvim_create_autocmd('FileType', { pattern = 'go', callback = function()
   local config = { name = 'gopls', cmd = { '%s' }, root_dir = '%s' }
   if vim.lsp.start then
