@@ -215,120 +215,152 @@ func (o *opener) begin(s *segment) (uint64, error) {
 	}
 }
 
+// reading is one segment that is read into the log, and fixed where it is damaged.
+type reading struct {
+	*opener
+	s       *segment
+	limit   uint64 // the first event of the next segment
+	edits   []edit
+	pending []edit // bad lines that nothing readable has followed yet
+	shift   int64  // how much longer the fixed segment is, so far
+	size    int64
+	end     int64 // where what is read ends
+}
+
+// insert notes a text that the fixed segment has besides.
+func (r *reading) insert(e edit) {
+	r.edits = append(r.edits, e)
+	r.shift += int64(len(e.note))
+}
+
+// commit notes that the bad lines go, since something readable follows them.
+func (r *reading) commit() {
+	for _, e := range r.pending {
+		r.shift -= e.end - e.off
+	}
+	r.edits, r.pending = append(r.edits, r.pending...), nil
+}
+
+// addHole notes that events up to one are missing at a place.
+func (r *reading) addHole(at int64, to uint64) {
+	from := r.log.last + 1
+	r.s.size = at + r.shift
+	r.log.mark(r.s, from)
+	r.insert(edit{off: at, end: at, note: r.hole(from, to)})
+}
+
 // read takes a segment's events before limit into the log, and fixes the
 // segment where it is damaged.
 func (o *opener) read(s *segment, limit uint64) error {
-	l := o.log
 	size, err := s.file.Size()
 	if err != nil {
 		return err
 	}
-	var (
-		edits   []edit
-		pending []edit // bad lines that nothing readable has followed yet
-		shift   int64  // how much longer the fixed segment is, so far
-		end     = size // where what is read ends
-		covered bool   // a line at or after limit was met
-	)
-	commit := func() {
-		for _, e := range pending {
-			shift -= e.end - e.off
+	r := &reading{opener: o, s: s, limit: limit, size: size, end: size}
+	if err := r.lines(); err != nil {
+		return err
+	}
+	r.close()
+	s.size = size
+	switch {
+	case len(r.edits) > 0:
+		return o.mend(s, r.edits, r.end)
+	case r.end < size:
+		o.found.Cut += size - r.end
+		if err := s.file.Truncate(r.end); err != nil {
+			return err
 		}
-		edits, pending = append(edits, pending...), nil
+		s.size = r.end
+		return s.file.Sync()
 	}
-	hole := func(at int64, to uint64) {
-		from := l.last + 1
-		note := o.hole(from, to)
-		edits = append(edits, edit{off: at, end: at, note: note})
-		s.size = at + shift
-		l.mark(s, from)
-		shift += int64(len(note))
-	}
-	in := newLines(s.file, 0, size)
-	for first := true; !covered; first = false {
+	return nil
+}
+
+// lines reads the segment's lines, up to the first that the next segment has.
+func (r *reading) lines() error {
+	l := r.log
+	in := newLines(r.s.file, 0, r.size)
+	for first := true; ; first = false {
 		line, off, whole, err := in.next()
 		if errors.Is(err, io.EOF) {
 			if first {
-				head := l.headerLine()
-				edits = append(edits, edit{note: head})
-				shift += int64(len(head))
+				r.insert(edit{note: l.headerLine()})
 			}
-			break
+			return nil
 		}
 		if err != nil && !errors.Is(err, errLong) {
 			return err
 		}
 		if first {
 			if h, err := parseHeader(line); err == nil && whole {
-				if s.number == 1 {
+				if r.s.number == 1 {
 					l.created, l.title, l.agent = h.creationTime(), h.Title, h.Agent
 				}
 				continue
 			}
-			head := l.headerLine()
-			edits = append(edits, edit{note: head})
-			shift += int64(len(head))
+			r.insert(edit{note: l.headerLine()})
 		}
-		e, ok := verify(line)
-		ok = ok && believed(e.Seq, l.last)
-		switch {
-		case !ok && !whole:
-			end = off
-		case ok && e.FromSeq >= limit:
-			covered, end = true, off
-		case !ok || e.FromSeq <= l.last || e.Seq >= limit:
-			// What reaches past limit speaks of events that the next segment has.
-			// A line feed that is damaged makes one line of two.
-			events := max(1, bytes.Count(line, []byte(`{"seq":`)))
-			pending = append(pending, edit{off: off, end: in.off, bad: true, events: events})
-		default:
-			commit()
-			if e.FromSeq > l.last+1 {
-				hole(off, e.FromSeq-1)
-			}
-			if !whole {
-				edits = append(edits, edit{off: size, end: size, note: []byte("\n")})
-			}
-			s.size = off + shift
-			l.mark(s, e.FromSeq)
-			l.last = e.Seq
-			o.fold(e)
+		if covered := r.line(line, off, in.off, whole); covered {
+			return nil
 		}
 	}
+}
+
+// line takes one line from off to end, and reports whether the next segment has it.
+func (r *reading) line(line []byte, off, end int64, whole bool) (covered bool) {
+	l := r.log
+	e, ok := verify(line)
+	ok = ok && believed(e.Seq, l.last)
+	switch {
+	case !ok && !whole:
+		r.end = off
+	case ok && e.FromSeq >= r.limit:
+		r.end = off
+		return true
+	case !ok || e.FromSeq <= l.last || e.Seq >= r.limit:
+		// What reaches past limit speaks of events that the next segment has.
+		// A line feed that is damaged makes one line of two.
+		events := max(1, bytes.Count(line, []byte(`{"seq":`)))
+		r.pending = append(r.pending, edit{off: off, end: end, bad: true, events: events})
+	default:
+		r.commit()
+		if e.FromSeq > l.last+1 {
+			r.addHole(off, e.FromSeq-1)
+		}
+		if !whole {
+			r.edits = append(r.edits, edit{off: r.size, end: r.size, note: []byte("\n")})
+		}
+		r.s.size = off + r.shift
+		l.mark(r.s, e.FromSeq)
+		l.last = e.Seq
+		r.fold(e)
+	}
+	return false
+}
+
+// close notes events that are missing at the end: they are known from where the next
+// segment begins, or else counted.
+func (r *reading) close() {
+	l, limit := r.log, r.limit
 	if !believed(limit, l.last) {
 		limit = math.MaxUint64
 	}
-	// Events that are missing at the end are known from where the next segment
-	// begins, or else counted.
 	switch {
-	case limit == math.MaxUint64 && len(pending) > 0:
+	case limit == math.MaxUint64 && len(r.pending) > 0:
 		lost := 0
-		for _, e := range pending {
+		for _, e := range r.pending {
 			lost += e.events
 		}
-		commit()
-		hole(end, l.last+uint64(lost))
+		r.commit()
+		r.addHole(r.end, l.last+uint64(lost))
 	case limit != math.MaxUint64 && limit > l.last+1:
-		commit()
-		hole(end, limit-1)
+		r.commit()
+		r.addHole(r.end, limit-1)
 	}
 	if limit != math.MaxUint64 {
 		// The next segment has what follows; what is left here is no loss.
-		end = size
+		r.end = r.size
 	}
-	s.size = size
-	switch {
-	case len(edits) > 0:
-		return o.mend(s, edits, end)
-	case end < size:
-		o.found.Cut += size - end
-		if err := s.file.Truncate(end); err != nil {
-			return err
-		}
-		s.size = end
-		return s.file.Sync()
-	}
-	return nil
 }
 
 // verify reads a line that must match its checksum.

@@ -302,47 +302,53 @@ func (p *purger) rewrite(s *segment, limit uint64) (r redone, changed bool, err 
 	if s == l.seg {
 		size = s.size // what a write that failed left behind is not ours
 	}
-	r = redone{old: s, temp: s.path + ".tmp"}
-	defer func() {
-		if err != nil && r.file != nil {
-			_ = r.file.Close()
-			_ = l.files.Remove(r.temp) // a rest does no harm
+	w := &rewriting{purger: p, from: from, redone: redone{old: s, temp: s.path + ".tmp"}}
+	if err = w.lines(size, limit); err == nil && w.out != nil {
+		if err = w.out.Flush(); err == nil {
+			err = w.file.Sync()
 		}
-	}()
-	var out *bufio.Writer
-	var enc encoder
-	// begin starts the new file with what needs no change.
-	begin := func(upTo int64) error {
-		changed = true
-		if r.file, err = l.files.Open(r.temp, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
-			return err
-		}
-		out = bufio.NewWriterSize(onlyWriter{r.file}, 1<<20)
-		return copyRange(out, from, 0, upTo)
 	}
-	write := func(line []byte) error {
-		r.size += int64(len(line))
-		if out == nil {
-			return nil
-		}
-		_, err := out.Write(line)
+	if err != nil && w.file != nil {
+		_ = w.file.Close()
+		_ = l.files.Remove(w.temp) // a rest does no harm
+	}
+	return w.redone, w.out != nil, err
+}
+
+// rewriting is a segment while it is written anew.
+type rewriting struct {
+	*purger
+	redone
+	from File
+	out  *bufio.Writer // nil until something changes
+	enc  encoder
+}
+
+// begin starts the new file, if that was not done, with what needs no change.
+func (w *rewriting) begin(upTo int64) (err error) {
+	if w.out != nil {
+		return nil
+	}
+	if w.file, err = w.log.files.Open(w.temp, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return err
 	}
-	in := newLines(from, 0, size)
+	w.out = bufio.NewWriterSize(onlyWriter{w.file}, 1<<20)
+	return copyRange(w.out, w.from, 0, upTo)
+}
+
+// lines writes what is left of the segment's lines.
+func (w *rewriting) lines(size int64, limit uint64) error {
+	in := newLines(w.from, 0, size)
 	for first := true; ; first = false {
 		line, off, whole, err := in.next()
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil && !errors.Is(err, errLong) {
-			return r, false, err
+			return err
 		}
 		if first {
-			// The header, or what is left of it: Open fixed it.
-			r.size = in.off
-			if out != nil {
-				return r, false, errors.New("a segment without a header")
-			}
+			w.size = in.off // the header, or what is left of it: Open fixed it
 			continue
 		}
 		var e Entry
@@ -352,36 +358,29 @@ func (p *purger) rewrite(s *segment, limit uint64) (r redone, changed bool, err 
 		}
 		if !ok || !whole || e.Seq >= limit {
 			// Nobody reads it, and it may hold what is to be erased.
-			if out == nil {
-				if err := begin(off); err != nil {
-					return r, false, err
-				}
+			if err := w.begin(off); err != nil {
+				return err
 			}
 			continue
 		}
-		fresh, redacted := p.line(&enc, line, e)
-		if redacted && out == nil {
-			if err := begin(off); err != nil {
-				return r, false, err
+		fresh, redacted := w.line(&w.enc, line, e)
+		if redacted {
+			if err := w.begin(off); err != nil {
+				return err
 			}
-		}
-		if n := len(r.marks); n == 0 || r.size-r.marks[n-1].off >= pointEvery {
-			r.marks = append(r.marks, point{seq: e.FromSeq, off: r.size})
-		}
-		if !redacted {
+		} else {
 			fresh = append(line[:len(line):len(line)], '\n')
 		}
-		if err := write(fresh); err != nil {
-			return r, false, err
+		if n := len(w.marks); n == 0 || w.size-w.marks[n-1].off >= pointEvery {
+			w.marks = append(w.marks, point{seq: e.FromSeq, off: w.size})
+		}
+		w.size += int64(len(fresh))
+		if w.out != nil {
+			if _, err := w.out.Write(fresh); err != nil {
+				return err
+			}
 		}
 	}
-	if out == nil {
-		return r, false, nil
-	}
-	if err = out.Flush(); err == nil {
-		err = r.file.Sync()
-	}
-	return r, true, err
 }
 
 // replace puts a new segment in the old one's place. l.mu is held, also during

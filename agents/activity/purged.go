@@ -18,22 +18,7 @@ func Purge(b Body) Body {
 	case RunState:
 		return RunState{From: b.From, To: b.To}
 	case RunFinished:
-		left := RunFinished{
-			Reason: b.Reason, Recovered: b.Recovered, Usage: b.Usage, Cost: b.Cost, Turns: b.Turns, ToolCalls: b.ToolCalls,
-			Chain: []Link{}, Guardrails: []Guard{}, Changes: []Change{}, Problems: []definition.Problem{},
-		}
-		for _, g := range b.Guardrails {
-			g.Errors = nil
-			left.Guardrails = append(left.Guardrails, g)
-		}
-		for _, l := range b.Chain {
-			l.Reason = ""
-			left.Chain = append(left.Chain, l)
-		}
-		if b.Error != nil {
-			left.Error = &Failure{Kind: b.Error.Kind}
-		}
-		return left
+		return purgeResult(b)
 	case ModelFinished:
 		b.Content = nil
 		return b
@@ -48,14 +33,7 @@ func Purge(b Body) Body {
 	case ThoughtDelta:
 		return ThoughtDelta{}
 	case ToolState:
-		left := ToolState{Call: b.Call, Name: b.Name, Args: json.RawMessage("{}"), State: b.State, Risk: b.Risk, Taint: b.Taint}
-		if b.Result != nil {
-			left.Result = &ToolResult{Bytes: b.Result.Bytes}
-		}
-		if b.Error != nil {
-			left.Error = &ToolError{Code: b.Error.Code}
-		}
-		return left
+		return purgeCall(b)
 	case ToolDelta:
 		return ToolDelta{Call: b.Call}
 	case ConfirmationAsked:
@@ -101,4 +79,36 @@ func Purge(b Body) Body {
 		return Note{Level: b.Level}
 	}
 	return Unknown{Name: b.Type()}
+}
+
+// purgeResult is [Purge] of how a run ended.
+func purgeResult(b RunFinished) RunFinished {
+	left := RunFinished{
+		Reason: b.Reason, Recovered: b.Recovered, Usage: b.Usage, Cost: b.Cost, Turns: b.Turns, ToolCalls: b.ToolCalls,
+		Chain: []Link{}, Guardrails: []Guard{}, Changes: []Change{}, Problems: []definition.Problem{},
+	}
+	for _, g := range b.Guardrails {
+		g.Errors = nil
+		left.Guardrails = append(left.Guardrails, g)
+	}
+	for _, l := range b.Chain {
+		l.Reason = ""
+		left.Chain = append(left.Chain, l)
+	}
+	if b.Error != nil {
+		left.Error = &Failure{Kind: b.Error.Kind}
+	}
+	return left
+}
+
+// purgeCall is [Purge] of a tool call.
+func purgeCall(b ToolState) ToolState {
+	left := ToolState{Call: b.Call, Name: b.Name, Args: json.RawMessage("{}"), State: b.State, Risk: b.Risk, Taint: b.Taint}
+	if b.Result != nil {
+		left.Result = &ToolResult{Bytes: b.Result.Bytes}
+	}
+	if b.Error != nil {
+		left.Error = &ToolError{Code: b.Error.Code}
+	}
+	return left
 }

@@ -12,44 +12,18 @@ type after struct {
 	end  int // of the collection, if it was closed before the offset
 }
 
+// bracket is one that is open.
+type bracket struct {
+	list bool
+	step Step
+	word int // where the entry or key at hand starts
+}
+
 // brackets reads the collection in brackets that begins at from, as the value of
 // what was opened last, in the column. It ends with its last bracket, or before
 // a line that begins with a key in the column or before.
 func (l *lineReader) brackets(from, column int) *after {
-	type bracket struct {
-		list bool
-		step Step
-		word int // where the entry or key at hand starts
-	}
 	var nest []bracket
-	here := func(end int) *after {
-		path := l.path()
-		for i, b := range nest {
-			step := b.step
-			if i < len(nest)-1 {
-				if b.list {
-					step.Span = Span{}
-				}
-				path = append(path, step)
-				continue
-			}
-			start := b.word
-			for start < end && space(l.src[start]) {
-				start++
-			}
-			stop := start + len(strings.TrimRight(l.src[start:max(start, end)], " \t\r\n"))
-			if l.offset < start || l.offset > stop {
-				start, stop = l.offset, l.offset
-			}
-			if b.list || b.step.Key != "" {
-				step.Span = Span{start, stop}
-			} else {
-				step = Step{Key: trimQuotes(l.src[start:stop]), Index: -1, OnKey: true, Span: Span{start, stop}}
-			}
-			path = append(path, step)
-		}
-		return &after{path: path}
-	}
 	quote := byte(0)
 	for i := from; ; i++ {
 		atEnd := i >= len(l.src)
@@ -69,8 +43,8 @@ func (l *lineReader) brackets(from, column int) *after {
 		if !atEnd {
 			c = l.src[i]
 		}
-		if len(nest) > 0 && i >= l.offset && (atEnd || strings.IndexByte(",]}\n\r", c) >= 0 || (c == ':' && !nest[len(nest)-1].list && nest[len(nest)-1].step.Key == "")) {
-			return here(i)
+		if len(nest) > 0 && i >= l.offset && (atEnd || strings.IndexByte(",]}\n\r", c) >= 0 || (c == ':' && nest[len(nest)-1].beforeKey())) {
+			return l.within(nest, i)
 		}
 		if atEnd {
 			return &after{at: i}
@@ -82,7 +56,7 @@ func (l *lineReader) brackets(from, column int) *after {
 			}
 		case '[', '{':
 			if i > from && i >= l.offset {
-				return here(i)
+				return l.within(nest, i)
 			}
 			b := bracket{list: c == '[', word: i + 1, step: Step{Index: -1}}
 			if b.list {
@@ -96,25 +70,68 @@ func (l *lineReader) brackets(from, column int) *after {
 			}
 			nest[len(nest)-1].word = i + 1
 		case ',':
-			top := &nest[len(nest)-1]
-			top.word = i + 1
-			if top.list {
-				top.step.Index++
-			} else {
-				top.step = Step{Index: -1}
-			}
+			nest[len(nest)-1].next(i)
 		case ':':
-			top := &nest[len(nest)-1]
-			if !top.list && top.step.Key == "" && (i+1 == len(l.src) || space(l.src[i+1]) || l.src[i+1] == '\r' || strings.IndexByte(",]}[{\"'", l.src[i+1]) >= 0) {
-				start := top.word
-				for start < i && space(l.src[start]) {
-					start++
-				}
-				top.step = Step{Key: trimQuotes(strings.TrimRight(l.src[start:i], " \t")), Index: -1, Span: Span{start, i}}
-				top.word = i + 1
-			}
+			nest[len(nest)-1].colon(l.src, i)
 		}
 	}
+}
+
+// beforeKey reports whether the key of an entry is still to come.
+func (b *bracket) beforeKey() bool { return !b.list && b.step.Key == "" }
+
+// next begins another entry behind the comma at i.
+func (b *bracket) next(i int) {
+	b.word = i + 1
+	if b.list {
+		b.step.Index++
+	} else {
+		b.step = Step{Index: -1}
+	}
+}
+
+// colon takes what is before the colon at i as a key, if it may be one.
+func (b *bracket) colon(src string, i int) {
+	if !b.beforeKey() || (i+1 < len(src) && !space(src[i+1]) && src[i+1] != '\r' && strings.IndexByte(",]}[{\"'", src[i+1]) < 0) {
+		return
+	}
+	start := b.word
+	for start < i && space(src[start]) {
+		start++
+	}
+	b.step = Step{Key: trimQuotes(strings.TrimRight(src[start:i], " \t")), Index: -1, Span: Span{start, i}}
+	b.word = i + 1
+}
+
+// within returns the path to the offset in the brackets that are open, of which the part
+// at hand ends at end.
+func (l *lineReader) within(nest []bracket, end int) *after {
+	path := l.path()
+	for i, b := range nest {
+		step := b.step
+		if i < len(nest)-1 {
+			if b.list {
+				step.Span = Span{}
+			}
+			path = append(path, step)
+			continue
+		}
+		start := b.word
+		for start < end && space(l.src[start]) {
+			start++
+		}
+		stop := start + len(strings.TrimRight(l.src[start:max(start, end)], " \t\r\n"))
+		if l.offset < start || l.offset > stop {
+			start, stop = l.offset, l.offset
+		}
+		if b.list || b.step.Key != "" {
+			step.Span = Span{start, stop}
+		} else {
+			step = Step{Key: trimQuotes(l.src[start:stop]), Index: -1, OnKey: true, Span: Span{start, stop}}
+		}
+		path = append(path, step)
+	}
+	return &after{path: path}
 }
 
 // dashed reports whether a text begins with the dash of a list's entry.

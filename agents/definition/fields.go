@@ -42,6 +42,11 @@ func (r *reader) field(k *key, v *node) bool {
 		r.report("agent/dialect", Hint, k.start, k.end, fmt.Sprintf("%s is not what it is in our format, so it is taken for another tool's field and has no effect.", k.name))
 		return true
 	}
+	return r.aboutField(k, v) || r.partField(k, v) || r.modelFields(k, v) || r.limitField(k, v)
+}
+
+// aboutField reads what an agent is called and told.
+func (r *reader) aboutField(k *key, v *node) bool {
 	switch k.name {
 	case "kind":
 		r.kinded = true
@@ -71,17 +76,6 @@ func (r *reader) field(k *key, v *node) bool {
 		if !r.again("systemPrompt", k) && r.stringField(v, k.name, &prompt) {
 			r.prompt = v
 		}
-	case "model":
-		r.modelField(v)
-	case "fallback_models", "fallbackModels":
-		if r.again("fallback_models", k) {
-			break
-		}
-		for _, m := range r.strings(v, k.name) {
-			if id, ok := r.resolveModel(m.name, m.start, m.end); ok {
-				r.FallbackModels = append(r.FallbackModels, id)
-			}
-		}
 	case "color":
 		r.colorField(k, v)
 	case "scope":
@@ -96,6 +90,15 @@ func (r *reader) field(k *key, v *node) bool {
 			}
 			r.Version = version
 		}
+	default:
+		return false
+	}
+	return true
+}
+
+// partField reads what an agent is put together from.
+func (r *reader) partField(k *key, v *node) bool {
+	switch k.name {
 	case "tools":
 		r.toolsField(v)
 	case "tool_confirmation":
@@ -136,6 +139,34 @@ func (r *reader) field(k *key, v *node) bool {
 		}
 	case "initial_messages":
 		r.messagesField(v)
+	case "subagents":
+		r.subagentsField(v, k.name)
+	case "user_invocable", "user-invocable", "userInvocable", "user-invokable":
+		if !r.again("user_invocable", k) {
+			r.boolField(v, k.name, &r.UserInvocable)
+		}
+	case "routable":
+		r.boolField(v, k.name, &r.Routable)
+	default:
+		return false
+	}
+	return true
+}
+
+// modelFields reads which models an agent asks, and how.
+func (r *reader) modelFields(k *key, v *node) bool {
+	switch k.name {
+	case "model":
+		r.modelField(v)
+	case "fallback_models", "fallbackModels":
+		if r.again("fallback_models", k) {
+			break
+		}
+		for _, m := range r.strings(v, k.name) {
+			if id, ok := r.resolveModel(m.name, m.start, m.end); ok {
+				r.FallbackModels = append(r.FallbackModels, id)
+			}
+		}
 	case "temperature", "temp":
 		if !r.again("temperature", k) {
 			r.Temperature = r.floatField(v, k.name, 0, 2)
@@ -158,6 +189,15 @@ func (r *reader) field(k *key, v *node) bool {
 				r.oneOf(v, "thinking_level", "thinking_level must be minimal, low, medium or high.")
 			}
 		}
+	default:
+		return false
+	}
+	return true
+}
+
+// limitField reads how an agent runs, and for how long.
+func (r *reader) limitField(k *key, v *node) bool {
+	switch k.name {
 	case "run":
 		r.runField(v)
 	case "max_turns", "maxTurns", "steps", "maxSteps":
@@ -172,14 +212,6 @@ func (r *reader) field(k *key, v *node) bool {
 	case "max_cost", "maxCost":
 		r.twice("max_cost", k.name, k)
 		r.limit("max_cost", k.name, v)
-	case "subagents":
-		r.subagentsField(v, k.name)
-	case "user_invocable", "user-invocable", "userInvocable", "user-invokable":
-		if !r.again("user_invocable", k) {
-			r.boolField(v, k.name, &r.UserInvocable)
-		}
-	case "routable":
-		r.boolField(v, k.name, &r.Routable)
 	default:
 		return false
 	}

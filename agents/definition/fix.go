@@ -203,72 +203,37 @@ func (f *fixer) find() {
 	case "agent/file-name":
 		f.rename()
 	case "agent/name":
-		if s := slug(f.text()); s != "" && !reservedName(s) && s != f.text() {
-			f.replace(s, false)
-		}
-		if s := slug(f.stem); s != "" && !reservedName(s) && validName(f.stem) && f.span != f.Open {
-			f.replace(s, false)
-		}
+		f.rewriteName()
 	case "agent/type":
 		f.quote()
 		f.reshape()
 	case "agent/unknown-field":
-		if in, _ := f.holder(f.Root, f.span); f.problem.Meant != "" {
-			if in.Get(f.problem.Meant) == nil { // else it would be there twice
-				f.replace(f.problem.Meant, false)
-			}
-		} else if strings.Contains(f.problem.Message, " is there already") {
-			if edit, ok := f.withoutKey(f.span); ok {
-				f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}})
-			}
-		} else if strings.Contains(f.problem.Message, " says the same as ") {
-			if edit, ok := f.withoutKey(f.span); ok {
-				f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}, Sure: true})
-			}
-		}
+		f.fixField()
 	case "agent/model-retired":
 		if f.problem.Meant != "" {
 			f.replace(f.problem.Meant, true)
 		}
 	case "agent/model-unknown":
-		if f.problem.Meant != "" {
-			f.replace(f.problem.Meant, false)
-		}
+		f.replaceMeant()
 		f.replace("inherit", false)
 	case "agent/tool-unknown":
-		if f.problem.Meant != "" {
-			f.replace(f.problem.Meant, false)
-		}
+		f.replaceMeant()
 		if denied := strings.Contains(f.problem.Message, "is denied by that name"); !denied && !f.removeWord() {
 			// Not at once with all others: it may be half typed, or come with a server.
 			f.remove(false)
 		}
 	case "agent/no-effect", "agent/authority":
-		key := f.span
-		if in, _ := f.holder(f.Root, key); in != nil && len(in.Keys) == 1 {
-			key = f.keyOf(in) // else nothing would be left under it
-		}
-		if edit, ok := f.withoutKey(key); ok {
-			f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}})
-		} else if !f.removeWord() {
-			f.remove(false)
-		}
+		f.removeField()
 	case "agent/tool-conflict":
 		f.remove(true)
 	case "agent/mcp-unknown":
-		if f.problem.Meant != "" {
-			f.replace(f.problem.Meant, false)
-		}
+		f.replaceMeant()
 		f.add(Fix{Title: "Describe the MCP server " + f.text() + " in the settings", Configure: f.text()})
 		f.remove(false)
-	case "agent/graph":
-		if f.problem.Meant != "" {
-			f.replace(f.problem.Meant, false)
-		}
+	case "agent/graph", "agent/validator":
+		f.replaceMeant()
 	case "agent/handoff-target", "agent/subagent-unknown":
-		if f.problem.Meant != "" {
-			f.replace(f.problem.Meant, false)
-		}
+		f.replaceMeant()
 		if name := f.text(); validName(name) && !reservedName(name) && !strings.HasPrefix(f.problem.Message, "An agent cannot") {
 			f.add(Fix{Title: "Create the agent " + name, Create: name})
 		}
@@ -278,24 +243,72 @@ func (f *fixer) find() {
 		} else if strings.HasPrefix(f.problem.Message, "A plain list of tools") {
 			f.allow()
 		}
-	case "agent/validator":
-		if f.problem.Meant != "" {
-			f.replace(f.problem.Meant, false)
-		}
 	case "agent/yaml-feature":
 		f.anchor()
 	case "agent/prompt-twice":
-		for _, name := range []string{"systemPrompt", "system_prompt", "prompt"} {
-			if v := f.Root.Get(name); v != nil && v.Span == f.span {
-				if edit, ok := f.withoutKey(f.keyOf(v)); ok {
-					f.add(Fix{Title: "Remove " + name + ", which has no effect", Edits: []Edit{edit}, Sure: true})
-				}
-			}
-		}
+		f.removePrompt()
 	case "agent/placeholder":
 		f.placeholder()
 	case "agent/hidden-text":
 		f.add(Fix{Title: "Remove the hidden characters", Edits: []Edit{f.edit(f.span, "")}})
+	}
+}
+
+// rewriteName offers names that are allowed.
+func (f *fixer) rewriteName() {
+	if s := slug(f.text()); s != "" && !reservedName(s) && s != f.text() {
+		f.replace(s, false)
+	}
+	if s := slug(f.stem); s != "" && !reservedName(s) && validName(f.stem) && f.span != f.Open {
+		f.replace(s, false)
+	}
+}
+
+// fixField offers the key that was meant, or to remove one that says nothing.
+func (f *fixer) fixField() {
+	if in, _ := f.holder(f.Root, f.span); f.problem.Meant != "" {
+		if in.Get(f.problem.Meant) == nil { // else it would be there twice
+			f.replace(f.problem.Meant, false)
+		}
+	} else if strings.Contains(f.problem.Message, " is there already") {
+		if edit, ok := f.withoutKey(f.span); ok {
+			f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}})
+		}
+	} else if strings.Contains(f.problem.Message, " says the same as ") {
+		if edit, ok := f.withoutKey(f.span); ok {
+			f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}, Sure: true})
+		}
+	}
+}
+
+// removeField removes a key, or a word of its value.
+func (f *fixer) removeField() {
+	key := f.span
+	if in, _ := f.holder(f.Root, key); in != nil && len(in.Keys) == 1 {
+		key = f.keyOf(in) // else nothing would be left under it
+	}
+	if edit, ok := f.withoutKey(key); ok {
+		f.add(Fix{Title: "Remove " + f.text(), Edits: []Edit{edit}})
+	} else if !f.removeWord() {
+		f.remove(false)
+	}
+}
+
+// removePrompt removes a prompt that has no effect.
+func (f *fixer) removePrompt() {
+	for _, name := range []string{"systemPrompt", "system_prompt", "prompt"} {
+		if v := f.Root.Get(name); v != nil && v.Span == f.span {
+			if edit, ok := f.withoutKey(f.keyOf(v)); ok {
+				f.add(Fix{Title: "Remove " + name + ", which has no effect", Edits: []Edit{edit}, Sure: true})
+			}
+		}
+	}
+}
+
+// replaceMeant offers the word that was meant, if one is known.
+func (f *fixer) replaceMeant() {
+	if f.problem.Meant != "" {
+		f.replace(f.problem.Meant, false)
 	}
 }
 

@@ -217,57 +217,29 @@ func (x *exporter) losses(d *definition.Definition) {
 			unknown[keyOf(x.tree, index, p)] = true
 		}
 	}
+	unchanged := x.unchanged(d)
 	for i, k := range x.tree.Root.Keys {
-		switch key := k.Name; key {
-		case "title", "displayName":
-			if d.Title != x.Title {
+		key := k.Name
+		if same, plain := unchanged[key]; plain {
+			if !same {
 				none(key, definition.Hint)
 			}
+			continue
+		}
+		switch key {
 		case "model":
 			if _, said := x.out.get("model"); x.Model != "inherit" && !said && (x.was == nil || x.was.Model != x.Model) {
 				lose(key, definition.Hint, "%s has no model %s, so the agent gets the one that is chosen there.", Title(x.to), x.Model)
 			}
-		case "fallback_models", "fallbackModels":
-			if x.was == nil || !slices.Equal(x.was.FallbackModels, x.FallbackModels) {
-				none(key, definition.Hint)
-			}
 		case "run":
 			if x.Mode != definition.Chat && (x.was == nil || x.was.Mode != x.Mode) {
 				lose(key, definition.Hint, "%s has no counterpart for run.mode: %s.", Title(x.to), x.Mode)
-			}
-		case "color":
-			if d.Color != x.Color {
-				none(key, definition.Hint)
-			}
-		case "version":
-			if d.Version != x.Version {
-				none(key, definition.Hint)
 			}
 		case "tools":
 			if allow := x.tree.Root.Items[i].Get("allow"); x.Dialect == definition.Agentls && allow != nil {
 				if names := meaningless(x.Definition, x.tree, allow); len(names) > 0 {
 					lose(key, definition.Warning, "Not known, so left out: %s.", strings.Join(names, ", "))
 				}
-			}
-		case "query":
-			if d.Query != x.Query {
-				none(key, definition.Hint)
-			}
-		case "temperature", "temp":
-			if !same(d.Temperature, x.Temperature) {
-				none(key, definition.Hint)
-			}
-		case "top_p", "topP":
-			if !same(d.TopP, x.TopP) {
-				none(key, definition.Hint)
-			}
-		case "thinking_budget", "thinkingBudget":
-			if !same(d.ThinkingBudget, x.ThinkingBudget) {
-				none(key, definition.Hint)
-			}
-		case "thinking_level", "thinkingLevel":
-			if d.ThinkingLevel != x.ThinkingLevel {
-				none(key, definition.Hint)
 			}
 		case "triggers", "memory", "tracing", "initial_messages", "handoffs", "guardrails", "graph", "inputs", "output":
 			if v := x.original(key); x.back() && v != nil && flow(v) == flow(x.tree.Root.Get(key)) {
@@ -278,18 +250,6 @@ func (x *exporter) losses(d *definition.Definition) {
 				severity = definition.Warning
 			}
 			none(key, severity)
-		case "user_invocable":
-			if d.UserInvocable != x.UserInvocable {
-				none(key, definition.Hint)
-			}
-		case "routable":
-			if d.Routable != x.Routable {
-				none(key, definition.Hint)
-			}
-		case "memory_files":
-			if d.MemoryFiles != x.MemoryFiles {
-				none(key, definition.Hint)
-			}
 		default:
 			if unknown[key] && (x.original(key) == nil || !x.back()) {
 				lose(key, definition.Hint, "The field %s is not known and is left out.", key)
@@ -303,6 +263,21 @@ func (x *exporter) losses(d *definition.Definition) {
 	}
 	if x.kept != nil && !x.back() {
 		lose("imported", definition.Hint, "What the file kept of its original (%s) is left out; export to %s to have it again.", x.kept.file, Title(x.kept.from))
+	}
+}
+
+// unchanged says of plain keys whether what was made means the same by them.
+func (x *exporter) unchanged(d *definition.Definition) map[string]bool {
+	fallbacks := x.was != nil && slices.Equal(x.was.FallbackModels, x.FallbackModels)
+	return map[string]bool{
+		"title": d.Title == x.Title, "displayName": d.Title == x.Title,
+		"fallback_models": fallbacks, "fallbackModels": fallbacks,
+		"color": d.Color == x.Color, "version": d.Version == x.Version, "query": d.Query == x.Query,
+		"temperature": same(d.Temperature, x.Temperature), "temp": same(d.Temperature, x.Temperature),
+		"top_p": same(d.TopP, x.TopP), "topP": same(d.TopP, x.TopP),
+		"thinking_budget": same(d.ThinkingBudget, x.ThinkingBudget), "thinkingBudget": same(d.ThinkingBudget, x.ThinkingBudget),
+		"thinking_level": d.ThinkingLevel == x.ThinkingLevel, "thinkingLevel": d.ThinkingLevel == x.ThinkingLevel,
+		"user_invocable": d.UserInvocable == x.UserInvocable, "routable": d.Routable == x.Routable, "memory_files": d.MemoryFiles == x.MemoryFiles,
 	}
 }
 

@@ -28,98 +28,123 @@ var NamePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*
 // reserved are names that mean something else in conditions, or in pictures.
 var reserved = []string{End, "START", "input", "state", "true", "false", "nil", "__start__", "__end__"}
 
+// checking is a graph while it is checked.
+type checking struct {
+	*Plan
+	o     *order
+	found []Finding
+}
+
+func (c *checking) at(part string, i int, field, format string, args ...any) {
+	c.found = append(c.found, Finding{At: Place{part, i, field}, Message: fmt.Sprintf(format, args...)})
+}
+
 // Check returns what is wrong with a graph by itself, in its order: what can be said
 // without knowing other agents.
 func (p *Plan) Check() []Finding {
-	var found []Finding
-	at := func(part string, i int, field, format string, args ...any) {
-		found = append(found, Finding{At: Place{part, i, field}, Message: fmt.Sprintf(format, args...)})
-	}
+	c := &checking{Plan: p}
 	if len(p.Nodes) == 0 { // what follows would only say the same
-		at("", 0, "", "The graph has no nodes; write nodes: with a name and an agent each.")
-		return found
+		c.at("", 0, "", "The graph has no nodes; write nodes: with a name and an agent each.")
+		return c.found
 	}
+	c.o = p.order()
+	c.checkNames()
+	switch _, there := c.o.index[p.Entry]; {
+	case p.Entry == "":
+		c.at("", 0, "", "The graph has no entry; write entry: with the name of its first node.")
+	case !there:
+		c.at("", 0, "entry", "The graph has no node %s; add it to nodes, or correct the name.", p.Entry)
+	}
+	fine := c.edges()
+	c.texts()
+	if _, there := c.o.index[p.Entry]; fine && there { // else it would only say the same again
+		c.ways()
+	}
+	return c.found
+}
+
+// checkNames checks that names are allowed, and that conditions can tell them apart.
+func (c *checking) checkNames() {
 	known := map[string]string{} // names, by how conditions write them
-	for i, n := range p.Nodes {
+	for i, n := range c.Nodes {
 		other, twice := known[Identifier(n.Name)]
 		switch {
 		case NameFault(n.Name) != "":
-			at("nodes", i, "name", "%s", NameFault(n.Name))
+			c.at("nodes", i, "name", "%s", NameFault(n.Name))
 		case twice && other == n.Name:
-			at("nodes", i, "name", "There are two nodes %s; rename one.", n.Name)
+			c.at("nodes", i, "name", "There are two nodes %s; rename one.", n.Name)
 		case twice:
-			at("nodes", i, "name", "Conditions cannot tell the nodes %s and %s apart, which they both write %s; rename one.", other, n.Name, Identifier(n.Name))
+			c.at("nodes", i, "name", "Conditions cannot tell the nodes %s and %s apart, which they both write %s; rename one.", other, n.Name, Identifier(n.Name))
 		}
 		known[Identifier(n.Name)] = n.Name
 	}
-	for i, k := range p.State {
+	for i, k := range c.State {
 		other, twice := known[Identifier(k.Name)]
 		if twice && other != k.Name { // the same name is how the results of a node come together
-			at("state", i, "", "Conditions cannot tell %s and %s apart, which they both write %s; rename one.", other, k.Name, Identifier(k.Name))
+			c.at("state", i, "", "Conditions cannot tell %s and %s apart, which they both write %s; rename one.", other, k.Name, Identifier(k.Name))
 		}
 		known[Identifier(k.Name)] = k.Name
 	}
-	o := p.order()
-	switch _, there := o.index[p.Entry]; {
-	case p.Entry == "":
-		at("", 0, "", "The graph has no entry; write entry: with the name of its first node.")
-	case !there:
-		at("", 0, "entry", "The graph has no node %s; add it to nodes, or correct the name.", p.Entry)
-	}
+}
+
+// edges checks the edges, and reports whether all lead from a node to a node.
+func (c *checking) edges() (fine bool) {
 	otherwise := map[string]bool{}
-	fine := p.Entry != ""
-	for i, e := range p.Edges {
+	fine = c.Entry != ""
+	for i, e := range c.Edges {
 		for _, end := range []struct{ field, name string }{{"from", e.From}, {"to", e.To}} {
-			if _, there := o.index[end.name]; !there && (end.name != End || end.field == "from") {
+			if _, there := c.o.index[end.name]; !there && (end.name != End || end.field == "from") {
 				fine = false
 				if end.name == End {
-					at("edges", i, "from", "END is where the graph ends, so no edge leads from it; correct the name.")
+					c.at("edges", i, "from", "END is where the graph ends, so no edge leads from it; correct the name.")
 				} else {
-					at("edges", i, end.field, "The graph has no node %s; add it to nodes, or correct the name.", end.name)
+					c.at("edges", i, end.field, "The graph has no node %s; add it to nodes, or correct the name.", end.name)
 				}
 			}
 		}
 		switch {
 		case e.Else && e.Condition != "":
-			at("edges", i, "else", "An edge with else: true has no condition; remove one of them.")
+			c.at("edges", i, "else", "An edge with else: true has no condition; remove one of them.")
 		case e.Else && otherwise[e.From]:
-			at("edges", i, "else", "%s has another edge with else: true already; remove one.", e.From)
+			c.at("edges", i, "else", "%s has another edge with else: true already; remove one.", e.From)
 		}
 		otherwise[e.From] = otherwise[e.From] || e.Else
-		for _, name := range unknownNames(condition.Names(e.Condition), p) {
-			at("edges", i, "condition", "The condition names %s, which no node gives: nodes and keys of state are %s. Correct the name, or add it to state.", name, strings.Join(p.names(), ", "))
+		for _, name := range unknownNames(condition.Names(e.Condition), c.Plan) {
+			c.at("edges", i, "condition", "The condition names %s, which no node gives: nodes and keys of state are %s. Correct the name, or add it to state.", name, strings.Join(c.names(), ", "))
 		}
 	}
-	for i, n := range p.Nodes {
+	return fine
+}
+
+// texts checks what nodes are told, and the keys of the state.
+func (c *checking) texts() {
+	for i, n := range c.Nodes {
 		paths := placeholders(n.Input)
 		if n.Kind == Human {
 			paths = append(paths, placeholders(n.Of)...)
 		}
-		for _, name := range unknownNames(paths, p) {
-			at("nodes", i, "input", "${%s} stands for nothing: nodes and keys of state are %s. Correct the name, or write $${%s} for the text itself.", name, strings.Join(p.names(), ", "), name)
+		for _, name := range unknownNames(paths, c.Plan) {
+			c.at("nodes", i, "input", "${%s} stands for nothing: nodes and keys of state are %s. Correct the name, or write $${%s} for the text itself.", name, strings.Join(c.names(), ", "), name)
 		}
 	}
-	for i, k := range p.State {
+	for i, k := range c.State {
 		if k.Reducer != "" && !slices.Contains(Reducers, k.Reducer) {
-			at("state", i, "reducer", "reducer must be %s.", strings.Join(Reducers, ", "))
+			c.at("state", i, "reducer", "reducer must be %s.", strings.Join(Reducers, ", "))
 		}
 	}
-	if !fine { // what follows would only say the same again
-		return found
-	}
-	if _, there := o.index[p.Entry]; !there {
-		return found
-	}
-	for i, n := range p.Nodes {
+}
+
+// ways checks that a way leads to each node, and from it to the end.
+func (c *checking) ways() {
+	for i, n := range c.Nodes {
 		switch {
-		case o.index[n.Name] != i:
-		case !o.known[i]:
-			at("nodes", i, "name", "Nothing leads to the node %s from the entry %s; add an edge to it, or remove it.", n.Name, p.Entry)
-		case !o.ends[i]:
-			at("nodes", i, "name", "No way leads from the node %s to END; add an edge {from: %s, to: END}, or one to a node that leads there.", n.Name, n.Name)
+		case c.o.index[n.Name] != i:
+		case !c.o.known[i]:
+			c.at("nodes", i, "name", "Nothing leads to the node %s from the entry %s; add an edge to it, or remove it.", n.Name, c.Entry)
+		case !c.o.ends[i]:
+			c.at("nodes", i, "name", "No way leads from the node %s to END; add an edge {from: %s, to: END}, or one to a node that leads there.", n.Name, n.Name)
 		}
 	}
-	return found
 }
 
 // NameFault says why a node cannot have a name, in a sentence; "" where it can.
