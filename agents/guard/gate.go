@@ -119,6 +119,22 @@ func (g *Gate) Authorize(r Request) Decision {
 			"or tools.allowed of your own settings names the file", p.Why, r.ID.Agent)
 		return d
 	}
+	d = g.withTaint(d, r, c)
+	d.Verdict = c.verdict(r.Approval, p.Access, d.Risk)
+	if d.Risk == tool.Catastrophic && r.Critical && r.Approval != Plan {
+		d.Verdict = Ask
+	}
+	if d.Verdict == Refuse {
+		d.Why = refusal(r, d.Risk)
+		return d
+	}
+	return g.question(d, r, c)
+}
+
+// withTaint returns a decision with the risk of a call, and what it is in a session in
+// which others' words were read.
+func (g *Gate) withTaint(d Decision, r Request, c command) Decision {
+	p := r.Plan
 	d.Risk = r.Sandbox.Risk(p)
 	if c.runs {
 		d.Why = fmt.Sprintf("%s; %s", c.lets, p.Why)
@@ -134,17 +150,16 @@ func (g *Gate) Authorize(r Request) Decision {
 		d.Risk, d.Taint = d.Risk.Max(tool.Protected), true
 		d.Why += "; what others wrote was read in this session, and this may send something off"
 	}
-	d.Verdict = c.verdict(r.Approval, p.Access, d.Risk)
-	if d.Risk == tool.Catastrophic && r.Critical && r.Approval != Plan {
-		d.Verdict = Ask
-	}
-	if d.Verdict == Refuse {
-		d.Why = refusal(r, d.Risk)
-		return d
-	}
+	return d
+}
+
+// question turns a decision into a question where one is needed, and nobody has answered
+// it for longer.
+func (g *Gate) question(d Decision, r Request, c command) Decision {
+	p := r.Plan
 	always := slices.ContainsFunc(r.Require, func(glob string) bool { return matches(glob, p.Tool) })
 	hooked := r.HookAsks != ""
-	web := taint == tool.Web && d.Risk > tool.Safe
+	web := g.taintOf(r.ID.Run) == tool.Web && d.Risk > tool.Safe
 	if d.Verdict == Auto && (always || hooked || c.asks || web) {
 		d.Verdict = Ask
 	}

@@ -137,105 +137,122 @@ func factOf(e activity.Event, calls map[string]string) (fact, bool) {
 	if _, compressed := e.Body.(activity.ContextCompressed); e.Run == "" && !compressed {
 		return f, false
 	}
-	add := func(name string, value any) {
-		data, err := json.Marshal(value)
-		if err == nil {
-			var flat bytes.Buffer
-			if json.Compact(&flat, data) == nil {
-				data = flat.Bytes()
-			}
+	counts := f.readRun(e) || f.readCall(e, calls)
+	return f, counts
+}
+
+// add adds a field of the event.
+func (f *fact) add(name string, value any) {
+	data, err := json.Marshal(value)
+	if err == nil {
+		var flat bytes.Buffer
+		if json.Compact(&flat, data) == nil {
+			data = flat.Bytes()
 		}
-		f.fields = append(f.fields, field{name, string(data)})
 	}
+	f.fields = append(f.fields, field{name, string(data)})
+}
+
+// readRun takes what counts of an event of a run; false for nothing.
+func (f *fact) readRun(e activity.Event) bool {
 	switch b := e.Body.(type) {
 	case activity.RunStarted:
-		add("agent", e.Agent)
-		add("definition", b.Definition)
-		add("model", b.Model)
-		add("mode", b.Mode)
-		add("approval", b.Approval)
-		add("tools", b.Tools)
-		add("chain", b.Chain)
+		f.add("agent", e.Agent)
+		f.add("definition", b.Definition)
+		f.add("model", b.Model)
+		f.add("mode", b.Mode)
+		f.add("approval", b.Approval)
+		f.add("tools", b.Tools)
+		f.add("chain", b.Chain)
 	case activity.RouteDecided:
-		add("agent", b.Agent)
-		add("by", b.By)
-		add("strategy", b.Strategy)
+		f.add("agent", b.Agent)
+		f.add("by", b.By)
+		f.add("strategy", b.Strategy)
 	case activity.ModelContent:
 		f.name = "model.content"
 		for _, p := range b.Content {
-			add("text", p.Text)
+			f.add("text", p.Text)
 			if p.Call != nil {
-				add("call", p.Call.Name)
-				add("arguments", p.Call.Args)
+				f.add("call", p.Call.Name)
+				f.add("arguments", p.Call.Args)
 			}
 		}
-		add("invalid", b.Invalid)
+		f.add("invalid", b.Invalid)
+	case activity.HandoffStarted:
+		f.add("to", b.To)
+		f.add("reason", b.Reason)
+		f.add("payload", b.Payload)
+	case activity.HandoffRejected:
+		f.add("to", b.To)
+		f.add("code", b.Code)
+	case activity.ContextCompressed:
+		f.add("status", b.Status)
+		f.add("cut", b.Cut)
+		f.add("snapshot", b.Snapshot)
+	case activity.LoopDetected:
+		f.add("kind", b.Kind)
+		f.add("action", b.Action)
+	case activity.Note:
+		if !b.ToModel {
+			return false
+		}
+		f.add("message", b.Message)
+	case activity.RunFinished:
+		f.add("reason", b.Reason)
+		f.add("text", b.Text)
+		f.add("output", b.Output)
+		f.add("turns", b.Turns)
+		f.add("toolCalls", b.ToolCalls)
+	case activity.GuardrailChecked:
+		f.add("name", b.Name)
+		f.add("policy", b.Policy)
+		f.add("outcome", b.Outcome)
+	default:
+		return false
+	}
+	return true
+}
+
+// readCall takes what counts of a step that may go on beside others; false for nothing.
+func (f *fact) readCall(e activity.Event, calls map[string]string) bool {
+	switch b := e.Body.(type) {
 	case activity.ToolState:
 		if !b.State.Terminal() {
-			return f, false
+			return false
 		}
 		f.name, f.order = "tool.state "+b.Name, place(b.Call)
-		add("state", b.State)
-		add("arguments", b.Args)
+		f.add("state", b.State)
+		f.add("arguments", b.Args)
 		if b.Result != nil {
-			add("result", b.Result.Content)
+			f.add("result", b.Result.Content)
 		}
 		if b.Error != nil {
-			add("error", b.Error.Code+": "+b.Error.Message)
+			f.add("error", b.Error.Code+": "+b.Error.Message)
 		}
 	case activity.ConfirmationAsked:
 		f.name, f.order = "confirmation.asked "+b.Tool, place(b.Call)
-		add("risk", b.Risk)
+		f.add("risk", b.Risk)
 	case activity.ConfirmationAnswered:
 		f.order = calls[b.ID]
-		add("outcome", b.Outcome)
-	case activity.HandoffStarted:
-		add("to", b.To)
-		add("reason", b.Reason)
-		add("payload", b.Payload)
-	case activity.HandoffRejected:
-		add("to", b.To)
-		add("code", b.Code)
-	case activity.ContextCompressed:
-		add("status", b.Status)
-		add("cut", b.Cut)
-		add("snapshot", b.Snapshot)
-	case activity.LoopDetected:
-		add("kind", b.Kind)
-		add("action", b.Action)
-	case activity.Note:
-		if !b.ToModel {
-			return f, false
-		}
-		add("message", b.Message)
-	case activity.RunFinished:
-		add("reason", b.Reason)
-		add("text", b.Text)
-		add("output", b.Output)
-		add("turns", b.Turns)
-		add("toolCalls", b.ToolCalls)
+		f.add("outcome", b.Outcome)
 	case activity.GraphNode:
 		if b.State == activity.NodeRunning {
-			return f, false
+			return false
 		}
 		f.name, f.order = "graph.node "+b.Node, strings.ReplaceAll(b.Step, "#", "-")
-		add("state", b.State)
-		add("output", b.Output)
-		add("error", b.Error)
+		f.add("state", b.State)
+		f.add("output", b.Output)
+		f.add("error", b.Error)
 	case activity.HookRan:
 		if b.Event == "Notification" || b.Event == "SessionEnd" {
-			return f, false
+			return false
 		}
 		f.name, f.order = "hook.ran "+b.Event, place(b.Call)
-		add("name", b.Name)
-		add("decision", b.Decision)
-		add("reason", b.Reason)
-	case activity.GuardrailChecked:
-		add("name", b.Name)
-		add("policy", b.Policy)
-		add("outcome", b.Outcome)
+		f.add("name", b.Name)
+		f.add("decision", b.Decision)
+		f.add("reason", b.Reason)
 	default:
-		return f, false
+		return false
 	}
-	return f, true
+	return true
 }

@@ -290,15 +290,6 @@ func (b *batch) settle(t *task) {
 func (b *batch) execute(t *task, token *tool.Token) {
 	ctx := t.ctx
 	env := b.env(t)
-	var mu sync.Mutex
-	ended := false // guarded by mu: a tool that goes on after its call's end tells nothing
-	tell := func(body activity.Body) {
-		mu.Lock()
-		defer mu.Unlock()
-		if !ended {
-			b.say(body)
-		}
-	}
 	if t.plan.Spawns && b.Output != nil {
 		var err error
 		if env.Output, err = b.Output(ctx, env); err != nil && ctx.Err() == nil {
@@ -307,27 +298,9 @@ func (b *batch) execute(t *task, token *tool.Token) {
 		}
 		t.output = env.Output
 	}
-	output, said := env.Output.Stream(), b.Mask.Stream() // guarded by mu
-	env.Progress = func(text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if text = said.Write(output.Write(text)); text != "" && !ended {
-			b.say(activity.ToolDelta{Call: t.call.ID, Text: text})
-		}
-	}
-	seq := b.enter(t, activity.Executing, nil, nil)
-	if t.plan.Risk != tool.Safe {
-		// What cannot be written down does not happen (spec 3.1).
-		err := errors.New("it is closed")
-		if seq != 0 {
-			err = b.Session.Commit(ctx, seq)
-		}
-		if err != nil && ctx.Err() == nil {
-			b.fail(t, fmt.Errorf("the session's log cannot be written, so nothing was done: %w", err))
-			return
-		}
-	}
-	if err := b.watch(ctx, t); err != nil && ctx.Err() == nil {
+	live := &liveOutput{b: b, call: t.call.ID, output: env.Output.Stream(), said: b.Mask.Stream()}
+	env.Progress = live.print
+	if err := b.beginCall(t); err != nil && ctx.Err() == nil {
 		b.fail(t, err)
 		return
 	}
@@ -336,46 +309,9 @@ func (b *batch) execute(t *task, token *tool.Token) {
 		b.drop(t, "")
 		return
 	}
-	type outcome struct {
-		result *tool.Result
-		err    error
-	}
-	done := make(chan outcome, 1)
-	work := func() {
-		var o outcome
-		var caught panics.Catcher
-		caught.Try(func() { o.result, o.err = t.plan.Run(ctx, env, token) })
-		if p := caught.Recovered(); p != nil {
-			o.result, o.err = nil, errors.New("a defect of agentls"+bug(p))
-			if t.plan.Risk != tool.Safe {
-				o.err = errors.New("a defect of agentls" + bug(p) + ". Its outcome is unknown: look at what it did before you repeat it")
-			}
-			tell(b.defect(p, t.name))
-		}
-		if o.result == nil && o.err == nil {
-			o.err = errors.New("it gave no result")
-		}
-		if o.result != nil && ctx.Err() == nil {
-			b.tellDiagnostics(ctx, env, t, o.result)
-		}
-		done <- o
-	}
-	b.Leftovers.Go(work)
-	var o outcome
-	late := false
-	cancelled := ctx.Done()
-	if t.delegates() {
-		cancelled = nil // the other run ends by itself, as this one does
-	}
-	select {
-	case o = <-done:
-	case <-cancelled:
-		select {
-		case o = <-done:
-		case <-time.After(grace):
-			o.err, late = ctx.Err(), true
-		}
-	}
+	done := make(chan callEnd, 1)
+	b.Leftovers.Go(func() { done <- b.runTool(t, env, token, live.tell) })
+	o, late := t.await(done)
 	b.settleWindow(t, late || t.lasting.Load())
 	o.result, o.err = maskOutput(env.Output, o.result, o.err)
 	if o.result != nil && o.result.Taint > tool.Clean { // before the next call is decided about
@@ -388,12 +324,7 @@ func (b *batch) execute(t *task, token *tool.Token) {
 		b.mu.Unlock()
 		o.result.Changes = nil
 	}
-	mu.Lock()
-	if rest := said.Write(output.Flush()) + said.Flush(); rest != "" {
-		b.say(activity.ToolDelta{Call: t.call.ID, Text: rest})
-	}
-	ended = true
-	mu.Unlock()
+	live.end()
 	if o.err == nil || ctx.Err() == nil {
 		o.result, o.err = b.afterTool(t, o.result, o.err)
 	}
@@ -408,6 +339,104 @@ func (b *batch) execute(t *task, token *tool.Token) {
 	default:
 		b.succeed(t, o.result)
 	}
+}
+
+// liveOutput is what a call prints while it goes on.
+type liveOutput struct {
+	b            *batch
+	call         string
+	mu           sync.Mutex
+	output, said *mask.Stream
+	ended        bool // a tool that goes on after its call's end tells nothing
+}
+
+// tell tells an event of the call.
+func (l *liveOutput) tell(body activity.Body) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.b.say(body)
+	}
+}
+
+// print tells what the tool prints, without secrets.
+func (l *liveOutput) print(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if text = l.said.Write(l.output.Write(text)); text != "" && !l.ended {
+		l.b.say(activity.ToolDelta{Call: l.call, Text: text})
+	}
+}
+
+// end tells what was held back, the last of the call.
+func (l *liveOutput) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if rest := l.said.Write(l.output.Flush()) + l.said.Flush(); rest != "" {
+		l.b.say(activity.ToolDelta{Call: l.call, Text: rest})
+	}
+	l.ended = true
+}
+
+// beginCall tells that a call is being executed, and waits for the disk to have that where
+// it may change something: what cannot be written down does not happen (spec 3.1).
+func (b *batch) beginCall(t *task) error {
+	seq := b.enter(t, activity.Executing, nil, nil)
+	if t.plan.Risk != tool.Safe {
+		err := errors.New("it is closed")
+		if seq != 0 {
+			err = b.Session.Commit(t.ctx, seq)
+		}
+		if err != nil && t.ctx.Err() == nil {
+			return fmt.Errorf("the session's log cannot be written, so nothing was done: %w", err)
+		}
+	}
+	return b.watch(t.ctx, t)
+}
+
+// callEnd is what a tool's call came to.
+type callEnd struct {
+	result *tool.Result
+	err    error
+}
+
+// runTool calls the tool. A panic is an error of the call.
+func (b *batch) runTool(t *task, env *tool.Env, token *tool.Token, tell func(activity.Body)) (o callEnd) {
+	var caught panics.Catcher
+	caught.Try(func() { o.result, o.err = t.plan.Run(t.ctx, env, token) })
+	if p := caught.Recovered(); p != nil {
+		o.result, o.err = nil, errors.New("a defect of agentls"+bug(p))
+		if t.plan.Risk != tool.Safe {
+			o.err = errors.New("a defect of agentls" + bug(p) + ". Its outcome is unknown: look at what it did before you repeat it")
+		}
+		tell(b.defect(p, t.name))
+	}
+	if o.result == nil && o.err == nil {
+		o.err = errors.New("it gave no result")
+	}
+	if o.result != nil && t.ctx.Err() == nil {
+		b.tellDiagnostics(t.ctx, env, t, o.result)
+	}
+	return o
+}
+
+// await waits for a call's end, and a little longer where it is cancelled; late says that
+// it goes on then.
+func (t *task) await(done <-chan callEnd) (o callEnd, late bool) {
+	cancelled := t.ctx.Done()
+	if t.delegates() {
+		cancelled = nil // the other run ends by itself, as this one does
+	}
+	select {
+	case o = <-done:
+	case <-cancelled:
+		select {
+		case o = <-done:
+		case <-time.After(grace):
+			o.err, late = t.ctx.Err(), true
+		}
+	}
+	return o, late
 }
 
 // enter moves a call and tells it.

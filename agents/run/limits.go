@@ -250,8 +250,7 @@ func (a *account) decide(goOn bool) {
 // be nil. choice is the way that was chosen, "" where none was. A run that goes on
 // has what it was given, or holder has it: the run itself, or one that waits for it.
 func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why string, ways []string, gone func(context.Context) error) (choice string, goOn bool) {
-	ask := r.Env.Ask
-	if ask == nil {
+	if r.Env.Ask == nil {
 		return "", false
 	}
 	resumed := make(chan Extension, 1)
@@ -265,27 +264,7 @@ func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why stri
 
 	asking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	answers := make(chan string, 1)
-	r.Leftovers.Go(func() {
-		answer, err := ask(asking, r.addChain(tool.Question{
-			Title: r.Definition.Title + " has stopped", Message: why, Choices: append(slices.Clone(ways), endIt), Aside: true,
-		}))
-		if err == nil && answer.Action == "cancel" {
-			return // dismissed, not answered: the run stays as it is
-		}
-		if err != nil || answer.Action != "accept" || !slices.Contains(ways, answer.Text) {
-			answer.Text = ""
-		}
-		answers <- answer.Text
-	})
-	away := make(chan struct{}, 1)
-	if gone != nil {
-		r.Leftovers.Go(func() {
-			if gone(asking) == nil && asking.Err() == nil {
-				away <- struct{}{}
-			}
-		})
-	}
+	answers, away := r.askToResume(asking, why, ways), r.awaitGone(asking, gone)
 	var e Extension
 	select {
 	case choice = <-answers:
@@ -329,6 +308,38 @@ func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why stri
 	}
 	r.tellWaits()
 	return choice, goOn
+}
+
+// askToResume asks the person whether a run that is paused goes on; the answer is one of
+// the ways, or "".
+func (r *runner) askToResume(ctx context.Context, why string, ways []string) <-chan string {
+	answers := make(chan string, 1)
+	r.Leftovers.Go(func() {
+		answer, err := r.Env.Ask(ctx, r.addChain(tool.Question{
+			Title: r.Definition.Title + " has stopped", Message: why, Choices: append(slices.Clone(ways), endIt), Aside: true,
+		}))
+		if err == nil && answer.Action == "cancel" {
+			return // dismissed, not answered: the run stays as it is
+		}
+		if err != nil || answer.Action != "accept" || !slices.Contains(ways, answer.Text) {
+			answer.Text = ""
+		}
+		answers <- answer.Text
+	})
+	return answers
+}
+
+// awaitGone waits for what paused a run to go away; gone may be nil.
+func (r *runner) awaitGone(ctx context.Context, gone func(context.Context) error) <-chan struct{} {
+	away := make(chan struct{}, 1)
+	if gone != nil {
+		r.Leftovers.Go(func() {
+			if gone(ctx) == nil && ctx.Err() == nil {
+				away <- struct{}{}
+			}
+		})
+	}
+	return away
 }
 
 // addChain returns a question with the agents that led to who asks it.

@@ -221,15 +221,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	if answer == nil {
 		return nil, shown, &model.Error{Class: model.Cut, Message: "the answer ended before it was complete"}
 	}
-	n := 0
-	for i, p := range answer.Message.Parts {
-		if p.Call != nil {
-			call := *p.Call
-			call.ID = fmt.Sprintf("%s#%d-%d", r.ID, r.turn.Load(), n)
-			answer.Message.Parts[i].Call = &call
-			n++
-		}
-	}
+	n := r.numberCalls(answer)
 	counted = true
 	r.count(choice, answer, tokens)
 	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
@@ -258,6 +250,19 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 		}
 	}
 	return answer, shown, nil
+}
+
+// numberCalls gives the calls of an answer their ids, and returns how many there are.
+func (r *runner) numberCalls(answer *model.Answer) (n int) {
+	for i, p := range answer.Message.Parts {
+		if p.Call != nil {
+			call := *p.Call
+			call.ID = fmt.Sprintf("%s#%d-%d", r.ID, r.turn.Load(), n)
+			answer.Message.Parts[i].Call = &call
+			n++
+		}
+	}
+	return n
 }
 
 // silence tells a person when a model sends nothing for a while (REL-56).

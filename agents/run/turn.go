@@ -58,16 +58,7 @@ func (r *runner) turns(ctx context.Context) ending {
 		}
 		switch {
 		case len(calls) > 0:
-			if end, over := r.over(ctx); over {
-				return end
-			}
-			if end, over := r.calm(ctx); over {
-				return end
-			}
-			if end, over := r.pauseIfFailing(ctx); over {
-				return end
-			}
-			if end, over := r.looks(ctx, done, answer); over {
+			if end, over := r.overAfterCalls(ctx, done, answer); over {
 				return end
 			}
 			continued, before = false, "" // each answer may go on once
@@ -91,6 +82,20 @@ func (r *runner) turns(ctx context.Context) ending {
 		}
 		return ending{reason: activity.Goal, text: before + textOf(answer)}
 	}
+}
+
+// overAfterCalls reports whether a run ends after the calls of a turn, and how.
+func (r *runner) overAfterCalls(ctx context.Context, done []loop.Call, answer *model.Answer) (end ending, over bool) {
+	if end, over = r.over(ctx); !over {
+		end, over = r.calm(ctx)
+	}
+	if !over {
+		end, over = r.pauseIfFailing(ctx)
+	}
+	if !over {
+		end, over = r.looks(ctx, done, answer)
+	}
+	return end, over
 }
 
 // answer gets the model's next answer, in a context that is short enough. What

@@ -177,24 +177,7 @@ func New(config Config) (*Client, error) {
 	c := &Client{config: config, secret: secrets(config.APIKey, u)}
 	base := config.Transport
 	if base == nil {
-		c.own = &http.Transport{
-			Proxy:               config.Proxy,
-			DialContext:         config.dial,
-			TLSHandshakeTimeout: config.DialTimeout,
-			ForceAttemptHTTP2:   true,
-			// Without HTTP/2 each stream has a connection: as many are kept as
-			// streams go on at once (spec 13), so that turns do not dial.
-			MaxIdleConns:        maxIdle,
-			MaxIdleConnsPerHost: maxIdle,
-			IdleConnTimeout:     90 * time.Second,
-			// A connection that died in silence must not take every later call's
-			// time for headers.
-			HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-			ExpectContinueTimeout: time.Second,
-			// A compressed stream comes later than a plain one.
-			DisableCompression: true,
-			WriteBufferSize:    writeBuffer + 4<<10, // and the head
-		}
+		c.own = newTransport(config)
 		base = c.own
 	}
 	// A redirect would take the key to another host.
@@ -207,6 +190,28 @@ func New(config Config) (*Client, error) {
 	}
 	c.http = &http.Client{Transport: &transport{base: base, headerTimeout: config.HeaderTimeout, tokens: c.tokens}, CheckRedirect: stay}
 	return c, nil
+}
+
+// newTransport is the transport of a client that is given none.
+func newTransport(config Config) *http.Transport {
+	return &http.Transport{
+		Proxy:               config.Proxy,
+		DialContext:         config.dial,
+		TLSHandshakeTimeout: config.DialTimeout,
+		ForceAttemptHTTP2:   true,
+		// Without HTTP/2 each stream has a connection: as many are kept as
+		// streams go on at once (spec 13), so that turns do not dial.
+		MaxIdleConns:        maxIdle,
+		MaxIdleConnsPerHost: maxIdle,
+		IdleConnTimeout:     90 * time.Second,
+		// A connection that died in silence must not take every later call's
+		// time for headers.
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		ExpectContinueTimeout: time.Second,
+		// A compressed stream comes later than a plain one.
+		DisableCompression: true,
+		WriteBufferSize:    writeBuffer + 4<<10, // and the head
+	}
 }
 
 // maxDials is how often one call connects. Go's transport itself goes on without
