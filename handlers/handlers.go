@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -190,6 +191,11 @@ func (h *Handlers) Close() error {
 // Routes is the whole surface of the daemon: what has no row here does not
 // exist, and what has one is documented and tested because of it.
 func (h *Handlers) Routes() []server.Route {
+	return slices.Concat(h.documentRoutes(), h.agentRoutes(), h.runRoutes(), h.sessionRoutes(), h.languageRoutes())
+}
+
+// documentRoutes are what an editor tells of itself and its documents.
+func (h *Handlers) documentRoutes() []server.Route {
 	return []server.Route{
 		// lifecycle.go
 		server.Now(protocol.MethodInitialize, h.initialize),
@@ -207,7 +213,12 @@ func (h *Handlers) Routes() []server.Route {
 
 		// focus.go
 		server.Notify(wire.MethodFocus, h.focus),
+	}
+}
 
+// agentRoutes are what there is to know of agents, and what changes them.
+func (h *Handlers) agentRoutes() []server.Route {
+	return []server.Route{
 		// catalog.go
 		server.Query(wire.MethodList, nothing[wire.ListParams], h.list),
 		server.Query(wire.MethodGet, nothing[wire.GetParams], h.get),
@@ -223,6 +234,27 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodConfigGet, nothing[wire.ConfigGetParams], h.getConfig),
 		server.Query(wire.MethodConfigSet, nothing[wire.ConfigSetParams], h.setConfig),
 
+		// create.go
+		server.Query(wire.MethodCreate, captureSnapshot[wire.CreateParams](h), h.create),
+
+		// delete.go
+		server.Query(wire.MethodDelete, captureSnapshot[wire.DeleteParams](h), h.delete),
+
+		// explain.go
+		server.Query(wire.MethodExplain, captureSnapshot[wire.ExplainParams](h), h.explain),
+
+		// tests.go
+		server.Query(wire.MethodTestList, captureSnapshot[wire.TestListParams](h), h.listTests),
+		server.Query(wire.MethodTestRun, captureSnapshot[wire.TestRunParams](h), h.runTests).InStream(),
+
+		// validate.go
+		server.Query(wire.MethodValidate, captureSnapshot[wire.ValidateParams](h), h.validate),
+	}
+}
+
+// runRoutes are runs, and what they ask a person.
+func (h *Handlers) runRoutes() []server.Route {
+	return []server.Route{
 		// runs.go
 		server.Query(wire.MethodRun, h.reserve, h.run).InStream(),
 		server.Query(wire.MethodCancel, nothing[wire.CancelParams], h.cancel).Urgent(),
@@ -234,6 +266,32 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodSubscribe, nothing[wire.SubscribeParams], h.subscribe).InStream(),
 		server.Query(wire.MethodUnsubscribe, nothing[wire.UnsubscribeParams], h.unsubscribe).InStream(),
 
+		// approvals.go
+		server.Query(wire.MethodRespond, nothing[wire.RespondParams], h.respond).Urgent(),
+
+		// permissions.go
+		server.Query(wire.MethodPending, nothing[wire.PendingParams], h.pending),
+		server.Query(wire.MethodPermissionsList, nothing[wire.PermissionsListParams], h.listPermissions),
+		server.Query(wire.MethodPermissionsForget, nothing[wire.PermissionsForgetParams], h.forgetPermission),
+
+		// servers.go
+		server.Query(wire.MethodMCPList, nothing[wire.MCPListParams], h.listServers),
+		server.Query(wire.MethodMCPRestart, nothing[wire.MCPRestartParams], h.restartServer),
+		server.Query(wire.MethodMCPStop, nothing[wire.MCPStopParams], h.stopServer),
+		server.Query(wire.MethodMCPLogin, nothing[wire.MCPLoginParams], h.loginServer),
+		server.Query(wire.MethodMCPLogout, nothing[wire.MCPLogoutParams], h.logoutServer),
+
+		// commands.go
+		server.Query(protocol.MethodWorkspaceExecuteCommand, captureSnapshot[protocol.ExecuteCommandParams](h), h.executeCommand).InStream().Granting(commands),
+
+		// progress.go
+		server.Notify(protocol.MethodWindowWorkDoneProgressCancel, h.cancelProgress),
+	}
+}
+
+// sessionRoutes are what is kept of runs.
+func (h *Handlers) sessionRoutes() []server.Route {
+	return []server.Route{
 		// sessions.go
 		server.Query(wire.MethodSessionList, nothing[wire.SessionListParams], h.listSessions),
 		server.Query(wire.MethodSessionGet, nothing[wire.SessionParams], h.getSession),
@@ -264,6 +322,16 @@ func (h *Handlers) Routes() []server.Route {
 		server.Query(wire.MethodMemorySearch, nothing[wire.MemorySearchParams], h.searchMemory),
 		server.Query(wire.MethodMemoryDelete, nothing[wire.MemoryDeleteParams], h.deleteMemory),
 
+		// changes.go
+		server.Query(wire.MethodSessionRewind, captureSnapshot[wire.SessionRewindParams](h), h.rewind),
+		server.Query(wire.MethodChanges, captureSnapshot[wire.ChangesParams](h), h.changes),
+		server.Query(wire.MethodChangesResolve, captureSnapshot[wire.ChangesResolveParams](h), h.resolveChanges),
+	}
+}
+
+// languageRoutes are what LSP asks about files.
+func (h *Handlers) languageRoutes() []server.Route {
+	return []server.Route{
 		// diagnostics.go
 		server.Query(protocol.MethodTextDocumentDiagnostic, captureSnapshot[protocol.DocumentDiagnosticParams](h), h.diagnostic).Granting(h.advertiseDiagnostics),
 		server.Query(protocol.MethodWorkspaceDiagnostic, captureSnapshot[protocol.WorkspaceDiagnosticParams](h), h.workspaceDiagnostic),
@@ -308,48 +376,6 @@ func (h *Handlers) Routes() []server.Route {
 
 		// format.go
 		server.Query(protocol.MethodTextDocumentFormatting, captureSnapshot[protocol.DocumentFormattingParams](h), h.format).Granting(h.formats),
-
-		// create.go
-		server.Query(wire.MethodCreate, captureSnapshot[wire.CreateParams](h), h.create),
-
-		// delete.go
-		server.Query(wire.MethodDelete, captureSnapshot[wire.DeleteParams](h), h.delete),
-
-		// explain.go
-		server.Query(wire.MethodExplain, captureSnapshot[wire.ExplainParams](h), h.explain),
-
-		// tests.go
-		server.Query(wire.MethodTestList, captureSnapshot[wire.TestListParams](h), h.listTests),
-		server.Query(wire.MethodTestRun, captureSnapshot[wire.TestRunParams](h), h.runTests).InStream(),
-
-		// validate.go
-		server.Query(wire.MethodValidate, captureSnapshot[wire.ValidateParams](h), h.validate),
-
-		// changes.go
-		server.Query(wire.MethodSessionRewind, captureSnapshot[wire.SessionRewindParams](h), h.rewind),
-		server.Query(wire.MethodChanges, captureSnapshot[wire.ChangesParams](h), h.changes),
-		server.Query(wire.MethodChangesResolve, captureSnapshot[wire.ChangesResolveParams](h), h.resolveChanges),
-
-		// approvals.go
-		server.Query(wire.MethodRespond, nothing[wire.RespondParams], h.respond).Urgent(),
-
-		// permissions.go
-		server.Query(wire.MethodPending, nothing[wire.PendingParams], h.pending),
-		server.Query(wire.MethodPermissionsList, nothing[wire.PermissionsListParams], h.listPermissions),
-		server.Query(wire.MethodPermissionsForget, nothing[wire.PermissionsForgetParams], h.forgetPermission),
-
-		// servers.go
-		server.Query(wire.MethodMCPList, nothing[wire.MCPListParams], h.listServers),
-		server.Query(wire.MethodMCPRestart, nothing[wire.MCPRestartParams], h.restartServer),
-		server.Query(wire.MethodMCPStop, nothing[wire.MCPStopParams], h.stopServer),
-		server.Query(wire.MethodMCPLogin, nothing[wire.MCPLoginParams], h.loginServer),
-		server.Query(wire.MethodMCPLogout, nothing[wire.MCPLogoutParams], h.logoutServer),
-
-		// commands.go
-		server.Query(protocol.MethodWorkspaceExecuteCommand, captureSnapshot[protocol.ExecuteCommandParams](h), h.executeCommand).InStream().Granting(commands),
-
-		// progress.go
-		server.Notify(protocol.MethodWindowWorkDoneProgressCancel, h.cancelProgress),
 	}
 }
 

@@ -58,6 +58,7 @@ func describeDelegated(b *strings.Builder, e activity.Event, paths map[string]st
 	}
 }
 
+// describe writes an event as Markdown, if a person wants to read of it.
 func describe(b *strings.Builder, e activity.Event) {
 	switch body := e.Body.(type) {
 	case activity.RunStarted:
@@ -80,8 +81,6 @@ func describe(b *strings.Builder, e activity.Event) {
 		case activity.Failed, activity.Cancelled:
 			fmt.Fprintf(b, "\n- `%s` did not succeed: %s\n", body.Name, tool.Escape(firstLine(body.Error.Message)))
 		}
-	case activity.RouteDecided:
-		fmt.Fprintf(b, "\n- %s\n", tool.Escape(body.Text))
 	case activity.ConfirmationAnswered:
 		fmt.Fprintf(b, "\n- answered: %s, by %s\n", body.Outcome, body.By)
 	case activity.FileChanged:
@@ -90,6 +89,34 @@ func describe(b *strings.Builder, e activity.Event) {
 			return
 		}
 		fmt.Fprintf(b, "\n```diff\n%s\n```\n", strings.TrimSuffix(body.Patch, "\n"))
+	case activity.RunState:
+		if body.To == activity.Paused || body.To == activity.Interrupted || body.From == activity.Paused {
+			why := ""
+			if body.Why != "" {
+				why = ": " + tool.Escape(body.Why)
+			}
+			fmt.Fprintf(b, "\n- %s%s\n", body.To, why)
+		}
+	case activity.Note:
+		fmt.Fprintf(b, "\n- note: %s\n", tool.Escape(firstLine(body.Message)))
+	case activity.ErrorSeen:
+		fmt.Fprintf(b, "\n**Error**: %s\n", tool.Escape(body.Message))
+	case activity.RunFinished:
+		if body.Reason == activity.HandedOff {
+			return // the handoff says it
+		}
+		fmt.Fprintf(b, "\n*%s*\n", ending(body))
+	default:
+		describeContext(b, e)
+	}
+}
+
+// describeContext writes an event about the session and its contexts, or about what
+// watches and joins runs.
+func describeContext(b *strings.Builder, e activity.Event) {
+	switch body := e.Body.(type) {
+	case activity.RouteDecided:
+		fmt.Fprintf(b, "\n- %s\n", tool.Escape(body.Text))
 	case activity.ChangeResolved:
 		fmt.Fprintf(b, "\n- changes to %s were %s\n", tool.Escape(nameOf(body.URI)), resolutionText(body.Action))
 	case activity.ApprovalChanged:
@@ -129,23 +156,6 @@ func describe(b *strings.Builder, e activity.Event) {
 		}
 	case activity.LoopDetected:
 		fmt.Fprintf(b, "\n- %s (%s)\n", repeats(body), tool.Escape(body.Action))
-	case activity.RunState:
-		if body.To == activity.Paused || body.To == activity.Interrupted || body.From == activity.Paused {
-			why := ""
-			if body.Why != "" {
-				why = ": " + tool.Escape(body.Why)
-			}
-			fmt.Fprintf(b, "\n- %s%s\n", body.To, why)
-		}
-	case activity.Note:
-		fmt.Fprintf(b, "\n- note: %s\n", tool.Escape(firstLine(body.Message)))
-	case activity.ErrorSeen:
-		fmt.Fprintf(b, "\n**Error**: %s\n", tool.Escape(body.Message))
-	case activity.RunFinished:
-		if body.Reason == activity.HandedOff {
-			return // the handoff says it
-		}
-		fmt.Fprintf(b, "\n*%s*\n", ending(body))
 	}
 }
 

@@ -127,6 +127,32 @@ func makeSettingShapes() []settingShape {
 		{path: "tools", kind: objectKind, doc: "Which tools there are, and which calls need no question."},
 		{path: "tools.sandbox", kind: objectKind, doc: "What the wall around commands lets through" + own + "."},
 		{path: "providers", kind: objectKind, doc: "Providers of models" + own + "."},
+	}
+	list = append(list, nestedShapes(own)...)
+	standard := defaultSettings()
+	for _, k := range settingKeys() {
+		s := settingShape{path: k.key, doc: k.doc, values: k.values, bounds: k.bounds, typed: true}
+		switch v, _ := k.get(standard); v.(type) {
+		case bool:
+			s.kind = boolKind
+		case int:
+			s.kind = wholeKind
+		case float64:
+			s.kind = numberKind
+		case []string:
+			s.kind = textsKind
+		default:
+			s.kind = textKind
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// nestedShapes are those of MCP servers and hooks; own is said of what only the person's
+// own settings have.
+func nestedShapes(own string) []settingShape {
+	return []settingShape{
 		{path: "mcpServers", kind: objectKind, doc: "MCP servers by their names."},
 		{path: "mcpServers.*", kind: objectKind, doc: "An MCP server: a command to start, or an address."},
 		{path: "mcpServers.*.command", kind: textKind, doc: "The executable that is the server."},
@@ -168,24 +194,6 @@ func makeSettingShapes() []settingShape {
 		{path: "hooks.*.[].hooks.[].sandbox", kind: textKind, doc: "The wall that confines it: read, write or full; the person's own settings only: a project's always has write.", values: []string{"read", "write", "full"}},
 		{path: "hooks.*.[].hooks.[].sequential", kind: boolKind, doc: "Whether it is run after the one before, and sees what that changed."},
 	}
-	standard := defaultSettings()
-	for _, k := range settingKeys() {
-		s := settingShape{path: k.key, doc: k.doc, values: k.values, bounds: k.bounds, typed: true}
-		switch v, _ := k.get(standard); v.(type) {
-		case bool:
-			s.kind = boolKind
-		case int:
-			s.kind = wholeKind
-		case float64:
-			s.kind = numberKind
-		case []string:
-			s.kind = textsKind
-		default:
-			s.kind = textKind
-		}
-		list = append(list, s)
-	}
-	return list
 }
 
 // shapeOf returns the shape of a path, nil where there is none.

@@ -24,8 +24,12 @@ type settingKey struct {
 }
 
 // settingKeys is the table of typed keys, in alphabetical order.
-func settingKeys() []settingKey {
-	const million = 1_000_000
+func settingKeys() []settingKey { return slices.Concat(runKeys(), sessionKeys(), otherKeys()) }
+
+const million = 1_000_000
+
+// runKeys are those of how agents run.
+func runKeys() []settingKey {
 	return []settingKey{
 		boolKey("agents.autoRoute", "Whether input that names no agent is routed, which may cost a model call; the person's own settings only.",
 			func(s *Settings) *Value[bool] { return &s.Agents.AutoRoute }),
@@ -65,6 +69,12 @@ func settingKeys() []settingKey {
 			func(s *Settings) *Value[string] { return &s.Agents.Redis }),
 		boolKey("agents.prompt.shellOutputEfficiency", "Whether main is told to run commands that print little.",
 			func(s *Settings) *Value[bool] { return &s.Agents.ShellOutput }),
+	}
+}
+
+// sessionKeys are those of what is kept, routed and traced.
+func sessionKeys() []settingKey {
+	return []settingKey{
 		intKey("agents.retention.days", "Days after which a session is removed in which nothing happens; 0 = never; the person's own settings only.", bounds{0, 36_500, false, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Retention.Days }),
 		intKey("agents.retention.maxSessions", "Sessions of a workspace that are kept, the newest; 0 = all; the person's own settings only.", bounds{0, million, false, false},
@@ -95,6 +105,12 @@ func settingKeys() []settingKey {
 			func(s *Settings) *Value[[]string] { return &s.Agents.Tracing.Events }),
 		shareKey("agents.tracing.sample_rate", "The share of sessions that is traced.", 0, 1,
 			func(s *Settings) *Value[float64] { return &s.Agents.Tracing.SampleRate }),
+	}
+}
+
+// otherKeys are those that gemini-cli has, too.
+func otherKeys() []settingKey {
+	return []settingKey{
 		shareKey("model.compressionThreshold", "What agents.compression.threshold is where nobody sets it; gemini-cli's name.", math.SmallestNonzeroFloat64, 1,
 			func(s *Settings) *Value[float64] { return &s.Model.CompressionThreshold }),
 		guardKey("model.disableLoopDetection", "Whether runs go on that repeat themselves.",

@@ -245,17 +245,7 @@ func (p *parser) answer(text string) error {
 	case "call":
 		return p.call(rest, calling)
 	case "signature":
-		p.signature = strings.TrimSpace(rest)
-		// A signature between two calls does not part them.
-		p.calling = calling
-		if p.signature == "none" {
-			p.signature, p.signed = "", true
-			return nil
-		}
-		if _, err := base64.StdEncoding.DecodeString(p.signature); err != nil || p.signature == "" {
-			return fmt.Errorf("want <signature BASE64")
-		}
-		return nil
+		return p.sign(rest, calling)
 	case "media":
 		mime, data, _ := strings.Cut(strings.TrimSpace(rest), " ")
 		if _, err := base64.StdEncoding.DecodeString(data); err != nil || mime == "" {
@@ -263,16 +253,7 @@ func (p *parser) answer(text string) error {
 		}
 		p.part(map[string]any{"inlineData": map[string]any{"mimeType": mime, "data": data}})
 	case "repeat":
-		count, unit, _ := strings.Cut(rest, " ")
-		n, err := strconv.Atoi(count)
-		if err != nil || n < 1 || n > maxRepeat {
-			return fmt.Errorf("want <repeat N TEXT with N from 1 to %d", maxRepeat)
-		}
-		unit, err = unescape(unit)
-		if err != nil {
-			return err
-		}
-		s.actions = append(s.actions, action{kind: repeat, n: n, text: unit})
+		return p.repeat(rest)
 	case "finish":
 		reason, message, _ := strings.Cut(strings.TrimSpace(rest), " ")
 		if reason == "" {
@@ -308,6 +289,36 @@ func (p *parser) answer(text string) error {
 	default:
 		return p.behave(word, strings.TrimSpace(rest))
 	}
+	return nil
+}
+
+// sign reads the signature of what follows.
+func (p *parser) sign(rest string, calling bool) error {
+	p.signature = strings.TrimSpace(rest)
+	// A signature between two calls does not part them.
+	p.calling = calling
+	if p.signature == "none" {
+		p.signature, p.signed = "", true
+		return nil
+	}
+	if _, err := base64.StdEncoding.DecodeString(p.signature); err != nil || p.signature == "" {
+		return fmt.Errorf("want <signature BASE64")
+	}
+	return nil
+}
+
+// repeat reads a text that comes many times.
+func (p *parser) repeat(rest string) error {
+	count, unit, _ := strings.Cut(rest, " ")
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 || n > maxRepeat {
+		return fmt.Errorf("want <repeat N TEXT with N from 1 to %d", maxRepeat)
+	}
+	unit, err = unescape(unit)
+	if err != nil {
+		return err
+	}
+	p.step.actions = append(p.step.actions, action{kind: repeat, n: n, text: unit})
 	return nil
 }
 
