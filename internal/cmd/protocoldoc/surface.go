@@ -208,7 +208,7 @@ func routes(src *source) ([]string, error) {
 	for _, f := range handlers.files {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Name.Name != "Routes" || fn.Recv == nil {
+			if !ok || !strings.HasSuffix(fn.Name.Name, "Routes") || fn.Recv == nil {
 				continue
 			}
 			ast.Inspect(fn, func(n ast.Node) bool {
@@ -224,7 +224,7 @@ func routes(src *source) ([]string, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("handlers has no method Routes that names methods")
+		return nil, fmt.Errorf("handlers has no method …Routes that names methods")
 	}
 	return list, nil
 }
