@@ -336,7 +336,10 @@ func trustLines(folder string, a workspace.Active) (lines []string, all bool) {
 	if len(brings) == 0 {
 		brings = []string{"nothing now"}
 	}
-	lines = append([]string{fmt.Sprintf("Trust the folder %s? What it brings then takes effect:", tool.Visible(folder, commandBlanks, false))}, brings...)
+	lines = []string{fmt.Sprintf("Trust the folder %s? What it brings then takes effect:", tool.Visible(folder, commandBlanks, false))}
+	for _, line := range brings {
+		lines = append(lines, line+".") // editors show the lines as one
+	}
 	return append(lines, "Its agents can read files, and ask to change them and to start programs."), all
 }
 

@@ -3,6 +3,7 @@ package clienttest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -28,6 +29,9 @@ type vscode struct {
 // TestVSCode drives a real VS Code where one is installed.
 func TestVSCode(t *testing.T) {
 	if os.Getenv("AGENTLS_VSCODE") == "" {
+		if os.Getenv("CI") != "" && !testing.Short() {
+			t.Fatal("AGENTLS_VSCODE is not set: .ci/run -long installs VS Code")
+		}
 		t.Skip("AGENTLS_VSCODE does not name the folder in which internal/clienttest/testdata/vscode/install.sh has installed VS Code")
 	}
 	if _, err := exec.LookPath("chromium"); err != nil {
@@ -37,6 +41,9 @@ func TestVSCode(t *testing.T) {
 	t.Run("Trust", trustInVSCode)
 	t.Run("Author", authorInVSCode)
 	t.Run("Extension", extensionInVSCode)
+	t.Run("First", firstInVSCode)
+	t.Run("Trouble", troubleInVSCode)
+	t.Run("Restricted", restrictedInVSCode)
 }
 
 // startVSCode starts a VS Code on a workspace with the generic client of
@@ -79,10 +86,13 @@ func startVSCodeWith(t *testing.T, env []string, work, settings string, install 
 	port := freePort(t)
 	v.env = append(env, "AGENTLS="+build(t), "SEEN="+filepath.Join(v.dir, "seen.jsonl"), `EXTENSIONS_GALLERY={"serviceUrl":""}`,
 		"XDG_CONFIG_HOME="+filepath.Join(v.dir, "xdg"), "XDG_DATA_HOME="+filepath.Join(v.dir, "xdg"))
-	c := exec.Command(v.node(), filepath.Join(root, "server/node_modules/code-server/out/node/entry.js"),
+	args := []string{filepath.Join(root, "server/node_modules/code-server/out/node/entry.js"),
 		"--config", filepath.Join(v.dir, "config.yaml"), "--user-data-dir", filepath.Join(v.dir, "user"), "--extensions-dir", filepath.Join(v.dir, "extensions"),
-		"--auth", "none", "--bind-addr", "127.0.0.1:"+port, "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust",
-		"--disable-getting-started-override", work)
+		"--auth", "none", "--bind-addr", "127.0.0.1:" + port, "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"}
+	if !strings.Contains(settings, "workspace.trust") {
+		args = append(args, "--disable-workspace-trust")
+	}
+	c := exec.Command(v.node(), append(args, work)...)
 	var said bytes.Buffer
 	c.Env, c.Stdout, c.Stderr = v.env, &said, &said
 	if err := c.Start(); err != nil {
@@ -128,7 +138,7 @@ func (v *vscode) driveWith(script string, stories any) (lines [][]byte) {
 	}
 	c := exec.CommandContext(v.t.Context(), v.node(), script)
 	c.Env = append(v.env, "STORIES="+string(text), "URL="+v.url, "CHROMIUM="+v.chromium,
-		"CLIENT_MODULES="+filepath.Join(v.root, "client"), "SHOTS="+os.Getenv("AGENTLS_SHOTS"), "DIR="+v.dir)
+		"CLIENT_MODULES="+filepath.Join(v.root, "client"), "SHOTS="+screenshots(v.t), "DIR="+v.dir)
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said
 	if err := c.Run(); err != nil {
@@ -138,6 +148,20 @@ func (v *vscode) driveWith(script string, stories any) (lines [][]byte) {
 		lines = append(lines, bytes.Clone(s.Bytes()))
 	}
 	return lines
+}
+
+// screenshots is the folder for pictures of each step: AGENTLS_SHOTS, else one of the
+// build folder.
+func screenshots(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(cmp.Or(os.Getenv("AGENTLS_SHOTS"), "../../build/screenshots"))
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // freePort returns a port of loopback that nobody listens on.

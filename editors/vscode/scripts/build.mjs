@@ -1,4 +1,4 @@
-// Bundles the extension and the script of its panel into out/.
+// Bundles the extension, its language client and the script of its panel into out/.
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
 
@@ -9,14 +9,19 @@ const common = {
 	legalComments: "none",
 	logLevel: "warning",
 };
+const node = { ...common, platform: "node", format: "cjs", target: "node20", external: ["vscode"], supported: { "dynamic-import": false } };
+// The language client is most of the code, and is loaded after the extension is active.
+await esbuild.build({ ...node, entryPoints: ["vscode-languageclient/node"], outfile: "out/client.js" });
 await esbuild.build({
-	...common,
+	...node,
 	entryPoints: ["src/extension.ts"],
 	outfile: "out/extension.js",
-	platform: "node",
-	format: "cjs",
-	target: "node20",
-	external: ["vscode"],
+	plugins: [
+		{
+			name: "client",
+			setup: ({ onResolve }) => onResolve({ filter: /^vscode-languageclient\/node$/ }, () => ({ path: "./client.js", external: true })),
+		},
+	],
 });
 await esbuild.build({
 	...common,

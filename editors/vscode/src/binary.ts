@@ -35,3 +35,11 @@ export function locateBinary(places: Places, isProgram: (file: string) => boolea
 			"or name its file in the setting agentls.path.",
 	};
 }
+
+/** tooOld says what to do about a program that does not know this extension's protocol. */
+export function tooOld(path: string, version: string | undefined): string {
+	return (
+		`The program ${path}${version ? ` (version ${version})` : ""} is too old for this extension, or is not agentls. ` +
+		"Update agentls, or clear the setting agentls.path to use the one that comes with the extension."
+	);
+}

@@ -24,11 +24,7 @@ export class ChangesView implements vscode.TreeDataProvider<Node>, vscode.TextDo
 		isWholeLine: true,
 		overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.modifiedForeground"),
 		overviewRulerLane: vscode.OverviewRulerLane.Left,
-		before: {
-			contentText: "",
-			border: "0 0 0 2px solid",
-			color: new vscode.ThemeColor("editorGutter.modifiedBackground"),
-		},
+		backgroundColor: new vscode.ThemeColor("diffEditor.insertedLineBackground"),
 	});
 	private files: Node[] = [];
 	private timer: NodeJS.Timeout | undefined;

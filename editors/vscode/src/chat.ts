@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { ActivityParams, ContentBlock, RunResult } from "./protocol";
-import { chooseAgent, type Runs } from "./runs";
+import { chooseAgent, isSelected, type Runs } from "./runs";
 import { kindOf, messageOf, type Server } from "./server";
 import { type Entry, Timeline } from "./timeline";
 import { asCode, callEnded, escapeMarkdown, fileName, mayResume, namedAgent } from "./words";
@@ -57,7 +57,7 @@ export class Participant implements vscode.Disposable {
 					return {};
 				}
 				const { session, run } = before;
-				return await this.perform(stream, before, (hear) => this.runs.resume(session, run, hear, token));
+				return await this.perform(stream, new ChatView(stream, before.agent), before, (hear) => this.runs.resume(session, run, hear, token));
 			}
 			const parsed = await this.server.request("agents/parse", { text: request.prompt });
 			const agent = namedAgent(parsed) ?? before?.agent ?? (await chooseAgent(this.server, "Which agent is this for?"));
@@ -77,7 +77,8 @@ export class Participant implements vscode.Disposable {
 				...(parsed.command ? { command: parsed.command } : {}),
 				...(input.length + blocks.length > 0 ? { input: [...input, ...blocks] } : {}),
 			};
-			return await this.perform(stream, { session, agent }, (hear) => this.runs.start(task, hear, token));
+			const view = new ChatView(stream, parsed.agent ?? ""); // an agent that the person named needs no introduction
+			return await this.perform(stream, view, { session, agent }, (hear) => this.runs.start(task, hear, token));
 		} catch (err) {
 			return { errorDetails: { message: this.explain(err, stream) }, ...(before ? { metadata: before } : {}) };
 		}
@@ -86,10 +87,10 @@ export class Participant implements vscode.Disposable {
 	/** perform shows a run as it goes on. */
 	private async perform(
 		stream: vscode.ChatResponseStream,
+		view: ChatView,
 		memory: Memory,
 		go: (hear: (event: ActivityParams) => void) => Promise<RunResult>,
 	): Promise<vscode.ChatResult> {
-		const view = new ChatView(stream, memory.agent);
 		let run = memory.run;
 		try {
 			const result = await go((event) => {
@@ -116,7 +117,9 @@ export class Participant implements vscode.Disposable {
 		const kind = kindOf(err);
 		if (kind === "authRequired") {
 			stream.button({ command: "agents.setKey", title: "Set API Key" });
-		} else if (kind === "untrusted") {
+			return `Press Set API Key, then ask again. The server says: ${messageOf(err)}`;
+		}
+		if (kind === "untrusted") {
 			stream.button({ command: "agentls.trustWorkspace", title: "Review and Trust" });
 		} else if (kind === "unknownAgent") {
 			stream.button({ command: "agents.view.focus", title: "Show Agents" });
@@ -270,7 +273,7 @@ function attachments(references: readonly vscode.ChatPromptReference[]): [Conten
 	for (const { value, id } of references) {
 		if (value instanceof vscode.Uri) {
 			files.push(value.toString());
-		} else if (value instanceof vscode.Location) {
+		} else if (value instanceof vscode.Location && !isSelected(value)) {
 			const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === value.uri.toString());
 			const uri = value.uri.toString();
 			const range = { start: value.range.start, end: value.range.end };

@@ -6,6 +6,7 @@ import type { Range, ValidateResult } from "./protocol";
 import { chooseAgent, type Runs } from "./runs";
 import type { Server } from "./server";
 import type { Tests } from "./tests";
+import { fileName } from "./words";
 
 /** Parts are what commands work with; they are there once the extension is active. */
 export interface Parts {
@@ -31,7 +32,19 @@ export async function talk(parts: Parts, agent: string, text: string): Promise<v
 
 /** middleware has what the server's commands start shown here; all else goes its way. */
 export function middleware(parts: () => Parts): Middleware {
+	let asked = 0;
+	// A question is a notification, which hides by itself; the list of them stays.
+	const keepShown = () => setTimeout(() => void vscode.commands.executeCommand("notifications.showList"), 500);
 	return {
+		window: {
+			showDocument: async (params, token, next) => {
+				const shown = await next(params, token);
+				if (asked > 0) {
+					keepShown(); // it was shown to be asked about again
+				}
+				return shown;
+			},
+		},
 		executeCommand: async (command, args, next) => {
 			switch (command) {
 				case "agentls.run":
@@ -46,12 +59,15 @@ export function middleware(parts: () => Parts): Middleware {
 					return showChecks((await next(command, args)) as ValidateResult);
 				case "agentls.runTests":
 					return parts().tests.runFor(args[0], args[1]);
-				case "agentls.trustWorkspace": {
-					const answer = next(command, args);
-					// The question is a notification, which hides by itself; the list of them stays.
-					setTimeout(() => void vscode.commands.executeCommand("notifications.showList"), 500);
-					return answer;
-				}
+				case "agentls.trustWorkspace":
+					asked++;
+					keepShown();
+					try {
+						return await next(command, args);
+					} finally {
+						asked--;
+						void vscode.commands.executeCommand("notifications.hideList");
+					}
 				case "agentls.runInline":
 					return vscode.window.withProgress(
 						{ location: vscode.ProgressLocation.Window, title: "An agent answers an inline command" },
@@ -87,7 +103,11 @@ async function runOnSelection(parts: Parts, args: unknown[]): Promise<void> {
 	const editor = vscode.window.activeTextEditor;
 	const document = given.uri ? await vscode.workspace.openTextDocument(vscode.Uri.parse(given.uri)) : editor?.document;
 	if (!document) {
-		await vscode.window.showInformationMessage("Open a file and select what the agent is to look at.");
+		void vscode.window.showInformationMessage("Open a file and select what the agent is to look at.");
+		return;
+	}
+	if (document.uri.scheme !== "file") {
+		void vscode.window.showInformationMessage(`Agents work on files on disk: save ${fileName(document.uri.toString())} first, then ask again.`);
 		return;
 	}
 	const agent = given.agent ?? (await chooseAgent(parts.server, "Which agent?"));

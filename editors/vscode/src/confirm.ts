@@ -184,7 +184,8 @@ export class Confirmations implements vscode.Disposable {
 			q.proposal ??= this.files.put(proposed, q.params.id, "/arguments.json", `${JSON.stringify(q.params.args, null, 2)}\n`);
 			await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(q.proposal));
 		}
-		void vscode.window.setStatusBarMessage("Edit, then choose Allow in the editor's title, or run Agents: Allow Once", 10_000);
+		const hint = vscode.window.setStatusBarMessage("Edit, then choose Allow in the editor's title, or run Agents: Allow Once");
+		q.closing.token.onCancellationRequested(() => hint.dispose());
 	}
 
 	private allow(q: Question): void {

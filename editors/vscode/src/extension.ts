@@ -79,6 +79,8 @@ function commands(parts: Parts, confirmations: Confirmations, log: vscode.LogOut
 			const agent = await chooseAgent(server, "Which agent?");
 			return agent && parts.panels.show((await server.request("agents/session/new", {})).session, agent);
 		}),
+		command("agents.askSelection", () => vscode.commands.executeCommand("agentls.runOnSelection")),
+		command("agents.trust", () => vscode.commands.executeCommand("agentls.trustWorkspace")),
 		command("agents.restart", () => server.restart()),
 		command("agents.showLog", () => log.show()),
 		command("agents.setKey", () => setKey(server)),
@@ -115,13 +117,16 @@ async function setKey(server: Server): Promise<void> {
 	}
 }
 
-/** demo runs the demo of the program in a terminal: a scripted model, no key. */
-function demo(server: Server): void {
+/** demo runs the demo of the program: a scripted model, no key. It is a task, because the terminal of one stays open when it ends. */
+async function demo(server: Server): Promise<void> {
 	const program = server.program();
 	if ("missing" in program) {
 		throw new Error(program.missing);
 	}
-	vscode.window.createTerminal({ name: "Agents Demo", shellPath: program.path, shellArgs: ["demo"] }).show();
+	const run = new vscode.ProcessExecution(program.path, ["demo"]);
+	const task = new vscode.Task({ type: "process" }, vscode.TaskScope.Workspace, "Agents Demo", "agentls", run, []);
+	task.presentationOptions = { focus: true, reveal: vscode.TaskRevealKind.Always, panel: vscode.TaskPanelKind.Dedicated, clear: true };
+	await vscode.tasks.executeTask(task);
 }
 
 /** menu is what a click on the status bar leads to: the question that waits, else a list. */

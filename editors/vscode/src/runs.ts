@@ -111,6 +111,11 @@ export function editorContext(): EditorContext {
 	};
 }
 
+/** isSelected reports whether a place is what editorContext already tells as the selection. */
+export function isSelected(place: vscode.Location): boolean {
+	return lastEditor?.document.uri.toString() === place.uri.toString() && lastEditor.selection.isEqual(place.range);
+}
+
 /** chooseAgent asks for one of the agents that can run. */
 export async function chooseAgent(server: Server, title: string): Promise<string | undefined> {
 	const { agents } = await server.request("agents/list", {});

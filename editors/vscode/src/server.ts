@@ -1,9 +1,11 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
+import { createInterface } from "node:readline";
 import * as vscode from "vscode";
 import type { CloseAction, ErrorHandler, LanguageClient, LanguageClientOptions, Middleware } from "vscode-languageclient/node";
-import { locateBinary } from "./binary";
+import { locateBinary, tooOld } from "./binary";
 import type { ActivityParams, ClientCapabilities, ClientNotifications, Notifications, Questions, Requests, StatusParams } from "./protocol";
+import { clip } from "./words";
 
 /** What this extension can do, in the protocol's words. */
 const capabilities: ClientCapabilities = {
@@ -23,12 +25,17 @@ export type Health = { kind: "missing" | "stopped" | "starting"; message: string
 /** How many times within three minutes a server that ends is started again. */
 const maxRestarts = 4;
 
+/** How long a server may take to answer before the person is asked what to do, in milliseconds. */
+const slowAfter = 20_000;
+
 const secretName = "GEMINI_API_KEY";
 
 /** Server is the language server as a process, and the connection to it. */
 export class Server implements vscode.Disposable {
 	private client: LanguageClient | undefined;
 	private running: Promise<void> = Promise.resolve();
+	/** what the server's process printed last, which says why where it does not start */
+	private lastPrinted = "";
 	private readonly healthChanged = new vscode.EventEmitter<Health>();
 	private readonly activityCame = new vscode.EventEmitter<ActivityParams>();
 	private readonly agentsChanged = new vscode.EventEmitter<void>();
@@ -70,14 +77,15 @@ export class Server implements vscode.Disposable {
 
 	/** start starts the server, and tells the person what to do where that fails. */
 	start(): Promise<void> {
-		this.running = this.running.then(() => this.launch());
+		this.running = this.running.then(() => this.launch()).catch((err) => this.stopped(`agentls does not start: ${messageOf(err)}`));
 		return this.running;
 	}
 
 	/** restart ends the server and starts it again, with the settings of now. */
 	restart(): Promise<void> {
-		this.running = this.running.then(() => this.halt()).then(() => this.launch());
-		return this.running;
+		this.abandonStart();
+		this.running = this.running.then(() => this.halt());
+		return this.start();
 	}
 
 	/** request sends a request, once the server has started; the token cancels it. */
@@ -127,6 +135,7 @@ export class Server implements vscode.Disposable {
 	}
 
 	dispose(): Promise<void> {
+		this.abandonStart();
 		this.running = this.running.then(() => this.halt());
 		return this.running;
 	}
@@ -147,9 +156,14 @@ export class Server implements vscode.Disposable {
 			return;
 		}
 		this.setHealth({ kind: "starting", message: "Starting" });
-		const { LanguageClient, State, CloseAction } = await import("vscode-languageclient/node"); // it takes longer to load than all of ours
-		const options = this.clientOptions(this.errorHandler(CloseAction.Restart, CloseAction.DoNotRestart));
+		await new Promise((resolve) => setImmediate(resolve)); // the client takes longer to load than all of ours: after the activation
+		const { LanguageClient, State, CloseAction } = await import("vscode-languageclient/node");
+		const state = { client: undefined as LanguageClient | undefined, ran: false };
+		const options = this.clientOptions(this.errorHandler(state, CloseAction.Restart, CloseAction.DoNotRestart));
 		const client = new LanguageClient("agentls", "Agents", await this.serverOptions(program.path), options);
+		state.client = client;
+		const writeError = client.error.bind(client);
+		client.error = (message, data) => writeError(message, data, false); // messages to the person come from this class
 		for (const handle of this.handlers) {
 			handle(client);
 		}
@@ -158,21 +172,43 @@ export class Server implements vscode.Disposable {
 				return;
 			}
 			if (change.newState === State.Running) {
-				this.greet(client);
-			} else if (change.newState === State.Starting && this.health.kind !== "starting") {
+				state.ran = true;
+				this.greet(client, program.path);
+			} else if (change.newState === State.Starting && state.ran) {
 				this.setHealth({ kind: "starting", message: "Starting again" });
+				this.running = this.running.then(() => client.start()).catch(() => undefined); // requests wait for it
 			}
 			if (change.oldState === State.Running) {
 				this.ended.fire();
 			}
 		});
 		this.client = client;
+		this.lastPrinted = "";
+		const slow = setTimeout(() => this.offerRestart(`${program.path} has not answered for ${slowAfter / 1000} seconds.`), slowAfter);
 		try {
 			await client.start();
 		} catch (err) {
+			if (client === this.client) {
+				this.stopped(`agentls does not start: ${this.lastPrinted || messageOf(err)}`);
+			}
+		} finally {
+			clearTimeout(slow);
+		}
+	}
+
+	/** stopped says that there is no server any more, and offers to start one. */
+	private stopped(message: string): void {
+		this.client = undefined;
+		this.setHealth({ kind: "stopped", message });
+		this.offerRestart(message);
+	}
+
+	/** abandonStart ends a process that has not answered yet: nothing else would end the wait for it. */
+	private abandonStart(): void {
+		if (this.health.kind === "starting") {
+			const client = this.client;
 			this.client = undefined;
-			this.setHealth({ kind: "stopped", message: `agentls does not start: ${messageOf(err)}` });
-			this.offerRestart(`agentls does not start: ${messageOf(err)}`);
+			client?.serverProcess?.kill();
 		}
 	}
 
@@ -192,6 +228,12 @@ export class Server implements vscode.Disposable {
 			documentSelector: [{ scheme: "file" }],
 			initializationOptions: { agents: capabilities },
 			outputChannel: this.log,
+			revealOutputChannelOn: 4, // never
+			stdioOptions: {
+				stdout: () => undefined,
+				stderr: (input) => createInterface({ input }).on("line", (line) => this.print(line)),
+			},
+			initializationFailedHandler: () => false,
 			errorHandler,
 			middleware: this.middleware,
 			markdown: { isTrusted: false, supportHtml: false },
@@ -200,38 +242,45 @@ export class Server implements vscode.Disposable {
 	}
 
 	/** errorHandler starts a server again that ended by itself, but not for ever. */
-	private errorHandler(again: CloseAction, never: CloseAction): ErrorHandler {
+	private errorHandler(state: { client?: LanguageClient; ran: boolean }, again: CloseAction, never: CloseAction): ErrorHandler {
 		let ends: number[] = [];
 		return {
-			error: () => ({ action: 1 }), // go on: one frame that failed is no reason to end
+			error: () => ({ action: 1, handled: true }), // go on: one frame that failed is no reason to end
 			closed: () => {
+				if (!state.ran || state.client !== this.client) {
+					return { action: never, handled: true }; // who waits for the start tells why it failed
+				}
 				const now = Date.now();
 				ends = [...ends.filter((at) => now - at < 180_000), now];
 				if (ends.length <= maxRestarts) {
 					this.log.warn("agentls ended; it is started again");
 					return { action: again, handled: true };
 				}
-				this.client = undefined;
-				const message = `agentls ended ${ends.length} times within three minutes and is not started again.`;
-				this.setHealth({ kind: "stopped", message });
-				this.offerRestart(message);
+				const last = this.lastPrinted === "" ? "" : ` It printed last: ${this.lastPrinted}`;
+				this.stopped(`agentls ended ${ends.length} times within three minutes and is not started again.${last}`);
 				return { action: never, handled: true };
 			},
 		};
 	}
 
 	/** greet looks at who answered. */
-	private greet(client: LanguageClient): void {
+	private greet(client: LanguageClient, path: string): void {
 		const theirs = client.initializeResult?.capabilities.experimental as { agents?: { version?: number } } | undefined;
 		if (theirs?.agents?.version !== capabilities.version) {
-			const name = client.initializeResult?.serverInfo;
-			void vscode.window.showErrorMessage(
-				`${name?.name ?? "The program"} ${name?.version ?? ""} does not speak the protocol of this extension. ` +
-					"Update agentls, or name another program in the setting agentls.path.",
-			);
+			const message = tooOld(path, client.initializeResult?.serverInfo?.version);
+			this.client = undefined;
+			this.setHealth({ kind: "missing", message });
+			void this.tellMissing(message);
+			void client.start().then(() => client.dispose()).catch((err) => this.log.debug(messageOf(err)));
+			return;
 		}
 		this.setHealth({ kind: "ready", status: { health: "ok", activeRuns: 0, waiting: 0 } });
 		this.started.fire();
+	}
+
+	private print(line: string): void {
+		this.log.error(line);
+		this.lastPrinted = clip(line, 300) || this.lastPrinted;
 	}
 
 	private async halt(): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { locateBinary, type Places } from "../src/binary";
+import { locateBinary, tooOld, type Places } from "../src/binary";
 
 const places: Places = { setting: "", bundled: "/ext/bin/agentls", path: "/usr/bin:/home/ann/go/bin/", windows: false };
 const having =
@@ -28,4 +28,9 @@ test("where there is none, the person is told what to do", () => {
 test("Windows has other separators and an ending", () => {
 	const windows = { ...places, path: "C:\\a;C:\\b\\", windows: true };
 	assert.deepEqual(locateBinary(windows, having("C:\\b\\agentls.exe")), { path: "C:\\b\\agentls.exe" });
+});
+
+test("a program that is too old is named with what to do", () => {
+	assert.match(tooOld("/x/agentls", "0.0.3"), /^The program \/x\/agentls \(version 0\.0\.3\) is too old .* Update agentls, or clear the setting/);
+	assert.match(tooOld("/bin/cat", undefined), /^The program \/bin\/cat is too old/);
 });

@@ -1,0 +1,18 @@
+// A folder that neither VS Code nor agentls trusts, which names a program of its own.
+import { command, idle, inView, page, shot, status, tell, toast } from './window.mjs'
+
+await tell({
+  async 'folder in restricted mode' () {
+    await status('Restricted Mode')
+    await idle()
+    await command('Agents: Focus on Agents View')
+    const fixer = inView('fixer').first()
+    await fixer.locator('.codicon-lock').waitFor()
+    await command('Agents: Ask an Agent in a Panel')
+    await shot('agents-to-ask')
+    const list = await page.locator('.quick-input-list .monaco-list-row').allInnerTexts()
+    if (list.some((l) => /fixer/.test(l))) throw new Error('an agent of the folder can be asked: ' + list)
+    await page.keyboard.press('Escape')
+    return list.join(' | ').replaceAll('\n', ' ')
+  }
+})

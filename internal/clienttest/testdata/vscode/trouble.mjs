@@ -1,0 +1,162 @@
+// What goes wrong, and whether the screen says what to do: no server, one that is too
+// old, one that ends; a question that outlives its run; answers that are huge or hostile;
+// a binary file; a second window.
+import fs from 'node:fs'
+import { answer, choose, command, enter, frame, idle, inView, killed, look, open, outside, page, row, say, serverPid, settings, shot, status, tell, toast, trust, window, write } from './window.mjs'
+
+const { DIR, OLD } = process.env
+const before = page
+
+/** program has the extension start a program, which is a script of a shell. */
+function program (name, script) {
+  const path = `${DIR}/${name}`
+  fs.writeFileSync(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  settings({ 'agentls.path': path })
+}
+
+/** told waits for a message, the status bar and an answer of the chat that says the same. */
+async function told (text, ...buttons) {
+  const t = toast(text)
+  await t.waitFor()
+  for (const name of buttons) await t.locator(`.monaco-button:has-text("${name}")`).first().waitFor()
+  const said = await t.locator('.notification-list-item-message').innerText()
+  await page.waitForSelector('.statusbar-item:has-text("Agents") .codicon-error')
+  await say('@agents @fixer hello')
+  await answer(text).waitFor()
+  return said
+}
+
+const clear = () => command('Notifications: Clear All Notifications')
+
+await tell({
+  async 'server missing' () {
+    await idle()
+    settings({ 'agentls.path': '/nowhere/agentls' })
+    return told('which is not a program', 'Open Setting', 'Try Again')
+  },
+  async 'server too old' () {
+    await clear()
+    program('old', `AGENTLS_TEST_OLD_SERVER=1 exec ${OLD}`)
+    return told('is too old for this extension', 'Open Setting', 'Try Again')
+  },
+  async 'server ends at start' () {
+    await clear()
+    program('dies', 'echo "agentls: the disk is full" >&2; exit 3')
+    return told('does not start: agentls: the disk is full', 'Start Again', 'Show Log')
+  },
+  async 'server does not answer' () {
+    await clear()
+    program('mute', 'exec sleep 1000')
+    const t = toast('has not answered for')
+    await t.waitFor()
+    const said = await t.locator('.notification-list-item-message').innerText()
+    await shot('mute')
+    settings({})
+    await idle()
+    return said
+  },
+  async 'server ends in a run' () {
+    await clear()
+    await trust()
+    await command('Chat: New Chat')
+    await say('@agents @fixer take forever')
+    await answer('I begin').waitFor()
+    await killed()
+    await answer('The server ended during this run').waitFor()
+    await idle()
+    await shot('ended')
+    await page.locator('.interactive-session .chat-followups, .interactive-session .interactive-session-followups').locator('text=Resume the run').first().click()
+    await answer('Done at last').waitFor()
+  },
+  async 'question of a run that ends' () {
+    await say('@agents buy oats')
+    await toast('wants to run edit_file').waitFor()
+    await page.waitForSelector('.monaco-diff-editor .view-line:has-text("oat milk")')
+    await shot('open-question')
+    await command('Chat: Cancel')
+    await page.waitForSelector('.monaco-diff-editor', { state: 'detached' })
+    await idle()
+    await page.waitForSelector('.notification-toast:has-text("wants to run")', { state: 'detached' })
+  },
+  async 'long answer' () {
+    const at = Date.now()
+    await say('@agents count')
+    await answer('This was all of it').waitFor()
+    return `10,000 lines, all on the screen after ${Date.now() - at} ms`
+  },
+  async 'binary file' () {
+    await command('Chat: New Chat')
+    await say('@agents @fixer paint the picture')
+    await answer('It stays as it is').waitFor()
+    await answer('It stays as it is').locator('text=/binary/').first().waitFor()
+    return (await answer('It stays as it is').innerText()).replaceAll('\n', ' ')
+  },
+  async 'binary file of a command' () {
+    await say('@agents paint by a command')
+    await toast('wants to run bash').waitFor()
+    await command('Agents: Allow Once')
+    await answer('It is painted').waitFor()
+    await command('Agents: Focus on Changes View')
+    await inView('logo.png').last().waitFor()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Enter')
+    await page.waitForTimeout(1000)
+    return (await page.locator('.tab.active').first().innerText()).replaceAll('\n', ' ')
+  },
+  async 'hostile answer' () {
+    await command('Agents: Ask an Agent in a Panel')
+    await choose('fixer')
+    await frame().locator('#input').waitFor()
+    await frame().locator('#input').focus()
+    await page.keyboard.type('tell me lies')
+    await page.keyboard.press('Enter')
+    const text = frame().locator('.entry.text:has-text("lies end")')
+    await text.waitFor()
+    if (await text.locator('img, script, iframe, b, a:not([href^="http"])').count() > 0) throw new Error(await text.innerHTML())
+    if (outside.size > 0) throw new Error('the answer made a request: ' + [...outside])
+    return (await text.innerText()).replaceAll('\n', ' ')
+  },
+  async 'document that is no file' () {
+    await command('File: New Untitled Text File')
+    await page.keyboard.type('some words')
+    await page.keyboard.press('Control+a')
+    await command('Agents: Ask an Agent About the Selection')
+    await toast('save Untitled-1 first').waitFor()
+  },
+  async 'two windows' () {
+    await clear()
+    await command('Chat: New Chat')
+    await say('@agents @fixer take long')
+    await answer('I am at it').waitFor()
+    look(await window())
+    await idle()
+    await command('Agents: Focus on Sessions View')
+    const locked = inView('take long').first()
+    await locked.waitFor()
+    await locked.click()
+    const problem = frame().locator('#problem')
+    await problem.waitFor()
+    await shot('second-window')
+    const said = await problem.innerText()
+    await command('Chat: Open Chat')
+    await say('@agents @fixer greet me')
+    await answer('Good day from here').waitFor()
+    await page.close()
+    look(before)
+    return said
+  },
+  async 'server that ends again and again' () {
+    for (let i = 0; i < 10 && await toast('is not started again').count() === 0; i++) {
+      const pid = serverPid()
+      if (pid) process.kill(pid, 'SIGKILL')
+      await page.waitForTimeout(1000)
+    }
+    const t = toast('is not started again')
+    await t.waitFor()
+    const said = await t.locator('.notification-list-item-message').innerText()
+    await shot('given-up')
+    await t.locator('.monaco-button:has-text("Start Again")').first().click()
+    await idle()
+    return said
+  }
+})
