@@ -160,7 +160,7 @@ func extensionInVSCode(t *testing.T) {
 				".gemini/agents/finder.md": finder,
 				".gemini/agents/broken.md": strings.NewReplacer("name: fixer", "name: broken", "read_file", "read_fil").Replace(fixer),
 			})
-			v := startVSCodeWith(t, env, work, theme, func(v *vscode) { installExtension(t, v) })
+			v := startVSCodeWith(t, append(env, "WORK="+work), work, theme, func(v *vscode) { installExtension(t, v) })
 			v.tell("extension.mjs", s)
 		})
 	}

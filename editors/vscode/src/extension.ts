@@ -85,7 +85,7 @@ function commands(parts: Parts, confirmations: Confirmations, log: vscode.LogOut
 		command("agents.showLog", () => log.show()),
 		command("agents.setKey", () => setKey(server)),
 		command("agents.demo", () => demo(server)),
-		command("agents.menu", () => menu(confirmations)),
+		command("agents.menu", () => menu(server, confirmations)),
 		command("agents.walkthrough", () =>
 			vscode.commands.executeCommand("workbench.action.openWalkthrough", "agentls.agentls#agents.start"),
 		),
@@ -130,7 +130,7 @@ async function demo(server: Server): Promise<void> {
 }
 
 /** menu is what a click on the status bar leads to: the question that waits, else a list. */
-async function menu(confirmations: Confirmations): Promise<void> {
+async function menu(server: Server, confirmations: Confirmations): Promise<void> {
 	if (confirmations.waiting > 0) {
 		await vscode.commands.executeCommand("agents.answer");
 		return;
@@ -146,7 +146,8 @@ async function menu(confirmations: Confirmations): Promise<void> {
 		["$(refresh) Restart the server", "agents.restart"],
 	];
 	const items = rows.map(([label, command]) => ({ label, command }));
-	const choice = await vscode.window.showQuickPick(items, { title: "Agents" });
+	const placeHolder = server.health.kind === "ready" ? (server.health.status.message ?? "") : server.health.message;
+	const choice = await vscode.window.showQuickPick(items, { title: "Agents", placeHolder });
 	if (choice) {
 		await vscode.commands.executeCommand(choice.command);
 	}

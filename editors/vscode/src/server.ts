@@ -1,6 +1,7 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import * as vscode from "vscode";
 import type { CloseAction, ErrorHandler, LanguageClient, LanguageClientOptions, Middleware } from "vscode-languageclient/node";
 import { locateBinary, tooOld } from "./binary";
@@ -36,6 +37,7 @@ export class Server implements vscode.Disposable {
 	private running: Promise<void> = Promise.resolve();
 	/** what the server's process printed last, which says why where it does not start */
 	private lastPrinted = "";
+	private allPrinted: Promise<void> = Promise.resolve();
 	private readonly healthChanged = new vscode.EventEmitter<Health>();
 	private readonly activityCame = new vscode.EventEmitter<ActivityParams>();
 	private readonly agentsChanged = new vscode.EventEmitter<void>();
@@ -188,6 +190,7 @@ export class Server implements vscode.Disposable {
 		try {
 			await client.start();
 		} catch (err) {
+			await Promise.race([this.allPrinted, new Promise((late) => setTimeout(late, 2000))]); // its last words may come after its end
 			if (client === this.client) {
 				this.stopped(`agentls does not start: ${this.lastPrinted || messageOf(err)}`);
 			}
@@ -231,7 +234,7 @@ export class Server implements vscode.Disposable {
 			revealOutputChannelOn: 4, // never
 			stdioOptions: {
 				stdout: () => undefined,
-				stderr: (input) => createInterface({ input }).on("line", (line) => this.print(line)),
+				stderr: (input) => this.readPrinted(input),
 			},
 			initializationFailedHandler: () => false,
 			errorHandler,
@@ -278,9 +281,13 @@ export class Server implements vscode.Disposable {
 		this.started.fire();
 	}
 
-	private print(line: string): void {
-		this.log.error(line);
-		this.lastPrinted = clip(line, 300) || this.lastPrinted;
+	private readPrinted(input: Readable): void {
+		const lines = createInterface({ input });
+		lines.on("line", (line) => {
+			this.log.error(line);
+			this.lastPrinted = clip(line, 300) || this.lastPrinted;
+		});
+		this.allPrinted = new Promise((done) => lines.once("close", done));
 	}
 
 	private async halt(): Promise<void> {

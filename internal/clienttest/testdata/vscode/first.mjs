@@ -109,7 +109,7 @@ inputs:
 ---
 You write \${tone} letters of \${pages} pages to \${to}.
 `)
-    await inView('letter').first().locator('.codicon-eye').waitFor()
+    await inView('letter').first().locator('.codicon-eye').first().waitFor()
     await shot('review')
     await command('Agents: Review and Approve')
     await choose('letter')

@@ -58,7 +58,6 @@ await tell({
   async 'server ends in a run' () {
     await clear()
     await trust()
-    await command('Chat: New Chat')
     await say('@agents @fixer take forever')
     await answer('I begin').waitFor()
     await killed()
@@ -73,7 +72,8 @@ await tell({
     await toast('wants to run edit_file').waitFor()
     await page.waitForSelector('.monaco-diff-editor .view-line:has-text("oat milk")')
     await shot('open-question')
-    await command('Chat: Cancel')
+    await command('Chat: Open Chat')
+    await page.keyboard.press('Control+Escape')
     await page.waitForSelector('.monaco-diff-editor', { state: 'detached' })
     await idle()
     await page.waitForSelector('.notification-toast:has-text("wants to run")', { state: 'detached' })
@@ -85,7 +85,6 @@ await tell({
     return `10,000 lines, all on the screen after ${Date.now() - at} ms`
   },
   async 'binary file' () {
-    await command('Chat: New Chat')
     await say('@agents @fixer paint the picture')
     await answer('It stays as it is').waitFor()
     await answer('It stays as it is').locator('text=/binary/').first().waitFor()
@@ -125,13 +124,12 @@ await tell({
   },
   async 'two windows' () {
     await clear()
-    await command('Chat: New Chat')
     await say('@agents @fixer take long')
     await answer('I am at it').waitFor()
     look(await window())
     await idle()
     await command('Agents: Focus on Sessions View')
-    const locked = inView('take long').first()
+    const locked = inView('take forever').first()
     await locked.waitFor()
     await locked.click()
     const problem = frame().locator('#problem')

@@ -50,9 +50,18 @@ export async function shot (name, also) {
   }
 }
 
+/** quick opens the box for quick input; a key is lost where the focus is on its way. */
+async function quick (key) {
+  const box = page.locator('.quick-input-widget input').first()
+  for (let tries = 0; tries < 10 && !await box.isVisible(); tries++) {
+    await page.keyboard.press(key)
+    await box.waitFor({ timeout: 5000 }).catch(() => {})
+  }
+  await box.waitFor()
+}
+
 export async function command (title) {
-  await page.keyboard.press('F1')
-  await page.waitForSelector('.quick-input-widget input')
+  await quick('F1')
   await page.keyboard.type(title)
   await page.waitForSelector(`.quick-input-list .monaco-list-row:has-text("${title}")`)
   await down(`.quick-input-list .monaco-list-row.focused .label-name`, (text) => text.replaceAll('\u00a0', ' ') === title)
@@ -71,8 +80,7 @@ export async function down (focused, is) {
 }
 
 export async function open (file) {
-  await page.keyboard.press('Control+p')
-  await page.waitForSelector('.quick-input-widget input')
+  await quick('Control+p')
   await page.keyboard.type(file)
   await page.waitForSelector(`.quick-input-list .monaco-list-row:has-text("${file}")`)
   await page.keyboard.press('Enter')
