@@ -160,7 +160,8 @@ func extensionInVSCode(t *testing.T) {
 				".gemini/agents/finder.md": finder,
 				".gemini/agents/broken.md": strings.NewReplacer("name: fixer", "name: broken", "read_file", "read_fil").Replace(fixer),
 			})
-			v := startVSCodeWith(t, append(env, "WORK="+work), work, theme, func(v *vscode) { installExtension(t, v) })
+			v := startVSCodeWith(t, append(env, "WORK="+work), work, theme+`, "chat.saveBeforeSend": false`, // agents see buffers as they are
+				func(v *vscode) { installExtension(t, v) })
 			v.tell("extension.mjs", s)
 		})
 	}

@@ -2,7 +2,10 @@ import * as vscode from "vscode";
 import type { AskParams, AskResult } from "./protocol";
 
 /** ask puts an agent's question to the person: a list, a line of text, or a line for each field. */
-export async function ask(p: AskParams, token: vscode.CancellationToken): Promise<AskResult> {
+export async function ask(
+	p: Pick<AskParams, "title" | "message" | "choices" | "schema" | "secret">,
+	token: vscode.CancellationToken,
+): Promise<AskResult> {
 	const said = p.message === p.title ? "" : p.message;
 	const common = { title: p.title || p.message, ignoreFocusOut: true };
 	if (p.choices?.length) {
@@ -29,6 +32,7 @@ export async function ask(p: AskParams, token: vscode.CancellationToken): Promis
 interface Field {
 	type?: string;
 	enum?: string[];
+	items?: { type?: string };
 	title?: string;
 	description?: string;
 }
@@ -40,7 +44,8 @@ async function askField(
 	options: { title: string; placeHolder: string },
 	token: vscode.CancellationToken,
 ): Promise<unknown> {
-	const prompt = field.description ?? field.title ?? name;
+	const several = field.type === "array" ? " (several with commas)" : "";
+	const prompt = `${field.description ?? field.title ?? name}${several}`;
 	if (field.enum || field.type === "boolean") {
 		const choice = await vscode.window.showQuickPick(field.enum ?? ["yes", "no"], { ...options, placeHolder: prompt }, token);
 		return field.enum || choice === undefined ? choice : choice === "yes";
@@ -56,5 +61,9 @@ async function askField(
 		},
 		token,
 	);
+	if (field.type === "array" && text !== undefined) {
+		const values = text.split(",").map((one) => one.trim()).filter((one) => one !== "");
+		return field.items?.type === "number" ? values.map(Number) : values;
+	}
 	return numeric && text !== undefined ? Number(text) : text;
 }

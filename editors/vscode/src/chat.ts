@@ -98,6 +98,9 @@ export class Participant implements vscode.Disposable {
 				view.hear(event);
 			});
 			view.flush();
+			if (view.long) { // buttons come last: what is before one is folded away
+				stream.button({ command: "agents.session.open", title: "Show All of It", arguments: [memory] });
+			}
 			if (result.changes.length > 0) {
 				stream.button({ command: "agents.changes.focus", title: "Review Changes" });
 			}
@@ -108,7 +111,7 @@ export class Participant implements vscode.Disposable {
 		} catch (err) {
 			view.flush();
 			const lost = kindOf(err) === "" && run !== undefined;
-			const message = lost ? `The server ended during this run. Resume it to go on. (${messageOf(err)})` : this.explain(err, stream);
+			const message = lost ? "The server ended during this run. Press Resume the run to go on." : this.explain(err, stream);
 			return { metadata: { ...memory, ...(run ? { run } : {}), ...(lost ? { reason: "TIMEOUT" } : {}) }, errorDetails: { message } };
 		}
 	}
@@ -142,11 +145,15 @@ export class Participant implements vscode.Disposable {
 	}
 }
 
+/** How many characters of text a response shows: the Chat view draws all of them again for each piece. */
+const longestText = 20_000;
+
 /** ChatView shows the events of a run in a response. */
 class ChatView {
 	private readonly timeline = new Timeline();
 	private readonly progress = new Map<string, string>();
 	private thought: (Entry & { kind: "thought" }) | undefined;
+	private shown = 0;
 
 	constructor(
 		private readonly stream: vscode.ChatResponseStream,
@@ -157,6 +164,11 @@ class ChatView {
 		for (const entry of this.timeline.apply(event)) {
 			this.show(entry, event);
 		}
+	}
+
+	/** whether there is more text than is shown */
+	get long(): boolean {
+		return this.shown >= longestText;
 	}
 
 	/** flush shows a thought that is complete, as a step: the Chat view folds steps. */
@@ -187,7 +199,7 @@ class ChatView {
 				}
 				break;
 			case "text":
-				this.stream.markdown((event.data as { text: string }).text);
+				this.text((event.data as { text: string }).text);
 				break;
 			case "tool":
 				this.tool(entry);
@@ -203,6 +215,18 @@ class ChatView {
 					this.row("warning", escapeMarkdown(entry.text));
 				}
 				this.row("pulse", escapeMarkdown(entry.spent));
+		}
+	}
+
+	/** text shows a piece of the answer; of a long one only the beginning. */
+	private text(text: string): void {
+		if (this.long) {
+			return;
+		}
+		this.shown += text.length;
+		this.stream.markdown(text);
+		if (this.long) {
+			this.row("ellipsis", "The answer is long: this is its beginning\\.");
 		}
 	}
 

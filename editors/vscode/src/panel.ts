@@ -3,8 +3,8 @@ import * as vscode from "vscode";
 import type { Confirmations } from "./confirm";
 import type { FromPage, ToPage } from "./messages";
 import { page } from "./page";
-import type { ActivityParams } from "./protocol";
-import { editorContext } from "./runs";
+import type { ActivityParams, RunParams } from "./protocol";
+import { editorContext, startRun } from "./runs";
 import { messageOf, type Server } from "./server";
 import { Timeline } from "./timeline";
 import { clip } from "./words";
@@ -117,13 +117,8 @@ class Panel {
 				return;
 			}
 			this.agent = agent;
-			await this.server.request("agents/run", {
-				agent,
-				input: text,
-				session: this.session,
-				context: editorContext(),
-				wait: "accept",
-			});
+			const params: RunParams = { agent, input: text, session: this.session, context: editorContext(), wait: "accept" };
+			await startRun(this.server, params, new vscode.CancellationTokenSource().token);
 		} catch (err) {
 			this.post({ type: "problem", message: messageOf(err) });
 		}

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
-import type { ActivityParams, AgentInfo, ContentBlock, EditorContext, HandoffStarted, RunParams, RunResult } from "./protocol";
-import type { Server } from "./server";
+import { ask } from "./ask";
+import type { ActivityParams, AgentInfo, ContentBlock, EditorContext, HandoffStarted, Requests, RunParams, RunResult } from "./protocol";
+import { memberOf, type Server } from "./server";
 
 /** What to run. */
 export interface Task {
@@ -34,7 +35,7 @@ export class Runs {
 	start(task: Task, hear: (event: ActivityParams) => void, token: vscode.CancellationToken): Promise<RunResult> {
 		const run = randomUUID();
 		const params: RunParams = { ...task, run, context: editorContext() };
-		return this.follow(run, hear, token, () => this.server.request("agents/run", params)) as Promise<RunResult>;
+		return this.follow(run, hear, token, () => startRun(this.server, params, token)) as Promise<RunResult>;
 	}
 
 	/** resume has a run go on to its end. */
@@ -76,6 +77,25 @@ export class Runs {
 			this.sessions.delete(session);
 			this.sessions.add(session);
 		}
+	}
+}
+
+/** startRun starts a run; the person is asked for inputs that its agent needs. */
+export async function startRun(server: Server, params: RunParams, token: vscode.CancellationToken): Promise<Requests["agents/run"]["result"]> {
+	try {
+		return await server.request("agents/run", params);
+	} catch (err) {
+		if (!memberOf(err).startsWith("inputs")) {
+			throw err;
+		}
+		const { inputs } = await server.request("agents/get", { name: params.agent ?? "" });
+		const { properties = {}, required = [] } = (inputs ?? {}) as { properties?: Record<string, object>; required?: string[] };
+		const schema = { properties: Object.fromEntries(required.map((name) => [name, properties[name] ?? {}])) };
+		const { action, content } = await ask({ title: `${params.agent} needs to know`, message: "", schema }, token);
+		if (action !== "accept") {
+			throw err;
+		}
+		return server.request("agents/run", { ...params, inputs: content });
 	}
 }
 

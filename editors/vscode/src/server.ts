@@ -336,6 +336,14 @@ export function messageOf(err: unknown): string {
 
 /** kindOf is the kind of an error that the server answered with. */
 export function kindOf(err: unknown): string {
-	const data = err instanceof Error && "data" in err ? (err.data as { kind?: string } | undefined) : undefined;
-	return data?.kind ?? "";
+	return dataOf(err).kind ?? "";
+}
+
+/** memberOf is the member of the parameters that an error of the server's is about. */
+export function memberOf(err: unknown): string {
+	return dataOf(err).path ?? "";
+}
+
+function dataOf(err: unknown): { kind?: string; path?: string } {
+	return (err instanceof Error && "data" in err ? (err.data as object | undefined) : undefined) ?? {};
 }

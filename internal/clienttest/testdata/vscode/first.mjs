@@ -117,7 +117,7 @@ You write \${tone} letters of \${pages} pages to \${to}.
     await toast('Approve it').locator('.monaco-button:has-text("Approve")').first().click()
     await inView('letter').first().locator('.codicon-hubot').waitFor()
     await say('@agents @letter write it')
-    await enter('letter', 'Ada')
+    await enter('letter needs to know', 'Ada')
     await page.waitForSelector('.quick-input-widget:has-text("How many pages") input')
     await page.keyboard.type('many')
     await page.waitForSelector('.quick-input-widget:has-text("Enter a number")')

@@ -81,8 +81,13 @@ await tell({
   async 'long answer' () {
     const at = Date.now()
     await say('@agents count')
-    await answer('This was all of it').waitFor()
-    return `10,000 lines, all on the screen after ${Date.now() - at} ms`
+    await page.locator('.interactive-response .monaco-button:has-text("Show All of It")').last().waitFor()
+    await idle()
+    await shot('long')
+    const ended = Date.now() - at
+    await page.locator('.interactive-response .monaco-button:has-text("Show All of It")').last().click()
+    await frame().locator('.entry.text:has-text("This was all of it")').waitFor()
+    return `10,000 lines: the run has ended after ${ended} ms, all of it is in the panel after ${Date.now() - at} ms`
   },
   async 'binary file' () {
     await say('@agents @fixer paint the picture')
