@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -40,7 +39,7 @@ func (s *Service) open(id string) (conv *conversation, note string, err error) {
 	s.mu.Lock()
 	for conv := s.sessions[opened.ID]; conv == nil || conv.Session != opened; conv = s.sessions[opened.ID] {
 		leaving := s.leaving[opened.ID]
-		if leaving == nil && conv == nil && slices.Contains(s.Sessions.Live(), opened) {
+		if leaving == nil && conv == nil && s.Sessions.Holds(opened) {
 			break
 		}
 		s.mu.Unlock() // it was closed since

@@ -16,6 +16,7 @@ const (
 	largeFrame  = 1 << 20  // bytes from which on a frame may be that one
 	maxFrames   = 1024     // notifications, and calls of ours
 	maxTogether = 64 << 10 // bytes of frames that are written in one go
+	maxStream   = 4 << 10  // the same of the stream: what enters the first lane waits for no more
 )
 
 // lane is one of the two orders in which frames go out; see the package doc.
@@ -241,21 +242,12 @@ func (o *outbox) run() {
 }
 
 // next waits for what is to be written: as much of the first lane as goes
-// together, else one frame of the stream, so that what enters the first lane
-// during a write is behind no more than that. It returns nothing at the end.
+// together, else of the stream. It returns nothing at the end.
 func (o *outbox) next(batch []frame) []frame {
 	for {
 		o.mu.Lock()
-		size := 0
-		for q := &o.queues[first]; q.len() > 0; {
-			f := q.peek()
-			if size += len(f.bytes); len(batch) > 0 && size > maxTogether {
-				break
-			}
-			batch = append(batch, q.pop())
-		}
-		if q := &o.queues[stream]; len(batch) == 0 && q.len() > 0 {
-			batch = append(batch, q.pop())
+		if batch = o.queues[first].take(batch, maxTogether); len(batch) == 0 {
+			batch = o.queues[stream].take(batch, maxStream)
 		}
 		closing := o.closing
 		o.mu.Unlock()
@@ -284,8 +276,20 @@ type queue struct {
 	head   int
 }
 
-func (q *queue) len() int     { return len(q.frames) - q.head }
-func (q *queue) peek() *frame { return &q.frames[q.head] }
+func (q *queue) len() int { return len(q.frames) - q.head }
+
+// take moves the first frames to batch: one, and more as long as they have no more
+// than so many bytes together.
+func (q *queue) take(batch []frame, limit int) []frame {
+	for size := 0; q.len() > 0; {
+		if size += len(q.frames[q.head].bytes); len(batch) > 0 && size > limit {
+			break
+		}
+		batch = append(batch, q.pop())
+	}
+	return batch
+}
+
 func (q *queue) push(f frame) {
 	if len(q.frames) == cap(q.frames) && q.head > len(q.frames)/2 {
 		n := copy(q.frames, q.frames[q.head:])

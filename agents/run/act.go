@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,10 +20,8 @@ import (
 	"github.com/agentls/agentls/internal/mask"
 )
 
-const (
-	maxAtOnce = 8                      // calls of one batch that execute at once (spec 3.4)
-	grace     = 500 * time.Millisecond // for a tool to end by itself after a cancellation
-)
+// maxAtOnce is how many calls of one batch execute at once (spec 3.4).
+const maxAtOnce = 8
 
 // task is one call of a batch on its way through the machine of spec 3.4.
 type task struct {
@@ -40,6 +37,8 @@ type task struct {
 	settled     bool          // it will not ask any more; guarded by the batch's settling
 	asked       chan struct{} // closed when neither it nor a call before it will ask any more
 	done        chan struct{} // closed when it has ended
+	ending      sync.Once     // closes done
+	running     bool          // it has one of the slots
 	modified    string        // who changed its arguments: The person, A hook; "" = nobody
 	hookAsks    string        // why a hook wants the person to be asked; "" = none does
 	hookContext []string      // what hooks add to its result
@@ -107,11 +106,13 @@ func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 	for _, c := range calls {
 		b.tasks = append(b.tasks, b.accept(c))
 	}
-	var hooks conc.WaitGroup
-	for _, t := range b.tasks {
-		hooks.Go(func() { b.askHooks(t) })
+	if b.hooked("BeforeTool") {
+		var hooks conc.WaitGroup
+		for _, t := range b.tasks {
+			hooks.Go(func() { b.askHooks(t) })
+		}
+		hooks.Wait()
 	}
-	hooks.Wait()
 	var before writers
 	for i, t := range b.tasks {
 		b.validate(t)
@@ -128,26 +129,45 @@ func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 			}
 		}
 	}
-	var work conc.WaitGroup
 	for i, t := range b.tasks {
-		work.Go(func() {
-			defer close(t.done)
-			defer b.track(t.call.ID, nil)
-			var caught panics.Catcher
-			caught.Try(func() { b.conduct(i) })
-			if p := caught.Recovered(); p != nil {
-				b.say(b.defect(p, t.name))
-				if !t.state.Terminal() {
-					b.fail(t, errors.New("a defect of agentls"+bug(p)))
-				}
-			}
+		// A goroutine for each: it runs the tool, which may outlive the call.
+		b.Leftovers.Go(func() {
+			defer b.end(t)
+			b.protect(t, func() { b.conduct(i) })
 		})
 	}
-	work.Wait()
+	for _, t := range b.tasks {
+		<-t.done
+	}
 	b.using.Lock()
 	b.over = true
 	b.using.Unlock()
 	return b.tasks
+}
+
+// protect does a part of a call's way to its end. A panic fails the call.
+func (b *batch) protect(t *task, part func()) {
+	var caught panics.Catcher
+	caught.Try(part)
+	if p := caught.Recovered(); p != nil {
+		b.say(b.defect(p, t.name))
+		if !t.state.Terminal() {
+			b.fail(t, errors.New("a defect of agentls"+bug(p)))
+		}
+	}
+}
+
+// end releases what a call holds, once it has its result. It may be called twice: when
+// the call ends without its tool, and when the tool has ended.
+func (b *batch) end(t *task) {
+	t.ending.Do(func() {
+		b.settle(t) // whatever happened, those behind get their turn to ask
+		if t.running {
+			<-b.slots
+		}
+		b.track(t.call.ID, nil)
+		close(t.done)
+	})
 }
 
 // completes reports whether the call ends the run.
@@ -213,10 +233,8 @@ func (b *batch) makePlan(t *task) {
 // conduct takes one call to its end.
 func (b *batch) conduct(i int) {
 	t := b.tasks[i]
-	settle := func() { b.settle(t) }
-	defer settle() // whatever happens, those behind get their turn to ask
 	if t.completes() {
-		settle() // it asks nothing, and waits for those that may
+		b.settle(t) // it asks nothing, and waits for those that may
 		if !b.precede(i) {
 			b.drop(t, "")
 			return
@@ -237,7 +255,7 @@ func (b *batch) conduct(i int) {
 	b.enter(t, activity.Scheduled, nil, nil)
 	token, err := b.permit(t, i)
 	if !t.questions() {
-		settle()
+		b.settle(t)
 	} else if err == nil && !b.awaitTurn(i) {
 		err = t.ctx.Err()
 	}
@@ -251,7 +269,7 @@ func (b *batch) conduct(i int) {
 	}
 	select {
 	case b.slots <- struct{}{}:
-		defer func() { <-b.slots }()
+		t.running = true
 	case <-t.ctx.Done():
 		b.drop(t, "")
 		return
@@ -284,159 +302,6 @@ func (b *batch) settle(t *task) {
 	for ; b.unasked < len(b.tasks) && b.tasks[b.unasked].settled; b.unasked++ {
 		close(b.tasks[b.unasked].asked)
 	}
-}
-
-// execute runs a permitted call and writes its result.
-func (b *batch) execute(t *task, token *tool.Token) {
-	ctx := t.ctx
-	env := b.env(t)
-	if t.plan.Spawns && b.Output != nil {
-		var err error
-		if env.Output, err = b.Output(ctx, env); err != nil && ctx.Err() == nil {
-			b.fail(t, err)
-			return
-		}
-		t.output = env.Output
-	}
-	live := &liveOutput{b: b, call: t.call.ID, output: env.Output.Stream(), said: b.Mask.Stream()}
-	env.Progress = live.print
-	if err := b.beginCall(t); err != nil && ctx.Err() == nil {
-		b.fail(t, err)
-		return
-	}
-	if ctx.Err() != nil {
-		b.settleWindow(t, false)
-		b.drop(t, "")
-		return
-	}
-	done := make(chan callEnd, 1)
-	b.Leftovers.Go(func() { done <- b.runTool(t, env, token, live.tell) })
-	o, late := t.await(done)
-	b.settleWindow(t, late || t.lasting.Load())
-	o.result, o.err = maskOutput(env.Output, o.result, o.err)
-	if o.result != nil && o.result.Taint > tool.Clean { // before the next call is decided about
-		t.taint = o.result.Taint
-		b.Gate.TaintBy(b.ID, t.taint, t.plan.Title)
-	}
-	if t.delegates() && o.result != nil { // the other run has told them
-		b.mu.Lock()
-		b.changes = append(b.changes, o.result.Changes...)
-		b.mu.Unlock()
-		o.result.Changes = nil
-	}
-	live.end()
-	if o.err == nil || ctx.Err() == nil {
-		o.result, o.err = b.afterTool(t, o.result, o.err)
-	}
-	switch {
-	case o.err != nil && ctx.Err() != nil:
-		b.drop(t, "")
-	case o.err != nil:
-		b.fail(t, o.err)
-	case ctx.Err() != nil && o.result.Failed && o.result.Code == tool.CodeCancelled:
-		content, _, _ := b.cut(o.result)
-		b.drop(t, content) // the tool tells how far it came
-	default:
-		b.succeed(t, o.result)
-	}
-}
-
-// liveOutput is what a call prints while it goes on.
-type liveOutput struct {
-	b            *batch
-	call         string
-	mu           sync.Mutex
-	output, said *mask.Stream
-	ended        bool // a tool that goes on after its call's end tells nothing
-}
-
-// tell tells an event of the call.
-func (l *liveOutput) tell(body activity.Body) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.ended {
-		l.b.say(body)
-	}
-}
-
-// print tells what the tool prints, without secrets.
-func (l *liveOutput) print(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if text = l.said.Write(l.output.Write(text)); text != "" && !l.ended {
-		l.b.say(activity.ToolDelta{Call: l.call, Text: text})
-	}
-}
-
-// end tells what was held back, the last of the call.
-func (l *liveOutput) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if rest := l.said.Write(l.output.Flush()) + l.said.Flush(); rest != "" {
-		l.b.say(activity.ToolDelta{Call: l.call, Text: rest})
-	}
-	l.ended = true
-}
-
-// beginCall tells that a call is being executed, and waits for the disk to have that where
-// it may change something: what cannot be written down does not happen (spec 3.1).
-func (b *batch) beginCall(t *task) error {
-	seq := b.enter(t, activity.Executing, nil, nil)
-	if t.plan.Risk != tool.Safe {
-		err := errors.New("it is closed")
-		if seq != 0 {
-			err = b.Session.Commit(t.ctx, seq)
-		}
-		if err != nil && t.ctx.Err() == nil {
-			return fmt.Errorf("the session's log cannot be written, so nothing was done: %w", err)
-		}
-	}
-	return b.watch(t.ctx, t)
-}
-
-// callEnd is what a tool's call came to.
-type callEnd struct {
-	result *tool.Result
-	err    error
-}
-
-// runTool calls the tool. A panic is an error of the call.
-func (b *batch) runTool(t *task, env *tool.Env, token *tool.Token, tell func(activity.Body)) (o callEnd) {
-	var caught panics.Catcher
-	caught.Try(func() { o.result, o.err = t.plan.Run(t.ctx, env, token) })
-	if p := caught.Recovered(); p != nil {
-		o.result, o.err = nil, errors.New("a defect of agentls"+bug(p))
-		if t.plan.Risk != tool.Safe {
-			o.err = errors.New("a defect of agentls" + bug(p) + ". Its outcome is unknown: look at what it did before you repeat it")
-		}
-		tell(b.defect(p, t.name))
-	}
-	if o.result == nil && o.err == nil {
-		o.err = errors.New("it gave no result")
-	}
-	if o.result != nil && t.ctx.Err() == nil {
-		b.tellDiagnostics(t.ctx, env, t, o.result)
-	}
-	return o
-}
-
-// await waits for a call's end, and a little longer where it is cancelled; late says that
-// it goes on then.
-func (t *task) await(done <-chan callEnd) (o callEnd, late bool) {
-	cancelled := t.ctx.Done()
-	if t.delegates() {
-		cancelled = nil // the other run ends by itself, as this one does
-	}
-	select {
-	case o = <-done:
-	case <-cancelled:
-		select {
-		case o = <-done:
-		case <-time.After(grace):
-			o.err, late = t.ctx.Err(), true
-		}
-	}
-	return o, late
 }
 
 // enter moves a call and tells it.

@@ -49,10 +49,8 @@ func (b *batch) env(t *task) *tool.Env {
 	if t.plan != nil && t.plan.Access == sandbox.Network {
 		env.Reach = func(ctx context.Context, host string, port int) error { return b.reach(ctx, t, &env, host, port) }
 	}
-	if choice, ok := b.searcher(); ok {
-		env.Search = func(ctx context.Context, query string) (*model.Answer, error) {
-			return b.search(ctx, choice, t.call.ID, query)
-		}
+	env.Search = func(ctx context.Context, query string) (*model.Answer, error) {
+		return b.search(ctx, t.call.ID, query)
 	}
 	env.Model = b.Models[0].ID
 	env.Consult = func(ctx context.Context, about string, req *model.Request) (*model.Answer, error) {

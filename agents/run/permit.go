@@ -101,7 +101,7 @@ func (b *batch) gateRequest(t *task) guard.Request {
 		Plan: t.plan, Approval: b.Approval(), Trusted: trusted, Place: place, TrustError: env.TrustError, CanAsk: b.Person.CanConfirm(),
 		Require: append(slices.Clip(b.Definition.Confirmation.Require), b.Require...), Critical: b.Critical,
 		Deny: deny, Allow: allow, Folder: b.Env.Folder, Project: b.project(), Writable: writable(env),
-		Sandbox: b.confinement(t), NoUndo: b.noUndo(t), HookAsks: t.hookAsks,
+		Sandbox: confinement(t, env), NoUndo: b.noUndo(t), HookAsks: t.hookAsks,
 	}
 }
 
@@ -127,8 +127,7 @@ func writable(env *tool.Env) []string {
 // confinement returns what confines the command of a call. Where the wall cannot
 // hide single files, or nobody knows all of them, it matters whether the
 // workspace has credential files, or some that a rule denies.
-func (b *batch) confinement(t *task) guard.Sandbox {
-	env := b.env(t)
+func confinement(t *task, env *tool.Env) guard.Sandbox {
 	s := guard.SandboxOf(env.Sandbox)
 	if t.plan.Access == "" || s.Wall == "" || s.Wall == sandbox.None || env.Survey == nil {
 		return s

@@ -28,7 +28,11 @@ func (r *runner) searcher() (Choice, bool) {
 }
 
 // search has the provider's model search the web.
-func (b *batch) search(ctx context.Context, choice Choice, call, query string) (*model.Answer, error) {
+func (b *batch) search(ctx context.Context, call, query string) (*model.Answer, error) {
+	choice, ok := b.searcher()
+	if !ok {
+		return nil, tool.Errorf(tool.CodeFailed, "The provider of this run's model has no web search.")
+	}
 	answer, err := b.askAside(ctx, choice, &model.Request{
 		Model: choice.ID, System: searchPrompt, Options: model.Options{Search: true}, Asker: model.Asker{Purpose: "search", Call: call},
 		Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: query}}}},

@@ -88,6 +88,18 @@ type slot struct {
 	gone    chan struct{} // closed when the session is closed
 }
 
+// live returns the session unless it is being opened or closed. The store's lock is held.
+func (t *slot) live() *Session {
+	select {
+	case <-t.ready:
+		if !t.closing {
+			return t.session
+		}
+	default:
+	}
+	return nil
+}
+
 // New returns a store. It touches no file.
 func New(cfg Config) *Store {
 	if cfg.NewID == nil {
@@ -397,18 +409,22 @@ func (s *Store) leave(id string, t *slot) {
 	close(t.gone)
 }
 
+// Holds reports whether a session is open still.
+func (s *Store) Holds(session *Session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.slots[session.ID]
+	return t != nil && t.live() == session
+}
+
 // Live returns the open sessions, by id.
 func (s *Store) Live() []*Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*Session
 	for _, t := range s.slots {
-		select {
-		case <-t.ready:
-			if t.session != nil && !t.closing {
-				out = append(out, t.session)
-			}
-		default:
+		if session := t.live(); session != nil {
+			out = append(out, session)
 		}
 	}
 	slices.SortFunc(out, func(a, b *Session) int { return strings.Compare(a.ID, b.ID) })

@@ -34,6 +34,8 @@ type view struct {
 	epoch    int                     // how often the messages were replaced
 	marked   bool                    // its newest mark is of what it is now
 	batch    []openCall              // of the last reply, until all have results
+	pending  map[string]int          // where in batch the first call of an id without a result is; nil = not known
+	twins    bool                    // an id of pending stands for several calls
 	queued   []model.Part            // input that the run's next turn takes
 	asked    int                     // parts at the end of the messages that the run began with, until its first turn
 	apart    bool                    // something of a result lies in a blob
@@ -253,7 +255,7 @@ func (v *view) reply(about activity.Origin, b activity.ModelContent) {
 	}
 	for _, p := range m.Parts {
 		if p.Call != nil {
-			v.batch = append(v.batch, openCall{about: about, call: *p.Call, risk: "safe"})
+			v.batch, v.pending = append(v.batch, openCall{about: about, call: *p.Call, risk: "safe"}), nil
 		}
 	}
 }
@@ -262,8 +264,9 @@ func (v *view) reply(about activity.Origin, b activity.ModelContent) {
 // that is not open is none.
 func (v *view) move(b activity.ToolState) {
 	id := valid(b.Call)
-	i := slices.IndexFunc(v.batch, func(c openCall) bool { return c.result == nil && c.call.ID == id })
-	if i < 0 {
+	v.seek()
+	i, ok := v.pending[id]
+	if !ok {
 		return
 	}
 	c := &v.batch[i]
@@ -288,9 +291,30 @@ func (v *view) move(b activity.ToolState) {
 	default:
 		c.result.Content, c.result.Error = string(b.State), b.State != activity.Success
 	}
-	if len(v.open()) == 0 {
+	if delete(v.pending, id); v.twins {
+		v.pending = nil
+		v.seek()
+	}
+	if len(v.pending) == 0 {
 		v.close()
 	}
+}
+
+// seek makes pending where it is not known: an answer may have thousands of calls, each
+// of which moves several times.
+func (v *view) seek() {
+	if v.pending != nil {
+		return
+	}
+	open := 0
+	v.pending = make(map[string]int)
+	for i, c := range slices.Backward(v.batch) {
+		if c.result == nil {
+			v.pending[c.call.ID] = i
+			open++
+		}
+	}
+	v.twins = open > len(v.pending)
 }
 
 // close adds the results of the batch, in call order; calls without one were
@@ -307,7 +331,7 @@ func (v *view) close() {
 		v.since += c.apart
 		parts[i].Result = c.result
 	}
-	v.batch = nil
+	v.batch, v.pending = nil, nil
 	v.user(parts)
 }
 

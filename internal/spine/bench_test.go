@@ -305,18 +305,34 @@ func BenchmarkTracing(b *testing.B) {
 		b.ReportMetric(100*(otlp/off-1), "%-otlp")
 	})
 	b.Run("turn", func(b *testing.B) {
-		off, file, otlp := compare(b, turnsOverSpine)
+		off, file, otlp := compare(b, func(b *testing.B, settings string) func() {
+			return turnsOverSpine(b, settings, manyTurns, 1)
+		})
 		b.ReportMetric(1e6*off/manyTurns, "us/turn")
 		b.ReportMetric(1e6*(file-off)/manyTurns, "us-file")
 		b.ReportMetric(1e6*(otlp-off)/manyTurns, "us-otlp")
 	})
 }
 
-// turnsOverSpine is a session of 95 turns that read a file each.
-func turnsOverSpine(b *testing.B, settings string) func() {
+// BenchmarkParallel is a run of a turn with ten calls that read a file each, and of a turn
+// that answers: the time of the processors of all who take part.
+func BenchmarkParallel(b *testing.B) {
+	once := turnsOverSpine(b, `{"tools":{"sandbox":{"mode":"off"}}}`, 1, 10)
+	once()
+	before := processors(b)
+	for b.Loop() {
+		once()
+	}
+	b.ReportMetric(float64((processors(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
+}
+
+// turnsOverSpine is a session of so many turns that make so many calls each, which read
+// a file.
+func turnsOverSpine(b *testing.B, settings string, turns, calls int) func() {
 	var script strings.Builder
-	for range 500 {
-		script.WriteString(strings.Repeat("<call read_file {\"path\":\"f.txt\"}\n\n", manyTurns) + "< Done.\n\n")
+	turn := strings.Repeat("<call read_file {\"path\":\"f.txt\"}\n", calls) + "\n"
+	for range 50_000 / turns {
+		script.WriteString(strings.Repeat(turn, turns) + "< Done.\n\n")
 	}
 	w := newWorld(b, script.String())
 	w.writeSettings(b, strings.TrimSuffix(settings, "}")+`,"model":{"disableLoopDetection":true}}`)

@@ -69,16 +69,9 @@ func (a *answer) add(resp *genai.GenerateContentResponse, data []byte, emit func
 		return nil
 	}
 	c := resp.Candidates[0]
-	if c.Content != nil && len(event.Candidates) > 0 {
-		raw := event.Candidates[0].Content.Parts
-		for i, p := range c.Content.Parts {
-			if p == nil || i >= len(raw) {
-				continue
-			}
-			a.raw.add(raw[i])
-			if err := a.part(p, raw[i], emit); err != nil {
-				return err
-			}
+	if len(event.Candidates) > 0 {
+		if err := a.content(c.Content, event.Candidates[0].Content.Parts, emit); err != nil {
+			return err
 		}
 	}
 	if c.GroundingMetadata != nil {
@@ -94,28 +87,64 @@ func (a *answer) add(resp *genai.GenerateContentResponse, data []byte, emit func
 	return nil
 }
 
-func (a *answer) part(p *genai.Part, raw json.RawMessage, emit func(model.Chunk) error) error {
+// content takes the parts of a chunk: all as they were, and as genai read them those that
+// are no calls ([withoutCalls]).
+func (a *answer) content(c *genai.Content, raw []json.RawMessage, emit func(model.Chunk) error) error {
+	var parts []*genai.Part
+	if c != nil {
+		parts = c.Parts
+	}
+	for _, r := range raw {
+		if isCall(r) {
+			a.raw.put(r)
+			if err := a.call(r, emit); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(parts) == 0 {
+			return nil
+		}
+		p := parts[0]
+		if parts = parts[1:]; p == nil {
+			continue
+		}
+		a.raw.add(r)
+		if err := a.part(p, emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *answer) call(raw json.RawMessage, emit func(model.Chunk) error) error {
+	if err := a.flush(emit); err != nil {
+		return err
+	}
+	call, err := callOf(raw)
+	if err != nil {
+		return err
+	}
+	a.begin(model.Part{Call: call})
+	return nil
+}
+
+func (a *answer) part(p *genai.Part, emit func(model.Chunk) error) error {
 	if p.Thought {
 		return a.thoughts.add(p.Text, func(subject, text string) error { return a.think(subject, text, emit) })
 	}
-	if p.Text == "" && p.FunctionCall == nil && p.InlineData == nil {
+	if p.Text == "" && p.InlineData == nil {
 		return nil
 	}
 	if err := a.flush(emit); err != nil {
 		return err
 	}
 	switch {
-	case p.FunctionCall != nil:
-		call, err := callOf(raw)
-		if err != nil {
-			return err
-		}
-		a.put(model.Part{Call: call})
 	case p.InlineData != nil:
-		a.put(model.Part{Media: &model.Media{MimeType: p.InlineData.MIMEType, Data: p.InlineData.Data}})
+		a.begin(model.Part{Media: &model.Media{MimeType: p.InlineData.MIMEType, Data: p.InlineData.Data}})
 	default:
 		if a.text == nil {
-			a.put(model.Part{})
+			a.begin(model.Part{})
 			a.text = new(strings.Builder)
 		}
 		a.text.WriteString(p.Text)
@@ -143,7 +172,7 @@ func callOf(raw json.RawMessage) (*model.Call, error) {
 // think takes a piece of thoughts; a subject begins a part.
 func (a *answer) think(subject, text string, emit func(model.Chunk) error) error {
 	if subject != "" || a.thought == nil {
-		a.put(model.Part{Subject: subject})
+		a.begin(model.Part{Subject: subject})
 		a.thought = new(strings.Builder)
 	}
 	a.thought.WriteString(text)
@@ -155,8 +184,8 @@ func (a *answer) flush(emit func(model.Chunk) error) error {
 	return a.thoughts.end(func(subject, text string) error { return a.think(subject, text, emit) })
 }
 
-// put ends the last part and begins one.
-func (a *answer) put(p model.Part) {
+// begin ends the last part and begins one.
+func (a *answer) begin(p model.Part) {
 	a.seal()
 	a.parts = append(a.parts, p)
 }

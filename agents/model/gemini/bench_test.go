@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/genai"
@@ -139,6 +141,24 @@ func (o *oneChunk) Read(p []byte) (int, error) {
 	n := copy(p, o.rest[:end])
 	o.rest = o.rest[n:]
 	return n, nil
+}
+
+// BenchmarkCalls is an answer that calls a tool ten times.
+func BenchmarkCalls(b *testing.B) {
+	s, err := modelserver.Parse(strings.Repeat("<call read_file {\"file_path\":\"/work/a.txt\",\"limit\":100}\n", 10))
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, left := (*gemini.Client)(nil), 0
+	for b.Loop() {
+		if left == 0 {
+			c, left = client(b, gemini.Config{Transport: modelserver.Transport(modelserver.New(modelserver.Config{Script: modelserver.Join(slices.Repeat([]*modelserver.Script{s}, 100)...)}))}), 100
+		}
+		left--
+		if _, _, _, err := listen(b, c, hello()); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // BenchmarkAnswer is a short answer from beginning to end: what a call costs

@@ -180,6 +180,17 @@ func (w *walker) object(member func(key string)) {
 	}
 }
 
+// member walks over an object, and into its member of a name.
+func (w *walker) member(name string, inside func()) {
+	w.object(func(key string) {
+		if key == name {
+			inside()
+		} else {
+			w.value()
+		}
+	})
+}
+
 func (w *walker) array(element func()) {
 	if !w.next('[') {
 		w.bad = true
@@ -227,6 +238,33 @@ func (w *walker) skip() {
 	default:
 		for w.at < len(w.data) && bytes.IndexByte([]byte(",}] \t\r\n"), w.data[w.at]) < 0 {
 			w.at++
+		}
+	}
+}
+
+// value walks over any value.
+func (w *walker) value() {
+	depth := 0
+	for {
+		w.space()
+		if w.bad || w.at >= len(w.data) {
+			w.bad = true
+			return
+		}
+		switch w.data[w.at] {
+		case '{', '[':
+			depth++
+			w.at++
+		case '}', ']':
+			depth--
+			w.at++
+		case ',', ':':
+			w.at++
+		default:
+			w.skip()
+		}
+		if depth == 0 {
+			return
 		}
 	}
 }

@@ -19,9 +19,7 @@ type rawParts struct {
 func (r *rawParts) add(part json.RawMessage) {
 	text, thought, plain := plainText(part)
 	if !plain {
-		r.seal()
-		r.comma()
-		r.done.Write(part)
+		r.put(part)
 		return
 	}
 	if thought != r.thought {
@@ -29,6 +27,13 @@ func (r *rawParts) add(part json.RawMessage) {
 		r.thought = thought
 	}
 	r.text = append(r.text, text...)
+}
+
+// put takes a part that is not plain text.
+func (r *rawParts) put(part json.RawMessage) {
+	r.seal()
+	r.comma()
+	r.done.Write(part)
 }
 
 func (r *rawParts) comma() {

@@ -279,8 +279,58 @@ func (s *stream) flush() {
 func (s *stream) emit(data []byte) {
 	s.call.events = append(s.call.events, bytes.Clone(data))
 	s.out.WriteString("data: ")
-	s.out.Write(data)
+	s.out.Write(withoutCalls(data))
 	s.out.WriteString("\n\n")
+}
+
+// withoutCalls returns an event without its calls: genai would make maps of their
+// arguments, then JSON, then maps again, and this package reads them from the event itself
+// ([answer.add]).
+func withoutCalls(data []byte) []byte {
+	if !bytes.Contains(data, []byte(`"functionCall"`)) {
+		return data
+	}
+	var out []byte
+	taken := 0
+	w := walker{data: data}
+	parts := func() {
+		w.space()
+		out = append(append(out, data[taken:w.at]...), '[')
+		kept := 0
+		w.array(func() {
+			w.space()
+			start := w.at
+			if w.value(); w.bad || isCall(data[start:w.at]) {
+				return
+			}
+			if kept++; kept > 1 {
+				out = append(out, ',')
+			}
+			out = append(out, data[start:w.at]...)
+		})
+		out, taken = append(out, ']'), w.at
+	}
+	w.member("candidates", func() {
+		w.array(func() {
+			w.member("content", func() { w.member("parts", parts) })
+		})
+	})
+	if w.bad {
+		return data // genai says what is wrong with it
+	}
+	return append(out, data[taken:]...)
+}
+
+// isCall reports whether a part calls a function.
+func isCall(part []byte) bool {
+	found := false
+	w := walker{data: part}
+	w.member("functionCall", func() {
+		w.space()
+		found = w.at < len(part) && part[w.at] == '{'
+		w.value()
+	})
+	return found && !w.bad
 }
 
 // checkUsage takes counts out that are none: genai would refuse the chunk.
