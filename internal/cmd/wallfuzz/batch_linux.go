@@ -26,14 +26,15 @@ type sample struct {
 // command's number, and once at the end.
 const mark = "=== wallfuzz "
 
-// script runs commands one after the other, each for two seconds at most, and
+// script runs commands one after the other, each for as long as the world lets it, and
 // prints the beginning of what each printed.
 func script(w *world, samples []sample) string {
 	var b strings.Builder
 	b.WriteString("ulimit -c 0 -f 4096 -u 400 2>/dev/null\no=$(mktemp)\n")
 	for i, s := range samples {
 		fmt.Fprintf(&b, "echo; echo '%s%d'\n", mark, i)
-		fmt.Fprintf(&b, "timeout -s KILL 2 bash --noprofile --norc -c %s >$o 2>&1 </dev/null\nhead -c 65536 $o\n", quote(w.told.Replace(s.text)))
+		fmt.Fprintf(&b, "timeout -s KILL %d bash --noprofile --norc -c %s >$o 2>&1 </dev/null\nhead -c 65536 $o\n",
+			int(w.patience.Seconds()), quote(w.told.Replace(s.text)))
 	}
 	fmt.Fprintf(&b, "echo; echo '%send'\n", mark)
 	return b.String()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"time"
 
 	"github.com/agentls/agentls/internal/sandbox"
 )
@@ -27,6 +28,7 @@ func control(ctx context.Context, base string) (int, error) {
 		return 0, err
 	}
 	defer w.close()
+	w.patience = time.Minute // all of them end, however busy the machine is
 	for _, text := range controls {
 		found, err := try(ctx, w, unwalled, sandbox.Write, []string{text})
 		if err != nil {

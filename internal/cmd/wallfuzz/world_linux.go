@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -41,6 +42,8 @@ type world struct {
 
 	first map[string]string // what lay below base in the beginning
 
+	patience time.Duration // how long a command may take; whole seconds
+
 	box       *sandbox.Sandbox // these three are made when they are needed
 	survey    *tool.Survey
 	stopProxy func()
@@ -48,7 +51,7 @@ type world struct {
 
 // newWorld makes a world in an empty folder.
 func newWorld(base string, open bool) (*world, error) {
-	w := &world{open: open, base: base, work: filepath.Join(base, "work"), home: filepath.Join(base, "home"), out: filepath.Join(base, "outside")}
+	w := &world{open: open, patience: 2 * time.Second, base: base, work: filepath.Join(base, "work"), home: filepath.Join(base, "home"), out: filepath.Join(base, "outside")}
 	w.state = filepath.Join(base, "state")
 	if err := w.furnish(); err != nil {
 		return nil, err
