@@ -87,7 +87,7 @@ func (h *Handlers) offer(ctx context.Context, about, message string, titles []st
 	action, err := h.frontend.showQuestion(ctx, p, func(why string) string { return about + " " + why + "; nothing was changed" })
 	err = h.frontend.clientError(ctx, err)
 	switch {
-	case errors.Is(err, errUnserved) && h.caps.Ask && by == aRun:
+	case errors.Is(err, errUnserved) && h.caps.Ask && by != anyRun:
 		chosen, err = h.offerAsking(ctx, message, titles)
 		return chosen, false, err
 	case err != nil || action == nil:

@@ -118,12 +118,12 @@ func TestTrustIsAskedWhereThereAreNoMessagesWithActions(t *testing.T) {
 		want    string
 		failed  error
 	}{
-		"a run":                 {aRun, []string{`{"action":"accept","content":"Trust this folder"}`}, giveTrust, nil},
-		"shown first":           {aRun, []string{`{"action":"accept","content":"Show what it brings"}`, `{"action":"accept","content":"Trust this folder"}`}, giveTrust, nil},
-		"only Enter":            {aRun, []string{`{"action":"decline"}`}, "", nil},
-		"other words":           {aRun, []string{`{"action":"accept","content":"yes"}`}, "", nil},
-		"nobody waits":          {anyRun, nil, "", errUnserved},
-		"a command has its own": {aCommand, nil, "", errUnserved},
+		"a run":        {aRun, []string{`{"action":"accept","content":"Trust this folder"}`}, giveTrust, nil},
+		"shown first":  {aRun, []string{`{"action":"accept","content":"Show what it brings"}`, `{"action":"accept","content":"Trust this folder"}`}, giveTrust, nil},
+		"only Enter":   {aRun, []string{`{"action":"decline"}`}, "", nil},
+		"other words":  {aRun, []string{`{"action":"accept","content":"yes"}`}, "", nil},
+		"a command":    {aCommand, []string{`{"action":"accept","content":"Trust this folder"}`}, giveTrust, nil},
+		"nobody waits": {anyRun, nil, "", errUnserved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []wire.AskParams

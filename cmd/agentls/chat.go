@@ -169,7 +169,7 @@ func (c *conversation) welcome(ctx context.Context) error {
 		word = "sandbox " + string(wall)
 	}
 	c.chat.SetStatus(chat.Status{Sandbox: word})
-	return nil
+	return c.askTrust(ctx, c.config)
 }
 
 func (c *conversation) send(r reply) {

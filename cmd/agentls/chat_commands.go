@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ var chatCommands = []struct{ name, arguments, does string }{
 	{"/agents", "[list|run|route|…]", "talks to another agent"},
 	{"/sessions", "[SESSION]", "goes to another session"},
 	{"/rewind", "", "goes back to before something that you said"},
-	{"/changes", "[keep|undo] [FILE…]", "shows what agents changed; keeps or undoes it"},
+	{"/changes", "[keep|undo] [FILE…]", "goes through what agents changed, part by part; keeps or undoes it"},
 	{"/context", "", "shows what the agent has seen and said"},
 	{"/clear", "", "begins a new context"},
 	{"/compress", "", "makes the context shorter"},
@@ -45,7 +44,7 @@ func (d *dialogue) choose(ctx context.Context, title, command string, options []
 	}
 	q := d.chat.Pick()
 	defer q.Close()
-	i := q.Pick(ctx, title, options)
+	i := q.Pick(ctx, "", title, options)
 	if i < 0 {
 		return ""
 	}
@@ -203,11 +202,11 @@ func (d *dialogue) rewind(ctx context.Context) error {
 	}
 	q := d.chat.Pick()
 	defer q.Close()
-	i := q.Pick(ctx, "Go back to before", options)
+	i := q.Pick(ctx, "", "Go back to before", options)
 	if i < 0 {
 		return nil
 	}
-	how := q.Pick(ctx, "Bring files back, too?", []chat.Option{
+	how := q.Pick(ctx, "", "Bring files back, too?", []chat.Option{
 		{Key: "y", Label: "Yes, to what they were then", Note: "what somebody else changed since is left"},
 		{Key: "n", Label: "No, only the conversation"},
 	})
@@ -224,56 +223,6 @@ func (d *dialogue) rewind(ctx context.Context) error {
 	}
 	d.chat.Fill(places[i].text)
 	return nil
-}
-
-// changes shows, keeps or undoes what agents changed.
-func (d *dialogue) changes(ctx context.Context, rest string) error {
-	words := strings.Fields(rest)
-	action := ""
-	if len(words) > 0 && (words[0] == "keep" || words[0] == "undo") {
-		action, words = words[0], words[1:]
-	}
-	files, err := urisOf(words)
-	if err != nil {
-		return err
-	}
-	if action != "" {
-		return d.resolve(ctx, files, action)
-	}
-	var r wire.ChangesResult
-	if err := d.conn.Call(ctx, wire.MethodChanges, &wire.ChangesParams{Session: d.session}, &r); err != nil {
-		return err
-	}
-	r.Files = only(r.Files, files)
-	if len(r.Files) == 0 {
-		d.t.say("There are no changes of agents that you have not kept or undone.")
-		return nil
-	}
-	for _, f := range r.Files {
-		added, removed := chat.Counts(f.Patch)
-		fmt.Fprintf(d.std.out, "%-6s  %s  +%d −%d  %s\n", f.Kind, tool.Escape(localName(f.URI)), added, removed, statuses(f.Hunks))
-		fmt.Fprintln(d.std.out, chat.PlainText(strings.TrimRight(f.Patch, "\n")))
-	}
-	if d.chat == nil {
-		d.t.say("/changes keep [FILE…] or /changes undo [FILE…]; without files, all")
-		return nil
-	}
-	d.flush()
-	action = d.choose(ctx, "What with these changes?", "", []chat.Option{
-		{Label: "decide later"},
-		{Label: "keep", Note: "they are not listed any more"},
-		{Label: "undo", Note: "the files become what they were"},
-	})
-	if action != "keep" && action != "undo" {
-		return nil
-	}
-	return d.resolve(ctx, files, action)
-}
-
-// resolve keeps or undoes changes, and tells what became of them.
-func (d *dialogue) resolve(ctx context.Context, files []string, action string) error {
-	r, err := d.conn.resolve(ctx, d.session, files, action)
-	return errors.Join(err, printResolved(d.std.out, r))
 }
 
 // setStatus changes the status line of a chat.

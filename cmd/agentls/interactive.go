@@ -84,6 +84,9 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 	if err := d.banner(ctx); err != nil {
 		return err
 	}
+	if err := d.askTrust(ctx, config); err != nil {
+		return err
+	}
 	if d.terminal {
 		d.lines = console.follow()
 	} else {
@@ -140,7 +143,7 @@ func (d *dialogue) banner(ctx context.Context) error {
 	}
 	model := cmp.Or(d.first.Model, agent.ResolvedModel, agent.Model)
 	d.setStatus(chat.Status{Agent: d.name(), Model: model})
-	d.t.say("%s · %s · session %s · %s", tool.Escape(d.title), tool.Escape(model), d.session, tool.Escape(folder))
+	d.t.say("%s · %s · session %s · %s", tool.Escape(d.title), tool.Escape(model), d.session, tool.Escape(homely(folder)))
 	if goesOn := d.continues(ctx, d.name()); goesOn.line != "" {
 		d.t.say("%s", goesOn.line)
 	}

@@ -120,7 +120,7 @@ func TestSteering(t *testing.T) {
 			{"main> ", types("look at a.ts\n")}, {"I look.", types("and at b.ts\n")}, {"→ queued: the agent sees this at its next step", types("/context\n")},
 			{"→ after this run: /context", func() { model.Open("first") }}, {"main in session main", types("\x04")},
 		}
-	}, "run", "-i")
+	}, "run", "-i", "--trust")
 	if code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -168,7 +168,7 @@ func TestCtrlC(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			play(t, c.script)
-			code, shown := perform(t, t.TempDir(), c.acts, "run", "-i")
+			code, shown := perform(t, t.TempDir(), c.acts, "run", "-i", "--trust")
 			if code != exitInterrupted {
 				t.Errorf("exit %d\n%s", code, shown)
 			}
@@ -198,7 +198,7 @@ func TestPastedLinesAreOneRequest(t *testing.T) {
 	play(t, "> one\\ntwo\\nthree\n>messages 1\n< All.\n")
 	code, shown := perform(t, t.TempDir(), func(types func(string) func()) []act {
 		return []act{{"main> ", types("one\ntwo\nthree\n")}, {"All.", func() {}}, {"main> ", types("exit\n")}}
-	}, "run", "-i")
+	}, "run", "-i", "--trust")
 	if code != 0 {
 		t.Errorf("exit %d\n%s", code, shown)
 	}
@@ -210,7 +210,7 @@ func TestCommandsThatWereTypedAheadAreTakenInTurn(t *testing.T) {
 	play(t, "> what is here\n>messages 1\n< Nothing.\n\n> and there\n>messages 1\n< Little.\n")
 	code, shown := perform(t, t.TempDir(), func(types func(string) func()) []act {
 		return []act{{"main> ", types("/help\nwhat is here\nclear\nand there\ncontext\nexit\nnever said\n")}}
-	}, "run", "-i")
+	}, "run", "-i", "--trust")
 	if code != 0 {
 		t.Errorf("exit %d", code)
 	}

@@ -57,12 +57,13 @@ type Completion struct {
 // Status is the line at the bottom. What is empty is left out.
 type Status struct {
 	Agent, Model, Mode, Branch, Sandbox string
+	Trust                               string // of the folder, where it is not trusted
 }
 
 // merge takes what is not empty.
 func (s *Status) merge(of Status) {
 	s.Agent, s.Model, s.Mode = cmp.Or(of.Agent, s.Agent), cmp.Or(of.Model, s.Model), cmp.Or(of.Mode, s.Mode)
-	s.Branch, s.Sandbox = cmp.Or(of.Branch, s.Branch), cmp.Or(of.Sandbox, s.Sandbox)
+	s.Branch, s.Sandbox, s.Trust = cmp.Or(of.Branch, s.Branch), cmp.Or(of.Sandbox, s.Sandbox), cmp.Or(of.Trust, s.Trust)
 }
 
 // Event is something that happened in a run.

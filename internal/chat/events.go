@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,8 @@ func Shows(e Event) bool {
 	case activity.ContentDelta, activity.ThoughtDelta, activity.ToolDelta, activity.ToolState:
 		return true
 	case activity.ModelStarted, activity.ModelFinished, activity.TurnStarted, activity.FileChanged:
+		return true
+	case activity.ChangeResolved: // whoever did it was told
 		return true
 	case activity.RunStarted:
 		return !e.Below
@@ -167,8 +170,11 @@ func (m *screen) find(call string) *item {
 func (m *screen) call(e Event, b activity.ToolState) {
 	i := m.find(b.Call)
 	if i == nil {
-		if b.State == activity.Validating || b.State == activity.Scheduled {
+		switch {
+		case b.State == activity.Validating, b.State == activity.Scheduled:
 			return // it may be refused before anybody need know
+		case b.Name == "complete_task" && b.State != activity.Failed:
+			return // the end of a task is told as such
 		}
 		m.endText()
 		i = m.begin(&item{kind: callItem, run: e.Run, call: b.Call})
@@ -190,7 +196,7 @@ func (m *screen) call(e Event, b activity.ToolState) {
 		m.close(i)
 	case activity.Failed, activity.Cancelled:
 		if b.Error != nil {
-			i.text = b.Error.Message
+			i.text = strings.NewReplacer("\nStdout: (empty)", "", "\nStderr: (empty)", "").Replace(b.Error.Message)
 		}
 		m.close(i)
 	}
@@ -230,11 +236,23 @@ func (m *screen) change(e Event, b activity.FileChanged) {
 	if i == nil || b.Patch == "" {
 		return
 	}
+	i.seen = (i.patch == "" || i.seen) && m.wasAsked(b.Patch)
 	if i.patch != "" {
 		i.patch += "\n"
 	}
 	i.patch += strings.TrimRight(b.Patch, "\n")
 	m.grow(i, len(b.Patch))
+}
+
+// wasAsked reports whether a question that can still be looked at showed this change.
+func (m *screen) wasAsked(patch string) bool {
+	text := strings.TrimSpace(hunks(patch))
+	for _, i := range slices.Backward(m.items) {
+		if i.kind == askedItem && strings.Contains(i.text, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // Subject names a call by its tool and the argument that tells most.

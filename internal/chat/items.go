@@ -39,6 +39,7 @@ type item struct {
 	state    activity.CallState
 	progress string
 	patch    string // what it changed, unified
+	seen     bool   // the person was shown the same change when they were asked
 	began    time.Time
 	took     time.Duration
 }
@@ -52,7 +53,7 @@ func (i *item) spaced(before *item) bool {
 	case noteItem:
 		return before.kind == answerItem || before.kind == outputItem
 	case callItem:
-		return before.kind != callItem && before.kind != thoughtItem
+		return (before.kind != callItem && before.kind != thoughtItem) || (before.patch != "" && !before.seen)
 	}
 	return true
 }
@@ -126,8 +127,14 @@ func (i *item) renderCall(m *screen, columns int, open bool) []string {
 		lines := indent(wrap(head, columns-2), mark+" ", "  ")
 		return append(lines, i.below(columns, open)...)
 	}
-	lines := []string{mark + " " + cut(head, columns-2-ansi.StringWidth(tail)) + tail}
-	return append(lines, i.below(columns, open)...)
+	line := mark + " " + cut(head, columns-2-ansi.StringWidth(tail)) + tail
+	below := i.below(columns, open)
+	if i.state == activity.Success && i.patch == "" && len(below) == 1 {
+		if word := "  " + strings.TrimLeft(below[0], " "); ansi.StringWidth(line+word) <= columns {
+			return []string{line + word} // what it came to fits beside it
+		}
+	}
+	return append([]string{line}, below...)
 }
 
 // mark is the sign in front of a call.
@@ -150,6 +157,9 @@ func (i *item) mark(m *screen) string {
 func (i *item) below(columns int, open bool) []string {
 	text, most := strings.TrimRight(clean(i.text), "\n"), foldedOutput
 	painted := func(line string) string { return paint(dim, line) }
+	if i.seen && !open {
+		return nil
+	}
 	if i.patch != "" {
 		text, most = strings.TrimRight(clean(hunks(i.patch)), "\n"), foldedPatch
 		painted = func(line string) string { return paint(styleOfDiff(line), line) }
@@ -210,7 +220,7 @@ func diffColours(text string) string {
 		switch {
 		case strings.HasPrefix(trimmed, "@@ "):
 			within = true
-		case trimmed == "" || (s == "" && len(line) == len(trimmed)):
+		case line == "" || (s == "" && len(line) == len(trimmed)):
 			within = false
 		}
 		if within {

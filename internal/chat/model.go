@@ -131,9 +131,7 @@ func (m *screen) take(msg tea.Msg) tea.Cmd {
 	}
 	if m.hold > 0 { // the screen is the question's
 		m.held = append(m.held, msg)
-		if m.dialog != nil && awaits(msg) {
-			m.dialog.more++
-		}
+		m.countWaiting()
 		return nil
 	}
 	switch msg := msg.(type) {
@@ -178,18 +176,15 @@ func awaits(msg tea.Msg) bool {
 
 // open puts a step of a question on the screen.
 func (m *screen) open(d *dialog) tea.Cmd {
+	if m.cancelled { // the run is told to end, so nobody is asked for it any more
+		d.answer <- reply{chosen: Cancelled}
+		return nil
+	}
 	m.endText()
 	m.popup.close()
 	if d.body != "" {
 		m.add(&item{kind: askedItem, text: d.body})
 	}
-	waiting := 0
-	for _, i := range m.items[m.shown:] {
-		if !i.whole && i.state == activity.AwaitingApproval {
-			waiting++
-		}
-	}
-	d.more = max(d.more, waiting-1)
 	d.quiet = m.now()
 	d.area = newArea()
 	d.area.SetWidth(m.width - 4)
@@ -199,7 +194,28 @@ func (m *screen) open(d *dialog) tea.Cmd {
 	}
 	d.area.SetHeight(m.heightOf(&d.area))
 	m.dialog = d
+	m.countWaiting()
 	return d.area.Focus()
+}
+
+// countWaiting counts the calls that wait for the person, of which the question that
+// is open is one.
+func (m *screen) countWaiting() {
+	if m.dialog == nil {
+		return
+	}
+	waiting := 0
+	for _, i := range m.items[m.shown:] {
+		if !i.whole && i.state == activity.AwaitingApproval {
+			waiting++
+		}
+	}
+	for _, msg := range m.held {
+		if awaits(msg) {
+			waiting++
+		}
+	}
+	m.dialog.more = max(m.dialog.more, waiting-1)
 }
 
 // suspended is a program that has the terminal for a while.
@@ -248,7 +264,7 @@ func (m *screen) flush() tea.Cmd {
 		}
 		copy(m.items[m.shown+1:n+1], m.items[m.shown:n]) // it overtakes what goes on
 		m.items[m.shown] = i
-		lines := i.lines(m, m.width, false)
+		lines := i.lines(m, m.columns(), false)
 		if i.spaced(m.before(m.shown)) {
 			lines = append([]string{""}, lines...)
 		}
@@ -271,6 +287,10 @@ func (m *screen) flush() tea.Cmd {
 	m.printed = true
 	return m.print(part)
 }
+
+// columns is how wide what is said and done may be. The last column stays free: a
+// terminal that is told to clear the rest of a full line clears its last letter.
+func (m *screen) columns() int { return max(m.width-1, 1) }
 
 // before returns the item before another; nil where there is none.
 func (m *screen) before(i int) *item {

@@ -20,7 +20,7 @@ func newPager(m *screen) *pager {
 		if i.spaced(m.before(n)) {
 			p.lines = append(p.lines, "")
 		}
-		p.lines = append(p.lines, i.lines(m, m.width, true)...)
+		p.lines = append(p.lines, i.lines(m, m.columns(), true)...)
 	}
 	p.top = len(p.lines)
 	p.scroll(0, m.height)

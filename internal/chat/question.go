@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -68,8 +67,7 @@ const (
 )
 
 // Choose shows a text, in which lines of a difference are coloured, and has the
-// person choose. In a long list what is typed narrows it down, instead of choosing
-// by key.
+// person choose.
 func (q *Question) Choose(ctx context.Context, body, title string, options []Option) Chosen {
 	d := &dialog{kind: choosing, body: body, title: title, options: options, more: max(q.more, q.c.count(0))}
 	return q.ask(ctx, d).chosen
@@ -131,11 +129,12 @@ type dialog struct {
 	options []Option
 	initial string
 	secret  bool
+	search  bool // what is typed narrows the options down, instead of choosing by key
 	more    int
 	answer  chan reply
 
 	at     int    // the option that the arrows have chosen, of those that fit filter
-	filter string // of a long list: what was typed
+	filter string // what was typed to search
 	area   textarea.Model
 	armed  bool      // keys are answers
 	quiet  time.Time // since when no key came
@@ -145,10 +144,8 @@ type dialog struct {
 // person was typing when it came is no answer.
 const settle = 400 * time.Millisecond
 
-// long is how many options are chosen by what is typed, not by a key each.
-const long = 9
-
-func (d *dialog) searches() bool { return d.kind == choosing && len(d.options) > long }
+// digits is how many options of a list can have a digit as their key.
+const digits = 9
 
 // fitting returns the options that fit what was typed.
 func (d *dialog) fitting() []Option {
@@ -217,14 +214,13 @@ func (m *screen) press(k tea.KeyPressMsg) tea.Cmd {
 		}
 		return nil
 	}
-	if d.searches() {
-		d.filter, d.at = d.filter+k.Text, 0
-		return nil
-	}
 	for _, o := range options {
-		if k.Text == o.Key {
+		if o.Key != "" && k.Text == o.Key && d.filter == "" {
 			return m.choose(o)
 		}
+	}
+	if d.search {
+		d.filter, d.at = d.filter+k.Text, 0
 	}
 	return nil
 }
@@ -272,14 +268,19 @@ func (m *screen) arm() {
 	}
 }
 
-// Pick is Choose that returns the place of the option; -1 where none was chosen. The
-// options of a short list that have no key are numbered.
-func (q *Question) Pick(ctx context.Context, title string, options []Option) int {
+// Pick is Choose that returns the place of the option; -1 where none was chosen.
+// Options without a key are searched by what is typed; the first ones are numbered.
+func (q *Question) Pick(ctx context.Context, body, title string, options []Option) int {
 	options = slices.Clone(options)
-	for i := range options[:min(len(options), long)] {
-		options[i].Key = cmp.Or(options[i].Key, fmt.Sprint(i+1))
+	d := &dialog{kind: choosing, body: body, title: title, options: options}
+	for i := range options {
+		if options[i].Key == "" {
+			d.search = true
+			if i < digits {
+				options[i].Key = fmt.Sprint(i + 1)
+			}
+		}
 	}
-	d := &dialog{kind: choosing, title: title, options: options}
 	if r := q.ask(ctx, d); r.chosen != Cancelled && r.chosen != Dismissed {
 		return r.at
 	}

@@ -271,7 +271,19 @@ func TestQuestionsWait(t *testing.T) {
 	}
 	first.Close()
 	q := <-second
+	go func() { answer <- q.Choose(t.Context(), "", "And this?", []Option{{Key: "y", Label: "Yes"}}) }()
+	for deadline := time.Now().Add(30 * time.Second); len(answer) == 0; s.drain() {
+		if time.Now().After(deadline) {
+			t.Fatal("a run that was told to end still asks")
+		}
+	}
+	if got := <-answer; got != Cancelled || strings.Contains(s.text(), "And this?") {
+		t.Errorf("the question of a run that was told to end is answered %q:\n%s", got, s.text())
+	}
+	q.Close()
+	s.c.SetBusy(false)
 	s.drain()
+	q = s.c.Ask(0)
 	withdrawn := make(chan Chosen, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.open(func() { withdrawn <- q.Choose(ctx, "", "And this?", []Option{{Key: "y", Label: "Yes"}}) })
@@ -305,23 +317,29 @@ func TestATextIsEditedInPlace(t *testing.T) {
 	}
 	var options []Option
 	for n := range 30 {
-		options = append(options, Option{Key: "k", Label: fmt.Sprintf("session-%d", n)})
+		options = append(options, Option{Label: fmt.Sprintf("session-%d", n)})
 	}
 	picked := make(chan int, 1)
-	s.open(func() { picked <- q.Pick(t.Context(), "Go to", options) })
+	s.open(func() { picked <- q.Pick(t.Context(), "", "Go to", options) })
 	s.keys("sion-27", "enter")
 	if got := <-picked; got != 27 {
 		t.Errorf("picked %d", got)
 	}
+	s.open(func() { picked <- q.Pick(t.Context(), "", "Go to", options) })
+	s.shows("❯ 1  session-0", "9  session-8", "   session-9")
+	s.keys("3")
+	if got := <-picked; got != 2 {
+		t.Errorf("picked %d", got)
+	}
 	s.open(func() {
-		picked <- q.Pick(t.Context(), "Bring files back, too?", []Option{{Label: "Yes"}, {Label: "No"}})
+		picked <- q.Pick(t.Context(), "", "Bring files back, too?", []Option{{Label: "Yes"}, {Label: "No"}})
 	})
 	s.shows("❯ 1  Yes", "2  No")
 	s.keys("2")
 	if got := <-picked; got != 1 {
 		t.Errorf("picked %d", got)
 	}
-	s.open(func() { picked <- q.Pick(t.Context(), "Go to", options) })
+	s.open(func() { picked <- q.Pick(t.Context(), "", "Go to", options) })
 	s.keys("ctrl+c") // nothing runs that it could stop
 	if got := <-picked; got != -1 || len(s.pressed) > 0 {
 		t.Errorf("picked %d, pressed %q", got, s.pressed)

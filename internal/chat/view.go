@@ -29,7 +29,7 @@ func (m *screen) live() string {
 	bottom := m.bottom()
 	var now []string
 	for n := m.shown; n < len(m.items); n++ {
-		lines := m.items[n].lines(m, m.width, false)
+		lines := m.items[n].lines(m, m.columns(), false)
 		if m.items[n].kind == answerItem {
 			lines = tailOf(m, m.items[n])
 		}
@@ -62,11 +62,11 @@ func tailOf(m *screen, i *item) []string {
 		}
 		first, _, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n")
 		if fenceOf(strings.TrimSpace(first)) != "" {
-			return markdown(m.parser, first+"\n"+text[at:], min(m.width, 120))
+			return markdown(m.parser, first+"\n"+text[at:], min(m.columns(), 120))
 		}
 		text = text[at:]
 	}
-	return markdown(m.parser, text, min(m.width, 120))
+	return markdown(m.parser, text, min(m.columns(), 120))
 }
 
 // bottom is the question or the line that is typed, and the status.
@@ -120,6 +120,9 @@ func (m *screen) statusLine() string {
 	}
 	if s.Mode != "" {
 		parts = append(parts, modeOf(s.Mode))
+	}
+	if s.Trust != "" {
+		parts = append(parts, paint(warn, clean(s.Trust)))
 	}
 	if n := m.usage.TotalTokens; n > 0 {
 		parts = append(parts, Short(n)+" tokens")
@@ -176,10 +179,10 @@ func (m *screen) renderQuestion(d *dialog) []string {
 	switch {
 	case !d.armed:
 		hint = "…"
-	case d.searches() && d.filter == "":
-		hint = fmt.Sprintf("%d · type to search · ↑ ↓ and Enter · Esc leaves", len(options))
-	case d.searches():
-		hint = fmt.Sprintf("%q: %d · ↑ ↓ and Enter · Esc leaves", d.filter, len(options))
+	case d.search && d.filter == "":
+		hint = fmt.Sprintf("%d · a key, or ↑ ↓ and Enter · type to search · Esc leaves", len(options))
+	case d.search:
+		hint = fmt.Sprintf("search: %s · %d of %d · ↑ ↓ and Enter · Esc leaves", clean(d.filter), len(options), len(d.options))
 	case !m.busy:
 		hint = "a key, or ↑ ↓ and Enter · Esc leaves"
 	}
@@ -216,10 +219,16 @@ func (m *screen) option(d *dialog, o Option, chosen bool) []string {
 		mark, s = "❯ ", accent
 	}
 	label := clean(o.Label)
-	if !d.searches() {
+	switch {
+	case d.search && (d.filter != "" || o.Key == ""): // keys are letters to search for
+		label = "   " + label
+	default:
 		label = o.Key + "  " + label
 	}
 	note := clean(o.Note)
+	if d.search { // many may have to fit, so each has one line
+		return []string{cut(paint(s, mark+label)+"  "+paint(dim, note), m.width)}
+	}
 	if note != "" && ansi.StringWidth(mark+label+note)+2 <= m.width {
 		return []string{paint(s, mark+label) + "  " + paint(dim, note)}
 	}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentls/agentls/agents/activity"
+	hunks "github.com/agentls/agentls/agents/change"
+	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/chat"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// noChanges is what is said where nothing is to be kept or undone.
+const noChanges = "There are no changes of agents that you have not kept or undone."
+
+// changes shows, keeps or undoes what agents changed.
+func (d *dialogue) changes(ctx context.Context, rest string) error {
+	words := strings.Fields(rest)
+	action := ""
+	if len(words) > 0 && (words[0] == "keep" || words[0] == "undo") {
+		action, words = words[0], words[1:]
+	}
+	files, err := urisOf(words)
+	if err != nil {
+		return err
+	}
+	if action != "" {
+		r, err := d.conn.resolve(ctx, d.session, files, action)
+		return errors.Join(err, printResolved(d.std.out, r))
+	}
+	var r wire.ChangesResult
+	if err := d.conn.Call(ctx, wire.MethodChanges, &wire.ChangesParams{Session: d.session}, &r); err != nil {
+		return err
+	}
+	all := only(r.Files, files)
+	switch {
+	case len(all) == 0:
+		d.t.say(noChanges)
+		return nil
+	case d.chat != nil:
+		return d.review(ctx, all)
+	}
+	for _, f := range all {
+		fmt.Fprintf(d.std.out, "%-6s  %s  %s\n", f.Kind, tool.Escape(localName(f.URI)), extent(f))
+		fmt.Fprintln(d.std.out, chat.PlainText(strings.TrimRight(f.Patch, "\n")))
+	}
+	d.t.say("/changes keep [FILE…] or /changes undo [FILE…]; without files, all")
+	return nil
+}
+
+// extent says how much of a file was changed.
+func extent(f activity.Change) string {
+	added, removed := chat.Counts(f.Patch)
+	return fmt.Sprintf("+%d −%d  %s", added, removed, statuses(f.Hunks))
+}
+
+// review is a person who goes through changes.
+type review struct {
+	*dialogue
+	q    *chat.Question
+	said []string       // what became of changes, and was not shown yet
+	done map[string]int // parts that were kept and undone, by action
+}
+
+// review has the person keep or undo changes: all, those of a file, or part by part.
+func (d *dialogue) review(ctx context.Context, files []activity.Change) error {
+	r := &review{dialogue: d, q: d.chat.Pick(), done: make(map[string]int)}
+	defer func() {
+		r.q.Close()
+		if kept, undone := r.done["keep"], r.done["undo"]; kept+undone > 0 {
+			r.said = append(r.said, fmt.Sprintf("%s kept, %d undone", count(kept, "part"), undone))
+		}
+		if len(r.said) > 0 {
+			d.t.say("%s", r.news())
+		}
+	}()
+	var list []string
+	for _, f := range files {
+		list = append(list, fmt.Sprintf("%-6s  %s  %s", f.Kind, tool.Escape(localName(f.URI)), extent(f)))
+	}
+	options := []chat.Option{
+		{Key: "r", Label: "Review them part by part"},
+		{Key: "f", Label: "Review one file"},
+		{Key: "k", Label: "Keep all", Note: "they are not listed any more"},
+		{Key: "u", Label: "Undo all", Note: "the files become what they were"},
+	}
+	if len(files) == 1 {
+		options = slices.Delete(options, 1, 2)
+	}
+	switch r.q.Choose(ctx, strings.Join(list, "\n"), count(len(files), "file")+" changed. Keep or undo?", options) {
+	case "k":
+		return r.resolve(ctx, "", "keep")
+	case "u":
+		return r.resolve(ctx, "", "undo")
+	case "f":
+		var names []chat.Option
+		for _, f := range files {
+			names = append(names, chat.Option{Label: localName(f.URI), Note: extent(f)})
+		}
+		i := r.q.Pick(ctx, "", "Which file?", names)
+		if i < 0 {
+			return nil
+		}
+		files = files[i : i+1]
+	case "r":
+	default:
+		return nil
+	}
+	for _, f := range files {
+		if goesOn, err := r.file(ctx, f); err != nil || !goesOn {
+			return err
+		}
+	}
+	return nil
+}
+
+// file goes through the parts of a file, and reports whether the person wants to see
+// the next one.
+func (r *review) file(ctx context.Context, f activity.Change) (goesOn bool, err error) {
+	name := localName(f.URI)
+	pending := slices.DeleteFunc(slices.Clone(f.Hunks), func(h activity.Hunk) bool { return h.Status != hunks.Pending })
+	texts := hunks.Parts(f.Patch)
+	if len(texts) != len(pending) { // what is no text, or an empty file, is one part
+		pending, texts = []activity.Hunk{{}}, []string{f.Patch}
+	}
+	for i, h := range pending {
+		where, title := tool.Escape(name), fmt.Sprintf("Part %d of %d in %s", i+1, len(pending), name)
+		if len(pending) == 1 {
+			title = "The change in " + name
+		}
+		if h.ID != "" {
+			where += fmt.Sprintf("\n@@ line %d @@", h.Range.Start.Line+1)
+		}
+		options := []chat.Option{{Key: "k", Label: "Keep"}, {Key: "u", Label: "Undo"}, {Key: "n", Label: "Next, decide later"}}
+		if rest := len(pending) - i; rest > 1 {
+			options = append(options, chat.Option{Key: "K", Label: fmt.Sprintf("Keep the %d that are left in this file", rest)},
+				chat.Option{Key: "U", Label: fmt.Sprintf("Undo the %d that are left in this file", rest)})
+		}
+		body := strings.TrimLeft(r.news()+"\n"+where+"\n"+texts[i], "\n")
+		chosen := r.q.Choose(ctx, body, title, options)
+		var ids []string
+		switch chosen {
+		case "n":
+			continue
+		case "k", "u":
+			ids = idsOf(pending[i : i+1])
+		case "K", "U":
+			ids = idsOf(pending[i:])
+		default:
+			return false, nil
+		}
+		action := map[string]string{"k": "keep", "u": "undo"}[strings.ToLower(string(chosen))]
+		if err := r.resolve(ctx, f.URI, action, ids...); err != nil {
+			return false, err
+		}
+		if chosen == "K" || chosen == "U" {
+			break
+		}
+	}
+	return true, nil
+}
+
+// idsOf are the ids of hunks; none stands for the whole file.
+func idsOf(all []activity.Hunk) (ids []string) {
+	for _, h := range all {
+		if h.ID != "" {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids
+}
+
+// resolve keeps or undoes changes: without a URI all, without hunks all of a file.
+func (r *review) resolve(ctx context.Context, uri, action string, ids ...string) error {
+	var done wire.ChangesResolveResult
+	p := &wire.ChangesResolveParams{Session: r.session, URI: uri, Hunks: ids, Action: action}
+	if err := r.conn.Call(ctx, wire.MethodChangesResolve, p, &done); err != nil {
+		return err
+	}
+	for _, f := range done.Files {
+		for _, h := range f.Hunks {
+			if h.Status != hunks.Pending && (len(ids) == 0 || slices.Contains(ids, h.ID)) {
+				r.done[action]++
+			}
+		}
+	}
+	for _, c := range done.Conflicts {
+		r.said = append(r.said, tool.Escape(fmt.Sprintf("left: %s: %s", localName(c.URI), c.Why)))
+	}
+	return nil
+}
+
+// news returns what became of changes since the last time.
+func (r *review) news() string {
+	text := strings.Join(r.said, "\n")
+	r.said = nil
+	return text
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/agentls/agentls/internal/chat"
+	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/wire"
+)
+
+// askTrust has a person at a terminal decide about a folder that nobody has decided
+// about, before an agent spends turns in it on what it may not do.
+func (d *dialogue) askTrust(ctx context.Context, config daemon.Config) error {
+	folder, err := here()
+	if err != nil || config.Trust || !d.terminal {
+		return err
+	}
+	trusted, record, err := trustOf(config).Trusted(folder)
+	decided := record.Folder != "" && !record.Replaced
+	if err == nil && !trusted && !decided {
+		p := &protocol.ExecuteCommandParams{Command: wire.CommandTrustWorkspace}
+		var given struct {
+			Trusted []string `json:"trusted"`
+		}
+		if err := d.conn.Call(ctx, protocol.MethodWorkspaceExecuteCommand, p, &given); err != nil {
+			return err
+		}
+		trusted = len(given.Trusted) > 0
+	}
+	if err != nil || trusted {
+		return nil // what is wrong with the records is told by the daemon
+	}
+	d.setStatus(chat.Status{Trust: "read-only"})
+	d.t.say("This folder is not trusted: agents only read in it. To let them ask for more: agentls trust")
+	return nil
+}
+
+// homely shows a folder below the person's home as shells do.
+func homely(folder string) string {
+	home, err := os.UserHomeDir()
+	if rest, ok := strings.CutPrefix(folder, home+string(filepath.Separator)); ok && err == nil && home != "" {
+		return "~" + string(filepath.Separator) + rest
+	}
+	return folder
+}
