@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -95,11 +96,16 @@ func (n notes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// gcPercent is how much garbage there may be beside what is in use: a chat stays open
+// for hours, and has processor time to spare.
+const gcPercent = 50
+
 // inChat is interact as a chat.
 func inChat(
 	ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Signal,
 	config daemon.Config, std streams, o *runOptions, p *wire.RunParams,
 ) error {
+	debug.SetGCPercent(gcPercent)
 	var shown *chat.Chat
 	noted := notes{&shown}
 	c := &conversation{typed: make(chan reply, maxAhead+1), keys: keys, output: new(output), ready: make(chan struct{})}

@@ -20,14 +20,26 @@ func (d *dialogue) askTrust(ctx context.Context, config daemon.Config) error {
 	if err != nil || config.Trust || !d.terminal {
 		return err
 	}
-	trusted, record, err := trustOf(config).Trusted(folder)
+	trusted, record, err := trustOf(config).Lookup(folder)
 	decided := record.Folder != "" && !record.Replaced
 	if err == nil && !trusted && !decided {
 		p := &protocol.ExecuteCommandParams{Command: wire.CommandTrustWorkspace}
 		var given struct {
 			Trusted []string `json:"trusted"`
 		}
-		if err := d.conn.Call(ctx, protocol.MethodWorkspaceExecuteCommand, p, &given); err != nil {
+		asked, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			select {
+			case <-d.keys: // Ctrl-C is no answer, and whoever gives none leaves
+				cancel()
+			case <-asked.Done():
+			}
+		}()
+		if err := d.conn.Call(asked, protocol.MethodWorkspaceExecuteCommand, p, &given); err != nil {
+			if asked.Err() != nil {
+				return exit{exitInterrupted}
+			}
 			return err
 		}
 		trusted = len(given.Trusted) > 0

@@ -77,3 +77,31 @@ func TestTrustIsNotAskedWithoutATerminal(t *testing.T) {
 		t.Errorf("list asks:\n%s", listed)
 	}
 }
+
+// TestTrustIsAskedAtTheStart: a conversation in a folder that nobody has decided about
+// asks before anything is typed, once; Ctrl-C is no yes and leaves.
+func TestTrustIsAskedAtTheStart(t *testing.T) {
+	play(t, "> hello\n< Hi.\n\n> again\n< Hi again.\n")
+	dir := t.TempDir()
+	code, shown := perform(t, dir, func(func(string) func()) []act { return []act{{"\n> ", interrupt}} }, "run", "-i")
+	if code != exitInterrupted {
+		t.Errorf("Ctrl-C: exit %d\n%s", code, shown)
+	}
+	has(t, shown, "Trust the folder ", "nothing now", "3 Trust this folder")
+	if strings.Contains(shown, "main> ") {
+		t.Errorf("Ctrl-C goes on:\n%s", shown)
+	}
+	code, shown = perform(t, dir, func(types func(string) func()) []act {
+		return []act{{"\n> ", types("1\n")}, {"main> ", types("hello\n")}, {"Hi.", func() {}}, {"main> ", types("\x04")}}
+	}, "run", "-i")
+	if code != 0 {
+		t.Errorf("refused: exit %d\n%s", code, shown)
+	}
+	has(t, shown, "Trust the folder ", "agents only read in it", "Hi.")
+	code, shown = perform(t, dir, func(types func(string) func()) []act {
+		return []act{{"main> ", types("again\n")}, {"Hi again.", func() {}}, {"main> ", types("\x04")}}
+	}, "run", "-i")
+	if code != 0 || strings.Contains(shown, "Trust the folder") {
+		t.Errorf("it asks again: exit %d\n%s", code, shown)
+	}
+}

@@ -146,7 +146,7 @@ func (c *Chat) tell(m tea.Msg) {
 
 // frame is how often what comes is taken at most: a stream of small pieces is drawn
 // a few times a second, not once for each.
-const frame = 12 * time.Millisecond
+const frame = 8 * time.Millisecond
 
 // next waits for what comes, and returns it.
 func (c *Chat) next(last time.Time) tea.Cmd {

@@ -6,6 +6,7 @@
 //	go run ./internal/cmd/record                # all scenes, into the folder recordings
 //	go run ./internal/cmd/record -only task     # those whose names contain it
 //	go run ./internal/cmd/record -readme        # writes docs/terminal.svg
+//	go run ./internal/cmd/record -measure       # how quick the chat is, and how large
 //
 // Of each scene it writes NAME.cast, which `asciinema play` shows, and an SVG of each
 // moment that the scene marks. The time in a recording is not the machine's: keys are
@@ -35,10 +36,11 @@ func main() {
 	out := flag.String("out", "recordings", "the folder for the recordings")
 	only := flag.String("only", "", "a part of the names of the scenes to play")
 	readme := flag.Bool("readme", false, "write the README's picture, "+picture)
+	measures := flag.Bool("measure", false, "measure instead: prompt, first character, a long stream, memory")
 	binary := flag.String("binary", "", "a built agentls; without it, this checkout's")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *out, *only, *binary, *readme)
+	err := run(ctx, options{*out, *only, *binary, *readme, *measures})
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
@@ -46,7 +48,13 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out, only, binary string, readme bool) error {
+// options are the flags.
+type options struct {
+	out, only, binary string
+	readme, measures  bool
+}
+
+func run(ctx context.Context, o options) error {
 	root, err := documents.FindRoot()
 	if err != nil {
 		return err
@@ -56,28 +64,31 @@ func run(ctx context.Context, out, only, binary string, readme bool) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if binary == "" {
-		if binary, err = build(ctx, root, dir); err != nil {
+	if o.binary == "" {
+		if o.binary, err = build(ctx, root, dir); err != nil {
 			return err
 		}
 	}
-	if readme {
-		r, err := record(ctx, scenes()[readmeScene], binary)
+	if o.measures {
+		return measure(ctx, o.binary)
+	}
+	if o.readme {
+		r, err := record(ctx, scenes()[readmeScene], o.binary)
 		if err != nil {
 			return err
 		}
 		return os.WriteFile(filepath.Join(root, picture), r.film(), 0o644)
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
 	for _, s := range scenes() {
-		if !strings.Contains(s.name, only) {
+		if !strings.Contains(s.name, o.only) {
 			continue
 		}
-		r, err := record(ctx, s, binary)
+		r, err := record(ctx, s, o.binary)
 		if err == nil {
-			err = r.write(out)
+			err = r.write(o.out)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -59,6 +60,10 @@ type player struct {
 	output chan []byte // what the program writes; closed when it has ended
 	screen *screen
 	model  *modelserver.Server
+
+	program *exec.Cmd
+	began   time.Time // when the model's clock was 0
+	started time.Time // when the program was
 }
 
 // How long things take in a recording.
@@ -71,54 +76,79 @@ const (
 
 // record plays a scene with a built binary.
 func record(ctx context.Context, s scene, binary string) (*recording, error) {
+	p, end, err := begin(ctx, s, binary)
+	if err != nil {
+		return nil, err
+	}
+	err = p.play()
+	return &p.recording, errors.Join(err, end())
+}
+
+// begin starts a built binary and the model for a scene. end ends both, and says
+// whether the model was asked what its script says.
+func begin(ctx context.Context, s scene, binary string) (p *player, end func() error, err error) {
 	script, err := modelserver.Parse(s.script)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	home, err := os.MkdirTemp("", "ada-")
+	home, err := makeHome()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer os.RemoveAll(home)
 	folder := filepath.Join(home, "shop")
-	if err := lay(ctx, folder, s.files); err != nil {
-		return nil, err
-	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p := &player{recording: recording{scene: s}, ctx: ctx, output: make(chan []byte, 64), screen: newScreen(s.cols, s.rows)}
-	p.model = modelserver.New(modelserver.Config{Script: script})
+	p = &player{recording: recording{scene: s}, ctx: ctx, output: make(chan []byte, 64), screen: newScreen(s.cols, s.rows), began: time.Now()}
+	p.model = modelserver.New(modelserver.Config{Script: script, Now: time.Now})
 	web := &http.Server{Handler: p.model}
 	go func() { _ = web.Serve(listener) }() // until it is closed
-	defer web.Close()
-
+	end = func() error {
+		if p.program != nil {
+			_ = p.program.Process.Kill() // where it has not ended
+			_ = p.tty.Close()
+			_ = p.program.Wait() // how it was ended is no error
+		}
+		_, _ = web.Close(), os.RemoveAll(home)
+		if failures := p.model.Failures(); len(failures) > 0 {
+			return fmt.Errorf("the model was not asked what its script says: %s", strings.Join(failures, "\n"))
+		}
+		return nil
+	}
 	env := []string{
 		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GEMINI_API_KEY=scripted",
 		"TERM=screen-256color", // it repeats no characters by number, which the emulation does not know
 		"GOOGLE_GEMINI_BASE_URL=http://" + listener.Addr().String(),
 	}
-	if s.trusted {
+	if err = lay(ctx, folder, s.files); err == nil && s.trusted {
 		c := exec.CommandContext(ctx, binary, "trust")
 		c.Dir, c.Env = folder, env
-		if out, err := c.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%w\n%s", err, out)
+		var out []byte
+		if out, err = c.CombinedOutput(); err != nil {
+			err = fmt.Errorf("%w\n%s", err, out)
 		}
 	}
-	c := exec.Command(binary)
-	c.Dir, c.Env = folder, env
-	if err := p.start(c); err != nil {
-		return nil, err
+	if err == nil {
+		c := exec.Command(binary)
+		c.Dir, c.Env = folder, env
+		err = p.start(c)
 	}
-	err = p.play()
-	_ = c.Process.Kill() // where it has not ended
-	_ = p.tty.Close()
-	_ = c.Wait() // how it was ended is no error
-	if failures := p.model.Failures(); len(failures) > 0 {
-		err = errors.Join(err, fmt.Errorf("the model was not asked what its script says: %s", strings.Join(failures, "\n")))
+	if err != nil {
+		return nil, nil, errors.Join(err, end())
 	}
-	return &p.recording, err
+	return p, end, nil
+}
+
+// makeHome makes a home. Its name is as long each time, since the chat shows it and
+// breaks lines by it.
+func makeHome() (string, error) {
+	for {
+		home := fmt.Sprintf("/tmp/ada-%04d", rand.IntN(10_000))
+		if err := os.Mkdir(home, 0o700); !errors.Is(err, os.ErrExist) {
+			return home, err
+		}
+	}
 }
 
 // lay makes the folder of a scene, a repository of git.
@@ -160,9 +190,11 @@ func (p *player) start(c *exec.Cmd) error {
 	defer side.Close()
 	c.Stdin, c.Stdout, c.Stderr = side, side, side
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	p.started = time.Now()
 	if err := c.Start(); err != nil {
 		return err
 	}
+	p.program = c
 	go func() {
 		defer close(p.output)
 		for {

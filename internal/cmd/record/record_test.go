@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,8 +44,13 @@ func TestScenes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := wordsOf(have), wordsOf(r.film()); got != want {
-				t.Errorf("%s is stale: go run ./internal/cmd/record -readme\n%s\nis:\n%s", picture, want, got)
+			got, want := framesOf(have), framesOf(r.film())
+			same := len(got) == len(want)
+			for n := 0; same && n < len(got); n++ {
+				same = endsAlike(got[n], want[n])
+			}
+			if !same {
+				t.Errorf("%s is stale: go run ./internal/cmd/record -readme\n%q\nis:\n%q", picture, want, got)
 			}
 		})
 	}
@@ -52,17 +59,27 @@ func TestScenes(t *testing.T) {
 // text is a text in a picture.
 var text = regexp.MustCompile(`<text[^>]*>([^<]*)</text>`)
 
-// wordsOf are the texts of a picture without what differs between two recordings: the
-// status, how long things took, and what turns.
-func wordsOf(svg []byte) string {
-	var b strings.Builder
-	for _, m := range text.FindAllSubmatch(svg, -1) {
-		line := strings.TrimSpace(without(string(m[1])))
-		if line != "" && !strings.Contains(line, "sandbox") && !strings.Contains(line, "shop") {
-			b.WriteString(line + "\n")
+// framesOf are the texts of a picture's frames without what differs between two
+// recordings: the status, how long things took, and what turns.
+func framesOf(svg []byte) (frames [][]string) {
+	for frame := range bytes.SplitSeq(svg, []byte("<g ")) {
+		var lines []string
+		for _, m := range text.FindAllSubmatch(frame, -1) {
+			line := strings.TrimSpace(without(string(m[1])))
+			if !slices.Contains([]string{"", "s", ".s", "ms"}, line) && !strings.Contains(line, "sandbox") {
+				lines = append(lines, line)
+			}
 		}
+		frames = append(frames, lines)
 	}
-	return b.String()
+	return frames
+}
+
+// endsAlike reports whether two screens differ by no more than a few lines at the top:
+// how many lines have left it depends on what stood there for a moment.
+func endsAlike(a, b []string) bool {
+	n := min(len(a), len(b))
+	return max(len(a), len(b))-n < 12 && slices.Equal(a[len(a)-n:], b[len(b)-n:])
 }
 
 // TestTheScreen: what the emulation does not know does not disturb what it shows.

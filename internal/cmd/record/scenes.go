@@ -78,7 +78,7 @@ const armed = "a key, or ↑ ↓"
 func scenes() []scene {
 	first := []step{
 		sees("Trust the folder"), sees(armed), reads("asked"), presses("3"), sees("→ Trust this folder"), misses(armed),
-		types("What does this program do?"), presses(enter), sees("Two functions"), idle, reads("answered"),
+		types("What does this program do?"), presses(enter), sees("Neither handles"), idle, reads("answered"),
 		types("/"), sees("/changes"), reads("commands"), presses(escape),
 	}
 	return []scene{
@@ -87,7 +87,7 @@ func scenes() []scene {
 		{name: "first-light", cols: 100, rows: 30, light: true, files: project, script: script("first"), steps: first},
 		{name: "task", cols: 100, rows: 30, files: project, trusted: true, script: script("task"), steps: []step{
 			sees("main ·"), types("The tests fail. Please fix the average."), reads("typed"), presses(enter),
-			sees("one step past"), sees("Allow this?"), sees(armed), reads("question"),
+			sees("Allow this?"), sees(armed), reads("question"),
 			presses("t"), sees("Tell the agent why not"), types("use range"), reads("reason"), presses(enter),
 			sees("for _, reading"), sees(armed), reads("again"), presses("y"),
 			sees("The average is right now"), idle, reads("done"),
