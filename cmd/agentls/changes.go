@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/activity"
+	hunks "github.com/agentls/agentls/agents/change"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/wire"
@@ -316,38 +317,23 @@ func printChanges(ctx context.Context, out io.Writer, all []changed, patches boo
 	return err
 }
 
-// part is the lines of one hunk in a patch.
+// part is a hunk that is pending, with its lines and those beside it.
 type part struct {
-	id    string
-	lines []string
+	hunk activity.Hunk // without an id, the whole file
+	text string
 }
 
-// partsOf returns the pending hunks of a change with their lines. A patch whose parts
-// are not those of its hunks, as of a file that is no text, is one part without an id.
+// partsOf returns the pending hunks of a change. A file that is no text, and an empty
+// one, is one part.
 func partsOf(c activity.Change) (parts []part) {
-	ids := pendingHunks(c.Hunks, "")
-	_, body, _ := strings.Cut(strings.TrimRight(c.Patch, "\n"), "\n@@ ")
-	within := false
-	for line := range strings.SplitSeq("@@ "+body, "\n") {
-		switch {
-		case strings.HasPrefix(line, `\`): // says that no line end follows
-			continue
-		case !strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "-"):
-			within = false
-			continue
+	texts := hunks.Parts(c.Patch)
+	for _, h := range c.Hunks {
+		if h.Status == hunks.Pending && len(parts) < len(texts) {
+			parts = append(parts, part{h, texts[len(parts)]})
 		}
-		if !within {
-			parts = append(parts, part{})
-			within = true
-		}
-		last := &parts[len(parts)-1]
-		last.lines = append(last.lines, line)
 	}
-	if len(parts) != len(ids) {
-		return []part{{lines: strings.Split(strings.TrimRight(c.Patch, "\n"), "\n")}}
-	}
-	for i, id := range ids {
-		parts[i].id = id
+	if len(parts) != len(texts) || len(texts) == 0 {
+		return []part{{text: strings.TrimRight(c.Patch, "\n")}}
 	}
 	return parts
 }
@@ -372,7 +358,7 @@ func askAboutHunks(ctx context.Context, conn *connection, std streams, run strin
 	}
 	for _, c := range all {
 		for _, p := range partsOf(c.Change) {
-			fmt.Fprintf(std.err, "\n%s\n%s\n", tool.Escape(localName(c.URI)), chat.PlainText(strings.Join(p.lines, "\n")))
+			fmt.Fprintf(std.err, "\n%s\n%s\n", tool.Escape(localName(c.URI)), chat.PlainText(p.text))
 			answer := asks.listen()
 			fmt.Fprint(std.err, "Keep or undo it? k = keep, u = undo, n = decide later, q = stop: ")
 			line, ok := asks.await(ctx, answer)
@@ -383,8 +369,8 @@ func askAboutHunks(ctx context.Context, conn *connection, std streams, run strin
 			case action == "":
 				continue
 			}
-			if c.hunks = nil; p.id != "" {
-				c.hunks = []string{p.id}
+			if c.hunks = nil; p.hunk.ID != "" {
+				c.hunks = []string{p.hunk.ID}
 			}
 			r, err := conn.resolveAll(ctx, []changed{c}, run, action)
 			if err != nil {

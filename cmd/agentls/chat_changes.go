@@ -122,34 +122,30 @@ func (d *dialogue) review(ctx context.Context, files []activity.Change) error {
 // the next one.
 func (r *review) file(ctx context.Context, f activity.Change) (goesOn bool, err error) {
 	name := localName(f.URI)
-	pending := slices.DeleteFunc(slices.Clone(f.Hunks), func(h activity.Hunk) bool { return h.Status != hunks.Pending })
-	texts := hunks.Parts(f.Patch)
-	if len(texts) != len(pending) { // what is no text, or an empty file, is one part
-		pending, texts = []activity.Hunk{{}}, []string{f.Patch}
-	}
-	for i, h := range pending {
-		where, title := tool.Escape(name), fmt.Sprintf("Part %d of %d in %s", i+1, len(pending), name)
-		if len(pending) == 1 {
+	parts := partsOf(f)
+	for i, p := range parts {
+		where, title := tool.Escape(name), fmt.Sprintf("Part %d of %d in %s", i+1, len(parts), name)
+		if len(parts) == 1 {
 			title = "The change in " + name
 		}
-		if h.ID != "" {
-			where += fmt.Sprintf("\n@@ line %d @@", h.Range.Start.Line+1)
+		if p.hunk.ID != "" {
+			where += fmt.Sprintf("\n@@ line %d @@", p.hunk.Range.Start.Line+1)
 		}
 		options := []chat.Option{{Key: "k", Label: "Keep"}, {Key: "u", Label: "Undo"}, {Key: "n", Label: "Next, decide later"}}
-		if rest := len(pending) - i; rest > 1 {
+		if rest := len(parts) - i; rest > 1 {
 			options = append(options, chat.Option{Key: "K", Label: fmt.Sprintf("Keep the %d that are left in this file", rest)},
 				chat.Option{Key: "U", Label: fmt.Sprintf("Undo the %d that are left in this file", rest)})
 		}
-		body := strings.TrimLeft(r.news()+"\n"+where+"\n"+texts[i], "\n")
+		body := strings.TrimLeft(r.news()+"\n"+where+"\n"+p.text, "\n")
 		chosen := r.q.Choose(ctx, body, title, options)
 		var ids []string
 		switch chosen {
 		case "n":
 			continue
 		case "k", "u":
-			ids = idsOf(pending[i : i+1])
+			ids = idsOf(parts[i : i+1])
 		case "K", "U":
-			ids = idsOf(pending[i:])
+			ids = idsOf(parts[i:])
 		default:
 			return false, nil
 		}
@@ -164,11 +160,11 @@ func (r *review) file(ctx context.Context, f activity.Change) (goesOn bool, err 
 	return true, nil
 }
 
-// idsOf are the ids of hunks; none stands for the whole file.
-func idsOf(all []activity.Hunk) (ids []string) {
-	for _, h := range all {
-		if h.ID != "" {
-			ids = append(ids, h.ID)
+// idsOf are the ids of parts; none stands for the whole file.
+func idsOf(parts []part) (ids []string) {
+	for _, p := range parts {
+		if p.hunk.ID != "" {
+			ids = append(ids, p.hunk.ID)
 		}
 	}
 	return ids

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,12 +21,13 @@ type person struct {
 	keyboard *os.File
 	shown    strings.Builder
 	prompted func() // called when a prompt was written whole
+	prompt   string // how one ends; "" = as those of calls and of agents do
 }
 
 // Write takes what the terminal shows.
 func (p *person) Write(b []byte) (int, error) {
 	p.shown.Write(b)
-	if s := string(b); strings.HasSuffix(s, "not: ") || s == "> " {
+	if s := string(b); strings.HasSuffix(s, cmp.Or(p.prompt, "not: ")) || s == "> " {
 		p.prompted()
 	}
 	return len(b), nil
@@ -164,5 +166,17 @@ func TestAPipeIsNobody(t *testing.T) {
 	asks := newTerminal(streams{r, io.Discard, &shown})
 	if result, err := asks.confirm(t.Context(), question); err != jsonrpc2.ErrMethodNotFound || !strings.Contains(shown.String(), "there is no terminal to ask on") {
 		t.Errorf("%+v, %v, %q", result, err, shown.String())
+	}
+}
+
+// TestOnlyYesIsYes: another line than yes is no, and Enter what the question says.
+func TestOnlyYesIsYes(t *testing.T) {
+	for line, want := range map[string]bool{"y\n": true, "YES\n": true, "n\n": false, "sure\n": false, "the file is fine\n": false, "\n": true, "\x04": false} {
+		asks, p := sit(t)
+		p.prompted = func() { p.types(t, line) }
+		p.prompt = "[Y/n] "
+		if got := asks.yes(t.Context(), "Edit it again? [Y/n] ", true); got != want {
+			t.Errorf("%q is %v", line, got)
+		}
 	}
 }

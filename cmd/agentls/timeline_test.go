@@ -328,3 +328,19 @@ func TestTheLastLineNamesFallbacks(t *testing.T) {
 		t.Errorf("%q", out.String())
 	}
 }
+
+// TestARetrySaysHowLongItWaits: which attempt it is, how long it waits and why, on a
+// line of its own and without what belongs to the wire.
+func TestARetrySaysHowLongItWaits(t *testing.T) {
+	for want, b := range map[string]activity.Retry{
+		"retrying in 12s, attempt 2: Resource has been exhausted. …\n": {Of: "model", Attempt: 2, WaitMs: 12_300, Cause: "Resource has been exhausted.\nPlease wait. (HTTP 429)"},
+		"retrying in 1s, attempt 3: too many requests (HTTP 429)\n":    {Of: "model", Attempt: 3, WaitMs: 20, Cause: "too many requests (HTTP 429)"},
+		"retrying now, attempt 2: the stream was cut\n":                {Of: "model", Attempt: 2, Cause: "the stream was cut"},
+	} {
+		var out strings.Builder
+		newTimeline(streams{out: &out, err: &out}, nil).again(b)
+		if out.String() != want {
+			t.Errorf("shown %q, want %q", out.String(), want)
+		}
+	}
+}
