@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sourcegraph/conc"
 	"go.lsp.dev/protocol"
 
 	"github.com/agentls/agentls/internal/chat"
@@ -28,14 +29,16 @@ func (d *dialogue) askTrust(ctx context.Context, config daemon.Config) error {
 			Trusted []string `json:"trusted"`
 		}
 		asked, cancel := context.WithCancel(ctx)
+		var work conc.WaitGroup
+		defer work.Wait()
 		defer cancel()
-		go func() {
+		work.Go(func() {
 			select {
 			case <-d.keys: // Ctrl-C is no answer, and whoever gives none leaves
 				cancel()
 			case <-asked.Done():
 			}
-		}()
+		})
 		if err := d.conn.Call(asked, protocol.MethodWorkspaceExecuteCommand, p, &given); err != nil {
 			if asked.Err() != nil {
 				return exit{exitInterrupted}
@@ -48,7 +51,7 @@ func (d *dialogue) askTrust(ctx context.Context, config daemon.Config) error {
 		return nil // what is wrong with the records is told by the daemon
 	}
 	d.setStatus(chat.Status{Trust: "read-only"})
-	d.t.say("This folder is not trusted: agents only read in it. To let them ask for more: agentls trust")
+	d.t.say("This folder is not trusted (read-only). Run `agentls trust` to let agents ask for more.")
 	return nil
 }
 

@@ -97,7 +97,7 @@ func TestTrustIsAskedAtTheStart(t *testing.T) {
 	if code != 0 {
 		t.Errorf("refused: exit %d\n%s", code, shown)
 	}
-	has(t, shown, "Trust the folder ", "agents only read in it", "Hi.")
+	has(t, shown, "Trust the folder ", "not trusted (read-only)", "Hi.")
 	code, shown = perform(t, dir, func(types func(string) func()) []act {
 		return []act{{"main> ", types("again\n")}, {"Hi again.", func() {}}, {"main> ", types("\x04")}}
 	}, "run", "-i")

@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sourcegraph/conc"
 	"golang.org/x/sys/unix"
 
 	"github.com/agentls/agentls/internal/modelserver"
@@ -61,6 +62,8 @@ type player struct {
 	screen *screen
 	model  *modelserver.Server
 
+	work    conc.WaitGroup
+	over    chan struct{} // closed when nobody takes the output any more
 	program *exec.Cmd
 	began   time.Time // when the model's clock was 0
 	started time.Time // when the program was
@@ -100,10 +103,13 @@ func begin(ctx context.Context, s scene, binary string) (p *player, end func() e
 	if err != nil {
 		return nil, nil, err
 	}
-	p = &player{recording: recording{scene: s}, ctx: ctx, output: make(chan []byte, 64), screen: newScreen(s.cols, s.rows), began: time.Now()}
+	p = &player{
+		recording: recording{scene: s}, ctx: ctx, screen: newScreen(s.cols, s.rows), began: time.Now(),
+		output: make(chan []byte, 64), over: make(chan struct{}),
+	}
 	p.model = modelserver.New(modelserver.Config{Script: script, Now: time.Now})
 	web := &http.Server{Handler: p.model}
-	go func() { _ = web.Serve(listener) }() // until it is closed
+	p.work.Go(func() { _ = web.Serve(listener) }) // until it is closed
 	end = func() error {
 		if p.program != nil {
 			_ = p.program.Process.Kill() // where it has not ended
@@ -111,6 +117,8 @@ func begin(ctx context.Context, s scene, binary string) (p *player, end func() e
 			_ = p.program.Wait() // how it was ended is no error
 		}
 		_, _ = web.Close(), os.RemoveAll(home)
+		close(p.over)
+		p.work.Wait()
 		if failures := p.model.Failures(); len(failures) > 0 {
 			return fmt.Errorf("the model was not asked what its script says: %s", strings.Join(failures, "\n"))
 		}
@@ -195,7 +203,7 @@ func (p *player) start(c *exec.Cmd) error {
 		return err
 	}
 	p.program = c
-	go func() {
+	p.work.Go(func() {
 		defer close(p.output)
 		for {
 			data := make([]byte, 64<<10)
@@ -203,9 +211,13 @@ func (p *player) start(c *exec.Cmd) error {
 			if err != nil {
 				return // the program has ended
 			}
-			p.output <- data[:n]
+			select {
+			case p.output <- data[:n]:
+			case <-p.over:
+				return
+			}
 		}
-	}()
+	})
 	return nil
 }
 
