@@ -44,6 +44,7 @@ type recording struct {
 	scene  scene
 	events []event
 	stills []still
+	lines  map[string]bool // that stood on the screen at some time
 	clock  time.Duration
 }
 
@@ -104,7 +105,7 @@ func begin(ctx context.Context, s scene, binary string) (p *player, end func() e
 		return nil, nil, err
 	}
 	p = &player{
-		recording: recording{scene: s}, ctx: ctx, screen: newScreen(s.cols, s.rows), began: time.Now(),
+		recording: recording{scene: s, lines: make(map[string]bool)}, ctx: ctx, screen: newScreen(s.cols, s.rows), began: time.Now(),
 		output: make(chan []byte, 64), over: make(chan struct{}),
 	}
 	p.model = modelserver.New(modelserver.Config{Script: script, Now: time.Now})
@@ -235,6 +236,9 @@ func (p *player) play() error {
 func (p *player) show(data []byte) {
 	p.events = append(p.events, event{p.clock, data})
 	p.screen.write(data)
+	for line := range strings.Lines(p.screen.text()) {
+		p.lines[line] = true
+	}
 }
 
 // next takes what the program writes next, and reports whether something came.

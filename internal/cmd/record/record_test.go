@@ -3,11 +3,10 @@
 package main
 
 import (
-	"bytes"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +14,8 @@ import (
 )
 
 // TestScenes: what a person does in each scene is answered as the scene says, by the
-// binary of this checkout, and the README's picture shows what the chat shows.
+// binary of this checkout, and the README's picture has nothing that the chat does not
+// show.
 func TestScenes(t *testing.T) {
 	if _, err := os.Stat("/dev/ptmx"); err != nil {
 		t.Skip("there are no pseudo-terminals here")
@@ -44,13 +44,10 @@ func TestScenes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, want := framesOf(have), framesOf(r.film())
-			same := len(got) == len(want)
-			for n := 0; same && n < len(got); n++ {
-				same = endsAlike(got[n], want[n])
-			}
-			if !same {
-				t.Errorf("%s is stale: go run ./internal/cmd/record -readme\n%q\nis:\n%q", picture, want, got)
+			for _, m := range text.FindAllSubmatch(have, -1) {
+				if words := without(html.UnescapeString(string(m[1]))); !strings.Contains(all(r.lines), words) {
+					t.Errorf("%s has %q, which the chat does not show: go run ./internal/cmd/record -readme", picture, words)
+				}
 			}
 		})
 	}
@@ -59,27 +56,13 @@ func TestScenes(t *testing.T) {
 // text is a text in a picture.
 var text = regexp.MustCompile(`<text[^>]*>([^<]*)</text>`)
 
-// framesOf are the texts of a picture's frames without what differs between two
-// recordings: the status, how long things took, and what turns.
-func framesOf(svg []byte) (frames [][]string) {
-	for frame := range bytes.SplitSeq(svg, []byte("<g ")) {
-		var lines []string
-		for _, m := range text.FindAllSubmatch(frame, -1) {
-			line := strings.TrimSpace(without(string(m[1])))
-			if !slices.Contains([]string{"", "s", ".s", "ms"}, line) && !strings.Contains(line, "sandbox") {
-				lines = append(lines, line)
-			}
-		}
-		frames = append(frames, lines)
+// all are lines that were shown, without what differs between two recordings.
+func all(lines map[string]bool) string {
+	var b strings.Builder
+	for line := range lines {
+		b.WriteString(without(line) + "\n")
 	}
-	return frames
-}
-
-// endsAlike reports whether two screens differ by no more than a few lines at the top:
-// how many lines have left it depends on what stood there for a moment.
-func endsAlike(a, b []string) bool {
-	n := min(len(a), len(b))
-	return max(len(a), len(b))-n < 12 && slices.Equal(a[len(a)-n:], b[len(b)-n:])
+	return b.String()
 }
 
 // TestTheScreen: what the emulation does not know does not disturb what it shows.
@@ -101,7 +84,7 @@ func TestTheScreen(t *testing.T) {
 // and what turns.
 func without(text string) string {
 	return strings.Map(func(r rune) rune {
-		if (r >= '0' && r <= '9') || (r >= '⠀' && r <= '⣿') {
+		if strings.ContainsRune("0123456789.ms", r) || (r >= '⠀' && r <= '⣿') {
 			return -1
 		}
 		return r
