@@ -430,7 +430,7 @@ func checkSandbox(ctx context.Context, config daemon.Config) finding {
 // checkTerminal says how questions are asked here.
 func checkTerminal(std streams, env func(string) string) finding {
 	if !term.IsTerminal(int(std.in.Fd())) {
-		return finding{"terminal", odd, "terminal: standard input is none, so nobody can be asked and what asks is refused", "--approve edits or auto lets more run without a question"}
+		return finding{"terminal", odd, "terminal: standard input is no terminal, so nobody can be asked and what asks is refused", "--approve edits or auto lets more run without a question"}
 	}
 	locale := strings.ToUpper(cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG")))
 	if runtime.GOOS != "windows" && !strings.Contains(locale, "UTF-8") && !strings.Contains(locale, "UTF8") {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -85,11 +86,20 @@ func pricesOf(prices []model.Price) (input, output string) {
 		return "?", "?"
 	}
 	first, last := prices[0], prices[len(prices)-1]
-	input, output = fmt.Sprintf("$%.2f", first.Input), fmt.Sprintf("$%.2f", first.Output)
+	input, output = "$"+dollars(first.Input), "$"+dollars(first.Output)
 	if len(prices) > 1 {
-		input, output = input+fmt.Sprintf("–%.2f", last.Input), output+fmt.Sprintf("–%.2f", last.Output)
+		input, output = input+"–"+dollars(last.Input), output+"–"+dollars(last.Output)
 	}
 	return input, output
+}
+
+// dollars writes a price with its cents, and what it has below them.
+func dollars(price float64) string {
+	text := strconv.FormatFloat(price, 'f', -1, 64)
+	if exact := fmt.Sprintf("%.2f", price); len(exact) > len(text) {
+		return exact
+	}
+	return text
 }
 
 // thinkingOf says how a model is told how much to think.

@@ -220,6 +220,11 @@ func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptio
 		if p.Agent == "" {
 			p.Agent = conn.agentOf(ctx, p.Session)
 		}
+		if p.Agent == "" || p.Agent == "main" {
+			if err := askTrustOnce(ctx, conn, config, std, t.terminal, p.Approval); err != nil {
+				return nil, err
+			}
+		}
 		if err := conn.prepare(ctx, o, p, t); err != nil {
 			return nil, misread(err, o.args, p.Agent)
 		}

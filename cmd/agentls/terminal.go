@@ -287,7 +287,7 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 		}
 	}
 	if !t.there {
-		fmt.Fprintln(t.out, "→ no: there is no terminal to ask on; --approve edits or auto lets more run without a question")
+		fmt.Fprintln(t.out, "→ no: there is no terminal to ask on; "+withoutQuestion(p.Risk))
 		t.unanswered.Store(true)
 		return nil, jsonrpc2.ErrMethodNotFound
 	}
@@ -337,6 +337,17 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 			return &wire.ConfirmResult{Outcome: outcome, Prefix: prefix}, nil
 		}
 	}
+}
+
+// withoutQuestion says how a call of a risk runs where nobody can be asked.
+func withoutQuestion(risk string) string {
+	switch risk {
+	case "low":
+		return "--approve edits lets changes of files run without a question"
+	case "medium":
+		return "--approve auto lets it run without a question"
+	}
+	return "no --approve lets it run without a question, so run it on a terminal"
 }
 
 // ask asks a question of an agent's.

@@ -26,6 +26,9 @@ func (t *timeline) call(who string, b activity.ToolState) {
 		}
 		t.say("%s", line)
 	case activity.Failed, activity.Cancelled:
+		if t.terminal != nil && strings.Contains(b.Error.Message, "is not trusted") {
+			t.terminal.unanswered.Store(true) // nobody was asked whether it is
+		}
 		t.say("  ✗ %s%s  %s", who, chat.Subject(b), tool.Escape(first(b.Error.Message)))
 	}
 }

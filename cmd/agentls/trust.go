@@ -100,6 +100,30 @@ func giveTrust(ctx context.Context, out io.Writer, config daemon.Config, folder 
 	return printActive(ctx, out, folder, before)
 }
 
+// askTrustOnce asks whether the folder is trusted, where nobody has decided and somebody
+// can be asked: main, which may only read then, would find out by turns that fail. For an
+// agent of the folder the daemon asks. A no holds, until agentls trust.
+func askTrustOnce(ctx context.Context, conn *connection, config daemon.Config, std streams, asks *terminal, mode string) error {
+	folder, err := here()
+	if err != nil || !asks.there || config.Trust || mode == "plan" {
+		return err
+	}
+	trusted, record, err := trustOf(config).Lookup(folder)
+	if err != nil || trusted || (record.Folder != "" && !record.Replaced) {
+		return err
+	}
+	fmt.Fprintln(std.err, "This folder is not trusted, so agents only read here. If you trust it, they may change files and run\n"+
+		"commands after asking you, and this takes effect:")
+	if err := printActive(ctx, std.err, folder, workspace.TrustRecord{}); err != nil {
+		return err
+	}
+	yes := asks.yes(ctx, fmt.Sprintf("Trust %s? [y/N] ", tool.Escape(folder)), false)
+	if ctx.Err() != nil {
+		return exit{exitInterrupted}
+	}
+	return conn.Call(ctx, wire.MethodTrust, &wire.TrustParams{URI: string(uri.File(folder)), Trusted: &yes}, nil)
+}
+
 func noFolder(folder string) error {
 	return fmt.Errorf("there is no folder %s, and no agent of that name here; name one, as in agentls trust FOLDER", tool.Escape(folder))
 }

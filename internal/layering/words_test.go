@@ -36,6 +36,7 @@ var unclear = []struct {
 	{`\bgone on with\b`, "resumed"},
 	{`AI agents a service of`, "Run AI agents, written as Markdown files, from your editor or terminal."},
 	{`\bspec \d`, "what it says: readers have no specification"},
+	{`\b[Ss]ection \d+\.\d`, "what it says: readers have no specification"},
 }
 
 // TestPlainWords: no text that a person reads has words which people stumbled over:
