@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -174,6 +175,7 @@ func (b *daemon) follow(ctx context.Context) {
 		b.Log.Error("the agents could not be read", "err", err)
 	}
 	if !b.Brief {
+		debug.FreeOSMemory() // half of the heap is what only the start needed
 		unmapBinary()
 	}
 	b.folders.catalogReached(list)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -330,4 +331,28 @@ func recorded(t *testing.T, line []byte) model.Finish {
 		t.Error(diff)
 	}
 	return answer.Finish
+}
+
+// TestManyArguments: a call with 300,000 argument keys costs a few times its bytes; genai
+// would make maps of it twice.
+func TestManyArguments(t *testing.T) {
+	var args strings.Builder
+	for i := range 300_000 {
+		fmt.Fprintf(&args, `,"k%d":%d`, i, i)
+	}
+	event := `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f","args":{` + args.String()[1:] + `}}}]},"finishReason":"STOP"}]}`
+	c := client(t, gemini.Config{Transport: modelserver.Transport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: "+event+"\n\n") // the answer says what is missing
+	}))})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, answer, err := listen(t, c, hello())
+	runtime.ReadMemStats(&after)
+	if err != nil || len(answer.Message.Parts) != 1 || len(answer.Message.Parts[0].Call.Args) != args.Len()+1 {
+		t.Fatal(answer, err)
+	}
+	if times := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(event)); times > 20 {
+		t.Errorf("it allocates %.1f times its bytes", times)
+	}
 }

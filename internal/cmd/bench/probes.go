@@ -37,37 +37,37 @@ func probes(o options) []probe {
 	streaming := fmt.Sprintf("%d sessions streaming for %v, 50 chunks/s each", o.streams, o.minute())
 	return []probe{
 		{"start", []row{
-			{"start → initialize answered, 100 agents", "ms", 20, 6.5, median},
-			{"memory after initialize, PSS", "MiB", 25, 4, median},
+			{"start → initialize answered, 100 agents", "ms", 20, 5, median},
+			{"memory after initialize, PSS", "MiB", 27, 4.2, median},
 		}, 20, 3, starting((*bench).smallWorld)},
 		{"start-10000", []row{
 			{"start → initialize answered, 10,000 agents", "ms", 400, 0, median},
 			{"memory with 10,000 agents, PSS", "MiB", 70, 0, median},
 			{"start → agents/list answered, 10,000 agents", "ms", 0, 0, median},
 		}, 5, 1, onlyAgentls(starting((*bench).largeWorld))},
-		{"idle", []row{{"private memory after 10 s idle", "MiB", 8, 8, median}}, 2, 1, idle},
-		{"once", []row{{"one-shot run, process start to end", "ms", 35, 9, median}}, 20, 3, once},
+		{"idle", []row{{"private memory after 10 s idle", "MiB", 6, 6, median}}, 2, 1, idle},
+		{"once", []row{{"one-shot run, process start to end", "ms", 30, 4, median}}, 20, 3, once},
 		{"running", []row{{"the same on a running server", "ms", 5, 2.3, median}}, 3, 1, running},
 		{"session", []row{{"new session", "ms", 1, 0, median}}, 3, 1, newSession},
-		{"turn", []row{{"own cost of a turn with one file read", "ms", 0.7, 3, median}}, 3, 1, turn},
-		{"parallel", []row{{"10 parallel calls in one turn", "ms", 3, 3, median}}, 3, 1, parallel},
-		{"stream", []row{{"20,000 chunks, first byte → done", "ms", 0, 1.3, median}}, 5, 2, stream},
+		{"turn", []row{{"own cost of a turn with one file read", "ms", 0.4, 1.5, median}}, 3, 1, turn},
+		{"parallel", []row{{"10 parallel calls in one turn", "ms", 2.5, 2.5, median}}, 3, 1, parallel},
+		{"stream", []row{{"20,000 chunks, first byte → done", "ms", 0, 1.15, median}}, 5, 2, stream},
 		{"lag", []row{
-			{"chunk from the model's socket to the client, p50", "ms", 0.15, 1.7, median},
-			{"the same, p99", "ms", 1, 2.9, p99},
+			{"chunk from the model's socket to the client, p50", "ms", 0.13, 1.5, median},
+			{"the same, p99", "ms", 0.6, 1.6, p99},
 		}, 3, 1, lag},
 		{"load", []row{
-			{"50 sessions × 5 turns at once, wall", "ms", 250, 2.3, median},
-			{"the same, processor", "s", 0.25, 3.6, median},
+			{"50 sessions × 5 turns at once, wall", "ms", 140, 1.2, median},
+			{"the same, processor", "s", 0.13, 1.8, median},
 		}, 7, 2, load},
 		{"load-memory", []row{
-			{"the same, peak PSS", "MiB", 60, 3.5, median},
-			{"memory for each further session (active)", "MiB", 0.4, 1.9, median},
+			{"the same, peak PSS", "MiB", 40, 2.2, median},
+			{"memory for each further session (active)", "MiB", 0.25, 1.2, median},
 		}, 5, 1, loadMemory},
 		{"streams", []row{
 			{streaming + ": chunk to the client, p50", "ms", 0, 0, median},
 			{"the same, p99", "ms", 250, 0, p99},
-			{"the same, peak PSS", "MiB", 150, 0, median},
+			{"the same, peak PSS", "MiB", 120, 0, median},
 			{"the same, processor", "s", 0, 0, median},
 		}, 1, 1, streams},
 		{"list", []row{
