@@ -140,8 +140,9 @@ func measureMemory(ctx context.Context, binary string) (result string, err error
 		for turn := range turns - 1 {
 			fmt.Fprintf(&script, "< %s\\n\\n```go\\nfunc f%d() int { return %d }\\n```\\n\\n", words(n*turns+turn), turn, n)
 			if turn%3 == 2 {
-				fmt.Fprintf(&script, "\n<call write_file {\"file_path\": \"notes.md\", \"content\": %q}\n", fmt.Sprintf("request %d, turn %d\n", n, turn)+strings.Repeat("A line.\n", 40))
-				fmt.Fprintf(&script, "\n>result write_file\n")
+				notes := fmt.Sprintf("request %d, turn %d\n", n, turn) + strings.Repeat("A line.\n", 40)
+				fmt.Fprintf(&script, "\n<call write_file {\"file_path\": \"notes.md\", \"content\": %q}\n", notes)
+				script.WriteString("\n>result write_file\n")
 			} else {
 				fmt.Fprintf(&script, "\n<call read_file {\"file_path\": \"part%d.go\"}\n\n>result read_file\n", n*turns+turn)
 			}
@@ -150,14 +151,16 @@ func measureMemory(ctx context.Context, binary string) (result string, err error
 	}
 	files := make(map[string]string)
 	for n := range requests * turns {
-		files[fmt.Sprintf("part%d.go", n)] = fmt.Sprintf("package stats\n\n// F%d is a part.\n", n) + strings.Repeat("// A line that is read.\n", 120)
+		head := fmt.Sprintf("package stats\n\n// F%d is a part.\n", n)
+		files[fmt.Sprintf("part%d.go", n)] = head + strings.Repeat("// A line that is read.\n", 120)
 	}
 	err = session(ctx, binary, script.String(), files, func(p *player) error {
 		if err := errors.Join(sees("main ·")(p), types("/mode auto")(p), presses(enter)(p), sees("mode auto")(p)); err != nil {
 			return err
 		}
 		for n := range requests {
-			if err := errors.Join(types(fmt.Sprintf("request%d", n))(p), presses(enter)(p), sees(fmt.Sprintf("done%d", n))(p), idle(p)); err != nil {
+			ask, done := fmt.Sprintf("request%d", n), fmt.Sprintf("done%d", n)
+			if err := errors.Join(types(ask)(p), presses(enter)(p), sees(done)(p), idle(p)); err != nil {
 				return err
 			}
 			p.events = nil
@@ -172,8 +175,9 @@ func measureMemory(ctx context.Context, binary string) (result string, err error
 // stopped.
 func words(n int) string {
 	var b strings.Builder
+	some := []string{"read", "loop", "value", "**case**", "`field`", "test", "range"}
 	for i := range 40 {
-		fmt.Fprintf(&b, "%s%d ", []string{"read", "loop", "value", "**case**", "`field`", "test", "range"}[(n*7+i*i)%7], n*40+i)
+		fmt.Fprintf(&b, "%s%d ", some[(n*7+i*i)%len(some)], n*40+i)
 	}
 	return b.String()
 }
@@ -207,5 +211,6 @@ func memoryOf(pid int) (string, error) {
 			sizes[name] = float64(kib) / 1024
 		}
 	}
-	return fmt.Sprintf("%.1f MiB resident (%.1f of them its own, %.1f at most)", sizes["VmRSS"], sizes["RssAnon"], sizes["VmHWM"]), nil
+	const form = "%.1f MiB resident (%.1f of them its own, %.1f at most)"
+	return fmt.Sprintf(form, sizes["VmRSS"], sizes["RssAnon"], sizes["VmHWM"]), nil
 }

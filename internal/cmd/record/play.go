@@ -62,6 +62,7 @@ type player struct {
 	output chan []byte // what the program writes; closed when it has ended
 	screen *screen
 	model  *modelserver.Server
+	folder string
 
 	work    conc.WaitGroup
 	over    chan struct{} // closed when nobody takes the output any more
@@ -105,7 +106,8 @@ func begin(ctx context.Context, s scene, binary string) (p *player, end func() e
 		return nil, nil, err
 	}
 	p = &player{
-		recording: recording{scene: s, lines: make(map[string]bool)}, ctx: ctx, screen: newScreen(s.cols, s.rows), began: time.Now(),
+		recording: recording{scene: s, lines: make(map[string]bool)}, ctx: ctx, folder: folder,
+		screen: newScreen(s.cols, s.rows), began: time.Now(),
 		output: make(chan []byte, 64), over: make(chan struct{}),
 	}
 	p.model = modelserver.New(modelserver.Config{Script: script, Now: time.Now})
@@ -185,7 +187,8 @@ func (p *player) start(c *exec.Cmd) error {
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		return err
 	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(p.scene.rows), Col: uint16(p.scene.cols)}); err != nil {
+	size := unix.Winsize{Row: uint16(p.scene.rows), Col: uint16(p.scene.cols)}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size); err != nil {
 		return err
 	}
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
@@ -323,6 +326,7 @@ const (
 	enter  = "\r"
 	escape = "\x1b"
 	down   = "\x1b[B"
+	ctrlC  = "\x03"
 	ctrlD  = "\x04"
 )
 
@@ -331,6 +335,17 @@ func presses(keys string) step {
 	return func(p *player) error {
 		p.clock += 4 * keyTime
 		_, err := p.tty.WriteString(keys)
+		return err
+	}
+}
+
+// finds looks whether a file has a text, or has it not.
+func finds(name, text string, want bool) step {
+	return func(p *player) error {
+		data, err := os.ReadFile(filepath.Join(p.folder, name))
+		if err == nil && strings.Contains(string(data), text) != want {
+			err = fmt.Errorf("%q in %s: not %v\n%s", text, name, want, data)
+		}
 		return err
 	}
 }

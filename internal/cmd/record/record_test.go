@@ -13,13 +13,9 @@ import (
 	"github.com/agentls/agentls/internal/cmd/documents"
 )
 
-// TestScenes: what a person does in each scene is answered as the scene says, by the
-// binary of this checkout, and the README's picture has nothing that the chat does not
-// show.
-func TestScenes(t *testing.T) {
-	if _, err := os.Stat("/dev/ptmx"); err != nil {
-		t.Skip("there are no pseudo-terminals here")
-	}
+// builtBinary is this checkout's program.
+func builtBinary(t *testing.T) string {
+	t.Helper()
 	root, err := documents.FindRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -28,6 +24,18 @@ func TestScenes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return binary
+}
+
+// TestScenes: what a person does in each scene is answered as the scene says, by the
+// binary of this checkout, and the README's picture has nothing that the chat does not
+// show.
+func TestScenes(t *testing.T) {
+	root, err := documents.FindRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := builtBinary(t)
 	for n, s := range scenes() {
 		t.Run(s.name, func(t *testing.T) {
 			r, err := record(t.Context(), s, binary)
@@ -53,6 +61,24 @@ func TestScenes(t *testing.T) {
 	}
 }
 
+// TestACtrlCIsNoTrust: Ctrl-C refuses the question whether a folder is trusted, and a
+// key that comes later is typed.
+func TestACtrlCIsNoTrust(t *testing.T) {
+	s := scenes()[0]
+	s.steps = []step{
+		sees("Trust the folder"), sees(armed), presses(ctrlC), misses(armed), sees("read-only"), types("3"), sees("› 3"),
+	}
+	r, err := record(t.Context(), s, builtBinary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range r.lines {
+		if strings.Contains(line, "→ Trust this folder") {
+			t.Errorf("a late key trusts the folder: %s", line)
+		}
+	}
+}
+
 // text is a text in a picture.
 var text = regexp.MustCompile(`<text[^>]*>([^<]*)</text>`)
 
@@ -68,7 +94,9 @@ func all(lines map[string]bool) string {
 // TestTheScreen: what the emulation does not know does not disturb what it shows.
 func TestTheScreen(t *testing.T) {
 	s := newScreen(20, 3)
-	for _, data := range []string{"\x1b[?u\x1b[>4;2m\x1b[?2026$pfirst\r\n", "\x1b[2mdim\x1b", "[22m plain ", "\xe2\x80", "\xba\x1b[38;5;2mgreen"} {
+	for _, data := range []string{
+		"\x1b[?u\x1b[>4;2m\x1b[?2026$pfirst\r\n", "\x1b[2mdim\x1b", "[22m plain ", "\xe2\x80", "\xba\x1b[38;5;2mgreen",
+	} {
 		s.write([]byte(data))
 	}
 	if got := s.text(); got != "first\ndim plain ›green\n\n" {

@@ -52,8 +52,8 @@ func (r *recording) film() []byte {
 	n := len(r.stills)
 	for i := range n {
 		from, to := 100*float64(i)/float64(n), 100*float64(i+1)/float64(n)
-		fmt.Fprintf(&style, "@keyframes f%d{0%%,%.2f%%{visibility:hidden}%.2f%%,%.2f%%{visibility:visible}%.2f%%,100%%{visibility:hidden}}\n",
-			i, max(from-0.01, 0), from, to-0.01, to)
+		fmt.Fprintf(&style, "@keyframes f%d{0%%,%.2f%%{visibility:hidden}", i, max(from-0.01, 0))
+		fmt.Fprintf(&style, "%.2f%%,%.2f%%{visibility:visible}%.2f%%,100%%{visibility:hidden}}\n", from, to-0.01, to)
 		fmt.Fprintf(&style, "#f%d{visibility:hidden;animation:f%d %.1fs step-end infinite}\n", i, i, seconds*float64(n))
 	}
 	fmt.Fprintf(&style, "@media(prefers-reduced-motion){[id^=f]{animation:none}#f%d{visibility:visible}}\n", n/2)
@@ -77,8 +77,10 @@ func themeOf(bright bool) theme {
 func (t theme) open(b *bytes.Buffer, s still, style string) {
 	width := 2*margin + cellWidth*float64(len(s.cells[0]))
 	height := 2*margin + cellHeight*float64(len(s.cells))
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f">`+"\n", width, height, width, height)
-	fmt.Fprintf(b, "<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;white-space:pre;fill:%s}\n", t.text)
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" `, width, height)
+	fmt.Fprintf(b, `width="%.0f" height="%.0f">`+"\n", width, height)
+	const font = "14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+	fmt.Fprintf(b, "<style>text{font:%s;white-space:pre;fill:%s}\n", font, t.text)
 	fmt.Fprintf(b, ".b{font-weight:bold}.i{font-style:italic}.u{text-decoration:underline}.d{opacity:.62}\n%s", style)
 	for n, c := range t.colours {
 		fmt.Fprintf(b, ".c%d{fill:%s}", n, c)
@@ -118,7 +120,8 @@ func (t theme) run(b *bytes.Buffer, x, y int, cells []vt10x.Glyph) {
 		if look.BG < 16 {
 			fill = t.colours[look.BG]
 		}
-		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.0f" fill="%s"/>`+"\n", left, top, cellWidth*float64(len(cells)), cellHeight, fill)
+		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" `, left, top, cellWidth*float64(len(cells)))
+		fmt.Fprintf(b, `height="%.0f" fill="%s"/>`+"\n", cellHeight, fill)
 	}
 	var text strings.Builder
 	for _, c := range cells {
@@ -142,7 +145,8 @@ func (t theme) run(b *bytes.Buffer, x, y int, cells []vt10x.Glyph) {
 	case look.FG < 16:
 		class = append(class, fmt.Sprintf("c%d", look.FG))
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" textLength="%.1f"`, left+cellWidth*float64(blanks), top+0.75*cellHeight, cellWidth*float64(len([]rune(line))))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" `, left+cellWidth*float64(blanks), top+0.75*cellHeight)
+	fmt.Fprintf(b, `textLength="%.1f"`, cellWidth*float64(len([]rune(line))))
 	if len(class) > 0 {
 		fmt.Fprintf(b, ` class="%s"`, strings.Join(class, " "))
 	}
