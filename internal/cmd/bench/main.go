@@ -2,7 +2,7 @@
 // one run on one machine, and prints the table of spec 13: what each of them
 // takes, the ratio, the goal and whether it is met.
 //
-//	go run ./internal/cmd/bench                # all of it, about three minutes
+//	go run ./internal/cmd/bench                # all of it, three minutes on a quiet machine
 //	go run ./internal/cmd/bench -quick         # fewer repetitions
 //	go run ./internal/cmd/bench -only turn     # one of its probes
 //	go run ./internal/cmd/bench -json out.json # the numbers as well
