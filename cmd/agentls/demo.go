@@ -87,27 +87,21 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 		}
 	}
 
-	say := func(format string, args ...any) { fmt.Fprintf(std.out, format+"\n", args...) }
-	say("You say what is wrong; the agent for it takes over, and passes on what is not its own work.")
-	if o.live {
-		say("The model is the real one.")
-	} else {
-		say("The model is a script inside this program; everything else is real.")
-	}
-	say("Folder: %s", project)
+	d := demonstration{std, config, project, home, o}
+	d.introduce()
 	if err := shareCache(ctx, config.Environ, home); err != nil {
 		return err
 	}
 	if wall, why := config.Wall(ctx); wall == sandbox.None {
-		say("The agent's commands run without a sandbox: %s.\n", why)
+		d.say("The agent's commands run without a sandbox: %s.\n", why)
 	} else {
-		say("The agent's commands run in a sandbox (%s).\n", wall)
+		d.say("The agent's commands run in a sandbox (%s).\n", wall)
 	}
 	passed, output, err := goTest(ctx, config.Environ, project)
 	if err != nil {
 		return err
 	}
-	say("$ go test ./...\n%s\n", indent(output))
+	d.say("$ go test ./...\n%s\n", indent(output))
 	if passed {
 		return fault.New(fault.Internal, "demo", "the demo's test passes before it is fixed")
 	}
@@ -124,32 +118,58 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 		}
 	}
 
-	changed, err := differs(project, "average.go")
+	return d.tellResult(ctx, result)
+}
+
+// demonstration is a demo that goes on.
+type demonstration struct {
+	std           streams
+	config        daemon.Config
+	project, home string
+	options       demoOptions
+}
+
+func (d demonstration) say(format string, args ...any) { fmt.Fprintf(d.std.out, format+"\n", args...) }
+
+// introduce says what is to come.
+func (d demonstration) introduce() {
+	d.say("You say what is wrong; the agent for it takes over, and passes on what is not its own work.")
+	if d.options.live {
+		d.say("The model is the real one.")
+	} else {
+		d.say("The model is a script inside this program; everything else is real.")
+	}
+	d.say("Folder: %s", d.project)
+}
+
+// tellResult shows what the run changed, and whether the test passes now.
+func (d demonstration) tellResult(ctx context.Context, result *wire.RunResult) error {
+	changed, err := differs(d.project, "average.go")
 	if err != nil {
 		return err
 	}
-	passed, output, err = goTest(ctx, config.Environ, project)
+	passed, output, err := goTest(ctx, d.config.Environ, d.project)
 	if err != nil {
 		return err
 	}
-	say("\n$ go test ./...\n%s", indent(output))
+	d.say("\n$ go test ./...\n%s", indent(output))
 	switch {
 	case changed && passed:
-		say("average.go is changed, and the test passes.")
+		d.say("average.go is changed, and the test passes.")
 	case !changed && !passed:
-		say("The edit was refused: average.go is unchanged, and the test still fails.")
+		d.say("The edit was refused: average.go is unchanged, and the test still fails.")
 	default:
-		say("average.go changed: %v; the test passes: %v.", changed, passed)
+		d.say("average.go changed: %v; the test passes: %v.", changed, passed)
 	}
-	say("\n$ agentls chain")
-	if err := printChain(std.out, result.Chain); err != nil {
+	d.say("\n$ agentls chain")
+	if err := printChain(d.std.out, result.Chain); err != nil {
 		return err
 	}
-	log := filepath.Join(home, "agentls", "sessions", session.Key(project), result.Session+".jsonl")
-	if o.keep {
-		say("Folder: %s\nSession: %s", project, log)
+	log := filepath.Join(d.home, "agentls", "sessions", session.Key(d.project), result.Session+".jsonl")
+	if d.options.keep {
+		d.say("Folder: %s\nSession: %s", d.project, log)
 	} else {
-		say("Folder: %s\nSession: %s\nBoth are removed now; `agentls demo --keep` leaves them.", project, log)
+		d.say("Folder: %s\nSession: %s\nBoth are removed now; `agentls demo --keep` leaves them.", d.project, log)
 	}
 	if result.Reason != activity.Goal {
 		return exit{exitFailed}

@@ -26,26 +26,7 @@ hooks and skills along. You are shown all that one brings before it takes effect
 again when it brings something else.`,
 		Args: cobra.ArbitraryArgs, RunE: needsPart,
 	}
-	var asJSON bool
-	list := &cobra.Command{
-		Use: "list", Short: "List the extensions, and what each brings", Args: arguments(0, 0),
-		RunE: func(c *cobra.Command, _ []string) error {
-			store, project, err := extensionsOf(std)
-			if err != nil {
-				return err
-			}
-			all, err := store.List(c.Context(), project)
-			if err != nil {
-				fmt.Fprintln(std.err, "agentls:", errorText(err)) // they are listed all the same
-			}
-			if asJSON {
-				return printJSON(std.out, extensionsJSON(all))
-			}
-			return printExtensions(std.out, all)
-		},
-	}
-	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.AddCommand(list, installCommand(std), linkCommand(std), newExtensionCommand(std))
+	c.AddCommand(listExtensions(std), installCommand(std), linkCommand(std), newExtensionCommand(std))
 	one := func(use, short string, do func(context.Context, *bundle.Store, bundle.Listed, bool) error) {
 		var yes bool
 		sub := &cobra.Command{
@@ -103,6 +84,30 @@ again when it brings something else.`,
 		return err
 	})
 	return c
+}
+
+// listExtensions is the command that lists them.
+func listExtensions(std streams) *cobra.Command {
+	var asJSON bool
+	list := &cobra.Command{
+		Use: "list", Short: "List the extensions, and what each brings", Args: arguments(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			store, project, err := extensionsOf(std)
+			if err != nil {
+				return err
+			}
+			all, err := store.List(c.Context(), project)
+			if err != nil {
+				fmt.Fprintln(std.err, "agentls:", errorText(err)) // they are listed all the same
+			}
+			if asJSON {
+				return printJSON(std.out, extensionsJSON(all))
+			}
+			return printExtensions(std.out, all)
+		},
+	}
+	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return list
 }
 
 // extensionsOf returns where extensions are, and the folder that may have its own.

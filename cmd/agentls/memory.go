@@ -65,6 +65,18 @@ your agents share. --all shows what belongs to other workspaces too.`,
 		},
 	}
 	search.Flags().IntVar(&limit, "limit", 0, "how many records at most (10)")
+	erase := deleteMemoryCommand(std, &store, &asJSON)
+	for _, part := range []*cobra.Command{list, search} {
+		part.Flags().BoolVar(&all, "all", false, "also what belongs to other workspaces")
+	}
+	c.PersistentFlags().StringVar(&store, "store", "", "one store, as list names it")
+	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.AddCommand(list, search, erase)
+	return c
+}
+
+// deleteMemoryCommand is the command that deletes records of a store.
+func deleteMemoryCommand(std streams, store *string, asJSON *bool) *cobra.Command {
 	var whole bool
 	erase := &cobra.Command{
 		Use: "delete --store STORE KEY…", Short: "Delete records, or with --all a whole store",
@@ -73,7 +85,7 @@ in the files of local stores; of a Redis server the answer says what may. The lo
 sessions keep what was said in them.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
-			case store == "":
+			case *store == "":
 				return usage{errors.New("missing --store; `agentls memory list` names the stores")}
 			case whole && len(args) > 0:
 				return usage{errors.New("keys and --all do not go together; leave one out")}
@@ -85,14 +97,14 @@ sessions keep what was said in them.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				var r wire.MemoryDeleteResult
-				if err := conn.Call(ctx, wire.MethodMemoryDelete, &wire.MemoryDeleteParams{Store: store, Keys: args, All: whole}, &r); err != nil {
+				if err := conn.Call(ctx, wire.MethodMemoryDelete, &wire.MemoryDeleteParams{Store: *store, Keys: args, All: whole}, &r); err != nil {
 					return err
 				}
-				if asJSON {
+				if *asJSON {
 					return printJSON(std.out, r)
 				}
 				if r.Deleted == 0 && !whole {
-					return fmt.Errorf("nothing is stored under %s in %s; see `agentls memory list`", tool.Escape(strings.Join(args, ", ")), tool.Escape(store))
+					return fmt.Errorf("nothing is stored under %s in %s; see `agentls memory list`", tool.Escape(strings.Join(args, ", ")), tool.Escape(*store))
 				}
 				_, err := fmt.Fprintf(std.out, "Deleted %s. %s\n", count(r.Deleted, "record"), r.Note)
 				return err
@@ -100,13 +112,7 @@ sessions keep what was said in them.`,
 		},
 	}
 	erase.Flags().BoolVar(&whole, "all", false, "the whole store")
-	for _, part := range []*cobra.Command{list, search} {
-		part.Flags().BoolVar(&all, "all", false, "also what belongs to other workspaces")
-	}
-	c.PersistentFlags().StringVar(&store, "store", "", "one store, as list names it")
-	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.AddCommand(list, search, erase)
-	return c
+	return erase
 }
 
 // maxWords is how many words may stand in a command line for one text.

@@ -188,18 +188,29 @@ func (t *timeline) show(e wire.ActivityParams) {
 		return
 	}
 	t.settle(e, body)
+	t.showRun(e, body)
+	t.showContext(body)
+}
+
+// begin shows that a run began.
+func (t *timeline) begin(e wire.ActivityParams, b activity.RunStarted) {
+	t.showInput(b.Input)
+	t.speak(e)
+	t.mu.Lock()
+	goesOn := t.goesOn
+	t.goesOn = continuation{}
+	t.mu.Unlock()
+	if goesOn.line != "" && goesOn.session == e.Session {
+		t.say("%s", goesOn.line)
+	}
+	t.say("model %s", tool.Escape(b.Model))
+}
+
+// showRun shows an event of a run.
+func (t *timeline) showRun(e wire.ActivityParams, body activity.Body) {
 	switch b := body.(type) {
 	case activity.RunStarted:
-		t.showInput(b.Input)
-		t.speak(e)
-		t.mu.Lock()
-		goesOn := t.goesOn
-		t.goesOn = continuation{}
-		t.mu.Unlock()
-		if goesOn.line != "" && goesOn.session == e.Session {
-			t.say("%s", goesOn.line)
-		}
-		t.say("model %s", tool.Escape(b.Model))
+		t.begin(e, b)
 	case activity.RouteDecided:
 		t.say("%s", tool.Escape(b.Text))
 	case activity.Input:
@@ -240,6 +251,35 @@ func (t *timeline) show(e wire.ActivityParams) {
 		}
 	case activity.Retry:
 		t.again(b)
+	case activity.RunState:
+		if b.To == activity.Paused || b.To == activity.Interrupted {
+			t.say("%s: %s", b.To, tool.Escape(cmp.Or(b.Why, "no reason is given")))
+		}
+	case activity.Note:
+		t.say("%s", tool.Escape(b.Message))
+	case activity.ErrorSeen:
+		if b.Where == "model" {
+			return // the run's end says it
+		}
+		t.mu.Lock()
+		t.failed = b.Message
+		t.mu.Unlock()
+		t.say("error: %s", joinLines(b.Message))
+	case activity.RunFinished:
+		if t.past {
+			if b.Reason != activity.HandedOff { // the handoff is told
+				t.end(&b)
+			}
+			t.say("[%d]", e.Seq)
+			t.place = 0
+		}
+	}
+}
+
+// showContext shows an event about the session and its contexts, or about what watches and
+// joins runs.
+func (t *timeline) showContext(body activity.Body) {
+	switch b := body.(type) {
 	case activity.GuardrailChecked:
 		t.say("%s", joinLines(b.Line()))
 	case activity.TodosChanged:
@@ -269,10 +309,6 @@ func (t *timeline) show(e wire.ActivityParams) {
 			break
 		}
 		t.say("forked as %s at %d", tool.Escape(b.Session), b.AtSeq)
-	case activity.RunState:
-		if b.To == activity.Paused || b.To == activity.Interrupted {
-			t.say("%s: %s", b.To, tool.Escape(cmp.Or(b.Why, "no reason is given")))
-		}
 	case activity.MCPState:
 		if b.State == "failed" {
 			t.say("the MCP server %s failed: %s", tool.Escape(b.Server), tool.Escape(b.Why))
@@ -283,24 +319,6 @@ func (t *timeline) show(e wire.ActivityParams) {
 		}
 	case activity.LoopDetected:
 		t.say("it repeats itself (%s, %d times): %s", tool.Escape(b.Kind), b.Count, tool.Escape(b.Action))
-	case activity.Note:
-		t.say("%s", tool.Escape(b.Message))
-	case activity.ErrorSeen:
-		if b.Where == "model" {
-			return // the run's end says it
-		}
-		t.mu.Lock()
-		t.failed = b.Message
-		t.mu.Unlock()
-		t.say("error: %s", joinLines(b.Message))
-	case activity.RunFinished:
-		if t.past {
-			if b.Reason != activity.HandedOff { // the handoff is told
-				t.end(&b)
-			}
-			t.say("[%d]", e.Seq)
-			t.place = 0
-		}
 	}
 }
 

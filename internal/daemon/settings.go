@@ -110,30 +110,10 @@ func (b *daemon) userSettings() string { return filepath.Join(b.Home, "settings.
 
 // translate puts the settings of a folder into the words of agents.
 func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettings {
-	a, limits, sums := all.Agents, all.Agents.Limits, all.Agents.Compression
+	a := all.Agents
 	s := &folderSettings{
 		persistent: a.ContextPersistence.Value,
-		runs: agents.Settings{
-			Model: all.Model.Name.Value, FallbackModels: a.FallbackModels.Value,
-			ConfirmationTimeout: time.Duration(a.ConfirmationTimeout.Value) * time.Second,
-			Critical:            all.Security.Critical.Value == "ask",
-			MemoryOnly:          !a.ContextPersistence.Value,
-			Sandbox:             b.boxes.of(b.Config, all),
-			Compression: agents.Compression{
-				Enabled: sums.Enabled.Value, Threshold: sums.Threshold.Value, Preserve: sums.Preserve.Value, Model: sums.Model.Value,
-			},
-			MaxContextTokens: a.MaxContextTokens.Value, MaxHandoffDepth: a.MaxHandoffDepth.Value,
-			Limits: agents.Limits{
-				ModelCalls: limits.ModelCalls.Value, Depth: limits.Depth.Value, Live: limits.Live.Value,
-				Runs: limits.Runs.Value, InputTokens: limits.InputTokens.Value,
-			},
-			Routing:              routing(all),
-			Tracing:              b.tracing(all),
-			DisableLoopDetection: all.Model.DisableLoopDetection.Value,
-			ShortOutput:          a.ShellOutput.Value,
-			Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
-			Origins:              new(agents.Origins),
-		},
+		runs:       b.runSettings(all),
 	}
 	s.values = all
 	s.readOrigins(all)
@@ -196,6 +176,32 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 		}
 	}
 	return s
+}
+
+// runSettings is what the settings' own values say about runs.
+func (b *daemon) runSettings(all *workspace.Settings) agents.Settings {
+	a, limits, sums := all.Agents, all.Agents.Limits, all.Agents.Compression
+	return agents.Settings{
+		Model: all.Model.Name.Value, FallbackModels: a.FallbackModels.Value,
+		ConfirmationTimeout: time.Duration(a.ConfirmationTimeout.Value) * time.Second,
+		Critical:            all.Security.Critical.Value == "ask",
+		MemoryOnly:          !a.ContextPersistence.Value,
+		Sandbox:             b.boxes.of(b.Config, all),
+		Compression: agents.Compression{
+			Enabled: sums.Enabled.Value, Threshold: sums.Threshold.Value, Preserve: sums.Preserve.Value, Model: sums.Model.Value,
+		},
+		MaxContextTokens: a.MaxContextTokens.Value, MaxHandoffDepth: a.MaxHandoffDepth.Value,
+		Limits: agents.Limits{
+			ModelCalls: limits.ModelCalls.Value, Depth: limits.Depth.Value, Live: limits.Live.Value,
+			Runs: limits.Runs.Value, InputTokens: limits.InputTokens.Value,
+		},
+		Routing:              routing(all),
+		Tracing:              b.tracing(all),
+		DisableLoopDetection: all.Model.DisableLoopDetection.Value,
+		ShortOutput:          a.ShellOutput.Value,
+		Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
+		Origins:              new(agents.Origins),
+	}
 }
 
 // routing returns what settings say about picking an agent.
