@@ -57,7 +57,7 @@ async function askField(
 			prompt,
 			password,
 			ignoreFocusOut: true,
-			validateInput: (t) => (numeric && (t.trim() === "" || Number.isNaN(Number(t))) ? "Enter a number." : undefined),
+			validateInput: (t) => (numeric && (t.trim() === "" || Number.isNaN(Number(t))) ? `Enter a number: ${prompt}` : undefined),
 		},
 		token,
 	);

@@ -114,6 +114,8 @@ export class Tests implements vscode.Disposable {
 		if (!item) {
 			return; // it is gone from the list
 		}
+		const lines = [`${result.passed ? "passed" : "FAILED"}  ${result.name}`, ...result.failures.map((f) => `        ${f.message}`)];
+		run.appendOutput(lines.map((line) => `${line.replaceAll("\n", "\r\n")}\r\n`).join(""), undefined, item);
 		if (result.passed) {
 			run.passed(item, result.durationMs);
 			return;
