@@ -129,7 +129,7 @@ export class ChangesView implements vscode.TreeDataProvider<Node>, vscode.TextDo
 	/** diff compares a file with what it was before the agents' changes. */
 	private async diff(node: Node): Promise<void> {
 		const uri = vscode.Uri.parse(node.file.uri);
-		const now = node.file.kind === "delete" ? "" : (await vscode.workspace.openTextDocument(uri)).getText();
+		const now = node.file.kind === "delete" ? "" : await textNow(uri);
 		const old = textBefore(now, node.file.patch);
 		if (old === undefined) {
 			const document = await vscode.workspace.openTextDocument({ language: "diff", content: node.file.patch });
@@ -182,6 +182,14 @@ export class ChangesView implements vscode.TreeDataProvider<Node>, vscode.TextDo
 			const ranges = here.flatMap((n) => n.file.hunks.filter((h) => h.status === "pending").map(rangeOf));
 			editor.setDecorations(this.mark, ranges);
 		}
+	}
+}
+
+async function textNow(uri: vscode.Uri): Promise<string> {
+	try {
+		return (await vscode.workspace.openTextDocument(uri)).getText();
+	} catch {
+		throw new Error(`${fileName(uri.toString())} cannot be shown as text. Keep it or undo it as a whole.`);
 	}
 }
 

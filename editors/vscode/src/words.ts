@@ -46,7 +46,7 @@ export function toolOutcome(call: ToolState): string {
 		return clip(call.error?.message ?? "cancelled", 120);
 	}
 	const display = call.result?.display ?? "";
-	return clip(display.split("\n").find((line) => line.trim() !== "") ?? "", 120);
+	return clip(display.split("\n").find((line) => line.trim() !== "" && !line.startsWith("```")) ?? "", 120);
 }
 
 const endings: Record<string, string> = {

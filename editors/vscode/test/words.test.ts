@@ -12,6 +12,8 @@ test("a call is named by its file, else by what it is about", () => {
 test("an outcome is one line", () => {
 	const call = { call: "1", name: "bash", args: {}, risk: "low", state: "success" as const };
 	assert.equal(toolOutcome({ ...call, result: { content: "", bytes: 0, display: "\nok  x\nmore" } }), "ok x");
+	assert.equal(toolOutcome({ ...call, result: { content: "", bytes: 0, display: "```\nok\n```" } }), "ok");
+	assert.equal(toolOutcome({ ...call, result: { content: "", bytes: 0, display: "```\n```" } }), "");
 	assert.equal(toolOutcome({ ...call, state: "error", error: { code: "failed", message: "no\nreally" } }), "no really");
 	assert.equal(toolOutcome({ ...call, state: "error", error: { code: "denied", message: "no" } }), "not run");
 });

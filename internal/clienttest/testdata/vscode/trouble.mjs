@@ -103,9 +103,11 @@ await tell({
     await command('Agents: Focus on Changes View')
     await inView('logo.png').last().waitFor()
     await page.keyboard.press('Home')
+    await page.waitForSelector('.part.sidebar .monaco-list-row.focused:has-text("logo.png")')
     await page.keyboard.press('Enter')
-    await page.waitForTimeout(1000)
-    return (await page.locator('.tab.active').first().innerText()).replaceAll('\n', ' ')
+    const t = toast('cannot be shown as text')
+    await t.waitFor()
+    return t.locator('.notification-list-item-message').innerText()
   },
   async 'hostile answer' () {
     await command('Agents: Ask an Agent in a Panel')
