@@ -107,7 +107,7 @@ async function runOnSelection(parts: Parts, args: unknown[]): Promise<void> {
 		return;
 	}
 	if (document.uri.scheme !== "file") {
-		void vscode.window.showInformationMessage(`Agents work on files on disk: save ${fileName(document.uri.toString())} first, then ask again.`);
+		void vscode.window.showInformationMessage(`Agents work on files on disk: save ${fileName(document.uri.path)} first, then ask again.`);
 		return;
 	}
 	const agent = given.agent ?? (await chooseAgent(parts.server, "Which agent?"));
