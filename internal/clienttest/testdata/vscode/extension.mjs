@@ -1,16 +1,11 @@
 // A person at VS Code with our extension: goes through the list of the
 // specification (14.4).
 import fs from 'node:fs'
-import { answer, choose, command, down, enter, find, firstText, frame, idle, inView, killed, open, outside, page, press, row, say, shot, status, tell, toast, write } from './window.mjs'
-
-const changed = (name) => inView(name).last()
+import { answer, choose, command, down, enter, find, firstText, frame, idle, inView, killed, open, outside, page, press, row, say, shot, status, tell, toast, toRow, write } from './window.mjs'
 
 /** undoInView undoes the changes of a file, by keys alone. */
 async function undoInView (name) {
-  await command('Agents: Focus on Changes View')
-  await changed(name).waitFor()
-  await page.keyboard.press('Home')
-  await page.waitForSelector(`.part.sidebar .monaco-list-row.focused:has-text("${name}")`)
+  await toRow(name)
   await page.keyboard.press('Shift+F10')
   await page.waitForSelector('.monaco-menu .action-item:has-text("Undo")')
   await down('.monaco-menu .action-item.focused', (text) => text.includes('Undo'))
@@ -142,10 +137,7 @@ await tell({
   async 'marks what changed' () {
     await page.waitForFunction(() => [...document.querySelectorAll('.editor-instance .view-overlays div[class*="ced-"]')]
       .some((d) => getComputedStyle(d).backgroundColor !== 'rgba(0, 0, 0, 0)'))
-    await command('Agents: Focus on Changes View')
-    await changed('note.txt').waitFor()
-    await page.keyboard.press('Home')
-    await page.waitForSelector('.part.sidebar .monaco-list-row.focused:has-text("note.txt")')
+    await toRow('note.txt')
     await page.keyboard.press('Enter')
     await page.waitForSelector('.tab.active:has-text("before the agents")')
   },

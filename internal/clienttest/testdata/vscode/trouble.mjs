@@ -2,7 +2,7 @@
 // old, one that ends; a question that outlives its run; answers that are huge or hostile;
 // a binary file; a second window.
 import fs from 'node:fs'
-import { answer, choose, command, enter, frame, idle, inView, killed, look, open, outside, page, row, say, serverPid, settings, shot, status, tell, toast, trust, window, write } from './window.mjs'
+import { answer, choose, command, enter, frame, idle, inView, killed, look, open, outside, page, row, say, serverPid, settings, shot, status, tell, toast, toRow, trust, window, write } from './window.mjs'
 
 const { DIR, OLD } = process.env
 const before = page
@@ -101,9 +101,7 @@ await tell({
     await command('Agents: Allow Once')
     await answer('It is painted').waitFor()
     await command('Agents: Focus on Changes View')
-    await inView('logo.png').last().waitFor()
-    await page.keyboard.press('Home')
-    await page.waitForSelector('.part.sidebar .monaco-list-row.focused:has-text("logo.png")')
+    await toRow('logo.png')
     await page.keyboard.press('Enter')
     const t = toast('cannot be shown as text')
     await t.waitFor()

@@ -141,6 +141,18 @@ export const idle = () => page.waitForSelector('.statusbar-item:has-text("Agents
 export const inView = (text) => page.locator(`.part.sidebar .pane-body .monaco-list-row:has-text("${text}")`)
 export const frame = () => page.frameLocator('iframe.webview.ready').last().frameLocator('#active-frame')
 
+/** toRow gives the keyboard to the first row of the Changes view. */
+export async function toRow (text) {
+  const row = page.locator(`.part.sidebar .monaco-list-row.focused:has-text("${text}")`).first()
+  await inView(text).last().waitFor()
+  for (let tries = 0; tries < 6 && !await row.isVisible(); tries++) { // the view may open for it, and be drawn anew
+    await command('Agents: Focus on Changes View')
+    await page.keyboard.press('Home')
+    await row.waitFor({ timeout: 5000 }).catch(() => {})
+  }
+  await row.waitFor()
+}
+
 /** choose takes a row of a list by keys. */
 export async function choose (text) {
   await row(text).waitFor()
