@@ -98,10 +98,14 @@ func lostDocument(path string) error {
 }
 
 func document(path string, d *workspace.Document) *tool.File {
-	return &tool.File{
+	f := &tool.File{
 		Path: path, Text: d.Text, Type: "text/plain; charset=utf-8", Open: true, Dirty: d.Dirty(),
 		Version: d.Version, Digest: string(d.Digest()),
 	}
+	if strings.IndexByte(d.Text, 0) >= 0 { // an editor shows the bytes of any file as characters
+		f.Binary, f.Text, f.Type, f.Data = true, "", http.DetectContentType([]byte(d.Text)), []byte(d.Text)
+	}
+	return f
 }
 
 // disk opens the outermost folder that an absolute path lies in: a link in it

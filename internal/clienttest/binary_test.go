@@ -28,8 +28,8 @@ var binary = sync.OnceValues(func() (string, error) {
 var scratch string
 
 func TestMain(m *testing.M) {
-	if os.Getenv(beOld) != "" {
-		if err := serveOld(os.Stdin, os.Stdout); err != nil {
+	if kind := os.Getenv(beOld); kind != "" {
+		if err := serveOld(os.Stdin, os.Stdout, kind); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -91,6 +91,16 @@ func firstMinutes(t *testing.T, n neovimOf, look string) {
 	calm("back", "[r] reject")
 	s.answer("a")
 	calm("done", "second is still eggs", "*done", "agents: idle")
+	if strings.Contains(s.colours(), "\x1b[41m") {
+		t.Error("a name with a _ has a red bar")
+	}
+	s.command("wincmd l")
+	s.send("zR", "gg")
+	calm("unfolded", "│ First the note.")
+	s.send("zM")
+	s.until("that it is folded", func(now string) bool { return !strings.Contains(now, "First the note.") })
+	s.send("G")
+	s.command("wincmd h")
 	s.command("AgentsChanges")
 	calm("changes", "+oat milk")
 	s.send("/oat", "Enter", "x")

@@ -48,20 +48,21 @@ func (s *screen) read() string {
 	return string(out)
 }
 
-// keep writes the screen, with its colours, into the folder that AGENTLS_SHOTS names.
-func (s *screen) keep(name string) {
-	s.t.Helper()
-	folder := os.Getenv("AGENTLS_SHOTS")
-	if folder == "" {
-		return
-	}
+// colours is read with the sequences that colour the text.
+func (s *screen) colours() string {
 	out, err := exec.Command("tmux", append(s.args, "capture-pane", "-e", "-p")...).Output()
 	if err != nil {
 		s.t.Fatalf("tmux capture-pane: %v", err)
 	}
+	return string(out)
+}
+
+// keep writes the screen, with its colours, into the folder of screenshots.
+func (s *screen) keep(name string) {
+	s.t.Helper()
 	s.shots++
 	file := fmt.Sprintf("%s-%02d-%s.ansi", strings.NewReplacer("/", "-", "Test", "").Replace(s.t.Name()), s.shots, name)
-	if err := os.WriteFile(filepath.Join(folder, file), out, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(screenshots(s.t), file), []byte(s.colours()), 0o600); err != nil {
 		s.t.Error(err)
 	}
 }

@@ -121,9 +121,9 @@ func TestLateStop(t *testing.T) {
 
 func TestClientsOutcome(t *testing.T) {
 	missing := []leftOut{{"Neovim", "there is no nvim", "install it"}}
-	out := "=== RUN   TestA\n--- PASS: TestA (1.00s)\n=== RUN   TestN\n    n_test.go:1: nvim is not installed\n--- SKIP: TestN (0.00s)\nok\n"
+	out := "=== RUN   TestA\n    a_test.go:3: measured: 2 ms\n--- PASS: TestA (1.00s)\n=== RUN   TestN\n    n_test.go:1: nvim is not installed\n--- SKIP: TestN (0.00s)\nok\n"
 	o := clientsOutcome(out, nil, missing)
-	if o.none || o.note != "1 tests" || len(o.left) != 1 {
+	if o.none || o.note != "1 tests" || len(o.left) != 1 || !slices.Equal(o.measured, []string{"2 ms"}) {
 		t.Errorf("one ran, one lacks nvim: %+v", o)
 	}
 	o = clientsOutcome("=== RUN   TestB\n    b_test.go:9: run npm ci there\n--- SKIP: TestB (0.00s)\nPASS\n", nil, nil)

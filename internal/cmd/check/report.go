@@ -24,6 +24,8 @@ type outcome struct {
 	err    error     // why it failed; nil when it passed
 	left   []leftOut // parts, or all, that were not done
 	none   bool      // nothing of it was done
+
+	measured []string // said in lines of their own below a step that passed
 }
 
 // leftOut is something that was not done.
@@ -108,6 +110,9 @@ func (r *report) tell(s step, o outcome, start time.Time) {
 	fmt.Fprintf(r.out, "%-*s  %-6s  %5.1f s\n", r.width, name, word, r.now().Sub(start).Seconds())
 	if o.err == nil {
 		r.ok++
+		for _, line := range o.measured {
+			fmt.Fprintln(r.out, "  "+line)
+		}
 		return
 	}
 	r.failed++

@@ -31,7 +31,7 @@ local function start_run(client, agent, prompt, context, queue)
     session = session,
     run = run,
     queue = queue,
-    context = context(client),
+    context = context(client) or nil,
     workDoneToken = run,
   }, function()
     agents.runs[run] = nil
@@ -67,6 +67,10 @@ end
 -- agent, or if it begins with @.
 function M.run(o)
   local context = editor.of(o)
+  local name = vim.api.nvim_buf_get_name(0)
+  if vim.bo.buftype == '' and name:match('^%a[%w+.-]+://') then
+    agents.notify(ui.one_line('the agent sees only what you select: not on this machine: ' .. name, vim.o.columns - 20), 'WARN')
+  end
   agents.with_client(function(client)
     agents.request(client, 'agents/list', vim.empty_dict(), function(list)
       local word, rest = o.args:match('^(%S+)%s*(.*)$')
@@ -187,7 +191,7 @@ end
 function M.route(o)
   local context = editor.of(o)
   agents.with_client(function(client)
-    agents.request(client, 'agents/route', { input = o.args, uri = context(client).uri }, function(result)
+    agents.request(client, 'agents/route', { input = o.args, uri = (context(client) or {}).uri }, function(result)
       choose(result, function(agent)
         start_run(client, agent, o.args, context)
       end)

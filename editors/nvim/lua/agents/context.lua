@@ -25,8 +25,9 @@ local function selected(buf, o)
   return { first, 0, last, width }
 end
 
--- of returns a function that makes the EditorContext of a run. It remembers what is
--- selected now, since a question to the person may come before the run.
+-- of returns a function that makes the EditorContext of a run, or nil where there is
+-- nothing to tell. It remembers what is selected now, since a question to the person may
+-- come before the run.
 function M.of(o)
   local buf = vim.api.nvim_get_current_buf()
   local range, cursor = selected(buf, o), vim.api.nvim_win_get_cursor(0)
@@ -41,7 +42,7 @@ function M.of(o)
       context.open = nil
     end
     if not vim.api.nvim_buf_is_loaded(buf) then
-      return context
+      return next(context) and context
     end
     local first, last = cursor[1] - 1, cursor[1] - 1
     if range then
@@ -49,7 +50,7 @@ function M.of(o)
       context.text = table.concat(vim.api.nvim_buf_get_text(buf, range[1], range[2], range[3], range[4], {}), '\n')
     end
     if not agents.file(buf) then
-      return context
+      return next(context) and context
     end
     context.uri = vim.uri_from_bufnr(buf)
     if range then

@@ -234,8 +234,8 @@ function M.explain(err)
   local message = err.message or tostring(err)
   local kind = type(err.data) == 'table' and err.data.kind
   if kind == 'untrusted' then
-    local folder = err.data.folder and vim.fn.fnamemodify(err.data.folder, ':~') or 'This folder'
-    message = folder .. ' is not trusted, so its agents do not run. Look at them, then :AgentsTrust'
+    local folder = err.data.folder and vim.fn.fnamemodify(vim.uri_to_fname(err.data.folder), ':~') or 'This folder'
+    message = folder .. ' is not trusted, so nothing ran.\n:AgentsTrust shows what it brings, and asks.'
   elseif kind == 'busy' then
     message = message .. ' :AgentsSessions begins another session.'
   end

@@ -33,10 +33,12 @@ local function close(question)
     end
   end
   question.done = true
+  local is_there = api.nvim_get_current_win() == question.win
   if question.win and api.nvim_win_is_valid(question.win) then
     api.nvim_win_close(question.win, true)
   end
-  if question.before and api.nvim_win_is_valid(question.before) then
+  -- Who is elsewhere, as in the comparison, stays there.
+  if is_there and question.before and api.nvim_win_is_valid(question.before) then
     api.nvim_set_current_win(question.before)
   end
   show_next()

@@ -247,6 +247,9 @@ function M.view_of(root, session)
   -- wrote: an image of a remote host would be asked for, and tell that host something.
   vim.bo[buf].filetype = 'agents'
   vim.bo[buf].syntax = 'markdown'
+  api.nvim_buf_call(buf, function() -- which would have a red bar in each name with a _
+    vim.cmd('silent! syntax clear markdownError')
+  end)
   api.nvim_create_autocmd('BufWinEnter', { buffer = buf, callback = window_options })
   return view
 end
