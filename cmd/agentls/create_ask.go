@@ -93,7 +93,7 @@ func (z *wizard) questions(ctx context.Context) ([]prompt, error) {
 		{"Name, lower-case words with dashes (as in code-fixer): ", func() bool { return w.Name == "" }, func(s string) { w.Name = s }},
 		{"Template (" + strings.Join(names, ", ") + ") [blank]: ", func() bool { return w.Template == "" && w.Prompt == "" }, func(s string) { w.Template = s }},
 		{"Description, what it is for [the template's]: ", absent("description"), field("description")},
-		{"Tools: read, edit (also files), all (also commands; it asks), or names by commas [the template's]: ",
+		{"Tools: read, edit (also files), all (also commands; it asks), or names by commas [the template's, else all]: ",
 			absent("tools"), w.setTools},
 	}
 	if w.extended {

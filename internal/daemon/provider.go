@@ -147,7 +147,7 @@ func (b *daemon) account() (account, error) {
 		a.url = of("GOOGLE_GEMINI_BASE_URL")
 		if key == "" {
 			return a, needs("export GEMINI_API_KEY=…",
-				"no key for the Gemini API; export GEMINI_API_KEY=… (a key: https://aistudio.google.com/apikey), or try `agentls demo`, which needs none")
+				"no key for the Gemini API; get one at https://aistudio.google.com/apikey and `export GEMINI_API_KEY=…`, or try `agentls demo`, which needs none")
 		}
 		a.key = key
 		return a, nil
