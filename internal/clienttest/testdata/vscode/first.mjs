@@ -1,7 +1,7 @@
 // The first minutes of somebody who has never heard of agents, in a folder without any:
 // the walkthrough, the demo, a key, an agent of their own, its tests.
 import fs from 'node:fs'
-import { answer, choose, command, enter, find, idle, inView, open, page, row, say, shot, status, tell, toast, trust } from './window.mjs'
+import { answer, choose, command, enter, idle, inView, open, page, row, say, shot, tell, toast, trust } from './window.mjs'
 
 const { WORK } = process.env
 const terminal = (text) => page.waitForFunction((text) => [...document.querySelectorAll('.terminal-wrapper .xterm-rows')]

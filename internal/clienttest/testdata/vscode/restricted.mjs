@@ -1,5 +1,5 @@
 // A folder that neither VS Code nor agentls trusts, which names a program of its own.
-import { command, idle, inView, page, shot, status, tell, toast } from './window.mjs'
+import { command, idle, inView, page, shot, status, tell } from './window.mjs'
 
 await tell({
   async 'folder in restricted mode' () {

@@ -2,7 +2,7 @@
 // old, one that ends; a question that outlives its run; answers that are huge or hostile;
 // a binary file; a second window.
 import fs from 'node:fs'
-import { answer, choose, command, enter, frame, idle, inView, killed, look, open, outside, page, row, say, serverPid, settings, shot, status, tell, toast, toRow, trust, window, write } from './window.mjs'
+import { answer, choose, command, frame, idle, inView, killed, look, open, outside, page, say, serverPid, settings, shot, status, tell, toast, toRow, trust, window } from './window.mjs'
 
 const { DIR, OLD } = process.env
 const before = page
