@@ -122,7 +122,7 @@ function schedule(): void {
 
 find<HTMLFormElement>("form").addEventListener("submit", (event) => {
 	event.preventDefault();
-	if (input.value.trim() !== "") {
+	if (input.value.trim() !== "" && agent.value !== "") { // before the agents are known nothing can be sent
 		host.postMessage({ type: "send", text: input.value, agent: agent.value });
 		input.value = "";
 	}

@@ -110,7 +110,8 @@ await tell({
   async 'hostile answer' () {
     await command('Agents: Ask an Agent in a Panel')
     await choose('fixer')
-    await frame().locator('#input').waitFor()
+    await page.locator('iframe.webview.ready').nth(1).waitFor() // the one beside the long answer
+    await frame().locator('#agent option').first().waitFor({ state: 'attached' })
     await frame().locator('#input').focus()
     await page.keyboard.type('tell me lies')
     await page.keyboard.press('Enter')
