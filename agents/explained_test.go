@@ -154,7 +154,7 @@ func TestUnreviewedLimits(t *testing.T) {
 	}{
 		{definition.Project, "run: {mode: task, max_turns: 31, max_time: 601}", authority.UnreviewedTaskTurns, authority.UnreviewedTaskTime, []string{"run.max_turns of made is 30 here instead of 31", "run.max_time of made is 10m here instead of 10m1s"}},
 		{definition.Project, "run: {mode: task, max_turns: 30, max_time: 600}", 30, 10 * time.Minute, nil},
-		{definition.Project, "run: {mode: task}", authority.TaskTurns, authority.TaskTime, nil},
+		{definition.Project, "run: {mode: task}", definition.DefaultTaskTurns, definition.DefaultTaskTime, nil},
 		{definition.Project, "run: {max_turns: 101, max_time: 9999}", authority.UnreviewedChatTurns, 9999 * time.Second, []string{"run.max_turns of made is 100 here instead of 101"}},
 		{definition.Global, "run: {mode: task, max_turns: 31, max_time: 601}", 31, 601 * time.Second, nil},
 	} {

@@ -61,13 +61,13 @@ func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, er
 	}
 	if a.mode == definition.Task {
 		if a.maxTurns == 0 {
-			a.maxTurns = authority.TaskTurns
+			a.maxTurns = definition.DefaultTaskTurns
 		}
 		if a.maxTime == 0 && def.Graph == nil { // the runs of its nodes have limits of their own
-			a.maxTime = authority.TaskTime
+			a.maxTime = definition.DefaultTaskTime
 		}
 	} else if a.maxTurns == 0 {
-		a.maxTurns = authority.ChatTurns
+		a.maxTurns = definition.DefaultChatTurns
 	}
 	values, err := inputsOf(def, p.Inputs)
 	if err != nil {

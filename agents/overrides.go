@@ -134,9 +134,9 @@ func (o *overriding) run(fields map[string]json.RawMessage) {
 		key, raw := "run."+name, fields[name]
 		switch name {
 		case "max_turns":
-			standard := authority.ChatTurns
+			standard := definition.DefaultChatTurns
 			if d.Mode == definition.Task {
-				standard = authority.TaskTurns
+				standard = definition.DefaultTaskTurns
 			}
 			if n, ok := value[int](o, key, raw); ok {
 				limit(o, key, n, standard, &d.MaxTurns)
@@ -144,7 +144,7 @@ func (o *overriding) run(fields map[string]json.RawMessage) {
 		case "max_time":
 			standard := time.Duration(0)
 			if d.Mode == definition.Task {
-				standard = authority.TaskTime
+				standard = definition.DefaultTaskTime
 			}
 			if n, ok := o.duration(key, raw); ok {
 				limit(o, key, n, standard, &d.MaxTime)

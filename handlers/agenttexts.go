@@ -59,9 +59,9 @@ func (a authorship) ofPerson(path string) bool {
 	return a.typed && !a.foreign && (a.onDisk == nil || *a.onDisk == stampOf(path))
 }
 
-// opened is told that a file was opened. One that is renamed is closed under its old name
+// onOpen is told that a file was opened. One that is renamed is closed under its old name
 // and opened with its text under the new one.
-func (t *agentTexts) opened(path, text string) {
+func (t *agentTexts) onOpen(path, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := authorship{text: text, base: text}
@@ -76,8 +76,8 @@ func (t *agentTexts) opened(path, text string) {
 	t.open[path] = now
 }
 
-// edited is told that a document has another text, and what the disk has.
-func (t *agentTexts) edited(path, text string, disk func() (string, bool)) {
+// onEdit is told that a document has another text, and what the disk has.
+func (t *agentTexts) onEdit(path, text string, disk func() (string, bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.open[path]
@@ -102,9 +102,9 @@ func (t *agentTexts) edited(path, text string, disk func() (string, bool)) {
 	t.open[path] = now
 }
 
-// saved is told that a file was saved, with the text of the document that is open if one
+// onSave is told that a file was saved, with the text of the document that is open if one
 // is. It returns on top of what the person made the text; false where it is not theirs.
-func (t *agentTexts) saved(path string) (was authorship, theirs bool) {
+func (t *agentTexts) onSave(path string) (was authorship, theirs bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, open := t.open[path]
@@ -118,9 +118,9 @@ func (t *agentTexts) saved(path string) (was authorship, theirs bool) {
 	return was, was.ofPerson(path)
 }
 
-// leave is told that a document was closed. What the person typed stays theirs: VS Code
+// onClose is told that a document was closed. What the person typed stays theirs: VS Code
 // saves what it changed in the background after it closed it.
-func (t *agentTexts) leave(path string) {
+func (t *agentTexts) onClose(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.open[path]
@@ -175,37 +175,37 @@ func (h *Handlers) agentFile(name uri.URI) (a agentFile, ok bool) {
 	return agentFile{path, f.Canonical, rel}, inside && workspace.IsAgentFile(rel)
 }
 
-// openedAgent keeps the text of a document that was opened, where it is an agent file.
-func (h *Handlers) openedAgent(name uri.URI) {
+// onOpenAgent keeps the text of a document that was opened, where it is an agent file.
+func (h *Handlers) onOpenAgent(name uri.URI) {
 	if a, ok := h.agentFile(name); ok {
 		if d, open := h.Workspace.Snapshot().DocumentAt(a.path); open {
-			h.texts.opened(a.path, d.Text)
+			h.texts.onOpen(a.path, d.Text)
 		}
 	}
 }
 
-// editedAgent keeps who changed the text of an agent file.
-func (h *Handlers) editedAgent(name uri.URI) {
+// onEditAgent keeps who changed the text of an agent file.
+func (h *Handlers) onEditAgent(name uri.URI) {
 	a, ok := h.agentFile(name)
 	d, open := h.Workspace.Snapshot().DocumentAt(a.path)
 	if !ok || !open {
 		return
 	}
-	h.texts.edited(a.path, d.Text, func() (string, bool) {
+	h.texts.onEdit(a.path, d.Text, func() (string, bool) {
 		item, there := workspace.ReadAgent(h.ctx, a.folder, a.rel)
 		disk, err := workspace.DecodeText(item.Text)
 		return disk.Text, there && err == nil
 	})
 }
 
-// savedAgent approves an agent file that the person saved, if what they changed was
+// onSaveAgent approves an agent file that the person saved, if what they changed was
 // approved: an edit of a few words, as of a rename, is no look at the rest.
-func (h *Handlers) savedAgent(name uri.URI) {
+func (h *Handlers) onSaveAgent(name uri.URI) {
 	a, ok := h.agentFile(name)
 	if !ok {
 		return
 	}
-	was, theirs := h.texts.saved(a.path)
+	was, theirs := h.texts.onSave(a.path)
 	if !theirs {
 		return
 	}

@@ -37,8 +37,8 @@ const lineEnd = "⏎"
 // run begins and how it ends, and how long it is (SEC-71). One that is whole
 // says what an answer for the session covers.
 func summary(q agents.Question) (text string, cut bool) {
-	head := []string{fmt.Sprintf("%s (%s: %s)", question(q), q.Risk, tool.Escape(q.Why))}
-	notes := careful(q)
+	head := []string{fmt.Sprintf("%s (%s: %s)", confirmationTitle(q), q.Risk, tool.Escape(q.Why))}
+	notes := previewNotes(q)
 	var body, foot []string
 	what, whole := "arguments", string(q.Plan.Args)
 	switch v := q.Plan.Preview; v.Kind {
@@ -163,7 +163,7 @@ func (d *frontend) confirmPlain(ctx context.Context, q agents.Question) (agents.
 		}
 		chosen, err := d.showQuestion(ctx, &protocol.ShowMessageRequestParams{
 			Type: protocol.MessageTypeWarning, Message: message, Actions: actions,
-		}, func(why string) string { return over(q, why) })
+		}, func(why string) string { return closedNotice(q, why) })
 		if err != nil {
 			return agents.Answer{}, d.clientError(ctx, err)
 		}
@@ -172,10 +172,10 @@ func (d *frontend) confirmPlain(ctx context.Context, q agents.Question) (agents.
 			return agents.Answer{Outcome: guard.Reject, By: "user"}, nil
 		case chosen.Title == showTitle && !shown:
 			shown = true
-			if !d.h.showNew(ctx, q.Plan.Title+".txt", facts(q)) {
+			if !d.h.showNew(ctx, q.Plan.Title+".txt", confirmationText(q)) {
 				// Nowhere else to show it: the dialog itself has to hold it all.
 				// A summary that was whole is seen already.
-				if message = facts(q); cut && messageLength(message) > summaryWhole {
+				if message = confirmationText(q); cut && messageLength(message) > summaryWhole {
 					message, outcomes = tooLong+message, nil
 				}
 			}
@@ -208,8 +208,8 @@ func (d *frontend) showQuestion(ctx context.Context, p *protocol.ShowMessageRequ
 	return nil, err
 }
 
-// over says that a question about a call is, and what came of it.
-func over(q agents.Question, why string) string {
+// closedNotice says that a question about a call is, and what came of it.
+func closedNotice(q agents.Question, why string) string {
 	did := "run"
 	if v := q.Plan.Preview; v.Kind == "diff" || v.Kind == "patch" {
 		did = "changed"

@@ -33,10 +33,10 @@ const largeText = 8 << 20
 func (h *Handlers) didOpen(_ context.Context, p *didOpenParams) error {
 	d, before := p.TextDocument, h.Workspace.Snapshot()
 	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: d.LanguageID, Version: d.Version, Text: d.Text})
-	h.followed(before, d.URI)
-	h.letGo(before, d.URI)
-	h.openedAgent(d.URI)
-	h.checkOf(d.URI)
+	h.reportLost(before, d.URI)
+	h.release(before, d.URI)
+	h.onOpenAgent(d.URI)
+	h.scheduleCheck(d.URI)
 	if opened, ok := h.Workspace.Snapshot().Document(d.URI); ok {
 		h.work.Go(func() { opened.Dirty() }) // compared with the file as it is now, without holding up what follows
 	}
@@ -57,15 +57,15 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 	}
 	before := h.Workspace.Snapshot()
 	_, err := h.Workspace.Apply(edit)
-	h.followed(before, edit.URI)
-	h.editedAgent(edit.URI)
-	h.checkOf(edit.URI)
+	h.reportLost(before, edit.URI)
+	h.onEditAgent(edit.URI)
+	h.scheduleCheck(edit.URI)
 	return err
 }
 
 func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentParams) error {
 	_, err := h.Workspace.Apply(workspace.Saved{URI: p.TextDocument.URI, Text: p.Text})
-	h.savedAgent(p.TextDocument.URI)
+	h.onSaveAgent(p.TextDocument.URI)
 	if fault.KindOf(err) == fault.NotFound {
 		return nil // VS Code tells also of files that it closed before
 	}
@@ -75,22 +75,22 @@ func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentPar
 func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentParams) error {
 	before := h.Workspace.Snapshot()
 	if a, ok := h.agentFile(p.TextDocument.URI); ok {
-		h.texts.leave(a.path)
+		h.texts.onClose(a.path)
 	}
 	_, err := h.Workspace.Apply(workspace.Closed{URI: p.TextDocument.URI})
-	h.followed(before, p.TextDocument.URI)
-	h.letGo(before, p.TextDocument.URI)
-	h.checkOf(p.TextDocument.URI)
+	h.reportLost(before, p.TextDocument.URI)
+	h.release(before, p.TextDocument.URI)
+	h.scheduleCheck(p.TextDocument.URI)
 	if d, ok := before.Document(p.TextDocument.URI); ok && len(d.Text) >= largeText {
 		h.work.Go(debug.FreeOSMemory)
 	}
 	return err
 }
 
-// followed tells the person that the text of a document got lost since a snapshot,
+// reportLost tells the person that the text of a document got lost since a snapshot,
 // and takes that back where it is known again, or closed: nothing answers for a
 // text that is not known, and nothing else would say why.
-func (h *Handlers) followed(before *workspace.Snapshot, name uri.URI) {
+func (h *Handlers) reportLost(before *workspace.Snapshot, name uri.URI) {
 	old, was := before.Document(name)
 	now, is := h.Workspace.Snapshot().Document(name)
 	was, is = was && old.Lost, is && now.Lost

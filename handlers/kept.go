@@ -71,9 +71,9 @@ type written struct {
 	tools []language.Tool // that can be offered to agents
 }
 
-// letGo forgets what was made of a document that was closed, or that is open anew.
+// release forgets what was made of a document that was closed, or that is open anew.
 // before is the workspace before that.
-func (h *Handlers) letGo(before *workspace.Snapshot, name uri.URI) {
+func (h *Handlers) release(before *workspace.Snapshot, name uri.URI) {
 	if d, open := before.Document(name); open {
 		name = d.URI // as it was spelled when it was opened
 	}

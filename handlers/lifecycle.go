@@ -122,7 +122,7 @@ func (h *Handlers) onInitialized(context.Context, *protocol.InitializedParams) e
 		}
 		h.work.Go(h.registerFormatter)
 		if h.published() {
-			h.check()
+			h.scheduleChecks()
 			h.work.Go(h.publish)
 		}
 	})

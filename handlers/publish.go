@@ -31,19 +31,19 @@ type finding struct {
 // documents, and does not ask.
 func (h *Handlers) published() bool { return h.client.TextDocument != nil && !h.pulls() }
 
-// check has findings told again soon. It never waits.
-func (h *Handlers) check() {
+// scheduleChecks has findings told again soon. It never waits.
+func (h *Handlers) scheduleChecks() {
 	select {
 	case h.publisher.due <- struct{}{}:
 	default: // they are due already
 	}
 }
 
-// checkOf is check, where a document that changed can have findings: a key of any
-// other is none of ours.
-func (h *Handlers) checkOf(name uri.URI) {
+// scheduleCheck schedules a check of the findings where a document that changed can have some:
+// an agent file, a settings file or a file of tests.
+func (h *Handlers) scheduleCheck(name uri.URI) {
 	if h.findable(name) {
-		h.check()
+		h.scheduleChecks()
 	}
 }
 

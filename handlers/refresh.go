@@ -19,7 +19,7 @@ type refresher struct {
 // settings or trust may be other than before. It never waits, and what happens
 // while the client is being told is told once.
 func (h *Handlers) refresh() {
-	h.check()
+	h.scheduleChecks()
 	for _, r := range h.refreshers {
 		r.demand()
 	}

@@ -48,7 +48,7 @@ func (d *frontend) askByFile(ctx context.Context, agent string, q tool.Question)
 		return declined, nil
 	}
 	defer func() { _ = os.Remove(path) }() // or with the connection
-	touched := d.h.touched(path)
+	touched := d.h.awaitDocument(path)
 	defer touched.stop()
 	focus := true
 	end := protocol.Position{Line: uint32(strings.Count(asked, "\n") - 1)} // where the answer is to be written
@@ -108,9 +108,9 @@ func answerIn(text, asked string) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// touched returns what waits until the client says that it saved or closed a
+// awaitDocument returns what waits until the client says that it saved or closed a
 // file.
-func (h *Handlers) touched(path string) textWait {
+func (h *Handlers) awaitDocument(path string) textWait {
 	a := textWait{seen: make(chan struct{})}
 	done := false // watchers are called one at a time
 	a.stop = h.Workspace.Watch(func(_ *workspace.Snapshot, c workspace.Change) {

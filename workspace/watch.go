@@ -133,13 +133,13 @@ func (w *Watcher) Set(dirs, files []string) error {
 	select {
 	case w.orders <- order:
 	case <-w.stop:
-		return closedWatcher()
+		return errWatcherClosed()
 	}
 	select {
 	case <-order.done:
 		return nil
 	case <-w.stop:
-		return closedWatcher()
+		return errWatcherClosed()
 	}
 }
 
@@ -153,7 +153,7 @@ func (w *Watcher) Recheck(paths ...string) {
 	}
 }
 
-func closedWatcher() error {
+func errWatcherClosed() error {
 	return fault.New(fault.Unavailable, "workspace.watch", "the watcher was closed")
 }
 

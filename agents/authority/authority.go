@@ -32,13 +32,6 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// The defaults of an agent's run (spec 1.2).
-const (
-	ChatTurns = 100
-	TaskTurns = 15
-	TaskTime  = 300 * time.Second
-)
-
 // The most that a project's file gets which nobody has reviewed (spec 12.2).
 const (
 	UnreviewedChatTurns = 100

@@ -106,12 +106,12 @@ func newToolset(p *places, def *definition.Definition) *toolset {
 		Tools: left, Exclude: exclude, Deny: unique(def.Tools.Deny), Allow: unique(def.Tools.Allow), Restricted: def.Tools.Given,
 		Subagent: p.in.Subagent, Within: p.in.Within, Canonical: definition.CanonicalTool,
 	}).Names()
-	s.trace()
+	s.traceRemovals()
 	return s
 }
 
-// trace lists what can take a tool away.
-func (s *toolset) trace() {
+// traceRemovals lists what can take a tool away.
+func (s *toolset) traceRemovals() {
 	away := func(list []string, what string, origin func(entry string) Origin) {
 		p := newPatterns(list)
 		s.stages = append(s.stages, func(name string) (string, Origin, bool) {

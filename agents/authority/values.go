@@ -99,14 +99,14 @@ func Clamp(mode definition.Mode, turns int, span time.Duration) (int, time.Durat
 
 func defaultTurns(task bool) int {
 	if task {
-		return TaskTurns
+		return definition.DefaultTaskTurns
 	}
-	return ChatTurns
+	return definition.DefaultChatTurns
 }
 
 func defaultTime(task bool) time.Duration {
 	if task {
-		return TaskTime
+		return definition.DefaultTaskTime
 	}
 	return 0
 }

@@ -200,7 +200,7 @@ func TestNumbersAreTheRuns(t *testing.T) {
 			t.Errorf("%s has none of %v", c.file, c.want)
 		}
 	}
-	if authority.ChatTurns != 100 || authority.TaskTurns != 15 || authority.TaskTime.Seconds() != 300 {
+	if definition.DefaultChatTurns != 100 || definition.DefaultTaskTurns != 15 || definition.DefaultTaskTime.Seconds() != 300 {
 		t.Error("the defaults are others than in spec 1.2")
 	}
 }

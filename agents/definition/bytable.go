@@ -15,7 +15,7 @@ func (r *reader) byTable(v *node, path string) {
 	}
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
-		r.smart(n)
+		r.trimSmartQuotes(n)
 		name := path + "." + k.name
 		f := fieldIndex[name]
 		if f == nil {

@@ -21,7 +21,7 @@ func (r *reader) fields(root *node) {
 	}
 	for i := range root.keys {
 		k, v := &root.keys[i], &root.items[i]
-		r.smart(v)
+		r.trimSmartQuotes(v)
 		switch {
 		case r.field(k, v):
 			r.idle(k, v, k.name)
@@ -201,16 +201,16 @@ func (r *reader) limitField(k *key, v *node) bool {
 	case "run":
 		r.runField(v)
 	case "max_turns", "maxTurns", "steps", "maxSteps":
-		r.twice("max_turns", k.name, k)
+		r.reportTwice("max_turns", k.name, k)
 		r.limit("max_turns", k.name, v)
 	case "max_time", "max_time_minutes", "timeout_mins":
-		r.twice("max_time", k.name, k)
+		r.reportTwice("max_time", k.name, k)
 		r.limit(k.name, k.name, v)
 	case "max_tokens", "maxTokens":
-		r.twice("max_tokens", k.name, k)
+		r.reportTwice("max_tokens", k.name, k)
 		r.limit("max_tokens", k.name, v)
 	case "max_cost", "maxCost":
-		r.twice("max_cost", k.name, k)
+		r.reportTwice("max_cost", k.name, k)
 		r.limit("max_cost", k.name, v)
 	default:
 		return false
@@ -231,8 +231,8 @@ func (r *reader) again(field string, k *key) bool {
 	return false
 }
 
-// twice reports a limit that was given before under another key; the smaller counts.
-func (r *reader) twice(field, written string, k *key) {
+// reportTwice reports a limit that was given before under another key; the smaller counts.
+func (r *reader) reportTwice(field, written string, k *key) {
 	for _, s := range r.seen {
 		if s.field == "run."+field && s.key != written {
 			r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("%s limits the same as %s, and the smaller counts; remove one.", written, s.key))
@@ -376,7 +376,7 @@ func (r *reader) colorField(k *key, v *node) {
 func (r *reader) modelField(v *node) {
 	if v.kind == list && r.Dialect != Agentls {
 		for i := range v.items {
-			r.smart(&v.items[i])
+			r.trimSmartQuotes(&v.items[i])
 			if v.items[i].kind != str {
 				continue
 			}

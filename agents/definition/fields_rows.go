@@ -1,5 +1,7 @@
 package definition
 
+import "fmt"
+
 // The rows of the table of fields.
 
 // fieldTable has a row for each field, in the order of spec 1.2. It is not
@@ -126,8 +128,8 @@ var fieldTable = []Field{
 	{Path: "thinking_level", Aliases: []string{"thinkingLevel"}, Type: []string{"string"}, Values: []string{"minimal", "low", "medium", "high"}, Default: "the model's", Doc: "How much the model thinks. Never sent together with a budget."},
 
 	{Path: "run", Type: []string{"object"}, Doc: "How a run goes and what it may use up."},
-	{Path: "run.max_turns", Aliases: []string{"run.maxTurns", "max_turns", "maxTurns", "steps", "maxSteps"}, Type: []string{"integer"}, Default: "100 for chat, 15 for task", Doc: "How many turns a run may take, 1 or more."},
-	{Path: "run.max_time", Aliases: []string{"run.max_time_minutes", "max_time", "max_time_minutes", "timeout_mins"}, Type: []string{"integer", "duration"}, Default: "none for chat, 300 for task", Doc: "How long a run may take: seconds, or a duration such as 5m. What a person takes to answer does not count. Keys that say minutes count in minutes."},
+	{Path: "run.max_turns", Aliases: []string{"run.maxTurns", "max_turns", "maxTurns", "steps", "maxSteps"}, Type: []string{"integer"}, Default: fmt.Sprintf("%d for chat, %d for task", DefaultChatTurns, DefaultTaskTurns), Doc: "How many turns a run may take, 1 or more."},
+	{Path: "run.max_time", Aliases: []string{"run.max_time_minutes", "max_time", "max_time_minutes", "timeout_mins"}, Type: []string{"integer", "duration"}, Default: fmt.Sprintf("none for chat, %d for task", int(DefaultTaskTime.Seconds())), Doc: "How long a run may take: seconds, or a duration such as 5m. What a person takes to answer does not count. Keys that say minutes count in minutes."},
 	{Path: "run.max_tokens", Aliases: []string{"run.maxTokens", "max_tokens", "maxTokens"}, Type: []string{"integer"}, Default: "none", Doc: "How many tokens the whole run may use, prompts and answers."},
 	{Path: "run.max_cost", Aliases: []string{"run.maxCost", "max_cost", "maxCost"}, Type: []string{"number"}, Default: "none", Doc: "How many US dollars a run may cost. It is kept only where the model's price is known."},
 	{Path: "run.mode", Type: []string{"string"}, Values: []string{"chat", "task"}, Default: "chat", Doc: "chat ends with an answer that calls no tool; task ends with complete_task and a checked result."},

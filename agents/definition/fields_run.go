@@ -12,9 +12,9 @@ func (r *reader) runField(v *node) {
 	}
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
-		r.smart(n)
+		r.trimSmartQuotes(n)
 		if field, ok := FieldAt("run." + k.name); ok && field.Name != "mode" {
-			r.twice(field.Name, "run."+k.name, k)
+			r.reportTwice(field.Name, "run."+k.name, k)
 		}
 		switch k.name {
 		case "max_turns", "max_time", "max_tokens", "max_cost":

@@ -34,7 +34,7 @@ func (r *reader) graphField(v *node) {
 	fine := true
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
-		r.smart(n)
+		r.trimSmartQuotes(n)
 		switch k.name {
 		case "entry":
 			places[graph.Place{Field: "entry"}] = n
@@ -110,7 +110,7 @@ func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) boo
 		place("name", v)
 		for j := range v.keys {
 			k, item := &v.keys[j], &v.items[j]
-			r.smart(item)
+			r.trimSmartQuotes(item)
 			switch k.name {
 			case "name":
 				if r.stringField(item, "graph.nodes.name", &n.Name) {
@@ -175,7 +175,7 @@ func (r *reader) graphEdges(g *Graph, v *node, places map[graph.Place]*node) boo
 		var e graph.Edge
 		for j := range v.keys {
 			k, item := &v.keys[j], &v.items[j]
-			r.smart(item)
+			r.trimSmartQuotes(item)
 			places[graph.Place{Part: "edges", Index: i, Field: k.name}] = item
 			switch k.name {
 			case "from":

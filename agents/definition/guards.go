@@ -56,7 +56,7 @@ func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string
 	}
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
-		r.smart(n)
+		r.trimSmartQuotes(n)
 		var text string
 		switch {
 		case !slices.Contains(KeysUnder(under), k.name):

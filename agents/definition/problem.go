@@ -32,7 +32,7 @@ const (
 type Problem struct {
 	URI      string   `json:"uri"`
 	Range    Range    `json:"range"`
-	Code     string   `json:"code"` // of the table in spec 1.5, as agent/yaml; never renamed
+	Code     string   `json:"code"` // of [Codes], as agent/yaml
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"` // one sentence: what, and what to do
 

@@ -43,7 +43,7 @@ func (r *reader) handoff(v *node) {
 	fine := true
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
-		r.smart(n)
+		r.trimSmartQuotes(n)
 		switch k.name {
 		case "to":
 			if r.stringField(n, "handoffs.to", &h.To) {
@@ -398,7 +398,7 @@ func (r *reader) outputField(v *node) {
 	out := &Output{Name: "result", Schema: json.RawMessage("true")}
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
-		r.smart(n)
+		r.trimSmartQuotes(n)
 		switch k.name {
 		case "name":
 			if r.stringField(n, "output.name", &out.Name) && (out.Name == "" || placeholderEnd(out.Name, 0) != len(out.Name)) {
@@ -434,7 +434,7 @@ func (r *reader) messagesField(v *node) {
 		found := len(r.problems)
 		for j := range entry.keys {
 			k, n := &entry.keys[j], &entry.items[j]
-			r.smart(n)
+			r.trimSmartQuotes(n)
 			switch k.name {
 			case "role":
 				if r.stringField(n, "initial_messages.role", &e.Role) && e.Role != "user" && e.Role != "model" {

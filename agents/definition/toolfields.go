@@ -238,7 +238,7 @@ func (r *reader) confirmation(v *node) {
 	}
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
-		r.smart(n)
+		r.trimSmartQuotes(n)
 		switch k.name {
 		case "require_confirmation":
 			for _, name := range r.strings(n, "tools.confirmation.require_confirmation") {
@@ -333,7 +333,7 @@ func (r *reader) foreignServers(k *key, v *node) {
 	case list:
 		for i := range v.items {
 			item := &v.items[i]
-			r.smart(item)
+			r.trimSmartQuotes(item)
 			switch item.kind {
 			case str:
 				r.checkServer(listed{item.text, item.start, item.end})

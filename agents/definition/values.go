@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// smart takes typographic quotes around a plain text for quotes.
-func (r *reader) smart(v *node) {
+// trimSmartQuotes takes typographic quotes around a plain text for quotes.
+func (r *reader) trimSmartQuotes(v *node) {
 	if v.kind != str || !v.plain || len(v.text) < 6 || v.text[0] != 0xE2 {
 		return
 	}
@@ -194,7 +194,7 @@ func (r *reader) strings(v *node, field string) []listed {
 	names := make([]listed, 0, len(v.items))
 	for i := range v.items {
 		item := &v.items[i]
-		r.smart(item)
+		r.trimSmartQuotes(item)
 		if item.kind != str || item.text == "" {
 			r.reportType(item, "An entry of "+field, "a string")
 			continue

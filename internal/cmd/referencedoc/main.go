@@ -65,6 +65,7 @@ func generate(root string) ([]documents.Document, error) {
 		{Name: "docs/reference/environment.md", Text: environmentPage()},
 		{Name: "docs/reference/exit-codes.md", Text: codes},
 		{Name: "docs/reference/tools.md", Text: tools},
+		{Name: "docs/reference/codes.md", Text: codesPage()},
 	}, nil
 }
 

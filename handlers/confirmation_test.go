@@ -99,7 +99,7 @@ The agent says:
 > Is this fine?
 > Risk: safe
 `
-	if got := facts(q); got != want {
+	if got := confirmationText(q); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

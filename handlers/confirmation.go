@@ -39,19 +39,19 @@ const longCommand = 200
 func (h *Handlers) confirmParams(q agents.Question, nonce string) *wire.ConfirmParams {
 	p := &wire.ConfirmParams{
 		ID: q.ID, Nonce: nonce, Session: q.Session, Run: q.Run, Call: q.Call, Agent: q.Agent, AgentPath: q.AgentPath,
-		Tool: q.Plan.Tool, Risk: q.Risk.String(), Why: tool.Escape(q.Why), Title: question(q), Message: facts(q),
+		Tool: q.Plan.Tool, Risk: q.Risk.String(), Why: tool.Escape(q.Why), Title: confirmationTitle(q), Message: confirmationText(q),
 		Args: q.Plan.Args, Remembers: tool.Escape(q.Covers), Prefix: prefix(q),
 	}
 	switch v := q.Plan.Preview; v.Kind {
 	case "diff":
-		p.Preview = &wire.Preview{Kind: v.Kind, URI: tool.URI(q.Plan.Path), OldText: v.OldText, NewText: v.NewText, Patch: v.Patch, Notes: careful(q)}
+		p.Preview = &wire.Preview{Kind: v.Kind, URI: tool.URI(q.Plan.Path), OldText: v.OldText, NewText: v.NewText, Patch: v.Patch, Notes: previewNotes(q)}
 	case "patch":
-		p.Preview = &wire.Preview{Kind: v.Kind, Patch: v.Patch, Notes: careful(q)}
+		p.Preview = &wire.Preview{Kind: v.Kind, Patch: v.Patch, Notes: previewNotes(q)}
 	case "command":
-		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd, Access: string(q.Plan.Access), Notes: careful(q)}
+		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd, Access: string(q.Plan.Access), Notes: previewNotes(q)}
 	}
 	if v := q.Plan.Preview; v.Kind == "mcp" {
-		p.Preview = &wire.Preview{Kind: v.Kind, Server: v.Server, Notes: careful(q)}
+		p.Preview = &wire.Preview{Kind: v.Kind, Server: v.Server, Notes: previewNotes(q)}
 	}
 	for _, o := range q.Outcomes {
 		if o == guard.Modify && (h.caps.Confirm == nil || !h.caps.Confirm.Modify) {
@@ -62,21 +62,21 @@ func (h *Handlers) confirmParams(q agents.Question, nonce string) *wire.ConfirmP
 	return p
 }
 
-// question is what is asked, in one line.
-func question(q agents.Question) string {
+// confirmationTitle is what is asked, in one line.
+func confirmationTitle(q agents.Question) string {
 	return tool.Visible(fmt.Sprintf("%s wants to run %s", q.Agent, q.Plan.Title), commandBlanks, false)
 }
 
-// facts is what a person decides on, as plain text. Lines that others wrote are
+// confirmationText is what a person decides on, as plain text. Lines that others wrote are
 // indented, begin with the sign of a diff, or are quoted: none can pass for one
 // of ours. What the model and the agent say of the call stands below, and is
 // marked as such (SEC-76).
-func facts(q agents.Question) string {
+func confirmationText(q agents.Question) string {
 	var b strings.Builder
 	line := func(name, text string) {
 		fmt.Fprintf(&b, "%s: %s\n", name, tool.Visible(text, commandBlanks, false))
 	}
-	fmt.Fprintf(&b, "%s\n", question(q))
+	fmt.Fprintf(&b, "%s\n", confirmationTitle(q))
 	line("Risk", fmt.Sprintf("%s (%s)", q.Risk, q.Why))
 	if len(q.AgentPath) > 1 {
 		line("Asked by", strings.Join(q.AgentPath, " → "))
@@ -108,7 +108,7 @@ func facts(q agents.Question) string {
 	for _, path := range besides(q.Plan, q.Plan.Writes) {
 		line("Writes", path)
 	}
-	for _, note := range careful(q) {
+	for _, note := range previewNotes(q) {
 		fmt.Fprintf(&b, "%s\n", note)
 	}
 	if q.Covers != "" {
@@ -118,10 +118,10 @@ func facts(q agents.Question) string {
 		line("Or everything that begins", text)
 	}
 	if text := commandPurpose(q.Plan); text != "" {
-		fmt.Fprintf(&b, "The model says:\n%s", quoted(text))
+		fmt.Fprintf(&b, "The model says:\n%s", quoteStranger(text))
 	}
 	if q.Prompt != "" {
-		fmt.Fprintf(&b, "The agent says:\n%s", quoted(q.Prompt))
+		fmt.Fprintf(&b, "The agent says:\n%s", quoteStranger(q.Prompt))
 	}
 	return b.String()
 }
@@ -157,9 +157,9 @@ func besides(p *tool.Plan, paths []string) []string {
 	return more
 }
 
-// careful returns what a person should look at: what the tool found, as where
+// previewNotes returns what a person should look at: what the tool found, as where
 // links lead, and what looks like something else (SEC-75). A line each.
-func careful(q agents.Question) []string {
+func previewNotes(q agents.Question) []string {
 	var notes []string
 	for _, note := range q.Plan.Preview.Notes {
 		notes = append(notes, "Note: "+tool.Escape(note))
@@ -231,8 +231,8 @@ const (
 	quotedWidth = 400 // characters of a line
 )
 
-// quoted returns the words of somebody who is not us, and says what it leaves out.
-func quoted(text string) string {
+// quoteStranger returns the words of somebody who is not us, and says what it leaves out.
+func quoteStranger(text string) string {
 	lines := tool.Lines(text, commandBlanks, false)
 	left := len(lines) - quotedLines
 	var b strings.Builder
